@@ -1,0 +1,43 @@
+# cJSON, compiled in.
+#
+# Its hooks are process-global, so an application that uses cJSON itself must not share a copy with us. Hidden
+# visibility keeps our copy out of the dynamic symbol table, but inside one link a hidden definition in an archive
+# still answers the application's own references. Hence every public function also gets a name of ours, by a
+# generated header that is force-included in cJSON.c and in the sources of the codec, which go on writing
+# `#include <cJSON.h>` and `cJSON_Parse`.
+
+foreach(file IN ITEMS cJSON.c cJSON.h)
+  if(NOT EXISTS ${PAWL_CJSON_DIR}/${file})
+    message(FATAL_ERROR
+      "${file} is not in PAWL_CJSON_DIR (${PAWL_CJSON_DIR}). Run ./setup in ${PROJECT_SOURCE_DIR}, or set "
+      "PAWL_CJSON_DIR to a folder with the sources of cJSON.")
+  endif()
+endforeach()
+
+set(pawl_cjson_rename ${PROJECT_BINARY_DIR}/cjson/pawl_cjson_rename.h)
+file(STRINGS ${PAWL_CJSON_DIR}/cJSON.h pawl_cjson_lines REGEX "^CJSON_PUBLIC\\(")
+set(pawl_cjson_text "// Generated from cJSON.h.\n#pragma once\n")
+set(pawl_cjson_count 0)
+foreach(line IN LISTS pawl_cjson_lines)
+  if(line MATCHES "^CJSON_PUBLIC\\([^)]*\\)[ \t]*(cJSON_[A-Za-z0-9_]+)")
+    string(APPEND pawl_cjson_text "#define ${CMAKE_MATCH_1} pawl_${CMAKE_MATCH_1}\n")
+    math(EXPR pawl_cjson_count "${pawl_cjson_count} + 1")
+  endif()
+endforeach()
+if(pawl_cjson_count LESS 60)
+  message(FATAL_ERROR "Only ${pawl_cjson_count} functions found in ${PAWL_CJSON_DIR}/cJSON.h")
+endif()
+file(CONFIGURE OUTPUT ${pawl_cjson_rename} CONTENT "${pawl_cjson_text}" @ONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PAWL_CJSON_DIR}/cJSON.h)
+
+add_library(pawl_cjson_names INTERFACE)
+target_include_directories(pawl_cjson_names SYSTEM INTERFACE ${PAWL_CJSON_DIR})
+target_compile_options(pawl_cjson_names INTERFACE "SHELL:-include ${pawl_cjson_rename}")
+target_compile_definitions(pawl_cjson_names INTERFACE CJSON_HIDE_SYMBOLS)
+
+add_library(pawl_cjson OBJECT ${PAWL_CJSON_DIR}/cJSON.c)
+target_link_libraries(pawl_cjson PRIVATE pawl_cjson_names)
+target_compile_options(pawl_cjson PRIVATE -w)
+set_target_properties(pawl_cjson PROPERTIES
+  C_VISIBILITY_PRESET hidden
+  POSITION_INDEPENDENT_CODE ON)

@@ -1,0 +1,52 @@
+# Flags of Pawl's own sources, and the function that makes a layer.
+
+# Nothing here is visible to a user of the libraries: link it PRIVATE.
+add_library(pawl_build_flags INTERFACE)
+target_compile_features(pawl_build_flags INTERFACE cxx_std_17)
+target_compile_options(pawl_build_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>
+  $<$<COMPILE_LANGUAGE:CXX>:
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
+    -Woverloaded-virtual -Wdouble-promotion -Wformat=2 -Wimplicit-fallthrough -Wundef -Wvla
+    -Wmissing-declarations -Werror=unused-result -Werror=return-type>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # "strict" warns on x86 too, where every alignment is allowed, and not on the board only.
+  target_compile_options(pawl_build_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wcast-align=strict -Wduplicated-cond -Wlogical-op>)
+else()
+  target_compile_options(pawl_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wcast-align>)
+endif()
+if(PAWL_WERROR)
+  target_compile_options(pawl_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  # Files beyond 2 GiB and times beyond 2038.
+  target_compile_definitions(pawl_build_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
+endif()
+
+# pawl_add_layer(name) makes the static library of the calling folder. Its include root is that folder, and it is
+# PUBLIC: a header is included by its bare name, and only from a layer that links this one, so an include against
+# the arrows does not compile. Add sources with target_sources(name PRIVATE ...), dependencies with
+# target_link_libraries(name PUBLIC ...).
+function(pawl_add_layer name)
+  add_library(${name} STATIC)
+  target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE pawl_build_flags)
+  set_target_properties(${name} PROPERTIES
+    CXX_STANDARD 17
+    CXX_STANDARD_REQUIRED ON
+    CXX_EXTENSIONS OFF
+    POSITION_INDEPENDENT_CODE ON)
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL pawl_finish_layer [[${name}]])")
+endfunction()
+
+# A static library needs a source; a layer may have headers only.
+function(pawl_finish_layer name)
+  get_target_property(sources ${name} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.(c|cpp)$|TARGET_OBJECTS")
+  if(NOT sources)
+    set(empty ${PROJECT_BINARY_DIR}/${name}_empty.cpp)
+    file(CONFIGURE OUTPUT ${empty} CONTENT "// No sources yet.\n")
+    target_sources(${name} PRIVATE ${empty})
+  endif()
+endfunction()
