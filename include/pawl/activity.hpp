@@ -1,0 +1,83 @@
+// ActivityContext: what an activity sees.
+//
+// Purpose: an activity is one side effect. It runs at least once; a crash between its effect and the
+// commit of its result runs it again with a higher attempt, so use idempotency_key() where it matters.
+// Ownership: all views live until the activity returns. Thread rule: an inline activity runs on the
+// Runtime's thread, a threaded one on a pool thread; everything here is callable from either.
+#ifndef PAWL_ACTIVITY_HPP
+#define PAWL_ACTIVITY_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "pawl/error.hpp"
+#include "pawl/log.hpp"
+
+namespace pawl {
+
+namespace internal {
+struct Slot;
+}
+
+class [[nodiscard]] ActivityResult {
+ public:
+  enum class State : std::uint8_t { kOk, kFailed };
+  [[nodiscard]] bool ok() const { return state_ == State::kOk; }
+
+ private:
+  friend class ActivityContext;
+  explicit ActivityResult(State state) : state_(state) {}
+  State state_;
+};
+
+class ActivityContext {
+ public:
+  [[nodiscard]] std::string_view input() const;
+  [[nodiscard]] std::string_view activity_name() const;
+  [[nodiscard]] std::string_view instance_id() const;
+  [[nodiscard]] std::int64_t execution_id() const;
+  [[nodiscard]] std::string_view orchestration_name() const;
+  // Empty for an activity without a session.
+  [[nodiscard]] std::string_view session_id() const;
+  // Rises at every change of the session's owner; 0 without a session. Give it to devices that can
+  // refuse an older one.
+  [[nodiscard]] std::int64_t session_epoch() const;
+  // First hand-over of this epoch: what this process kept for the session is not valid any more.
+  [[nodiscard]] bool claimed_now() const;
+  // Milliseconds until the session's lease ends if nothing renews it; 0 without a session.
+  [[nodiscard]] std::int64_t session_lease_left_ms() const;
+  // Hand-overs of this activity, from 1.
+  [[nodiscard]] std::int64_t attempt() const;
+  // "database/instance key/execution/event": the same for every attempt, unique over everything else.
+  [[nodiscard]] std::string_view idempotency_key() const;
+  // The worker_node_id of this process, or its generated name.
+  [[nodiscard]] std::string_view worker_id() const;
+  // The result will not be accepted any more: cancelled by the orchestration, or lost to another
+  // worker. Long activities look here and return early.
+  [[nodiscard]] bool is_cancelled() const;
+  // What the registration gave.
+  [[nodiscard]] void* user() const;
+  // Straight to the log sink, with the activity's identity.
+  void trace(LogLevel level, std::string_view text);
+
+  // A result of at most payload_bytes_max; a longer one fails the activity with kLimit. Error texts
+  // longer than 1024 bytes are cut.
+  ActivityResult ok(std::string_view result);
+  ActivityResult fail(std::string_view text);
+
+ private:
+  friend struct internal::Slot;
+  explicit ActivityContext(internal::Slot& slot) : slot_(slot) {}
+  internal::Slot& slot_;
+};
+
+using Activity = ActivityResult (*)(ActivityContext&);
+
+enum class ActivityMode : std::uint8_t {
+  kInline,    // short: runs on the loop; counted and named when it takes longer than inline_ms_max
+  kThreaded,  // may block: runs on a pool thread
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_ACTIVITY_HPP

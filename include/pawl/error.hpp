@@ -1,0 +1,72 @@
+// Error and Outcome: what an await of an orchestration answers.
+//
+// Purpose: failures of activities, timers and orchestrations are data in history, read by kind and not
+// by matching text. Ownership: every view inside an Outcome stays valid until the orchestration
+// function returns. Thread rule: values of one orchestration pass; not shared.
+#ifndef PAWL_ERROR_HPP
+#define PAWL_ERROR_HPP
+
+#include <cstdint>
+#include <string_view>
+
+namespace pawl {
+
+// Numbers are stored; never reuse one.
+enum class ErrorKind : std::uint8_t {
+  kNone = 0,
+  kApplication = 1,        // the activity, child or orchestration itself said so
+  kCancelled = 2,          // a cancel request reached this await, or ended the instance
+  kClosed = 3,             // the handle lost a select or was cancelled by the code
+  kTimeout = 4,            // a limit of an activity passed
+  kPoison = 5,             // crashed, was taken over or met reboots too often
+  kNondeterminism = 6,     // the code does not match its history
+  kAwaitSteppedOver = 7,   // the code went on after a pending await
+  kLimit = 8,              // a payload, history or count limit of the options
+  kCorrupt = 9,            // a stored row failed its checksum or form
+  kUnregistered = 10,      // no worker knows the name
+  kSessionLost = 11,
+  kSessionClosed = 12,
+  kSessionUnavailable = 13,
+  kInvalidArgument = 14,   // a bad name, session id, delay or option in a call
+  kTerminated = 15,        // ended by an operator
+};
+
+// The stable, lower-case name ("application"); never null.
+[[nodiscard]] const char* error_kind_name(ErrorKind kind);
+
+struct Error {
+  ErrorKind kind = ErrorKind::kNone;
+  std::string_view text;
+};
+
+class [[nodiscard]] Outcome {
+ public:
+  Outcome() = default;
+  static Outcome success(std::string_view value) { return Outcome(value); }
+  static Outcome failure(ErrorKind kind, std::string_view text) { return {kind, text}; }
+  static Outcome pending() {
+    Outcome outcome;
+    outcome.pending_ = true;
+    return outcome;
+  }
+
+  [[nodiscard]] bool ok() const { return kind_ == ErrorKind::kNone; }
+  // The result; empty when !ok().
+  [[nodiscard]] std::string_view value() const { return ok() ? text_ : std::string_view(); }
+  // kind kNone when ok().
+  [[nodiscard]] Error error() const { return {kind_, ok() ? std::string_view() : text_}; }
+  [[nodiscard]] bool cancelled() const { return kind_ == ErrorKind::kCancelled; }
+  // For PAWL_AWAIT only.
+  [[nodiscard]] bool is_pending() const { return pending_; }
+
+ private:
+  explicit Outcome(std::string_view value) : text_(value) {}
+  Outcome(ErrorKind kind, std::string_view text) : kind_(kind), text_(text) {}
+  ErrorKind kind_ = ErrorKind::kNone;
+  bool pending_ = false;
+  std::string_view text_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_ERROR_HPP

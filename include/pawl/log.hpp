@@ -1,0 +1,43 @@
+// LogSink: where Pawl tells people what happens.
+//
+// Purpose: structured lines (level, event name, fields) without allocation; a host forwards them to
+// its own log. Ownership: the sink belongs to the caller and must outlive every object given it; all
+// views passed to write() end with the call. Thread rule: write() is called on the thread that owns
+// the Runtime or Client, and on activity threads; a sink shared by several must lock for itself.
+#ifndef PAWL_LOG_HPP
+#define PAWL_LOG_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace pawl {
+
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
+
+[[nodiscard]] const char* log_level_name(LogLevel level);
+
+// One key and either a text or a number.
+struct LogField {
+  std::string_view key;
+  std::string_view text;
+  std::int64_t number = 0;
+  bool is_number = false;
+  LogField() = default;
+  LogField(std::string_view k, std::string_view v) : key(k), text(v) {}
+  LogField(std::string_view k, std::int64_t v) : key(k), number(v), is_number(true) {}
+};
+
+class LogSink {
+ public:
+  // `event` is a stable lower-case name ("session_claimed"). Must not call back into Pawl.
+  virtual void write(LogLevel level, std::string_view event, const LogField* fields,
+                     std::size_t count) = 0;
+
+ protected:
+  ~LogSink() = default;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_LOG_HPP

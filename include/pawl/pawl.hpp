@@ -1,0 +1,17 @@
+// Everything a program that embeds Pawl includes, without a port.
+#ifndef PAWL_PAWL_HPP
+#define PAWL_PAWL_HPP
+
+#include "pawl/activity.hpp"
+#include "pawl/client.hpp"
+#include "pawl/error.hpp"
+#include "pawl/log.hpp"
+#include "pawl/options.hpp"
+#include "pawl/orchestration.hpp"
+#include "pawl/port.hpp"
+#include "pawl/process.hpp"
+#include "pawl/registry.hpp"
+#include "pawl/runtime.hpp"
+#include "pawl/status.hpp"
+
+#endif  // PAWL_PAWL_HPP

@@ -1,0 +1,202 @@
+// The port: everything Pawl needs from a machine, in three small interfaces.
+//
+// Purpose: nothing under src/ includes an operating system's header; it reaches the machine through
+// Clock, Storage and Threads only. A stranger writes a port by implementing these three classes and
+// passing test/port (the conformance suite).
+// Ownership: a port's objects belong to the caller, and outlive every Process, Runtime and Client
+// given them. One set is one process: two simulated processes are two sets on one machine.
+// Thread rule: Clock is callable from any thread. A Storage may be used by several connections, each
+// on its own thread. Threads::wake() is callable from any thread and from a signal handler; the rest
+// of Threads belongs to the thread that owns the Runtime or Client.
+// Units: times are milliseconds in std::int64_t, sizes are bytes.
+// Source of the clock's rules: docs/architecture.md, "time".
+#ifndef PAWL_PORT_HPP
+#define PAWL_PORT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "pawl/status.hpp"
+
+namespace pawl::port {
+
+// Rises whenever an interface below changes; checked when a Process starts.
+inline constexpr std::uint32_t kPortVersion = 1;
+
+struct BootId {
+  std::uint8_t bytes[16] = {};
+  bool known = false;  // false: only an invented id could be had (a container)
+};
+
+class Clock {
+ public:
+  [[nodiscard]] virtual std::uint32_t version() const { return kPortVersion; }
+  // Reads what must be read once (boot id, time namespace). kUnsupported with a diagnostic when boot
+  // time of the machine cannot be had; nothing else may be called then.
+  virtual Status open(Diagnostic& diagnostic) = 0;
+  // Since the kernel started, suspend included; monotone; the same number in every process of the
+  // machine, whatever its time namespace.
+  [[nodiscard]] virtual std::int64_t boot_ms() = 0;
+  // Wall clock, since 1970 UTC; may be wrong in any way.
+  [[nodiscard]] virtual std::int64_t wall_ms() = 0;
+  // Is the wall clock trusted now? "Cannot tell" is no.
+  [[nodiscard]] virtual bool synced() = 0;
+  [[nodiscard]] virtual BootId boot_id() = 0;
+  // Fills `out` with random bytes (ids, never secrets).
+  virtual void random(void* out, std::size_t size) = 0;
+
+ protected:
+  ~Clock() = default;
+};
+
+enum class Held : std::uint8_t { kFree, kHeld, kCannotTell };
+
+// Handle of one open file or worker file; meaning is the port's.
+using FileHandle = std::int32_t;
+inline constexpr FileHandle kNoFile = -1;
+
+class Storage {
+ public:
+  [[nodiscard]] virtual std::uint32_t version() const { return kPortVersion; }
+
+  // --- the database's files -------------------------------------------------------------------
+  // The name of an SQLite VFS that already serves this storage ("unix"), or null: then Pawl
+  // registers a VFS of its own over the calls below.
+  [[nodiscard]] virtual const char* native_vfs() const = 0;
+
+  // The calls that SQLite's os_*.c really makes, in its own terms (sqlite.org/c3ref/io_methods.html).
+  // A port with a native VFS answers kUnsupported to all of them.
+  struct OpenMode {
+    bool create = false;
+    bool read_only = false;
+    bool delete_on_close = false;
+  };
+  virtual Result<FileHandle> open(const char* path, OpenMode mode) = 0;
+  virtual Status close(FileHandle file) = 0;
+  // Bytes read; fewer than `size` only at the end of the file.
+  virtual Result<std::size_t> read(FileHandle file, void* out, std::size_t size,
+                                   std::int64_t offset) = 0;
+  virtual Status write(FileHandle file, const void* data, std::size_t size,
+                       std::int64_t offset) = 0;
+  virtual Status truncate(FileHandle file, std::int64_t size) = 0;
+  virtual Status sync(FileHandle file) = 0;
+  virtual Result<std::int64_t> size(FileHandle file) = 0;
+  virtual Status remove(const char* path) = 0;
+  virtual Result<bool> exists(const char* path) = 0;
+  // Levels 0 none, 1 shared, 2 reserved, 3 pending, 4 exclusive, as SQLite's; kBusy if refused.
+  virtual Status lock(FileHandle file, int level) = 0;
+  virtual Status unlock(FileHandle file, int level) = 0;
+  virtual Result<bool> reserved(FileHandle file) = 0;
+  // Shared memory of the log's index: region `index` of `size` bytes, zeroed when new.
+  virtual Status shm_map(FileHandle file, int index, std::size_t size, bool extend,
+                         void volatile** out) = 0;
+  // Takes or drops `count` of the 8 slots from `first`; kBusy if refused.
+  virtual Status shm_lock(FileHandle file, int first, int count, bool take, bool exclusive) = 0;
+  virtual void shm_barrier(FileHandle file) = 0;
+  virtual Status shm_unmap(FileHandle file, bool remove) = 0;
+
+  // --- checks before a database is opened -------------------------------------------------------
+  // kOk; kCannotOpen: the folder is missing; kReadOnly: file or folder cannot be written;
+  // kNetworkFilesystem: locks there cannot be trusted. The diagnostic names the path.
+  virtual Status check_place(const char* database_path, Diagnostic& diagnostic) = 0;
+  // Bytes that can still be written on the database's device, or kUnsupported.
+  virtual Result<std::int64_t> free_bytes(const char* database_path) = 0;
+
+  // --- liveness: a lock that dies with its process ---------------------------------------------
+  // `<database>-workers/<incarnation>`: created, locked, and mapped writable for `notes_bytes`
+  // (zeroed). The lock must end with the process, however it ends, must not survive in children, and
+  // must be testable by another Runtime of the same process.
+  struct WorkerFile {
+    FileHandle handle = kNoFile;
+    void* notes = nullptr;
+  };
+  virtual Result<WorkerFile> worker_create(const char* database_path, std::int64_t incarnation,
+                                           std::size_t notes_bytes) = 0;
+  // Frees the lock and the mapping; removes the file.
+  virtual void worker_close(const char* database_path, std::int64_t incarnation,
+                            WorkerFile file) = 0;
+  // Is the lock of this incarnation held? A missing file is kFree.
+  [[nodiscard]] virtual Held worker_test(const char* database_path, std::int64_t incarnation) = 0;
+  // Copies the notes of a dead incarnation: bytes copied, 0 if the file is gone.
+  virtual std::size_t worker_notes(const char* database_path, std::int64_t incarnation, void* out,
+                                   std::size_t size) = 0;
+  virtual void worker_remove(const char* database_path, std::int64_t incarnation) = 0;
+
+  // --- the bell ---------------------------------------------------------------------------------
+  // Tells the sleepers of other connections that something was committed: `<database>-bell`.
+  virtual void ring(const char* database_path) = 0;
+
+ protected:
+  ~Storage() = default;
+};
+
+// Why a wait ended; several may be set.
+struct WakeReasons {
+  bool due = false;       // the due time came
+  bool woken = false;     // wake() was called, or an executor job ended
+  bool bell = false;      // another connection rang the bell
+  bool log = false;       // the database's log was written (precedes visibility)
+  bool process = false;   // a watched process died
+  bool descriptor = false;// a descriptor added with add_descriptor is ready
+  bool clock = false;     // the wall clock was set
+};
+
+class Threads {
+ public:
+  [[nodiscard]] virtual std::uint32_t version() const { return kPortVersion; }
+
+  // --- waiting ------------------------------------------------------------------------------------
+  // Watches the bell and the log of a database; null path: none. One database a Threads object.
+  virtual Status open(const char* database_path, Diagnostic& diagnostic) = 0;
+  virtual void close() = 0;
+  // Waits until `due_boot_ms` (Clock::boot_ms, absolute, also counted during suspend; negative: no
+  // due time) or an earlier reason. A due time that has passed polls. Drains what it reports.
+  virtual WakeReasons wait(std::int64_t due_boot_ms) = 0;
+  // Throws away what our own commits made the watched files say, without waiting.
+  virtual WakeReasons drain() = 0;
+  // A descriptor that is readable when wait() would return, for a host's own loop; -1: none. It
+  // covers the due time set last with arm().
+  [[nodiscard]] virtual int fd() const = 0;
+  virtual void arm(std::int64_t due_boot_ms) = 0;
+  virtual void wake() = 0;
+  // False: no file notification here; the caller polls with a stated interval and counts it.
+  [[nodiscard]] virtual bool watches_files() const = 0;
+  // Be told when this process dies; kUnsupported where the kernel cannot say. At most 64.
+  virtual Status watch_process(std::int64_t pid, std::int64_t start_time) = 0;
+  virtual void unwatch_process(std::int64_t pid) = 0;
+  virtual Status add_descriptor(int fd) = 0;
+  virtual void remove_descriptor(int fd) = 0;
+
+  // --- identity -----------------------------------------------------------------------------------
+  [[nodiscard]] virtual std::int64_t process_id() = 0;
+  // Kernel's start time of a process (clock ticks since boot), 0 if unknown or gone: tells a process
+  // from a later one with the same id.
+  [[nodiscard]] virtual std::int64_t process_start_time(std::int64_t pid) = 0;
+  // True on the thread that called open().
+  [[nodiscard]] virtual bool on_owner_thread() = 0;
+
+  // --- the executor: a bounded pool for blocking activities -----------------------------------------
+  // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed. 0 is allowed.
+  virtual Status executor_start(unsigned count, std::size_t stack_bytes) = 0;
+  // Runs job(argument) on thread `slot`, which must be idle. When the job returned, the waiter wakes.
+  virtual void executor_submit(unsigned slot, void (*job)(void*), void* argument) = 0;
+  // True when the job given last to `slot` has returned; everything it wrote is visible then.
+  [[nodiscard]] virtual bool executor_idle(unsigned slot) = 0;
+  // Ends the threads, waiting at most `wait_ms` for running jobs; false if some still run.
+  virtual bool executor_stop(std::int64_t wait_ms) = 0;
+
+ protected:
+  ~Threads() = default;
+};
+
+// What a process of Pawl is given.
+struct Port {
+  Clock* clock = nullptr;
+  Storage* storage = nullptr;
+  Threads* threads = nullptr;
+};
+
+}  // namespace pawl::port
+
+#endif  // PAWL_PORT_HPP

@@ -1,0 +1,63 @@
+// The Linux port: what a gateway passes as pawl::port::Port.
+//
+// Purpose: one SystemPort is a clock, a storage and a waiter of this process. Ownership: it must
+// outlive the Runtime or Client given its port(). Thread rule: as pawl/port.hpp; give each Runtime and
+// each Client a SystemPort of its own (each has its own waiter and owner thread).
+#ifndef PAWL_PORT_POSIX_HPP
+#define PAWL_PORT_POSIX_HPP
+
+#include <cstddef>
+
+#include "pawl/log.hpp"
+#include "pawl/port.hpp"
+
+namespace pawl::posix {
+
+// When is the wall clock trusted? docs/architecture.md, "time".
+enum class WallTrust : unsigned char {
+  kKernel,  // the kernel says it is synchronised
+  kFile,    // `wall_trust_file` exists and is newer than the boot
+  kHost,    // the program says so: set_wall_trusted()
+  kAlways,  // a good real-time clock
+  kNever,
+};
+
+struct PortOptions {
+  WallTrust wall_trust = WallTrust::kKernel;
+  const char* wall_trust_file = nullptr;  // kFile only; must outlive the port
+  bool allow_network_filesystem = false;
+  // 0: use inotify; else poll the database every so many ms (where notification is missing).
+  int poll_ms = 0;
+};
+
+class SystemPort {
+ public:
+  explicit SystemPort(const PortOptions& options = PortOptions());
+  ~SystemPort();
+  SystemPort(const SystemPort&) = delete;
+  SystemPort& operator=(const SystemPort&) = delete;
+  [[nodiscard]] port::Port port();
+  // kHost only; callable from any thread.
+  void set_wall_trusted(bool trusted);
+
+ private:
+  static constexpr std::size_t kImplBytes = 8192;
+  alignas(64) unsigned char impl_[kImplBytes];
+};
+
+// Writes one line "level event key=value ..." a call to a descriptor, with one write(2) of at most 512
+// bytes. Lines below `least` are dropped. Callable from any thread.
+class FdLogSink final : public LogSink {
+ public:
+  explicit FdLogSink(int fd, LogLevel least = LogLevel::kInfo) : fd_(fd), least_(least) {}
+  void write(LogLevel level, std::string_view event, const LogField* fields,
+             std::size_t count) override;
+
+ private:
+  int fd_;
+  LogLevel least_;
+};
+
+}  // namespace pawl::posix
+
+#endif  // PAWL_PORT_POSIX_HPP

@@ -1,0 +1,83 @@
+// The simulated machine: virtual clocks and storage in memory, for tests without sleeping.
+//
+// Purpose: a Machine is one computer: its kernel clock, wall clock, files and processes. A Node is
+// one simulated process on it; node.port() goes to a Runtime or Client. Time moves only when the test
+// moves it, or when a Node waits with a due time (then the clock jumps there). Nothing is
+// random but by seed. Deterministic as long as one thread drives everything.
+// Ownership: the Machine outlives its Nodes. Memory: files live on the heap; the simulator is for
+// tests and is exempt from the no-allocation rule.
+// Thread rule: one thread.
+#ifndef PAWL_PORT_SIM_HPP
+#define PAWL_PORT_SIM_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "pawl/port.hpp"
+
+namespace pawl::sim {
+
+struct MachineImpl;
+struct NodeImpl;
+
+class Machine {
+ public:
+  explicit Machine(std::uint64_t seed = 1);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // --- time ---
+  void advance(std::int64_t ms);          // boot time and wall clock go on together
+  void suspend(std::int64_t ms);          // as advance; every node's next wait() finds it overslept
+  void set_wall(std::int64_t wall_ms);    // a step: boot time is untouched, nodes see `clock`
+  void set_synced(bool synced);
+  [[nodiscard]] std::int64_t boot_ms() const;
+  [[nodiscard]] std::int64_t wall_ms() const;
+  // Power off for `off_ms`, then a new kernel: boot time from 0, a new boot id, all nodes dead, their
+  // locks free. The wall goes on by off_ms if `rtc`, else it starts at `wall_without_rtc_ms`, unsynced.
+  void reboot(std::int64_t off_ms, bool rtc = true, std::int64_t wall_without_rtc_ms = 0);
+  void set_boot_id_known(bool known);
+
+  // --- files ---
+  // The n-th write or sync call from now on fails with `status`, once or from then on; 0: none.
+  void fail_write(std::uint64_t nth, Status status, bool for_ever);
+  [[nodiscard]] std::uint64_t writes() const;
+  [[nodiscard]] std::uint64_t syncs() const;
+  // Flips one byte of a file; kNotFound if there is none.
+  Status damage(const char* path, std::int64_t offset);
+
+  MachineImpl* impl() { return impl_; }
+
+ private:
+  MachineImpl* impl_;
+};
+
+// One simulated process. Its executor jobs run inside its own wait(), in order of submission, unless
+// hold_jobs(true).
+class Node {
+ public:
+  explicit Node(Machine& machine);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  [[nodiscard]] port::Port port();
+  // SIGKILL: its file locks, worker locks and shared-memory locks are free from now on, its watchers
+  // told. The C++ objects using it must not be used any more (destroying them is allowed).
+  void kill();
+  [[nodiscard]] bool killed() const;
+  void hold_jobs(bool hold);
+  // Runs submitted jobs now; returns how many ran.
+  unsigned run_jobs();
+  // How many times wait() would have slept (an idle runtime's wake-ups).
+  [[nodiscard]] std::uint64_t sleeps() const;
+  // false: this process cannot test others' locks (a container with its own mount).
+  void set_locks_testable(bool testable);
+
+ private:
+  NodeImpl* impl_;
+};
+
+}  // namespace pawl::sim
+
+#endif  // PAWL_PORT_SIM_HPP

@@ -1,0 +1,78 @@
+// Process: what SQLite and Pawl share in one operating-system process.
+//
+// Purpose: SQLite's memory is global to a process, so one object owns it: start it before the host or
+// anything else uses SQLite. Ownership: the block given to start() belongs to the Process until
+// stop(); a Process outlives every Runtime and Client. Thread rule: start() and stop() on one thread,
+// with no Runtime or Client alive; the rest from any.
+#ifndef PAWL_PROCESS_HPP
+#define PAWL_PROCESS_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "pawl/port.hpp"
+#include "pawl/status.hpp"
+
+namespace pawl {
+
+enum class SqliteMemory : std::uint8_t {
+  kOwn,   // SQLite lives in the given block and never calls malloc
+  kHost,  // SQLite keeps the allocator the host gave it; the zero-allocation promise excludes it
+};
+
+struct ProcessOptions {
+  SqliteMemory sqlite_memory = SqliteMemory::kOwn;
+  std::uint32_t connections_max = 4;  // Runtimes and Clients together, 1..32; sizes the block
+  int page_cache_pages = 256;         // 4 KiB each, shared by all connections
+};
+
+struct MemoryUse {
+  std::size_t used = 0;
+  std::size_t high_water = 0;
+  std::size_t failures = 0;  // requests that did not fit; each came back as a named error
+};
+
+class Process {
+ public:
+  Process() = default;
+  ~Process() { stop(); }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  // Bytes start() needs; 0 with SqliteMemory::kHost.
+  [[nodiscard]] static std::size_t required_memory(const ProcessOptions& options);
+  // kSqliteAlreadyInitialised: the host used SQLite first; the diagnostic names sqlite_memory = host.
+  // kResourceExhausted: the block is smaller than required_memory(). kAlreadyExists: started before.
+  Status start(const ProcessOptions& options, void* block, std::size_t bytes,
+               Diagnostic& diagnostic);
+  void stop();
+  [[nodiscard]] bool started() const { return started_; }
+  [[nodiscard]] MemoryUse memory_use() const;
+
+ private:
+  friend class RuntimeCore;
+  friend class ClientCore;
+  struct Loop {
+    std::atomic<port::Threads*> threads{nullptr};
+    const char* path = nullptr;
+  };
+  static constexpr std::size_t kLoopsMax = 16;
+  // Is the calling thread the one that runs a loop on this database?
+  [[nodiscard]] bool on_loop_thread(const char* path) const;
+
+  bool started_ = false;
+  bool own_memory_ = false;
+  Loop loops_[kLoopsMax];
+};
+
+// A block of N bytes for start(); meant to be static.
+template <std::size_t N>
+struct Memory {
+  alignas(64) unsigned char bytes[N];
+  [[nodiscard]] static constexpr std::size_t size() { return N; }
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_PROCESS_HPP

@@ -1,0 +1,117 @@
+// Runtime: the loop that makes orchestrations and activities go on.
+//
+// Purpose: one cooperative loop; one tick is one write transaction, and no user code runs in it.
+// Threads: one thread owns a Runtime and calls everything; only wake() and request_stop() may come from
+// other threads or a signal handler. Activities registered as kThreaded run on pool threads made at
+// start. Ownership: the block given to start() holds everything the Runtime will ever use; registry,
+// options' pointers, process and port must outlive it. After start() its threads never call malloc
+// (bodies of user activities are their own business).
+// Embedding: run() is enough for a program that has nothing else to do. A host's own loop watches
+// fd(), calls tick() when it is readable, and may look at next_due().
+#ifndef PAWL_RUNTIME_HPP
+#define PAWL_RUNTIME_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "pawl/client.hpp"
+#include "pawl/options.hpp"
+#include "pawl/port.hpp"
+#include "pawl/process.hpp"
+#include "pawl/registry.hpp"
+#include "pawl/status.hpp"
+
+namespace pawl {
+
+class RuntimeCore;
+
+// Counters since start; all only rise, but the last three.
+struct RuntimeStats {
+  std::uint64_t ticks = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t turns = 0;
+  std::uint64_t turns_refused = 0;         // another worker was first, or it was stale
+  std::uint64_t cold_loads = 0;            // histories read from the database
+  std::uint64_t orchestrations_completed = 0;
+  std::uint64_t orchestrations_failed = 0;
+  std::uint64_t continued_as_new = 0;
+  std::uint64_t activities_started = 0;
+  std::uint64_t activities_completed = 0;  // results accepted
+  std::uint64_t activities_refused = 0;    // results of work that was taken over or cancelled
+  std::uint64_t activities_overlong = 0;   // inline ones beyond inline_ms_max
+  std::uint64_t messages_dropped = 0;      // duplicates and late ones
+  std::uint64_t traces_lost = 0;
+  std::uint64_t busy_ticks = 0;            // the write lock was not free in time
+  std::uint64_t failed_ticks = 0;          // rolled back by an error of the disk or of memory
+  std::uint64_t sessions_claimed = 0;
+  std::uint64_t sessions_migrated = 0;
+  std::uint64_t sessions_released = 0;
+  std::uint64_t poisoned = 0;
+  std::uint64_t unregistered = 0;          // items of names nobody here or elsewhere knows
+  std::uint64_t wakeups = 0;               // returns from sleep
+  std::uint64_t clock_steps = 0;
+  std::uint32_t warm_instances = 0;
+  std::uint32_t activities_running = 0;
+  std::size_t warm_bytes_used = 0;
+};
+
+// Answer of a call that rides on a tick; called on the Runtime's thread after the commit. `user` is
+// what the call was given.
+using Answer = void (*)(void* user, Status status);
+
+class Runtime {
+ public:
+  Runtime() = default;
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // Bytes start() needs.
+  [[nodiscard]] static std::size_t required_memory(const Options& options);
+  // Opens or creates the database, registers the worker. Besides the errors of Client::open():
+  // kNodeIdInUse (with the pid), kForeignBoot, kInvalidOptions (with both values).
+  Status start(Process& process, const Registry& registry, const Options& options,
+               const port::Port& port, void* memory, std::size_t bytes, Diagnostic& diagnostic);
+
+  // Does what is there to do, for about `limit_ms` at most; never sleeps. True: more is ready now.
+  Result<bool> tick(std::int64_t limit_ms);
+  // Absolute Clock::boot_ms of the next thing to do; -1: only events wake it. 0: at once.
+  [[nodiscard]] std::int64_t next_due() const;
+  // Readable when tick() has something to do; -1: the port has none.
+  [[nodiscard]] int fd() const;
+  // Ticks and sleeps until request_stop(), then stops with `grace_ms` for running activities.
+  Status run(std::int64_t grace_ms = 10'000);
+  // Ticks and sleeps for at most this long, or until `until` answers true after a tick.
+  Status run_for(std::int64_t ms, bool (*until)(void*) = nullptr, void* user = nullptr);
+
+  void wake();
+  void request_stop();
+  [[nodiscard]] bool stop_requested() const;
+
+  // Orderly end: takes no new work, waits at most `grace_ms` for running activities and commits their
+  // results, releases sessions, closes. kTimeout: some thread did not come back; the object must then
+  // live until the process ends.
+  Status stop(std::int64_t grace_ms);
+
+  // --- the Client's calls on the Runtime's own thread: they ride on the next tick -----------------
+  // kResourceExhausted: requests_max are waiting, or the input is over payload_bytes_max. Otherwise the
+  // answer (null: none wanted) has the status that Client's call would give.
+  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
+                             Answer answer = nullptr, void* user = nullptr);
+  Status cancel_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
+                         void* user = nullptr);
+  // Reads at once.
+  Status get_status(std::string_view id, OrchestrationStatus* out);
+
+  [[nodiscard]] const RuntimeStats& stats() const;
+  [[nodiscard]] std::string_view worker_id() const;
+  [[nodiscard]] std::string_view error_text() const;
+
+ private:
+  RuntimeCore* core_ = nullptr;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_HPP

@@ -1,0 +1,122 @@
+// Event and Message: the decoded forms of what is stored, and their JSON meta.
+//
+// Purpose: history rows keep small integers in columns, payloads as raw bytes in their own column, and
+// everything else as one JSON text, `meta`, so that the sqlite3 shell shows it. Payload bytes never
+// pass through cJSON. Ownership: views point into memory of whoever filled the struct in.
+// Thread rule: plain values.
+#ifndef PAWL_CODEC_EVENT_HPP
+#define PAWL_CODEC_EVENT_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "ids.hpp"
+#include "pawl/error.hpp"
+#include "pawl/status.hpp"
+
+namespace pawl {
+
+// Stored; never reuse a number. Command events carry (branch, ordinal); completions refer to one.
+enum class EventKind : std::uint8_t {
+  kStarted = 1,
+  kActivity = 2,
+  kTimer = 3,
+  kWait = 4,
+  kDequeue = 5,
+  kChild = 6,
+  kDetached = 7,
+  kGuid = 8,
+  kUtcNow = 9,
+  kStateWrite = 10,
+  kCustomStatus = 11,
+  kSessionOpen = 12,
+  kSessionClose = 13,
+  kBranchOpened = 14,
+  kClose = 15,
+  kActivityDone = 32,
+  kTimerFired = 33,
+  kChildDone = 34,
+  kDelivery = 35,
+  kReturn = 48,
+  kCancelRequested = 49,
+  kEnded = 50,
+};
+[[nodiscard]] const char* event_kind_name(EventKind kind);
+[[nodiscard]] bool is_command(EventKind kind);
+[[nodiscard]] bool is_completion(EventKind kind);
+
+// How an execution ended; stored in the end event.
+enum class EndKind : std::uint8_t { kNone = 0, kCompleted = 1, kFailed = 2, kContinuedAsNew = 3 };
+
+enum class TimerBase : std::uint8_t { kPawlTime = 0, kUtc = 1 };
+
+struct Event {
+  EventId id = 0;
+  EventKind kind = EventKind::kStarted;
+  ErrorKind error = ErrorKind::kNone;  // completions and failed ends; payload is the error's text
+  EndKind end = EndKind::kNone;        // kEnded
+  TimerBase base = TimerBase::kPawlTime;  // kTimer
+  BranchId branch = 0;                 // commands
+  Ordinal ordinal = 0;                 // commands
+  EventId ref = 0;                     // completions: the command; kReturn: the delivery
+  std::int64_t time_ms = 0;            // stamp shown to people (time-rules R9)
+  // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
+  // kDelivery: message number; kUtcNow: the time; kStarted: behaviour flags of the engine.
+  std::int64_t number = 0;
+  EventId horizon = 0;                 // kClose, kEnded
+  std::uint64_t argument_hash = 0;     // commands, over all arguments but the name
+  std::uint64_t path_hash = 0;         // commands and kEnded: awaits and selects since the last command
+  std::string_view name;               // commands; kStarted: the orchestration's name
+  std::string_view session;            // kActivity on a session
+  std::string_view version;            // kStarted: of the orchestration
+  std::string_view payload;            // input, result, error text, guid
+};
+
+// Stored kinds of rows in orchestrator_queue; never reuse a number.
+enum class MessageKind : std::uint8_t {
+  kStart = 1,          // name, payload = input
+  kContinue = 2,       // the next execution: payload = input
+  kActivityDone = 3,   // ref = command event
+  kTimerFired = 4,     // ref = command event; the row has a due time
+  kCancel = 5,         // payload = reason
+};
+[[nodiscard]] const char* message_kind_name(MessageKind kind);
+
+struct Message {
+  MessageId id = 0;                    // 0: never stored (a result that rides with its turn)
+  MessageKind kind = MessageKind::kStart;
+  ErrorKind error = ErrorKind::kNone;
+  ExecutionId execution = 0;           // completions: the execution that asked
+  EventId ref = 0;
+  std::string_view name;
+  std::string_view payload;
+};
+
+// Writes the meta text of an event: at most kMetaBytesMax. Members at their default are left out.
+// kResourceExhausted if it does not fit.
+Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size);
+// Fills in the members that live in meta; name, session and version become views into `text_out`,
+// a caller-given buffer of at least kMetaBytesMax bytes. Unknown members are ignored (a newer writer).
+// kCorrupt if the text is not the JSON this kind needs.
+Status decode_meta(std::string_view meta, Event* event, char* text_out, std::size_t capacity);
+
+// Checksum of a stored row: identity, columns, meta and payload, so that a row moved to another
+// instance is noticed too.
+[[nodiscard]] std::uint32_t event_crc(InstanceKey instance, ExecutionId execution,
+                                      const Event& event, std::string_view meta);
+[[nodiscard]] std::uint32_t message_crc(InstanceKey instance, const Message& message);
+
+// Gives cJSON's allocator the memory it may use on this thread, for the duration of one call; null:
+// none. Every encode and decode runs inside one. At most one a thread.
+class JsonMemory {
+ public:
+  JsonMemory(void* block, std::size_t size);
+  ~JsonMemory();
+  JsonMemory(const JsonMemory&) = delete;
+  JsonMemory& operator=(const JsonMemory&) = delete;
+};
+inline constexpr std::size_t kJsonMemoryBytes = 16 * 1024;
+
+}  // namespace pawl
+
+#endif  // PAWL_CODEC_EVENT_HPP

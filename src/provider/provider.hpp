@@ -1,0 +1,369 @@
+// Provider: the storage contract. One object is one connection of one process.
+//
+// Purpose: the runtime and the clients know storage only through this class; test/provider is the
+// contract, and a provider that passes it is one. The provider stores bytes and indices, never
+// meaning: it is told which work, timers and messages a turn makes.
+// Transactions: every call under "in a batch" stands between begin() and commit() or rollback(), which
+// are one write transaction. If a call answers kIo, kFull, kCorrupt or kResourceExhausted the batch is
+// dead: roll it back. kStale, kNotFound and kAlreadyExists leave it alive and unchanged.
+// Ownership: views handed in must live until the call returns; views handed out live in the buffer
+// that the caller gave. Thread rule: one thread a connection.
+// Times: Pawl time in ms (clock_rules.hpp) unless a name says otherwise.
+#ifndef PAWL_PROVIDER_PROVIDER_HPP
+#define PAWL_PROVIDER_PROVIDER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "arena.hpp"
+#include "clock_rules.hpp"
+#include "event.hpp"
+#include "evidence.hpp"
+#include "ids.hpp"
+#include "pawl/port.hpp"
+#include "pawl/status.hpp"
+#include "session_options.hpp"
+#include "text.hpp"
+
+namespace pawl {
+
+struct ProviderOptions {
+  const char* path = nullptr;
+  bool create = true;              // false: kCannotOpen when there is no database
+  bool synchronous_full = true;    // false: an acknowledged call may be lost at a power cut
+  std::int64_t busy_ms_max = 1000; // longest wait for the write lock
+  int cache_pages = 64;
+  int checkpoint_pages = 1000;
+};
+
+// What a batch found out when it began; the same for all calls in it.
+struct BatchInfo {
+  std::int64_t now = 0;            // Pawl time, read after the lock was held
+  std::int64_t stamp_ms = 0;       // for people (R9)
+  std::int64_t boot_seq = 0;
+  bool utc_known = false;
+  std::int64_t utc_ms = 0;
+  bool clock_adopted = false;      // this batch adopted a new boot
+  bool clock_synced = false;       // this batch confirmed the offset
+  std::int64_t clock_credit_ms = 0;// off time credited to older timers
+};
+
+struct NextDue {
+  std::int64_t pawl_time = -1;     // earliest due work of any kind in Pawl time; -1: none
+  bool waiting_for_utc = false;    // a UTC timer waits and there is no trusted offset
+};
+
+enum class InstanceState : std::uint8_t { kRunning = 0, kCompleted = 1, kFailed = 2 };
+
+// ---- instances and orchestration items -------------------------------------------------------------
+struct NewInstance {
+  std::string_view id;
+  std::string_view name;
+  std::string_view version;
+  std::string_view input;
+};
+
+struct InstanceStatus {
+  InstanceState state = InstanceState::kRunning;
+  InstanceKey key = 0;
+  ExecutionId execution = 0;
+  std::int64_t revision = 0;
+  ErrorKind error = ErrorKind::kNone;
+  std::string_view output;         // result or error text; view into the caller's buffer
+  std::int64_t created_ms = 0;     // stamps
+  std::int64_t updated_ms = 0;
+};
+
+struct ReadyQuery {
+  Incarnation me = 0;
+  std::int64_t home_grace_ms = 2000;
+  std::int64_t now = 0;            // Pawl time by the reader's clock; verified again at the commit
+  const InstanceKey* skip = nullptr;  // being worked on already
+  std::size_t skip_count = 0;
+};
+
+struct OrchestrationItem {
+  InstanceKey key = 0;
+  FixedText<kNameBytesMax> id;
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> version;
+  ExecutionId execution = 0;
+  std::int64_t revision = 0;
+  EventId last_event = 0;          // of the current execution
+  std::int32_t crashes = 0;
+  std::int32_t strikes = 0;
+  std::int32_t reboots = 0;
+  Message* messages = nullptr;     // in the arena given; ready or due ones, in order
+  std::size_t message_count = 0;
+  bool more_messages = false;
+  // A stored row that cannot be read: the instance stops with this text.
+  Status broken = Status::kOk;
+  FixedText<kErrorTextBytesMax> broken_text;
+};
+
+class EventSink {
+ public:
+  virtual Status on_event(const Event& event) = 0;
+
+ protected:
+  ~EventSink() = default;
+};
+
+class EventSource {
+ public:
+  [[nodiscard]] virtual const Event& event(EventId id) const = 0;
+
+ protected:
+  ~EventSource() = default;
+};
+
+struct NewWork {
+  EventId event = 0;
+  std::string_view session;        // empty: none
+};
+
+struct NewTimer {
+  EventId event = 0;
+  TimerBase base = TimerBase::kPawlTime;
+  std::int64_t delay_or_utc_ms = 0;
+};
+
+// A finished activity whose result is a message of this very turn, never stored as a row.
+struct WorkDone {
+  WorkItemId item = 0;
+  LockToken token = 0;
+  Epoch epoch = 0;
+};
+
+struct TurnCommit {
+  InstanceKey key = 0;
+  std::int64_t revision = 0;       // as fetched
+  ExecutionId execution = 0;
+  const MessageId* messages = nullptr;  // stored ones that the turn took; deleted
+  std::size_t message_count = 0;
+  const WorkDone* done = nullptr;
+  std::size_t done_count = 0;
+  const EventSource* events = nullptr;
+  EventId first_new = 0;           // events [first_new, last_new] are inserted; none if first > last
+  EventId last_new = 0;
+  const NewWork* work = nullptr;
+  std::size_t work_count = 0;
+  const NewTimer* timers = nullptr;
+  std::size_t timer_count = 0;
+  // Commands of this execution that are closed: their work items and timers go.
+  const EventId* closed = nullptr;
+  std::size_t closed_count = 0;
+  bool more = false;               // passes_max reached: ready again at once
+  EndKind end = EndKind::kNone;
+  ErrorKind error = ErrorKind::kNone;
+  std::string_view next_input;     // kContinuedAsNew
+  Incarnation home = 0;            // who commits
+};
+
+// ---- work items ---------------------------------------------------------------------------------
+struct WorkItem {
+  WorkItemId id = 0;
+  LockToken token = 0;
+  InstanceKey instance = 0;
+  ExecutionId execution = 0;
+  EventId event = 0;
+  SessionKey session = 0;
+  Epoch epoch = 0;
+  bool exclusive = false;
+  bool claimed_now = false;        // first hand-over of this epoch
+  std::int32_t attempt = 0;
+  std::int32_t crashes = 0;
+  std::int64_t locked_until = 0;
+  std::string_view instance_id;    // views into the buffer given to fetch_work_item
+  std::string_view orchestration_name;
+  std::string_view activity_name;
+  std::string_view session_name;
+  std::string_view input;
+};
+
+// What the fetching process can and cannot take.
+class WorkFilter {
+ public:
+  [[nodiscard]] virtual bool has_handler(std::string_view activity_name) const = 0;
+  // This process still runs it, under whatever token.
+  [[nodiscard]] virtual bool runs_item(WorkItemId id) const = 0;
+  // An execution of this exclusive session is still here, whatever its epoch.
+  [[nodiscard]] virtual bool runs_session(SessionKey session) const = 0;
+  // Crashed items do not run beside each other; the last attempt runs alone in its process.
+  [[nodiscard]] virtual bool may_run_with(std::int32_t crashes) const = 0;
+
+ protected:
+  ~WorkFilter() = default;
+};
+
+struct FetchWork {
+  Incarnation me = 0;
+  bool draining = false;
+  const SessionOptions* options = nullptr;
+  const WorkFilter* filter = nullptr;
+  Evidence* evidence = nullptr;    // who is gone? (session-rules 3.1)
+};
+
+struct WorkResult {
+  ErrorKind error = ErrorKind::kNone;
+  std::string_view payload;
+};
+
+// ---- workers --------------------------------------------------------------------------------------
+struct NewWorker {
+  std::string_view node;           // worker_node_id; empty: an ephemeral one, named by its incarnation
+  std::int64_t pid = 0;
+  std::int64_t start_time = 0;
+  bool lock_visible = true;        // others can test its kernel lock
+  std::int64_t lease_ms = 0;
+  const std::string_view* handlers = nullptr;  // activity names it can run
+  std::size_t handler_count = 0;
+};
+
+struct WorkerRow {
+  Incarnation incarnation = 0;
+  FixedText<kNameBytesMax> node;
+  std::int64_t pid = 0;
+  std::int64_t start_time = 0;
+  std::int64_t boot_seq = 0;
+  bool lock_visible = true;
+  std::int64_t locked_until = 0;
+  bool draining = false;
+};
+
+// What a dead process was running, from its notes (crash charging). Zero members: nothing.
+struct CrashNote {
+  InstanceKey instance = 0;        // a turn
+  WorkItemId item = 0;             // an activity
+};
+
+struct CrashLimits {
+  std::int32_t crashes_max = 10;
+  std::int32_t strikes_max = 10;
+  std::int32_t reboots_max = 100;
+};
+
+// One event a change of a session or worker; reported in the batch, valid for people only after commit.
+struct SessionChange {
+  enum class Kind : std::uint8_t { kClaimed, kMigrated, kReleased, kLost, kSwept };
+  Kind kind = Kind::kClaimed;
+  std::string_view session;
+  std::string_view reason;         // released, lost
+  std::string_view from;           // migrated: node
+  std::string_view to;             // claimed, migrated: node
+  Epoch epoch = 0;
+  bool resumed = false;            // the same node took its own session back
+};
+
+class ChangeSink {
+ public:
+  virtual void on_session_change(const SessionChange& change) = 0;
+  // A work item or instance reached a limit of CrashLimits and was failed.
+  virtual void on_poison(InstanceKey instance, EventId event, std::string_view why) = 0;
+
+ protected:
+  ~ChangeSink() = default;
+};
+
+class Provider {
+ public:
+  // ---- life ----
+  virtual Status open(const ProviderOptions& options, const port::Port& port,
+                      Diagnostic& diagnostic) = 0;
+  virtual void close() = 0;
+  virtual void set_change_sink(ChangeSink* sink) = 0;
+  // Text of the last failure of any call.
+  [[nodiscard]] virtual const Diagnostic& diagnostic() const = 0;
+  // Opaque 16-byte id of the database as 32 hex digits.
+  [[nodiscard]] virtual std::string_view database_id() const = 0;
+
+  // ---- transactions ----
+  // kBusy after busy_ms_max; kBuried if `me` is not 0 and was buried by others (the batch is over).
+  virtual Status begin(Incarnation me, BatchInfo* info) = 0;
+  virtual Status commit() = 0;
+  virtual void rollback() = 0;
+  // A consistent view for several reads; not nested, not inside a batch.
+  virtual Status begin_read() = 0;
+  virtual void end_read() = 0;
+  // Rises when another connection committed (not by own commits). Cheap; outside of batches.
+  virtual Result<std::int64_t> data_version() = 0;
+  // Pawl time now by the row read last; only after the first begin().
+  [[nodiscard]] virtual std::int64_t pawl_now() = 0;
+  [[nodiscard]] virtual std::int64_t boot_ms_of(std::int64_t pawl_time) const = 0;
+
+  // ---- clients: in a batch ----
+  virtual Status create_instance(const NewInstance& instance, InstanceKey* key) = 0;
+  // kNotFound; kStale if it has ended.
+  virtual Status cancel_instance(std::string_view id, std::string_view reason) = 0;
+  // Reads; anywhere. Output longer than `capacity` is kResourceExhausted.
+  virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
+                             std::size_t capacity) = 0;
+
+  // ---- orchestration items ----
+  // Outside of batches: candidates, oldest message first, mine and unowned before others'.
+  virtual Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
+                            std::size_t* count) = 0;
+  // Messages go to `arena`; at most `messages_max`. kNotFound: it is gone.
+  virtual Status fetch_orchestration_item(InstanceKey key, std::int64_t now,
+                                          std::size_t messages_max, Arena& arena,
+                                          OrchestrationItem* out) = 0;
+  // Events after `after`, in order. kCorrupt with a diagnostic that names the row. The views given to
+  // the sink end with its call.
+  virtual Status load_history(InstanceKey key, ExecutionId execution, EventId after,
+                              EventSink& sink) = 0;
+  // In a batch. kStale: revision, messages, due times or tokens are not what the turn saw: nothing
+  // of this turn was written.
+  virtual Status ack_orchestration_item(const TurnCommit& turn) = 0;
+  // In a batch: nobody looks at it before `delay_ms` passed (unknown name, failing commit).
+  virtual Status abandon_orchestration_item(InstanceKey key, std::int64_t revision,
+                                            std::int64_t delay_ms, bool strike) = 0;
+
+  // ---- work items: in a batch ----
+  // The lowest id this worker may take; claims its session. *found = false: none. Views go to buffer.
+  virtual Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
+                                 WorkItem* out, bool* found) = 0;
+  // kOk: the token and epoch are current. Nothing is written.
+  virtual Status check_work_item(const WorkDone& done) = 0;
+  // Deletes the item and stores its completion as a message of its instance.
+  virtual Status ack_work_item(const WorkDone& done, const WorkResult& result) = 0;
+  virtual Status abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
+                                   const CrashLimits& limits) = 0;
+  // Also renews the item's session if it is mine at this epoch.
+  virtual Status renew_work_item_lock(const WorkDone& done, Incarnation me,
+                                      const SessionOptions& options) = 0;
+
+  // ---- sessions: in a batch ----
+  // Renews what `me` owns, releases what is idle. `revive`: expired but untaken leases too.
+  virtual Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
+                                    std::size_t* renewed, std::size_t* released) = 0;
+  virtual Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
+                                           std::size_t* removed) = 0;
+  // Delayed items and parked instances whose time came; bounded.
+  virtual Status wake_delayed(std::size_t limit, std::size_t* woken) = 0;
+
+  // ---- workers: in a batch ----
+  // kNodeIdInUse (the diagnostic has the pid) unless the node's former incarnation is gone by proof,
+  // which is then buried with the newcomer as heir. kForeignBoot: an earlier boot's lock is held.
+  virtual Status register_worker(const NewWorker& worker, Evidence& evidence,
+                                 const CrashLimits& limits, Incarnation* out) = 0;
+  virtual Status renew_worker(Incarnation me, std::int64_t lease_ms) = 0;
+  virtual Status set_draining(Incarnation me) = 0;
+  // Sessions to `heir` (0: unowned), locks to ready, crashes charged, once. Notes may be empty.
+  virtual Status bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
+                             std::size_t note_count, const CrashLimits& limits) = 0;
+  // Orderly end: releases all sessions and the row.
+  virtual Status unregister_worker(Incarnation me) = 0;
+  // Living registrations; anywhere.
+  virtual Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) = 0;
+
+  // ---- time ----
+  virtual Status next_due(Incarnation me, NextDue* out) = 0;
+
+ protected:
+  ~Provider() = default;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_PROVIDER_PROVIDER_HPP

@@ -1,0 +1,181 @@
+#include "connection.hpp"
+
+#include <climits>
+#include <cstring>
+
+#include "check.hpp"
+
+namespace pawl::sqlite {
+
+Status status_of(int result_code) {
+  // Out of memory comes in two forms: plain, and as an I/O error below the VFS.
+  if (result_code == SQLITE_IOERR_NOMEM) return Status::kResourceExhausted;
+  switch (result_code & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+      return Status::kOk;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:  // lost the race for the log's index too often
+      return Status::kBusy;
+    case SQLITE_FULL:
+      return Status::kFull;
+    case SQLITE_NOMEM:
+    case SQLITE_TOOBIG:
+      return Status::kResourceExhausted;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return Status::kReadOnly;
+    case SQLITE_CANTOPEN:
+      return Status::kCannotOpen;
+    case SQLITE_CONSTRAINT:
+      return Status::kAlreadyExists;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_ERROR:     // our statements are fixed, so the schema is not ours any more
+    case SQLITE_SCHEMA:
+    case SQLITE_MISMATCH:
+    case SQLITE_FORMAT:
+      return Status::kCorrupt;
+    default:
+      return Status::kIo;
+  }
+}
+
+// ---- Statement ----------------------------------------------------------------------------------
+
+Statement::~Statement() {
+  if (statement_ == nullptr) return;
+  // The result of reset repeats that of the last step, which has been reported.
+  static_cast<void>(sqlite3_reset(statement_));
+  static_cast<void>(sqlite3_clear_bindings(statement_));  // bound views end with the caller's
+}
+
+Statement& Statement::bound(int result) {
+  if (result_ == SQLITE_OK) result_ = result;
+  ++next_bind_;
+  return *this;
+}
+
+Statement& Statement::bind(std::int64_t value) {
+  if (statement_ == nullptr) return *this;
+  return bound(sqlite3_bind_int64(statement_, next_bind_, value));
+}
+
+Statement& Statement::bind_null() {
+  if (statement_ == nullptr) return *this;
+  return bound(sqlite3_bind_null(statement_, next_bind_));
+}
+
+Statement& Statement::bind_text(std::string_view value) {
+  if (statement_ == nullptr) return *this;
+  if (value.size() > INT_MAX) return bound(SQLITE_TOOBIG);
+  // A null pointer would bind NULL, and an empty text is not that. The null destructor is
+  // SQLITE_STATIC: nothing is copied.
+  const char* const data = value.data() == nullptr ? "" : value.data();
+  return bound(sqlite3_bind_text(statement_, next_bind_, data, static_cast<int>(value.size()),
+                                 nullptr));
+}
+
+Statement& Statement::bind_blob(std::string_view value) {
+  if (statement_ == nullptr) return *this;
+  if (value.size() > INT_MAX) return bound(SQLITE_TOOBIG);
+  const char* const data = value.data() == nullptr ? "" : value.data();
+  return bound(sqlite3_bind_blob(statement_, next_bind_, data, static_cast<int>(value.size()),
+                                 nullptr));
+}
+
+bool Statement::failed(int result) {
+  result_ = result;
+  status_ = status_of(result);
+  connection_.diagnostic_.format("%s (sqlite %d)", sqlite3_errmsg(connection_.handle_), result);
+  return false;
+}
+
+bool Statement::row() {
+  if (status_ != Status::kOk) return false;
+  if (result_ != SQLITE_OK) return failed(result_);
+  const int result = sqlite3_step(statement_);
+  if (result == SQLITE_ROW) return true;
+  return result == SQLITE_DONE ? false : failed(result);
+}
+
+Status Statement::run() {
+  while (row()) {
+  }
+  return status_;
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+std::string_view Statement::bytes(int column) const {
+  // The database is UTF-8, so the blob of a text is its bytes.
+  const void* const data = sqlite3_column_blob(statement_, column);
+  if (data == nullptr) return {};
+  const int size = sqlite3_column_bytes(statement_, column);
+  return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
+}
+
+// ---- Connection ---------------------------------------------------------------------------------
+
+Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic& diagnostic) {
+  PAWL_CHECK("provider-1", handle_ == nullptr);
+  const int result = sqlite3_open_v2(path, &handle_, flags, vfs);
+  if (result != SQLITE_OK) {
+    // There is no handle when not even its memory could be had.
+    const int extended = handle_ == nullptr ? result : sqlite3_extended_errcode(handle_);
+    const char* const text =
+        handle_ == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(handle_);
+    diagnostic.format("%s: %s (sqlite %d)", path, text, extended);
+    close();
+    return status_of(extended);
+  }
+  static_cast<void>(sqlite3_extended_result_codes(handle_, 1));
+  return Status::kOk;
+}
+
+void Connection::close() {
+  if (handle_ == nullptr) return;
+  for (int id = 0; id < kStatementsMax; ++id) {
+    static_cast<void>(sqlite3_finalize(statements_[id]));
+    statements_[id] = nullptr;
+    texts_[id] = nullptr;
+  }
+  // It refuses only while statements live, and all of them are ours.
+  const int result = sqlite3_close(handle_);
+  PAWL_CHECK("provider-2", result == SQLITE_OK);
+  handle_ = nullptr;
+}
+
+Statement Connection::use(int id, const char* sql) {
+  PAWL_CHECK("provider-3", id >= 0 && id < kStatementsMax && handle_ != nullptr);
+  if (statements_[id] == nullptr) {
+    const int result = sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                          &statements_[id], nullptr);
+    if (result != SQLITE_OK) return Statement(*this, nullptr, result);
+    texts_[id] = sql;
+  }
+  PAWL_CHECK("provider-4", texts_[id] == sql || std::strcmp(texts_[id], sql) == 0);
+  PAWL_CHECK("provider-5", sqlite3_stmt_busy(statements_[id]) == 0);
+  return Statement(*this, statements_[id]);
+}
+
+Status Connection::execute(const char* sql, Diagnostic& diagnostic) {
+  const int result = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+  if (result == SQLITE_OK) return Status::kOk;
+  diagnostic.format("%s (sqlite %d)", sqlite3_errmsg(handle_), result);
+  return status_of(result);
+}
+
+std::int64_t Connection::changes() const { return sqlite3_changes(handle_); }
+
+std::int64_t Connection::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
+
+}  // namespace pawl::sqlite

@@ -1,0 +1,93 @@
+// Connection and Statement: the only two ways this provider talks to SQLite.
+//
+// Purpose: prepared statements only; every result code becomes a Status in one place; no SQL is built
+// from strings at run time. Ownership: a Connection owns its handle and statements. Thread rule: one
+// thread.
+#ifndef PAWL_PROVIDER_SQLITE_CONNECTION_HPP
+#define PAWL_PROVIDER_SQLITE_CONNECTION_HPP
+
+#include <sqlite3.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "pawl/status.hpp"
+
+namespace pawl::sqlite {
+
+// What an SQLite result code (extended) means to Pawl.
+[[nodiscard]] Status status_of(int result_code);
+
+class Connection;
+
+// One use of one prepared statement: bind, step, read; reset at the end of its life. Binding errors
+// surface at the next step. Binds are by position from 1, in order of the calls.
+class Statement {
+ public:
+  // A null statement could not be prepared; `result` says why and surfaces at the first step.
+  Statement(Connection& connection, sqlite3_stmt* statement, int result = SQLITE_OK)
+      : connection_(connection), statement_(statement), result_(result) {}
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(std::int64_t value);
+  Statement& bind_null();
+  Statement& bind_text(std::string_view value);   // must live until the statement's end
+  Statement& bind_blob(std::string_view value);   // likewise
+  // True: a row. False: done, or an error, which status() has.
+  bool row();
+  // Runs to the end without rows. kOk or the error.
+  Status run();
+  [[nodiscard]] Status status() const { return status_; }
+
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] bool is_null(int column) const;
+  // Text or blob; lives until the next step or the end.
+  [[nodiscard]] std::string_view bytes(int column) const;
+
+ private:
+  Statement& bound(int result);
+  bool failed(int result);
+
+  Connection& connection_;
+  sqlite3_stmt* statement_;
+  int next_bind_ = 1;
+  int result_;                       // the first failure of prepare, bind or step
+  Status status_ = Status::kOk;
+};
+
+class Connection {
+ public:
+  Connection() = default;
+  ~Connection() { close(); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  Status open(const char* path, int flags, const char* vfs, Diagnostic& diagnostic);
+  void close();
+  // Prepares `sql`, a string literal, on first use and keeps it under `id`. One id has one text, and
+  // is not used again while a Statement of it lives; both are invariants.
+  Statement use(int id, const char* sql);
+  // For schema and pragmas at open.
+  Status execute(const char* sql, Diagnostic& diagnostic);
+  [[nodiscard]] std::int64_t changes() const;
+  [[nodiscard]] std::int64_t last_insert_id() const;
+  [[nodiscard]] sqlite3* handle() { return handle_; }
+  // Text of the last error goes here too.
+  [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
+
+  static constexpr int kStatementsMax = 192;
+
+ private:
+  friend class Statement;
+  sqlite3* handle_ = nullptr;
+  sqlite3_stmt* statements_[kStatementsMax] = {};
+  const char* texts_[kStatementsMax] = {};  // what each id was first used with: ids do not collide
+  Diagnostic diagnostic_;
+};
+
+}  // namespace pawl::sqlite
+
+#endif  // PAWL_PROVIDER_SQLITE_CONNECTION_HPP

@@ -1,0 +1,102 @@
+// The stored form, version 1. Every byte of it is described in docs/format.md.
+//
+// Small integer keys, never reused; times in ms; Pawl time unless the name says stamp or utc.
+#ifndef PAWL_PROVIDER_SQLITE_SCHEMA_HPP
+#define PAWL_PROVIDER_SQLITE_SCHEMA_HPP
+
+namespace pawl::sqlite {
+
+inline constexpr int kSchemaVersion = 1;              // PRAGMA user_version
+inline constexpr int kApplicationId = 0x5061776c;     // PRAGMA application_id: "Pawl"
+
+inline constexpr char kSchema[] = R"sql(
+CREATE TABLE meta(
+  id INTEGER PRIMARY KEY CHECK(id=1),
+  database_id TEXT NOT NULL,
+  next_epoch INTEGER NOT NULL, next_token INTEGER NOT NULL,
+  boot_id BLOB, boot_seq INTEGER NOT NULL, k INTEGER NOT NULL, mark INTEGER NOT NULL,
+  off INTEGER, off_seq INTEGER NOT NULL, adopted INTEGER NOT NULL);
+CREATE TABLE clock_ring(
+  slot INTEGER PRIMARY KEY, seq INTEGER NOT NULL, kind TEXT NOT NULL, boot_seq INTEGER NOT NULL,
+  at INTEGER NOT NULL, wall_stamp INTEGER NOT NULL, detail INTEGER NOT NULL);
+CREATE TABLE instances(
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL, version TEXT NOT NULL,
+  state INTEGER NOT NULL, execution INTEGER NOT NULL, revision INTEGER NOT NULL,
+  home INTEGER NOT NULL,
+  ready_id INTEGER, ready_at INTEGER,
+  parked_until INTEGER,
+  crashes INTEGER NOT NULL, strikes INTEGER NOT NULL, reboots INTEGER NOT NULL,
+  created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
+  parent INTEGER, parent_execution INTEGER, parent_event INTEGER);
+CREATE INDEX i_ready ON instances(home, ready_id) WHERE ready_id IS NOT NULL AND parked_until IS NULL;
+CREATE INDEX i_parked ON instances(parked_until) WHERE parked_until IS NOT NULL;
+CREATE TABLE executions(
+  instance INTEGER NOT NULL, execution INTEGER NOT NULL,
+  end INTEGER NOT NULL, last_event INTEGER NOT NULL,
+  started_stamp INTEGER NOT NULL, ended_stamp INTEGER,
+  PRIMARY KEY(instance, execution)) WITHOUT ROWID;
+CREATE TABLE history(
+  instance INTEGER NOT NULL, execution INTEGER NOT NULL, id INTEGER NOT NULL,
+  kind INTEGER NOT NULL, branch INTEGER, ordinal INTEGER, ref INTEGER,
+  time INTEGER NOT NULL, meta TEXT, payload BLOB, crc INTEGER NOT NULL,
+  PRIMARY KEY(instance, execution, id)) WITHOUT ROWID;
+CREATE TABLE orchestrator_queue(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  instance INTEGER NOT NULL, execution INTEGER NOT NULL,
+  kind INTEGER NOT NULL, error INTEGER NOT NULL, ref INTEGER NOT NULL,
+  base INTEGER, due INTEGER, seg INTEGER,
+  name TEXT, payload BLOB, crc INTEGER NOT NULL);
+CREATE INDEX oq_instance ON orchestrator_queue(instance, due, id);
+CREATE INDEX oq_due ON orchestrator_queue(base, due) WHERE due IS NOT NULL;
+CREATE TABLE workers(
+  inc INTEGER PRIMARY KEY AUTOINCREMENT,
+  node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,
+  boot_seq INTEGER NOT NULL, lock_visible INTEGER NOT NULL, locked_until INTEGER NOT NULL,
+  draining INTEGER NOT NULL, buried INTEGER NOT NULL);
+CREATE INDEX w_living ON workers(inc) WHERE buried=0;
+CREATE TABLE handlers(
+  inc INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY(name, inc)) WITHOUT ROWID;
+CREATE TABLE devices(
+  sid INTEGER NOT NULL, inc INTEGER NOT NULL, role INTEGER NOT NULL,
+  PRIMARY KEY(sid, inc)) WITHOUT ROWID;
+CREATE TABLE sessions(
+  sid INTEGER PRIMARY KEY AUTOINCREMENT,
+  scope INTEGER NOT NULL, name TEXT NOT NULL, gen INTEGER NOT NULL,
+  lifecycle INTEGER NOT NULL, fail INTEGER NOT NULL, hard INTEGER NOT NULL, excl INTEGER NOT NULL,
+  idle_ms INTEGER, notify INTEGER,
+  state INTEGER NOT NULL, owner INTEGER, prev_node TEXT, epoch INTEGER NOT NULL,
+  epoch_used INTEGER NOT NULL,
+  locked_until INTEGER NOT NULL, boot_seq INTEGER NOT NULL,
+  last_activity_at INTEGER NOT NULL, hold_until INTEGER NOT NULL,
+  stop_to INTEGER, stop_due INTEGER, head_id INTEGER,
+  created_stamp INTEGER NOT NULL, activities INTEGER NOT NULL,
+  owner_label TEXT, kind TEXT, max_age_ms INTEGER,
+  UNIQUE(scope, name));
+CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
+CREATE INDEX s_claim ON sessions(head_id)
+  WHERE head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0;
+CREATE INDEX s_lease ON sessions(locked_until) WHERE owner IS NOT NULL;
+CREATE TABLE worker_queue(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  instance INTEGER NOT NULL, execution INTEGER NOT NULL, event INTEGER NOT NULL,
+  sid INTEGER, gen INTEGER, state INTEGER NOT NULL,
+  token INTEGER, inc INTEGER, epoch INTEGER, locked_until INTEGER, boot_seq INTEGER,
+  due INTEGER, unavailable_due INTEGER,
+  attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, strikes INTEGER NOT NULL,
+  reboots INTEGER NOT NULL);
+CREATE INDEX wq_free ON worker_queue(id) WHERE sid IS NULL AND state=0;
+CREATE INDEX wq_session ON worker_queue(sid, state, id) WHERE sid IS NOT NULL;
+CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2;
+CREATE INDEX wq_locked ON worker_queue(locked_until) WHERE state IN (1,3);
+CREATE INDEX wq_owner ON worker_queue(inc) WHERE inc IS NOT NULL;
+CREATE INDEX wq_event ON worker_queue(instance, execution, event);
+CREATE TABLE kv(
+  instance INTEGER NOT NULL, key TEXT NOT NULL, value BLOB, updated_stamp INTEGER NOT NULL,
+  event INTEGER NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY(instance, key)) WITHOUT ROWID;
+)sql";
+
+}  // namespace pawl::sqlite
+
+#endif  // PAWL_PROVIDER_SQLITE_SCHEMA_HPP

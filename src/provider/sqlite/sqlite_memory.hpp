@@ -1,0 +1,35 @@
+// SQLite's global memory: one fixed heap for the whole process.
+//
+// Purpose: sqlite3_config(SQLITE_CONFIG_MALLOC / PAGECACHE) over a block that the host gave, before
+// SQLite's first use. Source: sqlite.org/malloc.html. Thread rule: install once, before any
+// connection; the heap then locks for itself.
+#ifndef PAWL_PROVIDER_SQLITE_SQLITE_MEMORY_HPP
+#define PAWL_PROVIDER_SQLITE_SQLITE_MEMORY_HPP
+
+#include <cstddef>
+
+#include "pawl/port.hpp"
+#include "pawl/status.hpp"
+
+namespace pawl::sqlite {
+
+struct HeapUse {
+  std::size_t used = 0;
+  std::size_t high_water = 0;
+  std::size_t failures = 0;
+};
+
+// kSqliteAlreadyInitialised if SQLite was used before (the diagnostic names sqlite_memory = host);
+// kResourceExhausted if the block is too small. `page_count` page-cache slots are cut from the block.
+Status install_memory(void* block, std::size_t size, int page_count, Diagnostic& diagnostic);
+// After the last connection closed: SQLite is shut down and its own allocator stands again.
+void remove_memory();
+[[nodiscard]] HeapUse heap_use();
+
+// The VFS over a port without a native one; the name to open with. One a Storage, at most 32.
+Status vfs_for(port::Storage& storage, const char** name);
+void forget_vfs(port::Storage& storage);
+
+}  // namespace pawl::sqlite
+
+#endif  // PAWL_PROVIDER_SQLITE_SQLITE_MEMORY_HPP

@@ -1,0 +1,84 @@
+// The replay engine: history and messages in, new events out. No I/O, no clock, no storage.
+//
+// Purpose: one turn of one instance. The function is re-run from its top; commands are matched with
+// history by (branch, ordinal), new ones are appended. Rules: docs/architecture.md, "replay".
+// Ownership: History owns its bytes (a BuddyPool given to it); the engine owns scratch memory from an
+// Arena given at construction and keeps nothing between turns.
+// Thread rule: the Runtime's thread.
+#ifndef PAWL_REPLAY_ENGINE_HPP
+#define PAWL_REPLAY_ENGINE_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "arena.hpp"
+#include "event.hpp"
+#include "history.hpp"
+#include "pawl/orchestration.hpp"
+
+namespace pawl {
+
+struct EngineLimits {
+  std::uint32_t events_max = 4096;         // of one history
+  std::uint32_t commands_a_turn_max = 1024;
+  std::size_t payload_bytes_max = 64 * 1024;
+  std::uint32_t traces_a_turn_max = 64;
+  std::uint32_t passes_max = 100;
+};
+
+// Everything a turn may know about the world.
+struct TurnInput {
+  Orchestration function = nullptr;
+  std::string_view instance_id;
+  std::string_view orchestration_name;
+  std::string_view version;
+  ExecutionId execution = 1;
+  std::int64_t stamp_ms = 0;         // time of new events, and what utc_now_ms() records
+  std::uint8_t random[16] = {};      // seeds the guids of this turn
+  bool verify = false;               // run every turn a second time (verify_turns)
+  const Message* messages = nullptr; // in order of arrival; kStart or kContinue first for a new one
+  std::size_t message_count = 0;
+};
+
+enum class TurnState : std::uint8_t { kSuspended, kEnded, kMore };
+
+struct Trace {
+  LogLevel level = LogLevel::kInfo;
+  std::string_view text;
+};
+
+// Views live until the next turn of this engine.
+struct TurnResult {
+  // kOk; kNondeterminism, kAwaitSteppedOver: the instance stops with the diagnostic's text;
+  // kResourceExhausted: a limit (the diagnostic names it). Unless kOk the history is as it was before.
+  Status status = Status::kOk;
+  TurnState state = TurnState::kSuspended;
+  EventId first_new = 0;             // the new events are [first_new, history.last_id()]
+  std::uint32_t dropped = 0;         // messages that were duplicates, late or of another execution
+  const Trace* traces = nullptr;
+  std::size_t trace_count = 0;
+  std::uint32_t traces_lost = 0;
+};
+
+class Engine {
+ public:
+  // Takes its scratch memory from `arena`; check ready() once.
+  Engine(Arena& arena, const EngineLimits& limits);
+  [[nodiscard]] bool ready() const;
+  // Appends what the turn decided to `history`. To undo it (the commit failed): take history.mark()
+  // before and history.rewind() after.
+  TurnResult run_turn(History& history, const TurnInput& input, Diagnostic& diagnostic);
+  // Appends the end event of a failure decided outside the code (poison, nondeterminism, a limit, a
+  // corrupt row); a history without a start gets one first. kResourceExhausted if memory is short.
+  Status append_failure(History& history, const TurnInput& input, ErrorKind kind,
+                        std::string_view text);
+
+ private:
+  struct Scratch;
+  Scratch* scratch_ = nullptr;
+  EngineLimits limits_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_REPLAY_ENGINE_HPP

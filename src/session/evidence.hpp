@@ -1,0 +1,63 @@
+// Evidence: is an incarnation gone? Proof or suspicion, in one place.
+//
+// Purpose: nobody takes another worker's sessions or locks without it. Source: docs/sessions.md,
+// "evidence" (rules (a) to (e)). Ownership: keeps a bounded table of what it has seen expired; none of
+// it is stored. Thread rule: the Runtime's thread.
+#ifndef PAWL_SESSION_EVIDENCE_HPP
+#define PAWL_SESSION_EVIDENCE_HPP
+
+#include <cstdint>
+
+#include "ids.hpp"
+#include "pawl/port.hpp"
+#include "vector.hpp"
+
+namespace pawl {
+
+// One claim on something: whose, until when, made in which boot.
+struct Claim {
+  Incarnation holder = 0;
+  bool buried = false;            // the holder's row is buried or missing
+  bool lock_visible = true;
+  std::int64_t locked_until = 0;  // Pawl time
+  std::int64_t boot_seq = 0;
+  // What exactly is seen expired: (session key, epoch) or (0, token).
+  std::int64_t subject = 0;
+  std::int64_t version = 0;
+};
+
+enum class Gone : std::uint8_t { kNo, kProof, kSuspicion };
+
+class Evidence {
+ public:
+  struct Options {
+    bool fast_handoff = true;
+    std::int64_t renewal_interval_ms = 25'000;
+    std::int64_t oversleep_ms = 12'000;
+  };
+  Evidence(port::Storage& storage, const char* database_path, const Options& options)
+      : storage_(storage), path_(database_path), options_(options) {}
+
+  // To be called at every tick with Pawl time: an observer that overslept forgets and starts anew.
+  void observe_tick(std::int64_t now);
+  // `boot_seq` is the present one, `me` the asking incarnation (never gone for itself).
+  [[nodiscard]] Gone gone(const Claim& claim, Incarnation me, std::int64_t now,
+                          std::int64_t boot_seq);
+
+ private:
+  struct Seen {
+    std::int64_t subject = 0;
+    std::int64_t version = 0;
+    std::int64_t since = 0;
+  };
+  port::Storage& storage_;
+  const char* path_;
+  Options options_;
+  std::int64_t running_since_ = -1;
+  std::int64_t last_tick_ = -1;
+  FixedVector<Seen, 256> seen_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_SESSION_EVIDENCE_HPP

@@ -1,0 +1,23 @@
+// Validation of SessionOptions (pawl/options.hpp): leases, idle times and capacity of one worker.
+//
+// Source of names and defaults: the accepted session design (implicit sessions, version 2); of the
+// rules: docs/sessions.md.
+#ifndef PAWL_SESSION_SESSION_OPTIONS_HPP
+#define PAWL_SESSION_SESSION_OPTIONS_HPP
+
+#include <cstdint>
+
+#include "pawl/options.hpp"
+#include "pawl/status.hpp"
+
+namespace pawl {
+
+// kInvalidOptions with a diagnostic that names both values of the violated rule.
+Status validate(const SessionOptions& options, Diagnostic& diagnostic);
+
+// Every lease of a worker is renewed together: the shorter of both intervals.
+[[nodiscard]] std::int64_t renewal_interval_ms(const SessionOptions& options);
+
+}  // namespace pawl
+
+#endif  // PAWL_SESSION_SESSION_OPTIONS_HPP
