@@ -1,0 +1,57 @@
+#include "crc32c.hpp"
+
+namespace pawl {
+
+namespace {
+
+constexpr std::uint32_t kPolynomialReversed = 0x82F63B78U;
+constexpr std::size_t kSlices = 8;
+
+struct Tables {
+  std::uint32_t slice[kSlices][256] = {};
+};
+
+constexpr Tables make_tables() {
+  Tables tables;
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit)
+      crc = (crc >> 1) ^ ((crc & 1U) != 0 ? kPolynomialReversed : 0U);
+    tables.slice[0][byte] = crc;
+  }
+  for (std::size_t slice = 1; slice < kSlices; ++slice) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t before = tables.slice[slice - 1][byte];
+      tables.slice[slice][byte] = (before >> 8) ^ tables.slice[0][before & 0xFFU];
+    }
+  }
+  return tables;
+}
+
+constexpr Tables kTables = make_tables();
+
+// Byte by byte in a stated order: right on every machine, and one load where that is allowed.
+std::uint32_t load_le32(const unsigned char* from) {
+  return static_cast<std::uint32_t>(from[0]) | static_cast<std::uint32_t>(from[1]) << 8 |
+         static_cast<std::uint32_t>(from[2]) << 16 | static_cast<std::uint32_t>(from[3]) << 24;
+}
+
+}  // namespace
+
+std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t seed) {
+  const unsigned char* at = static_cast<const unsigned char*>(data);
+  const auto& t = kTables.slice;
+  std::uint32_t crc = ~seed;
+  for (; size >= 8; size -= 8, at += 8) {
+    const std::uint32_t low = load_le32(at) ^ crc;
+    const std::uint32_t high = load_le32(at + 4);
+    crc = t[7][low & 0xFFU] ^ t[6][(low >> 8) & 0xFFU] ^ t[5][(low >> 16) & 0xFFU] ^
+          t[4][low >> 24] ^ t[3][high & 0xFFU] ^ t[2][(high >> 8) & 0xFFU] ^
+          t[1][(high >> 16) & 0xFFU] ^ t[0][high >> 24];
+  }
+  for (; size > 0; --size, ++at)
+    crc = (crc >> 8) ^ t[0][(crc ^ *at) & 0xFFU];
+  return ~crc;
+}
+
+}  // namespace pawl

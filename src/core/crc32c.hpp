@@ -1,0 +1,18 @@
+// CRC-32C (Castagnoli), the checksum of stored rows.
+//
+// Purpose: tells a damaged row from a whole one. The polynomial of iSCSI and ext4, so that any tool
+// can check a row. Thread rule: pure functions over constant tables (8 KiB, built by the compiler).
+#ifndef PAWL_CORE_CRC32C_HPP
+#define PAWL_CORE_CRC32C_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pawl {
+
+// `seed` is 0, or the checksum of what came before: crc32c(ab) == crc32c(b, crc32c(a)).
+[[nodiscard]] std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t seed = 0);
+
+}  // namespace pawl
+
+#endif  // PAWL_CORE_CRC32C_HPP
