@@ -13,33 +13,25 @@ Status status_of(int result_code) {
   switch (result_code & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:
-    case SQLITE_DONE:
-      return Status::kOk;
+    case SQLITE_DONE: return Status::kOk;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:  // lost the race for the log's index too often
       return Status::kBusy;
-    case SQLITE_FULL:
-      return Status::kFull;
+    case SQLITE_FULL: return Status::kFull;
     case SQLITE_NOMEM:
-    case SQLITE_TOOBIG:
-      return Status::kResourceExhausted;
+    case SQLITE_TOOBIG: return Status::kResourceExhausted;
     case SQLITE_READONLY:
-    case SQLITE_PERM:
-      return Status::kReadOnly;
-    case SQLITE_CANTOPEN:
-      return Status::kCannotOpen;
-    case SQLITE_CONSTRAINT:
-      return Status::kAlreadyExists;
+    case SQLITE_PERM: return Status::kReadOnly;
+    case SQLITE_CANTOPEN: return Status::kCannotOpen;
+    case SQLITE_CONSTRAINT: return Status::kAlreadyExists;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:     // our statements are fixed, so the schema is not ours any more
+    case SQLITE_ERROR:  // our statements are fixed, so the schema is not ours any more
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
-    case SQLITE_FORMAT:
-      return Status::kCorrupt;
-    default:
-      return Status::kIo;
+    case SQLITE_FORMAT: return Status::kCorrupt;
+    default: return Status::kIo;
   }
 }
 
@@ -74,16 +66,16 @@ Statement& Statement::bind_text(std::string_view value) {
   // A null pointer would bind NULL, and an empty text is not that. The null destructor is
   // SQLITE_STATIC: nothing is copied.
   const char* const data = value.data() == nullptr ? "" : value.data();
-  return bound(sqlite3_bind_text(statement_, next_bind_, data, static_cast<int>(value.size()),
-                                 nullptr));
+  return bound(
+      sqlite3_bind_text(statement_, next_bind_, data, static_cast<int>(value.size()), nullptr));
 }
 
 Statement& Statement::bind_blob(std::string_view value) {
   if (statement_ == nullptr) return *this;
   if (value.size() > INT_MAX) return bound(SQLITE_TOOBIG);
   const char* const data = value.data() == nullptr ? "" : value.data();
-  return bound(sqlite3_bind_blob(statement_, next_bind_, data, static_cast<int>(value.size()),
-                                 nullptr));
+  return bound(
+      sqlite3_bind_blob(statement_, next_bind_, data, static_cast<int>(value.size()), nullptr));
 }
 
 bool Statement::failed(int result) {
@@ -131,8 +123,7 @@ Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic
   if (result != SQLITE_OK) {
     // There is no handle when not even its memory could be had.
     const int extended = handle_ == nullptr ? result : sqlite3_extended_errcode(handle_);
-    const char* const text =
-        handle_ == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(handle_);
+    const char* const text = handle_ == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(handle_);
     diagnostic.format("%s: %s (sqlite %d)", path, text, extended);
     close();
     return status_of(extended);
@@ -157,8 +148,8 @@ void Connection::close() {
 Statement Connection::use(int id, const char* sql) {
   PAWL_CHECK("provider-3", id >= 0 && id < kStatementsMax && handle_ != nullptr);
   if (statements_[id] == nullptr) {
-    const int result = sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT,
-                                          &statements_[id], nullptr);
+    const int result =
+        sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statements_[id], nullptr);
     if (result != SQLITE_OK) return Statement(*this, nullptr, result);
     texts_[id] = sql;
   }
