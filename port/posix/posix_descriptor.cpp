@@ -1,0 +1,77 @@
+#include "posix_descriptor.hpp"
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace pawl::posix {
+
+static_assert(sizeof(off_t) == 8, "build with _FILE_OFFSET_BITS=64");
+
+int Descriptor::release() {
+  const int fd = fd_;
+  fd_ = -1;
+  return fd;
+}
+
+void Descriptor::reset(int fd) {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+Status status_of_errno(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG: return Status::kCannotOpen;
+    case EACCES:
+    case EPERM:
+    case EROFS: return Status::kReadOnly;
+    case ENOSPC:
+    case EDQUOT: return Status::kFull;
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN: return Status::kResourceExhausted;
+    case ENOSYS:
+    case EOPNOTSUPP: return Status::kUnsupported;
+    case EBADF:
+    case EINVAL: return Status::kInvalidArgument;
+    default: return Status::kIo;
+  }
+}
+
+bool join_path(char (&out)[kPathBytes], const char* text, const char* suffix) {
+  const std::size_t head = std::strlen(text);
+  const std::size_t tail = std::strlen(suffix);
+  if (head + tail + 1 > sizeof(out)) return false;
+  std::memcpy(out, text, head);
+  std::memcpy(out + head, suffix, tail + 1);
+  return true;
+}
+
+bool folder_of(char (&out)[kPathBytes], const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  if (slash == nullptr) return join_path(out, ".", "");
+  const std::size_t size = slash == path ? 1 : static_cast<std::size_t>(slash - path);
+  if (size + 1 > sizeof(out)) return false;
+  std::memcpy(out, path, size);
+  out[size] = 0;
+  return true;
+}
+
+std::ptrdiff_t read_text(int fd, char* out, std::size_t size) {
+  std::size_t got = 0;
+  while (got + 1 < size) {
+    const ssize_t n = retried([&] { return ::read(fd, out + got, size - 1 - got); });
+    if (n < 0) return -1;
+    if (n == 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  out[got] = 0;
+  return static_cast<std::ptrdiff_t>(got);
+}
+
+}  // namespace pawl::posix

@@ -1,0 +1,56 @@
+// Small things every file of the Linux port needs: an owned descriptor, EINTR, paths, errno.
+//
+// Ownership: Descriptor closes what it holds. Thread rule: plain values, not shared.
+#ifndef PAWL_PORT_POSIX_DESCRIPTOR_HPP
+#define PAWL_PORT_POSIX_DESCRIPTOR_HPP
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "pawl/status.hpp"
+
+namespace pawl::posix {
+
+// SQLite's own limit of a database path is 512; the rest is for "-workers/<incarnation>.<pid>".
+inline constexpr std::size_t kDatabasePathBytesMax = 512;
+inline constexpr std::size_t kPathBytes = kDatabasePathBytesMax + 80;
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { reset(-1); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool valid() const { return fd_ >= 0; }
+  [[nodiscard]] int release();
+  void reset(int fd);
+
+ private:
+  int fd_ = -1;
+};
+
+// Calls until the answer is not EINTR. Never for close(): Linux has closed the descriptor then.
+template <typename Call>
+auto retried(Call call) {
+  for (;;) {
+    const auto answer = call();
+    if (answer != -1 || errno != EINTR) return answer;
+  }
+}
+
+[[nodiscard]] Status status_of_errno(int error);
+
+// `text` + `suffix`; false if it does not fit.
+[[nodiscard]] bool join_path(char (&out)[kPathBytes], const char* text, const char* suffix);
+// The folder of a path: "." for a bare name.
+[[nodiscard]] bool folder_of(char (&out)[kPathBytes], const char* path);
+
+// Reads at most size - 1 bytes from the descriptor's position on and ends them with 0; -1 on error.
+std::ptrdiff_t read_text(int fd, char* out, std::size_t size);
+
+}  // namespace pawl::posix
+
+#endif  // PAWL_PORT_POSIX_DESCRIPTOR_HPP

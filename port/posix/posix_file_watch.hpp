@@ -1,0 +1,44 @@
+// What the kernel tells about the bell and the log of one database (inotify).
+//
+// Thread rule: the owner of the Threads object only.
+#ifndef PAWL_PORT_POSIX_FILE_WATCH_HPP
+#define PAWL_PORT_POSIX_FILE_WATCH_HPP
+
+#include "pawl/port.hpp"
+#include "posix_descriptor.hpp"
+
+namespace pawl::posix {
+
+class FileWatch {
+ public:
+  // kUnsupported: no notification here (no inotify, or its limits are reached); poll instead.
+  Status open(const char* database_path);
+  void close();
+  [[nodiscard]] int fd() const { return inotify_.get(); }
+  // False once a watch was lost and could not be had again: from then on poll.
+  [[nodiscard]] bool working() const { return inotify_.valid() && !broken_; }
+  // Reads all that is queued and adds it to `reasons`.
+  void drain(port::WakeReasons& reasons);
+
+ private:
+  struct Watched {
+    char path[kPathBytes] = {};
+    const char* name = nullptr;  // last part of path
+    int watch = -1;
+  };
+  // Watches what the name means now; forgets what it meant before.
+  bool watch_again(Watched& file);
+  // A changed file, or one that came or went under its name: true if it concerns `file`.
+  bool concerns(Watched& file, int watch, std::uint32_t mask, const char* name);
+  void everything_changed(port::WakeReasons& reasons);
+
+  Descriptor inotify_;
+  int folder_watch_ = -1;
+  bool broken_ = false;
+  Watched bell_;
+  Watched log_;
+};
+
+}  // namespace pawl::posix
+
+#endif  // PAWL_PORT_POSIX_FILE_WATCH_HPP

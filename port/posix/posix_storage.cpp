@@ -1,0 +1,154 @@
+#include "posix_storage.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <limits>
+
+namespace pawl::posix {
+namespace {
+
+constexpr std::uint32_t kFuseMagic = 0x65735546;
+
+struct NetworkFilesystem {
+  std::uint32_t magic;
+  const char* name;
+};
+
+// Numbers of linux/magic.h and, where that has none, of the file systems' own sources.
+constexpr NetworkFilesystem kNetworkFilesystems[] = {
+    {0x6969, "nfs"},       {0x517B, "smb"},          {0xFF534D42, "cifs"},   {0xFE534D42, "smb2"},
+    {0x564C, "ncp"},       {0x01021997, "9p"},       {0x5346414F, "afs"},    {0x6B414653, "kafs"},
+    {0x73757245, "coda"},  {0x00C36400, "ceph"},     {0x0BD00BD0, "lustre"}, {0x47504653, "gpfs"},
+    {0x7461636F, "ocfs2"}, {0x01161970, "gfs2"},     {0xAAD7AAEA, "panfs"},  {0x786F4256, "vboxsf"},
+    {0xBACBACBC, "hgfs"},  {0x20030528, "orangefs"}, {0x19830326, "fhgfs"},
+};
+
+// Null if locks there hold for the whole machine. FUSE says the same number for sshfs and for a stick
+// with exFAT; only the latter sits on a block device, whose number has a major part.
+const char* network_filesystem(const char* folder, dev_t device) {
+  struct statfs place {};
+  if (retried([&] { return ::statfs(folder, &place); }) != 0) return nullptr;
+  const auto magic = static_cast<std::uint32_t>(place.f_type);
+  if (magic == kFuseMagic) return major(device) == 0 ? "fuse" : nullptr;
+  for (const NetworkFilesystem& one : kNetworkFilesystems) {
+    if (one.magic == magic) return one.name;
+  }
+  return nullptr;
+}
+
+bool may(const char* path, int mode) { return ::faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0; }
+
+Status check_folder(const char* folder, struct stat& info, Diagnostic& diagnostic) {
+  if (::stat(folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
+    diagnostic.format("%s: no such folder", folder);
+    return Status::kCannotOpen;
+  }
+  if (!may(folder, R_OK | X_OK)) {
+    diagnostic.format("%s: the folder cannot be read", folder);
+    return Status::kCannotOpen;
+  }
+  if (!may(folder, W_OK)) {
+    diagnostic.format("%s: the folder cannot be written", folder);
+    return Status::kReadOnly;
+  }
+  return Status::kOk;
+}
+
+Status check_file(const char* path, Diagnostic& diagnostic) {
+  struct stat info {};
+  if (::lstat(path, &info) != 0) {
+    if (errno == ENOENT) return Status::kOk;
+    diagnostic.format("%s: cannot be looked at (errno %d)", path, errno);
+    return Status::kCannotOpen;
+  }
+  // SQLite keeps the log beside the link's target, Pawl its locks and bell beside the name given: two
+  // names of one database would not see each other's workers.
+  if (S_ISLNK(info.st_mode)) {
+    diagnostic.format("%s: is a symbolic link; give the path it points to", path);
+    return Status::kCannotOpen;
+  }
+  if (!S_ISREG(info.st_mode) || !may(path, R_OK)) {
+    diagnostic.format("%s: not a file that can be read", path);
+    return Status::kCannotOpen;
+  }
+  if (!may(path, W_OK)) {
+    diagnostic.format("%s: the file cannot be written", path);
+    return Status::kReadOnly;
+  }
+  return Status::kOk;
+}
+
+// Is what we hold open still what others find under the name?
+bool names_this_file(const char* path, int fd) {
+  struct stat named {};
+  struct stat held {};
+  return ::stat(path, &named) == 0 && ::fstat(fd, &held) == 0 && named.st_ino == held.st_ino &&
+         named.st_dev == held.st_dev;
+}
+
+}  // namespace
+
+int open_bell(const char* bell_path) {
+  return retried([&] {
+    return ::open(bell_path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  });
+}
+
+Status SystemStorage::check_place(const char* database_path, Diagnostic& diagnostic) {
+  char folder[kPathBytes];
+  if (database_path == nullptr || *database_path == 0) {
+    diagnostic.format("the database path is empty");
+    return Status::kCannotOpen;
+  }
+  if (std::strlen(database_path) > kDatabasePathBytesMax || !folder_of(folder, database_path)) {
+    diagnostic.format("the database path is longer than %zu bytes: %.80s...", kDatabasePathBytesMax,
+                      database_path);
+    return Status::kCannotOpen;
+  }
+  struct stat info {};
+  PAWL_TRY(check_folder(folder, info, diagnostic));
+  PAWL_TRY(check_file(database_path, diagnostic));
+  const char* network =
+      allow_network_filesystem_ ? nullptr : network_filesystem(folder, info.st_dev);
+  if (network != nullptr) {
+    diagnostic.format("%s: lies on a network file system (%s), whose locks cannot be trusted",
+                      database_path, network);
+    return Status::kNetworkFilesystem;
+  }
+  return Status::kOk;
+}
+
+Result<std::int64_t> SystemStorage::free_bytes(const char* database_path) {
+  char folder[kPathBytes];
+  struct statvfs place {};
+  if (!folder_of(folder, database_path)) return Status::kInvalidArgument;
+  if (retried([&] { return ::statvfs(folder, &place); }) != 0) return status_of_errno(errno);
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t unit = place.f_frsize == 0 ? 1 : place.f_frsize;
+  const std::uint64_t blocks = place.f_bavail;
+  return static_cast<std::int64_t>(blocks > kMax / unit ? kMax : blocks * unit);
+}
+
+void SystemStorage::ring(const char* database_path) {
+  char path[kPathBytes];
+  if (!join_path(path, database_path, "-bell")) return;
+  ::pthread_mutex_lock(&bell_mutex_);
+  // A bell that was deleted or replaced would be rung for nobody; one stat beside a flush is nothing.
+  if (!bell_.valid() || std::strcmp(path, bell_path_) != 0 || !names_this_file(path, bell_.get())) {
+    bell_.reset(open_bell(path));
+    std::memcpy(bell_path_, path, sizeof(path));
+  }
+  // Always the same byte, so that the file does not grow and a full disk does not silence it. A
+  // failure is left: sleepers also watch the log, and the commit itself has succeeded.
+  if (bell_.valid() && retried([&] { return ::pwrite(bell_.get(), "!", 1, 0); }) < 0)
+    bell_.reset(-1);
+  ::pthread_mutex_unlock(&bell_mutex_);
+}
+
+}  // namespace pawl::posix
