@@ -29,7 +29,9 @@ struct ClientOptions {
   int cache_pages = 32;
 };
 
-enum class OrchestrationState : std::uint8_t { kRunning, kCompleted, kFailed };
+// kStopped: its code does not match its history, or a stored row is damaged. Nothing is lost; it is tried
+// again when a Runtime starts (with other code).
+enum class OrchestrationState : std::uint8_t { kRunning, kCompleted, kFailed, kStopped };
 [[nodiscard]] const char* orchestration_state_name(OrchestrationState state);
 
 struct OrchestrationStatus {

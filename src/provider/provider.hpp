@@ -54,7 +54,9 @@ struct NextDue {
   bool waiting_for_utc = false;    // a UTC timer waits and there is no trusted offset
 };
 
-enum class InstanceState : std::uint8_t { kRunning = 0, kCompleted = 1, kFailed = 2 };
+// kStopped: the code does not match the history, or a row is damaged; nothing is lost, and it goes on
+// when the reason is gone.
+enum class InstanceState : std::uint8_t { kRunning = 0, kCompleted = 1, kFailed = 2, kStopped = 3 };
 
 // ---- instances and orchestration items -------------------------------------------------------------
 struct NewInstance {
@@ -315,9 +317,15 @@ class Provider {
   // In a batch. kStale: revision, messages, due times or tokens are not what the turn saw: nothing
   // of this turn was written.
   virtual Status ack_orchestration_item(const TurnCommit& turn) = 0;
-  // In a batch: nobody looks at it before `delay_ms` passed (unknown name, failing commit).
+  // In a batch: nobody looks at it before `delay_ms` passed; kStoppedForGood: until retry_stopped().
+  // Its messages, history and timers stay, new messages are accepted; read_status() shows `why` and
+  // `text` (at most kErrorTextBytesMax, cut) until its next turn. kStale: another was first.
+  static constexpr std::int64_t kStoppedForGood = -1;
   virtual Status abandon_orchestration_item(InstanceKey key, std::int64_t revision,
-                                            std::int64_t delay_ms, bool strike) = 0;
+                                            std::int64_t delay_ms, bool strike, ErrorKind why,
+                                            std::string_view text) = 0;
+  // In a batch: stopped instances get another chance (new code was started); bounded.
+  virtual Status retry_stopped(std::size_t limit, std::size_t* retried) = 0;
 
   // ---- work items: in a batch ----
   // The lowest id this worker may take; claims its session. *found = false: none. Views go to buffer.

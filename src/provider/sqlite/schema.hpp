@@ -26,11 +26,12 @@ CREATE TABLE instances(
   state INTEGER NOT NULL, execution INTEGER NOT NULL, revision INTEGER NOT NULL,
   home INTEGER NOT NULL,
   ready_id INTEGER, ready_at INTEGER,
-  parked_until INTEGER,
+  parked_until INTEGER, stop_kind INTEGER, stop_text TEXT,
   crashes INTEGER NOT NULL, strikes INTEGER NOT NULL, reboots INTEGER NOT NULL,
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER);
 CREATE INDEX i_ready ON instances(home, ready_id) WHERE ready_id IS NOT NULL AND parked_until IS NULL;
+CREATE INDEX i_stopped ON instances(key) WHERE state=3;
 CREATE INDEX i_parked ON instances(parked_until) WHERE parked_until IS NOT NULL;
 CREATE TABLE executions(
   instance INTEGER NOT NULL, execution INTEGER NOT NULL,

@@ -53,7 +53,8 @@ class SqliteProvider final : public Provider {
                       EventSink& sink) override;
   Status ack_orchestration_item(const TurnCommit& turn) override;
   Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, std::int64_t delay_ms,
-                                    bool strike) override;
+                                    bool strike, ErrorKind why, std::string_view text) override;
+  Status retry_stopped(std::size_t limit, std::size_t* retried) override;
 
   Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity, WorkItem* out,
                          bool* found) override;
