@@ -7,6 +7,7 @@
 // Ownership: the Machine outlives its Nodes. Memory: files live on the heap; the simulator is for
 // tests and is exempt from the no-allocation rule.
 // Thread rule: one thread.
+// A new machine has been up for a minute; its wall clock says 2040-01-01 00:01 and is trusted.
 #ifndef PAWL_PORT_SIM_HPP
 #define PAWL_PORT_SIM_HPP
 
@@ -44,6 +45,9 @@ class Machine {
   void fail_write(std::uint64_t nth, Status status, bool for_ever);
   [[nodiscard]] std::uint64_t writes() const;
   [[nodiscard]] std::uint64_t syncs() const;
+  // Off at first: then every write is on the disk at once. On: a reboot keeps, loses or tears (at 512
+  // bytes) each write since the last sync of its file, by the seed.
+  void set_power_cut_losses(bool losses);
   // Flips one byte of a file; kNotFound if there is none.
   Status damage(const char* path, std::int64_t offset);
 
