@@ -17,7 +17,7 @@ namespace pawl {
 // One claim on something: whose, until when, made in which boot.
 struct Claim {
   Incarnation holder = 0;
-  bool buried = false;            // the holder's row is buried or missing
+  bool buried = false;  // the holder's row is buried or missing
   bool lock_visible = true;
   std::int64_t locked_until = 0;  // Pawl time
   std::int64_t boot_seq = 0;
@@ -43,13 +43,19 @@ class Evidence {
   // `boot_seq` is the present one, `me` the asking incarnation (never gone for itself).
   [[nodiscard]] Gone gone(const Claim& claim, Incarnation me, std::int64_t now,
                           std::int64_t boot_seq);
+  // Something expired is under observation: the observer must not sleep longer than oversleep_ms, or
+  // it counts as overslept and the interval starts anew.
+  [[nodiscard]] bool watching() const { return !seen_.empty(); }
 
  private:
   struct Seen {
     std::int64_t subject = 0;
     std::int64_t version = 0;
     std::int64_t since = 0;
+    std::int64_t asked = 0;
   };
+  [[nodiscard]] std::int64_t expired_since(const Claim& claim, std::int64_t now);
+
   port::Storage& storage_;
   const char* path_;
   Options options_;

@@ -1,0 +1,49 @@
+#include "evidence.hpp"
+
+namespace pawl {
+
+namespace {
+
+// An entry nobody asked about for so many renewal intervals was taken, renewed or deleted meanwhile.
+constexpr std::int64_t kForgottenAfterIntervals = 4;
+
+}  // namespace
+
+void Evidence::observe_tick(std::int64_t now) {
+  const bool overslept = last_tick_ >= 0 && now - last_tick_ > options_.oversleep_ms;
+  // While this process slept, a live owner may have slept with it: what it saw proves nothing.
+  if (last_tick_ < 0 || overslept) {
+    running_since_ = now;
+    seen_.clear();
+  }
+  last_tick_ = now;
+  const std::int64_t forget = now - kForgottenAfterIntervals * options_.renewal_interval_ms;
+  for (std::size_t i = seen_.size(); i-- > 0;)
+    if (seen_[i].asked < forget) seen_.erase_at(i);
+}
+
+Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::int64_t boot_seq) {
+  if (claim.holder == me) return Gone::kNo;
+  if (claim.buried || claim.boot_seq < boot_seq) return Gone::kProof;
+  port::Held held = port::Held::kCannotTell;
+  if (options_.fast_handoff && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
+  if (held == port::Held::kFree) return Gone::kProof;
+  if (claim.locked_until > now || running_since_ < 0) return Gone::kNo;
+  // Recorded in both cases, so that the caller knows it must keep ticking.
+  const std::int64_t since = expired_since(claim, now);
+  const std::int64_t undisturbed = held == port::Held::kHeld ? now - since : now - running_since_;
+  return undisturbed >= options_.renewal_interval_ms ? Gone::kSuspicion : Gone::kNo;
+}
+
+std::int64_t Evidence::expired_since(const Claim& claim, std::int64_t now) {
+  for (Seen& seen : seen_) {
+    if (seen.subject != claim.subject || seen.version != claim.version) continue;
+    seen.asked = now;
+    return seen.since;
+  }
+  // When full, the newcomer waits: to forget the oldest would let none of 257 ever ripen.
+  static_cast<void>(seen_.push_back(Seen{claim.subject, claim.version, now, now}));
+  return now;
+}
+
+}  // namespace pawl
