@@ -47,11 +47,12 @@ class Handle {
 
  private:
   friend class internal::Pass;
-  Handle(internal::Pass* pass, std::uint32_t branch, std::uint32_t slot)
-      : pass_(pass), branch_(branch), slot_(slot) {}
+  Handle(internal::Pass* pass, std::uint32_t run, void* command, std::uint32_t refusal)
+      : pass_(pass), command_(command), run_(run), refusal_(refusal) {}
   internal::Pass* pass_ = nullptr;
-  std::uint32_t branch_ = 0;
-  std::uint32_t slot_ = 0;
+  void* command_ = nullptr;      // null: refused, or issued while suspended
+  std::uint32_t run_ = 0;        // of the function; a handle kept from another run is refused
+  std::uint32_t refusal_ = 0;
 };
 
 // A random id, stable over replay: 36 characters, version 4 of RFC 9562.
@@ -75,10 +76,10 @@ class OrchestrationContext {
   [[nodiscard]] std::int64_t now_ms() const;
 
   // --- commands: recorded, numbered, compared with history on replay ---
-  // `name`: 1..256 bytes; `input`: at most payload_bytes_max. A bad argument is an Outcome of kind
-  // kInvalidArgument or kLimit at the await; nothing is scheduled then.
+  // `name`: 1..256 bytes, no control characters; `input`: at most payload_bytes_max. A bad argument is
+  // an Outcome of kind kInvalidArgument or kLimit at the await; nothing is scheduled then.
   Handle schedule_activity(std::string_view name, std::string_view input);
-  // All activities of one session run in the one process that owns it. `session`: 1..256 bytes.
+  // All activities of one session run in the one process that owns it. `session`: as `name`.
   Handle schedule_activity_on_session(std::string_view name, std::string_view input,
                                       std::string_view session);
   // Durable; counts from the commit of this turn, in time that truly passed. Negative counts as 0.
@@ -90,7 +91,8 @@ class OrchestrationContext {
   // UTC as well as this machine knows it, ms since 1970; recorded.
   std::int64_t utc_now_ms();
 
-  // --- endings: return what they return ---
+  // --- endings: return what they return, at once and once ---
+  // An output or input beyond payload_bytes_max ends the execution as failed, with kLimit.
   Poll complete(std::string_view output);
   Poll fail(std::string_view text);
   Poll fail(const Error& error);

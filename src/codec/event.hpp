@@ -44,9 +44,11 @@ enum class EventKind : std::uint8_t {
 [[nodiscard]] const char* event_kind_name(EventKind kind);
 [[nodiscard]] bool is_command(EventKind kind);
 [[nodiscard]] bool is_completion(EventKind kind);
+[[nodiscard]] bool needs_name(EventKind kind);
 
 // How an execution ended; stored in the end event.
 enum class EndKind : std::uint8_t { kNone = 0, kCompleted = 1, kFailed = 2, kContinuedAsNew = 3 };
+[[nodiscard]] const char* end_kind_name(EndKind kind);
 
 enum class TimerBase : std::uint8_t { kPawlTime = 0, kUtc = 1 };
 
@@ -56,58 +58,67 @@ struct Event {
   ErrorKind error = ErrorKind::kNone;  // completions and failed ends; payload is the error's text
   EndKind end = EndKind::kNone;        // kEnded
   TimerBase base = TimerBase::kPawlTime;  // kTimer
-  BranchId branch = 0;                 // commands
-  Ordinal ordinal = 0;                 // commands
-  EventId ref = 0;                     // completions: the command; kReturn: the delivery
-  std::int64_t time_ms = 0;            // stamp shown to people (time-rules R9)
+  BranchId branch = 0;                    // commands
+  Ordinal ordinal = 0;                    // commands
+  EventId ref = 0;                        // completions: the command; kReturn: the delivery
+  std::int64_t time_ms = 0;               // stamp shown to people (time-rules R9)
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
   // kDelivery: message number; kUtcNow: the time; kStarted: behaviour flags of the engine.
   std::int64_t number = 0;
-  EventId horizon = 0;                 // kClose, kEnded
-  std::uint64_t argument_hash = 0;     // commands, over all arguments but the name
-  std::uint64_t path_hash = 0;         // commands and kEnded: awaits and selects since the last command
-  std::string_view name;               // commands; kStarted: the orchestration's name
-  std::string_view session;            // kActivity on a session
-  std::string_view version;            // kStarted: of the orchestration
-  std::string_view payload;            // input, result, error text, guid
+  EventId horizon = 0;              // kClose, kEnded
+  std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
+  std::uint64_t path_hash = 0;  // commands and kEnded: awaits and selects since the last command
+  std::string_view name;        // commands; kStarted: the orchestration's name
+  std::string_view session;     // kActivity on a session
+  std::string_view version;     // kStarted: of the orchestration
+  std::string_view payload;     // input, result, error text, guid
 };
 
 // Stored kinds of rows in orchestrator_queue; never reuse a number.
 enum class MessageKind : std::uint8_t {
-  kStart = 1,          // name, payload = input
-  kContinue = 2,       // the next execution: payload = input
-  kActivityDone = 3,   // ref = command event
-  kTimerFired = 4,     // ref = command event; the row has a due time
-  kCancel = 5,         // payload = reason
+  kStart = 1,         // name, payload = input
+  kContinue = 2,      // the next execution: payload = input
+  kActivityDone = 3,  // ref = command event
+  kTimerFired = 4,    // ref = command event; the row has a due time
+  kCancel = 5,        // payload = reason
 };
 [[nodiscard]] const char* message_kind_name(MessageKind kind);
 
 struct Message {
-  MessageId id = 0;                    // 0: never stored (a result that rides with its turn)
+  MessageId id = 0;  // 0: never stored (a result that rides with its turn)
   MessageKind kind = MessageKind::kStart;
   ErrorKind error = ErrorKind::kNone;
-  ExecutionId execution = 0;           // completions: the execution that asked
+  ExecutionId execution = 0;  // completions: the execution that asked
   EventId ref = 0;
   std::string_view name;
   std::string_view payload;
 };
 
+// 1..kNameBytesMax bytes without control characters: what names, sessions and versions must be. It is
+// also what makes every meta text fit kMetaBytesMax.
+[[nodiscard]] bool is_valid_name(std::string_view name);
+// At most `bytes_max` bytes, cut between two UTF-8 characters.
+[[nodiscard]] std::string_view cut_text(std::string_view text, std::size_t bytes_max);
+
 // Writes the meta text of an event: at most kMetaBytesMax. Members at their default are left out.
-// kResourceExhausted if it does not fit.
+// kResourceExhausted if it does not fit, kInvalidArgument if a name is none (is_valid_name()).
 Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size);
-// Fills in the members that live in meta; name, session and version become views into `text_out`,
-// a caller-given buffer of at least kMetaBytesMax bytes. Unknown members are ignored (a newer writer).
-// kCorrupt if the text is not the JSON this kind needs.
+// Fills in the members that live in meta; `event->kind` must be set before. name, session and version
+// become views into `text_out`, a caller-given buffer of at least kMetaBytesMax bytes. Unknown members
+// are ignored (a newer writer). kCorrupt if the text is not the JSON this kind needs, or if reading it
+// takes more than the JsonMemory; kResourceExhausted outside a JsonMemory. Unless kOk the event is as
+// it was.
 Status decode_meta(std::string_view meta, Event* event, char* text_out, std::size_t capacity);
 
 // Checksum of a stored row: identity, columns, meta and payload, so that a row moved to another
 // instance is noticed too.
 [[nodiscard]] std::uint32_t event_crc(InstanceKey instance, ExecutionId execution,
                                       const Event& event, std::string_view meta);
+// The message's id is left out: the database gives it after this is computed.
 [[nodiscard]] std::uint32_t message_crc(InstanceKey instance, const Message& message);
 
 // Gives cJSON's allocator the memory it may use on this thread, for the duration of one call; null:
-// none. Every encode and decode runs inside one. At most one a thread.
+// none. Every decode runs inside one; encode needs none. At most one a thread.
 class JsonMemory {
  public:
   JsonMemory(void* block, std::size_t size);

@@ -19,7 +19,7 @@
 namespace pawl {
 
 struct EngineLimits {
-  std::uint32_t events_max = 4096;         // of one history
+  std::uint32_t events_max = 4096;  // of one history
   std::uint32_t commands_a_turn_max = 1024;
   std::size_t payload_bytes_max = 64 * 1024;
   std::uint32_t traces_a_turn_max = 64;
@@ -33,10 +33,11 @@ struct TurnInput {
   std::string_view orchestration_name;
   std::string_view version;
   ExecutionId execution = 1;
-  std::int64_t stamp_ms = 0;         // time of new events, and what utc_now_ms() records
-  std::uint8_t random[16] = {};      // seeds the guids of this turn
-  bool verify = false;               // run every turn a second time (verify_turns)
-  const Message* messages = nullptr; // in order of arrival; kStart or kContinue first for a new one
+  std::int64_t stamp_ms = 0;     // time of new events, and what utc_now_ms() records
+  std::uint8_t random[16] = {};  // seeds the guids of this turn
+  bool verify = false;           // run every turn a second time (verify_turns)
+  const Message* messages =
+      nullptr;  // in order of arrival; kStart or kContinue first for a new one
   std::size_t message_count = 0;
 };
 
@@ -53,8 +54,8 @@ struct TurnResult {
   // kResourceExhausted: a limit (the diagnostic names it). Unless kOk the history is as it was before.
   Status status = Status::kOk;
   TurnState state = TurnState::kSuspended;
-  EventId first_new = 0;             // the new events are [first_new, history.last_id()]
-  std::uint32_t dropped = 0;         // messages that were duplicates, late or of another execution
+  EventId first_new = 0;      // the new events are [first_new, history.last_id()]
+  std::uint32_t dropped = 0;  // messages that were duplicates, late or of another execution
   const Trace* traces = nullptr;
   std::size_t trace_count = 0;
   std::uint32_t traces_lost = 0;
@@ -69,12 +70,15 @@ class Engine {
   // before and history.rewind() after.
   TurnResult run_turn(History& history, const TurnInput& input, Diagnostic& diagnostic);
   // Appends the end event of a failure decided outside the code (poison, nondeterminism, a limit, a
-  // corrupt row); a history without a start gets one first. kResourceExhausted if memory is short.
+  // corrupt row); a history without a start gets one first, and one with an end stays as it is.
+  // kResourceExhausted if memory is short: nothing was appended.
   Status append_failure(History& history, const TurnInput& input, ErrorKind kind,
                         std::string_view text);
 
  private:
   struct Scratch;
+  Status decide(History& history, const TurnInput& input, Diagnostic& diagnostic,
+                TurnResult& result);
   Scratch* scratch_ = nullptr;
   EngineLimits limits_;
 };

@@ -1,0 +1,165 @@
+#include "event.hpp"
+
+#include "crc32c.hpp"
+
+namespace pawl {
+namespace {
+
+// The fixed part of a row as bytes of one order, so that a database may change machines.
+class RowBytes {
+ public:
+  void add(std::uint64_t number) {
+    for (unsigned shift = 0; shift < 64; shift += 8)
+      bytes_[size_++] = static_cast<unsigned char>(number >> shift);
+  }
+  void add_signed(std::int64_t number) { add(static_cast<std::uint64_t>(number)); }
+  [[nodiscard]] std::uint32_t crc() const { return crc32c(bytes_, size_); }
+
+ private:
+  static constexpr std::size_t kNumbersMax = 12;
+  unsigned char bytes_[kNumbersMax * 8] = {};
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+const char* event_kind_name(EventKind kind) {
+  switch (kind) {
+    case EventKind::kStarted: return "started";
+    case EventKind::kActivity: return "activity";
+    case EventKind::kTimer: return "timer";
+    case EventKind::kWait: return "wait";
+    case EventKind::kDequeue: return "dequeue";
+    case EventKind::kChild: return "child";
+    case EventKind::kDetached: return "detached";
+    case EventKind::kGuid: return "guid";
+    case EventKind::kUtcNow: return "utc_now";
+    case EventKind::kStateWrite: return "state_write";
+    case EventKind::kCustomStatus: return "custom_status";
+    case EventKind::kSessionOpen: return "session_open";
+    case EventKind::kSessionClose: return "session_close";
+    case EventKind::kBranchOpened: return "branch_opened";
+    case EventKind::kClose: return "close";
+    case EventKind::kActivityDone: return "activity_done";
+    case EventKind::kTimerFired: return "timer_fired";
+    case EventKind::kChildDone: return "child_done";
+    case EventKind::kDelivery: return "delivery";
+    case EventKind::kReturn: return "return";
+    case EventKind::kCancelRequested: return "cancel_requested";
+    case EventKind::kEnded: return "ended";
+  }
+  return "unknown";
+}
+
+bool is_command(EventKind kind) {
+  return kind >= EventKind::kActivity && kind <= EventKind::kClose;
+}
+
+bool is_completion(EventKind kind) {
+  return kind >= EventKind::kActivityDone && kind <= EventKind::kDelivery;
+}
+
+bool needs_name(EventKind kind) {
+  switch (kind) {
+    case EventKind::kStarted:
+    case EventKind::kActivity:
+    case EventKind::kWait:
+    case EventKind::kDequeue:
+    case EventKind::kChild:
+    case EventKind::kDetached:
+    case EventKind::kStateWrite: return true;
+    default: return false;
+  }
+}
+
+const char* end_kind_name(EndKind kind) {
+  switch (kind) {
+    case EndKind::kNone: return "none";
+    case EndKind::kCompleted: return "completed";
+    case EndKind::kFailed: return "failed";
+    case EndKind::kContinuedAsNew: return "continued_as_new";
+  }
+  return "unknown";
+}
+
+const char* message_kind_name(MessageKind kind) {
+  switch (kind) {
+    case MessageKind::kStart: return "start";
+    case MessageKind::kContinue: return "continue";
+    case MessageKind::kActivityDone: return "activity_done";
+    case MessageKind::kTimerFired: return "timer_fired";
+    case MessageKind::kCancel: return "cancel";
+  }
+  return "unknown";
+}
+
+const char* error_kind_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kNone: return "none";
+    case ErrorKind::kApplication: return "application";
+    case ErrorKind::kCancelled: return "cancelled";
+    case ErrorKind::kClosed: return "closed";
+    case ErrorKind::kTimeout: return "timeout";
+    case ErrorKind::kPoison: return "poison";
+    case ErrorKind::kNondeterminism: return "nondeterminism";
+    case ErrorKind::kAwaitSteppedOver: return "await_stepped_over";
+    case ErrorKind::kLimit: return "limit";
+    case ErrorKind::kCorrupt: return "corrupt";
+    case ErrorKind::kUnregistered: return "unregistered";
+    case ErrorKind::kSessionLost: return "session_lost";
+    case ErrorKind::kSessionClosed: return "session_closed";
+    case ErrorKind::kSessionUnavailable: return "session_unavailable";
+    case ErrorKind::kInvalidArgument: return "invalid_argument";
+    case ErrorKind::kTerminated: return "terminated";
+  }
+  return "unknown";
+}
+
+bool is_valid_name(std::string_view name) {
+  if (name.empty() || name.size() > kNameBytesMax) return false;
+  for (const char character : name) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (byte < 0x20 || byte == 0x7f) return false;
+  }
+  return true;
+}
+
+std::string_view cut_text(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  std::size_t size = bytes_max;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80U)
+    --size;
+  return text.substr(0, size);
+}
+
+std::uint32_t event_crc(InstanceKey instance, ExecutionId execution, const Event& event,
+                        std::string_view meta) {
+  RowBytes row;
+  row.add_signed(instance);
+  row.add_signed(execution);
+  row.add(event.id);
+  row.add(static_cast<std::uint64_t>(event.kind));
+  row.add(event.branch);
+  row.add(event.ordinal);
+  row.add(event.ref);
+  row.add_signed(event.time_ms);
+  row.add(meta.size());
+  row.add(event.payload.size());
+  const std::uint32_t with_meta = crc32c(meta.data(), meta.size(), row.crc());
+  return crc32c(event.payload.data(), event.payload.size(), with_meta);
+}
+
+std::uint32_t message_crc(InstanceKey instance, const Message& message) {
+  RowBytes row;
+  row.add_signed(instance);
+  row.add(static_cast<std::uint64_t>(message.kind));
+  row.add(static_cast<std::uint64_t>(message.error));
+  row.add_signed(message.execution);
+  row.add(message.ref);
+  row.add(message.name.size());
+  row.add(message.payload.size());
+  const std::uint32_t with_name = crc32c(message.name.data(), message.name.size(), row.crc());
+  return crc32c(message.payload.data(), message.payload.size(), with_name);
+}
+
+}  // namespace pawl

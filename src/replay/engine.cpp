@@ -1,0 +1,226 @@
+#include "engine.hpp"
+
+#include <new>
+#include <type_traits>
+
+#include "check.hpp"
+#include "pass.hpp"
+
+namespace pawl {
+namespace {
+
+// Recorded in the first event; rises when the same history would be read in another way.
+constexpr std::int64_t kBehaviour = 1;
+
+EventId last_command_id(const History& history) {
+  EventId id = history.last_id();
+  while (id > 0 && !is_command(history.event(id).kind))
+    --id;
+  return id;
+}
+
+Event started(const TurnInput& input, std::string_view payload) {
+  Event event;
+  event.id = 1;
+  event.kind = EventKind::kStarted;
+  event.time_ms = input.stamp_ms;
+  event.name = input.orchestration_name;
+  event.version = input.version;
+  event.number = kBehaviour;
+  event.payload = payload;
+  return event;
+}
+
+// Intake: what the messages of a turn append.
+class Intake {
+ public:
+  Intake(History& history, const TurnInput& input, const EngineLimits& limits,
+         Diagnostic& diagnostic)
+      : history_(history), input_(input), limits_(limits), diagnostic_(diagnostic) {}
+
+  Status run() {
+    for (std::size_t i = 0; i < input_.message_count; ++i)
+      PAWL_TRY(take(input_.messages[i]));
+    return Status::kOk;
+  }
+  [[nodiscard]] std::uint32_t dropped() const { return dropped_; }
+
+ private:
+  Status take(const Message& message) {
+    Event event;
+    if (!event_of(message, &event)) {
+      ++dropped_;
+      return Status::kOk;
+    }
+    event.id = history_.last_id() + 1;
+    event.time_ms = input_.stamp_ms;
+    // One is kept for the end.
+    if (event.id + 1 > limits_.events_max) {
+      diagnostic_.format("event %u: history would have more than events_max (%u) events", event.id,
+                         limits_.events_max);
+      return Status::kResourceExhausted;
+    }
+    return history_.append(event, diagnostic_);
+  }
+
+  // False: a duplicate, late, or of another execution.
+  bool event_of(const Message& message, Event* event) const {
+    switch (message.kind) {
+      case MessageKind::kStart:
+      case MessageKind::kContinue: return start(message, event);
+      case MessageKind::kActivityDone:
+        return completion(message, EventKind::kActivity, EventKind::kActivityDone, event);
+      case MessageKind::kTimerFired:
+        return completion(message, EventKind::kTimer, EventKind::kTimerFired, event);
+      case MessageKind::kCancel: return cancel(message, event);
+    }
+    return false;
+  }
+
+  bool start(const Message& message, Event* event) const {
+    if (history_.last_id() != 0) return false;
+    *event = started(input_, message.payload);
+    return true;
+  }
+
+  bool completion(const Message& message, EventKind command, EventKind kind, Event* event) const {
+    if (message.execution != input_.execution || !history_.awaits_completion(message.ref))
+      return false;
+    if (history_.event(message.ref).kind != command) return false;
+    event->kind = kind;
+    event->ref = message.ref;
+    event->error = message.error;
+    event->payload = message.payload;
+    if (message.error != ErrorKind::kNone) {
+      event->payload = cut_text(message.payload, kErrorTextBytesMax);
+    } else if (message.payload.size() > limits_.payload_bytes_max) {
+      event->error = ErrorKind::kLimit;
+      event->payload = "the result is longer than payload_bytes_max";
+    }
+    return true;
+  }
+
+  bool cancel(const Message& message, Event* event) const {
+    if (history_.last_id() == 0 || history_.ended() || history_.cancel_id() != 0) return false;
+    event->kind = EventKind::kCancelRequested;
+    event->payload = cut_text(message.payload, kErrorTextBytesMax);
+    return true;
+  }
+
+  History& history_;
+  const TurnInput& input_;
+  const EngineLimits& limits_;
+  Diagnostic& diagnostic_;
+  std::uint32_t dropped_ = 0;
+};
+
+std::string_view input_of_start(const TurnInput& input) {
+  for (std::size_t i = 0; i < input.message_count; ++i) {
+    const Message& message = input.messages[i];
+    if (message.kind == MessageKind::kStart || message.kind == MessageKind::kContinue)
+      return message.payload;
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Engine::Scratch {
+  TraceLog traces;
+  std::uint32_t runs = 0;
+  // Handles point to the pass that made them, and are refused by the number of its run later: so every
+  // pass lies here.
+  alignas(internal::Pass) unsigned char pass[sizeof(internal::Pass)];
+
+  internal::Pass& next_pass(internal::Pass::Setup setup) {
+    setup.traces = &traces;
+    setup.run = ++runs;
+    return *::new (static_cast<void*>(pass)) internal::Pass(setup);
+  }
+};
+
+Engine::Engine(Arena& arena, const EngineLimits& limits) : limits_(limits) {
+  static_assert(std::is_trivially_destructible_v<internal::Pass>);
+  const std::size_t text_bytes = limits.traces_a_turn_max * TraceLog::kTextBytesMean;
+  auto* const scratch = arena.make<Scratch>();
+  auto* const traces = arena.array<Trace>(limits.traces_a_turn_max);
+  auto* const texts = arena.array<char>(text_bytes);
+  if (scratch == nullptr || traces == nullptr || texts == nullptr) return;
+  scratch->traces.traces = traces;
+  scratch->traces.texts = texts;
+  scratch->traces.capacity = limits.traces_a_turn_max;
+  scratch->traces.text_capacity = text_bytes;
+  scratch_ = scratch;
+}
+
+bool Engine::ready() const { return scratch_ != nullptr; }
+
+TurnResult Engine::run_turn(History& history, const TurnInput& input, Diagnostic& diagnostic) {
+  PAWL_CHECK("replay-3", ready());
+  TurnResult result;
+  const History::Mark before = history.mark();
+  scratch_->traces.clear();
+  result.first_new = history.last_id() + 1;
+  result.status = decide(history, input, diagnostic, result);
+  if (result.status != Status::kOk) {
+    history.rewind(before);
+    scratch_->traces.clear();
+  }
+  if (history.ended()) result.state = TurnState::kEnded;
+  result.traces = scratch_->traces.traces;
+  result.trace_count = scratch_->traces.count;
+  result.traces_lost = scratch_->traces.lost;
+  return result;
+}
+
+Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diagnostic,
+                      TurnResult& result) {
+  // Without a message the turn can only be about events that no pass has seen yet.
+  const EventId seen = input.message_count == 0 ? last_command_id(history) : history.last_id();
+  Intake intake(history, input, limits_, diagnostic);
+  PAWL_TRY(intake.run());
+  result.dropped = intake.dropped();
+  if (history.last_id() == 0 || history.ended()) return Status::kOk;
+  internal::Pass::Setup setup;
+  setup.history = &history;
+  setup.input = &input;
+  setup.limits = &limits_;
+  setup.diagnostic = &diagnostic;
+  setup.seen = seen;
+  internal::Pass& pass = scratch_->next_pass(setup);
+  PAWL_TRY(pass.run());
+  if (!input.verify) return Status::kOk;
+  const EventId position = pass.position();
+  const std::uint64_t path_hash = pass.path_hash();
+  setup.second = true;
+  internal::Pass& second = scratch_->next_pass(setup);
+  PAWL_TRY(second.run());
+  if (second.position() == position && second.path_hash() == path_hash) return Status::kOk;
+  diagnostic.format(
+      "a second run over the same history came to event %u by other awaits than the first, to %u",
+      second.position(), position);
+  return Status::kNondeterminism;
+}
+
+Status Engine::append_failure(History& history, const TurnInput& input, ErrorKind kind,
+                              std::string_view text) {
+  if (history.ended()) return Status::kOk;
+  Diagnostic unused;
+  const History::Mark before = history.mark();
+  if (history.last_id() == 0) {
+    PAWL_TRY(history.append(started(input, input_of_start(input)), unused));
+  }
+  Event end;
+  end.id = history.last_id() + 1;
+  end.kind = EventKind::kEnded;
+  end.end = EndKind::kFailed;
+  end.error = kind;
+  end.time_ms = input.stamp_ms;
+  end.horizon = history.last_id();
+  end.payload = cut_text(text, kErrorTextBytesMax);
+  const Status status = history.append(end, unused);
+  if (status != Status::kOk) history.rewind(before);
+  return status;
+}
+
+}  // namespace pawl

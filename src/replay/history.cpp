@@ -1,0 +1,359 @@
+#include "history.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "check.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::size_t kFirstChunkBytes = 1024;
+constexpr std::size_t kChunkBytes = 4096;
+constexpr std::uint32_t kListMin = 16;
+
+constexpr std::size_t aligned(std::size_t size) {
+  constexpr std::size_t kAlign = alignof(std::max_align_t);
+  return (size + kAlign - 1) & ~(kAlign - 1);
+}
+
+std::string_view copy_text(std::string_view text, char** at) {
+  if (text.empty()) return {};
+  std::memcpy(*at, text.data(), text.size());
+  const std::string_view copy(*at, text.size());
+  *at += text.size();
+  return copy;
+}
+
+// The kind of command whose completion this is.
+bool completes(EventKind completion, EventKind command) {
+  switch (completion) {
+    case EventKind::kActivityDone: return command == EventKind::kActivity;
+    case EventKind::kTimerFired: return command == EventKind::kTimer;
+    case EventKind::kChildDone: return command == EventKind::kChild;
+    case EventKind::kDelivery: return command == EventKind::kWait || command == EventKind::kDequeue;
+    default: return false;
+  }
+}
+
+bool can_complete(EventKind command) {
+  switch (command) {
+    case EventKind::kActivity:
+    case EventKind::kTimer:
+    case EventKind::kWait:
+    case EventKind::kDequeue:
+    case EventKind::kChild: return true;
+    default: return false;
+  }
+}
+
+bool is_known(EventKind kind) {
+  return kind == EventKind::kStarted || is_command(kind) || is_completion(kind) ||
+         (kind >= EventKind::kReturn && kind <= EventKind::kEnded);
+}
+
+bool is_name_or_empty(std::string_view text) { return text.empty() || is_valid_name(text); }
+
+// What is wrong with the event taken alone, or null.
+const char* why_malformed(const Event& event) {
+  if (!is_known(event.kind)) return "of an unknown kind";
+  if (event.error > ErrorKind::kTerminated) return "with an unknown error";
+  if (event.end > EndKind::kContinuedAsNew) return "with an unknown end";
+  if (event.base > TimerBase::kUtc) return "with an unknown time base";
+  if (needs_name(event.kind) && event.name.empty()) return "without a name";
+  if (!is_name_or_empty(event.name)) return "with a malformed name";
+  if (!is_name_or_empty(event.session)) return "with a malformed session";
+  if (!is_name_or_empty(event.version)) return "with a malformed version";
+  if (event.kind == EventKind::kGuid && event.payload.size() != 36) return "without a guid";
+  if (event.kind == EventKind::kEnded && event.end == EndKind::kNone)
+    return "without a kind of end";
+  return nullptr;
+}
+
+}  // namespace
+
+// --- memory ---------------------------------------------------------------------------------------
+
+History::Chunk* History::add_chunk(std::size_t room) {
+  const std::size_t least = aligned(sizeof(Chunk)) + room;
+  const std::size_t usual = chunk_ == nullptr ? kFirstChunkBytes : kChunkBytes;
+  void* block = least < usual ? pool_.allocate(usual) : nullptr;
+  if (block == nullptr) block = pool_.allocate(least);
+  if (block == nullptr) return nullptr;
+  const std::size_t size = pool_.size_of(block);
+  bytes_ += size;
+  chunk_ = ::new (block) Chunk{chunk_, size, aligned(sizeof(Chunk))};
+  return chunk_;
+}
+
+void History::release_chunk() {
+  Chunk* const chunk = chunk_;
+  chunk_ = chunk->previous;
+  bytes_ -= chunk->size;
+  pool_.release(chunk);
+}
+
+template <typename T>
+bool History::grow(T** list, std::uint32_t* capacity, std::uint32_t count) {
+  if (count < *capacity) return true;
+  const std::uint32_t larger = *capacity == 0 ? kListMin : *capacity * 2;
+  const std::size_t before = *list == nullptr ? 0 : pool_.size_of(*list);
+  void* const block = pool_.resize(*list, larger * sizeof(T));
+  if (block == nullptr) return false;
+  bytes_ += pool_.size_of(block) - before;
+  *list = static_cast<T*>(block);
+  *capacity = larger;
+  return true;
+}
+
+void History::clear() {
+  while (chunk_ != nullptr)
+    release_chunk();
+  pool_.release(directory_);
+  pool_.release(branches_);
+  directory_ = nullptr;
+  branches_ = nullptr;
+  directory_capacity_ = branches_capacity_ = 0;
+  count_ = end_id_ = cancel_id_ = 0;
+  command_count_ = branch_count_ = 0;
+  root_ = Branch();
+  bytes_ = 0;
+}
+
+History::Record* History::stage(const Event& event) {
+  const std::size_t texts =
+      event.name.size() + event.session.size() + event.version.size() + event.payload.size();
+  const std::size_t room = aligned(sizeof(Record) + texts);
+  if (room < texts || room > UINT32_MAX) return nullptr;
+  Chunk* chunk = chunk_;
+  if (chunk == nullptr || room > chunk->size - chunk->used) chunk = add_chunk(room);
+  if (chunk == nullptr) return nullptr;
+  char* const place = reinterpret_cast<char*>(chunk) + chunk->used;
+  chunk->used += room;
+  Record* const record = ::new (place) Record();
+  record->event = event;
+  record->size = static_cast<std::uint32_t>(room);
+  char* text = place + sizeof(Record);
+  record->event.name = copy_text(event.name, &text);
+  record->event.session = copy_text(event.session, &text);
+  record->event.version = copy_text(event.version, &text);
+  record->event.payload = copy_text(event.payload, &text);
+  return record;
+}
+
+void History::drop_staged() {
+  if (count_ == 0) {
+    while (chunk_ != nullptr)
+      release_chunk();
+    return;
+  }
+  const Record* const last = record(count_);
+  const auto place = reinterpret_cast<std::uintptr_t>(last);
+  const auto holds = [place](const Chunk* chunk) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(chunk);
+    return place >= begin && place < begin + chunk->size;
+  };
+  while (!holds(chunk_))
+    release_chunk();
+  chunk_->used = place - reinterpret_cast<std::uintptr_t>(chunk_) + last->size;
+}
+
+// --- events ---------------------------------------------------------------------------------------
+
+Status History::append(const Event& event, Diagnostic& diagnostic) {
+  Record* const record = stage(event);
+  const Status status = record == nullptr ? Status::kResourceExhausted : commit(record, diagnostic);
+  if (status == Status::kResourceExhausted)
+    diagnostic.format("event %u: no memory left for this history", event.id);
+  if (status != Status::kOk) drop_staged();
+  return status;
+}
+
+Status History::commit(Record* record, Diagnostic& diagnostic) {
+  const char* const reason = why_not(record->event);
+  if (reason != nullptr) {
+    diagnostic.format("event %u is %s %s", record->event.id, event_kind_name(record->event.kind),
+                      reason);
+    return Status::kCorrupt;
+  }
+  if (!grow(&directory_, &directory_capacity_, count_)) return Status::kResourceExhausted;
+  if (record->event.kind == EventKind::kBranchOpened &&
+      !grow(&branches_, &branches_capacity_, branch_count_))
+    return Status::kResourceExhausted;
+  index(record);
+  return Status::kOk;
+}
+
+const Event& History::event(EventId id) const {
+  PAWL_CHECK("replay-1", id >= 1 && id <= count_);
+  return record(id)->event;
+}
+
+void History::rewind(Mark mark) {
+  PAWL_CHECK("replay-2", mark.count <= count_);
+  while (count_ > mark.count)
+    unindex(record(count_));
+  drop_staged();
+}
+
+// --- form -----------------------------------------------------------------------------------------
+
+const char* History::why_not(const Event& event) const {
+  if (event.id != count_ + 1) return "out of order";
+  const char* const malformed = why_malformed(event);
+  if (malformed != nullptr) return malformed;
+  if ((event.kind == EventKind::kStarted) != (event.id == 1))
+    return "where the start should be, and only it";
+  if (ended() && event.kind != EventKind::kReturn) return "behind the end";
+  if (is_command(event.kind)) return why_not_command(event);
+  if (is_completion(event.kind)) return why_not_completion(event);
+  if (event.kind == EventKind::kCancelRequested && cancel_id_ != 0) return "for a second time";
+  if (event.kind == EventKind::kEnded && (event.horizon == 0 || event.horizon > count_))
+    return "with a horizon that does not exist";
+  if (event.kind == EventKind::kReturn) {
+    if (event.ref == 0 || event.ref > count_) return "of an event that does not exist";
+    const Record* const delivery = record(event.ref);
+    if (delivery->event.kind != EventKind::kDelivery) return "of what is no delivery";
+    if (delivery->returned != 0) return "for a second time";
+  }
+  return nullptr;
+}
+
+const char* History::why_not_command(const Event& event) const {
+  const std::uint32_t place = find_branch(event.branch);
+  if (place == kNoBranch) return "in a branch that does not exist";
+  if (event.ordinal != branch(place).commands) return "with an ordinal out of order";
+  if (is_retired(place)) return "in a retired branch";
+  if (event.kind == EventKind::kBranchOpened) {
+    const BranchId highest = branch(branch_count_).number;
+    if (event.number <= highest || event.number > UINT32_MAX - 1)
+      return "with a number out of order";
+  }
+  return event.kind == EventKind::kClose ? why_not_close(event, place) : nullptr;
+}
+
+const char* History::why_not_close(const Event& event, std::uint32_t place) const {
+  if (event.horizon == 0 || event.horizon > count_) return "with a horizon that does not exist";
+  if (event.number < 0 || event.number >= event.ordinal) return "of a command that does not exist";
+  const Record* const target = command_of(place, static_cast<Ordinal>(event.number));
+  if (!can_complete(target->event.kind) && target->event.kind != EventKind::kBranchOpened)
+    return "of a command that cannot complete";
+  return target->close != 0 ? "for a second time" : nullptr;
+}
+
+const char* History::why_not_completion(const Event& event) const {
+  if (event.ref == 0 || event.ref > count_) return "for an event that does not exist";
+  const Record* const command = record(event.ref);
+  if (!completes(event.kind, command->event.kind)) return "for an event of another kind";
+  if (command->completion != 0) return "for a second time";
+  if (command->close != 0) return "for a closed command";
+  return is_retired(find_branch(command->event.branch)) ? "for a command of a retired branch"
+                                                        : nullptr;
+}
+
+bool History::awaits_completion(EventId command) const {
+  if (command == 0 || command > count_ || ended()) return false;
+  const Record* const found = record(command);
+  return can_complete(found->event.kind) && found->completion == 0 && found->close == 0 &&
+         !is_retired(find_branch(found->event.branch));
+}
+
+// --- index ----------------------------------------------------------------------------------------
+
+std::uint32_t History::find_branch(BranchId number) const {
+  if (number == 0) return 0;
+  std::uint32_t low = 0;
+  std::uint32_t high = branch_count_;
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (branches_[middle].number < number) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < branch_count_ && branches_[low].number == number ? low + 1 : kNoBranch;
+}
+
+bool History::is_retired(std::uint32_t place) const {
+  for (; place != 0; place = branch(place).parent)
+    if (branch(place).opening->close != 0) return true;
+  return false;
+}
+
+// Closes name what was issued lately, so the way back from the end is short.
+History::Record* History::command_of(std::uint32_t place, Ordinal ordinal) const {
+  Record* found = branch(place).last;
+  while (found->event.ordinal != ordinal)
+    found = found->previous;
+  return found;
+}
+
+void History::index(Record* record) {
+  const Event& event = record->event;
+  directory_[count_++] = record;
+  if (is_command(event.kind)) {
+    index_command(record);
+  } else if (is_completion(event.kind)) {
+    this->record(event.ref)->completion = event.id;
+  } else if (event.kind == EventKind::kReturn) {
+    Record* const delivery = this->record(event.ref);
+    delivery->returned = event.id;
+    this->record(delivery->event.ref)->completion = 0;
+  } else if (event.kind == EventKind::kCancelRequested) {
+    cancel_id_ = event.id;
+  } else if (event.kind == EventKind::kEnded) {
+    end_id_ = event.id;
+  }
+}
+
+void History::index_command(Record* record) {
+  const Event& event = record->event;
+  const std::uint32_t place = find_branch(event.branch);
+  Branch& owner = branch(place);
+  if (event.kind == EventKind::kClose)
+    command_of(place, static_cast<Ordinal>(event.number))->close = event.id;
+  record->previous = owner.last;
+  (owner.last == nullptr ? owner.first : owner.last->next) = record;
+  owner.last = record;
+  ++owner.commands;
+  ++command_count_;
+  if (event.kind == EventKind::kBranchOpened) {
+    Branch* const opened = ::new (&branches_[branch_count_++]) Branch();
+    opened->number = static_cast<BranchId>(event.number);
+    opened->parent = place;
+    opened->opening = record;
+  }
+}
+
+void History::unindex(Record* record) {
+  const Event& event = record->event;
+  --count_;
+  if (is_command(event.kind)) {
+    unindex_command(record);
+  } else if (is_completion(event.kind)) {
+    this->record(event.ref)->completion = 0;
+  } else if (event.kind == EventKind::kReturn) {
+    Record* const delivery = this->record(event.ref);
+    delivery->returned = 0;
+    this->record(delivery->event.ref)->completion = event.ref;
+  } else if (event.kind == EventKind::kCancelRequested) {
+    cancel_id_ = 0;
+  } else if (event.kind == EventKind::kEnded) {
+    end_id_ = 0;
+  }
+}
+
+void History::unindex_command(Record* record) {
+  if (record->event.kind == EventKind::kBranchOpened) --branch_count_;
+  const std::uint32_t place = find_branch(record->event.branch);
+  Branch& owner = branch(place);
+  owner.last = record->previous;
+  (owner.last == nullptr ? owner.first : owner.last->next) = nullptr;
+  --owner.commands;
+  --command_count_;
+  if (record->event.kind == EventKind::kClose)
+    command_of(place, static_cast<Ordinal>(record->event.number))->close = 0;
+}
+
+}  // namespace pawl

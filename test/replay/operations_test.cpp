@@ -1,0 +1,196 @@
+// What every operation does when it is new, when its completion is there, and when it is not.
+//
+// Method: a function, the messages of each turn, and the exact events each turn appends. The bench
+// runs every turn twice (verify), so that each row is a replay test too.
+#include <chrono>
+#include <string>
+
+#include "replay_bench.hpp"
+
+namespace pawl::test {
+namespace {
+
+Poll read_once(OrchestrationContext& ctx) {
+  PAWL_AWAIT(reading, ctx.schedule_activity("read", ctx.input()));
+  if (!reading.ok()) return ctx.fail(reading.error());
+  return ctx.complete(reading.value());
+}
+
+TEST(Activity, Suspends) {
+  Bench bench;
+  EXPECT_EQ(bench.go(read_once, {start()}).all(), "1 started\n2 activity 0.0 read(in)\n");
+  EXPECT_EQ(bench.state(), TurnState::kSuspended);
+}
+
+TEST(Activity, Completed) {
+  Bench bench;
+  bench.go(read_once, {start()}).go(read_once, {done(2, "17")});
+  EXPECT_EQ(bench.added(), "3 activity_done ->2 = 17\n4 ended completed = 17\n");
+  EXPECT_EQ(bench.state(), TurnState::kEnded);
+}
+
+TEST(Activity, Failed) {
+  Bench bench;
+  bench.go(read_once, {start()}).go(read_once, {failed(2, ErrorKind::kTimeout, "too slow")});
+  EXPECT_EQ(bench.added(),
+            "3 activity_done ->2 timeout = too slow\n4 ended failed timeout = too slow\n");
+}
+
+TEST(Activity, StillPending_EmitsNothing) {
+  Bench bench;
+  bench.go(read_once, {start()}).go(read_once);
+  EXPECT_EQ(bench.added(), "");
+  EXPECT_EQ(bench.state(), TurnState::kSuspended);
+}
+
+Poll on_session(OrchestrationContext& ctx) {
+  PAWL_AWAIT(reading, ctx.schedule_activity_on_session("read", "x", "bed-7"));
+  return ctx.complete(reading.value());
+}
+
+TEST(ActivityOnSession, Suspends) {
+  EXPECT_EQ(Bench().go(on_session, {start()}).all(), "1 started\n2 activity 0.0 read(x) @bed-7\n");
+}
+
+TEST(ActivityOnSession, Completed) {
+  Bench bench;
+  bench.go(on_session, {start()}).go(on_session, {done(2, "9")});
+  EXPECT_EQ(bench.added(), "3 activity_done ->2 = 9\n4 ended completed = 9\n");
+}
+
+TEST(ActivityOnSession, StillPending_EmitsNothing) {
+  Bench bench;
+  EXPECT_EQ(bench.go(on_session, {start()}).go(on_session).added(), "");
+}
+
+Poll wait_a_minute(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
+  return ctx.complete("late");
+}
+
+TEST(Timer, Suspends) {
+  EXPECT_EQ(Bench().go(wait_a_minute, {start()}).all(), "1 started\n2 timer 0.0 60000\n");
+}
+
+TEST(Timer, Completed) {
+  Bench bench;
+  bench.go(wait_a_minute, {start()}).go(wait_a_minute, {fired(2)});
+  EXPECT_EQ(bench.added(), "3 timer_fired ->2\n4 ended completed = late\n");
+}
+
+TEST(Timer, StillPending_EmitsNothing) {
+  Bench bench;
+  EXPECT_EQ(bench.go(wait_a_minute, {start()}).go(wait_a_minute).added(), "");
+}
+
+TEST(Timer, NegativeDelayIsZero) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(-5)));
+    return ctx.complete("");
+  };
+  EXPECT_EQ(Bench().go(function, {start()}).all(), "1 started\n2 timer 0.0 0\n");
+}
+
+Poll wait_for_utc(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer_at(4102444800000));
+  return ctx.complete("2100");
+}
+
+TEST(TimerAt, Suspends) {
+  EXPECT_EQ(Bench().go(wait_for_utc, {start()}).all(),
+            "1 started\n2 timer 0.0 utc 4102444800000\n");
+}
+
+TEST(TimerAt, Completed) {
+  Bench bench;
+  bench.go(wait_for_utc, {start()}).go(wait_for_utc, {fired(2)});
+  EXPECT_EQ(bench.added(), "3 timer_fired ->2\n4 ended completed = 2100\n");
+}
+
+TEST(TimerAt, StillPending_EmitsNothing) {
+  Bench bench;
+  EXPECT_EQ(bench.go(wait_for_utc, {start()}).go(wait_for_utc).added(), "");
+}
+
+Poll guid_then_activity(OrchestrationContext& ctx) {
+  const Guid first = ctx.new_guid();
+  const Guid second = ctx.new_guid();
+  PAWL_AWAIT_DONE(ctx.schedule_activity("use", first.view()));
+  return ctx.complete(std::string(first.view()) + std::string(second.view()));
+}
+
+TEST(Guid, IsRecordedAndStable) {
+  Bench bench;
+  bench.go(guid_then_activity, {start()});
+  const std::string first(bench.history().event(2).payload);
+  const std::string second(bench.history().event(3).payload);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(bench.history().event(4).payload, first);
+  EXPECT_EQ(first[14], '4');
+  EXPECT_NE(std::string("89ab").find(first[19]), std::string::npos);
+  for (const int dash : {8, 13, 18, 23})
+    EXPECT_EQ(first[static_cast<std::size_t>(dash)], '-');
+  bench.go(guid_then_activity, {done(4)});
+  EXPECT_EQ(bench.history().event(6).payload, first + second);
+}
+
+Poll tell_time(OrchestrationContext& ctx) {
+  const std::int64_t before = ctx.utc_now_ms();
+  PAWL_AWAIT_DONE(ctx.schedule_activity("work", ""));
+  return ctx.complete(std::to_string(before) + " " + std::to_string(ctx.utc_now_ms()) + " " +
+                      std::to_string(ctx.now_ms()));
+}
+
+TEST(UtcNow, IsRecordedAndStable) {
+  Bench bench;
+  bench.go(tell_time, {start()});
+  bench.stamp_ms = 5000;
+  bench.go(tell_time, {done(3)});
+  EXPECT_EQ(
+      bench.all(),
+      "1 started\n2 utc_now 0.0\n3 activity 0.1 work()\n4 activity_done ->3 = ok\n5 utc_now 0.2\n"
+      "6 ended completed = 1000 5000 5000\n");
+}
+
+TEST(Complete, EndsInTheFirstTurn) {
+  Bench bench;
+  bench.go([](OrchestrationContext& ctx) { return ctx.complete("out"); }, {start()});
+  EXPECT_EQ(bench.all(), "1 started\n2 ended completed = out\n");
+  EXPECT_EQ(bench.history().end_id(), 2U);
+}
+
+TEST(Fail, EndsWithItsText) {
+  Bench bench;
+  bench.go([](OrchestrationContext& ctx) { return ctx.fail("no water"); }, {start()});
+  EXPECT_EQ(bench.all(), "1 started\n2 ended failed application = no water\n");
+}
+
+TEST(Fail, OfAnErrorKeepsItsKind) {
+  Bench bench;
+  bench.go(
+      [](OrchestrationContext& ctx) {
+        return ctx.fail({ErrorKind::kSessionLost, "gone"});
+      },
+      {start()});
+  EXPECT_EQ(bench.added(), "1 started\n2 ended failed session_lost = gone\n");
+}
+
+TEST(ContinueAsNew, EndsWithTheNextInput) {
+  Bench bench;
+  bench.go([](OrchestrationContext& ctx) { return ctx.continue_as_new("next"); }, {start()});
+  EXPECT_EQ(bench.all(), "1 started\n2 ended continued_as_new = next\n");
+}
+
+TEST(Start, RecordsNameVersionInputAndBehaviour) {
+  Bench bench;
+  bench.go(read_once, {start("the input")});
+  const Event& event = bench.history().event(1);
+  EXPECT_EQ(event.name, "flow");
+  EXPECT_EQ(event.version, "1.0");
+  EXPECT_EQ(event.payload, "the input");
+  EXPECT_EQ(event.number, 1);
+  EXPECT_EQ(event.time_ms, 1000);
+}
+
+}  // namespace
+}  // namespace pawl::test

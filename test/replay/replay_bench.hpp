@@ -1,0 +1,165 @@
+// A workbench for the replay engine: one history, turns with messages written as short texts, and the
+// history as a text to compare with. Every turn runs with verify on; after each, a history rebuilt from
+// the events must be like the warm one.
+#ifndef PAWL_TEST_REPLAY_BENCH_HPP
+#define PAWL_TEST_REPLAY_BENCH_HPP
+
+#include <gtest/gtest.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine.hpp"
+
+namespace pawl::test {
+
+inline Message start(std::string_view input = "in") {
+  Message message;
+  message.kind = MessageKind::kStart;
+  message.payload = input;
+  return message;
+}
+
+inline Message completion(MessageKind kind, EventId ref, ErrorKind error,
+                          std::string_view payload) {
+  Message message;
+  message.kind = kind;
+  message.execution = 1;
+  message.ref = ref;
+  message.error = error;
+  message.payload = payload;
+  return message;
+}
+inline Message done(EventId ref, std::string_view result = "ok") {
+  return completion(MessageKind::kActivityDone, ref, ErrorKind::kNone, result);
+}
+inline Message failed(EventId ref, ErrorKind error, std::string_view text) {
+  return completion(MessageKind::kActivityDone, ref, error, text);
+}
+inline Message fired(EventId ref) {
+  return completion(MessageKind::kTimerFired, ref, ErrorKind::kNone, {});
+}
+inline Message cancel(std::string_view reason = "stop") {
+  Message message;
+  message.kind = MessageKind::kCancel;
+  message.payload = reason;
+  return message;
+}
+
+// "3 activity 0.1 read(in) @bed", "4 activity_done ->3 = ok", "6 ended completed = out".
+inline std::string line(const Event& event) {
+  std::string text = std::to_string(event.id) + " " + event_kind_name(event.kind);
+  if (is_command(event.kind)) {
+    text += " " + std::to_string(event.branch) + "." + std::to_string(event.ordinal);
+    if (!event.name.empty()) text += " " + std::string(event.name);
+    if (event.kind == EventKind::kActivity) text += "(" + std::string(event.payload) + ")";
+    if (!event.session.empty()) text += " @" + std::string(event.session);
+    if (event.kind == EventKind::kTimer)
+      text += (event.base == TimerBase::kUtc ? " utc " : " ") + std::to_string(event.number);
+    return text;
+  }
+  if (event.ref != 0) text += " ->" + std::to_string(event.ref);
+  if (event.end != EndKind::kNone) text += std::string(" ") + end_kind_name(event.end);
+  if (event.error != ErrorKind::kNone) text += std::string(" ") + error_kind_name(event.error);
+  if (event.kind != EventKind::kStarted && !event.payload.empty())
+    text += " = " + std::string(event.payload);
+  return text;
+}
+
+inline std::string lines(const History& history, EventId first = 1) {
+  std::string text;
+  for (EventId id = first; id <= history.last_id(); ++id)
+    text += line(history.event(id)) + "\n";
+  return text;
+}
+
+class Bench {
+ public:
+  explicit Bench(EngineLimits limits = {}, std::size_t pool_bytes = std::size_t{1} << 20U)
+      : pool_block_(new unsigned char[pool_bytes]),
+        arena_block_(new unsigned char[kArenaBytes]),
+        pool_(pool_block_.get(), pool_bytes),
+        arena_(arena_block_.get(), kArenaBytes),
+        engine_(arena_, limits),
+        history_(std::make_unique<History>(pool_)) {}
+
+  // The status is checked by the caller; events of the turn are in `added()`.
+  Status turn(Orchestration function, std::vector<Message> messages = {}) {
+    TurnInput input = input_of(function);
+    input.messages = messages.data();
+    input.message_count = messages.size();
+    const TurnResult result = engine_.run_turn(*history_, input, diagnostic_);
+    first_new_ = result.first_new;
+    state_ = result.state;
+    dropped_ = result.dropped;
+    traces_.clear();
+    traces_lost_ = result.traces_lost;
+    for (std::size_t i = 0; i < result.trace_count; ++i)
+      traces_.emplace_back(result.traces[i].text);
+    return result.status;
+  }
+
+  // Turns that must succeed.
+  Bench& go(Orchestration function, std::vector<Message> messages = {}) {
+    EXPECT_EQ(turn(function, std::move(messages)), Status::kOk) << diagnostic_.text();
+    return *this;
+  }
+
+  // The events of `other` up to `count`, through append().
+  void load(const Bench& other, EventId count) {
+    history_ = std::make_unique<History>(pool_);
+    for (EventId id = 1; id <= count; ++id)
+      EXPECT_EQ(history_->append(other.history().event(id), diagnostic_), Status::kOk)
+          << diagnostic_.text();
+  }
+
+  [[nodiscard]] TurnInput input_of(Orchestration function) const {
+    TurnInput input;
+    input.function = function;
+    input.instance_id = "instance-1";
+    input.orchestration_name = "flow";
+    input.version = "1.0";
+    input.stamp_ms = stamp_ms;
+    input.random[0] = 7;
+    input.verify = verify;
+    return input;
+  }
+  [[nodiscard]] std::string added() const { return lines(*history_, first_new_); }
+  [[nodiscard]] std::string all() const { return lines(*history_); }
+  [[nodiscard]] History& history() { return *history_; }
+  [[nodiscard]] const History& history() const { return *history_; }
+  [[nodiscard]] std::string text() const { return std::string(diagnostic_.text()); }
+  [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
+  [[nodiscard]] TurnState state() const { return state_; }
+  [[nodiscard]] std::uint32_t dropped() const { return dropped_; }
+  [[nodiscard]] const std::vector<std::string>& traces() const { return traces_; }
+  [[nodiscard]] std::uint32_t traces_lost() const { return traces_lost_; }
+  [[nodiscard]] Engine& engine() { return engine_; }
+  [[nodiscard]] BuddyPool& pool() { return pool_; }
+
+  bool verify = true;
+  std::int64_t stamp_ms = 1000;
+
+ private:
+  static constexpr std::size_t kArenaBytes = 64 * 1024;
+  std::unique_ptr<unsigned char[]> pool_block_;
+  std::unique_ptr<unsigned char[]> arena_block_;
+  BuddyPool pool_;
+  Arena arena_;
+  Engine engine_;
+  std::unique_ptr<History> history_;
+  Diagnostic diagnostic_;
+  EventId first_new_ = 1;
+  TurnState state_ = TurnState::kSuspended;
+  std::uint32_t dropped_ = 0;
+  std::vector<std::string> traces_;
+  std::uint32_t traces_lost_ = 0;
+};
+
+}  // namespace pawl::test
+
+#endif  // PAWL_TEST_REPLAY_BENCH_HPP
