@@ -6,9 +6,12 @@
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
+#include <cstddef>
+
 #include "clock_rules.hpp"
 #include "connection.hpp"
 #include "provider.hpp"
+#include "schema.hpp"
 
 namespace pawl::sqlite {
 
@@ -22,7 +25,7 @@ inline constexpr int kIdsWorkers = 152;
 class SqliteProvider final : public Provider {
  public:
   SqliteProvider() = default;
-  ~SqliteProvider();
+  ~SqliteProvider() { close(); }
 
   Status open(const ProviderOptions& options, const port::Port& port,
               Diagnostic& diagnostic) override;
@@ -83,19 +86,122 @@ class SqliteProvider final : public Provider {
   Status next_due(Incarnation me, NextDue* out) override;
 
  private:
+  static constexpr std::size_t kPathBytesMax = 512;
+
+  // ---- sqlite_provider.cpp ----
+  Status connect(Diagnostic& diagnostic);
+  Status make_file(const char* vfs, Diagnostic& diagnostic);
+  Status set_up(Diagnostic& diagnostic);
+  Status look_at_file(bool* empty, Diagnostic& diagnostic);
+  Status set_pragmas(Diagnostic& diagnostic);
+  Status use_log(Diagnostic& diagnostic);
+  Status try_log(Diagnostic& diagnostic);
+  Status create_schema(Diagnostic& diagnostic);
+  Status fill_schema(Diagnostic& diagnostic);
+  Status load_database_id(Diagnostic& diagnostic);
+  Status read_first(const char* sql, Text& out, Diagnostic& diagnostic);
+  Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic);
+  Status execute(const char* sql, Diagnostic& diagnostic);
+  Status check_worker(Incarnation me);
+  void end_batch();
+  [[nodiscard]] ClockSample sample_clock();
+  Status start_clock();
+  Status read_meta(ClockRow* out);
+  Status write_meta();
+  Status adopt_boot(const ClockSample& sample);
+  Status sync_clock(const ClockSample& sample);
+  Status note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail);
+
+  // ---- sqlite_orchestration.cpp ----
+  class ReadScope;
+  struct InstanceRow;
+  Status read_instance(InstanceKey key, InstanceRow* out);
+  Status check_home(Incarnation home, bool* gone);
+  class ReadyList;
+  Status list_due_timers(ReadyList& list);
+  Status list_own(ReadyList& list);
+  Status list_others(ReadyList& list);
+  Status list_home(ReadyList& list, Incarnation home);
+  class MessageReader;
+  Status read_item_row(InstanceKey key, OrchestrationItem* out);
+  Status read_messages(MessageReader& reader);
+  Status broken_event(InstanceKey key, ExecutionId execution, EventId event, const char* what);
+  Status read_event(Statement& row, InstanceKey key, ExecutionId execution, Event* event);
+  Status read_end(InstanceKey key, ExecutionId execution, Event* event);
+  Status check_turn(const TurnCommit& turn);
+  Status check_message(InstanceKey key, MessageId message);
+  Status check_done(const TurnCommit& turn);
+  Status write_turn(const TurnCommit& turn);
+  Status take_messages(const TurnCommit& turn);
+  Status insert_events(const TurnCommit& turn);
+  Status insert_event(const TurnCommit& turn, const Event& event);
+  Status insert_commands(const TurnCommit& turn);
+  Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
+  Status close_commands(const TurnCommit& turn);
+  Status write_execution(const TurnCommit& turn);
+  Status go_on(const TurnCommit& turn);
+  Status finish(const TurnCommit& turn);
+  Status continue_as_new(const TurnCommit& turn);
+  Status store_message(InstanceKey instance, const Message& message, TimerBase base,
+                       std::int64_t due, MessageId* id);
+  Status first_due_timer(TimerBase base, Incarnation me, NextDue* out);
+
   // ---- sqlite_orchestration.cpp, for the other files ----
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended) otherwise.
   Status insert_message(InstanceKey instance, const Message& message);
-  // Removes a work item: its session's head is put right.
-  Status delete_work(WorkItemId item, SessionKey session);
 
   // ---- sqlite_work.cpp, for the other files ----
   Status insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work);
   // A command was closed or its execution ended: its queued or running items go.
   Status cancel_work(InstanceKey instance, ExecutionId execution, EventId event);
   Status cancel_all_work(InstanceKey instance, ExecutionId execution);
+  // Removes a work item: its session's head is put right.
+  Status delete_work(WorkItemId item, SessionKey session);
   // A limit of CrashLimits: the item's failure becomes a message, the item goes.
   Status poison_work(WorkItemId item, std::string_view why);
+  // Delayed items whose time came become ready, at most `limit`; adds to *woken.
+  Status wake_delayed_work(std::size_t limit, std::size_t* woken);
+
+  // ---- sqlite_work.cpp, and its own ----
+  struct WorkRow;
+  struct Fetch;
+  struct Candidate;
+  // Where the fetch goes on: items this process cannot take are passed over, a bounded number a call,
+  // and a pass over all of them may span calls. In memory only; losing it costs a new pass.
+  struct Scan {
+    std::int64_t after[3] = {};        // id passed over last, a branch
+    std::int64_t until = kNever;       // what came later belongs to the next pass
+    bool unfinished = false;
+    std::int64_t data_version = 0;     // when it became unfinished
+    std::int64_t made_ready = 0;
+  };
+  // Rows looked at last among the expired ones, in order of (until, key).
+  struct Expired {
+    std::int64_t until = -1;
+    std::int64_t key = 0;
+  };
+  Status read_work(WorkItemId item, WorkRow* row);
+  Status fail_work(const WorkRow& row, ErrorKind kind, std::string_view text);
+  // A locked item becomes ready; counts what its lock's end means, and poisons at a limit.
+  Status unlock_work(WorkItemId item, SessionKey session, bool strike, const CrashLimits& limits);
+  Status poison_if_at_limit(WorkItemId item, const CrashLimits& limits);
+  Status count_crash(WorkItemId item, const CrashLimits& limits);
+  Status make_ready_or_delay(WorkItemId item, SessionKey session, std::int64_t delay_ms, bool strike,
+                             bool unregistered);
+  Status next_token(LockToken* token);
+  Status next_candidate(Fetch& fetch, Candidate* candidate);
+  Status try_candidate(Fetch& fetch, const Candidate& candidate);
+  Status read_activity(Fetch& fetch, const WorkRow& row);
+  Status unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
+  Status may_claim(Fetch& fetch, bool* may);
+  Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
+  Status hand_over(Fetch& fetch, const WorkRow& row);
+  Status take_expired_locks(Fetch& fetch);
+  Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
+  Status take_expired_sessions(Fetch& fetch);
+  Status pass_over(Fetch& fetch, const Candidate& candidate);
+  Status end_scan(Fetch& fetch);
+  Status own_data_version(std::int64_t* version);
 
   // ---- sqlite_sessions.cpp, for the other files ----
   // The row of a global implicit session, made if absent.
@@ -106,23 +212,76 @@ class SqliteProvider final : public Provider {
     Incarnation to = 0;              // 0: unowned
     std::string_view reason;         // released
     std::int64_t lease_ms = 0;
+    bool strike = false;             // locks are taken over by suspicion
+    CrashLimits limits;
   };
   Status change_owner(const OwnerChange& change, Epoch* epoch);
   // After any write to rows of the session in worker_queue.
   Status recompute_head(SessionKey session);
+  // Claim of the session's owner, for Evidence; kNotFound if there is none.
+  Status session_claim(SessionKey session, Claim* claim);
+  // Soft sessions owned by `me`, counted up to `at_most`.
+  Status count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count);
 
-  Status fail(Status status, const char* what);  // keeps the connection's text; returns status
+  // ---- sqlite_sessions.cpp, its own ----
+  Status next_epoch(Epoch* epoch);
+  Status unlock_session(const OwnerChange& change);
+  void tell_change(const OwnerChange& change, const SessionChange& told);
+  Status sweep(SessionKey session, std::string_view name);
+  Status sweep_unowned(std::size_t limit, std::size_t* removed);
+  Status sweep_owned_by_gone(Evidence& evidence, std::size_t limit, std::size_t* removed);
+  Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
+
+  // ---- sqlite_workers.cpp, for the other files ----
+  // Node of a registration, living or buried; empty if the row is gone.
+  Status node_of(Incarnation worker, FixedText<kNameBytesMax>* node);
+  // Does another worker that is not buried (and, to claim a session, not draining) have the handler?
+  Status handler_elsewhere(std::string_view activity, Incarnation me, bool to_claim, bool* found);
+
+  // ---- sqlite_workers.cpp, its own ----
+  struct Predecessor;
+  Status refuse_foreign_boot();
+  Status check_node(const NewWorker& worker, Evidence& evidence, Incarnation* former);
+  Status insert_worker(const NewWorker& worker, Incarnation* out);
+  Status bury_earlier_boots(Incarnation newcomer, std::string_view node, const CrashLimits& limits);
+  Status hand_sessions_over(Incarnation from, Incarnation heir, std::string_view reason,
+                            const CrashLimits& limits);
+  Status free_locks_of(Incarnation worker, const CrashLimits& limits);
+  Status bury_row(Incarnation worker);
+
+  // Keeps the connection's text behind `what`, kills the batch if the status is one that does (the
+  // contract's list), and returns the status. kOk: does nothing.
+  Status fail(Status status, const char* what);
+  // Likewise, for a call that has written something: whatever the status, the batch is dead.
+  Status fail_written(Status status, const char* what);
+  // Every call of a batch begins with it: an invariant.
+  void require_batch() const;
 
   Connection connection_;
   port::Port port_;
-  ProviderOptions options_;
+  ProviderOptions options_;          // path: our copy
+  FixedText<kPathBytesMax> path_;
   ChangeSink* sink_ = nullptr;
   ClockRow clock_;                   // as of the last begin(); fixed within a batch
+  ClockRow clock_now_;               // clock_ with what a commit that happens anyway may add
   BatchInfo batch_;
   Incarnation batch_worker_ = 0;
+  std::int64_t writes_before_ = 0;   // of the connection, when the batch began
+  bool in_batch_ = false;
+  bool dead_ = false;                // the batch can only be rolled back
+  bool in_read_ = false;
   FixedText<32> database_id_;
   Diagnostic diagnostic_;
   bool open_ = false;
+  bool own_vfs_ = false;
+  std::int64_t home_grace_ms_ = ReadyQuery().home_grace_ms;  // as last asked for
+  Incarnation home_cursor_ = 0;      // where the look at other homes goes on
+  alignas(std::max_align_t) char json_memory_[kJsonMemoryBytes] = {};
+  char meta_text_[kMetaBytesMax] = {};
+  Scan scan_;
+  Expired expired_lock_;
+  Expired expired_session_;
+  std::int64_t made_ready_ = 0;      // rises when this connection makes an item ready
 };
 
 }  // namespace pawl::sqlite

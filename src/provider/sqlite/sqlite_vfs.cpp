@@ -14,7 +14,7 @@ namespace pawl::sqlite {
 namespace {
 
 constexpr std::size_t kVfsMax = 32;
-constexpr int kPathBytesMax = 512;
+constexpr int kPathBytesMax = 600;  // with the endings of log and index
 // Julian day 1970-01-01 in ms, SQLite's way to count time.
 constexpr sqlite3_int64 kJulianEpochMs = 210'866'760'000'000;
 

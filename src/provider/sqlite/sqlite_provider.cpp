@@ -1,0 +1,554 @@
+#include "sqlite_provider.hpp"
+
+#include <charconv>
+#include <climits>
+#include <cstdio>
+
+#include "check.hpp"
+#include "sqlite_memory.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+enum Ids : int {
+  kBegin = kIdsProvider,
+  kCommit,
+  kRollback,
+  kBeginRead,
+  kEndRead,
+  kDataVersion,
+  kReadMeta,
+  kWriteMeta,
+  kInsertMeta,
+  kReadDatabaseId,
+  kCredit,
+  kNoteClock,
+  kCheckWorker,
+  kEnd,
+};
+static_assert(kEnd <= kIdsOrchestration);
+static_assert(kSchemaVersion == 1 && kApplicationId == 0x5061776c, "as in create_schema()");
+
+// A wall clock that moved less against boot time drifted; one that moved more was set.
+constexpr std::int64_t kStepMs = 1000;
+constexpr std::size_t kBootIdBytes = sizeof(port::BootId::bytes);
+
+std::string_view bytes_of(const port::BootId& id) {
+  return {reinterpret_cast<const char*>(id.bytes), kBootIdBytes};
+}
+
+bool kills_batch(Status status) {
+  switch (status) {
+    case Status::kIo:
+    case Status::kFull:
+    case Status::kCorrupt:
+    case Status::kResourceExhausted:
+    case Status::kBusy:
+    case Status::kReadOnly:
+    case Status::kCannotOpen: return true;
+    default: return false;
+  }
+}
+
+// For a URI: whatever could mean something there as %XX.
+Status append_escaped(Text& uri, std::string_view path) {
+  for (const char character : path) {
+    const bool plain = (character >= 'a' && character <= 'z') ||
+                       (character >= 'A' && character <= 'Z') ||
+                       (character >= '0' && character <= '9') || character == '/' ||
+                       character == '.' || character == '-' || character == '_';
+    if (plain) {
+      PAWL_TRY(uri.append(character));
+    } else {
+      PAWL_TRY(uri.append('%'));
+      PAWL_TRY(uri.append_hex(static_cast<unsigned char>(character), 2));
+    }
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+
+// ---- open ---------------------------------------------------------------------------------------
+
+Status SqliteProvider::open(const ProviderOptions& options, const port::Port& port,
+                            Diagnostic& diagnostic) {
+  PAWL_CHECK("provider-10", !open_);
+  if (options.path == nullptr || path_.assign(options.path) != Status::kOk ||
+      options.busy_ms_max < 0 || options.cache_pages < 0 || options.checkpoint_pages < 0) {
+    diagnostic.format("a database needs a path of at most %zu bytes and no negative options",
+                      path_.capacity());
+    return Status::kInvalidArgument;
+  }
+  options_ = options;
+  options_.path = path_.c_str();
+  port_ = port;
+  PAWL_TRY(port_.storage->check_place(path_.c_str(), diagnostic));
+  Status status = connect(diagnostic);
+  if (status == Status::kOk) status = set_up(diagnostic);
+  open_ = true;
+  if (status != Status::kOk) close();
+  return status;
+}
+
+void SqliteProvider::close() {
+  if (!open_) return;
+  if (in_batch_) rollback();
+  if (in_read_) end_read();
+  connection_.close();
+  if (own_vfs_) forget_vfs(*port_.storage);
+  own_vfs_ = false;
+  open_ = false;
+}
+
+Status SqliteProvider::connect(Diagnostic& diagnostic) {
+  const char* const native = port_.storage->native_vfs();
+  const char* vfs = native;
+  if (native == nullptr) {
+    PAWL_TRY(vfs_for(port_, &vfs));
+    own_vfs_ = true;
+  }
+  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+  const Status status = connection_.open(path_.c_str(), kFlags, vfs, diagnostic);
+  if (status != Status::kCannotOpen || !options_.create) return status;
+  if (native == nullptr)
+    return connection_.open(path_.c_str(), kFlags | SQLITE_OPEN_CREATE, vfs, diagnostic);
+  return make_file(vfs, diagnostic);
+}
+
+// SQLite makes a file with the mode 0644 less the umask, its log and index with the mode of the
+// database. The parameter `modeof` of its URIs names a file to take the mode from instead: the bell,
+// which the port has made 0600, so that at no time there is an open file that others may read.
+Status SqliteProvider::make_file(const char* vfs, Diagnostic& diagnostic) {
+  port_.storage->ring(path_.c_str());
+  FixedText<2 * (3 * kPathBytesMax) + 64> uri;
+  // With an authority, which is empty, a path that begins with two slashes is one, too.
+  PAWL_TRY(uri.assign(path_.view().front() == '/' ? "file://" : "file:"));
+  PAWL_TRY(append_escaped(uri, path_.view()));
+  PAWL_TRY(uri.append("?modeof="));
+  PAWL_TRY(append_escaped(uri, path_.view()));
+  PAWL_TRY(uri.append("-bell"));
+  return connection_.open(
+      uri.c_str(),
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, vfs,
+      diagnostic);
+}
+
+Status SqliteProvider::set_up(Diagnostic& diagnostic) {
+  if (sqlite3_db_readonly(connection_.handle(), "main") == 1) {
+    diagnostic.format("%s: the file cannot be written", path_.c_str());
+    return Status::kReadOnly;
+  }
+  // Where SQLite can sleep it waits for locks. A port without a native VFS has no wait but its
+  // owner's, so there a lock that is held answers kBusy at once, and the owner tries at its next tick.
+  if (port_.storage->native_vfs() != nullptr) {
+    const std::int64_t wait = options_.busy_ms_max < INT_MAX ? options_.busy_ms_max : INT_MAX;
+    static_cast<void>(sqlite3_busy_timeout(connection_.handle(), static_cast<int>(wait)));
+  }
+  bool empty = false;
+  PAWL_TRY(look_at_file(&empty, diagnostic));
+  if (empty && !options_.create) {
+    diagnostic.format("%s: holds no Pawl database", path_.c_str());
+    return Status::kCannotOpen;
+  }
+  PAWL_TRY(set_pragmas(diagnostic));
+  PAWL_TRY(use_log(diagnostic));
+  if (empty) PAWL_TRY(create_schema(diagnostic));
+  return load_database_id(diagnostic);
+}
+
+// The first column of the first row, of a statement that is needed only at open.
+Status SqliteProvider::read_first(const char* sql, Text& out, Diagnostic& diagnostic) {
+  sqlite3_stmt* statement = nullptr;
+  int result = sqlite3_prepare_v2(connection_.handle(), sql, -1, &statement, nullptr);
+  if (result == SQLITE_OK) result = sqlite3_step(statement);
+  if (result == SQLITE_ROW) {
+    const void* const text = sqlite3_column_blob(statement, 0);
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, 0));
+    if (text != nullptr) out.assign_cut({static_cast<const char*>(text), size});
+  } else {
+    diagnostic.format("%s: %s (sqlite %d)", path_.c_str(), sqlite3_errmsg(connection_.handle()),
+                      result);
+  }
+  static_cast<void>(sqlite3_finalize(statement));
+  if (result == SQLITE_ROW) return Status::kOk;
+  return (result & 0xff) == SQLITE_NOTADB ? Status::kForeignDatabase : status_of(result);
+}
+
+Status SqliteProvider::read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic) {
+  FixedText<32> text;
+  PAWL_TRY(read_first(sql, text, diagnostic));
+  const char* const end = text.c_str() + text.size();
+  static_cast<void>(std::from_chars(text.c_str(), end, *out));
+  return Status::kOk;
+}
+
+// Whose database is it? Nothing is written before that is known.
+Status SqliteProvider::look_at_file(bool* empty, Diagnostic& diagnostic) {
+  std::int64_t application = 0;
+  std::int64_t version = 0;
+  std::int64_t tables = 0;
+  PAWL_TRY(read_number("PRAGMA application_id", &application, diagnostic));
+  PAWL_TRY(read_number("PRAGMA user_version", &version, diagnostic));
+  PAWL_TRY(read_number("SELECT EXISTS(SELECT 1 FROM sqlite_schema)", &tables, diagnostic));
+  *empty = application == 0 && version == 0 && tables == 0;
+  if (*empty) return Status::kOk;
+  if (application != kApplicationId) {
+    diagnostic.format("%s: a database of another program (application id %lld)", path_.c_str(),
+                      static_cast<long long>(application));
+    return Status::kForeignDatabase;
+  }
+  if (version > kSchemaVersion) {
+    diagnostic.format("%s: written by a newer Pawl: format %lld, this one knows up to %d",
+                      path_.c_str(), static_cast<long long>(version), kSchemaVersion);
+    return Status::kNewerDatabase;
+  }
+  if (version < kSchemaVersion) {  // there was none before the first
+    diagnostic.format("%s: no Pawl wrote format %lld", path_.c_str(),
+                      static_cast<long long>(version));
+    return Status::kCorrupt;
+  }
+  return Status::kOk;
+}
+
+Status SqliteProvider::execute(const char* sql, Diagnostic& diagnostic) {
+  Diagnostic text;
+  const Status status = connection_.execute(sql, text);
+  if (status == Status::kOk) return status;
+  diagnostic.format("%s: %.*s", path_.c_str(), static_cast<int>(text.text().size()),
+                    text.text().data());
+  return status;
+}
+
+Status SqliteProvider::set_pragmas(Diagnostic& diagnostic) {
+  PAWL_TRY(
+      execute("PRAGMA locking_mode=NORMAL;"
+              "PRAGMA temp_store=MEMORY;"
+              "PRAGMA foreign_keys=OFF;"
+              "PRAGMA trusted_schema=OFF;"
+              "PRAGMA mmap_size=0;"
+              "PRAGMA cell_size_check=ON",
+              diagnostic));
+  PAWL_TRY(
+      execute(options_.synchronous_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+              diagnostic));
+  // The one text made at run time: a pragma takes no parameters, and this one has no function.
+  char cache_size[48];
+  static_cast<void>(
+      std::snprintf(cache_size, sizeof(cache_size), "PRAGMA cache_size=%d", options_.cache_pages));
+  PAWL_TRY(execute(cache_size, diagnostic));
+  return status_of(sqlite3_wal_autocheckpoint(connection_.handle(), options_.checkpoint_pages));
+}
+
+// Turning the log on needs the file for itself for a moment, and SQLite does not wait for that.
+Status SqliteProvider::use_log(Diagnostic& diagnostic) {
+  const bool may_wait = port_.storage->native_vfs() != nullptr;
+  const std::int64_t until = port_.clock->boot_ms() + options_.busy_ms_max;
+  Status status = try_log(diagnostic);
+  while (status == Status::kBusy && may_wait && port_.clock->boot_ms() < until) {
+    constexpr int kPauseMs = 5;
+    static_cast<void>(sqlite3_sleep(kPauseMs));
+    status = try_log(diagnostic);
+  }
+  return status;
+}
+
+Status SqliteProvider::try_log(Diagnostic& diagnostic) {
+  FixedText<32> mode;
+  PAWL_TRY(read_first("PRAGMA journal_mode=WAL", mode, diagnostic));
+  if (mode == "wal") return Status::kOk;
+  diagnostic.format("%s: SQLite cannot keep a write-ahead log here", path_.c_str());
+  return Status::kUnsupported;
+}
+
+// In one transaction, looked at again inside: of two that create at once one does it.
+Status SqliteProvider::create_schema(Diagnostic& diagnostic) {
+  PAWL_TRY(execute("BEGIN IMMEDIATE", diagnostic));
+  bool empty = false;
+  Status status = look_at_file(&empty, diagnostic);
+  if (status == Status::kOk && empty) status = fill_schema(diagnostic);
+  if (status == Status::kOk) status = execute("COMMIT", diagnostic);
+  // Unless SQLite has done so itself.
+  if (sqlite3_get_autocommit(connection_.handle()) == 0) {
+    Diagnostic ignored;
+    static_cast<void>(execute("ROLLBACK", ignored));
+  }
+  return status;
+}
+
+Status SqliteProvider::fill_schema(Diagnostic& diagnostic) {
+  PAWL_TRY(execute(kSchema, diagnostic));
+  PAWL_TRY(
+      execute("PRAGMA application_id=0x5061776c;"
+              "PRAGMA user_version=1",
+              diagnostic));
+  std::uint64_t random[2] = {};
+  port_.clock->random(random, sizeof(random));
+  FixedText<32> id;
+  PAWL_TRY(id.append_hex(random[0], 16));
+  PAWL_TRY(id.append_hex(random[1], 16));
+  const Status status =
+      connection_
+          .use(kInsertMeta,
+               "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,"
+               "adopted) VALUES(1,?,1,1,0,0,0,0,0)")
+          .bind_text(id.view())
+          .run();
+  if (status != Status::kOk) diagnostic = connection_.diagnostic();
+  return status;
+}
+
+Status SqliteProvider::load_database_id(Diagnostic& diagnostic) {
+  Statement row = connection_.use(kReadDatabaseId, "SELECT database_id FROM meta WHERE id=1");
+  if (!row.row()) {
+    const Status status = row.status() == Status::kOk ? Status::kCorrupt : row.status();
+    diagnostic.format("%s: table meta cannot be read", path_.c_str());
+    return status;
+  }
+  if (database_id_.assign(row.bytes(0)) == Status::kOk) return Status::kOk;
+  diagnostic.format("%s: meta.database_id is too long", path_.c_str());
+  return Status::kCorrupt;
+}
+
+// ---- transactions -------------------------------------------------------------------------------
+
+Status SqliteProvider::fail(Status status, const char* what) {
+  if (status == Status::kOk) return status;
+  const std::string_view text = connection_.diagnostic().text();
+  diagnostic_.format("%s: %s%s%.*s", what, status_name(status), text.empty() ? "" : ": ",
+                     static_cast<int>(text.size()), text.data());
+  connection_.diagnostic().clear();
+  if (in_batch_ && kills_batch(status)) dead_ = true;
+  return status;
+}
+
+Status SqliteProvider::fail_written(Status status, const char* what) {
+  if (status != Status::kOk && in_batch_) dead_ = true;
+  return fail(status, what);
+}
+
+void SqliteProvider::require_batch() const { PAWL_CHECK("provider-11", in_batch_ && !dead_); }
+
+Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
+  PAWL_CHECK("provider-12", open_ && !in_batch_ && !in_read_);
+  Status status = connection_.use(kBegin, "BEGIN IMMEDIATE").run();
+  if (status != Status::kOk) return fail(status, "begin");
+  in_batch_ = true;
+  dead_ = false;
+  batch_worker_ = me;
+  batch_ = BatchInfo();
+  writes_before_ = sqlite3_total_changes(connection_.handle());
+  status = start_clock();
+  if (status == Status::kOk && me != 0) status = check_worker(me);
+  if (status != Status::kOk) {
+    rollback();
+    return status;
+  }
+  *info = batch_;
+  return Status::kOk;
+}
+
+Status SqliteProvider::check_worker(Incarnation me) {
+  Statement row = connection_.use(kCheckWorker, "SELECT buried FROM workers WHERE inc=?");
+  if (row.bind(me).row() && row.integer(0) == 0) return Status::kOk;
+  if (row.status() != Status::kOk) return fail(row.status(), "workers");
+  diagnostic_.format("worker incarnation %lld was buried", static_cast<long long>(me));
+  return Status::kBuried;
+}
+
+void SqliteProvider::end_batch() {
+  in_batch_ = false;
+  dead_ = false;
+  batch_worker_ = 0;
+}
+
+Status SqliteProvider::commit() {
+  require_batch();
+  // A batch that wrote nothing costs no flush and wakes nobody; so the mark never makes it one.
+  const bool wrote = sqlite3_total_changes(connection_.handle()) != writes_before_;
+  Status status = Status::kOk;
+  if (wrote && needs_mark(clock_, batch_.now)) {
+    clock_ = mark(clock_now_, batch_.now);
+    status = write_meta();
+  }
+  if (status == Status::kOk) status = fail(connection_.use(kCommit, "COMMIT").run(), "commit");
+  if (status != Status::kOk) {
+    rollback();
+    return status;
+  }
+  end_batch();
+  // Only now others can see it; a bell before would wake them for nothing, once.
+  if (wrote) port_.storage->ring(path_.c_str());
+  return Status::kOk;
+}
+
+void SqliteProvider::rollback() {
+  if (!in_batch_) return;
+  // After FULL, NOMEM and IOERR SQLite has rolled back itself.
+  if (sqlite3_get_autocommit(connection_.handle()) == 0)
+    static_cast<void>(connection_.use(kRollback, "ROLLBACK").run());
+  end_batch();
+}
+
+Status SqliteProvider::begin_read() {
+  PAWL_CHECK("provider-13", open_ && !in_batch_ && !in_read_);
+  Status status = connection_.use(kBeginRead, "BEGIN").run();
+  if (status != Status::kOk) return fail(status, "begin read");
+  in_read_ = true;
+  // The first read fixes the view; it also tells of a sync by another process.
+  ClockRow row;
+  status = read_meta(&row);
+  if (status != Status::kOk) {
+    end_read();
+    return status;
+  }
+  // A row of an earlier boot is one whose adoption by us was rolled back.
+  if (row.boot_seq >= clock_.boot_seq) clock_ = row;
+  return Status::kOk;
+}
+
+void SqliteProvider::end_read() {
+  PAWL_CHECK("provider-14", in_read_);
+  // An error may have ended it, and ending a view has nothing to lose.
+  if (sqlite3_get_autocommit(connection_.handle()) == 0)
+    static_cast<void>(connection_.use(kEndRead, "COMMIT").run());
+  in_read_ = false;
+}
+
+Result<std::int64_t> SqliteProvider::data_version() {
+  PAWL_CHECK("provider-15", open_ && !in_batch_);
+  Statement row = connection_.use(kDataVersion, "PRAGMA data_version");
+  if (row.row()) return row.integer(0);
+  return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "data_version");
+}
+
+// ---- the clock ----------------------------------------------------------------------------------
+
+std::int64_t SqliteProvider::pawl_now() { return pawl_time(clock_, port_.clock->boot_ms()); }
+
+std::int64_t SqliteProvider::boot_ms_of(std::int64_t pawl_ms) const {
+  return boot_time(clock_, pawl_ms);
+}
+
+ClockSample SqliteProvider::sample_clock() {
+  ClockSample sample;
+  sample.boot_ms = port_.clock->boot_ms();
+  sample.wall_ms = port_.clock->wall_ms();
+  sample.synced = port_.clock->synced();
+  sample.boot_id = port_.clock->boot_id();
+  return sample;
+}
+
+Status SqliteProvider::read_meta(ClockRow* out) {
+  Statement row = connection_.use(
+      kReadMeta, "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted FROM meta WHERE id=1");
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
+  *out = ClockRow();
+  const std::string_view id = row.bytes(0);
+  out->boot_id.known = id.size() == kBootIdBytes;
+  for (std::size_t i = 0; out->boot_id.known && i < kBootIdBytes; ++i)
+    out->boot_id.bytes[i] = static_cast<std::uint8_t>(id[i]);
+  out->boot_seq = row.integer(1);
+  out->k = row.integer(2);
+  out->mark = row.integer(3);
+  out->off_known = !row.is_null(4);
+  out->off = row.integer(4);
+  out->off_seq = row.integer(5);
+  out->adopted = row.integer(6) != 0;
+  return Status::kOk;
+}
+
+Status SqliteProvider::write_meta() {
+  Statement statement = connection_.use(
+      kWriteMeta,
+      "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1");
+  if (clock_.boot_id.known) {
+    statement.bind_blob(bytes_of(clock_.boot_id));
+  } else {
+    statement.bind_null();
+  }
+  statement.bind(clock_.boot_seq).bind(clock_.k).bind(clock_.mark);
+  if (clock_.off_known) {
+    statement.bind(clock_.off);
+  } else {
+    statement.bind_null();
+  }
+  return fail(statement.bind(clock_.off_seq).bind(clock_.adopted ? 1 : 0).run(), "meta");
+}
+
+// R1, R3 and what the batch will see. The sample is taken now, with the lock held: an older one could
+// lie before a mark of another process.
+Status SqliteProvider::start_clock() {
+  PAWL_TRY(read_meta(&clock_));
+  const ClockSample sample = sample_clock();
+  PAWL_TRY(adopt_boot(sample));
+  clock_now_ = clock_;
+  PAWL_TRY(sync_clock(sample));
+  batch_.now = pawl_time(clock_, sample.boot_ms);
+  batch_.stamp_ms = stamp(clock_, sample).utc_ms;
+  batch_.boot_seq = clock_.boot_seq;
+  batch_.utc_known = clock_.off_known;
+  batch_.utc_ms = clock_.off_known ? add_saturating(batch_.now, clock_.off) : 0;
+  return Status::kOk;
+}
+
+Status SqliteProvider::adopt_boot(const ClockSample& sample) {
+  const AdoptResult result = adopt(clock_, sample);
+  if (result.kind == Adoption::kNone) return Status::kOk;
+  clock_ = result.row;
+  PAWL_TRY(write_meta());
+  if (result.kind == Adoption::kSameBoot) return Status::kOk;
+  batch_.clock_adopted = true;
+  return note_clock("adopted", sample, static_cast<std::int64_t>(stamp(clock_, sample).quality));
+}
+
+Status SqliteProvider::sync_clock(const ClockSample& sample) {
+  const SyncResult result = sync(clock_, sample, SyncLimits());
+  if (!result.changed) return Status::kOk;
+  const bool confirmed = !clock_.off_known || clock_.off_seq != clock_.boot_seq;
+  const bool stepped = result.step >= kStepMs || result.step <= -kStepMs;
+  if (!confirmed && !stepped) {
+    // Drift of a few ms is no reason to write; it rides with the next mark.
+    clock_now_ = result.row;
+    return Status::kOk;
+  }
+  clock_ = result.row;
+  clock_now_ = clock_;
+  PAWL_TRY(write_meta());
+  if (stepped) return note_clock("stepped", sample, result.step);
+  batch_.clock_synced = true;
+  PAWL_TRY(note_clock("synced", sample, result.gap));
+  if (result.refused) return note_clock("refused", sample, result.gap);
+  if (!result.credited) return Status::kOk;
+  batch_.clock_credit_ms = result.gap;
+  PAWL_TRY(note_clock("credited", sample, result.gap));
+  // Due times that mean "never" stay so.
+  return fail(connection_
+                  .use(kCredit,
+                       "UPDATE orchestrator_queue INDEXED BY oq_due SET due=due-?1 "
+                       "WHERE base=0 AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2")
+                  .bind(result.gap)
+                  .bind(result.credit_seg_max)
+                  .run(),
+              "credit");
+}
+
+// For people: the last 64 happenings.
+Status SqliteProvider::note_clock(std::string_view kind, const ClockSample& sample,
+                                  std::int64_t detail) {
+  return fail(connection_
+                  .use(kNoteClock,
+                       "INSERT OR REPLACE INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
+                       "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
+                       "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring)")
+                  .bind_text(kind)
+                  .bind(clock_.boot_seq)
+                  .bind(pawl_time(clock_, sample.boot_ms))
+                  .bind(sample.wall_ms)
+                  .bind(detail)
+                  .run(),
+              "clock_ring");
+}
+
+}  // namespace pawl::sqlite
