@@ -250,12 +250,14 @@ Status SystemThreads::watch_process(std::int64_t pid, std::int64_t start_time) {
     ++index;
   if (index == kProcessesMax) return Status::kResourceExhausted;
   Descriptor pidfd(open_pidfd(pid));
-  if (!pidfd.valid() && errno != ESRCH) {
+  // EINVAL, and ENOENT in later kernels: the number now names a thread of another process.
+  const bool gone = !pidfd.valid() && (errno == ESRCH || errno == EINVAL || errno == ENOENT);
+  if (!pidfd.valid() && !gone) {
     return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? Status::kResourceExhausted
                                                                  : Status::kUnsupported;
   }
   // Compared after opening: from here on the descriptor is of one process, whoever gets the number.
-  if (!pidfd.valid() || (start_time != 0 && process_start_time(pid) != start_time)) {
+  if (gone || (start_time != 0 && process_start_time(pid) != start_time)) {
     death_pending_ = true;
     notice();
     return Status::kOk;

@@ -1,0 +1,422 @@
+// The Linux port: the suite every port passes, within one process.
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "posix_host.hpp"
+
+namespace pawl::port_test {
+namespace {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Posix, PortConformance, PosixHost);
+
+class PosixPort : public testing::Test {
+ protected:
+  Port ready(const posix::PortOptions& options = posix::PortOptions()) {
+    return host_.ready(options);
+  }
+  const char* database() { return host_.database(); }
+  PosixHost host_;
+};
+
+bool readable(int fd, int timeout_ms) {
+  pollfd one{fd, POLLIN, 0};
+  return ::poll(&one, 1, timeout_ms) == 1;
+}
+
+struct Pipe {
+  Pipe() { EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0); }
+  ~Pipe() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  void put() { EXPECT_EQ(::write(ends[1], "x", 1), 1); }
+  void get() {
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 1);
+  }
+  int ends[2] = {-1, -1};
+};
+
+// --- clock -------------------------------------------------------------------------------------------
+
+TEST_F(PosixPort, BootTimeIsTheKernels) {
+  const Port port = ready();
+  timespec before{};
+  timespec after{};
+  ASSERT_EQ(::clock_gettime(CLOCK_BOOTTIME, &before), 0);
+  const std::int64_t now = port.clock->boot_ms();
+  ASSERT_EQ(::clock_gettime(CLOCK_BOOTTIME, &after), 0);
+  if (std::string(file_text("/proc/self/timens_offsets")).find_first_of("123456789") !=
+      std::string::npos) {
+    GTEST_SKIP() << "run in a time namespace with an offset";
+  }
+  EXPECT_GE(now, std::int64_t{before.tv_sec} * 1000 + before.tv_nsec / 1'000'000);
+  EXPECT_LE(now, std::int64_t{after.tv_sec} * 1000 + after.tv_nsec / 1'000'000);
+}
+
+TEST_F(PosixPort, BootIdIsTheKernels) {
+  const Port port = ready();
+  const port::BootId id = port.clock->boot_id();
+  if (!id.known) GTEST_SKIP() << "the boot id here is not the kernel's own file (a container)";
+  std::string text;
+  for (const std::uint8_t byte : id.bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", byte);
+    text += digits;
+  }
+  std::string kernels = file_text("/proc/sys/kernel/random/boot_id").substr(0, 36);
+  kernels.erase(std::remove(kernels.begin(), kernels.end(), '-'), kernels.end());
+  EXPECT_EQ(text, kernels);
+}
+
+TEST_F(PosixPort, WallTrust_FollowsTheOption) {
+  posix::PortOptions options;
+  options.wall_trust = posix::WallTrust::kAlways;
+  EXPECT_TRUE(posix::SystemPort(options).port().clock->synced());
+  options.wall_trust = posix::WallTrust::kNever;
+  EXPECT_FALSE(posix::SystemPort(options).port().clock->synced());
+  options.wall_trust = posix::WallTrust::kHost;
+  posix::SystemPort host(options);
+  EXPECT_FALSE(host.port().clock->synced());
+  host.set_wall_trusted(true);
+  EXPECT_TRUE(host.port().clock->synced());
+}
+
+TEST_F(PosixPort, WallTrustByKernel_IsTheKernelsFlag) {
+  timex state{};
+  const int answer = ::adjtimex(&state);
+  const bool expected = answer >= 0 && answer != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
+  EXPECT_EQ(ready().clock->synced(), expected);
+}
+
+TEST_F(PosixPort, WallTrustByFile_NeedsAFileOfThisBoot) {
+  const std::string path = std::string(database()) + ".synced";
+  posix::PortOptions options;
+  options.wall_trust = posix::WallTrust::kFile;
+  options.wall_trust_file = path.c_str();
+  const Port port = ready(options);
+  EXPECT_FALSE(port.clock->synced()) << "no file";
+  append(port, path);
+  EXPECT_TRUE(port.clock->synced());
+  timespec times[2] = {};
+  ::clock_gettime(CLOCK_REALTIME, &times[1]);
+  times[0] = times[1];
+  times[1].tv_sec += 3600;
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  EXPECT_FALSE(port.clock->synced()) << "the clock stands before the file's time";
+  times[1].tv_sec -= 3600 + port.clock->boot_ms() / 1000 + 10;
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  EXPECT_FALSE(port.clock->synced()) << "left by an earlier boot";
+}
+
+// Off unless asked for, since it moves the clock of the machine (by a nanosecond, and back).
+TEST_F(PosixPort, WallStep_IsTold) {
+  if (std::getenv("PAWL_TEST_CLOCK_STEP") == nullptr) {
+    GTEST_SKIP() << "set PAWL_TEST_CLOCK_STEP=1 to let this test move the clock by 1 ns";
+  }
+  const Port port = ready();
+  EXPECT_FALSE(poll(port).clock);
+  for (int round = 0; round < 2; ++round) {  // the second sees that the notice was armed again
+    timex step{};
+    step.modes = ADJ_SETOFFSET | ADJ_NANO;
+    step.time.tv_sec = round == 0 ? 0 : -1;
+    step.time.tv_usec = round == 0 ? 1 : 999'999'999;
+    if (::adjtimex(&step) < 0) GTEST_SKIP() << "adjtimex: " << std::strerror(errno);
+    EXPECT_TRUE(wait_for(port, [](const WakeReasons& reasons) { return reasons.clock; }));
+    EXPECT_FALSE(poll(port).clock) << "told once";
+  }
+}
+
+// --- places ------------------------------------------------------------------------------------------
+
+TEST_F(PosixPort, PlacesThatCannotHoldADatabase_AreNamed) {
+  const Port port = ready();
+  const std::string folder = host_.folder();
+  struct Case {
+    std::string path;
+    Status status;
+    const char* text;
+  };
+  ASSERT_EQ(::symlink("elsewhere.db", (folder + "/link.db").c_str()), 0);
+  const Case cases[] = {
+      {folder + "/missing/t.db", Status::kCannotOpen, "missing"},
+      {folder, Status::kCannotOpen, "not a file"},
+      {folder + "/link.db", Status::kCannotOpen, "symbolic link"},
+      {folder + "/" + std::string(600, 'x'), Status::kCannotOpen, "512"},
+  };
+  for (const Case& one : cases) {
+    Diagnostic diagnostic;
+    EXPECT_EQ(port.storage->check_place(one.path.c_str(), diagnostic), one.status) << one.path;
+    EXPECT_NE(diagnostic.text().find(one.text), std::string_view::npos) << diagnostic.text();
+  }
+}
+
+TEST_F(PosixPort, PlacesThatCannotBeWritten_AreReadOnly) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const Port port = ready();
+  append(port, database());
+  Diagnostic diagnostic;
+  ASSERT_EQ(::chmod(database(), 0400), 0);
+  EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kReadOnly);
+  ASSERT_EQ(::chmod(database(), 0600), 0);
+  ASSERT_EQ(::chmod(host_.folder().c_str(), 0500), 0);
+  EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kReadOnly);
+  ASSERT_EQ(::chmod(host_.folder().c_str(), 0700), 0);
+}
+
+TEST_F(PosixPort, FilesAreOfTheirOwnerOnly) {
+  const Port port = ready();
+  port.storage->ring(database());
+  const auto worker = port.storage->worker_create(database(), 3, 8);
+  ASSERT_TRUE(worker.ok());
+  const std::string base = database();
+  struct stat info {};
+  ASSERT_EQ(::stat((base + "-bell").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+  EXPECT_EQ(info.st_size, 1);
+  ASSERT_EQ(::stat((base + "-workers").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0700U);
+  ASSERT_EQ(::stat((base + "-workers/3").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+  port.storage->worker_close(database(), 3, worker.value());
+  EXPECT_NE(::stat((base + "-workers/3").c_str(), &info), 0);
+}
+
+TEST_F(PosixPort, BellThatWasReplaced_IsStillHeard) {
+  const Port sleeper = ready();
+  const Port ringer = ready();
+  ringer.storage->ring(database());
+  EXPECT_TRUE(wait_for(sleeper, bell));
+  remove(ringer, std::string(database()) + "-bell");
+  while (poll(sleeper).bell) {
+  }
+  ringer.storage->ring(database());  // makes it anew
+  EXPECT_TRUE(wait_for(sleeper, bell));
+  while (poll(sleeper).bell) {
+  }
+  ringer.storage->ring(database());
+  EXPECT_TRUE(wait_for(sleeper, bell));
+}
+
+// --- waking ------------------------------------------------------------------------------------------
+
+port::Threads* g_woken_by_signal = nullptr;
+extern "C" void wake_in_handler(int) { g_woken_by_signal->wake(); }
+
+TEST_F(PosixPort, Wake_FromAnotherThread) {
+  const Port port = ready();
+  pthread_t thread{};
+  const auto run = [](void* threads) -> void* {
+    static_cast<port::Threads*>(threads)->wake();
+    return nullptr;
+  };
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_EQ(::pthread_create(&thread, nullptr, run, port.threads), 0);
+    EXPECT_TRUE(wait_guarded(port).woken);
+    ASSERT_EQ(::pthread_join(thread, nullptr), 0);
+  }
+}
+
+TEST_F(PosixPort, Wake_FromASignalHandler) {
+  const Port port = ready();
+  g_woken_by_signal = port.threads;
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = wake_in_handler;
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+  pthread_t waiter = ::pthread_self();
+  const auto run = [](void* target) -> void* {
+    ::pthread_kill(*static_cast<pthread_t*>(target), SIGUSR1);
+    return nullptr;
+  };
+  for (int round = 0; round < 50; ++round) {  // before, during and after the kernel's wait
+    pthread_t thread{};
+    ASSERT_EQ(::pthread_create(&thread, nullptr, run, &waiter), 0);
+    EXPECT_TRUE(wait_guarded(port).woken);
+    ASSERT_EQ(::pthread_join(thread, nullptr), 0);
+  }
+  ASSERT_EQ(::sigaction(SIGUSR1, &before, nullptr), 0);
+}
+
+TEST_F(PosixPort, Descriptors_WakeUntilTheyAreRead) {
+  const Port port = ready();
+  Pipe pipe;
+  ASSERT_EQ(port.threads->add_descriptor(pipe.ends[0]), Status::kOk);
+  EXPECT_FALSE(poll(port).descriptor);
+  pipe.put();
+  EXPECT_TRUE(wait_guarded(port).descriptor);
+  EXPECT_TRUE(poll(port).descriptor);
+  pipe.get();
+  EXPECT_FALSE(poll(port).descriptor);
+  pipe.put();
+  port.threads->remove_descriptor(pipe.ends[0]);
+  EXPECT_FALSE(poll(port).descriptor);
+  EXPECT_EQ(port.threads->add_descriptor(-1), Status::kInvalidArgument);
+  append(port, database());
+  const int plain = ::open(database(), O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(port.threads->add_descriptor(plain), Status::kUnsupported);
+  ::close(plain);
+}
+
+// A host's own loop: poll the descriptor, then poll the port.
+TEST_F(PosixPort, Fd_IsReadableWhenWaitWouldReturn) {
+  const Port port = ready();
+  const int fd = port.threads->fd();
+  ASSERT_GE(fd, 0);
+  EXPECT_FALSE(readable(fd, 0));
+  const std::int64_t due = port.clock->boot_ms() + 20;
+  port.threads->arm(due);
+  EXPECT_TRUE(readable(fd, static_cast<int>(kGuardMs)));
+  EXPECT_GE(port.clock->boot_ms(), due);
+  EXPECT_TRUE(port.threads->wait(due).due);
+  EXPECT_FALSE(readable(fd, 0)) << "the time is answered";
+  port.threads->wake();
+  EXPECT_TRUE(readable(fd, 0));
+  EXPECT_TRUE(poll(port).woken);
+  EXPECT_FALSE(readable(fd, 0));
+  ready().storage->ring(database());
+  EXPECT_TRUE(readable(fd, static_cast<int>(kGuardMs)));
+  EXPECT_TRUE(poll(port).bell);
+  EXPECT_FALSE(readable(fd, 0));
+  port.threads->arm(-1);
+  EXPECT_FALSE(readable(fd, 0));
+}
+
+TEST_F(PosixPort, Polling_ReportsTheBellAtItsInterval) {
+  posix::PortOptions options;
+  options.poll_ms = 5;
+  const Port port = ready(options);
+  EXPECT_FALSE(port.threads->watches_files());
+  for (int round = 0; round < 3; ++round)
+    EXPECT_TRUE(port.threads->wait(-1).bell);
+  port.threads->arm(-1);
+  EXPECT_TRUE(readable(port.threads->fd(), static_cast<int>(kGuardMs)));
+  const std::int64_t due = port.clock->boot_ms() + 30;
+  while (!port.threads->wait(due).due) {
+  }
+  EXPECT_GE(port.clock->boot_ms(), due);
+}
+
+TEST_F(PosixPort, Watching_IsSaid) { EXPECT_TRUE(ready().threads->watches_files()); }
+
+TEST_F(PosixPort, OpenAndClose_LeakNoDescriptor) {
+  posix::SystemPort system;
+  const Port port = system.port();
+  Diagnostic diagnostic;
+  ASSERT_EQ(port.threads->open(database(), diagnostic), Status::kOk);
+  port.threads->close();
+  const int before = ::dup(0);
+  ::close(before);
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_EQ(port.threads->open(database(), diagnostic), Status::kOk);
+    (void)port.threads->watch_process(::getpid(), 0);
+    port.threads->close();
+  }
+  const int after = ::dup(0);
+  ::close(after);
+  EXPECT_EQ(before, after);
+}
+
+TEST_F(PosixPort, NoDescriptorsLeft_IsAnErrorAndNotAHang) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  posix::SystemPort system;
+  const int next = ::dup(0);
+  ::close(next);
+  for (int more = 0; more < 6; ++more) {
+    rlimit little = before;
+    little.rlim_cur = static_cast<rlim_t>(next + more);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &little), 0);
+    Diagnostic diagnostic;
+    const Status status = system.port().threads->open(database(), diagnostic);
+    EXPECT_TRUE(status == Status::kOk || !diagnostic.text().empty());
+    EXPECT_EQ(system.port().threads->fd() >= 0, status == Status::kOk);
+    system.port().threads->close();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  }
+}
+
+// --- the executor ------------------------------------------------------------------------------------
+
+void read_one(void* pipe) { static_cast<Pipe*>(pipe)->get(); }
+
+TEST_F(PosixPort, JobThatHangs_IsLeftBehindAndHarmsNobody) {
+  Pipe pipe;
+  {
+    const Port port = ready();
+    ASSERT_EQ(port.threads->executor_start(2, 64 * 1024), Status::kOk);
+    port.threads->executor_submit(0, read_one, &pipe);
+    EXPECT_FALSE(port.threads->executor_idle(0));
+    EXPECT_TRUE(port.threads->executor_idle(1));
+    EXPECT_FALSE(port.threads->executor_stop(1));
+    host_.drop_all();  // the pool outlives its port
+  }
+  pipe.put();
+  while (readable(pipe.ends[0], 0)) {  // the job has read its byte
+  }
+}
+
+void note_blocked(void* out) {
+  sigset_t now;
+  ::sigemptyset(&now);
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  *static_cast<bool*>(out) = ::sigismember(&now, SIGTERM) == 1 && ::sigismember(&now, SIGINT) == 1;
+}
+
+TEST_F(PosixPort, ExecutorThreads_TakeNoSignals) {
+  const Port port = ready();
+  ASSERT_EQ(port.threads->executor_start(1, 64 * 1024), Status::kOk);
+  bool blocked = false;
+  port.threads->executor_submit(0, note_blocked, &blocked);
+  EXPECT_TRUE(port.threads->executor_stop(kGuardMs));
+  EXPECT_TRUE(blocked);
+  bool ours = true;
+  note_blocked(&ours);
+  EXPECT_FALSE(ours) << "the maker's mask is as before";
+}
+
+// --- the log sink ------------------------------------------------------------------------------------
+
+TEST(FdLogSink, WritesOneLineAndQuotesWhatNeedsIt) {
+  Pipe pipe;
+  posix::FdLogSink sink(pipe.ends[1]);
+  const LogField fields[] = {{"session", "bed-7"},
+                             {"text", "two words \"x\"\nno line"},
+                             {"empty", ""},
+                             {"epoch", std::int64_t{-12}}};
+  sink.write(LogLevel::kDebug, "dropped", nullptr, 0);
+  sink.write(LogLevel::kInfo, "session_claimed", fields, 4);
+  char text[600] = {};
+  const ssize_t got = ::read(pipe.ends[0], text, sizeof(text) - 1);
+  EXPECT_EQ(std::string(text),
+            std::string(log_level_name(LogLevel::kInfo)) +
+                " session_claimed session=bed-7 text=\"two words \\\"x\\\"?no line\" empty=\"\" "
+                "epoch=-12\n");
+  EXPECT_EQ(static_cast<std::size_t>(got), std::strlen(text));
+}
+
+TEST(FdLogSink, LongLineIsCutAt512Bytes) {
+  Pipe pipe;
+  posix::FdLogSink sink(pipe.ends[1], LogLevel::kDebug);
+  const std::string value(2000, 'v');
+  const LogField field("key", value);
+  sink.write(LogLevel::kDebug, "long", &field, 1);
+  char text[600] = {};
+  EXPECT_EQ(::read(pipe.ends[0], text, sizeof(text)), 512);
+  EXPECT_EQ(text[511], '\n');
+}
+
+}  // namespace
+}  // namespace pawl::port_test
