@@ -31,6 +31,9 @@ AdoptResult begin_boot(const ClockRow& row, const ClockSample& sample, std::int6
   result.row.boot_id = sample.boot_id;
   result.row.boot_seq = add_saturating(row.boot_seq, 1);
   result.row.k = k;
+  // Under an unknown id a later boot may have gone unnoticed, and with it a gap before some of what
+  // was made in this boot_seq. Only what is older surely waited through all that a sync will learn.
+  if (!row.boot_id.known && row.off_known && row.off_seq == row.boot_seq) result.row.off_seq -= 1;
   return result;
 }
 

@@ -43,8 +43,9 @@ struct ClockRow {
   std::int64_t mark = 0;      // highest P committed
   std::int64_t off = 0;       // wall - P, taken while synced; UTC estimate U = P + off
   bool off_known = false;
-  std::int64_t off_seq = 0;  // the boot in which `off` was last confirmed
-  bool adopted = false;      // false: a new database
+  // The boot in which `off` was last confirmed; one less once it is over, if its id was unknown.
+  std::int64_t off_seq = 0;
+  bool adopted = false;  // false: a new database
 };
 
 struct ClockSample {
