@@ -50,8 +50,8 @@ class Handle {
   Handle(internal::Pass* pass, std::uint32_t run, void* command, std::uint32_t refusal)
       : pass_(pass), command_(command), run_(run), refusal_(refusal) {}
   internal::Pass* pass_ = nullptr;
-  void* command_ = nullptr;      // null: refused, or issued while suspended
-  std::uint32_t run_ = 0;        // of the function; a handle kept from another run is refused
+  void* command_ = nullptr;  // null: refused, or issued while suspended
+  std::uint32_t run_ = 0;    // of the function; a handle kept from another run is refused
   std::uint32_t refusal_ = 0;
 };
 
@@ -116,20 +116,20 @@ using Orchestration = Poll (*)(OrchestrationContext&);
 
 // Declares `name` as the Outcome of the handle, or leaves the function with "pending". A statement,
 // never an expression; two statements, so it must stand in a block of its own under an `if`.
-#define PAWL_AWAIT(name, ...)                      \
+#define PAWL_AWAIT(name, ...)                         \
   const ::pawl::Outcome name = (__VA_ARGS__).await(); \
   if (name.is_pending()) return ::pawl::Poll::pending()
 
 // Awaits and drops the result.
-#define PAWL_AWAIT_DONE(...)                                                          \
-  do {                                                                                \
-    if ((__VA_ARGS__).await().is_pending()) return ::pawl::Poll::pending();           \
+#define PAWL_AWAIT_DONE(...)                                                \
+  do {                                                                      \
+    if ((__VA_ARGS__).await().is_pending()) return ::pawl::Poll::pending(); \
   } while (false)
 
 // Calls a helper function that awaits; leaves with its Poll while it is pending.
-#define PAWL_CALL(...)                                                                \
-  do {                                                                                \
-    if ((__VA_ARGS__).is_pending()) return ::pawl::Poll::pending();                   \
+#define PAWL_CALL(...)                                              \
+  do {                                                              \
+    if ((__VA_ARGS__).is_pending()) return ::pawl::Poll::pending(); \
   } while (false)
 
 #endif  // PAWL_ORCHESTRATION_HPP

@@ -222,7 +222,7 @@ bool Pass::may_issue_new(const Event& event) {
   } else if (history_.ended()) {
     why = "where history has the end";
   } else if (root_.position < commands_begin_) {
-    why = "where history has none and was recorded further";
+    why = "where history goes on without it";
   }
   if (why == nullptr) return true;
   diagnostic_.format(

@@ -1,0 +1,303 @@
+// Code that does not match its history is stopped, with both sides named and nothing appended.
+//
+// Method: one function makes a history, another replays it; they differ in one thing.
+#include <chrono>
+#include <string>
+
+#include "replay_bench.hpp"
+
+namespace pawl::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Replays what `first` made, with `messages`, by `second`; the text of the error.
+std::string mismatch(Orchestration first, Orchestration second,
+                     std::vector<Message> messages = {}) {
+  Bench bench;
+  bench.go(first, {start()});
+  const std::string before = bench.all();
+  const Status status = bench.turn(second, std::move(messages));
+  EXPECT_EQ(status, Status::kNondeterminism) << status_name(status);
+  EXPECT_EQ(bench.all(), before) << "something was appended";
+  return bench.text();
+}
+
+Poll activity(OrchestrationContext& ctx) {
+  PAWL_AWAIT(result, ctx.schedule_activity("read", "a"));
+  return ctx.complete(result.value());
+}
+
+Poll on_session(OrchestrationContext& ctx) {
+  PAWL_AWAIT(result, ctx.schedule_activity_on_session("read", "a", "bed-1"));
+  return ctx.complete(result.value());
+}
+
+Poll timer(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(5)));
+  return ctx.complete("");
+}
+
+TEST(Mismatch, Kind) {
+  EXPECT_EQ(mismatch(activity, timer),
+            "event 2 (branch 0, ordinal 0): kind differs: history has activity \"read\" hash "
+            "270785c39e088cf5, the code issues timer \"\" hash d8ae5c191d4d0413");
+}
+
+TEST(Mismatch, Name) {
+  const std::string text = mismatch(activity, [](OrchestrationContext& ctx) {
+    PAWL_AWAIT(result, ctx.schedule_activity("write", "a"));
+    return ctx.complete(result.value());
+  });
+  EXPECT_NE(text.find("name differs: history has activity \"read\""), std::string::npos) << text;
+  EXPECT_NE(text.find("the code issues activity \"write\""), std::string::npos) << text;
+}
+
+TEST(Mismatch, Input) {
+  const std::string text = mismatch(activity, [](OrchestrationContext& ctx) {
+    PAWL_AWAIT(result, ctx.schedule_activity("read", "b"));
+    return ctx.complete(result.value());
+  });
+  EXPECT_NE(text.find("input differs"), std::string::npos) << text;
+}
+
+TEST(Mismatch, SessionChanged) {
+  const std::string text = mismatch(on_session, [](OrchestrationContext& ctx) {
+    PAWL_AWAIT(result, ctx.schedule_activity_on_session("read", "a", "bed-2"));
+    return ctx.complete(result.value());
+  });
+  EXPECT_NE(text.find("session differs"), std::string::npos) << text;
+}
+
+TEST(Mismatch, SessionRemovedOrAdded) {
+  EXPECT_NE(mismatch(on_session, activity).find("session differs"), std::string::npos);
+  EXPECT_NE(mismatch(activity, on_session).find("session differs"), std::string::npos);
+}
+
+TEST(Mismatch, TimerDuration) {
+  const std::string text = mismatch(timer, [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(6)));
+    return ctx.complete("");
+  });
+  EXPECT_NE(text.find("duration differs"), std::string::npos) << text;
+}
+
+TEST(Mismatch, TimerBase) {
+  const std::string text = mismatch(timer, [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_timer_at(5));
+    return ctx.complete("");
+  });
+  EXPECT_NE(text.find("time base differs"), std::string::npos) << text;
+}
+
+TEST(Mismatch, GuidForUtcNow) {
+  const Orchestration with_guid = [](OrchestrationContext& ctx) {
+    static_cast<void>(ctx.new_guid());
+    PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
+    return ctx.complete("");
+  };
+  const Orchestration with_time = [](OrchestrationContext& ctx) {
+    static_cast<void>(ctx.utc_now_ms());
+    PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
+    return ctx.complete("");
+  };
+  EXPECT_NE(mismatch(with_guid, with_time).find("history has guid"), std::string::npos);
+  EXPECT_NE(mismatch(with_time, with_guid).find("history has utc_now"), std::string::npos);
+}
+
+// Two activities, awaited in the one or the other order before a third.
+template <bool kSwapped>
+Poll await_two(OrchestrationContext& ctx) {
+  const Handle first = ctx.schedule_activity("a", "");
+  const Handle second = ctx.schedule_activity("b", "");
+  PAWL_AWAIT_DONE(kSwapped ? second : first);
+  PAWL_AWAIT_DONE(kSwapped ? first : second);
+  PAWL_AWAIT_DONE(ctx.schedule_activity("c", ""));
+  return ctx.complete("");
+}
+
+TEST(Mismatch, AwaitsSwapped) {
+  Bench bench;
+  bench.go(await_two<false>, {start()}).go(await_two<false>, {done(2), done(3)});
+  EXPECT_EQ(bench.turn(await_two<true>), Status::kNondeterminism);
+  EXPECT_NE(bench.text().find("what was awaited before it differs"), std::string::npos)
+      << bench.text();
+}
+
+Poll await_one_of_two(OrchestrationContext& ctx) {
+  static_cast<void>(ctx.schedule_activity("a", ""));
+  const Handle second = ctx.schedule_activity("b", "");
+  PAWL_AWAIT_DONE(second);
+  PAWL_AWAIT_DONE(ctx.schedule_activity("c", ""));
+  return ctx.complete("");
+}
+
+TEST(Mismatch, AwaitRemoved) {
+  Bench bench;
+  bench.go(await_two<false>, {start()}).go(await_two<false>, {done(2), done(3)});
+  EXPECT_EQ(bench.turn(await_one_of_two), Status::kNondeterminism);
+  EXPECT_NE(bench.text().find("what was awaited before it differs"), std::string::npos)
+      << bench.text();
+}
+
+TEST(Mismatch, CommandIssuedOnlyAfterWhatFollowedIt) {
+  const Orchestration both_first = [](OrchestrationContext& ctx) {
+    const Handle first = ctx.schedule_activity("a", "");
+    const Handle second = ctx.schedule_activity("b", "");
+    PAWL_AWAIT_DONE(first);
+    PAWL_AWAIT_DONE(second);
+    return ctx.complete("");
+  };
+  const Orchestration one_by_one = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("b", ""));
+    return ctx.complete("");
+  };
+  const std::string text = mismatch(both_first, one_by_one, {done(2)});
+  EXPECT_NE(text.find("what was awaited before it differs"), std::string::npos) << text;
+}
+
+TEST(Mismatch, CommandRemoved_TheCodeWaits) {
+  const Orchestration two = [](OrchestrationContext& ctx) {
+    const Handle first = ctx.schedule_activity("a", "");
+    static_cast<void>(ctx.schedule_activity("b", "in"));
+    PAWL_AWAIT_DONE(first);
+    return ctx.complete("");
+  };
+  const Orchestration one = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
+    return ctx.complete("");
+  };
+  const std::string text = mismatch(two, one);
+  EXPECT_NE(text.find("event 3 (branch 0, ordinal 1): history has activity \"b\""),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("the code waits before it"), std::string::npos) << text;
+}
+
+TEST(Mismatch, EarlyFinish) {
+  const std::string text =
+      mismatch(activity, [](OrchestrationContext& ctx) { return ctx.complete("early"); });
+  EXPECT_NE(text.find("event 2 (branch 0, ordinal 0): history has activity \"read\""),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("the code ends before it"), std::string::npos) << text;
+}
+
+TEST(Mismatch, CommandAddedBeforeWhatIsRecorded) {
+  const Orchestration longer = [](OrchestrationContext& ctx) {
+    const Handle first = ctx.schedule_activity("read", "a");
+    static_cast<void>(ctx.schedule_activity("extra", ""));
+    PAWL_AWAIT(result, first);
+    return ctx.complete(result.value());
+  };
+  const std::string text = mismatch(activity, longer, {done(2)});
+  EXPECT_NE(text.find("after event 1 (branch 0, ordinal 1): the code issues activity \"extra\""),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("where history goes on without it"), std::string::npos) << text;
+}
+
+TEST(Mismatch, LongNamesStillShowBothSides) {
+  const Orchestration long_a = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity(std::string(256, 'a'), ""));
+    return ctx.complete("");
+  };
+  const Orchestration long_b = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity(std::string(256, 'b'), ""));
+    return ctx.complete("");
+  };
+  const std::string text = mismatch(long_a, long_b);
+  EXPECT_NE(text.find("aaaa"), std::string::npos);
+  EXPECT_NE(text.find("bbbb"), std::string::npos);
+}
+
+// --- verify ---------------------------------------------------------------------------------------
+
+int static_counter = 0;
+
+TEST(Verify, CatchesAStaticCounterInAnInput) {
+  static_counter = 0;
+  Bench bench;
+  EXPECT_EQ(bench.turn(
+                [](OrchestrationContext& ctx) {
+                  PAWL_AWAIT_DONE(ctx.schedule_activity("a", std::to_string(static_counter++)));
+                  return ctx.complete("");
+                },
+                {start()}),
+            Status::kNondeterminism);
+  EXPECT_NE(bench.text().find("input differs"), std::string::npos) << bench.text();
+  EXPECT_EQ(bench.history().last_id(), 0U);
+}
+
+TEST(Verify, CatchesACommandOfTheSecondRunOnly) {
+  static_counter = 0;
+  Bench bench;
+  EXPECT_EQ(bench.turn(
+                [](OrchestrationContext& ctx) {
+                  const Handle first = ctx.schedule_activity("a", "");
+                  if (static_counter++ == 1) static_cast<void>(ctx.schedule_activity("b", ""));
+                  PAWL_AWAIT_DONE(first);
+                  return ctx.complete("");
+                },
+                {start()}),
+            Status::kNondeterminism);
+  EXPECT_NE(bench.text().find("in a second run over the same history"), std::string::npos)
+      << bench.text();
+}
+
+TEST(Verify, CatchesAnotherOutput) {
+  static_counter = 0;
+  Bench bench;
+  EXPECT_EQ(
+      bench.turn(
+          [](OrchestrationContext& ctx) { return ctx.complete(std::to_string(static_counter++)); },
+          {start()}),
+      Status::kNondeterminism);
+  EXPECT_NE(bench.text().find("payload differs"), std::string::npos) << bench.text();
+}
+
+TEST(Verify, CatchesAnEndOfOneRunOnly) {
+  for (int ends_in = 0; ends_in < 2; ++ends_in) {
+    static_counter = ends_in;
+    Bench bench;
+    EXPECT_EQ(bench.turn(
+                  [](OrchestrationContext& ctx) {
+                    const Handle handle = ctx.schedule_activity("a", "");
+                    if (static_counter++ == 1) return ctx.complete("");
+                    PAWL_AWAIT_DONE(handle);
+                    return ctx.complete("");
+                  },
+                  {start()}),
+              Status::kNondeterminism);
+    EXPECT_EQ(bench.history().last_id(), 0U);
+  }
+}
+
+TEST(Verify, CatchesAnotherAwait) {
+  static_counter = 0;
+  Bench bench;
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    const Handle first = ctx.schedule_activity("a", "");
+    const Handle second = ctx.schedule_activity("b", "");
+    if (ctx.is_replaying() || static_counter++ == 0) PAWL_AWAIT_DONE(first);
+    PAWL_AWAIT_DONE(second);
+    return ctx.complete("");
+  };
+  EXPECT_EQ(bench.turn(function, {start()}), Status::kOk) << "nothing was received in either run";
+  static_counter = 0;
+  EXPECT_EQ(bench.turn(
+                [](OrchestrationContext& ctx) {
+                  const Handle first = ctx.schedule_activity("a", "");
+                  const Handle second = ctx.schedule_activity("b", "");
+                  if (static_counter++ == 0) PAWL_AWAIT_DONE(first);
+                  PAWL_AWAIT_DONE(second);
+                  return ctx.complete("");
+                },
+                {done(2)}),
+            Status::kNondeterminism);
+  EXPECT_NE(bench.text().find("by other awaits"), std::string::npos) << bench.text();
+}
+
+}  // namespace
+}  // namespace pawl::test
