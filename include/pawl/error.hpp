@@ -14,21 +14,21 @@ namespace pawl {
 // Numbers are stored; never reuse one.
 enum class ErrorKind : std::uint8_t {
   kNone = 0,
-  kApplication = 1,        // the activity, child or orchestration itself said so
-  kCancelled = 2,          // a cancel request reached this await, or ended the instance
-  kClosed = 3,             // the handle lost a select or was cancelled by the code
-  kTimeout = 4,            // a limit of an activity passed
-  kPoison = 5,             // crashed, was taken over or met reboots too often
-  kNondeterminism = 6,     // the code does not match its history
-  kAwaitSteppedOver = 7,   // the code went on after a pending await
-  kLimit = 8,              // a payload, history or count limit of the options
-  kCorrupt = 9,            // a stored row failed its checksum or form
-  kUnregistered = 10,      // no worker knows the name
+  kApplication = 1,       // the activity, child or orchestration itself said so
+  kCancelled = 2,         // a cancel request reached this await, or ended the instance
+  kClosed = 3,            // the handle lost a select or was cancelled by the code
+  kTimeout = 4,           // a limit of an activity passed
+  kPoison = 5,            // crashed, was taken over or met reboots too often
+  kNondeterminism = 6,    // the code does not match its history
+  kAwaitSteppedOver = 7,  // the code went on after a pending await
+  kLimit = 8,             // a payload, history or count limit of the options
+  kCorrupt = 9,           // a stored row failed its checksum or form
+  kUnregistered = 10,     // no worker knows the name
   kSessionLost = 11,
   kSessionClosed = 12,
   kSessionUnavailable = 13,
-  kInvalidArgument = 14,   // a bad name, session id, delay or option in a call
-  kTerminated = 15,        // ended by an operator
+  kInvalidArgument = 14,  // a bad name, session id, delay or option in a call
+  kTerminated = 15,       // ended by an operator
 };
 
 // The stable, lower-case name ("application"); never null.
