@@ -376,8 +376,7 @@ void World::check_cut() {
   const bool waits = next_mark(processes_.front()) != kNever;
   if (!waits || boot.first_commit < 0) return;
   const Ms uptime = boot.cut - boot.booted;
-  const Ms unmarked = boot.cut - mark_truth_;
-  worst_unmarked_ = std::max(worst_unmarked_, unmarked);
+  const Ms unmarked = boot.cut - std::max(mark_truth_, boot.booted);
   if (unmarked > kClockMarkMs + drift(kClockMarkMs) + kSlack) violate("unmarked: over the limit");
   if (uptime < kMinute) return;
   if (3 * unmarked > 2 * (uptime + drift(uptime)) + kSlack + 3 * kMarkAgeMs) {

@@ -113,7 +113,6 @@ class World {
   int credits_ = 0;
   int refusals_ = 0;
   int firings_ = 0;
-  Ms worst_unmarked_ = 0;
   std::vector<std::string> violations_;
 
  private:
