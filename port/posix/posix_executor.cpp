@@ -198,7 +198,7 @@ bool Executor::stop(std::int64_t wait_ms) {
          ::pthread_cond_timedwait(&pool->one_ended, &pool->mutex, &until) == 0) {
   }
   const bool all_ended = pool->living == 0;
-  bool ended[kThreadsMax];
+  bool ended[kThreadsMax] = {};
   for (unsigned i = 0; i < pool->count; ++i)
     ended[i] = pool->slots[i].ended;
   ::pthread_mutex_unlock(&pool->mutex);

@@ -56,7 +56,9 @@ void MachineImpl::lose_unsynced(File& file) {
       continue;
     }
     std::size_t kept = one.bytes.size();
-    if (fate == 1) kept = next_random() % (kept / kSectorBytes + 1) * kSectorBytes;
+    if (fate == 1) {
+      kept = static_cast<std::size_t>(next_random() % (kept / kSectorBytes + 1)) * kSectorBytes;
+    }
     if (kept == 0) continue;
     if (file.data.size() < at + kept) file.data.resize(at + kept);
     std::memcpy(file.data.data() + at, one.bytes.data(), kept);
