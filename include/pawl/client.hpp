@@ -21,11 +21,11 @@ namespace pawl {
 class ClientCore;
 
 struct ClientOptions {
-  const char* database_path = nullptr;       // required
-  bool create = true;                        // false: kCannotOpen when there is no database yet
+  const char* database_path = nullptr;  // required
+  bool create = true;                   // false: kCannotOpen when there is no database yet
   bool synchronous_full = true;
-  std::int64_t busy_ms_max = 5'000;          // longest wait for the write lock, then kBusy
-  std::size_t payload_bytes_max = 64 * 1024; // of inputs given and outputs read
+  std::int64_t busy_ms_max = 5'000;           // longest wait for the write lock, then kBusy
+  std::size_t payload_bytes_max = 64 * 1024;  // of inputs given and outputs read
   int cache_pages = 32;
 };
 
@@ -36,10 +36,10 @@ enum class OrchestrationState : std::uint8_t { kRunning, kCompleted, kFailed, kS
 
 struct OrchestrationStatus {
   OrchestrationState state = OrchestrationState::kRunning;
-  std::int64_t execution_id = 0;   // rises by one at every continue-as-new
+  std::int64_t execution_id = 0;  // rises by one at every continue-as-new
   ErrorKind error = ErrorKind::kNone;
-  std::string_view output;         // the result, or the error's text; valid until the next call
-  std::int64_t created_ms = 0;     // stamps, UTC as known then
+  std::string_view output;      // the result, or the error's text; valid until the next call
+  std::int64_t created_ms = 0;  // stamps, UTC as known then
   std::int64_t updated_ms = 0;
 };
 

@@ -22,17 +22,18 @@ struct SessionOptions {
   std::int64_t session_cleanup_interval_ms = 300'000;   // sweep of rows nobody needs
   std::int64_t worker_lock_timeout_ms = 30'000;         // lease of a handed-over activity
   std::int64_t worker_lock_renewal_buffer_ms = 5'000;
-  std::uint32_t max_sessions_per_worker = 10;           // 0: this worker never claims a session
+  std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
   // Take over at once from a process whose kernel lock is free; false: only leases count.
   bool fast_handoff = true;
 };
 
 struct Options {
   // --- where and who ---
-  const char* database_path = nullptr;    // required; at most 900 bytes
-  const char* worker_node_id = nullptr;   // stable identity over restarts; null: a new one each start
-  bool run_orchestrations = true;         // false: worker-only
-  LogSink* log = nullptr;                 // null: silent
+  const char* database_path = nullptr;  // required; at most 900 bytes
+  const char* worker_node_id =
+      nullptr;                     // stable identity over restarts; null: a new one each start
+  bool run_orchestrations = true;  // false: worker-only
+  LogSink* log = nullptr;          // null: silent
 
   // --- durability ---
   // false: WAL with synchronous=NORMAL. A power cut may then lose what was acknowledged since the last
@@ -53,29 +54,29 @@ struct Options {
 #endif
 
   // --- activities ---
-  std::uint32_t inline_slots = 64;        // inline activities handed over a tick; 0: none; up to 1024
-  std::uint32_t thread_slots = 4;         // blocking activities at once, 0..64
+  std::uint32_t inline_slots = 64;  // inline activities handed over a tick; 0: none; up to 1024
+  std::uint32_t thread_slots = 4;   // blocking activities at once, 0..64
   std::size_t thread_stack_bytes = 256 * 1024;
-  std::int64_t inline_ms_max = 20;        // a longer inline activity is counted and logged by name
+  std::int64_t inline_ms_max = 20;  // a longer inline activity is counted and logged by name
   SessionOptions sessions;
 
   // --- limits; running out is a named error that loses nothing ---
-  std::size_t payload_bytes_max = 64 * 1024;      // input, result or output, 256 B .. 1 MiB
-  std::uint32_t history_events_max = 4'096;       // of one execution; continue_as_new is the answer
+  std::size_t payload_bytes_max = 64 * 1024;  // input, result or output, 256 B .. 1 MiB
+  std::uint32_t history_events_max = 4'096;   // of one execution; continue_as_new is the answer
   std::uint32_t commands_a_turn_max = 1'024;
   std::uint32_t traces_a_turn_max = 64;
-  std::uint32_t warm_instances = 256;             // decoded histories kept between turns
-  std::size_t warm_bytes = 2 * 1024 * 1024;       // memory for them; one history must fit
-  std::uint32_t requests_max = 1'024;             // calls of the Runtime's own thread that wait for a tick
+  std::uint32_t warm_instances = 256;        // decoded histories kept between turns
+  std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
+  std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick
 
   // --- crash charging: limits apart, never summed ---
-  std::int32_t crashes_max = 10;          // the process died while it ran
-  std::int32_t strikes_max = 10;          // locks taken over, abandons
-  std::int32_t reboots_max = 100;         // the machine went down while it ran
+  std::int32_t crashes_max = 10;   // the process died while it ran
+  std::int32_t strikes_max = 10;   // locks taken over, abandons
+  std::int32_t reboots_max = 100;  // the machine went down while it ran
 
   // --- SQLite ---
-  int cache_pages = 64;                   // of this connection, 4 KiB each, 16..65536
-  int checkpoint_pages = 1'000;           // the log is written back when it is this long
+  int cache_pages = 64;          // of this connection, 4 KiB each, 16..65536
+  int checkpoint_pages = 1'000;  // the log is written back when it is this long
 };
 
 }  // namespace pawl

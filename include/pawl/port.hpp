@@ -133,13 +133,13 @@ class Storage {
 
 // Why a wait ended; several may be set.
 struct WakeReasons {
-  bool due = false;       // the due time came
-  bool woken = false;     // wake() was called, or an executor job ended
-  bool bell = false;      // another connection rang the bell
-  bool log = false;       // the database's log was written (precedes visibility)
-  bool process = false;   // a watched process died
-  bool descriptor = false;// a descriptor added with add_descriptor is ready
-  bool clock = false;     // the wall clock was set
+  bool due = false;         // the due time came
+  bool woken = false;       // wake() was called, or an executor job ended
+  bool bell = false;        // another connection rang the bell
+  bool log = false;         // the database's log was written (precedes visibility)
+  bool process = false;     // a watched process died
+  bool descriptor = false;  // a descriptor added with add_descriptor is ready
+  bool clock = false;       // the wall clock was set
 };
 
 class Threads {

@@ -29,9 +29,9 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
   // --- time ---
-  void advance(std::int64_t ms);          // boot time and wall clock go on together
-  void suspend(std::int64_t ms);          // as advance; every node's next wait() finds it overslept
-  void set_wall(std::int64_t wall_ms);    // a step: boot time is untouched, nodes see `clock`
+  void advance(std::int64_t ms);        // boot time and wall clock go on together
+  void suspend(std::int64_t ms);        // as advance; every node's next wait() finds it overslept
+  void set_wall(std::int64_t wall_ms);  // a step: boot time is untouched, nodes see `clock`
   void set_synced(bool synced);
   [[nodiscard]] std::int64_t boot_ms() const;
   [[nodiscard]] std::int64_t wall_ms() const;

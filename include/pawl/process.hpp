@@ -57,8 +57,10 @@ class Process {
     std::atomic<port::Threads*> threads{nullptr};
     const char* path = nullptr;
   };
-  static constexpr std::size_t kLoopsMax = 16;
-  // Is the calling thread the one that runs a loop on this database?
+  static constexpr std::size_t kLoopsMax = 32;
+  // A Runtime's loop on a database, so that a Client on its thread does not wait for itself.
+  void add_loop(const char* path, port::Threads* threads);
+  void remove_loop(port::Threads* threads);
   [[nodiscard]] bool on_loop_thread(const char* path) const;
 
   bool started_ = false;

@@ -43,7 +43,9 @@ class Registry {
   [[nodiscard]] const OrchestrationEntry* find_orchestration(std::string_view name) const;
   [[nodiscard]] const ActivityEntry* find_activity(std::string_view name) const;
   [[nodiscard]] std::size_t activity_count() const { return activity_count_; }
-  [[nodiscard]] const ActivityEntry& activity(std::size_t index) const { return activities_[index]; }
+  [[nodiscard]] const ActivityEntry& activity(std::size_t index) const {
+    return activities_[index];
+  }
 
  private:
   OrchestrationEntry orchestrations_[kOrchestrationsMax];

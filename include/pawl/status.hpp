@@ -14,33 +14,33 @@ namespace pawl {
 
 enum class Status : std::uint8_t {
   kOk = 0,
-  kInvalidArgument,     // a value is outside its documented range
-  kInvalidOptions,      // options contradict each other; the diagnostic names both values
-  kNotFound,            // no such instance, execution or file
-  kAlreadyExists,       // an instance of this id exists
-  kResourceExhausted,   // an arena, pool, queue or payload limit is reached; nothing was written
-  kBusy,                // the database's write lock was not free within busy_ms_max
-  kStale,               // the token, revision or epoch is no longer the current one
-  kWouldBlock,          // a blocking call on the thread that must do the work
-  kTimeout,             // the stated time passed
-  kCorrupt,             // stored data failed its checksum or form
-  kIo,                  // the disk or file system reported an error
-  kFull,                // no space left on the device, or over the quota
-  kReadOnly,            // the database or its folder cannot be written
-  kCannotOpen,          // the database's folder is missing or not accessible
-  kForeignDatabase,     // the file is not a Pawl database
-  kNewerDatabase,       // written by a newer Pawl
-  kNodeIdInUse,         // another living process registered the same worker_node_id
-  kForeignBoot,         // a worker of another kernel still holds its lock on this file
-  kHeldExclusively,     // another process holds the database in single_process mode
-  kNetworkFilesystem,   // locks of a network file system cannot be trusted
+  kInvalidArgument,    // a value is outside its documented range
+  kInvalidOptions,     // options contradict each other; the diagnostic names both values
+  kNotFound,           // no such instance, execution or file
+  kAlreadyExists,      // an instance of this id exists
+  kResourceExhausted,  // an arena, pool, queue or payload limit is reached; nothing was written
+  kBusy,               // the database's write lock was not free within busy_ms_max
+  kStale,              // the token, revision or epoch is no longer the current one
+  kWouldBlock,         // a blocking call on the thread that must do the work
+  kTimeout,            // the stated time passed
+  kCorrupt,            // stored data failed its checksum or form
+  kIo,                 // the disk or file system reported an error
+  kFull,               // no space left on the device, or over the quota
+  kReadOnly,           // the database or its folder cannot be written
+  kCannotOpen,         // the database's folder is missing or not accessible
+  kForeignDatabase,    // the file is not a Pawl database
+  kNewerDatabase,      // written by a newer Pawl
+  kNodeIdInUse,        // another living process registered the same worker_node_id
+  kForeignBoot,        // a worker of another kernel still holds its lock on this file
+  kHeldExclusively,    // another process holds the database in single_process mode
+  kNetworkFilesystem,  // locks of a network file system cannot be trusted
   kSqliteAlreadyInitialised,  // the host used SQLite first; use sqlite_memory = host
-  kUnsupported,         // the port or provider lacks this
-  kNondeterminism,      // the code does not match its history
-  kAwaitSteppedOver,    // an orchestration went on after a pending await
-  kBuried,              // this worker was declared dead by others and must register anew
-  kStopped,             // request_stop() was called
-  kVersionMismatch,     // a port of another interface version
+  kUnsupported,               // the port or provider lacks this
+  kNondeterminism,            // the code does not match its history
+  kAwaitSteppedOver,          // an orchestration went on after a pending await
+  kBuried,                    // this worker was declared dead by others and must register anew
+  kStopped,                   // request_stop() was called
+  kVersionMismatch,           // a port of another interface version
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.
@@ -55,7 +55,8 @@ class Diagnostic {
 #if defined(__GNUC__)
   __attribute__((format(printf, 2, 3)))
 #endif
-  void format(const char* format, ...);
+  void
+  format(const char* format, ...);
   static constexpr std::size_t kCapacity = 320;
 
  private:
@@ -66,7 +67,8 @@ class Diagnostic {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(Status status) : status_(status) {}  // NOLINT(google-explicit-constructor): reads as return
+  Result(Status status)
+      : status_(status) {}  // NOLINT(google-explicit-constructor): reads as return
   Result(T value) : status_(Status::kOk), value_(value) {}  // NOLINT(google-explicit-constructor)
   [[nodiscard]] bool ok() const { return status_ == Status::kOk; }
   [[nodiscard]] Status status() const { return status_; }
@@ -84,10 +86,10 @@ class [[nodiscard]] Result {
 #define PAWL_CONCAT_INNER(a, b) a##b
 #define PAWL_CONCAT(a, b) PAWL_CONCAT_INNER(a, b)
 // Returns the status of `expr` from the enclosing function unless it is kOk.
-#define PAWL_TRY(...)                                                        \
-  do {                                                                       \
-    const ::pawl::Status pawl_try_status_ = (__VA_ARGS__);                   \
-    if (pawl_try_status_ != ::pawl::Status::kOk) return pawl_try_status_;    \
+#define PAWL_TRY(...)                                                     \
+  do {                                                                    \
+    const ::pawl::Status pawl_try_status_ = (__VA_ARGS__);                \
+    if (pawl_try_status_ != ::pawl::Status::kOk) return pawl_try_status_; \
   } while (false)
 
 #endif  // PAWL_STATUS_HPP

@@ -139,18 +139,29 @@ struct Engine::Scratch {
   }
 };
 
-Engine::Engine(Arena& arena, const EngineLimits& limits) : limits_(limits) {
+// One function for both, so that what is asked for and what is taken cannot drift apart.
+template <typename AnyArena>
+Engine::Scratch* Engine::lay_out(AnyArena& arena, const EngineLimits& limits) {
   static_assert(std::is_trivially_destructible_v<internal::Pass>);
   const std::size_t text_bytes = limits.traces_a_turn_max * TraceLog::kTextBytesMean;
-  auto* const scratch = arena.make<Scratch>();
-  auto* const traces = arena.array<Trace>(limits.traces_a_turn_max);
-  auto* const texts = arena.array<char>(text_bytes);
-  if (scratch == nullptr || traces == nullptr || texts == nullptr) return;
+  Scratch* const scratch = arena.template make<Scratch>();
+  Trace* const traces = arena.template array<Trace>(limits.traces_a_turn_max);
+  char* const texts = arena.template array<char>(text_bytes);
+  if (scratch == nullptr || traces == nullptr || texts == nullptr) return nullptr;
   scratch->traces.traces = traces;
   scratch->traces.texts = texts;
   scratch->traces.capacity = limits.traces_a_turn_max;
   scratch->traces.text_capacity = text_bytes;
-  scratch_ = scratch;
+  return scratch;
+}
+
+Engine::Engine(Arena& arena, const EngineLimits& limits)
+    : scratch_(lay_out(arena, limits)), limits_(limits) {}
+
+std::size_t Engine::required_memory(const EngineLimits& limits) {
+  ArenaPlan plan;
+  static_cast<void>(lay_out(plan, limits));
+  return plan.required_memory();
 }
 
 bool Engine::ready() const { return scratch_ != nullptr; }

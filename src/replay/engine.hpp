@@ -66,6 +66,8 @@ class Engine {
   // Takes its scratch memory from `arena`; check ready() once.
   Engine(Arena& arena, const EngineLimits& limits);
   [[nodiscard]] bool ready() const;
+  // Bytes of the arena that an engine of these limits takes.
+  [[nodiscard]] static std::size_t required_memory(const EngineLimits& limits);
   // Appends what the turn decided to `history`. To undo it (the commit failed): take history.mark()
   // before and history.rewind() after.
   TurnResult run_turn(History& history, const TurnInput& input, Diagnostic& diagnostic);
@@ -77,6 +79,8 @@ class Engine {
 
  private:
   struct Scratch;
+  template <typename AnyArena>
+  static Scratch* lay_out(AnyArena& arena, const EngineLimits& limits);
   Status decide(History& history, const TurnInput& input, Diagnostic& diagnostic,
                 TurnResult& result);
   Scratch* scratch_ = nullptr;

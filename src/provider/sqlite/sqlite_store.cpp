@@ -1,0 +1,32 @@
+#include "sqlite_store.hpp"
+
+#include <new>
+
+#include "sqlite_memory.hpp"
+#include "sqlite_provider.hpp"
+
+namespace pawl {
+
+static_assert(alignof(sqlite::SqliteProvider) <= SqliteStore::kAlign);
+
+std::size_t SqliteStore::bytes() { return sizeof(sqlite::SqliteProvider); }
+
+Provider* SqliteStore::make(void* place) { return ::new (place) sqlite::SqliteProvider(); }
+
+void SqliteStore::destroy(Provider* provider) {
+  static_cast<sqlite::SqliteProvider*>(provider)->~SqliteProvider();
+}
+
+Status SqliteStore::install_memory(void* block, std::size_t bytes, int page_count,
+                                   Diagnostic& diagnostic) {
+  return sqlite::install_memory(block, bytes, page_count, diagnostic);
+}
+
+void SqliteStore::remove_memory() { sqlite::remove_memory(); }
+
+SqliteStore::HeapUse SqliteStore::heap_use() {
+  const sqlite::HeapUse use = sqlite::heap_use();
+  return {use.used, use.high_water, use.failures};
+}
+
+}  // namespace pawl

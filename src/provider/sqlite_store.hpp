@@ -1,0 +1,35 @@
+// SqliteStore: the SQLite provider for who must not know SQLite.
+//
+// Purpose: the runtime holds a provider by contract; only src/provider/sqlite sees sqlite3.h. Ownership:
+// the caller gives the place and destroys what it made. Thread rule: as provider.hpp.
+#ifndef PAWL_PROVIDER_SQLITE_STORE_HPP
+#define PAWL_PROVIDER_SQLITE_STORE_HPP
+
+#include <cstddef>
+
+#include "provider.hpp"
+
+namespace pawl {
+
+struct SqliteStore {
+  static constexpr std::size_t kAlign = alignof(std::max_align_t);
+  [[nodiscard]] static std::size_t bytes();
+  // `place` has bytes() bytes at kAlign.
+  [[nodiscard]] static Provider* make(void* place);
+  static void destroy(Provider* provider);
+
+  // SQLite's memory, global to the process (sqlite/sqlite_memory.hpp).
+  struct HeapUse {
+    std::size_t used = 0;
+    std::size_t high_water = 0;
+    std::size_t failures = 0;
+  };
+  static Status install_memory(void* block, std::size_t bytes, int page_count,
+                               Diagnostic& diagnostic);
+  static void remove_memory();
+  [[nodiscard]] static HeapUse heap_use();
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_PROVIDER_SQLITE_STORE_HPP

@@ -1,0 +1,145 @@
+#include "client_core.hpp"
+
+#include "check.hpp"
+
+namespace pawl {
+namespace {
+
+// As in the runtime: a notification may precede what it announces.
+constexpr std::int64_t kLookDelaysMs[] = {10, 100, 1'000, 5'000};
+constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
+
+}  // namespace
+
+const char* orchestration_state_name(OrchestrationState state) {
+  switch (state) {
+    case OrchestrationState::kRunning: return "running";
+    case OrchestrationState::kCompleted: return "completed";
+    case OrchestrationState::kFailed: return "failed";
+    case OrchestrationState::kStopped: return "stopped";
+  }
+  return "unknown";
+}
+
+std::size_t status_buffer_bytes(std::size_t payload_bytes_max) {
+  return payload_bytes_max > kErrorTextBytesMax ? payload_bytes_max : kErrorTextBytesMax;
+}
+
+OrchestrationStatus public_status(const InstanceStatus& row) {
+  OrchestrationStatus out;
+  switch (row.state) {
+    case InstanceState::kRunning: out.state = OrchestrationState::kRunning; break;
+    case InstanceState::kCompleted: out.state = OrchestrationState::kCompleted; break;
+    case InstanceState::kFailed: out.state = OrchestrationState::kFailed; break;
+    case InstanceState::kStopped: out.state = OrchestrationState::kStopped; break;
+  }
+  out.execution_id = row.execution;
+  out.error = row.error;
+  out.output = row.output;
+  out.created_ms = row.created_ms;
+  out.updated_ms = row.updated_ms;
+  return out;
+}
+
+Status ClientCore::open(Diagnostic& diagnostic) {
+  ProviderOptions options;
+  options.path = options_.database_path;
+  options.create = options_.create;
+  options.synchronous_full = options_.synchronous_full;
+  options.busy_ms_max = options_.busy_ms_max;
+  options.cache_pages = options_.cache_pages;
+  return provider_->open(options, port_, diagnostic);
+}
+
+void ClientCore::close() {
+  if (watching_) port_.threads->close();
+  watching_ = false;
+  provider_->close();
+}
+
+template <typename Work>
+Status ClientCore::in_batch(Work&& work) {
+  BatchInfo info;
+  Status status = provider_->begin(0, &info);
+  if (status == Status::kOk) {
+    status = work();
+    if (status == Status::kOk) {
+      status = provider_->commit();
+      if (status == Status::kOk) return status;
+    }
+    diagnostic_ = provider_->diagnostic();
+    provider_->rollback();
+    return status;
+  }
+  diagnostic_ = provider_->diagnostic();
+  return status;
+}
+
+Status ClientCore::start_orchestration(std::string_view id, std::string_view name,
+                                       std::string_view input) {
+  if (input.size() > options_.payload_bytes_max) {
+    diagnostic_.format("the input has %zu bytes; payload_bytes_max is %zu", input.size(),
+                       options_.payload_bytes_max);
+    return Status::kResourceExhausted;
+  }
+  return in_batch([&] {
+    NewInstance instance;
+    instance.id = id;
+    instance.name = name;
+    instance.version = "1.0.0";
+    instance.input = input;
+    InstanceKey key = 0;
+    return provider_->create_instance(instance, &key);
+  });
+}
+
+Status ClientCore::cancel_instance(std::string_view id, std::string_view reason) {
+  if (reason.size() > options_.payload_bytes_max) {
+    diagnostic_.format("the reason has %zu bytes; payload_bytes_max is %zu", reason.size(),
+                       options_.payload_bytes_max);
+    return Status::kResourceExhausted;
+  }
+  return in_batch([&] { return provider_->cancel_instance(id, reason); });
+}
+
+Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
+  InstanceStatus row;
+  const Status status =
+      provider_->read_status(id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
+  if (status != Status::kOk) {
+    diagnostic_ = provider_->diagnostic();
+    return status;
+  }
+  *out = public_status(row);
+  return Status::kOk;
+}
+
+Status ClientCore::wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
+                                          OrchestrationStatus* out) {
+  if (process_.on_loop_thread(options_.database_path)) {
+    diagnostic_.format("waiting on the Runtime's own thread would wait for itself");
+    return Status::kWouldBlock;
+  }
+  if (!watching_) {
+    PAWL_TRY(port_.threads->open(options_.database_path, diagnostic_));
+    watching_ = true;
+  }
+  const std::int64_t end = port_.clock->boot_ms() + (timeout_ms > 0 ? timeout_ms : 0);
+  int step = 0;
+  while (true) {
+    PAWL_TRY(get_status(id, out));
+    if (out->state != OrchestrationState::kRunning) return Status::kOk;
+    const std::int64_t now = port_.clock->boot_ms();
+    if (now >= end) return Status::kTimeout;
+    std::int64_t due = end;
+    if (step < kLookSteps && now + kLookDelaysMs[step] < end) due = now + kLookDelaysMs[step];
+    const port::WakeReasons reasons = port_.threads->wait(due);
+    if (reasons.bell || reasons.log) {
+      step = 0;
+    } else if (step < kLookSteps) {
+      ++step;
+    }
+  }
+}
+
+}  // namespace pawl

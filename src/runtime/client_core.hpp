@@ -1,0 +1,70 @@
+// ClientCore: the connection behind pawl::Client.
+#ifndef PAWL_RUNTIME_CLIENT_CORE_HPP
+#define PAWL_RUNTIME_CLIENT_CORE_HPP
+
+#include "arena.hpp"
+#include "pawl/client.hpp"
+#include "sqlite_store.hpp"
+
+namespace pawl {
+
+// What a user sees of a stored instance.
+[[nodiscard]] OrchestrationStatus public_status(const InstanceStatus& row);
+// Room for an output or an error text.
+[[nodiscard]] std::size_t status_buffer_bytes(std::size_t payload_bytes_max);
+
+class ClientCore {
+ public:
+  ClientCore(Process& process, const ClientOptions& options, const port::Port& port)
+      : process_(process), options_(options), port_(port) {}
+
+  ~ClientCore() {
+    if (provider_ != nullptr) SqliteStore::destroy(provider_);
+  }
+  ClientCore(const ClientCore&) = delete;
+  ClientCore& operator=(const ClientCore&) = delete;
+
+  // What lies in the caller's memory.
+  struct Parts {
+    void* provider = nullptr;
+    char* buffer = nullptr;
+  };
+  template <typename AnyArena>
+  static Status lay_out(AnyArena& arena, const ClientOptions& options, Parts& parts) {
+    parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
+    parts.buffer = arena.template array<char>(status_buffer_bytes(options.payload_bytes_max));
+    return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
+  }
+  Status lay_out(Arena& arena) {
+    Parts parts;
+    PAWL_TRY(lay_out(arena, options_, parts));
+    provider_ = SqliteStore::make(parts.provider);
+    buffer_ = parts.buffer;
+    return Status::kOk;
+  }
+
+  Status open(Diagnostic& diagnostic);
+  void close();
+  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input);
+  Status cancel_instance(std::string_view id, std::string_view reason);
+  Status get_status(std::string_view id, OrchestrationStatus* out);
+  Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
+                                OrchestrationStatus* out);
+  [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
+
+ private:
+  template <typename Work>
+  Status in_batch(Work&& work);
+
+  Process& process_;
+  ClientOptions options_;
+  port::Port port_;
+  Provider* provider_ = nullptr;
+  char* buffer_ = nullptr;
+  bool watching_ = false;
+  Diagnostic diagnostic_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_CLIENT_CORE_HPP

@@ -1,0 +1,90 @@
+#include "options_check.hpp"
+
+#include <cstring>
+
+#include "crash_notes.hpp"
+#include "ids.hpp"
+#include "session_options.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::size_t kPathBytesMax = 400;
+
+struct Range {
+  const char* name;
+  std::int64_t value;
+  std::int64_t least;
+  std::int64_t most;
+};
+
+Status check_ranges(const Options& options, Diagnostic& diagnostic) {
+  const Range ranges[] = {
+      {"batch", options.batch, 1, 1'024},
+      {"instance_batch_max", options.instance_batch_max, 1, 1'024},
+      {"tick_ms_max", options.tick_ms_max, 1, 10'000},
+      {"busy_ms_max", options.busy_ms_max, 1, 60'000},
+      {"home_grace_ms", options.home_grace_ms, 0, 3'600'000},
+      {"inline_slots", options.inline_slots, 0, 1'024},
+      {"thread_slots", options.thread_slots, 0, kThreadSlotsMax},
+      {"thread_stack_bytes", static_cast<std::int64_t>(options.thread_stack_bytes), 64 * 1024,
+       64 * 1024 * 1024},
+      {"inline_ms_max", options.inline_ms_max, 1, 60'000},
+      {"payload_bytes_max", static_cast<std::int64_t>(options.payload_bytes_max), 256, 1024 * 1024},
+      {"history_events_max", options.history_events_max, 16, 1'000'000},
+      {"commands_a_turn_max", options.commands_a_turn_max, 1, 100'000},
+      {"traces_a_turn_max", options.traces_a_turn_max, 0, 10'000},
+      {"warm_instances", options.warm_instances, 1, 100'000},
+      {"warm_bytes", static_cast<std::int64_t>(options.warm_bytes), 64 * 1024, 1 << 30},
+      {"requests_max", options.requests_max, 1, 100'000},
+      {"crashes_max", options.crashes_max, 1, 1'000},
+      {"strikes_max", options.strikes_max, 1, 1'000},
+      {"reboots_max", options.reboots_max, 1, 100'000},
+      {"cache_pages", options.cache_pages, 16, 65'536},
+      {"checkpoint_pages", options.checkpoint_pages, 16, 100'000},
+  };
+  for (const Range& range : ranges) {
+    if (range.value >= range.least && range.value <= range.most) continue;
+    diagnostic.format("%s = %lld must be %lld..%lld", range.name,
+                      static_cast<long long>(range.value), static_cast<long long>(range.least),
+                      static_cast<long long>(range.most));
+    return Status::kInvalidOptions;
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+
+Status check_options(const Options& options, Diagnostic& diagnostic) {
+  if (options.database_path == nullptr || options.database_path[0] == '\0') {
+    diagnostic.format("database_path is not set");
+    return Status::kInvalidOptions;
+  }
+  const std::size_t path_bytes = std::strlen(options.database_path);
+  if (path_bytes > kPathBytesMax) {
+    diagnostic.format("database_path has %zu bytes; at most %zu are allowed", path_bytes,
+                      kPathBytesMax);
+    return Status::kInvalidOptions;
+  }
+  if (options.worker_node_id != nullptr) {
+    const std::size_t bytes = std::strlen(options.worker_node_id);
+    if (bytes < 1 || bytes > kNameBytesMax) {
+      diagnostic.format("worker_node_id has %zu bytes; 1..%zu are allowed", bytes, kNameBytesMax);
+      return Status::kInvalidOptions;
+    }
+  }
+  PAWL_TRY(check_ranges(options, diagnostic));
+  if (options.warm_bytes < 4 * options.payload_bytes_max) {
+    diagnostic.format("warm_bytes = %zu must be at least 4 * payload_bytes_max = %zu",
+                      options.warm_bytes, 4 * options.payload_bytes_max);
+    return Status::kInvalidOptions;
+  }
+  if (options.warm_instances < options.batch) {
+    diagnostic.format("warm_instances = %u must be at least batch = %u", options.warm_instances,
+                      options.batch);
+    return Status::kInvalidOptions;
+  }
+  return validate(options.sessions, diagnostic);
+}
+
+}  // namespace pawl

@@ -1,0 +1,38 @@
+#include "pawl/registry.hpp"
+
+#include "event.hpp"
+
+namespace pawl {
+
+Status Registry::add_orchestration(std::string_view name, Orchestration function,
+                                   std::string_view version) {
+  if (!is_valid_name(name) || !is_valid_name(version) || function == nullptr)
+    return Status::kInvalidArgument;
+  if (find_orchestration(name) != nullptr) return Status::kAlreadyExists;
+  if (orchestration_count_ == kOrchestrationsMax) return Status::kResourceExhausted;
+  orchestrations_[orchestration_count_++] = {name, version, function};
+  return Status::kOk;
+}
+
+Status Registry::add_activity(std::string_view name, Activity function, ActivityMode mode,
+                              void* user) {
+  if (!is_valid_name(name) || function == nullptr) return Status::kInvalidArgument;
+  if (find_activity(name) != nullptr) return Status::kAlreadyExists;
+  if (activity_count_ == kActivitiesMax) return Status::kResourceExhausted;
+  activities_[activity_count_++] = {name, function, mode, user};
+  return Status::kOk;
+}
+
+const Registry::OrchestrationEntry* Registry::find_orchestration(std::string_view name) const {
+  for (std::size_t i = 0; i < orchestration_count_; ++i)
+    if (orchestrations_[i].name == name) return &orchestrations_[i];
+  return nullptr;
+}
+
+const Registry::ActivityEntry* Registry::find_activity(std::string_view name) const {
+  for (std::size_t i = 0; i < activity_count_; ++i)
+    if (activities_[i].name == name) return &activities_[i];
+  return nullptr;
+}
+
+}  // namespace pawl

@@ -1,0 +1,82 @@
+// Requests: calls of the Runtime's own thread that ride on the next tick.
+//
+// Purpose: the Client's calls without a commit of their own. Ownership: texts are copied into a pool.
+// Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_REQUESTS_HPP
+#define PAWL_RUNTIME_REQUESTS_HPP
+
+#include <cstring>
+
+#include "arena.hpp"
+#include "buddy.hpp"
+#include "check.hpp"
+#include "pawl/options.hpp"
+#include "pawl/runtime.hpp"
+
+namespace pawl {
+
+struct Request {
+  enum class Kind : std::uint8_t { kStart, kCancel };
+  Kind kind = Kind::kStart;
+  std::string_view id;
+  std::string_view name;  // kStart
+  std::string_view text;  // input or reason
+  Answer answer = nullptr;
+  void* user = nullptr;
+  void* block = nullptr;        // from the pool; holds the texts
+  Status status = Status::kOk;  // decided in the batch, told after the commit
+};
+
+// A ring: those taken into the batch at hand are the first `taken`.
+class Requests {
+ public:
+  template <typename AnyArena>
+  Status allocate(AnyArena& arena, const Options& options) {
+    capacity_ = options.requests_max;
+    ring_ = arena.template array<Request>(capacity_);
+    pool_bytes_ = capacity_ * 128 + 4 * options.payload_bytes_max;
+    pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
+    return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
+  }
+  void start() { pool_.attach(pool_block_, pool_bytes_); }
+
+  Status push(const Request& request) {
+    if (size_ == capacity_) return Status::kResourceExhausted;
+    const std::size_t bytes = request.id.size() + request.name.size() + request.text.size() + 1;
+    void* const block = pool_.allocate(bytes);
+    if (block == nullptr) return Status::kResourceExhausted;
+    Request& kept = ring_[(first_ + size_) % capacity_];
+    kept = request;
+    kept.block = block;
+    char* at = static_cast<char*>(block);
+    for (std::string_view* view : {&kept.id, &kept.name, &kept.text}) {
+      if (!view->empty()) std::memcpy(at, view->data(), view->size());
+      *view = std::string_view(at, view->size());
+      at += view->size();
+    }
+    ++size_;
+    return Status::kOk;
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] Request& at(std::size_t index) { return ring_[(first_ + index) % capacity_]; }
+  // Requires: size() > 0. The block is given back; the caller keeps what it needs by value.
+  void pop() {
+    PAWL_CHECK("runtime-20", size_ > 0);
+    pool_.release(ring_[first_].block);
+    first_ = (first_ + 1) % capacity_;
+    --size_;
+  }
+
+ private:
+  Request* ring_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+  void* pool_block_ = nullptr;
+  std::size_t pool_bytes_ = 0;
+  BuddyPool pool_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_REQUESTS_HPP

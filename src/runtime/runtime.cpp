@@ -1,0 +1,278 @@
+// The public shells: they check arguments and place the cores in the caller's memory.
+#include "pawl/runtime.hpp"
+
+#include "check.hpp"
+#include "client_core.hpp"
+#include "options_check.hpp"
+#include "runtime_core.hpp"
+
+namespace pawl {
+namespace {
+
+// Messages of one tick, decoded, and what the turns decide beside their events.
+std::size_t tick_bytes(const Options& options) {
+  const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
+  return options.batch * one + 4 * options.payload_bytes_max + 2 * kErrorTextBytesMax +
+         (options.instance_batch_max + options.commands_a_turn_max + 64) * 256 + 64 * 1024;
+}
+
+EngineLimits engine_limits(const Options& options) {
+  EngineLimits limits;
+  limits.events_max = options.history_events_max;
+  limits.commands_a_turn_max = options.commands_a_turn_max;
+  limits.payload_bytes_max = options.payload_bytes_max;
+  limits.traces_a_turn_max = options.traces_a_turn_max;
+  return limits;
+}
+
+Status check_port(const port::Port& port, Diagnostic& diagnostic) {
+  if (port.clock == nullptr || port.storage == nullptr || port.threads == nullptr) {
+    diagnostic.format("the port lacks a clock, a storage or threads");
+    return Status::kInvalidArgument;
+  }
+  if (port.clock->version() != port::kPortVersion ||
+      port.storage->version() != port::kPortVersion ||
+      port.threads->version() != port::kPortVersion) {
+    diagnostic.format("the port is of version %u, this library needs %u", port.clock->version(),
+                      port::kPortVersion);
+    return Status::kVersionMismatch;
+  }
+  return port.clock->open(diagnostic);
+}
+
+}  // namespace
+
+template <typename AnyArena>
+Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& parts) {
+  parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
+  parts.tick_bytes = tick_bytes(options);
+  parts.tick_block = arena.allocate(parts.tick_bytes, kArenaAlign);
+  PAWL_TRY(parts.warm.allocate(arena, options));
+  PAWL_TRY(parts.slots.allocate(arena, options));
+  PAWL_TRY(parts.requests.allocate(arena, options));
+  parts.turns = arena.template array<Turn>(options.batch);
+  parts.ready = arena.template array<InstanceKey>(options.batch);
+  parts.status_buffer = arena.template array<char>(status_buffer_bytes(options.payload_bytes_max));
+  parts.workers = arena.template array<WorkerRow>(kWorkersMax);
+  return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
+}
+
+Status RuntimeCore::lay_out(Arena& arena) {
+  PAWL_TRY(lay_out(arena, options_, parts_));
+  provider_ = SqliteStore::make(parts_.provider);
+  engine_ = arena.make<Engine>(arena, engine_limits(options_));
+  return engine_ != nullptr && engine_->ready() ? Status::kOk : Status::kResourceExhausted;
+}
+
+std::size_t RuntimeCore::required_memory(const Options& options) {
+  ArenaPlan plan;
+  Parts parts;
+  static_cast<void>(plan.allocate(sizeof(RuntimeCore), alignof(RuntimeCore)));
+  static_cast<void>(lay_out(plan, options, parts));
+  static_cast<void>(plan.allocate(sizeof(Engine), alignof(Engine)));
+  static_cast<void>(plan.allocate(Engine::required_memory(engine_limits(options)), kArenaAlign));
+  return plan.exhausted() ? 0 : plan.required_memory();
+}
+
+// ---- Runtime -----------------------------------------------------------------------------------------
+
+std::size_t Runtime::required_memory(const Options& options) {
+  Diagnostic ignored;
+  if (check_options(options, ignored) != Status::kOk) return 0;
+  return RuntimeCore::required_memory(options);
+}
+
+Status Runtime::start(Process& process, const Registry& registry, const Options& options,
+                      const port::Port& port, void* memory, std::size_t bytes,
+                      Diagnostic& diagnostic) {
+  diagnostic.clear();
+  if (core_ != nullptr) {
+    diagnostic.format("this Runtime is started already");
+    return Status::kAlreadyExists;
+  }
+  if (!process.started()) {
+    diagnostic.format("the Process is not started");
+    return Status::kInvalidArgument;
+  }
+  PAWL_TRY(check_options(options, diagnostic));
+  PAWL_TRY(check_port(port, diagnostic));
+  Arena arena(memory, memory == nullptr ? 0 : bytes);
+  RuntimeCore* const core = arena.make<RuntimeCore>(process, registry, options, port);
+  if (core == nullptr || core->lay_out(arena) != Status::kOk) {
+    diagnostic.format("Runtime::start() was given %zu bytes and needs %zu", bytes,
+                      required_memory(options));
+    return Status::kResourceExhausted;
+  }
+  arena.seal();
+  const Status status = core->start(diagnostic);
+  if (status != Status::kOk) {
+    static_cast<void>(core->stop(0));
+    core->~RuntimeCore();
+    return status;
+  }
+  core_ = core;
+  return Status::kOk;
+}
+
+Runtime::~Runtime() {
+  if (core_ == nullptr) return;
+  const Status status = core_->stop(0);
+  // A thread that never came back still uses the core's memory.
+  if (status == Status::kOk) core_->~RuntimeCore();
+}
+
+Result<bool> Runtime::tick(std::int64_t limit_ms) {
+  return core_ == nullptr ? Result<bool>(Status::kStopped) : core_->tick(limit_ms);
+}
+std::int64_t Runtime::next_due() const { return core_ == nullptr ? -1 : core_->next_due(); }
+int Runtime::fd() const { return core_ == nullptr ? -1 : core_->fd(); }
+
+Status Runtime::run(std::int64_t grace_ms) {
+  if (core_ == nullptr) return Status::kStopped;
+  while (!core_->stop_requested()) {
+    const Result<bool> more = core_->tick(INT64_MAX);
+    if (!more.ok()) return more.status();
+    if (!more.value() && !core_->stop_requested()) core_->sleep_until_due(-1);
+  }
+  return core_->stop(grace_ms);
+}
+
+Status Runtime::run_for(std::int64_t ms, bool (*until)(void*), void* user) {
+  if (core_ == nullptr) return Status::kStopped;
+  const std::int64_t end = core_->boot_ms() + ms;
+  while (!core_->stop_requested()) {
+    const Result<bool> more = core_->tick(INT64_MAX);
+    if (!more.ok()) return more.status();
+    if (until != nullptr && until(user)) return Status::kOk;
+    if (core_->boot_ms() >= end) return Status::kTimeout;
+    if (!more.value()) core_->sleep_until_due(end);
+  }
+  return Status::kStopped;
+}
+
+void Runtime::wake() {
+  if (core_ != nullptr) core_->wake();
+}
+void Runtime::request_stop() {
+  if (core_ != nullptr) core_->request_stop();
+}
+bool Runtime::stop_requested() const { return core_ == nullptr || core_->stop_requested(); }
+Status Runtime::stop(std::int64_t grace_ms) {
+  return core_ == nullptr ? Status::kOk : core_->stop(grace_ms);
+}
+
+Status Runtime::start_orchestration(std::string_view id, std::string_view name,
+                                    std::string_view input, Answer answer, void* user) {
+  if (core_ == nullptr) return Status::kStopped;
+  Request request;
+  request.kind = Request::Kind::kStart;
+  request.id = id;
+  request.name = name;
+  request.text = input;
+  request.answer = answer;
+  request.user = user;
+  return core_->ride(request);
+}
+
+Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
+                                void* user) {
+  if (core_ == nullptr) return Status::kStopped;
+  Request request;
+  request.kind = Request::Kind::kCancel;
+  request.id = id;
+  request.text = reason;
+  request.answer = answer;
+  request.user = user;
+  return core_->ride(request);
+}
+
+Status Runtime::get_status(std::string_view id, OrchestrationStatus* out) {
+  return core_ == nullptr ? Status::kStopped : core_->get_status(id, out);
+}
+
+const RuntimeStats& Runtime::stats() const {
+  static const RuntimeStats kNone;
+  return core_ == nullptr ? kNone : core_->stats();
+}
+std::string_view Runtime::worker_id() const {
+  return core_ == nullptr ? std::string_view() : core_->worker_id();
+}
+std::string_view Runtime::error_text() const {
+  return core_ == nullptr ? std::string_view() : core_->error_text();
+}
+
+// ---- Client ------------------------------------------------------------------------------------------
+
+std::size_t Client::required_memory(const ClientOptions& options) {
+  ArenaPlan plan;
+  static_cast<void>(plan.allocate(sizeof(ClientCore), alignof(ClientCore)));
+  ClientCore::Parts parts;
+  static_cast<void>(ClientCore::lay_out(plan, options, parts));
+  return plan.required_memory();
+}
+
+Status Client::open(Process& process, const ClientOptions& options, const port::Port& port,
+                    void* memory, std::size_t bytes, Diagnostic& diagnostic) {
+  diagnostic.clear();
+  if (core_ != nullptr) {
+    diagnostic.format("this Client is open already");
+    return Status::kAlreadyExists;
+  }
+  if (!process.started()) {
+    diagnostic.format("the Process is not started");
+    return Status::kInvalidArgument;
+  }
+  Options check;
+  check.database_path = options.database_path;
+  check.payload_bytes_max = options.payload_bytes_max;
+  check.warm_bytes = 4 * options.payload_bytes_max > check.warm_bytes
+                         ? 4 * options.payload_bytes_max
+                         : check.warm_bytes;
+  check.busy_ms_max = options.busy_ms_max;
+  check.cache_pages = options.cache_pages;
+  PAWL_TRY(check_options(check, diagnostic));
+  PAWL_TRY(check_port(port, diagnostic));
+  Arena arena(memory, memory == nullptr ? 0 : bytes);
+  ClientCore* const core = arena.make<ClientCore>(process, options, port);
+  if (core == nullptr || core->lay_out(arena) != Status::kOk) {
+    diagnostic.format("Client::open() was given %zu bytes and needs %zu", bytes,
+                      required_memory(options));
+    return Status::kResourceExhausted;
+  }
+  const Status status = core->open(diagnostic);
+  if (status != Status::kOk) {
+    core->close();
+    core->~ClientCore();
+    return status;
+  }
+  core_ = core;
+  return Status::kOk;
+}
+
+void Client::close() {
+  if (core_ == nullptr) return;
+  core_->close();
+  core_->~ClientCore();
+  core_ = nullptr;
+}
+
+std::string_view Client::error_text() const {
+  return core_ == nullptr ? std::string_view("not open") : core_->error_text();
+}
+
+Status Client::start_orchestration(std::string_view id, std::string_view name,
+                                   std::string_view input) {
+  return core_ == nullptr ? Status::kStopped : core_->start_orchestration(id, name, input);
+}
+Status Client::cancel_instance(std::string_view id, std::string_view reason) {
+  return core_ == nullptr ? Status::kStopped : core_->cancel_instance(id, reason);
+}
+Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
+  return core_ == nullptr ? Status::kStopped : core_->get_status(id, out);
+}
+Status Client::wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
+                                      OrchestrationStatus* out) {
+  return core_ == nullptr ? Status::kStopped : core_->wait_for_orchestration(id, timeout_ms, out);
+}
+
+}  // namespace pawl

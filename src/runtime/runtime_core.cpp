@@ -1,0 +1,364 @@
+// Start, stop, sleeping, and the worker's own life: registration, its lock, the dead of others.
+#include "runtime_core.hpp"
+
+#include <new>
+
+#include "check.hpp"
+#include "client_core.hpp"
+#include "session_options.hpp"
+
+namespace pawl {
+namespace {
+
+// A wake-up that finds nothing looks again: a log's notification precedes visibility, and a writer may
+// be killed between its commit and the bell.
+constexpr std::int64_t kLookDelaysMs[] = {10, 100, 1'000, 5'000};
+constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
+// An observer of expired leases must not sleep longer than this, or what it saw does not count.
+constexpr std::int64_t kObserverWakeMs = 10'000;
+constexpr std::size_t kRetryStoppedMax = 1'024;
+
+Evidence::Options evidence_options(const Options& options) {
+  Evidence::Options out;
+  out.fast_handoff = options.sessions.fast_handoff;
+  out.renewal_interval_ms = renewal_interval_ms(options.sessions);
+  return out;
+}
+
+}  // namespace
+
+RuntimeCore::RuntimeCore(Process& process, const Registry& registry, const Options& options,
+                         const port::Port& port)
+    : process_(process),
+      registry_(registry),
+      options_(options),
+      port_(port),
+      evidence_(*port.storage, options.database_path, evidence_options(options)) {}
+
+CrashLimits RuntimeCore::crash_limits() const {
+  CrashLimits limits;
+  limits.crashes_max = options_.crashes_max;
+  limits.strikes_max = options_.strikes_max;
+  limits.reboots_max = options_.reboots_max;
+  return limits;
+}
+
+Status RuntimeCore::start(Diagnostic& diagnostic) {
+  PAWL_TRY(open_database(diagnostic));
+  PAWL_TRY(port_.threads->open(options_.database_path, diagnostic));
+  waiter_open_ = true;
+  PAWL_TRY(port_.threads->executor_start(options_.thread_slots, options_.thread_stack_bytes));
+  executor_started_ = true;
+  tick_arena_.attach(parts_.tick_block, parts_.tick_bytes);
+  warm_.start();
+  requests_.start();
+  PAWL_TRY(register_self(diagnostic));
+  process_.add_loop(options_.database_path, port_.threads);
+  plan_next_due();
+  return Status::kOk;
+}
+
+Status RuntimeCore::open_database(Diagnostic& diagnostic) {
+  ProviderOptions options;
+  options.path = options_.database_path;
+  options.synchronous_full = options_.synchronous_full;
+  options.busy_ms_max = options_.busy_ms_max;
+  options.cache_pages = options_.cache_pages;
+  options.checkpoint_pages = options_.checkpoint_pages;
+  PAWL_TRY(provider_->open(options, port_, diagnostic));
+  provider_->set_change_sink(this);
+  return Status::kOk;
+}
+
+// The first write transaction of this process: adopts the boot, buries who died, registers.
+Status RuntimeCore::register_self(Diagnostic& diagnostic) {
+  Status status = provider_->begin(0, &batch_);
+  if (status == Status::kOk) {
+    status = register_in_batch();
+    if (status == Status::kOk) status = provider_->commit();
+    if (status != Status::kOk) {
+      // Taken before the rollback, which may say something itself.
+      diagnostic = provider_->diagnostic();
+      provider_->rollback();
+      forget_registration();
+      return status;
+    }
+    shared_.clock = port_.clock;
+    shared_.log = options_.log;
+    shared_.payload_bytes_max = options_.payload_bytes_max;
+    slots_.start(shared_);
+    after_registration();
+    tell_notices();
+    tell_clock();
+    return Status::kOk;
+  }
+  diagnostic = provider_->diagnostic();
+  return status;
+}
+
+Status RuntimeCore::register_in_batch() {
+  evidence_.observe_tick(batch_.now);
+  std::string_view names[Registry::kActivitiesMax];
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < registry_.activity_count(); ++i)
+    if (has_handler(registry_.activity(i).name)) names[count++] = registry_.activity(i).name;
+  Incarnation former = 0;
+  NewWorker worker;
+  worker.node = options_.worker_node_id == nullptr ? std::string_view() : options_.worker_node_id;
+  worker.pid = port_.threads->process_id();
+  worker.start_time = port_.threads->process_start_time(worker.pid);
+  worker.lease_ms = options_.sessions.worker_lock_timeout_ms;
+  worker.handlers = names;
+  worker.handler_count = count;
+  worker.former = &former;
+  PAWL_TRY(provider_->register_worker(worker, evidence_, crash_limits(), &me_));
+  // The lock is held before anybody can see the row.
+  const Result<port::Storage::WorkerFile> file =
+      port_.storage->worker_create(options_.database_path, me_, sizeof(NotesPage));
+  if (!file.ok()) return file.status();
+  new_file_ = {me_, file.value()};
+  buried_.clear();
+  if (former != 0) PAWL_TRY(bury(former, batch_.boot_seq, me_));
+  PAWL_TRY(bury_the_dead());
+  std::size_t retried = 0;
+  return options_.run_orchestrations ? provider_->retry_stopped(kRetryStoppedMax, &retried)
+                                     : Status::kOk;
+}
+
+void RuntimeCore::after_registration() {
+  // An activity of the former incarnation may still write its note into the former page.
+  if (file_.incarnation != 0) {
+    const Status kept = retired_files_.push_back(file_);
+    PAWL_CHECK("runtime-52", kept == Status::kOk);
+  }
+  file_ = new_file_;
+  new_file_ = {};
+  notes_ = ::new (file_.file.notes) NotesPage();
+  notes_->magic = NotesPage::kMagic;
+  slots_.set_notes(notes_);
+  must_register_ = false;
+  worker_id_.clear();
+  if (options_.worker_node_id != nullptr) {
+    worker_id_.assign_cut(options_.worker_node_id);
+  } else {
+    const bool fits =
+        worker_id_.append("worker-") == Status::kOk && worker_id_.append_number(me_) == Status::kOk;
+    PAWL_CHECK("runtime-50", fits);
+  }
+  shared_.worker_id = worker_id_.view();
+  const LogField fields[] = {{"worker", worker_id_.view()}, {"incarnation", me_}};
+  log(LogLevel::kInfo, "worker_registered", fields, 2);
+  const std::int64_t now = port_.clock->boot_ms();
+  next_renewal_ = now + renewal_interval_ms(options_.sessions);
+  next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
+  watch_workers();
+}
+
+// The registration was not committed.
+void RuntimeCore::forget_registration() {
+  if (new_file_.incarnation != 0)
+    port_.storage->worker_close(options_.database_path, new_file_.incarnation, new_file_.file);
+  new_file_ = {};
+  buried_.clear();
+  me_ = 0;
+}
+
+// Others declared this process dead: nothing it holds is its own any more.
+void RuntimeCore::drop_everything_held() {
+  log(LogLevel::kError, "worker_was_buried", nullptr, 0);
+  slots_.for_each([&](internal::Slot& slot) {
+    slot.refused = true;
+    slot.cancelled.store(true, std::memory_order_relaxed);
+  });
+  me_ = 0;
+  must_register_ = true;
+}
+
+void RuntimeCore::close_worker_files() {
+  for (const HeldFile& held : retired_files_)
+    port_.storage->worker_close(options_.database_path, held.incarnation, held.file);
+  retired_files_.clear();
+  if (file_.incarnation != 0)
+    port_.storage->worker_close(options_.database_path, file_.incarnation, file_.file);
+  file_ = {};
+}
+
+Status RuntimeCore::bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir) {
+  CrashNote notes[kNoteEntries];
+  std::size_t count = 0;
+  if (boot_seq == batch_.boot_seq) {
+    alignas(NotesPage) unsigned char bytes[sizeof(NotesPage)];
+    const std::size_t read =
+        port_.storage->worker_notes(options_.database_path, dead, bytes, sizeof bytes);
+    count = read_notes(bytes, read, notes, kNoteEntries);
+  }
+  PAWL_TRY(provider_->bury_worker(dead, heir, notes, count, crash_limits()));
+  look_for_turns_ = look_for_work_ = true;
+  if (buried_.full()) return Status::kOk;  // its file stays behind; a later start removes it
+  return buried_.push_back(dead);
+}
+
+// By proof at once; by suspicion only two leases after the row's own lease ended.
+Status RuntimeCore::bury_the_dead() {
+  std::size_t count = 0;
+  PAWL_TRY(provider_->list_workers(parts_.workers, kWorkersMax, &count));
+  const std::int64_t patience = 2 * options_.sessions.worker_lock_timeout_ms;
+  for (std::size_t i = 0; i < count; ++i) {
+    const WorkerRow& worker = parts_.workers[i];
+    if (worker.incarnation == me_) continue;
+    Claim claim;
+    claim.holder = worker.incarnation;
+    claim.lock_visible = worker.lock_visible;
+    claim.locked_until = worker.locked_until;
+    claim.boot_seq = worker.boot_seq;
+    claim.subject = -worker.incarnation;
+    claim.version = worker.incarnation;
+    const Gone gone = evidence_.gone(claim, me_, batch_.now, batch_.boot_seq);
+    if (gone == Gone::kProof ||
+        (gone == Gone::kSuspicion && batch_.now - worker.locked_until >= patience))
+      PAWL_TRY(bury(worker.incarnation, worker.boot_seq, 0));
+  }
+  return Status::kOk;
+}
+
+// Learns of deaths at once, where the kernel can tell.
+void RuntimeCore::watch_workers() {
+  for (const Incarnation incarnation : buried_)
+    port_.storage->worker_remove(options_.database_path, incarnation);
+  buried_.clear();
+  std::size_t count = 0;
+  if (provider_->list_workers(parts_.workers, kWorkersMax, &count) != Status::kOk) return;
+  const std::int64_t self = port_.threads->process_id();
+  for (std::size_t i = 0; i < count; ++i) {
+    const WorkerRow& worker = parts_.workers[i];
+    if (worker.pid == self || worker.boot_seq != batch_.boot_seq) continue;
+    const Status watched = port_.threads->watch_process(worker.pid, worker.start_time);
+    if (watched != Status::kOk && watched != Status::kUnsupported &&
+        watched != Status::kAlreadyExists && watched != Status::kResourceExhausted)
+      log_status(LogLevel::kWarning, "watch_process_failed", watched);
+  }
+}
+
+void RuntimeCore::note_reasons(const port::WakeReasons& reasons) {
+  if (reasons.process) bury_now_ = true;
+  if (reasons.clock) {
+    ++stats_.clock_steps;
+    sync_look_ms_ = 0;
+    next_sync_look_ = port_.clock->boot_ms();
+    log(LogLevel::kWarning, "wall_clock_stepped", nullptr, 0);
+  }
+  if (reasons.bell || reasons.log) look_again(true);
+}
+
+void RuntimeCore::look_again(bool anew) {
+  if (anew) look_step_ = 0;
+  if (look_step_ == kLookSteps) {
+    next_look_ = -1;
+    return;
+  }
+  next_look_ = port_.clock->boot_ms() + kLookDelaysMs[look_step_++];
+}
+
+void RuntimeCore::plan_next_due() {
+  NextDue due;
+  next_stored_due_ = -1;
+  if (me_ != 0 && provider_->next_due(me_, &due) == Status::kOk) {
+    if (due.pawl_time >= 0) next_stored_due_ = provider_->boot_ms_of(due.pawl_time);
+    const bool could_gain = !synced_this_boot_ && (due.pawl_time >= 0 || due.waiting_for_utc);
+    if (could_gain && next_sync_look_ < 0) {
+      sync_look_ms_ = next_sync_look_ms(0);
+      next_sync_look_ = port_.clock->boot_ms() + sync_look_ms_;
+    } else if (!could_gain) {
+      next_sync_look_ = -1;
+    }
+  }
+  stats_.warm_instances = static_cast<std::uint32_t>(warm_.size());
+  stats_.warm_bytes_used = warm_.bytes_used();
+  stats_.activities_running = static_cast<std::uint32_t>(slots_.in_hand());
+  planned_wake_ = next_due();
+  if (port_.threads->fd() >= 0) port_.threads->arm(planned_wake_);
+}
+
+std::int64_t RuntimeCore::next_due() const {
+  const std::int64_t now = port_.clock->boot_ms();
+  if (retry_at_ > now) return retry_at_;
+  if (must_register_ || look_for_turns_ || requests_.size() > 0 || slots_.finished() > 0 ||
+      (look_for_work_ && slots_.room()))
+    return 0;
+  std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
+  for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_})
+    if (other >= 0 && other < due) due = other;
+  if (evidence_.watching() && now + kObserverWakeMs < due) due = now + kObserverWakeMs;
+  return due;
+}
+
+void RuntimeCore::sleep_until_due(std::int64_t boot_ms_max) {
+  std::int64_t due = next_due();
+  if (boot_ms_max >= 0 && (due < 0 || boot_ms_max < due)) due = boot_ms_max;
+  note_reasons(port_.threads->wait(due));
+  ++stats_.wakeups;
+}
+
+Status RuntimeCore::ride(const Request& request) {
+  if (stopped_ || draining_) return Status::kStopped;
+  return requests_.push(request);
+}
+
+Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
+  InstanceStatus row;
+  const Status status = provider_->read_status(id, &row, parts_.status_buffer,
+                                               status_buffer_bytes(options_.payload_bytes_max));
+  if (status != Status::kOk) {
+    diagnostic_ = provider_->diagnostic();
+    return status;
+  }
+  *out = public_status(row);
+  return Status::kOk;
+}
+
+Status RuntimeCore::stop(std::int64_t grace_ms) {
+  if (stopped_) return Status::kOk;
+  draining_ = true;
+  const std::int64_t end = port_.clock->boot_ms() + grace_ms;
+  // Results that come in time are committed; what never ends is left to burial.
+  while (me_ != 0 && slots_.in_hand() > 0 && port_.clock->boot_ms() < end) {
+    const Result<bool> more = tick(options_.tick_ms_max);
+    if (!more.ok()) break;
+    if (!more.value() && slots_.in_hand() > 0) sleep_until_due(end);
+  }
+  const bool idle = slots_.in_hand() == 0;
+  const std::int64_t left = end - port_.clock->boot_ms();
+  if (executor_started_) threads_stuck_ = !port_.threads->executor_stop(left > 0 ? left : 0);
+  if (me_ != 0 && idle) unregister();
+  process_.remove_loop(port_.threads);
+  if (!threads_stuck_) close_worker_files();
+  if (waiter_open_) port_.threads->close();
+  warm_.stop();
+  provider_->close();
+  stopped_ = true;
+  return threads_stuck_ ? Status::kTimeout : Status::kOk;
+}
+
+void RuntimeCore::unregister() {
+  Status status = provider_->begin(me_, &batch_);
+  if (status == Status::kOk) {
+    status = provider_->unregister_worker(me_);
+    if (status == Status::kOk) status = provider_->commit();
+    if (status != Status::kOk) provider_->rollback();
+  }
+  if (status != Status::kOk) log_status(LogLevel::kWarning, "unregister_failed", status);
+  tell_notices();
+}
+
+void RuntimeCore::log(LogLevel level, std::string_view event, const LogField* fields,
+                      std::size_t count) {
+  if (options_.log != nullptr) options_.log->write(level, event, fields, count);
+}
+
+void RuntimeCore::log_status(LogLevel level, std::string_view event, Status status) {
+  const LogField fields[] = {{"status", status_name(status)},
+                             {"text", provider_->diagnostic().text()}};
+  log(level, event, fields, 2);
+}
+
+}  // namespace pawl

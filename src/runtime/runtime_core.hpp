@@ -1,0 +1,254 @@
+// RuntimeCore: the loop behind pawl::Runtime.
+//
+// Files: runtime_core.cpp (start, stop, waiting, worker life), tick.cpp (one tick), turns.cpp (the turns of
+// a tick). Everything lives in the block given to start(). Thread rule: the owner's thread, but for
+// wake() and request_stop().
+// One tick: (a) read the messages of at most `batch` instances; (b) run their turns, nothing locked;
+// (c) one write transaction re-validates and writes it all; (d) only then effects leave.
+#ifndef PAWL_RUNTIME_RUNTIME_CORE_HPP
+#define PAWL_RUNTIME_RUNTIME_CORE_HPP
+
+#include <atomic>
+
+#include "arena.hpp"
+#include "engine.hpp"
+#include "evidence.hpp"
+#include "pawl/runtime.hpp"
+#include "requests.hpp"
+#include "slots.hpp"
+#include "sqlite_store.hpp"
+#include "warm.hpp"
+
+namespace pawl {
+
+// One instance in a tick, from reading its messages to the commit.
+struct Turn {
+  enum class Verdict : std::uint8_t {
+    kCommit,   // write what the engine decided
+    kAbandon,  // park it: unknown name, damaged row, code that does not match
+    kSkip,     // not now (memory, or it must run alone)
+  };
+  InstanceKey key = 0;
+  OrchestrationItem* item = nullptr;
+  Warm* warm = nullptr;
+  History::Mark before;
+  Verdict verdict = Verdict::kSkip;
+  TurnCommit commit;
+  TurnState state = TurnState::kSuspended;
+  Trace* traces = nullptr;
+  std::size_t trace_count = 0;
+  internal::Slot** results = nullptr;  // finished activities that ride with this turn
+  std::size_t result_count = 0;
+  std::int64_t delay_ms = 0;         // kAbandon
+  ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
+  std::string_view why_text;
+  bool written = false;
+};
+
+class RuntimeCore final : private ChangeSink, private WorkFilter {
+ public:
+  RuntimeCore(Process& process, const Registry& registry, const Options& options,
+              const port::Port& port);
+  ~RuntimeCore() {
+    if (provider_ != nullptr) SqliteStore::destroy(provider_);
+  }
+
+  [[nodiscard]] static std::size_t required_memory(const Options& options);
+  // Takes everything it will ever use.
+  Status lay_out(Arena& arena);
+
+  Status start(Diagnostic& diagnostic);
+  Result<bool> tick(std::int64_t limit_ms);
+  [[nodiscard]] std::int64_t next_due() const;
+  [[nodiscard]] int fd() const { return port_.threads->fd(); }
+  // Sleeps until next_due() or an event.
+  void sleep_until_due(std::int64_t boot_ms_max);
+  Status stop(std::int64_t grace_ms);
+
+  void wake() { port_.threads->wake(); }
+  void request_stop() {
+    stop_requested_.store(true, std::memory_order_relaxed);
+    port_.threads->wake();
+  }
+  [[nodiscard]] bool stop_requested() const {
+    return stop_requested_.load(std::memory_order_relaxed);
+  }
+
+  Status ride(const Request& request);
+  Status get_status(std::string_view id, OrchestrationStatus* out);
+
+  [[nodiscard]] const RuntimeStats& stats() const { return stats_; }
+  [[nodiscard]] std::string_view worker_id() const { return worker_id_.view(); }
+  [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
+  [[nodiscard]] std::int64_t boot_ms() const { return port_.clock->boot_ms(); }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+  [[nodiscard]] bool threads_stuck() const { return threads_stuck_; }
+
+ private:
+  // What lies in the arena.
+  struct Parts {
+    WarmCache warm;
+    Slots slots;
+    Requests requests;
+    void* provider = nullptr;
+    void* tick_block = nullptr;
+    std::size_t tick_bytes = 0;
+    Turn* turns = nullptr;
+    InstanceKey* ready = nullptr;
+    char* status_buffer = nullptr;
+    WorkerRow* workers = nullptr;
+  };
+  // Over an ArenaPlan it only counts, so that what is asked for and what is taken cannot drift apart.
+  template <typename AnyArena>
+  static Status lay_out(AnyArena& arena, const Options& options, Parts& parts);
+
+  struct HeldFile {
+    Incarnation incarnation = 0;
+    port::Storage::WorkerFile file;
+  };
+  struct Notice {
+    SessionChange::Kind kind = SessionChange::Kind::kClaimed;
+    bool poison = false;
+    bool unregistered = false;
+    bool resumed = false;
+    Epoch epoch = 0;
+    InstanceKey instance = 0;
+    EventId event = 0;
+    FixedText<kNameBytesMax> session;
+    FixedText<kNameBytesMax> from;
+    FixedText<kNameBytesMax> to;
+    FixedText<128> reason;
+  };
+
+  // ---- runtime_core.cpp ----
+  Status open_database(Diagnostic& diagnostic);
+  Status register_self(Diagnostic& diagnostic);
+  Status register_in_batch();
+  void drop_everything_held();
+  void after_registration();
+  void forget_registration();
+  void close_worker_files();
+  void unregister();
+  // Dead workers found by their kernel locks: buried in the batch at hand.
+  Status bury_the_dead();
+  void watch_workers();
+  void note_reasons(const port::WakeReasons& reasons);
+  // The chain of looks after a wake-up; a signal can precede what it announces. `anew`: from 10 ms.
+  void look_again(bool anew);
+  [[nodiscard]] CrashLimits crash_limits() const;
+  Status bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir);
+  void plan_next_due();
+  void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count);
+  void log_status(LogLevel level, std::string_view event, Status status);
+
+  // ---- tick.cpp ----
+  [[nodiscard]] bool anything_to_do(std::int64_t now_boot_ms);
+  Status commit_tick(Turn* turns, std::size_t count);
+  Status write_batch(Turn* turns, std::size_t count);
+  Status write_housekeeping();
+  Status write_renewals();
+  Status write_requests();
+  Status write_turns(Turn* turns, std::size_t count);
+  Status write_results(Turn* turns, std::size_t count);
+  Status fetch_work();
+  void after_commit(Turn* turns, std::size_t count);
+  void after_rollback(Status status, Turn* turns, std::size_t count);
+  void settle_turn(Turn& turn);
+  void release_results();
+  void abandon_alone(const Turn& turn, Status why);
+  void renew_slot_leases();
+  bool run_inline(std::int64_t end_boot_ms);
+  void cancel_slots_of(InstanceKey key, ExecutionId execution);
+
+  // ---- turns.cpp ----
+  Status collect_turns(Turn* turns, std::size_t capacity, std::size_t* count);
+  Status prepare_turn(InstanceKey key, bool first, Turn* turn);
+  Status gather_messages(Turn& turn, Message** messages, std::size_t* count);
+  Status load_warm(Turn& turn, bool first);
+  void run_turn(Turn& turn);
+  void finish_turn(Turn& turn, const TurnResult& result);
+  void fail_turn(Turn& turn, ErrorKind kind, std::string_view text);
+  void abandon_turn(Turn& turn, std::int64_t delay_ms, ErrorKind kind, std::string_view text);
+  TurnInput turn_input(const Turn& turn);
+  [[nodiscard]] bool must_wait_to_run_alone(std::int32_t crashes) const;
+  std::string_view keep_text(std::string_view text);
+
+  void tell_requests();
+  void tell_notices();
+  void tell_session_change(const Notice& notice);
+  void tell_clock();
+
+  // ---- ChangeSink: what a batch tells; it leaves after the commit ----
+  void on_session_change(const SessionChange& change) override;
+  void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
+  void on_unregistered(std::string_view activity, InstanceKey instance, EventId event) override;
+
+  // ---- WorkFilter ----
+  [[nodiscard]] bool has_handler(std::string_view activity_name) const override;
+  [[nodiscard]] bool runs_item(WorkItemId id) const override;
+  [[nodiscard]] bool runs_session(SessionKey session) const override;
+  [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
+
+  static constexpr std::size_t kNoticesMax = 64;
+  static constexpr std::size_t kWorkersMax = 64;
+
+  Process& process_;
+  const Registry& registry_;
+  Options options_;
+  port::Port port_;
+  Provider* provider_ = nullptr;
+  Evidence evidence_;
+  Arena tick_arena_;
+  Engine* engine_ = nullptr;
+  Parts parts_;
+  WarmCache& warm_ = parts_.warm;
+  Slots& slots_ = parts_.slots;
+  Requests& requests_ = parts_.requests;
+  FixedVector<Incarnation, kWorkersMax> buried_;  // in the batch at hand
+
+  Incarnation me_ = 0;
+  HeldFile file_;      // ours
+  HeldFile new_file_;  // of a registration that is not committed yet
+  FixedVector<HeldFile, 16> retired_files_;
+  NotesPage* notes_ = nullptr;
+  FixedText<kNameBytesMax> worker_id_;
+  internal::SlotShared shared_;
+
+  BatchInfo batch_;
+  std::int64_t now_ = 0;  // Pawl time of the tick at hand
+  bool look_for_turns_ = true;
+  bool look_for_work_ = true;
+  bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
+  bool bury_now_ = false;
+  bool must_register_ = false;
+  bool draining_ = false;
+  bool stopped_ = false;
+  bool threads_stuck_ = false;
+  bool executor_started_ = false;
+  bool waiter_open_ = false;
+  std::size_t solo_ticks_ = 0;  // after a failed batch: one item a transaction
+  std::int64_t data_version_ = -1;
+  std::int64_t retry_at_ = -1;  // boot time; a store in trouble is left alone until then
+  int retry_step_ = 0;
+  std::int64_t planned_wake_ = -1;  // boot time
+  std::int64_t next_renewal_ = 0;
+  std::int64_t next_cleanup_ = 0;
+  std::int64_t next_look_ = -1;
+  int look_step_ = 0;
+  std::int64_t next_stored_due_ = -1;  // boot time
+  bool synced_this_boot_ = false;
+  std::int64_t sync_look_ms_ = 0;
+  std::int64_t next_sync_look_ = -1;
+  std::size_t requests_taken_ = 0;
+  bool overslept_ = false;
+
+  FixedVector<Notice, kNoticesMax> notices_;
+  std::uint64_t notices_lost_ = 0;
+  std::atomic<bool> stop_requested_{false};
+  RuntimeStats stats_;
+  Diagnostic diagnostic_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_RUNTIME_CORE_HPP

@@ -1,0 +1,288 @@
+#include "slots.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "check.hpp"
+
+namespace pawl {
+namespace internal {
+
+void Slot::answer(ErrorKind kind, std::string_view text) {
+  const std::size_t room =
+      kind == ErrorKind::kNone
+          ? shared->payload_bytes_max
+          : (kErrorTextBytesMax < shared->payload_bytes_max ? kErrorTextBytesMax
+                                                            : shared->payload_bytes_max);
+  const std::string_view kept =
+      kind == ErrorKind::kNone ? text.substr(0, room) : cut_text(text, room);
+  // The text may be the activity's own view of its input, never of the result: no overlap.
+  if (!kept.empty()) std::memcpy(result, kept.data(), kept.size());
+  result_size = kept.size();
+  error = kind;
+  answered = true;
+}
+
+void Slot::call(Slot& slot) {
+  ActivityContext context(slot);
+  const ActivityResult outcome = slot.entry->function(context);
+  static_cast<void>(outcome);  // what it says was kept when it was made
+}
+
+void Slot::run() {
+  note->item.store(item.id, std::memory_order_relaxed);
+  call(*this);
+  note->item.store(0, std::memory_order_relaxed);
+  if (!answered)
+    answer(ErrorKind::kApplication, "the activity returned a result of another context");
+}
+
+}  // namespace internal
+
+namespace {
+
+void run_slot(void* slot) { static_cast<internal::Slot*>(slot)->run(); }
+
+}  // namespace
+
+void Slots::start(const internal::SlotShared& shared) {
+  shared_ = &shared;
+  pool_.attach(pool_block_, pool_bytes_);
+  for (std::size_t i = 0; i < count_; ++i) {
+    Slot* const slot = ::new (static_cast<void*>(&slots_[i])) Slot();
+    slot->shared = shared_;
+    slot->threaded = i >= inline_count_;
+    slot->thread = slot->threaded ? static_cast<unsigned>(i - inline_count_) : 0;
+    slot->result =
+        slot->threaded ? thread_results_ + slot->thread * payload_bytes_max_ : inline_result_;
+  }
+}
+
+void Slots::set_notes(NotesPage* notes) {
+  notes_ = notes;
+  for (std::size_t i = 0; i < count_; ++i)
+    if (slots_[i].state != Slot::State::kRunning) slots_[i].note = note_of(slots_[i]);
+}
+
+NoteEntry* Slots::note_of(const Slot& slot) {
+  return &notes_->entries[slot.threaded ? 1 + slot.thread : 0];
+}
+
+bool Slots::room_inline() const {
+  if (pool_.largest_free() < buffer_bytes_) return false;
+  for (std::size_t i = 0; i < inline_count_; ++i)
+    if (slots_[i].state == Slot::State::kFree) return true;
+  return false;
+}
+
+bool Slots::room_threaded() const {
+  if (pool_.largest_free() < buffer_bytes_) return false;
+  for (std::size_t i = inline_count_; i < count_; ++i)
+    if (slots_[i].state == Slot::State::kFree) return true;
+  return false;
+}
+
+Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& entry,
+                         std::string_view database_id) {
+  const bool threaded = entry.mode == ActivityMode::kThreaded;
+  std::size_t index = threaded ? inline_count_ : 0;
+  const std::size_t end = threaded ? count_ : inline_count_;
+  while (index < end && slots_[index].state != Slot::State::kFree)
+    ++index;
+  PAWL_CHECK("runtime-1", index < end);
+  Slot& slot = slots_[index];
+  std::string_view* const views[] = {&slot.item.instance_id, &slot.item.orchestration_name,
+                                     &slot.item.activity_name, &slot.item.session_name,
+                                     &slot.item.input};
+  slot.item = item;
+  std::size_t bytes = 1;
+  for (const std::string_view* view : views)
+    bytes += view->size();
+  slot.texts = pool_.allocate(bytes);
+  PAWL_CHECK("runtime-2", slot.texts != nullptr);
+  char* at = static_cast<char*>(slot.texts);
+  for (std::string_view* view : views) {
+    if (!view->empty()) std::memcpy(at, view->data(), view->size());
+    *view = std::string_view(at, view->size());
+    at += view->size();
+  }
+  slot.entry = &entry;
+  slot.state = Slot::State::kReady;
+  slot.refused = false;
+  slot.fetched_now = false;
+  slot.stored = false;
+  slot.answered = false;
+  slot.error = ErrorKind::kNone;
+  slot.result_size = 0;
+  slot.result_block = nullptr;
+  if (!slot.threaded) slot.result = inline_result_;
+  slot.cancelled.store(false, std::memory_order_relaxed);
+  // 32 hex digits and three numbers always fit.
+  slot.idempotency_key.clear();
+  Text& key = slot.idempotency_key;
+  const bool fits = key.append(database_id) == Status::kOk && key.append('/') == Status::kOk &&
+                    key.append_number(item.instance) == Status::kOk &&
+                    key.append('/') == Status::kOk &&
+                    key.append_number(item.execution) == Status::kOk &&
+                    key.append('/') == Status::kOk && key.append_number(item.event) == Status::kOk;
+  PAWL_CHECK("runtime-3", fits);
+  taken_[index] = ++sequence_;
+  ++in_hand_;
+  return slot;
+}
+
+void Slots::release(Slot& slot) {
+  PAWL_CHECK("runtime-4", slot.state != Slot::State::kFree && slot.state != Slot::State::kRunning);
+  if (!slot.threaded && slot.state == Slot::State::kFinished && slot.result == inline_result_)
+    inline_result_held_ = false;
+  pool_.release(slot.texts);
+  pool_.release(slot.result_block);
+  slot.texts = nullptr;
+  slot.result_block = nullptr;
+  slot.state = Slot::State::kFree;
+  slot.note = note_of(slot);
+  --in_hand_;
+}
+
+Slots::Slot* Slots::next_inline() {
+  if (inline_result_held_) return nullptr;
+  Slot* oldest = nullptr;
+  for (std::size_t i = 0; i < inline_count_; ++i) {
+    if (slots_[i].state != Slot::State::kReady) continue;
+    if (oldest == nullptr || taken_[i] < taken_[oldest - slots_]) oldest = &slots_[i];
+  }
+  return oldest;
+}
+
+void Slots::run_inline(Slot& slot) {
+  slot.state = Slot::State::kRunning;
+  slot.run();
+  slot.state = Slot::State::kFinished;
+  if (slot.result_size == 0) return;
+  slot.result_block = pool_.allocate(slot.result_size);
+  if (slot.result_block == nullptr) {
+    inline_result_held_ = true;  // no further inline activity until this one is committed
+    return;
+  }
+  std::memcpy(slot.result_block, slot.result, slot.result_size);
+  slot.result = static_cast<char*>(slot.result_block);
+}
+
+std::size_t Slots::start_threaded(port::Threads& threads) {
+  std::size_t started = 0;
+  for (std::size_t i = inline_count_; i < count_; ++i) {
+    Slot& slot = slots_[i];
+    if (slot.state != Slot::State::kReady) continue;
+    slot.state = Slot::State::kRunning;
+    slot.started_boot_ms = shared_->clock->boot_ms();
+    threads.executor_submit(slot.thread, run_slot, &slot);
+    ++started;
+  }
+  return started;
+}
+
+void Slots::collect(port::Threads& threads) {
+  for (std::size_t i = inline_count_; i < count_; ++i) {
+    Slot& slot = slots_[i];
+    if (slot.state == Slot::State::kRunning && threads.executor_idle(slot.thread))
+      slot.state = Slot::State::kFinished;
+  }
+}
+
+Slots::Slot* Slots::find(WorkItemId id) {
+  for (std::size_t i = 0; i < count_; ++i)
+    if (slots_[i].state != Slot::State::kFree && slots_[i].item.id == id) return &slots_[i];
+  return nullptr;
+}
+
+bool Slots::holds_session(SessionKey session) const {
+  for (std::size_t i = 0; i < count_; ++i)
+    if (slots_[i].state != Slot::State::kFree && slots_[i].item.session == session) return true;
+  return false;
+}
+
+std::size_t Slots::finished() const {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < count_; ++i)
+    count += slots_[i].state == Slot::State::kFinished;
+  return count;
+}
+
+std::size_t Slots::running_threads() const {
+  std::size_t count = 0;
+  for (std::size_t i = inline_count_; i < count_; ++i)
+    count += slots_[i].state == Slot::State::kRunning;
+  return count;
+}
+
+void Slots::crashed_in_hand(std::size_t* count, std::int32_t* highest) const {
+  *count = 0;
+  *highest = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const Slot& slot = slots_[i];
+    if (slot.state == Slot::State::kFree || slot.state == Slot::State::kFinished) continue;
+    if (slot.item.crashes == 0) continue;
+    ++*count;
+    if (slot.item.crashes > *highest) *highest = slot.item.crashes;
+  }
+}
+
+std::string_view ActivityContext::input() const { return slot_.item.input; }
+std::string_view ActivityContext::activity_name() const { return slot_.item.activity_name; }
+std::string_view ActivityContext::instance_id() const { return slot_.item.instance_id; }
+std::int64_t ActivityContext::execution_id() const { return slot_.item.execution; }
+std::string_view ActivityContext::orchestration_name() const {
+  return slot_.item.orchestration_name;
+}
+std::string_view ActivityContext::session_id() const { return slot_.item.session_name; }
+std::int64_t ActivityContext::session_epoch() const { return slot_.item.epoch; }
+bool ActivityContext::claimed_now() const { return slot_.item.claimed_now; }
+std::int64_t ActivityContext::attempt() const { return slot_.item.attempt; }
+std::string_view ActivityContext::idempotency_key() const { return slot_.idempotency_key.view(); }
+std::string_view ActivityContext::worker_id() const { return slot_.shared->worker_id; }
+void* ActivityContext::user() const { return slot_.entry->user; }
+
+std::int64_t ActivityContext::session_lease_left_ms() const {
+  if (slot_.item.session == 0) return 0;
+  const std::int64_t left =
+      slot_.session_lease_boot_ms.load(std::memory_order_relaxed) - slot_.shared->clock->boot_ms();
+  return left > 0 ? left : 0;
+}
+
+bool ActivityContext::is_cancelled() const {
+  return slot_.cancelled.load(std::memory_order_relaxed);
+}
+
+void ActivityContext::trace(LogLevel level, std::string_view text) {
+  if (slot_.shared->log == nullptr) return;
+  const LogField fields[] = {
+      {"instance", slot_.item.instance_id},
+      {"execution", slot_.item.execution},
+      {"activity", slot_.item.activity_name},
+      {"worker", slot_.shared->worker_id},
+      {"text", text},
+  };
+  slot_.shared->log->write(level, "activity_trace", fields, sizeof fields / sizeof fields[0]);
+}
+
+ActivityResult ActivityContext::ok(std::string_view result) {
+  if (result.size() > slot_.shared->payload_bytes_max) {
+    FixedText<160> text;
+    const bool fits = text.append("the result has ") == Status::kOk &&
+                      text.append_number(result.size()) == Status::kOk &&
+                      text.append(" bytes; payload_bytes_max is ") == Status::kOk &&
+                      text.append_number(slot_.shared->payload_bytes_max) == Status::kOk;
+    PAWL_CHECK("runtime-5", fits);
+    slot_.answer(ErrorKind::kLimit, text.view());
+    return ActivityResult(ActivityResult::State::kFailed);
+  }
+  slot_.answer(ErrorKind::kNone, result);
+  return ActivityResult(ActivityResult::State::kOk);
+}
+
+ActivityResult ActivityContext::fail(std::string_view text) {
+  slot_.answer(ErrorKind::kApplication, text);
+  return ActivityResult(ActivityResult::State::kFailed);
+}
+
+}  // namespace pawl

@@ -1,0 +1,159 @@
+// Slots: the activities this process has in hand, from hand-over to the commit of the result.
+//
+// Purpose: a bounded number of inline and threaded executions with their input and result bytes. A
+// result stays in its slot until it is committed; a thread that never returns keeps its slot.
+// Ownership: memory from the runtime's arena; texts of inline slots from a shared pool, so that 64
+// slots do not cost 64 times the largest payload. Thread rule: the loop's thread, but for what a pool
+// thread does between start and finish with its own slot.
+#ifndef PAWL_RUNTIME_SLOTS_HPP
+#define PAWL_RUNTIME_SLOTS_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "arena.hpp"
+#include "buddy.hpp"
+#include "crash_notes.hpp"
+#include "index_map.hpp"
+#include "pawl/log.hpp"
+#include "pawl/options.hpp"
+#include "pawl/port.hpp"
+#include "pawl/registry.hpp"
+#include "provider.hpp"
+#include "text.hpp"
+
+namespace pawl {
+namespace internal {
+
+// What all slots of a runtime share with the activities' contexts.
+struct SlotShared {
+  port::Clock* clock = nullptr;
+  LogSink* log = nullptr;
+  std::string_view worker_id;
+  std::size_t payload_bytes_max = 0;
+};
+
+struct Slot {
+  enum class State : std::uint8_t { kFree, kReady, kRunning, kFinished };
+
+  State state = State::kFree;
+  bool threaded = false;
+  bool refused = false;      // the item is not ours any more; the result goes nowhere
+  bool fetched_now = false;  // handed over in the batch at hand
+  bool stored = false;       // its result is a stored message by the batch at hand
+  unsigned thread = 0;       // executor slot of a threaded one
+  WorkItem item;             // views into `texts`
+  void* texts = nullptr;     // from the pool
+  const Registry::ActivityEntry* entry = nullptr;
+  const SlotShared* shared = nullptr;
+  NoteEntry* note = nullptr;
+  FixedText<96> idempotency_key;
+  std::int64_t started_boot_ms = 0;
+  std::atomic<bool> cancelled{false};
+  std::atomic<std::int64_t> session_lease_boot_ms{0};
+  // The result: `result` has room for payload_bytes_max while the activity runs.
+  ErrorKind error = ErrorKind::kNone;
+  char* result = nullptr;
+  std::size_t result_size = 0;
+  bool answered = false;
+  void* result_block = nullptr;  // from the pool: an inline result after it ran
+
+  // Runs the activity's body; on the loop or on a pool thread.
+  void run();
+  void answer(ErrorKind kind, std::string_view text);
+  // A context of this slot; friends of ActivityContext can make one.
+  static void call(Slot& slot);
+};
+
+}  // namespace internal
+
+class Slots {
+ public:
+  using Slot = internal::Slot;
+
+  template <typename AnyArena>
+  Status allocate(AnyArena& arena, const Options& options);
+  // `shared` must outlive the slots.
+  void start(const internal::SlotShared& shared);
+  // Where slots note what they run; one that is running keeps its page until it is released.
+  void set_notes(NotesPage* notes);
+
+  // May another item be handed over now? Room for its texts is part of the answer.
+  [[nodiscard]] bool room_inline() const;
+  [[nodiscard]] bool room_threaded() const;
+  [[nodiscard]] bool room() const { return room_inline() || room_threaded(); }
+  // Where fetch_work_item may put its views; of buffer_bytes().
+  [[nodiscard]] char* buffer() { return buffer_; }
+  [[nodiscard]] std::size_t buffer_bytes() const { return buffer_bytes_; }
+
+  // Takes a handed-over item; its texts are copied. Requires: room for its mode.
+  Slot& take(const WorkItem& item, const Registry::ActivityEntry& entry,
+             std::string_view database_id);
+  // Gives the slot back (its result was committed, refused or its hand-over rolled back).
+  void release(Slot& slot);
+
+  // The next inline slot to run, oldest first; null: none, or no place for its result before a commit.
+  [[nodiscard]] Slot* next_inline();
+  void run_inline(Slot& slot);
+  // Every threaded one that is kReady; how many.
+  std::size_t start_threaded(port::Threads& threads);
+  // Threaded ones that came back become kFinished.
+  void collect(port::Threads& threads);
+
+  [[nodiscard]] Slot* find(WorkItemId id);
+  [[nodiscard]] bool holds_session(SessionKey session) const;
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (slots_[i].state != Slot::State::kFree) visit(slots_[i]);
+  }
+  [[nodiscard]] std::size_t in_hand() const { return in_hand_; }
+  [[nodiscard]] std::size_t finished() const;
+  [[nodiscard]] std::size_t running_threads() const;
+  [[nodiscard]] std::size_t thread_slots() const { return count_ - inline_count_; }
+  // Crashes of items in hand that are not finished: how many have any, and the highest.
+  void crashed_in_hand(std::size_t* count, std::int32_t* highest) const;
+
+ private:
+  NoteEntry* note_of(const Slot& slot);
+
+  Slot* slots_ = nullptr;  // inline ones first
+  std::size_t count_ = 0;
+  std::size_t inline_count_ = 0;
+  std::size_t in_hand_ = 0;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t* taken_ = nullptr;  // order of hand-over, one a slot
+  void* pool_block_ = nullptr;
+  std::size_t pool_bytes_ = 0;
+  BuddyPool pool_;
+  char* buffer_ = nullptr;
+  std::size_t buffer_bytes_ = 0;
+  char* inline_result_ = nullptr;  // one of payload_bytes_max
+  bool inline_result_held_ = false;
+  char* thread_results_ = nullptr;
+  std::size_t payload_bytes_max_ = 0;
+  const internal::SlotShared* shared_ = nullptr;
+  NotesPage* notes_ = nullptr;
+};
+
+template <typename AnyArena>
+Status Slots::allocate(AnyArena& arena, const Options& options) {
+  inline_count_ = options.inline_slots;
+  count_ = options.inline_slots + options.thread_slots;
+  payload_bytes_max_ = options.payload_bytes_max;
+  slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
+  taken_ = arena.template array<std::uint64_t>(count_ + 1);
+  // Names of five kinds stand beside the input.
+  buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax;
+  buffer_ = arena.template array<char>(buffer_bytes_);
+  pool_bytes_ = 4 * buffer_bytes_ + count_ * 2048;
+  pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
+  inline_result_ = arena.template array<char>(payload_bytes_max_);
+  thread_results_ = arena.template array<char>(payload_bytes_max_ * options.thread_slots + 1);
+  return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
+}
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_SLOTS_HPP

@@ -1,0 +1,562 @@
+// One tick: what is due, one write transaction, and what leaves after it.
+#include "check.hpp"
+#include "runtime_core.hpp"
+#include "session_options.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::int64_t kLateWakeMs = 2'000;  // a later wake-up than planned: renew first
+constexpr std::int64_t kRetryFirstMs = 100;  // a store in trouble: 100 ms, doubling
+constexpr int kRetryStepsMax = 6;
+constexpr std::size_t kWakeDelayedMax = 64;  // bounded a tick
+constexpr std::size_t kSweepMax = 256;
+
+}  // namespace
+
+bool RuntimeCore::anything_to_do(std::int64_t now) {
+  if (retry_at_ >= 0 && now < retry_at_) return false;
+  if (must_register_ || bury_now_ || requests_.size() > 0 || slots_.finished() > 0) return true;
+  if (now >= next_renewal_ || now >= next_cleanup_) return true;
+  if (next_stored_due_ >= 0 && now >= next_stored_due_) {
+    look_for_turns_ = true;
+    look_for_work_ = true;
+    return true;
+  }
+  if (next_sync_look_ >= 0 && now >= next_sync_look_) {
+    if (port_.clock->synced()) return true;
+    sync_look_ms_ = next_sync_look_ms(sync_look_ms_);
+    next_sync_look_ = now + sync_look_ms_;
+  }
+  const Result<std::int64_t> version = provider_->data_version();
+  if (!version.ok() || version.value() != data_version_) {
+    // Another connection committed: messages or work may be there for us.
+    if (version.ok()) data_version_ = version.value();
+    look_for_turns_ = true;
+    look_for_work_ = true;
+    look_again(true);
+  }
+  return look_for_turns_ || (look_for_work_ && slots_.room());
+}
+
+Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
+  if (stopped_) return Status::kStopped;
+  note_reasons(port_.threads->wait(0));
+  const std::int64_t start = port_.clock->boot_ms();
+  const std::int64_t end =
+      start + (limit_ms < options_.tick_ms_max ? limit_ms : options_.tick_ms_max);
+  overslept_ = planned_wake_ > 0 && start - planned_wake_ > kLateWakeMs;
+  if (overslept_) next_renewal_ = start;
+  ++stats_.ticks;
+  slots_.collect(*port_.threads);
+  if (next_look_ >= 0 && start >= next_look_) look_again(false);
+  if (anything_to_do(start)) {
+    tick_arena_.rewind(Arena::Mark());
+    wants_quiet_ = false;
+    std::size_t count = 0;
+    const std::size_t batch = solo_ticks_ > 0 ? 1 : options_.batch;
+    Status status = Status::kOk;
+    // After oversleeping leases are renewed before anything else, so this tick takes no turns.
+    if (!overslept_ && !must_register_ && (look_for_turns_ || slots_.finished() > 0))
+      status = collect_turns(parts_.turns, batch, &count);
+    for (std::size_t i = 0; i < count && status == Status::kOk; ++i)
+      run_turn(parts_.turns[i]);
+    if (status == Status::kOk) status = commit_tick(parts_.turns, count);
+    if (status != Status::kOk) after_rollback(status, parts_.turns, count);
+    warm_.unpin_all();
+    warm_.restore_reserve();
+  }
+  const bool inline_left = run_inline(end);
+  stats_.activities_started += slots_.start_threaded(*port_.threads);
+  plan_next_due();
+  if (stopped_) return Status::kStopped;
+  return inline_left ||
+         (retry_at_ < 0 && (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 ||
+                            must_register_ || (look_for_work_ && slots_.room())));
+}
+
+// Runs what was handed over inline; true if some is left for the next tick.
+bool RuntimeCore::run_inline(std::int64_t end_boot_ms) {
+  internal::Slot* slot = slots_.next_inline();
+  while (slot != nullptr) {
+    if (must_wait_to_run_alone(0) ||
+        (slot->item.crashes >= options_.crashes_max - 1 && slots_.running_threads() > 0)) {
+      return false;  // a thread's end wakes the loop
+    }
+    const std::int64_t before = port_.clock->boot_ms();
+    slots_.run_inline(*slot);
+    ++stats_.activities_started;
+    const std::int64_t took = port_.clock->boot_ms() - before;
+    if (took > options_.inline_ms_max) {
+      ++stats_.activities_overlong;
+      const LogField fields[] = {{"activity", slot->item.activity_name},
+                                 {"took_ms", took},
+                                 {"inline_ms_max", options_.inline_ms_max}};
+      log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
+    }
+    slot = slots_.next_inline();
+    if (port_.clock->boot_ms() >= end_boot_ms) break;
+  }
+  return slot != nullptr;
+}
+
+Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
+  const Status begun = provider_->begin(me_, &batch_);
+  if (begun == Status::kBuried) {
+    drop_everything_held();
+    return begun;
+  }
+  if (begun != Status::kOk) return begun;
+  notices_.clear();
+  Status status = write_batch(turns, count);
+  if (status == Status::kOk) status = provider_->commit();
+  if (status != Status::kOk) {
+    provider_->rollback();
+    return status;
+  }
+  ++stats_.commits;
+  after_commit(turns, count);
+  return Status::kOk;
+}
+
+Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
+  now_ = batch_.now;
+  if (must_register_) return register_in_batch();
+  evidence_.observe_tick(batch_.now);
+  PAWL_TRY(write_housekeeping());
+  PAWL_TRY(write_requests());
+  PAWL_TRY(write_turns(turns, count));
+  PAWL_TRY(write_results(turns, count));
+  return fetch_work();
+}
+
+Status RuntimeCore::write_housekeeping() {
+  const std::int64_t now = port_.clock->boot_ms();
+  buried_.clear();
+  if (bury_now_ || now >= next_renewal_) PAWL_TRY(bury_the_dead());
+  if (now >= next_renewal_) PAWL_TRY(write_renewals());
+  if (next_stored_due_ >= 0 && now >= next_stored_due_) {
+    std::size_t woken = 0;
+    PAWL_TRY(provider_->wake_delayed(kWakeDelayedMax, &woken));
+    if (woken > 0) look_for_work_ = look_for_turns_ = true;
+  }
+  if (now >= next_cleanup_) {
+    std::size_t removed = 0;
+    PAWL_TRY(provider_->cleanup_orphaned_sessions(evidence_, kSweepMax, &removed));
+  }
+  return Status::kOk;
+}
+
+Status RuntimeCore::write_renewals() {
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    if (status != Status::kOk || slot.refused) return;
+    const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
+    const Status renewed = provider_->renew_work_item_lock(done, me_, options_.sessions);
+    if (renewed == Status::kStale) {
+      slot.refused = true;
+      slot.cancelled.store(true, std::memory_order_relaxed);
+    } else if (renewed != Status::kOk) {
+      status = renewed;
+    }
+  });
+  PAWL_TRY(status);
+  std::size_t renewed = 0;
+  std::size_t released = 0;
+  PAWL_TRY(provider_->renew_session_lock(me_, options_.sessions, true, &renewed, &released));
+  return provider_->renew_worker(me_, options_.sessions.worker_lock_timeout_ms);
+}
+
+Status RuntimeCore::write_requests() {
+  const std::size_t take = requests_.size() < options_.batch ? requests_.size() : options_.batch;
+  for (std::size_t i = 0; i < take; ++i) {
+    Request& request = requests_.at(i);
+    if (request.kind == Request::Kind::kStart) {
+      const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(request.name);
+      NewInstance instance;
+      instance.id = request.id;
+      instance.name = request.name;
+      instance.version = entry == nullptr ? std::string_view("1.0.0") : entry->version;
+      instance.input = request.text;
+      InstanceKey key = 0;
+      request.status = provider_->create_instance(instance, &key);
+    } else {
+      request.status = provider_->cancel_instance(request.id, request.text);
+    }
+    switch (request.status) {
+      case Status::kOk: look_for_turns_ = true; break;
+      case Status::kAlreadyExists:
+      case Status::kNotFound:
+      case Status::kStale:
+      case Status::kInvalidArgument: break;  // an answer, not a failure of the batch
+      default: return request.status;
+    }
+  }
+  requests_taken_ = take;
+  return Status::kOk;
+}
+
+Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Turn& turn = turns[i];
+    Status status = Status::kOk;
+    if (turn.verdict == Turn::Verdict::kCommit) {
+      status = provider_->ack_orchestration_item(turn.commit);
+    } else if (turn.verdict == Turn::Verdict::kAbandon) {
+      status = provider_->abandon_orchestration_item(turn.key, turn.item->revision, turn.delay_ms,
+                                                     false, turn.why, turn.why_text);
+    } else {
+      continue;
+    }
+    if (status != Status::kOk && status != Status::kStale) return status;
+    turn.written = status == Status::kOk;
+    if (!turn.written) {
+      ++stats_.turns_refused;
+      look_for_turns_ = true;
+    }
+    if (turn.written && (turn.commit.work_count > 0)) look_for_work_ = true;
+  }
+  return Status::kOk;
+}
+
+// Results that ride with no turn become messages; those of others' work are refused.
+Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
+  const auto rides = [&](const internal::Slot& slot) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (turns[i].key != slot.item.instance) continue;
+      // A turn that was stale or skipped leaves its results in their slots for the next tick.
+      return turns[i].verdict != Turn::Verdict::kAbandon;
+    }
+    return false;
+  };
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    if (status != Status::kOk || slot.state != internal::Slot::State::kFinished) return;
+    if (slot.refused || rides(slot)) return;
+    if (warm_.find(slot.item.instance) != nullptr && count == options_.batch) return;
+    const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
+    const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size)};
+    const Status stored = provider_->ack_work_item(done, result);
+    if (stored == Status::kOk) {
+      slot.stored = true;
+      look_for_turns_ = true;
+    } else if (stored == Status::kStale) {
+      slot.refused = true;
+    } else {
+      status = stored;
+    }
+  });
+  return status;
+}
+
+Status RuntimeCore::fetch_work() {
+  if (!look_for_work_ || draining_ || wants_quiet_) return Status::kOk;
+  FetchWork how;
+  how.me = me_;
+  how.options = &options_.sessions;
+  how.filter = this;
+  how.evidence = &evidence_;
+  how.limits = crash_limits();
+  bool more = false;
+  how.look_again = &more;
+  while (slots_.room()) {
+    WorkItem item;
+    bool found = false;
+    PAWL_TRY(
+        provider_->fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item, &found));
+    if (!found) {
+      look_for_work_ = more;
+      break;
+    }
+    const Registry::ActivityEntry* const entry = registry_.find_activity(item.activity_name);
+    PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
+    internal::Slot& slot = slots_.take(item, *entry, provider_->database_id());
+    slot.session_lease_boot_ms.store(
+        provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms),
+        std::memory_order_relaxed);
+    slot.item.locked_until = item.locked_until;
+    slot.fetched_now = true;
+  }
+  return Status::kOk;
+}
+
+void RuntimeCore::cancel_slots_of(InstanceKey key, ExecutionId execution) {
+  slots_.for_each([&](internal::Slot& slot) {
+    if (slot.item.instance != key || slot.item.execution != execution) return;
+    slot.refused = true;
+    slot.cancelled.store(true, std::memory_order_relaxed);
+  });
+}
+
+// Only now effects leave: warm histories advance, clients hear, traces are emitted.
+void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
+  retry_at_ = -1;
+  retry_step_ = 0;
+  if (solo_ticks_ > 0) --solo_ticks_;
+  if (must_register_) after_registration();
+  for (std::size_t i = 0; i < count; ++i)
+    settle_turn(turns[i]);
+  release_results();
+  const std::int64_t now = port_.clock->boot_ms();
+  if (now >= next_renewal_) {
+    look_for_turns_ = look_for_work_ = true;
+    renew_slot_leases();
+  }
+  if (!buried_.empty() || now >= next_renewal_) watch_workers();
+  if (now >= next_renewal_) next_renewal_ = now + renewal_interval_ms(options_.sessions);
+  if (now >= next_cleanup_) next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
+  bury_now_ = false;
+  tell_requests();
+  tell_notices();
+  tell_clock();
+  // What our own commit made the watched files say is no news; whoever else committed is seen by the
+  // looks that follow.
+  note_reasons(port_.threads->drain());
+  look_again(true);
+}
+
+void RuntimeCore::settle_turn(Turn& turn) {
+  Warm* const warm = turn.warm;
+  if (warm == nullptr) return;
+  if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
+    warm_.drop(*warm);  // whoever was first changed it; read again
+    return;
+  }
+  for (std::size_t i = 0; i < turn.result_count; ++i) {
+    internal::Slot& slot = *turn.results[i];
+    ++stats_.activities_completed;
+    slots_.release(slot);
+  }
+  for (std::size_t i = 0; i < turn.trace_count; ++i) {
+    const LogField fields[] = {{"instance", turn.item->id.view()},
+                               {"execution", turn.item->execution},
+                               {"text", turn.traces[i].text}};
+    log(turn.traces[i].level, "trace", fields, 3);
+  }
+  warm->revision = turn.item->revision + 1;
+  if (turn.commit.end == EndKind::kNone) {
+    if (turn.commit.more) look_for_turns_ = true;
+    return;
+  }
+  cancel_slots_of(turn.key, turn.item->execution);
+  if (turn.commit.end == EndKind::kContinuedAsNew) {
+    ++stats_.continued_as_new;
+    warm->history.clear();
+    warm->execution = turn.item->execution + 1;
+    look_for_turns_ = true;
+    return;
+  }
+  if (turn.commit.end == EndKind::kCompleted) {
+    ++stats_.orchestrations_completed;
+  } else {
+    ++stats_.orchestrations_failed;
+    const LogField fields[] = {{"instance", turn.item->id.view()},
+                               {"kind", error_kind_name(turn.why)},
+                               {"text", turn.why_text}};
+    log(LogLevel::kWarning, "orchestration_failed", fields, 3);
+  }
+  warm_.drop(*warm);
+}
+
+// Slots whose result is a stored message now, and those whose work was not ours any more.
+void RuntimeCore::release_results() {
+  slots_.for_each([&](internal::Slot& slot) {
+    slot.fetched_now = false;
+    if (slot.state != internal::Slot::State::kFinished) return;
+    if (slot.refused) {
+      ++stats_.activities_refused;
+      slots_.release(slot);
+    } else if (slot.stored) {
+      ++stats_.activities_completed;
+      slots_.release(slot);
+    }
+  });
+}
+
+// Nothing was written: histories go back, results stay in their slots, hand-overs are forgotten.
+void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (turns[i].warm != nullptr) warm_.drop(*turns[i].warm);
+  slots_.for_each([&](internal::Slot& slot) {
+    if (slot.fetched_now) {
+      slot.fetched_now = false;
+      slots_.release(slot);
+    }
+    slot.stored = false;
+  });
+  look_for_turns_ = look_for_work_ = true;
+  requests_taken_ = 0;
+  if (must_register_) forget_registration();
+  if (status == Status::kBuried) return;
+  if (status == Status::kBusy) {
+    ++stats_.busy_ticks;
+    return;
+  }
+  ++stats_.failed_ticks;
+  log_status(LogLevel::kError, "tick_rolled_back", status);
+  if (status == Status::kFull || status == Status::kIo || status == Status::kReadOnly ||
+      count == 0) {
+    // The store itself is in trouble: leave it alone for a while.
+    retry_at_ = port_.clock->boot_ms() + (kRetryFirstMs << retry_step_);
+    if (retry_step_ < kRetryStepsMax) ++retry_step_;
+    return;
+  }
+  if (count > 1) {
+    solo_ticks_ = count;  // SQLite took the whole batch back: now one item a transaction
+    return;
+  }
+  abandon_alone(turns[0], status);
+}
+
+// An item that fails alone is left alone for a while, so that the others go on.
+void RuntimeCore::abandon_alone(const Turn& turn, Status why) {
+  Status status = provider_->begin(me_, &batch_);
+  if (status == Status::kOk) {
+    status = provider_->abandon_orchestration_item(turn.key, turn.item->revision, 1'000, true,
+                                                   ErrorKind::kLimit, status_name(why));
+    if (status == Status::kOk || status == Status::kStale) status = provider_->commit();
+    if (status != Status::kOk) provider_->rollback();
+  }
+  if (status != Status::kOk) {
+    retry_at_ = port_.clock->boot_ms() + (kRetryFirstMs << retry_step_);
+    if (retry_step_ < kRetryStepsMax) ++retry_step_;
+  }
+}
+
+// What activities see of their session's lease.
+void RuntimeCore::renew_slot_leases() {
+  const std::int64_t until =
+      provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms);
+  slots_.for_each([&](internal::Slot& slot) {
+    if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
+  });
+}
+
+void RuntimeCore::tell_requests() {
+  for (; requests_taken_ > 0; --requests_taken_) {
+    const Request request = requests_.at(0);
+    requests_.pop();
+    if (request.answer != nullptr) request.answer(request.user, request.status);
+  }
+}
+
+void RuntimeCore::tell_notices() {
+  for (const Notice& notice : notices_) {
+    if (notice.poison) {
+      ++stats_.poisoned;
+      const LogField fields[] = {
+          {"instance", notice.instance}, {"event", notice.event}, {"text", notice.reason.view()}};
+      log(LogLevel::kError, "activity_poisoned", fields, 3);
+      continue;
+    }
+    if (notice.unregistered) {
+      ++stats_.unregistered;
+      const LogField fields[] = {{"instance", notice.instance},
+                                 {"event", notice.event},
+                                 {"activity", notice.session.view()}};
+      log(LogLevel::kError, "activity_unregistered", fields, 3);
+      continue;
+    }
+    tell_session_change(notice);
+  }
+  notices_.clear();
+}
+
+void RuntimeCore::tell_session_change(const Notice& notice) {
+  const LogField fields[] = {
+      {"session", notice.session.view()}, {"epoch", notice.epoch},
+      {"to", notice.to.view()},           {"from", notice.from.view()},
+      {"reason", notice.reason.view()},   {"resumed", notice.resumed ? 1 : 0}};
+  const char* event = "session_swept";
+  switch (notice.kind) {
+    case SessionChange::Kind::kClaimed:
+      event = "session_claimed";
+      ++stats_.sessions_claimed;
+      break;
+    case SessionChange::Kind::kMigrated:
+      event = "session_migrated";
+      ++stats_.sessions_migrated;
+      break;
+    case SessionChange::Kind::kReleased:
+      event = "session_released";
+      ++stats_.sessions_released;
+      break;
+    case SessionChange::Kind::kLost: event = "session_lost"; break;
+    case SessionChange::Kind::kSwept: break;
+  }
+  log(LogLevel::kInfo, event, fields, sizeof fields / sizeof fields[0]);
+}
+
+void RuntimeCore::tell_clock() {
+  if (batch_.clock_adopted) {
+    const LogField fields[] = {{"boot_seq", batch_.boot_seq}};
+    log(LogLevel::kInfo, "clock_adopted", fields, 1);
+  }
+  if (batch_.clock_synced) synced_this_boot_ = true;
+  if (batch_.clock_credit_ms != 0) {
+    const LogField fields[] = {{"credit_ms", batch_.clock_credit_ms}};
+    log(LogLevel::kInfo, "clock_credited", fields, 1);
+    look_for_turns_ = true;
+  }
+}
+
+void RuntimeCore::on_session_change(const SessionChange& change) {
+  Notice* const notice = notices_.add();
+  if (notice == nullptr) {
+    ++notices_lost_;
+    return;
+  }
+  notice->kind = change.kind;
+  notice->epoch = change.epoch;
+  notice->resumed = change.resumed;
+  notice->session.assign_cut(change.session);
+  notice->from.assign_cut(change.from);
+  notice->to.assign_cut(change.to);
+  notice->reason.assign_cut(change.reason);
+}
+
+void RuntimeCore::on_unregistered(std::string_view activity, InstanceKey instance, EventId event) {
+  Notice* const notice = notices_.add();
+  if (notice == nullptr) {
+    ++notices_lost_;
+    return;
+  }
+  notice->unregistered = true;
+  notice->instance = instance;
+  notice->event = event;
+  notice->session.assign_cut(activity);
+}
+
+void RuntimeCore::on_poison(InstanceKey instance, EventId event, std::string_view why) {
+  Notice* const notice = notices_.add();
+  if (notice == nullptr) {
+    ++notices_lost_;
+    return;
+  }
+  notice->poison = true;
+  notice->instance = instance;
+  notice->event = event;
+  notice->reason.assign_cut(why);
+}
+
+bool RuntimeCore::has_handler(std::string_view activity_name) const {
+  const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
+  if (entry == nullptr) return false;
+  return entry->mode == ActivityMode::kThreaded ? slots_.thread_slots() > 0
+                                                : options_.inline_slots > 0;
+}
+
+bool RuntimeCore::runs_item(WorkItemId id) const { return slots_.find(id) != nullptr; }
+
+bool RuntimeCore::runs_session(SessionKey session) const { return slots_.holds_session(session); }
+
+bool RuntimeCore::may_run_with(std::int32_t crashes) const {
+  std::size_t crashed = 0;
+  std::int32_t highest = 0;
+  slots_.crashed_in_hand(&crashed, &highest);
+  if (highest >= options_.crashes_max - 1) return false;
+  if (crashes >= options_.crashes_max - 1) return slots_.in_hand() == slots_.finished();
+  return crashes == 0 || crashed == 0;
+}
+
+}  // namespace pawl

@@ -1,0 +1,370 @@
+// The turns of a tick: read, run, decide. Nothing is locked here and nothing leaves from here.
+#include <cstring>
+
+#include "check.hpp"
+#include "runtime_core.hpp"
+
+namespace pawl {
+namespace {
+
+// An unknown name may become known when another process starts; nothing else would wake it.
+constexpr std::int64_t kUnregisteredDelayMs = 15'000;
+
+class HistoryLoader final : public EventSink {
+ public:
+  HistoryLoader(History& history, WarmCache& cache, Diagnostic& diagnostic)
+      : history_(history), cache_(cache), diagnostic_(diagnostic) {}
+  Status on_event(const Event& event) override {
+    Status status = history_.append(event, diagnostic_);
+    while (status == Status::kResourceExhausted && cache_.evict_one())
+      status = history_.append(event, diagnostic_);
+    return status;
+  }
+
+ private:
+  History& history_;
+  WarmCache& cache_;
+  Diagnostic& diagnostic_;
+};
+
+class HistoryEvents final : public EventSource {
+ public:
+  explicit HistoryEvents(const History& history) : history_(history) {}
+  [[nodiscard]] const Event& event(EventId id) const override { return history_.event(id); }
+
+ private:
+  const History& history_;
+};
+
+}  // namespace
+
+std::string_view RuntimeCore::keep_text(std::string_view text) {
+  char* const kept = tick_arena_.array<char>(text.size() + 1);
+  if (kept == nullptr) return {};
+  if (!text.empty()) std::memcpy(kept, text.data(), text.size());
+  return {kept, text.size()};
+}
+
+// Items that crashed do not run beside each other; the attempt that could poison runs with nothing else
+// in its process, so that a neighbour is never charged for it.
+bool RuntimeCore::must_wait_to_run_alone(std::int32_t crashes) const {
+  std::size_t crashed = 0;
+  std::int32_t highest = 0;
+  slots_.crashed_in_hand(&crashed, &highest);
+  if (highest >= options_.crashes_max - 1 && slots_.running_threads() > 0) return true;
+  if (crashes >= options_.crashes_max - 1) return slots_.running_threads() > 0;
+  return crashes > 0 && crashed > 0;
+}
+
+Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t* count) {
+  *count = 0;
+  if (!options_.run_orchestrations || draining_) return Status::kOk;
+  now_ = provider_->pawl_now();
+  ReadyQuery query;
+  query.me = me_;
+  query.home_grace_ms = options_.home_grace_ms;
+  query.now = now_;
+  PAWL_TRY(provider_->begin_read());
+  std::size_t ready = 0;
+  Status status = provider_->list_ready(query, parts_.ready, capacity, &ready);
+  // Instances whose activity just finished here go first: their results ride with the turn.
+  std::size_t wanted = 0;
+  InstanceKey* const keys = tick_arena_.array<InstanceKey>(2 * capacity);
+  if (keys == nullptr) status = Status::kResourceExhausted;
+  const auto add = [&](InstanceKey key) {
+    for (std::size_t i = 0; i < wanted; ++i)
+      if (keys[i] == key) return;
+    if (wanted < capacity) keys[wanted++] = key;
+  };
+  if (status == Status::kOk) {
+    slots_.for_each([&](internal::Slot& slot) {
+      if (slot.state == internal::Slot::State::kFinished && !slot.refused &&
+          warm_.find(slot.item.instance) != nullptr)
+        add(slot.item.instance);
+    });
+    for (std::size_t i = 0; i < ready; ++i)
+      add(parts_.ready[i]);
+    look_for_turns_ = ready == capacity;
+  }
+  for (std::size_t i = 0; i < wanted && status == Status::kOk; ++i) {
+    turns[*count] = Turn();
+    status = prepare_turn(keys[i], *count == 0, &turns[*count]);
+    if (status == Status::kResourceExhausted && *count > 0) {
+      look_for_turns_ = true;  // the rest of the batch comes with the next tick
+      status = Status::kOk;
+      break;
+    }
+    if (status == Status::kNotFound) {
+      status = Status::kOk;
+      continue;
+    }
+    if (status == Status::kOk) ++*count;
+  }
+  provider_->end_read();
+  return status;
+}
+
+// kOk: the turn is ready to run, or its verdict is known.
+Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
+  const Arena::Mark mark = tick_arena_.mark();
+  turn->key = key;
+  turn->item = tick_arena_.make<OrchestrationItem>();
+  if (turn->item == nullptr) return Status::kResourceExhausted;
+  const Status fetched = provider_->fetch_orchestration_item(key, now_, options_.instance_batch_max,
+                                                             tick_arena_, turn->item);
+  if (fetched != Status::kOk) {
+    tick_arena_.rewind(mark);
+    return fetched;
+  }
+  if (turn->item->more_messages) look_for_turns_ = true;
+  if (turn->item->broken != Status::kOk) {
+    abandon_turn(*turn, Provider::kStoppedForGood, ErrorKind::kCorrupt,
+                 turn->item->broken_text.view());
+    return Status::kOk;
+  }
+  if (must_wait_to_run_alone(turn->item->crashes)) {
+    wants_quiet_ = true;
+    turn->verdict = Turn::Verdict::kSkip;
+    return Status::kOk;
+  }
+  return load_warm(*turn, first);
+}
+
+Status RuntimeCore::load_warm(Turn& turn, bool first) {
+  turn.warm = warm_.pin(turn.key);
+  if (turn.warm == nullptr) return Status::kResourceExhausted;
+  Warm& warm = *turn.warm;
+  if (warm.revision != turn.item->revision || warm.execution != turn.item->execution) {
+    warm.history.clear();
+    warm.execution = turn.item->execution;
+    warm.revision = turn.item->revision;
+    Diagnostic text;
+    HistoryLoader loader(warm.history, warm_, text);
+    const Status loaded = provider_->load_history(turn.key, warm.execution, 0, loader);
+    ++stats_.cold_loads;
+    if (loaded == Status::kCorrupt) {
+      const std::string_view why =
+          text.text().empty() ? provider_->diagnostic().text() : text.text();
+      abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kCorrupt, keep_text(why));
+      warm_.drop(warm);
+      turn.warm = nullptr;
+      return Status::kOk;
+    }
+    if (loaded == Status::kResourceExhausted) {
+      warm_.drop(warm);
+      turn.warm = nullptr;
+      if (!first) return Status::kResourceExhausted;  // alone, with the next tick
+      abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kLimit,
+                   "its history does not fit warm_bytes");
+      return Status::kOk;
+    }
+    if (loaded != Status::kOk) {
+      warm_.drop(warm);
+      turn.warm = nullptr;
+      return loaded;
+    }
+  }
+  turn.before = warm.history.mark();
+  turn.verdict = Turn::Verdict::kCommit;
+  return Status::kOk;
+}
+
+void RuntimeCore::abandon_turn(Turn& turn, std::int64_t delay_ms, ErrorKind kind,
+                               std::string_view text) {
+  turn.verdict = Turn::Verdict::kAbandon;
+  turn.delay_ms = delay_ms;
+  turn.why = kind;
+  turn.why_text = text;
+  turn.result_count = 0;
+}
+
+// Stored messages, then the results that ride. `turn.results` says which slots those are.
+Status RuntimeCore::gather_messages(Turn& turn, Message** messages, std::size_t* count) {
+  std::size_t riding = 0;
+  const auto rides = [&](const internal::Slot& slot) {
+    return slot.state == internal::Slot::State::kFinished && !slot.refused &&
+           slot.item.instance == turn.key;
+  };
+  slots_.for_each([&](internal::Slot& slot) { riding += rides(slot) ? 1U : 0U; });
+  const std::size_t stored = turn.item->message_count;
+  Message* const all = tick_arena_.array<Message>(stored + riding + 1);
+  turn.results = tick_arena_.array<internal::Slot*>(riding + 1);
+  MessageId* const ids = tick_arena_.array<MessageId>(stored + 1);
+  WorkDone* const done = tick_arena_.array<WorkDone>(riding + 1);
+  if (all == nullptr || turn.results == nullptr || ids == nullptr || done == nullptr)
+    return Status::kResourceExhausted;
+  for (std::size_t i = 0; i < stored; ++i) {
+    all[i] = turn.item->messages[i];
+    ids[i] = all[i].id;
+  }
+  slots_.for_each([&](internal::Slot& slot) {
+    if (!rides(slot)) return;
+    Message& message = all[stored + turn.result_count];
+    message.kind = MessageKind::kActivityDone;
+    message.error = slot.error;
+    message.execution = slot.item.execution;
+    message.ref = slot.item.event;
+    message.payload = std::string_view(slot.result, slot.result_size);
+    done[turn.result_count] = {slot.item.id, slot.item.token, slot.item.epoch};
+    turn.results[turn.result_count++] = &slot;
+  });
+  turn.commit.messages = ids;
+  turn.commit.message_count = stored;
+  turn.commit.done = done;
+  turn.commit.done_count = turn.result_count;
+  *messages = all;
+  *count = stored + turn.result_count;
+  return Status::kOk;
+}
+
+TurnInput RuntimeCore::turn_input(const Turn& turn) {
+  TurnInput input;
+  input.instance_id = turn.item->id.view();
+  input.orchestration_name = turn.item->name.view();
+  input.version = turn.item->version.view();
+  input.execution = turn.item->execution;
+  input.stamp_ms = batch_.stamp_ms + (now_ - batch_.now);
+  port_.clock->random(input.random, sizeof input.random);
+  input.verify = options_.verify_turns;
+  return input;
+}
+
+void RuntimeCore::run_turn(Turn& turn) {
+  if (turn.verdict != Turn::Verdict::kCommit) return;
+  OrchestrationItem& item = *turn.item;
+  Message* messages = nullptr;
+  std::size_t message_count = 0;
+  if (gather_messages(turn, &messages, &message_count) != Status::kOk) {
+    turn.verdict = Turn::Verdict::kSkip;
+    turn.result_count = 0;
+    look_for_turns_ = true;
+    return;
+  }
+  if (item.crashes >= options_.crashes_max || item.strikes >= options_.strikes_max ||
+      item.reboots >= options_.reboots_max) {
+    FixedText<160> text;
+    const bool fits = text.append("poisoned: its turn met ") == Status::kOk &&
+                      text.append_number(item.crashes) == Status::kOk &&
+                      text.append(" crashes, ") == Status::kOk &&
+                      text.append_number(item.strikes) == Status::kOk &&
+                      text.append(" strikes, ") == Status::kOk &&
+                      text.append_number(item.reboots) == Status::kOk &&
+                      text.append(" reboots") == Status::kOk;
+    PAWL_CHECK("runtime-31", fits);
+    ++stats_.poisoned;
+    fail_turn(turn, ErrorKind::kPoison, keep_text(text.view()));
+    return;
+  }
+  const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(item.name.view());
+  if (entry == nullptr) {
+    FixedText<kNameBytesMax + 64> text;
+    const bool fits = text.append("no orchestration \"") == Status::kOk &&
+                      text.append(item.name.view()) == Status::kOk &&
+                      text.append("\" is registered here") == Status::kOk;
+    PAWL_CHECK("runtime-32", fits);
+    ++stats_.unregistered;
+    abandon_turn(turn, kUnregisteredDelayMs, ErrorKind::kUnregistered, keep_text(text.view()));
+    return;
+  }
+  TurnInput input = turn_input(turn);
+  input.function = entry->function;
+  input.messages = messages;
+  input.message_count = message_count;
+  Diagnostic why;
+  notes_->entries[0].instance.store(turn.key, std::memory_order_relaxed);
+  TurnResult result = engine_->run_turn(turn.warm->history, input, why);
+  while (result.status == Status::kResourceExhausted && warm_.evict_one())
+    result = engine_->run_turn(turn.warm->history, input, why);
+  notes_->entries[0].instance.store(0, std::memory_order_relaxed);
+  ++stats_.turns;
+  stats_.messages_dropped += result.dropped;
+  switch (result.status) {
+    case Status::kOk: finish_turn(turn, result); return;
+    case Status::kResourceExhausted:
+      fail_turn(turn, ErrorKind::kLimit, keep_text(why.text()));
+      return;
+    case Status::kAwaitSteppedOver:
+      abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kAwaitSteppedOver,
+                   keep_text(why.text()));
+      return;
+    case Status::kCorrupt:
+      abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kCorrupt, keep_text(why.text()));
+      return;
+    default:
+      abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kNondeterminism,
+                   keep_text(why.text()));
+      return;
+  }
+}
+
+// Turns the new events into what the provider stores beside them.
+void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
+  History& history = turn.warm->history;
+  TurnCommit& commit = turn.commit;
+  turn.state = result.state;
+  commit.key = turn.key;
+  commit.revision = turn.item->revision;
+  commit.execution = turn.item->execution;
+  commit.first_new = result.first_new;
+  commit.last_new = history.last_id();
+  commit.events = tick_arena_.make<HistoryEvents>(history);
+  commit.more = result.state == TurnState::kMore;
+  commit.home = me_;
+  std::size_t new_events = 0;
+  if (commit.last_new >= commit.first_new) new_events = commit.last_new - commit.first_new + 1;
+  NewWork* const work = tick_arena_.array<NewWork>(new_events + 1);
+  NewTimer* const timers = tick_arena_.array<NewTimer>(new_events + 1);
+  turn.traces = tick_arena_.array<Trace>(result.trace_count + 1);
+  if (commit.events == nullptr || work == nullptr || timers == nullptr || turn.traces == nullptr) {
+    history.rewind(turn.before);
+    turn.verdict = Turn::Verdict::kSkip;
+    turn.result_count = 0;
+    look_for_turns_ = true;
+    return;
+  }
+  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
+    const Event& event = history.event(id);
+    if (event.kind == EventKind::kActivity)
+      work[commit.work_count++] = {id, event.session};
+    else if (event.kind == EventKind::kTimer)
+      timers[commit.timer_count++] = {id, event.base, event.number};
+    else if (event.kind == EventKind::kEnded) {
+      commit.end = event.end;
+      commit.error = event.error;
+      if (event.end == EndKind::kContinuedAsNew) commit.next_input = event.payload;
+      if (event.end == EndKind::kFailed) {
+        turn.why = event.error;
+        turn.why_text = event.payload;
+      }
+    }
+  }
+  commit.work = work;
+  commit.timers = timers;
+  for (std::size_t i = 0; i < result.trace_count; ++i)
+    turn.traces[i] = {result.traces[i].level, keep_text(result.traces[i].text)};
+  turn.trace_count = result.trace_count;
+  stats_.traces_lost += result.traces_lost;
+}
+
+// Ends the instance for a reason outside its code.
+void RuntimeCore::fail_turn(Turn& turn, ErrorKind kind, std::string_view text) {
+  History& history = turn.warm->history;
+  history.rewind(turn.before);
+  TurnInput input = turn_input(turn);
+  Message* const start = turn.item->messages;
+  input.messages = start;
+  input.message_count = turn.item->message_count;
+  warm_.release_reserve();
+  const Status appended = engine_->append_failure(history, input, kind, text);
+  if (appended != Status::kOk) {
+    history.rewind(turn.before);
+    abandon_turn(turn, Provider::kStoppedForGood, kind, text);
+    return;
+  }
+  TurnResult result;
+  result.state = TurnState::kEnded;
+  result.first_new = turn.before.count + 1;
+  finish_turn(turn, result);
+}
+
+}  // namespace pawl

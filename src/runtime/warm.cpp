@@ -1,0 +1,80 @@
+#include "warm.hpp"
+
+#include <new>
+
+#include "check.hpp"
+
+namespace pawl {
+
+void WarmCache::start() {
+  pool_.attach(pool_block_, pool_bytes_);
+  for (std::size_t i = 0; i < count_; ++i)
+    ::new (static_cast<void*>(&entries_[i])) Warm(pool_);
+  restore_reserve();
+}
+
+void WarmCache::stop() {
+  for (std::size_t i = 0; i < count_; ++i)
+    entries_[i].~Warm();
+  count_ = 0;
+}
+
+Warm* WarmCache::find(InstanceKey key) {
+  const std::uint32_t* const at = index_.find(key);
+  return at == nullptr ? nullptr : &entries_[*at];
+}
+
+Warm* WarmCache::pin(InstanceKey key) {
+  Warm* entry = find(key);
+  if (entry == nullptr) {
+    if (index_.full() && !evict_one()) return nullptr;
+    std::uint32_t free = 0;
+    while (entries_[free].key != 0)
+      ++free;
+    entry = &entries_[free];
+    entry->key = key;
+    entry->revision = -1;
+    entry->execution = 0;
+    const Status inserted = index_.insert(key, free);
+    PAWL_CHECK("runtime-10", inserted == Status::kOk);
+  }
+  entry->pinned = true;
+  entry->used_at = ++clock_;
+  return entry;
+}
+
+void WarmCache::unpin_all() {
+  for (std::size_t i = 0; i < count_; ++i)
+    entries_[i].pinned = false;
+}
+
+void WarmCache::drop(Warm& entry) {
+  if (entry.key == 0) return;
+  index_.erase(entry.key);
+  entry.history.clear();
+  entry.key = 0;
+  entry.pinned = false;
+}
+
+bool WarmCache::evict_one() {
+  Warm* oldest = nullptr;
+  for (std::size_t i = 0; i < count_; ++i) {
+    Warm& entry = entries_[i];
+    if (entry.key == 0 || entry.pinned) continue;
+    if (oldest == nullptr || entry.used_at < oldest->used_at) oldest = &entry;
+  }
+  if (oldest == nullptr) return false;
+  drop(*oldest);
+  return true;
+}
+
+void WarmCache::release_reserve() {
+  pool_.release(reserve_);
+  reserve_ = nullptr;
+}
+
+void WarmCache::restore_reserve() {
+  if (reserve_ == nullptr) reserve_ = pool_.allocate(kReserveBytes);
+}
+
+}  // namespace pawl

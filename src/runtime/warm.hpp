@@ -1,0 +1,70 @@
+// WarmCache: decoded histories of the instances that ran last.
+//
+// Purpose: a turn of a warm instance reads only its new messages. An entry is trusted if and only if
+// (instance key, revision) match what is stored. Ownership: entries from the arena, event bytes from one
+// pool; the least recently used leave when either is short. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_WARM_HPP
+#define PAWL_RUNTIME_WARM_HPP
+
+#include "arena.hpp"
+#include "buddy.hpp"
+#include "history.hpp"
+#include "index_map.hpp"
+#include "pawl/options.hpp"
+
+namespace pawl {
+
+struct Warm {
+  explicit Warm(BuddyPool& pool) : history(pool) {}
+  InstanceKey key = 0;  // 0: free
+  ExecutionId execution = 0;
+  std::int64_t revision = 0;
+  bool pinned = false;  // in the batch at hand
+  std::uint64_t used_at = 0;
+  History history;
+};
+
+class WarmCache {
+ public:
+  template <typename AnyArena>
+  Status allocate(AnyArena& arena, const Options& options) {
+    count_ = options.warm_instances;
+    pool_bytes_ = options.warm_bytes;
+    entries_ = static_cast<Warm*>(arena.allocate(sizeof(Warm) * count_, alignof(Warm)));
+    pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
+    PAWL_TRY(index_.allocate(arena, count_));
+    return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
+  }
+  void start();
+  void stop();
+
+  // Null if it is not here.
+  [[nodiscard]] Warm* find(InstanceKey key);
+  // The entry of the key, found or made, pinned; null when every entry is pinned.
+  [[nodiscard]] Warm* pin(InstanceKey key);
+  void unpin_all();
+  void drop(Warm& entry);
+  // Makes room: the least recently used unpinned entry goes. False: there is none.
+  bool evict_one();
+  // Room for the end event of an instance whose history fills the pool.
+  void release_reserve();
+  void restore_reserve();
+
+  [[nodiscard]] std::size_t size() const { return index_.size(); }
+  [[nodiscard]] std::size_t bytes_used() const { return pool_.used(); }
+
+ private:
+  static constexpr std::size_t kReserveBytes = 8 * 1024;
+  Warm* entries_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t pool_bytes_ = 0;
+  void* pool_block_ = nullptr;
+  void* reserve_ = nullptr;
+  BuddyPool pool_;
+  IndexMap<InstanceKey, std::uint32_t> index_;
+  std::uint64_t clock_ = 0;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_WARM_HPP
