@@ -13,9 +13,9 @@ namespace pawl {
 
 }  // namespace pawl
 
-#define PAWL_CHECK(id, condition)                          \
-  do {                                                     \
-    if (!(condition)) ::pawl::invariant_broken(id);        \
+#define PAWL_CHECK(id, condition)                   \
+  do {                                              \
+    if (!(condition)) ::pawl::invariant_broken(id); \
   } while (false)
 
 #endif  // PAWL_CORE_CHECK_HPP

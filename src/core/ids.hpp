@@ -8,17 +8,17 @@
 
 namespace pawl {
 
-using InstanceKey = std::int64_t;   // row key of an instance; never reused; 0 is none
-using ExecutionId = std::int64_t;   // 1, 2, 3 ... by continue-as-new
-using EventId = std::uint32_t;      // 1, 2, 3 ... in one execution; 0 is none
-using BranchId = std::uint32_t;     // 0 is the root
-using Ordinal = std::uint32_t;      // of a command in its branch, from 0
-using MessageId = std::int64_t;     // row id in orchestrator_queue; 0 is none
-using WorkItemId = std::int64_t;    // row id in worker_queue; order of scheduling; 0 is none
-using Incarnation = std::int64_t;   // one registration of one worker process; 0 is none
-using LockToken = std::int64_t;     // of one hand-over; never reused; 0 is none
-using Epoch = std::int64_t;         // of one ownership of a session; database-wide; 0 is none
-using SessionKey = std::int64_t;    // row key of a session; 0 is none
+using InstanceKey = std::int64_t;  // row key of an instance; never reused; 0 is none
+using ExecutionId = std::int64_t;  // 1, 2, 3 ... by continue-as-new
+using EventId = std::uint32_t;     // 1, 2, 3 ... in one execution; 0 is none
+using BranchId = std::uint32_t;    // 0 is the root
+using Ordinal = std::uint32_t;     // of a command in its branch, from 0
+using MessageId = std::int64_t;    // row id in orchestrator_queue; 0 is none
+using WorkItemId = std::int64_t;   // row id in worker_queue; order of scheduling; 0 is none
+using Incarnation = std::int64_t;  // one registration of one worker process; 0 is none
+using LockToken = std::int64_t;    // of one hand-over; never reused; 0 is none
+using Epoch = std::int64_t;        // of one ownership of a session; database-wide; 0 is none
+using SessionKey = std::int64_t;   // row key of a session; 0 is none
 
 inline constexpr std::size_t kNameBytesMax = 256;        // names of any kind, ids of instances
 inline constexpr std::size_t kErrorTextBytesMax = 1024;  // longer error texts are cut

@@ -6,9 +6,9 @@
 
 namespace pawl {
 
-// Writes nothing: FixedText hands over its storage before that begins to live.
 Text::Text(char* storage, std::size_t bytes) : data_(storage), capacity_(bytes - 1) {
   PAWL_CHECK("core-20", storage != nullptr && bytes > 0);
+  data_[0] = '\0';
 }
 
 Status Text::attach(char* storage, std::size_t capacity) {

@@ -68,6 +68,9 @@ class Text {
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
  protected:
+  // For a leaf whose storage does not live yet, and begins to as zeros.
+  struct Unborn {};
+  Text(Unborn, char* storage, std::size_t bytes) : data_(storage), capacity_(bytes - 1) {}
   // Requires: text.size() <= capacity().
   void put(std::string_view text);
 
@@ -89,8 +92,8 @@ inline bool operator!=(const Text& text, const Text& other) { return text.view()
 template <std::size_t N>
 class FixedText : public Text {
  public:
-  FixedText() : Text(storage_, N + 1) {}
-  FixedText(const FixedText& other) : Text(storage_, N + 1) { put(other.view()); }
+  FixedText() : Text(Unborn(), storage_, N + 1) {}
+  FixedText(const FixedText& other) : Text(Unborn(), storage_, N + 1) { put(other.view()); }
   FixedText& operator=(const FixedText& other) {
     put(other.view());
     return *this;

@@ -146,6 +146,15 @@ TEST(Text, AssignCut_NeverSplitsACharacter) {
   EXPECT_EQ(text, "\xE2\x82\xAC");
 }
 
+TEST(Text, OverAGivenBuffer_BeginsEmpty) {
+  char buffer[4] = {'x', 'x', 'x', 'x'};
+  Text text(buffer, sizeof(buffer));
+  EXPECT_STREQ(text.c_str(), "");
+  EXPECT_EQ(text.capacity(), 3U);
+  EXPECT_EQ(text.append("abc"), Status::kOk);
+  EXPECT_STREQ(buffer, "abc");
+}
+
 TEST(Text, WithoutStorage_IsEmptyAndRefuses) {
   Text text;
   EXPECT_STREQ(text.c_str(), "");
