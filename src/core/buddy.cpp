@@ -13,6 +13,9 @@ constexpr unsigned kUsed = 0x80;
 constexpr unsigned kFree = 0x40;
 constexpr unsigned kOrderMask = 0x3F;
 
+// Two pointers of the widest machine: what the list of free blocks needs in each.
+constexpr std::size_t kLinkBytesMax = 16;
+
 // Both want a number other than 0. Halving the question keeps them at six steps a word, without
 // built-ins of one compiler.
 unsigned lowest_bit(std::size_t bits) {
@@ -42,8 +45,9 @@ unsigned highest_bit(std::size_t bits) {
 
 void BuddyPool::attach(void* block, std::size_t size, std::size_t block_bytes_min) {
   PAWL_CHECK("core-30", base_ == nullptr);
-  PAWL_CHECK("core-31", block_bytes_min >= sizeof(FreeBlock) && block_bytes_min >= 16 &&
-                            (block_bytes_min & (block_bytes_min - 1)) == 0);
+  static_assert(sizeof(FreeBlock) <= kLinkBytesMax);
+  PAWL_CHECK("core-31",
+             block_bytes_min >= kLinkBytesMax && (block_bytes_min & (block_bytes_min - 1)) == 0);
   shift_ = lowest_bit(block_bytes_min);
   if (block == nullptr) return;
   const std::uintptr_t over = reinterpret_cast<std::uintptr_t>(block) & (block_bytes_min - 1);
