@@ -36,6 +36,14 @@ class Statement {
   Statement& bind_null();
   Statement& bind_text(std::string_view value);   // must live until the statement's end
   Statement& bind_blob(std::string_view value);   // likewise
+  // What has the default value is NULL in the database: 0, or an empty text.
+  Statement& bind_or_null(std::int64_t value) { return value == 0 ? bind_null() : bind(value); }
+  Statement& bind_text_or_null(std::string_view value) {
+    return value.empty() ? bind_null() : bind_text(value);
+  }
+  Statement& bind_blob_or_null(std::string_view value) {
+    return value.empty() ? bind_null() : bind_blob(value);
+  }
   // True: a row. False: done, or an error, which status() has.
   bool row();
   // Runs to the end without rows. kOk or the error.

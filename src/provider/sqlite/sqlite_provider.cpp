@@ -322,9 +322,9 @@ Status SqliteProvider::fail(Status status, const char* what) {
   return status;
 }
 
-Status SqliteProvider::fail_written(Status status, const char* what) {
+Status SqliteProvider::written(Status status) {
   if (status != Status::kOk && in_batch_) dead_ = true;
-  return fail(status, what);
+  return status;
 }
 
 void SqliteProvider::require_batch() const { PAWL_CHECK("provider-11", in_batch_ && !dead_); }

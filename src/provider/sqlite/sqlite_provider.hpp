@@ -1,7 +1,8 @@
 // SqliteProvider: the storage contract on one SQLite connection.
 //
-// Files: sqlite_provider.cpp (open, transactions, clock), sqlite_orchestration.cpp (instances, messages,
-// history), sqlite_work.cpp (work items), sqlite_sessions.cpp (sessions: every change of an owner goes
+// Files: sqlite_provider.cpp (open, transactions, clock), sqlite_orchestration.cpp (items, history,
+// commits of turns), sqlite_instances.cpp (instances and their messages), sqlite_ready.cpp (what is
+// ready, and when), sqlite_work.cpp (work items), sqlite_sessions.cpp (sessions: every change of an owner goes
 // through one function), sqlite_workers.cpp (register, bury). Statement ids are ranges per file.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
@@ -18,6 +19,8 @@ namespace pawl::sqlite {
 // First statement id of each file.
 inline constexpr int kIdsProvider = 0;
 inline constexpr int kIdsOrchestration = 32;
+inline constexpr int kIdsInstances = 56;
+inline constexpr int kIdsReady = 68;
 inline constexpr int kIdsWork = 80;
 inline constexpr int kIdsSessions = 112;
 inline constexpr int kIdsWorkers = 152;
@@ -112,41 +115,72 @@ class SqliteProvider final : public Provider {
   Status sync_clock(const ClockSample& sample);
   Status note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail);
 
-  // ---- sqlite_orchestration.cpp ----
-  class ReadScope;
-  struct InstanceRow;
-  Status read_instance(InstanceKey key, InstanceRow* out);
-  Status check_home(Incarnation home, bool* gone);
+  // ---- sqlite_instances.cpp ----
+  struct Due {
+    TimeBase base = TimeBase::kPawl;
+    std::int64_t due = 0;
+  };
+  Status store_message(InstanceKey instance, const Message& message, const Due* timer);
+  Status copy_output(std::string_view output, InstanceStatus* out, char* buffer,
+                     std::size_t capacity);
+
+  // ---- sqlite_ready.cpp ----
   class ReadyList;
-  Status list_due_timers(ReadyList& list);
+  Status list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max);
   Status list_own(ReadyList& list);
   Status list_others(ReadyList& list);
   Status list_home(ReadyList& list, Incarnation home);
+  Status next_home(Incarnation after, Incarnation* home);
+  Status is_gone(Incarnation home, bool* gone);
+  Status first_timer(TimeBase base, Incarnation me, std::int64_t* first, bool* waits);
+  Status first_number(Statement row, std::int64_t* first);
+
+  // ---- sqlite_orchestration.cpp ----
+  // One view for the reads of a call, unless the caller has opened one.
+  class ReadScope {
+   public:
+    explicit ReadScope(SqliteProvider& provider);
+    ~ReadScope();
+    ReadScope(const ReadScope&) = delete;
+    ReadScope& operator=(const ReadScope&) = delete;
+    [[nodiscard]] Status status() const { return status_; }
+
+   private:
+    SqliteProvider& provider_;
+    Status status_ = Status::kOk;
+    bool owns_ = false;
+  };
+  struct InstanceRow {
+    InstanceState state = InstanceState::kRunning;
+    ExecutionId execution = 0;
+    std::int64_t revision = 0;
+    bool parked = false;
+    std::int64_t last_event = 0;
+  };
   class MessageReader;
+  Status read_instance(InstanceKey key, InstanceRow* out);
   Status read_item_row(InstanceKey key, OrchestrationItem* out);
-  Status read_messages(MessageReader& reader);
-  Status broken_event(InstanceKey key, ExecutionId execution, EventId event, const char* what);
-  Status read_event(Statement& row, InstanceKey key, ExecutionId execution, Event* event);
-  Status read_end(InstanceKey key, ExecutionId execution, Event* event);
+  Status read_ready_messages(MessageReader& reader, const OrchestrationItem& item);
+  Status read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now);
+  Status broken_event(InstanceKey key, ExecutionId execution, std::int64_t event,
+                      const char* what);
+  Status read_event(const Statement& row, InstanceKey key, ExecutionId execution, Event* event);
+  Status last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out);
+  Status read_end(InstanceStatus* out, char* buffer, std::size_t capacity);
   Status check_turn(const TurnCommit& turn);
   Status check_message(InstanceKey key, MessageId message);
-  Status check_done(const TurnCommit& turn);
+  Status check_done(const TurnCommit& turn, const WorkDone& done);
   Status write_turn(const TurnCommit& turn);
-  Status take_messages(const TurnCommit& turn);
   Status insert_events(const TurnCommit& turn);
   Status insert_event(const TurnCommit& turn, const Event& event);
-  Status insert_commands(const TurnCommit& turn);
   Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
-  Status close_commands(const TurnCommit& turn);
-  Status write_execution(const TurnCommit& turn);
-  Status go_on(const TurnCommit& turn);
-  Status finish(const TurnCommit& turn);
+  Status close_command(const TurnCommit& turn, EventId command);
+  Status first_ready(const TurnCommit& turn, std::int64_t* id);
+  Status go_on(const TurnCommit& turn, ExecutionId execution);
+  Status end_execution(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
-  Status store_message(InstanceKey instance, const Message& message, TimerBase base,
-                       std::int64_t due, MessageId* id);
-  Status first_due_timer(TimerBase base, Incarnation me, NextDue* out);
 
-  // ---- sqlite_orchestration.cpp, for the other files ----
+  // ---- sqlite_instances.cpp, for the other files ----
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended) otherwise.
   Status insert_message(InstanceKey instance, const Message& message);
 
@@ -157,6 +191,8 @@ class SqliteProvider final : public Provider {
   Status cancel_all_work(InstanceKey instance, ExecutionId execution);
   // Removes a work item: its session's head is put right.
   Status delete_work(WorkItemId item, SessionKey session);
+  // A finished item whose result rides with its turn: checked as check_work_item(), then it goes.
+  Status take_work(const WorkDone& done);
   // A limit of CrashLimits: the item's failure becomes a message, the item goes.
   Status poison_work(WorkItemId item, std::string_view why);
   // Delayed items whose time came become ready, at most `limit`; adds to *woken.
@@ -181,27 +217,37 @@ class SqliteProvider final : public Provider {
     std::int64_t key = 0;
   };
   Status read_work(WorkItemId item, WorkRow* row);
-  Status fail_work(const WorkRow& row, ErrorKind kind, std::string_view text);
+  Status complete_work(const WorkRow& row, ErrorKind kind, std::string_view text);
+  Status note_activity(SessionKey session);
   // A locked item becomes ready; counts what its lock's end means, and poisons at a limit.
   Status unlock_work(WorkItemId item, SessionKey session, bool strike, const CrashLimits& limits);
   Status poison_if_at_limit(WorkItemId item, const CrashLimits& limits);
   Status count_crash(WorkItemId item, const CrashLimits& limits);
-  Status make_ready_or_delay(WorkItemId item, SessionKey session, std::int64_t delay_ms, bool strike,
-                             bool unregistered);
+  // How an item goes back to the queue without a result.
+  struct PutBack {
+    std::int64_t delay_ms = 0;       // 0: ready at once
+    bool strike = false;
+    bool unregistered = false;
+  };
+  Status put_back(const WorkRow& row, const PutBack& how);
+  Status cancel_range(InstanceKey instance, ExecutionId execution, EventId first, EventId last);
   Status next_token(LockToken* token);
   Status next_candidate(Fetch& fetch, Candidate* candidate);
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
+  void pass_over(const Candidate& candidate);
   Status read_activity(Fetch& fetch, const WorkRow& row);
   Status unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
+  Status release(SessionKey session, std::string_view reason);
+  Status has_running(SessionKey session, bool* running);
   Status may_claim(Fetch& fetch, bool* may);
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
+  Status end_scan(Fetch& fetch);
+  Status read_data_version(std::int64_t* version);
   Status take_expired_locks(Fetch& fetch);
   Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
   Status take_expired_sessions(Fetch& fetch);
-  Status pass_over(Fetch& fetch, const Candidate& candidate);
-  Status end_scan(Fetch& fetch);
-  Status own_data_version(std::int64_t* version);
+  Status take_expired_session(Fetch& fetch, const Candidate& candidate);
 
   // ---- sqlite_sessions.cpp, for the other files ----
   // The row of a global implicit session, made if absent.
@@ -239,21 +285,34 @@ class SqliteProvider final : public Provider {
   Status handler_elsewhere(std::string_view activity, Incarnation me, bool to_claim, bool* found);
 
   // ---- sqlite_workers.cpp, its own ----
-  struct Predecessor;
+  struct Predecessor {
+    Incarnation worker = 0;
+    FixedText<kNameBytesMax> node;
+    std::int64_t pid = 0;
+    bool lock_visible = false;
+    std::int64_t locked_until = 0;
+    std::int64_t boot_seq = 0;
+  };
   Status refuse_foreign_boot();
-  Status check_node(const NewWorker& worker, Evidence& evidence, Incarnation* former);
+  Status next_earlier(Predecessor* row);
+  Status next_of_node(std::string_view node, Predecessor* row);
+  Status read_predecessor(Statement& next, Predecessor* row);
+  Status check_node(const NewWorker& worker, Evidence& evidence);
   Status insert_worker(const NewWorker& worker, Incarnation* out);
   Status bury_earlier_boots(Incarnation newcomer, std::string_view node, const CrashLimits& limits);
+  Status inherit(const NewWorker& worker, Incarnation newcomer, const CrashLimits& limits);
   Status hand_sessions_over(Incarnation from, Incarnation heir, std::string_view reason,
                             const CrashLimits& limits);
   Status free_locks_of(Incarnation worker, const CrashLimits& limits);
   Status bury_row(Incarnation worker);
+  Status count_turn_crash(InstanceKey instance);
 
   // Keeps the connection's text behind `what`, kills the batch if the status is one that does (the
   // contract's list), and returns the status. kOk: does nothing.
   Status fail(Status status, const char* what);
-  // Likewise, for a call that has written something: whatever the status, the batch is dead.
-  Status fail_written(Status status, const char* what);
+  // For a call that had written something when it failed: whatever the status, the batch is dead.
+  Status written(Status status);
+  Status fail_written(Status status, const char* what) { return written(fail(status, what)); }
   // Every call of a batch begins with it: an invariant.
   void require_batch() const;
 

@@ -1,0 +1,228 @@
+// Instances and their messages: created, cancelled, looked at, parked, stopped, woken.
+#include <cstring>
+
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+enum Ids : int {
+  kFindId = kIdsInstances,
+  kInsertInstance,
+  kFindState,
+  kInsertMessage,
+  kMakeReady,
+  kReadStatus,
+  kPark,
+  kUnpark,
+  kRetryStopped,
+  kEnd,
+};
+static_assert(kEnd <= kIdsReady);
+
+bool has_ended(std::int64_t state) {
+  return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||
+         state == static_cast<std::int64_t>(InstanceState::kFailed);
+}
+
+}  // namespace
+
+// ---- clients ------------------------------------------------------------------------------------
+
+Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey* key) {
+  require_batch();
+  if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
+      (!instance.version.empty() && !is_valid_name(instance.version))) {
+    diagnostic_.format("ids, names and versions have 1 to %zu bytes and no control characters",
+                       kNameBytesMax);
+    return Status::kInvalidArgument;
+  }
+  {
+    Statement row = connection_.use(kFindId, "SELECT key,state FROM instances WHERE id=?");
+    if (row.bind_text(instance.id).row()) {
+      diagnostic_.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
+                         instance.id.data());
+      return Status::kAlreadyExists;
+    }
+    PAWL_TRY(fail(row.status(), "instances"));
+  }
+  PAWL_TRY(fail_written(
+      connection_
+          .use(kInsertInstance,
+               "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,"
+               "strikes,reboots,created_stamp,updated_stamp) VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4)")
+          .bind_text(instance.id)
+          .bind_text(instance.name)
+          .bind_text(instance.version)
+          .bind(batch_.stamp_ms)
+          .run(),
+      "insert instance"));
+  *key = connection_.last_insert_id();
+  Message start;
+  start.kind = MessageKind::kStart;
+  start.execution = 1;
+  start.name = instance.name;
+  start.payload = instance.input;
+  return written(insert_message(*key, start));
+}
+
+Status SqliteProvider::cancel_instance(std::string_view id, std::string_view reason) {
+  require_batch();
+  InstanceKey key = 0;
+  {
+    Statement row = connection_.use(kFindId, "SELECT key,state FROM instances WHERE id=?");
+    if (!row.bind_text(id).row())
+      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+    if (has_ended(row.integer(1))) return Status::kStale;
+    key = row.integer(0);
+  }
+  Message cancel;
+  cancel.kind = MessageKind::kCancel;
+  cancel.payload = cut_text(reason, kErrorTextBytesMax);
+  return insert_message(key, cancel);
+}
+
+Status SqliteProvider::read_status(std::string_view id, InstanceStatus* out, char* buffer,
+                                   std::size_t capacity) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(
+      kReadStatus,
+      "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text "
+      "FROM instances WHERE id=?");
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *out = InstanceStatus();
+  out->key = row.integer(0);
+  out->state = static_cast<InstanceState>(row.integer(1));
+  out->execution = row.integer(2);
+  out->revision = row.integer(3);
+  out->created_ms = row.integer(4);
+  out->updated_ms = row.integer(5);
+  out->error = static_cast<ErrorKind>(row.integer(6));
+  if (!has_ended(row.integer(1))) return copy_output(row.bytes(7), out, buffer, capacity);
+  return read_end(out, buffer, capacity);
+}
+
+Status SqliteProvider::copy_output(std::string_view output, InstanceStatus* out, char* buffer,
+                                   std::size_t capacity) {
+  if (output.size() > capacity) {
+    diagnostic_.format("the output has %zu bytes, the buffer %zu", output.size(), capacity);
+    return Status::kResourceExhausted;
+  }
+  if (!output.empty()) std::memcpy(buffer, output.data(), output.size());
+  out->output = {buffer, output.size()};
+  return Status::kOk;
+}
+
+// ---- messages -----------------------------------------------------------------------------------
+
+Status SqliteProvider::insert_message(InstanceKey instance, const Message& message) {
+  bool was_ready = false;
+  {
+    Statement row =
+        connection_.use(kFindState, "SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?");
+    if (!row.bind(instance).row())
+      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+    if (has_ended(row.integer(0))) return Status::kStale;
+    was_ready = row.integer(1) != 0;
+  }
+  PAWL_TRY(store_message(instance, message, nullptr));
+  if (was_ready) return Status::kOk;
+  // The revision stays: it tells of the history, and a turn that did not see this message is right.
+  return fail_written(
+      connection_.use(kMakeReady, "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1")
+          .bind(instance)
+          .bind(connection_.last_insert_id())
+          .bind(batch_.now)
+          .run(),
+      "make ready");
+}
+
+// The row's id is the last inserted one then. `timer`: when and in what time; null: ready now.
+Status SqliteProvider::store_message(InstanceKey instance, const Message& message,
+                                     const Due* timer) {
+  Statement insert = connection_.use(
+      kInsertMessage,
+      "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,base,due,seg,name,payload,"
+      "crc) VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+  insert.bind(instance)
+      .bind(message.execution)
+      .bind(static_cast<std::int64_t>(message.kind))
+      .bind(static_cast<std::int64_t>(message.error))
+      .bind(message.ref);
+  if (timer != nullptr) {
+    insert.bind(static_cast<std::int64_t>(timer->base)).bind(timer->due).bind(batch_.boot_seq);
+  } else {
+    insert.bind_null().bind_null().bind_null();
+  }
+  insert.bind_text_or_null(message.name).bind_blob_or_null(message.payload);
+  return fail_written(insert.bind(message_crc(instance, message)).run(), "insert message");
+}
+
+// ---- parked and stopped ones --------------------------------------------------------------------
+
+Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t revision,
+                                                  std::int64_t delay_ms, bool strike, ErrorKind why,
+                                                  std::string_view text) {
+  require_batch();
+  InstanceRow row;
+  const Status found = read_instance(key, &row);
+  if (found == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(found);
+  if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
+    return Status::kStale;
+  const bool stop = delay_ms == kStoppedForGood;
+  const InstanceState state = stop ? InstanceState::kStopped : InstanceState::kRunning;
+  // Nobody's afterwards: whoever knows the name, or has the memory, need not wait for the grace.
+  Statement park = connection_.use(
+      kPark,
+      "UPDATE instances SET state=?2,parked_until=?3,stop_kind=?4,stop_text=?5,strikes=strikes+?6,"
+      "home=0,updated_stamp=?7 WHERE key=?1");
+  park.bind(key).bind(static_cast<std::int64_t>(state));
+  if (stop) {
+    park.bind(kNever);
+  } else if (delay_ms > 0) {
+    park.bind(make_due(batch_.now, delay_ms));
+  } else {
+    park.bind_null();
+  }
+  park.bind_or_null(static_cast<std::int64_t>(why));
+  park.bind_text_or_null(cut_text(text, kErrorTextBytesMax));
+  return fail_written(park.bind(strike ? 1 : 0).bind(batch_.stamp_ms).run(), "park instance");
+}
+
+Status SqliteProvider::retry_stopped(std::size_t limit, std::size_t* retried) {
+  require_batch();
+  *retried = 0;
+  PAWL_TRY(fail_written(
+      connection_
+          .use(kRetryStopped,
+               "UPDATE instances SET state=0,parked_until=NULL,ready_at=?1 WHERE key IN "
+               "(SELECT key FROM instances INDEXED BY i_stopped WHERE state=3 LIMIT ?2)")
+          .bind(batch_.now)
+          .bind(static_cast<std::int64_t>(limit))
+          .run(),
+      "retry stopped instances"));
+  *retried = static_cast<std::size_t>(connection_.changes());
+  return Status::kOk;
+}
+
+Status SqliteProvider::wake_delayed(std::size_t limit, std::size_t* woken) {
+  require_batch();
+  *woken = 0;
+  PAWL_TRY(fail_written(
+      connection_
+          .use(kUnpark,
+               "UPDATE instances SET parked_until=NULL WHERE key IN "
+               "(SELECT key FROM instances INDEXED BY i_parked WHERE parked_until IS NOT NULL "
+               "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)")
+          .bind(batch_.now)
+          .bind(static_cast<std::int64_t>(limit))
+          .run(),
+      "wake parked instances"));
+  *woken = static_cast<std::size_t>(connection_.changes());
+  return *woken < limit ? wake_delayed_work(limit - *woken, woken) : Status::kOk;
+}
+
+}  // namespace pawl::sqlite

@@ -1,0 +1,557 @@
+// A turn's way out of the database and back: the item with its messages, the history, the commit.
+//
+// Order of messages: the start of an execution; then those that wait, by id, which is the order of their
+// commits; then due timers by (due in Pawl time, id). So a result that was there before a look wins over
+// a timeout that the same look finds due.
+#include <cstring>
+#include <limits>
+
+#include "check.hpp"
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+enum Ids : int {
+  kFindInstance = kIdsOrchestration,
+  kReadItem,
+  kFirstMessage,
+  kReadyMessages,
+  kDueMessages,
+  kFindMessage,
+  kLastEvent,
+  kReadHistory,
+  kReadEvent,
+  kFindWork,
+  kDeleteMessage,
+  kInsertEvent,
+  kDeleteTimer,
+  kWriteExecution,
+  kFirstReady,
+  kHighestMessage,
+  kGoOn,
+  kFinish,
+  kDeleteMessages,
+  kDeleteCompletions,
+  kEnd,
+};
+static_assert(kEnd <= kIdsInstances);
+
+constexpr std::string_view kEmptyMeta = "{}";
+
+bool is_known(EventKind kind) { return std::string_view(event_kind_name(kind)) != "unknown"; }
+bool is_known(MessageKind kind) { return std::string_view(message_kind_name(kind)) != "unknown"; }
+
+// False: no number of this type, whatever the checksum says of the rest.
+template <typename T>
+bool fits(std::int64_t number, T* out) {
+  *out = static_cast<T>(number);
+  return number >= 0 &&
+         number <= static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max()) &&
+         static_cast<std::int64_t>(*out) == number;
+}
+template <>
+bool fits(std::int64_t number, EventKind* out) {
+  *out = static_cast<EventKind>(number);
+  return static_cast<std::int64_t>(*out) == number && is_known(*out);
+}
+template <>
+bool fits(std::int64_t number, MessageKind* out) {
+  *out = static_cast<MessageKind>(number);
+  return static_cast<std::int64_t>(*out) == number && is_known(*out);
+}
+template <>
+bool fits(std::int64_t number, ErrorKind* out) {
+  *out = static_cast<ErrorKind>(number);
+  return static_cast<std::int64_t>(*out) == number;
+}
+
+// Columns of every query for messages, in this order.
+#define PAWL_MESSAGE_COLUMNS "id,kind,error,execution,ref,name,payload,crc"
+
+bool decode(const Statement& row, InstanceKey instance, Message* message) {
+  message->id = row.integer(0);
+  message->execution = row.integer(3);
+  message->name = row.bytes(5);
+  message->payload = row.bytes(6);
+  return fits(row.integer(1), &message->kind) && fits(row.integer(2), &message->error) &&
+         fits(row.integer(4), &message->ref) && row.integer(7) == message_crc(instance, *message);
+}
+
+}  // namespace
+
+// ---- reading in one view ------------------------------------------------------------------------
+
+SqliteProvider::ReadScope::ReadScope(SqliteProvider& provider) : provider_(provider) {
+  if (provider.in_batch_ || provider.in_read_) return;
+  status_ = provider.begin_read();
+  owns_ = status_ == Status::kOk;
+}
+
+SqliteProvider::ReadScope::~ReadScope() {
+  if (owns_) provider_.end_read();
+}
+
+Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
+  Statement row = connection_.use(
+      kFindInstance,
+      "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event "
+      "FROM instances AS i LEFT JOIN executions AS e "
+      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+  if (!row.bind(key).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  out->state = static_cast<InstanceState>(row.integer(0));
+  out->execution = row.integer(1);
+  out->revision = row.integer(2);
+  out->parked = row.integer(3) != 0;
+  out->last_event = row.integer(4);
+  return Status::kOk;
+}
+
+// ---- fetch --------------------------------------------------------------------------------------
+
+// Copies messages out of rows into the arena.
+class SqliteProvider::MessageReader {
+ public:
+  MessageReader(Arena& arena, std::size_t messages_max, OrchestrationItem* item)
+      : arena_(arena), max_(messages_max), item_(item) {}
+
+  Status start() {
+    item_->messages = arena_.array<Message>(max_);
+    return item_->messages == nullptr ? Status::kResourceExhausted : Status::kOk;
+  }
+  // False: no more rows are wanted.
+  bool take(const Statement& row) {
+    if (row.integer(0) == first_) return true;
+    if (item_->message_count == max_) return cut();
+    Message message;
+    if (!decode(row, item_->key, &message)) {
+      item_->broken = Status::kCorrupt;
+      item_->broken_text.clear();
+      append("orchestrator_queue row ");
+      static_cast<void>(item_->broken_text.append_number(row.integer(0)));
+      append(" of instance '");
+      append(item_->id.view());
+      append("': checksum or form is wrong");
+      return false;
+    }
+    if (!copy(&message.name) || !copy(&message.payload)) return cut();
+    item_->messages[item_->message_count++] = message;
+    return true;
+  }
+  // The first row read is not read again by the query for the others.
+  void note_first(MessageId id) { first_ = id; }
+  [[nodiscard]] bool wants_more() const {
+    return item_->broken == Status::kOk && !item_->more_messages;
+  }
+
+ private:
+  void append(std::string_view text) { static_cast<void>(item_->broken_text.append(text)); }
+  bool cut() {
+    item_->more_messages = true;
+    return false;
+  }
+  // Looks before it asks: an arena that refused once says so for ever.
+  bool copy(std::string_view* text) {
+    if (text->empty()) return true;
+    if (arena_.capacity() - arena_.used() < text->size()) return false;
+    char* const bytes = arena_.array<char>(text->size());
+    if (bytes == nullptr) return false;
+    std::memcpy(bytes, text->data(), text->size());
+    *text = {bytes, text->size()};
+    return true;
+  }
+
+  Arena& arena_;
+  std::size_t max_;
+  OrchestrationItem* item_;
+  MessageId first_ = 0;
+};
+
+Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t now,
+                                                std::size_t messages_max, Arena& arena,
+                                                OrchestrationItem* out) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  *out = OrchestrationItem();
+  PAWL_TRY(read_item_row(key, out));
+  if (out->broken != Status::kOk) return Status::kOk;
+  MessageReader reader(arena, messages_max, out);
+  PAWL_TRY(reader.start());
+  PAWL_TRY(read_ready_messages(reader, *out));
+  if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, key, now));
+  // Not even one fits.
+  const bool stuck = out->message_count == 0 && out->more_messages && messages_max > 0;
+  return stuck ? Status::kResourceExhausted : Status::kOk;
+}
+
+Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
+  Statement row = connection_.use(
+      kReadItem,
+      "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
+      "i.strikes,i.reboots,e.last_event FROM instances AS i LEFT JOIN executions AS e "
+      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+  if (!row.bind(key).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  // Ended, stopped or parked since it was listed.
+  if (row.integer(3) != 0 || !row.is_null(4)) return Status::kNotFound;
+  out->key = key;
+  out->execution = row.integer(5);
+  out->revision = row.integer(6);
+  out->crashes = static_cast<std::int32_t>(row.integer(7));
+  out->strikes = static_cast<std::int32_t>(row.integer(8));
+  out->reboots = static_cast<std::int32_t>(row.integer(9));
+  const bool whole = fits(row.integer(10), &out->last_event) &&
+                     out->id.assign(row.bytes(0)) == Status::kOk &&
+                     out->name.assign(row.bytes(1)) == Status::kOk &&
+                     out->version.assign(row.bytes(2)) == Status::kOk;
+  if (whole) return Status::kOk;
+  out->broken = Status::kCorrupt;
+  PAWL_TRY(out->broken_text.assign("instances row "));
+  PAWL_TRY(out->broken_text.append_number(key));
+  return out->broken_text.append(": a name or number is too long");
+}
+
+Status SqliteProvider::read_ready_messages(MessageReader& reader, const OrchestrationItem& item) {
+  // A cancel request kept from the execution before is older than the start of this one.
+  if (item.last_event == 0) {
+    Statement first = connection_.use(
+        kFirstMessage, "SELECT " PAWL_MESSAGE_COLUMNS
+                       " FROM orchestrator_queue INDEXED BY oq_instance "
+                       "WHERE instance=? AND due IS NULL AND kind IN (1,2) ORDER BY id LIMIT 1");
+    if (first.bind(item.key).row() && reader.take(first)) reader.note_first(first.integer(0));
+    PAWL_TRY(fail(first.status(), "read first message"));
+  }
+  if (!reader.wants_more()) return Status::kOk;
+  Statement row = connection_.use(kReadyMessages, "SELECT " PAWL_MESSAGE_COLUMNS
+                                                  " FROM orchestrator_queue INDEXED BY oq_instance "
+                                                  "WHERE instance=? AND due IS NULL ORDER BY id");
+  row.bind(item.key);
+  while (row.row() && reader.take(row)) {
+  }
+  return fail(row.status(), "read messages");
+}
+
+Status SqliteProvider::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now) {
+  constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
+  const std::int64_t utc = clock_.off_known ? add_saturating(now, clock_.off) : kNothing;
+  Statement row = connection_.use(
+      kDueMessages,
+      "SELECT " PAWL_MESSAGE_COLUMNS
+      " FROM orchestrator_queue INDEXED BY oq_instance "
+      "WHERE instance=?1 AND due IS NOT NULL AND due<=max(?2,?3) AND due<=iif(base=0,?2,?3) "
+      "ORDER BY iif(base=0,due,due-?4),id");
+  row.bind(key).bind(now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
+  while (row.row() && reader.take(row)) {
+  }
+  return fail(row.status(), "read due messages");
+}
+
+// ---- history ------------------------------------------------------------------------------------
+
+Status SqliteProvider::broken_event(InstanceKey key, ExecutionId execution, std::int64_t event,
+                                    const char* what) {
+  diagnostic_.format("history of instance %lld, execution %lld, event %lld: %s",
+                     static_cast<long long>(key), static_cast<long long>(execution),
+                     static_cast<long long>(event), what);
+  if (in_batch_) dead_ = true;
+  return Status::kCorrupt;
+}
+
+// Columns of every query for events, in this order.
+#define PAWL_EVENT_COLUMNS "id,kind,branch,ordinal,ref,time,meta,payload,crc"
+
+// The views end with the row, and those of the meta with the next call.
+Status SqliteProvider::read_event(const Statement& row, InstanceKey key, ExecutionId execution,
+                                  Event* event) {
+  *event = Event();
+  event->time_ms = row.integer(5);
+  event->payload = row.bytes(7);
+  const std::string_view meta = row.bytes(6);
+  const bool whole = fits(row.integer(0), &event->id) && fits(row.integer(1), &event->kind) &&
+                     fits(row.integer(2), &event->branch) &&
+                     fits(row.integer(3), &event->ordinal) && fits(row.integer(4), &event->ref);
+  if (!whole || row.integer(8) != event_crc(key, execution, *event, meta))
+    return broken_event(key, execution, row.integer(0), "checksum or form is wrong");
+  const JsonMemory memory(json_memory_, sizeof(json_memory_));
+  const Status status =
+      decode_meta(meta.empty() ? kEmptyMeta : meta, event, meta_text_, sizeof(meta_text_));
+  if (status == Status::kOk) return status;
+  return broken_event(key, execution, event->id, "its meta cannot be read");
+}
+
+Status SqliteProvider::last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out) {
+  Statement row = connection_.use(
+      kLastEvent, "SELECT last_event FROM executions WHERE instance=? AND execution=?");
+  *out = row.bind(key).bind(execution).row() ? row.integer(0) : 0;
+  return fail(row.status(), "executions");
+}
+
+Status SqliteProvider::load_history(InstanceKey key, ExecutionId execution, EventId after,
+                                    EventSink& sink) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  std::int64_t last = 0;
+  PAWL_TRY(last_event_of(key, execution, &last));
+  Statement row = connection_.use(kReadHistory, "SELECT " PAWL_EVENT_COLUMNS
+                                                " FROM history WHERE instance=? AND execution=? "
+                                                "AND id>? ORDER BY id");
+  row.bind(key).bind(execution).bind(after);
+  std::int64_t expected = std::int64_t{after} + 1;
+  for (; row.row(); ++expected) {
+    Event event;
+    PAWL_TRY(read_event(row, key, execution, &event));
+    if (event.id != expected) return broken_event(key, execution, expected, "is missing");
+    PAWL_TRY(sink.on_event(event));
+  }
+  PAWL_TRY(fail(row.status(), "history"));
+  if (expected <= last) return broken_event(key, execution, expected, "is missing");
+  if (expected > last + 1) return broken_event(key, execution, last + 1, "is one too many");
+  return Status::kOk;
+}
+
+// What an ended instance answers is in the end event of its last execution.
+Status SqliteProvider::read_end(InstanceStatus* out, char* buffer, std::size_t capacity) {
+  std::int64_t last = 0;
+  PAWL_TRY(last_event_of(out->key, out->execution, &last));
+  Statement row = connection_.use(kReadEvent, "SELECT " PAWL_EVENT_COLUMNS
+                                              " FROM history WHERE instance=? AND execution=? "
+                                              "AND id=?");
+  if (!row.bind(out->key).bind(out->execution).bind(last).row()) {
+    PAWL_TRY(fail(row.status(), "history"));
+    return broken_event(out->key, out->execution, last, "is missing");
+  }
+  Event event;
+  PAWL_TRY(read_event(row, out->key, out->execution, &event));
+  if (event.kind != EventKind::kEnded)
+    return broken_event(out->key, out->execution, last, "is not the end");
+  out->error = event.error;
+  return copy_output(event.payload, out, buffer, capacity);
+}
+
+// ---- commit of a turn: look ---------------------------------------------------------------------
+
+Status SqliteProvider::ack_orchestration_item(const TurnCommit& turn) {
+  require_batch();
+  PAWL_TRY(check_turn(turn));
+  return written(write_turn(turn));
+}
+
+// Nothing is written before all of this holds.
+Status SqliteProvider::check_turn(const TurnCommit& turn) {
+  InstanceRow row;
+  const Status found = read_instance(turn.key, &row);
+  if (found == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(found);
+  if (row.state != InstanceState::kRunning || row.revision != turn.revision ||
+      row.execution != turn.execution)
+    return Status::kStale;
+  for (std::size_t i = 0; i < turn.message_count; ++i)
+    PAWL_TRY(check_message(turn.key, turn.messages[i]));
+  for (std::size_t i = 0; i < turn.done_count; ++i)
+    PAWL_TRY(check_done(turn, turn.done[i]));
+  const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
+  if (!has_events || row.last_event + 1 == turn.first_new) return Status::kOk;
+  // With this revision no other turn came between: the row is not what we wrote.
+  diagnostic_.format(
+      "executions row of instance %lld, execution %lld: last event is %lld, not %lld",
+      static_cast<long long>(turn.key), static_cast<long long>(turn.execution),
+      static_cast<long long>(row.last_event), static_cast<long long>(turn.first_new) - 1);
+  dead_ = true;
+  return Status::kCorrupt;
+}
+
+// A timer is due by the clock of this transaction, not by that of the look.
+Status SqliteProvider::check_message(InstanceKey key, MessageId message) {
+  Statement row = connection_.use(
+      kFindMessage, "SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?");
+  if (!row.bind(message).bind(key).row())
+    return row.status() == Status::kOk ? Status::kStale : fail(row.status(), "find message");
+  if (row.is_null(1)) return Status::kOk;
+  const auto base = static_cast<TimeBase>(row.integer(0));
+  return due(base, row.integer(1), clock_, batch_.now) ? Status::kOk : Status::kStale;
+}
+
+Status SqliteProvider::check_done(const TurnCommit& turn, const WorkDone& done) {
+  PAWL_TRY(check_work_item(done));
+  Statement row = connection_.use(kFindWork, "SELECT instance FROM worker_queue WHERE id=?");
+  if (row.bind(done.item).row() && row.integer(0) == turn.key) return Status::kOk;
+  return row.status() == Status::kOk ? Status::kStale : fail(row.status(), "find work item");
+}
+
+// ---- commit of a turn: write --------------------------------------------------------------------
+
+Status SqliteProvider::write_turn(const TurnCommit& turn) {
+  for (std::size_t i = 0; i < turn.message_count; ++i) {
+    Statement statement =
+        connection_.use(kDeleteMessage, "DELETE FROM orchestrator_queue WHERE id=?");
+    PAWL_TRY(fail(statement.bind(turn.messages[i]).run(), "delete message"));
+  }
+  for (std::size_t i = 0; i < turn.done_count; ++i)
+    PAWL_TRY(take_work(turn.done[i]));
+  PAWL_TRY(insert_events(turn));
+  if (turn.end != EndKind::kNone) return end_execution(turn);
+  for (std::size_t i = 0; i < turn.work_count; ++i)
+    PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[i]));
+  for (std::size_t i = 0; i < turn.timer_count; ++i)
+    PAWL_TRY(insert_timer(turn, turn.timers[i]));
+  // Last: what is asked for and closed in one turn leaves nothing.
+  for (std::size_t i = 0; i < turn.closed_count; ++i)
+    PAWL_TRY(close_command(turn, turn.closed[i]));
+  return go_on(turn, turn.execution);
+}
+
+Status SqliteProvider::insert_events(const TurnCommit& turn) {
+  if (turn.first_new > turn.last_new || turn.last_new == 0) return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    const Event& event = turn.events->event(id);
+    PAWL_CHECK("provider-30", event.id == id);
+    PAWL_TRY(insert_event(turn, event));
+  }
+  const bool ends = turn.end != EndKind::kNone;
+  Statement write = connection_.use(
+      kWriteExecution,
+      "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
+      "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
+      "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp");
+  write.bind(turn.key).bind(turn.execution).bind(static_cast<std::int64_t>(turn.end));
+  write.bind(turn.last_new).bind(batch_.stamp_ms);
+  if (ends) {
+    write.bind(batch_.stamp_ms);
+  } else {
+    write.bind_null();
+  }
+  return fail(write.run(), "write execution");
+}
+
+Status SqliteProvider::insert_event(const TurnCommit& turn, const Event& event) {
+  std::size_t size = 0;
+  {
+    const JsonMemory memory(json_memory_, sizeof(json_memory_));
+    PAWL_TRY(fail(encode_meta(event, meta_text_, sizeof(meta_text_), &size), "encode event"));
+  }
+  std::string_view meta(meta_text_, size);
+  if (meta == kEmptyMeta) meta = {};
+  Statement insert = connection_.use(
+      kInsertEvent,
+      "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
+      "VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+  insert.bind(turn.key).bind(turn.execution).bind(event.id);
+  insert.bind(static_cast<std::int64_t>(event.kind));
+  if (is_command(event.kind)) {
+    insert.bind(event.branch).bind(event.ordinal);
+  } else {
+    insert.bind_or_null(event.branch).bind_or_null(event.ordinal);
+  }
+  insert.bind_or_null(event.ref).bind(event.time_ms).bind_text_or_null(meta);
+  insert.bind_blob_or_null(event.payload);
+  insert.bind(event_crc(turn.key, turn.execution, event, meta));
+  return fail(insert.run(), "insert event");
+}
+
+Status SqliteProvider::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
+  Message fired;
+  fired.kind = MessageKind::kTimerFired;
+  fired.execution = turn.execution;
+  fired.ref = timer.event;
+  const bool is_utc = timer.base == TimerBase::kUtc;
+  Due due;
+  due.base = is_utc ? TimeBase::kUtc : TimeBase::kPawl;
+  due.due = is_utc ? timer.delay_or_utc_ms : make_due(batch_.now, timer.delay_or_utc_ms);
+  return store_message(turn.key, fired, &due);
+}
+
+Status SqliteProvider::close_command(const TurnCommit& turn, EventId command) {
+  PAWL_TRY(cancel_work(turn.key, turn.execution, command));
+  return fail(connection_
+                  .use(kDeleteTimer,
+                       "DELETE FROM orchestrator_queue WHERE instance=?1 AND due IS NOT NULL "
+                       "AND execution=?2 AND ref=?3")
+                  .bind(turn.key)
+                  .bind(turn.execution)
+                  .bind(command)
+                  .run(),
+              "delete timer");
+}
+
+Status SqliteProvider::first_ready(const TurnCommit& turn, std::int64_t* id) {
+  {
+    Statement row = connection_.use(kFirstReady,
+                                    "SELECT id FROM orchestrator_queue INDEXED BY oq_instance "
+                                    "WHERE instance=? AND due IS NULL ORDER BY id LIMIT 1");
+    if (row.bind(turn.key).row()) {
+      *id = row.integer(0);
+      return Status::kOk;
+    }
+    PAWL_TRY(fail(row.status(), "find ready message"));
+  }
+  *id = -1;
+  if (!turn.more) return Status::kOk;
+  // Ready without a message: behind all that wait now.
+  Statement row =
+      connection_.use(kHighestMessage, "SELECT coalesce(max(id),0) FROM orchestrator_queue");
+  if (row.row()) *id = row.integer(0);
+  return fail(row.status(), "find last message");
+}
+
+// What was counted against the turn is forgiven: it got through.
+Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
+  std::int64_t ready = -1;
+  PAWL_TRY(first_ready(turn, &ready));
+  Statement update = connection_.use(
+      kGoOn,
+      "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
+      "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
+      "updated_stamp=?6 WHERE key=?1");
+  update.bind(turn.key).bind(execution).bind(turn.home);
+  if (ready >= 0) {
+    update.bind(ready).bind(batch_.now);
+  } else {
+    update.bind_null().bind_null();
+  }
+  return fail(update.bind(batch_.stamp_ms).run(), "update instance");
+}
+
+Status SqliteProvider::end_execution(const TurnCommit& turn) {
+  PAWL_TRY(cancel_all_work(turn.key, turn.execution));
+  if (turn.end == EndKind::kContinuedAsNew) return continue_as_new(turn);
+  PAWL_TRY(fail(connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?")
+                    .bind(turn.key)
+                    .run(),
+                "delete messages"));
+  const bool completed = turn.end == EndKind::kCompleted;
+  const InstanceState state = completed ? InstanceState::kCompleted : InstanceState::kFailed;
+  return fail(
+      connection_
+          .use(kFinish,
+               "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
+               "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
+               "reboots=0,updated_stamp=?4,finished_at=?5 WHERE key=?1")
+          .bind(turn.key)
+          .bind(static_cast<std::int64_t>(state))
+          .bind(turn.home)
+          .bind(batch_.stamp_ms)
+          .bind(batch_.now)
+          .run(),
+      "end instance");
+}
+
+// Completions and timers belong to the execution that asked; a cancel request to the instance.
+Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
+  PAWL_TRY(fail(connection_
+                    .use(kDeleteCompletions,
+                         "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4) AND "
+                         "execution<=?2")
+                    .bind(turn.key)
+                    .bind(turn.execution)
+                    .run(),
+                "delete completions"));
+  Message next;
+  next.kind = MessageKind::kContinue;
+  next.execution = turn.execution + 1;
+  next.payload = turn.next_input;
+  PAWL_TRY(store_message(turn.key, next, nullptr));
+  return go_on(turn, turn.execution + 1);
+}
+
+}  // namespace pawl::sqlite
