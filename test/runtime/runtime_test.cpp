@@ -1,0 +1,497 @@
+// The loop through the public API on the simulated machine: one path a test, time moved by hand.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+Options base_options() {
+  Options options;
+  options.database_path = kPath;
+  options.verify_turns = true;
+  return options;
+}
+
+// ---- orchestrations and activities the tests share ----------------------------------------------------
+int g_calls = 0;
+std::string g_last_input;
+
+ActivityResult echo(ActivityContext& ctx) {
+  ++g_calls;
+  g_last_input = std::string(ctx.input());
+  return ctx.ok(ctx.input());
+}
+
+ActivityResult refuse(ActivityContext& ctx) { return ctx.fail("no such valve"); }
+
+ActivityResult too_long(ActivityContext& ctx) {
+  static const std::string kLong(70'000, 'x');
+  return ctx.ok(kLong);
+}
+
+Poll hello(OrchestrationContext& ctx) {
+  PAWL_AWAIT(answer, ctx.schedule_activity("echo", ctx.input()));
+  if (!answer.ok()) return ctx.fail(answer.error());
+  return ctx.complete(answer.value());
+}
+
+Poll chain(OrchestrationContext& ctx) {
+  std::int64_t sum = 0;
+  for (int i = 0; i < 20; ++i) {
+    PAWL_AWAIT(answer, ctx.schedule_activity("echo", std::to_string(i)));
+    if (!answer.ok()) return ctx.fail(answer.error());
+    sum += std::stoll(std::string(answer.value()));
+  }
+  return ctx.complete(std::to_string(sum));
+}
+
+Poll sleeper(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
+  return ctx.complete("slept");
+}
+
+Poll at_utc(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer_at(2'208'988'800'000));  // 2040-01-01
+  return ctx.complete("2040");
+}
+
+Poll rounds(OrchestrationContext& ctx) {
+  const int round = std::stoi(std::string(ctx.input()));
+  PAWL_AWAIT(answer, ctx.schedule_activity("echo", ctx.input()));
+  if (!answer.ok()) return ctx.fail(answer.error());
+  if (round == 5) return ctx.complete("after " + std::to_string(ctx.execution_id()));
+  return ctx.continue_as_new(std::to_string(round + 1));
+}
+
+Poll unknown_activity(OrchestrationContext& ctx) {
+  PAWL_AWAIT(answer, ctx.schedule_activity("nobody_has_it", "{}"));
+  return answer.ok() ? ctx.complete("done") : ctx.fail(answer.error());
+}
+
+Poll failing(OrchestrationContext& ctx) {
+  PAWL_AWAIT(answer, ctx.schedule_activity("refuse", "{}"));
+  return answer.ok() ? ctx.complete("done") : ctx.fail(answer.error());
+}
+
+Poll overflowing(OrchestrationContext& ctx) {
+  PAWL_AWAIT(answer, ctx.schedule_activity("too_long", "{}"));
+  return answer.ok() ? ctx.complete("done")
+                     : ctx.complete(error_kind_name(answer.error().kind));
+}
+
+Poll cancellable(OrchestrationContext& ctx) {
+  PAWL_AWAIT(fired, ctx.schedule_timer(std::chrono::hours(24)));
+  if (fired.cancelled()) {
+    PAWL_AWAIT(undone, ctx.schedule_activity("echo", "undo"));
+    return ctx.complete("compensated");
+  }
+  return ctx.complete("fired");
+}
+
+Poll ids(OrchestrationContext& ctx) {
+  const Guid first = ctx.new_guid();
+  const Guid second = ctx.new_guid();
+  const std::int64_t utc = ctx.utc_now_ms();
+  PAWL_AWAIT(answer, ctx.schedule_activity("echo", first.view()));
+  if (answer.value() != first.view() || first.view() == second.view()) return ctx.fail("guid");
+  return ctx.complete(std::to_string(utc));
+}
+
+int g_static_counter = 0;
+Poll impure(OrchestrationContext& ctx) {
+  PAWL_AWAIT(answer, ctx.schedule_activity("echo", std::to_string(++g_static_counter)));
+  return ctx.complete(answer.value());
+}
+
+Poll endless_history(OrchestrationContext& ctx) {
+  for (int i = 0; i < 100'000; ++i) {
+    PAWL_AWAIT(answer, ctx.schedule_activity("echo", "x"));
+  }
+  return ctx.complete("never");
+}
+
+Poll traced(OrchestrationContext& ctx) {
+  ctx.trace(LogLevel::kInfo, "before");
+  PAWL_AWAIT(answer, ctx.schedule_activity("echo", "x"));
+  ctx.trace(LogLevel::kInfo, "after");
+  PAWL_AWAIT(again, ctx.schedule_activity("echo", "y"));
+  return ctx.complete("traced");
+}
+
+void fill(Registry& registry, ActivityMode mode = ActivityMode::kInline) {
+  const auto ok = [](Status status) { ASSERT_EQ(status, Status::kOk); };
+  ok(registry.add_orchestration("hello", hello));
+  ok(registry.add_orchestration("chain", chain));
+  ok(registry.add_orchestration("sleeper", sleeper));
+  ok(registry.add_orchestration("at_utc", at_utc));
+  ok(registry.add_orchestration("rounds", rounds));
+  ok(registry.add_orchestration("unknown_activity", unknown_activity));
+  ok(registry.add_orchestration("failing", failing));
+  ok(registry.add_orchestration("overflowing", overflowing));
+  ok(registry.add_orchestration("cancellable", cancellable));
+  ok(registry.add_orchestration("ids", ids));
+  ok(registry.add_orchestration("impure", impure));
+  ok(registry.add_orchestration("endless_history", endless_history));
+  ok(registry.add_orchestration("traced", traced));
+  ok(registry.add_activity("echo", echo, mode));
+  ok(registry.add_activity("refuse", refuse, mode));
+  ok(registry.add_activity("too_long", too_long, mode));
+}
+
+class RuntimeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_calls = 0;
+    fill(registry);
+    fill(threaded, ActivityMode::kThreaded);
+    // Before the shared clock of the machine is 2026.
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+  }
+  bool run(Worker& worker, TestClient& client, const char* id, std::int64_t ms = 60'000) {
+    return drive(machine, {&worker}, [&] {
+      return client.status(id).state != OrchestrationState::kRunning;
+    }, ms);
+  }
+
+  sim::Machine machine{7};
+  Registry registry;
+  Registry threaded;
+};
+
+TEST_F(RuntimeTest, hello_completes_with_its_result) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "hello", "input"), Status::kOk)
+      << client->error_text();
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
+  EXPECT_EQ(client.status("a").output, "input");
+  EXPECT_EQ(g_calls, 1);
+  EXPECT_EQ(worker.runtime->stats().orchestrations_completed, 1U);
+}
+
+TEST_F(RuntimeTest, threaded_activity_completes) {
+  Worker worker(machine, threaded, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").output, "190");
+}
+
+TEST_F(RuntimeTest, riding_start_answers_after_its_commit) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  static int answered;
+  static Status last;
+  answered = 0;
+  const Answer answer = [](void*, Status status) {
+    ++answered;
+    last = status;
+  };
+  ASSERT_EQ(worker.runtime->start_orchestration("a", "hello", "x", answer), Status::kOk);
+  EXPECT_EQ(answered, 0);
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return answered == 1; }));
+  EXPECT_EQ(last, Status::kOk);
+  ASSERT_EQ(worker.runtime->start_orchestration("a", "hello", "x", answer), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return answered == 2; }));
+  EXPECT_EQ(last, Status::kAlreadyExists);
+}
+
+TEST_F(RuntimeTest, chain_of_twenty_reads_history_once) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").output, "190");
+  EXPECT_LE(worker.runtime->stats().cold_loads, 1U);
+}
+
+TEST_F(RuntimeTest, timer_fires_after_its_time_and_not_before) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "sleeper", ""), Status::kOk);
+  const std::int64_t start = machine.boot_ms();
+  ASSERT_FALSE(run(worker, client, "a", 19 * 60'000));
+  ASSERT_TRUE(run(worker, client, "a", 2 * 60'000));
+  EXPECT_GE(machine.boot_ms() - start, 20 * 60'000);
+  EXPECT_LE(machine.boot_ms() - start, 20 * 60'000 + 10);
+}
+
+TEST_F(RuntimeTest, utc_timer_fires_in_2040) {
+  machine.set_wall(2'208'988'800'000 - 3'600'000);
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "at_utc", ""), Status::kOk);
+  ASSERT_FALSE(run(worker, client, "a", 3'590'000));
+  ASSERT_TRUE(run(worker, client, "a", 20'000));
+  EXPECT_GE(machine.wall_ms(), 2'208'988'800'000);
+}
+
+TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_comes) {
+  machine.set_synced(false);
+  machine.set_wall(0);
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "at_utc", ""), Status::kOk);
+  ASSERT_FALSE(run(worker, client, "a", 3'600'000));
+  machine.set_wall(2'208'988'800'000 + 5);
+  machine.set_synced(true);
+  ASSERT_TRUE(run(worker, client, "a", 600'000)) << worker.lines.all();
+}
+
+TEST_F(RuntimeTest, continue_as_new_goes_round) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "rounds", "0"), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").output, "after 6");
+  EXPECT_EQ(g_calls, 6);
+}
+
+TEST_F(RuntimeTest, activity_failure_is_an_error_of_its_kind) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "failing", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("b", "overflowing", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
+  EXPECT_EQ(client.status("a").error, ErrorKind::kApplication);
+  EXPECT_EQ(client.status("a").output, "no such valve");
+  ASSERT_TRUE(run(worker, client, "b"));
+  EXPECT_EQ(client.status("b").output, "limit");
+}
+
+TEST_F(RuntimeTest, cancel_is_seen_by_the_code_which_compensates) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "cancellable", ""), Status::kOk);
+  ASSERT_FALSE(run(worker, client, "a", 1'000));
+  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  EXPECT_EQ(client.status("a").output, "compensated");
+  EXPECT_EQ(client->cancel_instance("a", "again"), Status::kStale);
+  EXPECT_EQ(client->cancel_instance("nobody", "again"), Status::kNotFound);
+}
+
+TEST_F(RuntimeTest, guids_and_utc_are_recorded_in_the_turn) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  const std::int64_t wall = machine.wall_ms();
+  ASSERT_EQ(client->start_orchestration("a", "ids", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted) << client.status("a").output;
+  EXPECT_GE(std::stoll(std::string(client.status("a").output)), wall);
+  EXPECT_EQ(g_calls, 1);
+}
+
+TEST_F(RuntimeTest, impure_code_stops_with_nondeterminism_and_nothing_is_lost) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "impure", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("b", "hello", "other"), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kStopped);
+  EXPECT_EQ(client.status("a").error, ErrorKind::kNondeterminism);
+  EXPECT_NE(client.status("a").output.find("echo"), std::string_view::npos)
+      << client.status("a").output;
+  ASSERT_TRUE(run(worker, client, "b"));
+  EXPECT_EQ(client.status("b").output, "other");
+}
+
+TEST_F(RuntimeTest, stopped_instance_goes_on_when_its_code_fits_again) {
+  {
+    Worker worker(machine, registry, base_options());
+    ASSERT_EQ(worker.start(), Status::kOk);
+    TestClient client(machine, kPath);
+    ASSERT_EQ(client->start_orchestration("a", "impure", ""), Status::kOk);
+    ASSERT_TRUE(run(worker, client, "a"));
+    ASSERT_EQ(client.status("a").state, OrchestrationState::kStopped);
+  }
+  Registry fixed;
+  ASSERT_EQ(fixed.add_orchestration("impure", hello), Status::kOk);
+  ASSERT_EQ(fixed.add_activity("echo", echo), Status::kOk);
+  Worker worker(machine, fixed, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
+}
+
+TEST_F(RuntimeTest, history_at_its_limit_fails_with_limit) {
+  Options options = base_options();
+  options.history_events_max = 64;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "endless_history", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
+  EXPECT_EQ(client.status("a").error, ErrorKind::kLimit) << client.status("a").output;
+}
+
+TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_nobody) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "no_such_orchestration", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("b", "unknown_activity", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("c", "hello", "fine"), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "c", 1'000)) << worker.lines.all();
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kRunning);
+  EXPECT_EQ(client.status("a").error, ErrorKind::kUnregistered);
+  EXPECT_NE(client.status("a").output.find("no_such_orchestration"), std::string_view::npos);
+  EXPECT_GE(worker.lines.count("activity_unregistered"), 1U) << worker.lines.all();
+  EXPECT_GE(worker.runtime->stats().unregistered, 2U);
+}
+
+TEST_F(RuntimeTest, traces_leave_once_whatever_is_replayed) {
+  Options options = base_options();
+  options.warm_instances = 64;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "traced", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  EXPECT_EQ(worker.lines.count("text=before"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("text=after"), 1U);
+}
+
+TEST_F(RuntimeTest, every_commit_killed_and_restarted_still_ends_right) {
+  // A worker dies after each tick in turn; what was acknowledged goes on with the next one.
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("b", "rounds", "0"), Status::kOk);
+  bool done = false;
+  for (int life = 0; life < 300 && !done; ++life) {
+    Worker worker(machine, registry, base_options());
+    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    for (int i = 0; i <= life % 3; ++i)
+      static_cast<void>(worker.runtime->tick(INT64_MAX));
+    done = client.status("a").state != OrchestrationState::kRunning &&
+           client.status("b").state != OrchestrationState::kRunning;
+    worker.kill();
+  }
+  EXPECT_EQ(client.status("a").output, "190");
+  EXPECT_EQ(client.status("b").output, "after 6");
+}
+
+TEST_F(RuntimeTest, two_runtimes_share_one_file) {
+  Worker first(machine, registry, base_options());
+  Worker second(machine, registry, base_options());
+  ASSERT_EQ(first.start(), Status::kOk);
+  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
+  TestClient client(machine, kPath);
+  for (int i = 0; i < 40; ++i)
+    ASSERT_EQ(client->start_orchestration("i" + std::to_string(i), "chain", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&first, &second}, [&] {
+    return first.runtime->stats().orchestrations_completed +
+               second.runtime->stats().orchestrations_completed ==
+           40;
+  }));
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(client.status("i" + std::to_string(i)).output, "190");
+}
+
+TEST_F(RuntimeTest, same_node_id_twice_is_refused_with_the_pid) {
+  Options options = base_options();
+  options.worker_node_id = "gateway-1";
+  Worker first(machine, registry, options);
+  Worker second(machine, registry, options);
+  ASSERT_EQ(first.start(), Status::kOk);
+  EXPECT_EQ(second.start(), Status::kNodeIdInUse);
+  const std::string pid = std::to_string(first.node.port().threads->process_id());
+  EXPECT_NE(std::string(second.diagnostic.text()).find(pid), std::string::npos)
+      << second.diagnostic.text();
+  first.kill();
+  Worker third(machine, registry, options);
+  EXPECT_EQ(third.start(), Status::kOk) << third.diagnostic.text();
+}
+
+TEST_F(RuntimeTest, a_disk_in_trouble_loses_nothing) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
+  for (const Status trouble : {Status::kFull, Status::kIo}) {
+    for (int i = 0; i < 3; ++i)
+      static_cast<void>(worker.runtime->tick(INT64_MAX));
+    machine.fail_write(1, trouble, true);
+    ASSERT_FALSE(run(worker, client, "a", 5'000));
+    machine.fail_write(0, Status::kOk, false);
+  }
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").output, "190");
+  EXPECT_GE(worker.runtime->stats().failed_ticks, 2U);
+}
+
+TEST_F(RuntimeTest, waiting_on_the_loops_own_thread_would_block) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  testing::Block memory(Client::required_memory(ClientOptions()));
+  Client client;
+  ClientOptions options;
+  options.database_path = kPath;
+  Diagnostic diagnostic;
+  // In the process of the Runtime: the same node.
+  ASSERT_EQ(client.open(testing::shared_process(), options, worker.node.port(), memory.data(),
+                        memory.bytes(), diagnostic),
+            Status::kOk)
+      << diagnostic.text();
+  ASSERT_EQ(client.start_orchestration("a", "hello", "x"), Status::kOk);
+  OrchestrationStatus status;
+  EXPECT_EQ(client.wait_for_orchestration("a", 1'000, &status), Status::kWouldBlock);
+}
+
+TEST_F(RuntimeTest, wrong_options_name_both_values) {
+  Options options = base_options();
+  options.sessions.session_idle_timeout_ms = 20'000;
+  options.sessions.worker_lock_timeout_ms = 60'000;
+  testing::Block memory(1 << 24);
+  sim::Node node(machine);
+  Runtime runtime;
+  Diagnostic diagnostic;
+  EXPECT_EQ(runtime.start(testing::shared_process(), registry, options, node.port(), memory.data(),
+                          memory.bytes(), diagnostic),
+            Status::kInvalidOptions);
+  EXPECT_NE(std::string(diagnostic.text()).find("20000"), std::string::npos) << diagnostic.text();
+  EXPECT_NE(std::string(diagnostic.text()).find("55000"), std::string::npos) << diagnostic.text();
+}
+
+TEST_F(RuntimeTest, too_little_memory_names_both_numbers) {
+  testing::Block memory(100'000);
+  sim::Node node(machine);
+  Runtime runtime;
+  Diagnostic diagnostic;
+  EXPECT_EQ(runtime.start(testing::shared_process(), registry, base_options(), node.port(),
+                          memory.data(), memory.bytes(), diagnostic),
+            Status::kResourceExhausted);
+  EXPECT_NE(std::string(diagnostic.text()).find("100000"), std::string::npos)
+      << diagnostic.text();
+  EXPECT_NE(std::string(diagnostic.text())
+                .find(std::to_string(Runtime::required_memory(base_options()))),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace pawl
