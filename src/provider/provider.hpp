@@ -199,12 +199,22 @@ class WorkFilter {
   ~WorkFilter() = default;
 };
 
+struct CrashLimits {
+  std::int32_t crashes_max = 10;
+  std::int32_t strikes_max = 10;
+  std::int32_t reboots_max = 100;
+};
+
 struct FetchWork {
   Incarnation me = 0;
   bool draining = false;
   const SessionOptions* options = nullptr;
   const WorkFilter* filter = nullptr;
-  Evidence* evidence = nullptr;    // who is gone? (session-rules 3.1)
+  Evidence* evidence = nullptr;    // who is gone? (session-rules 3.1); null: nobody
+  CrashLimits limits;              // of the items whose locks are taken over
+  // Set to true if a call stopped at its bound of looks before it had seen everything: what this
+  // worker can take may lie further on, so the next tick must not wait for a reason. May be null.
+  bool* look_again = nullptr;
 };
 
 struct WorkResult {
@@ -221,6 +231,10 @@ struct NewWorker {
   std::int64_t lease_ms = 0;
   const std::string_view* handlers = nullptr;  // activity names it can run
   std::size_t handler_count = 0;
+  // Not null: gets the dead incarnation of the same node and boot (0: none), and the caller must call
+  // bury_worker(former, heir = the newcomer, its notes) in the same batch. Null: it is buried without
+  // notes, so no crash is charged.
+  Incarnation* former = nullptr;
 };
 
 struct WorkerRow {
@@ -240,12 +254,6 @@ struct CrashNote {
   WorkItemId item = 0;             // an activity
 };
 
-struct CrashLimits {
-  std::int32_t crashes_max = 10;
-  std::int32_t strikes_max = 10;
-  std::int32_t reboots_max = 100;
-};
-
 // One event a change of a session or worker; reported in the batch, valid for people only after commit.
 struct SessionChange {
   enum class Kind : std::uint8_t { kClaimed, kMigrated, kReleased, kLost, kSwept };
@@ -263,6 +271,9 @@ class ChangeSink {
   virtual void on_session_change(const SessionChange& change) = 0;
   // A work item or instance reached a limit of CrashLimits and was failed.
   virtual void on_poison(InstanceKey instance, EventId event, std::string_view why) = 0;
+  // No living worker has a handler of this name; the item waits and is looked at again.
+  virtual void on_unregistered(std::string_view /*activity*/, InstanceKey /*instance*/,
+                               EventId /*event*/) {}
 
  protected:
   ~ChangeSink() = default;
@@ -331,13 +342,15 @@ class Provider {
   // The lowest id this worker may take; claims its session. *found = false: none. Views go to buffer.
   virtual Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
                                  WorkItem* out, bool* found) = 0;
-  // kOk: the token and epoch are current. Nothing is written.
+  // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until its
+  // execution ends (exclusive sessions) is kStale here; acknowledging or abandoning it removes it.
   virtual Status check_work_item(const WorkDone& done) = 0;
   // Deletes the item and stores its completion as a message of its instance.
   virtual Status ack_work_item(const WorkDone& done, const WorkResult& result) = 0;
   virtual Status abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
                                    const CrashLimits& limits) = 0;
-  // Also renews the item's session if it is mine at this epoch.
+  // Also renews the item's session if it is mine at this epoch. kStale: the execution is lost. A kept
+  // cancelled item answers kOk and keeps its lock: check_work_item() tells.
   virtual Status renew_work_item_lock(const WorkDone& done, Incarnation me,
                                       const SessionOptions& options) = 0;
 
@@ -352,7 +365,9 @@ class Provider {
 
   // ---- workers: in a batch ----
   // kNodeIdInUse (the diagnostic has the pid) unless the node's former incarnation is gone by proof,
-  // which is then buried with the newcomer as heir. kForeignBoot: an earlier boot's lock is held.
+  // or by suspicion for two leases; its sessions go to the newcomer (NewWorker::former). kForeignBoot:
+  // an earlier boot's lock is held. All other workers of earlier boots are buried here. Both refusals
+  // write nothing.
   virtual Status register_worker(const NewWorker& worker, Evidence& evidence,
                                  const CrashLimits& limits, Incarnation* out) = 0;
   virtual Status renew_worker(Incarnation me, std::int64_t lease_ms) = 0;

@@ -79,6 +79,8 @@ CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND s
 CREATE INDEX s_claim ON sessions(head_id)
   WHERE head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0;
 CREATE INDEX s_lease ON sessions(locked_until) WHERE owner IS NOT NULL;
+CREATE INDEX s_owner ON sessions(owner, hard) WHERE owner IS NOT NULL;
+CREATE INDEX s_orphan ON sessions(last_activity_at) WHERE owner IS NULL AND head_id IS NULL;
 CREATE TABLE worker_queue(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   instance INTEGER NOT NULL, execution INTEGER NOT NULL, event INTEGER NOT NULL,
@@ -86,7 +88,7 @@ CREATE TABLE worker_queue(
   token INTEGER, inc INTEGER, epoch INTEGER, locked_until INTEGER, boot_seq INTEGER,
   due INTEGER, unavailable_due INTEGER,
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, strikes INTEGER NOT NULL,
-  reboots INTEGER NOT NULL);
+  reboots INTEGER NOT NULL, unregistered INTEGER NOT NULL);
 CREATE INDEX wq_free ON worker_queue(id) WHERE sid IS NULL AND state=0;
 CREATE INDEX wq_session ON worker_queue(sid, state, id) WHERE sid IS NOT NULL;
 CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2;

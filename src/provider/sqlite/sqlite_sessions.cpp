@@ -1,0 +1,307 @@
+// Sessions: who owns what. Rules: docs/sessions.md.
+//
+// Every write to sessions.owner is in change_owner(), which takes the next epoch and clears the locks
+// of the session's items with it; so a result handed over before a change is never accepted after it.
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+
+namespace {
+
+enum : int {
+  kFindSession = kIdsSessions,
+  kInsertSession,
+  kReadSession,
+  kNextEpoch,
+  kFirstLocked,
+  kWriteOwner,
+  kHead,
+  kClaimOf,
+  kCountOwned,
+  kFirstIdle,
+  kRenew,
+  kFirstUnowned,
+  kDeleteSession,
+  kNextExpired,
+};
+
+constexpr std::int64_t kGlobalScope = 0;
+
+}  // namespace
+
+Status SqliteProvider::session_for(std::string_view name, SessionKey* key) {
+  {
+    Statement find =
+        connection_.use(kFindSession, "SELECT sid FROM sessions WHERE scope=?1 AND name=?2");
+    find.bind(kGlobalScope).bind_text(name);
+    if (find.row()) {
+      *key = find.integer(0);
+      return Status::kOk;
+    }
+    PAWL_TRY(fail(find.status(), "find session"));
+  }
+  // Epoch 0 is none: the first claim takes one.
+  Statement insert = connection_.use(
+      kInsertSession,
+      "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
+      "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities)"
+      " VALUES(?1,?2,1,0,0,0,0,0,0,0,0,?3,?4,0,?5,0)");
+  insert.bind(kGlobalScope)
+      .bind_text(name)
+      .bind(batch_.boot_seq)
+      .bind(batch_.now)
+      .bind(batch_.stamp_ms);
+  PAWL_TRY(fail(insert.run(), "insert session"));
+  *key = connection_.last_insert_id();
+  return Status::kOk;
+}
+
+Status SqliteProvider::next_epoch(Epoch* epoch) {
+  Statement next =
+      connection_.use(kNextEpoch, "UPDATE meta SET next_epoch=next_epoch+1 RETURNING next_epoch-1");
+  if (!next.row()) return fail_written(next.status(), "take an epoch");
+  *epoch = next.integer(0);
+  return Status::kOk;
+}
+
+// The locks of a session's items end with its epoch. They are few: no more than its owner has slots.
+Status SqliteProvider::unlock_session(const OwnerChange& change) {
+  while (true) {
+    WorkItemId item = 0;
+    {
+      Statement first = connection_.use(kFirstLocked,
+                                        "SELECT id FROM worker_queue INDEXED BY wq_session"
+                                        " WHERE sid=?1 AND state=1 ORDER BY id LIMIT 1");
+      first.bind(change.session);
+      if (!first.row()) return fail(first.status(), "find locked items of a session");
+      item = first.integer(0);
+    }
+    PAWL_TRY(unlock_work(item, change.session, change.strike, change.limits));
+  }
+}
+
+Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> from;  // node of the owner, or of the last one
+  FixedText<kNameBytesMax> to;
+  SessionChange told;
+  {
+    Statement row = connection_.use(
+        kReadSession,
+        "SELECT s.name,coalesce(w.node,s.prev_node),s.owner IS NOT NULL FROM sessions s"
+        " LEFT JOIN workers w ON w.inc=s.owner WHERE s.sid=?1");
+    row.bind(change.session);
+    if (!row.row())
+      return fail(row.status() == Status::kOk ? Status::kNotFound : row.status(), "read session");
+    name.assign_cut(row.bytes(0));
+    from.assign_cut(row.bytes(1));
+  }
+  if (change.to != 0) PAWL_TRY(node_of(change.to, &to));
+  PAWL_TRY(next_epoch(&told.epoch));
+  PAWL_TRY(unlock_session(change));
+  {
+    // A change by other means ends a stop that is under way.
+    Statement write = connection_.use(
+        kWriteOwner,
+        "UPDATE sessions SET owner=?2,prev_node=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
+        "state=CASE state WHEN 1 THEN 0 ELSE state END,stop_to=NULL,stop_due=NULL WHERE sid=?1");
+    write.bind(change.session);
+    change.to == 0 ? write.bind_null() : write.bind(change.to);
+    from.empty() ? write.bind_null() : write.bind_text(from.view());
+    write.bind(told.epoch).bind(add_saturating(batch_.now, change.lease_ms)).bind(batch_.boot_seq);
+    PAWL_TRY(fail(write.run(), "change owner"));
+  }
+  PAWL_TRY(recompute_head(change.session));
+  ++made_ready_;
+  told.session = name.view();
+  told.from = from.view();
+  told.to = to.view();
+  tell_change(change, told);
+  if (epoch != nullptr) *epoch = told.epoch;
+  return Status::kOk;
+}
+
+void SqliteProvider::tell_change(const OwnerChange& change, const SessionChange& told) {
+  if (sink_ == nullptr) return;
+  SessionChange event = told;
+  event.resumed = !told.from.empty() && told.from == told.to;
+  if (change.to == 0) {
+    event.kind = SessionChange::Kind::kReleased;
+    event.reason = change.reason;
+  } else if (told.from.empty() || event.resumed) {
+    event.kind = SessionChange::Kind::kClaimed;
+    event.from = {};
+  } else {
+    event.kind = SessionChange::Kind::kMigrated;
+  }
+  sink_->on_session_change(event);
+}
+
+// Unbounded: the lowest ready item. Exclusive: the lowest of any state, and only if it is ready.
+// `ORDER BY id LIMIT 1` is a seek where min(id) would scan the session.
+Status SqliteProvider::recompute_head(SessionKey session) {
+  Statement head = connection_.use(
+      kHead,
+      "UPDATE sessions SET head_id=CASE"
+      " WHEN excl=0 THEN (SELECT id FROM worker_queue INDEXED BY wq_session"
+      "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1)"
+      " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
+      "  OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"
+      "  THEN NULL"
+      " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_session"
+      "  WHERE sid=?1 AND state=2 ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+      "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
+      " ELSE (SELECT id FROM worker_queue INDEXED BY wq_session"
+      "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1) END WHERE sid=?1");
+  head.bind(session);
+  return fail(head.run(), "compute a session's head");
+}
+
+Status SqliteProvider::session_claim(SessionKey session, Claim* claim) {
+  Statement row = connection_.use(
+      kClaimOf,
+      "SELECT s.owner,coalesce(w.buried,1),coalesce(w.lock_visible,0),s.locked_until,s.boot_seq,"
+      "s.epoch FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+      " WHERE s.sid=?1 AND s.owner IS NOT NULL AND s.hard=0 AND s.state=0");
+  row.bind(session);
+  if (!row.row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "read a claim");
+  claim->holder = row.integer(0);
+  claim->buried = row.integer(1) != 0;
+  claim->lock_visible = row.integer(2) != 0;
+  claim->locked_until = row.integer(3);
+  claim->boot_seq = row.integer(4);
+  claim->subject = session;
+  claim->version = row.integer(5);
+  return Status::kOk;
+}
+
+Status SqliteProvider::count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count) {
+  Statement owned =
+      connection_.use(kCountOwned,
+                      "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_owner"
+                      " WHERE owner=?1 AND hard=0 LIMIT ?2)");
+  owned.bind(me).bind(at_most);
+  if (!owned.row()) return fail(owned.status(), "count sessions");
+  *count = owned.integer(0);
+  return Status::kOk;
+}
+
+// ---- renewing and idleness ------------------------------------------------------------------------
+
+// Work that is queued behind busy slots, backing off or running is no idleness, however long ago the
+// last hand-over was.
+Status SqliteProvider::release_idle(Incarnation me, const SessionOptions& options,
+                                    std::size_t* released) {
+  while (true) {
+    OwnerChange change;
+    change.reason = "idle";
+    {
+      Statement idle = connection_.use(
+          kFirstIdle,
+          "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
+          " AND hold_until<?2 AND head_id IS NULL AND ?2-last_activity_at>=CASE"
+          " WHEN idle_ms IS NOT NULL THEN idle_ms WHEN lifecycle=0 THEN ?3"
+          " ELSE 9223372036854775807 END"
+          " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+          " LIMIT 1");
+      idle.bind(me).bind(batch_.now).bind(options.session_idle_timeout_ms);
+      if (!idle.row()) return fail(idle.status(), "find idle sessions");
+      change.session = idle.integer(0);
+    }
+    PAWL_TRY(change_owner(change, nullptr));
+    ++*released;
+  }
+}
+
+Status SqliteProvider::renew_session_lock(Incarnation me, const SessionOptions& options,
+                                          bool revive, std::size_t* renewed,
+                                          std::size_t* released) {
+  *renewed = 0;
+  *released = 0;
+  PAWL_TRY(release_idle(me, options, released));
+  Statement renew =
+      connection_.use(kRenew,
+                      "UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"
+                      " AND (?3 OR locked_until>?4)");
+  renew.bind(me).bind(add_saturating(batch_.now, options.session_lock_timeout_ms));
+  renew.bind(revive ? 1 : 0).bind(batch_.now);
+  PAWL_TRY(fail(renew.run(), "renew sessions"));
+  *renewed = static_cast<std::size_t>(connection_.changes());
+  return Status::kOk;
+}
+
+// ---- the sweep --------------------------------------------------------------------------------------
+
+Status SqliteProvider::cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
+                                                 std::size_t* removed) {
+  *removed = 0;
+  PAWL_TRY(sweep_unowned(limit, removed));
+  return sweep_owned_by_gone(evidence, limit, removed);
+}
+
+Status SqliteProvider::sweep(SessionKey session, std::string_view name) {
+  Statement remove = connection_.use(kDeleteSession, "DELETE FROM sessions WHERE sid=?1");
+  remove.bind(session);
+  PAWL_TRY(fail(remove.run(), "sweep a session"));
+  if (sink_ == nullptr) return Status::kOk;
+  SessionChange told;
+  told.kind = SessionChange::Kind::kSwept;
+  told.session = name;
+  sink_->on_session_change(told);
+  return Status::kOk;
+}
+
+Status SqliteProvider::sweep_unowned(std::size_t limit, std::size_t* removed) {
+  while (*removed < limit) {
+    SessionKey session = 0;
+    FixedText<kNameBytesMax> name;
+    {
+      Statement orphan = connection_.use(
+          kFirstUnowned,
+          "SELECT sid,name FROM sessions s INDEXED BY s_orphan WHERE owner IS NULL"
+          " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
+          " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+          " ORDER BY last_activity_at LIMIT 1");
+      if (!orphan.row()) return fail(orphan.status(), "find orphaned sessions");
+      session = orphan.integer(0);
+      name.assign_cut(orphan.bytes(1));
+    }
+    PAWL_TRY(sweep(session, name.view()));
+    ++*removed;
+  }
+  return Status::kOk;
+}
+
+Status SqliteProvider::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
+                                           std::size_t* removed) {
+  Expired last;
+  for (std::size_t looks = 0; looks < limit && *removed < limit; ++looks) {
+    OwnerChange release;
+    release.reason = "gone";
+    FixedText<kNameBytesMax> name;
+    {
+      Statement expired = connection_.use(
+          kNextExpired,
+          "SELECT sid,name,locked_until FROM sessions s INDEXED BY s_lease"
+          " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
+          " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
+          " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+          " ORDER BY locked_until,sid LIMIT 1");
+      expired.bind(batch_.now).bind(last.until).bind(last.key);
+      if (!expired.row()) return fail(expired.status(), "find expired sessions");
+      release.session = expired.integer(0);
+      name.assign_cut(expired.bytes(1));
+      last = {expired.integer(2), release.session};
+    }
+    Claim claim;
+    PAWL_TRY(session_claim(release.session, &claim));
+    if (evidence.gone(claim, batch_worker_, batch_.now, batch_.boot_seq) == Gone::kNo) continue;
+    PAWL_TRY(change_owner(release, nullptr));
+    PAWL_TRY(sweep(release.session, name.view()));
+    ++*removed;
+  }
+  return Status::kOk;
+}
+
+}  // namespace pawl::sqlite

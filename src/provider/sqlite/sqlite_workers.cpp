@@ -1,0 +1,344 @@
+// Workers: registration, burial, orderly end. Rules: docs/sessions.md.
+//
+// A buried incarnation never writes again: begin() checks its row. Burial is once; what it counts, it
+// counts in its one transaction.
+#include "sqlite_provider.hpp"
+
+#include <cinttypes>
+
+namespace pawl::sqlite {
+
+namespace {
+
+enum : int {
+  kNodeOf = kIdsWorkers,
+  kHandlerElsewhere,
+  kNextEarlier,
+  kNextOfNode,
+  kInsertWorker,
+  kNameWorker,
+  kInsertHandler,
+  kRenewWorker,
+  kDrainWorker,
+  kReadWorker,
+  kReadHeir,
+  kFirstSessionOf,
+  kFirstLockOf,
+  kBuryRow,
+  kDeleteHandlers,
+  kPruneBuried,
+  kCountTurnCrash,
+  kListWorkers,
+};
+static_assert(kListWorkers < Connection::kStatementsMax);
+
+// Buried rows kept: they name the nodes that sessions came from, and tell a frozen process.
+constexpr std::int64_t kBuriedKept = 64;
+// A node whose death cannot be proved is free again so many leases after its own ended.
+constexpr std::int64_t kLeasesUntilBurial = 2;
+
+}  // namespace
+
+Status SqliteProvider::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
+  Statement read = connection_.use(kNodeOf, "SELECT node FROM workers WHERE inc=?1");
+  read.bind(worker);
+  if (read.row()) node->assign_cut(read.bytes(0));
+  return fail(read.status(), "read a worker");
+}
+
+Status SqliteProvider::handler_elsewhere(std::string_view activity, Incarnation me, bool to_claim,
+                                         bool* found) {
+  // A draining worker claims no session.
+  Statement find = connection_.use(
+      kHandlerElsewhere,
+      "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
+      " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3))");
+  find.bind_text(activity).bind(me).bind(to_claim ? 1 : 0);
+  if (!find.row()) return fail(find.status(), "find a handler");
+  *found = find.integer(0) != 0;
+  return Status::kOk;
+}
+
+// ---- register -----------------------------------------------------------------------------------------
+
+Status SqliteProvider::register_worker(const NewWorker& worker, Evidence& evidence,
+                                       const CrashLimits& limits, Incarnation* out) {
+  PAWL_TRY(refuse_foreign_boot());
+  if (!worker.node.empty()) PAWL_TRY(check_node(worker, evidence));
+  PAWL_TRY(insert_worker(worker, out));
+  PAWL_TRY(bury_earlier_boots(*out, worker.node, limits));
+  return inherit(worker, *out, limits);
+}
+
+// One file under two kernels, each with its own boot time: nothing that is due could be told.
+Status SqliteProvider::refuse_foreign_boot() {
+  Predecessor row;
+  while (true) {
+    PAWL_TRY(next_earlier(&row));
+    if (row.worker == 0) return Status::kOk;
+    if (!row.lock_visible) continue;
+    if (port_.storage->worker_test(options_.path, row.worker) != port::Held::kHeld) continue;
+    diagnostic_.format("worker %" PRId64 " (process %" PRId64
+                       ") of an earlier boot still holds its lock on this database",
+                       row.worker, row.pid);
+    return Status::kForeignBoot;
+  }
+}
+
+// The next living registration of an earlier boot after *row; worker 0: none.
+Status SqliteProvider::next_earlier(Predecessor* row) {
+  Statement next = connection_.use(
+      kNextEarlier,
+      "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers INDEXED BY w_living"
+      " WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1");
+  next.bind(batch_.boot_seq).bind(row->worker);
+  return read_predecessor(next, row);
+}
+
+// The next living registration of this boot and node after *row; worker 0: none.
+Status SqliteProvider::next_of_node(std::string_view node, Predecessor* row) {
+  Statement next = connection_.use(
+      kNextOfNode,
+      "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers INDEXED BY w_living"
+      " WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1");
+  next.bind(batch_.boot_seq).bind_text(node).bind(row->worker);
+  return read_predecessor(next, row);
+}
+
+Status SqliteProvider::read_predecessor(Statement& next, Predecessor* row) {
+  if (!next.row()) {
+    row->worker = 0;
+    return fail(next.status(), "read workers");
+  }
+  row->worker = next.integer(0);
+  row->node.assign_cut(next.bytes(1));
+  row->pid = next.integer(2);
+  row->lock_visible = next.integer(3) != 0;
+  row->locked_until = next.integer(4);
+  row->boot_seq = next.integer(5);
+  return Status::kOk;
+}
+
+Status SqliteProvider::check_node(const NewWorker& worker, Evidence& evidence) {
+  Predecessor row;
+  while (true) {
+    PAWL_TRY(next_of_node(worker.node, &row));
+    if (row.worker == 0) return Status::kOk;
+    Claim claim;
+    claim.holder = row.worker;
+    claim.lock_visible = row.lock_visible;
+    claim.locked_until = row.locked_until;
+    claim.boot_seq = row.boot_seq;
+    claim.subject = -row.worker;  // neither a session nor 0
+    const Gone gone = evidence.gone(claim, batch_worker_, batch_.now, batch_.boot_seq);
+    if (gone == Gone::kProof) continue;
+    const std::int64_t burial =
+        add_saturating(row.locked_until, kLeasesUntilBurial * worker.lease_ms);
+    if (gone == Gone::kSuspicion && burial <= batch_.now) continue;
+    diagnostic_.format(
+        "worker_node_id \"%.*s\" is in use by process %" PRId64 " (incarnation %" PRId64 ")",
+        static_cast<int>(worker.node.size()), worker.node.data(), row.pid, row.worker);
+    return Status::kNodeIdInUse;
+  }
+}
+
+Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) {
+  {
+    Statement insert = connection_.use(
+        kInsertWorker,
+        "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
+        "buried) VALUES(?1,?2,?3,?4,?5,?6,0,0)");
+    insert.bind_text(worker.node).bind(worker.pid).bind(worker.start_time).bind(batch_.boot_seq);
+    insert.bind(worker.lock_visible ? 1 : 0).bind(add_saturating(batch_.now, worker.lease_ms));
+    PAWL_TRY(fail(insert.run(), "register a worker"));
+    *out = connection_.last_insert_id();
+  }
+  if (worker.node.empty()) {
+    Statement name = connection_.use(kNameWorker, "UPDATE workers SET node='~'||inc WHERE inc=?1");
+    name.bind(*out);
+    PAWL_TRY(fail(name.run(), "name a worker"));
+  }
+  for (std::size_t i = 0; i < worker.handler_count; ++i) {
+    Statement insert =
+        connection_.use(kInsertHandler, "INSERT OR IGNORE INTO handlers(name,inc) VALUES(?1,?2)");
+    insert.bind_text(worker.handlers[i]).bind(*out);
+    PAWL_TRY(fail(insert.run(), "register a handler"));
+  }
+  return Status::kOk;
+}
+
+Status SqliteProvider::bury_earlier_boots(Incarnation newcomer, std::string_view node,
+                                          const CrashLimits& limits) {
+  Predecessor row;
+  while (true) {
+    PAWL_TRY(next_earlier(&row));
+    if (row.worker == 0) return Status::kOk;
+    const Incarnation heir = row.node == node ? newcomer : 0;
+    PAWL_TRY(bury_worker(row.worker, heir, nullptr, 0, limits));
+  }
+}
+
+// Whoever of this boot had the node before. Its notes are in its worker file, which the caller reads;
+// should there be several, all but the last were left over by callers that did not bury.
+Status SqliteProvider::inherit(const NewWorker& worker, Incarnation newcomer,
+                               const CrashLimits& limits) {
+  if (worker.former != nullptr) *worker.former = 0;
+  if (worker.node.empty()) return Status::kOk;
+  Predecessor row;
+  while (true) {
+    PAWL_TRY(next_of_node(worker.node, &row));
+    if (row.worker == 0 || row.worker == newcomer) return Status::kOk;
+    if (worker.former == nullptr) {
+      PAWL_TRY(bury_worker(row.worker, newcomer, nullptr, 0, limits));
+      continue;
+    }
+    if (*worker.former != 0) PAWL_TRY(bury_worker(*worker.former, newcomer, nullptr, 0, limits));
+    *worker.former = row.worker;
+  }
+}
+
+Status SqliteProvider::renew_worker(Incarnation me, std::int64_t lease_ms) {
+  Statement renew = connection_.use(
+      kRenewWorker,
+      "UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0");
+  renew.bind(me).bind(add_saturating(batch_.now, lease_ms));
+  PAWL_TRY(fail(renew.run(), "renew a worker"));
+  return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
+}
+
+Status SqliteProvider::set_draining(Incarnation me) {
+  Statement drain =
+      connection_.use(kDrainWorker, "UPDATE workers SET draining=1 WHERE inc=?1 AND buried=0");
+  drain.bind(me);
+  PAWL_TRY(fail(drain.run(), "drain a worker"));
+  return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
+}
+
+// ---- bury ---------------------------------------------------------------------------------------------
+
+Status SqliteProvider::bury_worker(Incarnation incarnation, Incarnation heir,
+                                   const CrashNote* notes, std::size_t note_count,
+                                   const CrashLimits& limits) {
+  {
+    Statement read =
+        connection_.use(kReadWorker, "SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0");
+    read.bind(incarnation);
+    if (!read.row()) return fail(read.status(), "read a worker");  // buried before
+    // Who died with its boot is not to blame for what it ran.
+    if (read.integer(0) < batch_.boot_seq) note_count = 0;
+  }
+  PAWL_TRY(bury_row(incarnation));
+  // Before the locks go, so that an item at its limit is never handed over once more.
+  for (std::size_t i = 0; i < note_count; ++i) {
+    if (notes[i].item != 0) PAWL_TRY(count_crash(notes[i].item, limits));
+    if (notes[i].instance != 0) PAWL_TRY(count_turn_crash(notes[i].instance));
+  }
+  PAWL_TRY(hand_sessions_over(incarnation, heir, "buried", limits));
+  return free_locks_of(incarnation, limits);
+}
+
+// The runtime reads the count with the instance, and fails it there.
+Status SqliteProvider::count_turn_crash(InstanceKey instance) {
+  Statement count =
+      connection_.use(kCountTurnCrash, "UPDATE instances SET crashes=crashes+1 WHERE key=?1");
+  count.bind(instance);
+  return fail(count.run(), "count a crash of a turn");
+}
+
+Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
+                                          std::string_view reason, const CrashLimits& limits) {
+  OwnerChange change;
+  change.reason = reason;
+  change.limits = limits;
+  if (heir != 0) {
+    // The heir's first lease is that of its own row; it renews both together.
+    Statement read =
+        connection_.use(kReadHeir, "SELECT locked_until FROM workers WHERE inc=?1 AND buried=0");
+    read.bind(heir);
+    if (read.row()) {
+      change.to = heir;
+      const std::int64_t lease = subtract_saturating(read.integer(0), batch_.now);
+      change.lease_ms = lease > 0 ? lease : 0;
+    }
+    PAWL_TRY(fail(read.status(), "read the heir"));
+  }
+  while (true) {
+    {
+      Statement first = connection_.use(
+          kFirstSessionOf, "SELECT sid FROM sessions INDEXED BY s_owner WHERE owner=?1 LIMIT 1");
+      first.bind(from);
+      if (!first.row()) return fail(first.status(), "find a worker's sessions");
+      change.session = first.integer(0);
+    }
+    PAWL_TRY(change_owner(change, nullptr));
+  }
+}
+
+// Items without a session, and what is left of cancelled ones; the others went with their sessions.
+Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limits) {
+  while (true) {
+    WorkItemId item = 0;
+    SessionKey session = 0;
+    bool ghost = false;
+    {
+      Statement first = connection_.use(
+          kFirstLockOf,
+          "SELECT id,sid,state=3 FROM worker_queue INDEXED BY wq_owner WHERE inc=?1 LIMIT 1");
+      first.bind(worker);
+      if (!first.row()) return fail(first.status(), "find a worker's locks");
+      item = first.integer(0);
+      session = first.integer(1);
+      ghost = first.integer(2) != 0;
+    }
+    PAWL_TRY(ghost ? delete_work(item, session) : unlock_work(item, session, false, limits));
+  }
+}
+
+Status SqliteProvider::bury_row(Incarnation worker) {
+  {
+    Statement bury = connection_.use(kBuryRow, "UPDATE workers SET buried=1 WHERE inc=?1");
+    bury.bind(worker);
+    PAWL_TRY(fail(bury.run(), "bury a worker"));
+  }
+  {
+    Statement remove = connection_.use(kDeleteHandlers, "DELETE FROM handlers WHERE inc=?1");
+    remove.bind(worker);
+    PAWL_TRY(fail(remove.run(), "remove handlers"));
+  }
+  Statement prune = connection_.use(
+      kPruneBuried,
+      "DELETE FROM workers WHERE buried=1 AND inc<=(SELECT inc FROM workers WHERE buried=1"
+      " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2");
+  prune.bind(kBuriedKept).bind(worker);
+  return fail(prune.run(), "prune buried workers");
+}
+
+Status SqliteProvider::unregister_worker(Incarnation me) {
+  const CrashLimits limits;
+  PAWL_TRY(hand_sessions_over(me, 0, "shutdown", limits));
+  PAWL_TRY(free_locks_of(me, limits));
+  return bury_row(me);
+}
+
+Status SqliteProvider::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) {
+  *count = 0;
+  Statement list =
+      connection_.use(kListWorkers,
+                      "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
+                      " FROM workers INDEXED BY w_living WHERE buried=0 ORDER BY inc");
+  while (*count < capacity && list.row()) {
+    WorkerRow& row = out[*count];
+    row.incarnation = list.integer(0);
+    row.node.assign_cut(list.bytes(1));
+    row.pid = list.integer(2);
+    row.start_time = list.integer(3);
+    row.boot_seq = list.integer(4);
+    row.lock_visible = list.integer(5) != 0;
+    row.locked_until = list.integer(6);
+    row.draining = list.integer(7) != 0;
+    ++*count;
+  }
+  return fail(list.status(), "list workers");
+}
+
+}  // namespace pawl::sqlite
