@@ -19,7 +19,7 @@
 namespace pawl::port_test {
 namespace {
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Posix, PortConformance, PosixHost);
+INSTANTIATE_TYPED_TEST_SUITE_P(Posix, PortConformance, PosixHost, );  // clang wants the comma
 
 class PosixPort : public testing::Test {
  protected:

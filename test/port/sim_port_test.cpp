@@ -20,7 +20,7 @@ class SimHost {
   std::vector<std::unique_ptr<sim::Node>> nodes_;
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Sim, PortConformance, SimHost);
+INSTANTIATE_TYPED_TEST_SUITE_P(Sim, PortConformance, SimHost, );  // clang wants the comma
 
 constexpr const char* kDatabase = "/data/t.db";
 
