@@ -185,6 +185,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   // ---- WorkFilter ----
   [[nodiscard]] bool has_handler(std::string_view activity_name) const override;
+  [[nodiscard]] bool has_room(std::string_view activity_name) const override;
   [[nodiscard]] bool runs_item(WorkItemId id) const override;
   [[nodiscard]] bool runs_session(SessionKey session) const override;
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;

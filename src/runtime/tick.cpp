@@ -326,6 +326,7 @@ void RuntimeCore::settle_turn(Turn& turn) {
     internal::Slot& slot = *turn.results[i];
     ++stats_.activities_completed;
     slots_.release(slot);
+    look_for_work_ = true;
   }
   for (std::size_t i = 0; i < turn.trace_count; ++i) {
     const LogField fields[] = {{"instance", turn.item->id.view()},
@@ -362,14 +363,10 @@ void RuntimeCore::settle_turn(Turn& turn) {
 void RuntimeCore::release_results() {
   slots_.for_each([&](internal::Slot& slot) {
     slot.fetched_now = false;
-    if (slot.state != internal::Slot::State::kFinished) return;
-    if (slot.refused) {
-      ++stats_.activities_refused;
-      slots_.release(slot);
-    } else if (slot.stored) {
-      ++stats_.activities_completed;
-      slots_.release(slot);
-    }
+    if (slot.state != internal::Slot::State::kFinished || !(slot.refused || slot.stored)) return;
+    ++(slot.refused ? stats_.activities_refused : stats_.activities_completed);
+    slots_.release(slot);
+    look_for_work_ = true;  // what was passed over for want of room may go now
   });
 }
 
@@ -544,6 +541,12 @@ bool RuntimeCore::has_handler(std::string_view activity_name) const {
   if (entry == nullptr) return false;
   return entry->mode == ActivityMode::kThreaded ? slots_.thread_slots() > 0
                                                 : options_.inline_slots > 0;
+}
+
+bool RuntimeCore::has_room(std::string_view activity_name) const {
+  const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
+  return entry != nullptr &&
+         (entry->mode == ActivityMode::kThreaded ? slots_.room_threaded() : slots_.room_inline());
 }
 
 bool RuntimeCore::runs_item(WorkItemId id) const { return slots_.find(id) != nullptr; }

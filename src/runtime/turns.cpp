@@ -58,7 +58,10 @@ bool RuntimeCore::must_wait_to_run_alone(std::int32_t crashes) const {
 
 Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t* count) {
   *count = 0;
-  if (!options_.run_orchestrations || draining_) return Status::kOk;
+  if (!options_.run_orchestrations || draining_) {
+    look_for_turns_ = false;
+    return Status::kOk;
+  }
   now_ = provider_->pawl_now();
   ReadyQuery query;
   query.me = me_;
@@ -66,15 +69,16 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
   query.now = now_;
   PAWL_TRY(provider_->begin_read());
   std::size_t ready = 0;
-  Status status = provider_->list_ready(query, parts_.ready, capacity, &ready);
+  Status status = provider_->list_ready(query, parts_.ready, options_.batch, &ready);
   // Instances whose activity just finished here go first: their results ride with the turn.
   std::size_t wanted = 0;
-  InstanceKey* const keys = tick_arena_.array<InstanceKey>(2 * capacity);
+  const std::size_t keys_max = 2 * options_.batch;
+  InstanceKey* const keys = tick_arena_.array<InstanceKey>(keys_max);
   if (keys == nullptr) status = Status::kResourceExhausted;
   const auto add = [&](InstanceKey key) {
     for (std::size_t i = 0; i < wanted; ++i)
       if (keys[i] == key) return;
-    if (wanted < capacity) keys[wanted++] = key;
+    if (wanted < keys_max) keys[wanted++] = key;
   };
   if (status == Status::kOk) {
     slots_.for_each([&](internal::Slot& slot) {
@@ -84,9 +88,13 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     });
     for (std::size_t i = 0; i < ready; ++i)
       add(parts_.ready[i]);
-    look_for_turns_ = ready == capacity;
+    look_for_turns_ = ready == options_.batch;
   }
   for (std::size_t i = 0; i < wanted && status == Status::kOk; ++i) {
+    if (*count == capacity) {
+      look_for_turns_ = true;
+      break;
+    }
     turns[*count] = Turn();
     status = prepare_turn(keys[i], *count == 0, &turns[*count]);
     if (status == Status::kResourceExhausted && *count > 0) {
@@ -98,8 +106,10 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
       status = Status::kOk;
       continue;
     }
-    if (status == Status::kOk) ++*count;
+    // One that must wait to run alone takes nobody's place in the batch.
+    if (status == Status::kOk && turns[*count].verdict != Turn::Verdict::kSkip) ++*count;
   }
+  if (*count == 0) look_for_turns_ = false;
   provider_->end_read();
   return status;
 }

@@ -84,8 +84,7 @@ Poll failing(OrchestrationContext& ctx) {
 
 Poll overflowing(OrchestrationContext& ctx) {
   PAWL_AWAIT(answer, ctx.schedule_activity("too_long", "{}"));
-  return answer.ok() ? ctx.complete("done")
-                     : ctx.complete(error_kind_name(answer.error().kind));
+  return answer.ok() ? ctx.complete("done") : ctx.complete(error_kind_name(answer.error().kind));
 }
 
 Poll cancellable(OrchestrationContext& ctx) {
@@ -158,9 +157,9 @@ class RuntimeTest : public ::testing::Test {
     machine.set_synced(true);
   }
   bool run(Worker& worker, TestClient& client, const char* id, std::int64_t ms = 60'000) {
-    return drive(machine, {&worker}, [&] {
-      return client.status(id).state != OrchestrationState::kRunning;
-    }, ms);
+    return drive(
+        machine, {&worker}, [&] { return client.status(id).state != OrchestrationState::kRunning; },
+        ms);
   }
 
   sim::Machine machine{7};
@@ -486,11 +485,10 @@ TEST_F(RuntimeTest, too_little_memory_names_both_numbers) {
   EXPECT_EQ(runtime.start(testing::shared_process(), registry, base_options(), node.port(),
                           memory.data(), memory.bytes(), diagnostic),
             Status::kResourceExhausted);
-  EXPECT_NE(std::string(diagnostic.text()).find("100000"), std::string::npos)
-      << diagnostic.text();
-  EXPECT_NE(std::string(diagnostic.text())
-                .find(std::to_string(Runtime::required_memory(base_options()))),
-            std::string::npos);
+  EXPECT_NE(std::string(diagnostic.text()).find("100000"), std::string::npos) << diagnostic.text();
+  EXPECT_NE(
+      std::string(diagnostic.text()).find(std::to_string(Runtime::required_memory(base_options()))),
+      std::string::npos);
 }
 
 }  // namespace
