@@ -188,6 +188,8 @@ struct WorkItem {
 class WorkFilter {
  public:
   [[nodiscard]] virtual bool has_handler(std::string_view activity_name) const = 0;
+  // Whether an activity it has a handler for can be taken now; false: the item is passed over.
+  [[nodiscard]] virtual bool has_room(std::string_view /*activity_name*/) const { return true; }
   // This process still runs it, under whatever token.
   [[nodiscard]] virtual bool runs_item(WorkItemId id) const = 0;
   // An execution of this exclusive session is still here, whatever its epoch.
@@ -367,7 +369,8 @@ class Provider {
   // kNodeIdInUse (the diagnostic has the pid) unless the node's former incarnation is gone by proof,
   // or by suspicion for two leases; its sessions go to the newcomer (NewWorker::former). kForeignBoot:
   // an earlier boot's lock is held. All other workers of earlier boots are buried here. Both refusals
-  // write nothing.
+  // write nothing. Take the newcomer's worker lock before the commit: who is registered and holds no
+  // lock is dead.
   virtual Status register_worker(const NewWorker& worker, Evidence& evidence,
                                  const CrashLimits& limits, Incarnation* out) = 0;
   virtual Status renew_worker(Incarnation me, std::int64_t lease_ms) = 0;

@@ -92,7 +92,7 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
         " LEFT JOIN workers w ON w.inc=s.owner WHERE s.sid=?1");
     row.bind(change.session);
     if (!row.row())
-      return fail(row.status() == Status::kOk ? Status::kNotFound : row.status(), "read session");
+      return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read session");
     name.assign_cut(row.bytes(0));
     from.assign_cut(row.bytes(1));
   }

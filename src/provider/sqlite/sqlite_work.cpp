@@ -116,7 +116,7 @@ struct SqliteProvider::WorkRow {
 
 // What one call of fetch_work_item() carries along.
 struct SqliteProvider::Fetch {
-  enum class Verdict { kHandler, kForeign, kCorrupt };
+  enum class Verdict { kHandler, kForeign, kNoRoom, kCorrupt };
   const FetchWork& how;
   char* buffer;
   std::size_t capacity;
@@ -488,6 +488,10 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   if (fetch.verdict == Fetch::Verdict::kCorrupt)
     return complete_work(row, ErrorKind::kCorrupt, diagnostic_.text());
   if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
+  if (fetch.verdict == Fetch::Verdict::kNoRoom) {
+    pass_over(candidate);
+    return Status::kOk;
+  }
   if (candidate.branch < kClaimable) return hand_over(fetch, row);
   return claim(fetch, candidate, row);
 }
@@ -502,7 +506,7 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
       " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
   read.bind(row.id);
   if (!read.row())
-    return fail(read.status() == Status::kOk ? Status::kNotFound : read.status(), "read activity");
+    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read activity");
   Event event;
   event.id = row.event;
   event.kind = static_cast<EventKind>(read.integer(0));
@@ -518,6 +522,10 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   fetch.verdict = Fetch::Verdict::kForeign;
   if (decoded == Status::kOk && !fetch.how.filter->has_handler(event.name)) {
     fetch.out->activity_name = event.name;  // in meta_text_
+    return Status::kOk;
+  }
+  if (decoded == Status::kOk && !fetch.how.filter->has_room(event.name)) {
+    fetch.verdict = Fetch::Verdict::kNoRoom;
     return Status::kOk;
   }
   event.payload = read.bytes(10);

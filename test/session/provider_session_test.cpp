@@ -1,0 +1,531 @@
+// The 25 provider validations of the accepted session design, by their names, and the further ones of
+// the family it comes from. Where the rules here are stricter (a lease that ended is no evidence that
+// its owner is gone), a test first takes the owner's life or ability to prove itself.
+#include <gtest/gtest.h>
+
+#include "session_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+constexpr std::int64_t kLease = 30'000;
+constexpr std::int64_t kInterval = 25'000;
+constexpr std::int64_t kIdle = 300'000;
+
+class SessionProvider : public ::testing::Test {
+ protected:
+  SessionProvider() {
+    a_.join("A");
+    b_.join("B");
+  }
+  // From here on nobody can test A's kernel lock: its lease alone counts (suspicion d).
+  void hide_locks() { b_.node.set_locks_testable(false); }
+
+  World world_;
+  Worker a_{world_};
+  Worker b_{world_};
+};
+
+// 1
+TEST_F(SessionProvider, session_item_claimable_by_any_worker_initially) {
+  world_.schedule("a", "s");
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->session, "s");
+  EXPECT_TRUE(job->item.claimed_now);
+  EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
+}
+
+// 2
+TEST_F(SessionProvider, session_item_pinned_after_claim) {
+  world_.schedule("a", "s", 2);
+  ASSERT_TRUE(a_.fetch());
+  EXPECT_FALSE(b_.fetch());
+}
+
+// 3
+TEST_F(SessionProvider, session_item_pinned_worker_can_fetch) {
+  world_.schedule("a", "s", 2);
+  const auto first = a_.fetch();
+  const auto second = a_.fetch();
+  ASSERT_TRUE(first && second);
+  EXPECT_LT(first->item.id, second->item.id);
+  EXPECT_EQ(first->item.epoch, second->item.epoch);
+  EXPECT_FALSE(second->item.claimed_now);
+}
+
+// 4
+TEST_F(SessionProvider, non_session_item_unaffected) {
+  world_.schedule("a", "s");
+  ASSERT_TRUE(a_.fetch());
+  world_.schedule("a", {}, 2);
+  const auto to_b = b_.fetch();
+  const auto to_a = a_.fetch();
+  ASSERT_TRUE(to_b && to_a);
+  EXPECT_EQ(to_b->item.session, 0);
+  EXPECT_EQ(to_b->item.epoch, 0);
+}
+
+// 5
+TEST_F(SessionProvider, session_claim_creates_session_row) {
+  world_.schedule("a", "s");
+  EXPECT_EQ(world_.session_number("owner", "s"), -1);
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
+  EXPECT_EQ(world_.session_number("epoch", "s"), job->item.epoch);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
+  EXPECT_EQ(world_.session_number("last_activity_at", "s"), world_.now());
+  EXPECT_EQ(world_.session_number("activities", "s"), 1);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 1);
+  ASSERT_EQ(a_.events.size(), 1u);
+  EXPECT_EQ(a_.events[0], "claimed s@" + std::to_string(job->item.epoch) + " by A");
+}
+
+// 6
+TEST_F(SessionProvider, session_lock_expiry_allows_reclaim) {
+  hide_locks();
+  world_.schedule("a", "s", 2);
+  ASSERT_TRUE(a_.fetch());
+  world_.pass(kLease - 1);
+  EXPECT_FALSE(b_.fetch());
+  world_.pass(1);
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
+}
+
+// 7
+TEST_F(SessionProvider, session_idle_expiry_allows_reclaim) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  world_.pass(kIdle);
+  std::size_t released = 0;
+  EXPECT_EQ(a_.renew_sessions(true, &released), 0u);
+  EXPECT_EQ(released, 1u);
+  world_.schedule("a", "s");
+  EXPECT_TRUE(b_.fetch());
+  EXPECT_EQ(b_.events.back(), "migrated s@3 from A to B");
+}
+
+// 8
+TEST_F(SessionProvider, renew_session_lock_extends_all_owned) {
+  world_.schedule("a", "s");
+  world_.schedule("a", "t");
+  ASSERT_TRUE(a_.fetch());
+  ASSERT_TRUE(a_.fetch());
+  world_.pass(kInterval);
+  EXPECT_EQ(a_.renew_sessions(), 2u);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
+  EXPECT_EQ(world_.session_number("locked_until", "t"), world_.now() + kLease);
+}
+
+// 9
+TEST_F(SessionProvider, renew_session_lock_skips_idle_sessions) {
+  world_.schedule("a", "s");
+  world_.schedule("a", "t");
+  const auto s = a_.fetch();
+  const auto t = a_.fetch();
+  ASSERT_TRUE(s && t);
+  EXPECT_EQ(a_.ack(*s), Status::kOk);
+  EXPECT_EQ(a_.ack(*t), Status::kOk);
+  world_.pass(kIdle - 1'000);
+  world_.schedule("a", "t");
+  const auto again = a_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(a_.ack(*again), Status::kOk);
+  world_.pass(1'000);
+  std::size_t released = 0;
+  EXPECT_EQ(a_.renew_sessions(true, &released), 1u);
+  EXPECT_EQ(released, 1u);
+  EXPECT_EQ(world_.session_number("owner", "s"), -1);
+  EXPECT_EQ(world_.session_number("owner", "t"), a_.me());
+}
+
+// 10
+TEST_F(SessionProvider, renew_session_lock_skips_other_workers) {
+  world_.schedule("a", "s");
+  ASSERT_TRUE(b_.fetch());
+  const std::int64_t until = world_.session_number("locked_until", "s");
+  world_.pass(1'000);
+  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), until);
+}
+
+// 11
+TEST_F(SessionProvider, renew_session_lock_skips_expired_locks) {
+  world_.schedule("a", "s");
+  ASSERT_TRUE(a_.fetch());
+  world_.pass(kLease);
+  EXPECT_EQ(a_.renew_sessions(false), 0u);
+  EXPECT_EQ(a_.renew_sessions(true), 1u);
+}
+
+// 12
+TEST_F(SessionProvider, renew_work_item_lock_updates_last_activity_at) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(kInterval);
+  EXPECT_EQ(a_.renew(*job), Status::kOk);
+  EXPECT_EQ(world_.session_number("last_activity_at", "s"), world_.now());
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
+}
+
+// 13
+TEST_F(SessionProvider, ack_work_item_updates_last_activity_at) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(1'000);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  EXPECT_EQ(world_.session_number("last_activity_at", "s"), world_.now());
+}
+
+// 14
+TEST_F(SessionProvider, fetch_work_item_updates_last_activity_at) {
+  world_.schedule("a", "s", 2);
+  ASSERT_TRUE(a_.fetch());
+  world_.pass(1'000);
+  ASSERT_TRUE(a_.fetch());
+  EXPECT_EQ(world_.session_number("last_activity_at", "s"), world_.now());
+}
+
+// 15
+TEST_F(SessionProvider, max_sessions_capacity_respected) {
+  a_.options.max_sessions_per_worker = 2;
+  world_.schedule("a", "s");
+  world_.schedule("a", "t");
+  world_.schedule("a", "u");
+  EXPECT_TRUE(a_.fetch());
+  EXPECT_TRUE(a_.fetch());
+  EXPECT_FALSE(a_.fetch());
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->session, "u");
+}
+
+// 16
+TEST_F(SessionProvider, max_sessions_allows_owned_session_items) {
+  a_.options.max_sessions_per_worker = 1;
+  world_.schedule("a", "s");
+  ASSERT_TRUE(a_.fetch());
+  world_.schedule("a", "t");
+  world_.schedule("a", "s");
+  world_.schedule("a");
+  const auto owned = a_.fetch();
+  ASSERT_TRUE(owned);
+  EXPECT_EQ(owned->session, "s");
+  const auto free = a_.fetch();
+  ASSERT_TRUE(free);
+  EXPECT_EQ(free->session, "");
+  EXPECT_FALSE(a_.fetch());
+}
+
+// 17
+TEST_F(SessionProvider, session_id_stored_on_worker_queue) {
+  world_.schedule("a", "s");
+  world_.schedule("a");
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
+                          " WHERE s.name='s'"),
+            1);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue WHERE sid IS NULL"), 1);
+}
+
+// 18
+TEST_F(SessionProvider, cleanup_removes_expired_no_work) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  a_.kill();
+  world_.pass(kLease);
+  EXPECT_EQ(b_.cleanup(), 1u);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 0);
+  ASSERT_EQ(b_.events.size(), 2u);
+  EXPECT_EQ(b_.events[0], "released s@2 gone");
+  EXPECT_EQ(b_.events[1], "swept s");
+}
+
+// 19
+TEST_F(SessionProvider, cleanup_removes_idle_no_work) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  world_.pass(kIdle);
+  a_.renew_sessions(true);
+  EXPECT_EQ(b_.cleanup(), 1u);
+}
+
+// 20
+TEST_F(SessionProvider, cleanup_preserves_sessions_with_work) {
+  world_.schedule("a", "ready");
+  world_.schedule("a", "delayed");
+  world_.schedule("a", "running", 2);
+  const auto ready = a_.fetch();
+  const auto delayed = a_.fetch();
+  const auto running = a_.fetch();
+  ASSERT_TRUE(ready && delayed && running);
+  EXPECT_EQ(a_.abandon(*ready), Status::kOk);
+  EXPECT_EQ(a_.abandon(*delayed, 10 * kIdle), Status::kOk);
+  a_.kill();
+  world_.pass(2 * kIdle);
+  EXPECT_EQ(b_.cleanup(), 0u);
+  b_.bury(a_.me());
+  EXPECT_EQ(b_.cleanup(), 0u);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 3);
+}
+
+// 21
+TEST_F(SessionProvider, cleanup_preserves_active_sessions) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  EXPECT_EQ(b_.cleanup(), 0u);
+  world_.pass(kLease);  // its lease ended, but A still holds its kernel lock
+  EXPECT_EQ(b_.cleanup(), 0u);
+}
+
+// 22
+TEST_F(SessionProvider, cleanup_returns_deleted_count) {
+  for (const char* name : {"s", "t", "u"}) {
+    world_.schedule("a", name);
+    const auto job = a_.fetch();
+    ASSERT_TRUE(job);
+    EXPECT_EQ(a_.ack(*job), Status::kOk);
+  }
+  a_.leave();
+  EXPECT_EQ(b_.cleanup(2), 2u);
+  EXPECT_EQ(b_.cleanup(2), 1u);
+  EXPECT_EQ(b_.cleanup(2), 0u);
+}
+
+// 23
+TEST_F(SessionProvider, session_reclaim_after_lock_expiry_upserts) {
+  hide_locks();
+  world_.schedule("a", "s", 2);
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  world_.pass(kLease);
+  const auto second = b_.fetch();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 1);
+  EXPECT_GT(second->item.epoch, first->item.epoch);
+  EXPECT_EQ(b_.events.back(), "migrated s@" + std::to_string(second->item.epoch) + " from A to B");
+}
+
+// 24: the stored form of an activity without a session has no such member.
+TEST_F(SessionProvider, session_id_serde_backward_compat) {
+  world_.schedule("a");
+  EXPECT_EQ(world_.number("SELECT count(*) FROM history WHERE meta LIKE '%session%'"), 0);
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->session, "");
+  EXPECT_EQ(job->item.session, 0);
+}
+
+// 25
+TEST_F(SessionProvider, multiple_sessions_per_worker) {
+  for (const char* name : {"s", "t", "u"})
+    world_.schedule("a", name);
+  std::set<Epoch> epochs;
+  for (int i = 0; i < 3; ++i) {
+    const auto job = a_.fetch();
+    ASSERT_TRUE(job);
+    epochs.insert(job->item.epoch);
+  }
+  EXPECT_EQ(epochs.size(), 3u);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions WHERE owner=?1", {a_.me()}), 3);
+}
+
+// ---- the further ones -------------------------------------------------------------------------------
+
+TEST_F(SessionProvider, renew_session_lock_no_sessions) {
+  EXPECT_EQ(a_.renew_sessions(), 0u);
+  EXPECT_EQ(a_.renew_sessions(true), 0u);
+}
+
+TEST_F(SessionProvider, different_sessions_different_workers) {
+  world_.schedule("a", "s", 2);
+  world_.schedule("a", "t", 2);
+  const auto s = a_.fetch();
+  const auto t = b_.fetch();
+  ASSERT_TRUE(s && t);
+  EXPECT_EQ(s->session, "s");
+  EXPECT_EQ(t->session, "t");
+}
+
+TEST_F(SessionProvider, zero_max_sessions_takes_no_session) {
+  a_.options.max_sessions_per_worker = 0;
+  world_.schedule("a", "s");
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->session, "");
+  EXPECT_FALSE(a_.fetch());
+}
+
+TEST_F(SessionProvider, session_items_processed_in_order) {
+  world_.schedule("a", "s", 5);
+  WorkItemId last = 0;
+  for (int i = 0; i < 5; ++i) {
+    const auto job = a_.fetch();
+    ASSERT_TRUE(job);
+    EXPECT_GT(job->item.id, last);
+    last = job->item.id;
+    EXPECT_EQ(a_.ack(*job), Status::kOk);
+  }
+}
+
+TEST_F(SessionProvider, lowest_id_first_over_free_owned_and_claimable) {
+  world_.schedule("a", "mine");
+  ASSERT_TRUE(a_.fetch());
+  world_.schedule("a", "new");
+  world_.schedule("a");
+  world_.schedule("a", "mine");
+  EXPECT_EQ(a_.fetch()->session, "new");
+  EXPECT_EQ(a_.fetch()->session, "");
+  EXPECT_EQ(a_.fetch()->session, "mine");
+}
+
+TEST_F(SessionProvider, cleanup_then_new_item_recreates_session) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  a_.leave();
+  EXPECT_EQ(b_.cleanup(), 1u);
+  world_.schedule("a", "s");
+  const auto again = b_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_GT(again->item.epoch, job->item.epoch);
+  EXPECT_TRUE(again->item.claimed_now);
+}
+
+TEST_F(SessionProvider, abandoned_session_item_retryable) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.abandon(*job, 5'000), Status::kOk);
+  EXPECT_FALSE(a_.fetch());
+  world_.pass(5'000);
+  EXPECT_EQ(a_.wake(), 1u);
+  EXPECT_FALSE(b_.fetch());
+  const auto again = a_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->item.attempt, 2);
+  EXPECT_EQ(again->item.epoch, job->item.epoch);
+  EXPECT_EQ(a_.ack(*job), Status::kStale);
+  EXPECT_EQ(a_.ack(*again), Status::kOk);
+}
+
+TEST_F(SessionProvider, original_worker_goes_on_with_an_expired_lease) {
+  hide_locks();
+  world_.schedule("a", "s", 2);
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  a_.running.push_back(*first);
+  world_.pass(2 * kLease);
+  const auto second = a_.fetch();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->item.epoch, first->item.epoch);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_EQ(a_.ack(*first), Status::kOk);
+}
+
+// A hand-over whose commit's answer was lost: locked by us, but not running here.
+TEST_F(SessionProvider, activity_lock_expires_session_lock_valid_same_worker_refetches) {
+  world_.schedule("a", "s");
+  const auto lost = a_.fetch();
+  ASSERT_TRUE(lost);
+  world_.pass(kLease - 1);
+  a_.renew_sessions();
+  EXPECT_FALSE(a_.fetch());
+  world_.pass(1);
+  EXPECT_FALSE(b_.fetch());
+  const auto again = a_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->item.id, lost->item.id);
+  EXPECT_EQ(again->item.attempt, 2);
+  EXPECT_EQ(again->item.epoch, lost->item.epoch);
+  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
+}
+
+TEST_F(SessionProvider, both_locks_expire_different_worker_claims) {
+  hide_locks();
+  world_.schedule("a", "s");
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  world_.pass(kLease);
+  const auto second = b_.fetch();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->item.id, first->item.id);
+  EXPECT_EQ(second->item.attempt, 2);
+  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
+  EXPECT_EQ(a_.renew(*first), Status::kStale);
+  EXPECT_EQ(a_.ack(*first), Status::kStale);
+  EXPECT_EQ(b_.ack(*second), Status::kOk);
+}
+
+TEST_F(SessionProvider, leases_expired_and_untaken_ack_succeeds) {
+  const InstanceKey instance = world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(10 * kLease);
+  EXPECT_EQ(a_.ack(*job, "late"), Status::kOk);
+  const auto messages = world_.completions(instance);
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages[0].payload, "late");
+  EXPECT_EQ(messages[0].ref, 2u);
+}
+
+TEST_F(SessionProvider, session_lock_renewal_extends_past_original_timeout) {
+  hide_locks();
+  world_.schedule("a", "s", 2);
+  ASSERT_TRUE(a_.fetch());
+  for (int i = 0; i < 4; ++i) {
+    world_.pass(kInterval);
+    EXPECT_EQ(a_.renew_sessions(), 1u);
+    EXPECT_FALSE(b_.fetch());
+  }
+}
+
+TEST_F(SessionProvider, each_worker_applies_its_own_settings) {
+  hide_locks();
+  a_.options.session_lock_timeout_ms = 5'000;
+  a_.options.session_lock_renewal_buffer_ms = 1'000;
+  a_.options.worker_lock_timeout_ms = 5'000;
+  a_.options.worker_lock_renewal_buffer_ms = 1'000;
+  b_.options.session_lock_timeout_ms = 60'000;
+  world_.schedule("a", "s", 2);
+  ASSERT_TRUE(a_.fetch());
+  world_.pass(kInterval);  // B has been running for one of its own intervals
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + 60'000);
+}
+
+TEST_F(SessionProvider, last_activity_is_not_touched_by_who_lost_the_session) {
+  hide_locks();
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(kLease);
+  ASSERT_TRUE(b_.fetch());
+  const std::int64_t at = world_.session_number("last_activity_at", "s");
+  const std::int64_t until = world_.session_number("locked_until", "s");
+  world_.pass(1'000);
+  EXPECT_EQ(a_.renew(*job), Status::kStale);
+  EXPECT_EQ(a_.ack(*job), Status::kStale);
+  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(world_.session_number("last_activity_at", "s"), at);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), until);
+}
+
+}  // namespace
+}  // namespace pawl::test

@@ -1,0 +1,472 @@
+#include "session_world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "arena.hpp"
+#include "sqlite/sqlite_memory.hpp"
+
+namespace pawl::test {
+
+namespace {
+
+// A broken setting makes every later result meaningless.
+void must(Status status, const Provider& provider, const char* what) {
+  if (status == Status::kOk) return;
+  const std::string text(provider.diagnostic().text());
+  std::fprintf(stderr, "%s: %s: %s\n", what, status_name(status), text.c_str());
+  std::abort();
+}
+
+Job keep(const WorkItem& item) {
+  Job job;
+  job.item = item;
+  job.instance = item.instance_id;
+  job.activity = item.activity_name;
+  job.session = item.session_name;
+  job.input = item.input;
+  job.item.instance_id = job.item.orchestration_name = {};
+  job.item.activity_name = job.item.session_name = job.item.input = {};
+  return job;
+}
+
+}  // namespace
+
+// ---- Worker ---------------------------------------------------------------------------------------
+
+Worker::Worker(World& world)
+    : node(world.machine),
+      world_(world),
+      port_(node.port()),
+      provider_(new sqlite::SqliteProvider) {
+  Diagnostic diagnostic;
+  EXPECT_EQ(port_.clock->open(diagnostic), Status::kOk);
+  ProviderOptions open;
+  open.path = kPath;
+  if (provider_->open(open, port_, diagnostic) != Status::kOk) {
+    std::fprintf(stderr, "open: %s\n", std::string(diagnostic.text()).c_str());
+    std::abort();
+  }
+  provider_->set_change_sink(this);
+  world_.workers.push_back(this);
+}
+
+Worker::~Worker() {
+  auto& all = world_.workers;
+  all.erase(std::remove(all.begin(), all.end(), this), all.end());
+}
+
+Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& notes) {
+  if (!evidence_) {
+    Evidence::Options observer;
+    observer.fast_handoff = options.fast_handoff;
+    observer.renewal_interval_ms = renewal_interval_ms(options);
+    evidence_ = std::make_unique<Evidence>(*port_.storage, kPath, observer);
+  }
+  BatchInfo info;
+  Status status = provider_->begin(0, &info);
+  if (status != Status::kOk) return status;
+  evidence_->observe_tick(info.now);
+  std::vector<std::string_view> names(handlers.begin(), handlers.end());
+  if (names.empty()) names = {"a", "b", "c"};
+  Incarnation former = 0;
+  NewWorker row;
+  row.node = name;
+  row.pid = port_.threads->process_id();
+  row.lease_ms = options.session_lock_timeout_ms;
+  row.handlers = names.data();
+  row.handler_count = names.size();
+  row.former = &former;
+  Incarnation registered = 0;
+  status = provider_->register_worker(row, *evidence_, limits, &registered);
+  if (status == Status::kOk && former != 0)
+    status = provider_->bury_worker(former, registered, notes.data(), notes.size(), limits);
+  if (status != Status::kOk) {
+    provider_->rollback();
+    return status;
+  }
+  me_ = registered;
+  const auto file = port_.storage->worker_create(kPath, me_, 4096);
+  EXPECT_TRUE(file.ok());
+  file_ = file.value();
+  return provider_->commit();
+}
+
+void Worker::join(std::string_view name, const std::vector<CrashNote>& notes) {
+  must(try_join(name, notes), *provider_, "join");
+}
+
+void Worker::kill() {
+  node.kill();
+  auto& all = world_.workers;
+  all.erase(std::remove(all.begin(), all.end(), this), all.end());
+}
+
+Status Worker::batch(const std::function<Status(Provider&)>& call) {
+  BatchInfo info;
+  const Status begun = provider_->begin(me_, &info);
+  if (begun != Status::kOk) return begun;
+  const Status status = call(*provider_);
+  if (status == Status::kOk || status == Status::kStale) {
+    const Status committed = provider_->commit();
+    return committed == Status::kOk ? status : committed;
+  }
+  provider_->rollback();
+  return status;
+}
+
+std::optional<Job> Worker::fetch() {
+  std::optional<Job> job;
+  char buffer[4096];
+  const Status status = batch([&](Provider& provider) {
+    FetchWork how;
+    how.me = me_;
+    how.draining = draining;
+    how.options = &options;
+    how.filter = this;
+    how.evidence = evidence_.get();
+    how.limits = limits;
+    how.look_again = &look_again_;
+    WorkItem item;
+    bool found = false;
+    const Status fetched = provider.fetch_work_item(how, buffer, sizeof buffer, &item, &found);
+    if (fetched == Status::kOk && found) job = keep(item);
+    return fetched;
+  });
+  must(status, *provider_, "fetch");
+  return job;
+}
+
+Status Worker::ack(const Job& job, std::string_view payload) {
+  return batch([&](Provider& provider) {
+    WorkResult result;
+    result.payload = payload;
+    return provider.ack_work_item(job.done(), result);
+  });
+}
+
+Status Worker::check(const Job& job) {
+  return batch([&](Provider& provider) { return provider.check_work_item(job.done()); });
+}
+
+Status Worker::abandon(const Job& job, std::int64_t delay_ms, bool strike) {
+  return batch([&](Provider& provider) {
+    return provider.abandon_work_item(job.done(), delay_ms, strike, limits);
+  });
+}
+
+Status Worker::renew(const Job& job) {
+  return batch(
+      [&](Provider& provider) { return provider.renew_work_item_lock(job.done(), me_, options); });
+}
+
+std::size_t Worker::renew_sessions(bool revive, std::size_t* released) {
+  std::size_t renewed = 0;
+  std::size_t let_go = 0;
+  must(batch([&](Provider& provider) {
+         return provider.renew_session_lock(me_, options, revive, &renewed, &let_go);
+       }),
+       *provider_, "renew sessions");
+  if (released != nullptr) *released = let_go;
+  return renewed;
+}
+
+Status Worker::renew_self() {
+  return batch([&](Provider& provider) {
+    return provider.renew_worker(me_, options.session_lock_timeout_ms);
+  });
+}
+
+std::size_t Worker::cleanup(std::size_t limit) {
+  std::size_t removed = 0;
+  must(batch([&](Provider& provider) {
+         return provider.cleanup_orphaned_sessions(*evidence_, limit, &removed);
+       }),
+       *provider_, "cleanup");
+  return removed;
+}
+
+std::size_t Worker::wake() {
+  std::size_t woken = 0;
+  must(batch([&](Provider& provider) { return provider.wake_delayed(100, &woken); }), *provider_,
+       "wake");
+  return woken;
+}
+
+void Worker::bury(Incarnation incarnation, const std::vector<CrashNote>& notes, Incarnation heir) {
+  must(batch([&](Provider& provider) {
+         return provider.bury_worker(incarnation, heir, notes.data(), notes.size(), limits);
+       }),
+       *provider_, "bury");
+}
+
+void Worker::leave() {
+  must(batch([&](Provider& provider) { return provider.unregister_worker(me_); }), *provider_,
+       "leave");
+  port_.storage->worker_close(kPath, me_, file_);
+  me_ = 0;
+}
+
+void Worker::drain() {
+  draining = true;
+  must(batch([&](Provider& provider) { return provider.set_draining(me_); }), *provider_, "drain");
+}
+
+void Worker::observe() {
+  if (evidence_) evidence_->observe_tick(world_.now());
+}
+
+std::string Worker::refusal() const { return std::string(provider_->diagnostic().text()); }
+
+void Worker::on_session_change(const SessionChange& change) {
+  const std::string what = std::string(change.session) + "@" + std::to_string(change.epoch);
+  const std::string to(change.to);
+  switch (change.kind) {
+    case SessionChange::Kind::kClaimed:
+      events.push_back((change.resumed ? "resumed " : "claimed ") + what + " by " + to);
+      break;
+    case SessionChange::Kind::kMigrated:
+      events.push_back("migrated " + what + " from " + std::string(change.from) + " to " + to);
+      break;
+    case SessionChange::Kind::kReleased:
+      events.push_back("released " + what + " " + std::string(change.reason));
+      break;
+    case SessionChange::Kind::kLost: events.push_back("lost " + what); break;
+    case SessionChange::Kind::kSwept:
+      events.push_back("swept " + std::string(change.session));
+      break;
+  }
+}
+
+void Worker::on_poison(InstanceKey instance, EventId event, std::string_view why) {
+  events.push_back("poison " + std::to_string(instance) + "/" + std::to_string(event) + " " +
+                   std::string(why));
+}
+
+void Worker::on_unregistered(std::string_view activity, InstanceKey, EventId) {
+  events.push_back("unregistered " + std::string(activity));
+}
+
+bool Worker::has_handler(std::string_view activity_name) const {
+  return handlers.empty() || handlers.count(std::string(activity_name)) != 0;
+}
+
+bool Worker::runs_item(WorkItemId id) const {
+  return std::any_of(running.begin(), running.end(),
+                     [id](const Job& job) { return job.item.id == id; });
+}
+
+bool Worker::runs_session(SessionKey session) const {
+  return std::any_of(running.begin(), running.end(),
+                     [session](const Job& job) { return job.item.session == session; });
+}
+
+bool Worker::may_run_with(std::int32_t crashes) const {
+  if (!one_crashed_at_a_time || crashes == 0) return true;
+  return std::none_of(running.begin(), running.end(),
+                      [](const Job& job) { return job.item.crashes > 0; });
+}
+
+// ---- World ------------------------------------------------------------------------------------------
+
+// The events of one turn, made when asked for: a start, then activities.
+struct World::Turn final : EventSource {
+  const Event& event(EventId id) const override {
+    made = Event();
+    made.id = id;
+    made.time_ms = 1;
+    if (id == 1) {
+      made.kind = EventKind::kStarted;
+      made.name = "orchestration";
+    } else if (closes != 0) {
+      made.kind = EventKind::kClose;
+      made.number = closes;
+    } else {
+      made.kind = EventKind::kActivity;
+      made.ordinal = id - 2;
+      made.name = activity;
+      made.session = session;
+      made.payload = "input";
+    }
+    return made;
+  }
+  std::string activity;
+  std::string session;
+  std::int64_t closes = 0;
+  mutable Event made;
+};
+
+World::World(std::uint64_t seed) : machine(seed), client_node_(machine) {
+  const port::Port port = client_node_.port();
+  Diagnostic diagnostic;
+  EXPECT_EQ(port.clock->open(diagnostic), Status::kOk);
+  ProviderOptions options;
+  options.path = kPath;
+  if (client_.open(options, port, diagnostic) != Status::kOk) {
+    std::fprintf(stderr, "open: %s\n", std::string(diagnostic.text()).c_str());
+    std::abort();
+  }
+  BatchInfo info;
+  must(client_.begin(0, &info), client_, "adopt");
+  must(client_.commit(), client_, "adopt");
+  const char* vfs = nullptr;
+  EXPECT_EQ(sqlite::vfs_for(port, &vfs), Status::kOk);
+  EXPECT_EQ(sqlite3_open_v2(kPath, &raw_, SQLITE_OPEN_READWRITE, vfs), SQLITE_OK);
+}
+
+World::~World() {
+  sqlite3_close(raw_);
+  sqlite::forget_vfs(*client_node_.port().storage);
+}
+
+void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
+                 std::vector<Message>* messages) {
+  std::vector<char> block(1 << 20);
+  Arena arena(block.data(), block.size());
+  OrchestrationItem item;
+  must(client_.fetch_orchestration_item(key, now(), 1000, arena, &item), client_, "fetch instance");
+  std::vector<MessageId> ids;
+  for (std::size_t i = 0; i < item.message_count; ++i) {
+    const pawl::Message& one = item.messages[i];
+    ids.push_back(one.id);
+    if (messages != nullptr) messages->push_back({one.ref, one.error, std::string(one.payload)});
+  }
+  TurnCommit commit;
+  commit.key = key;
+  commit.revision = item.revision;
+  commit.execution = item.execution;
+  commit.messages = ids.data();
+  commit.message_count = ids.size();
+  commit.first_new = item.last_event + 1;
+  commit.last_new = item.last_event;
+  fill(commit);
+  BatchInfo info;
+  must(client_.begin(0, &info), client_, "begin turn");
+  must(client_.ack_orchestration_item(commit), client_, "commit turn");
+  must(client_.commit(), client_, "commit");
+}
+
+InstanceKey World::schedule(std::string_view activity, std::string_view session, int count) {
+  const std::string id = "i" + std::to_string(next_instance_++);
+  NewInstance instance;
+  instance.id = id;
+  instance.name = "orchestration";
+  InstanceKey key = 0;
+  BatchInfo info;
+  must(client_.begin(0, &info), client_, "begin");
+  must(client_.create_instance(instance, &key), client_, "create");
+  must(client_.commit(), client_, "commit");
+  Turn events;
+  events.activity = activity;
+  events.session = session;
+  std::vector<NewWork> work;
+  for (int i = 0; i < count; ++i)
+    work.push_back({static_cast<EventId>(2 + i), session});
+  turn(
+      key,
+      [&](TurnCommit& commit) {
+        commit.events = &events;
+        commit.first_new = 1;
+        commit.last_new = static_cast<EventId>(1 + count);
+        commit.work = work.data();
+        commit.work_count = work.size();
+      },
+      nullptr);
+  return key;
+}
+
+std::vector<Message> World::completions(InstanceKey instance) {
+  std::vector<Message> messages;
+  turn(
+      instance, [](TurnCommit&) {}, &messages);
+  return messages;
+}
+
+void World::end(InstanceKey instance) {
+  struct End final : EventSource {
+    const Event& event(EventId id) const override {
+      made.id = id;
+      made.kind = EventKind::kEnded;
+      made.end = EndKind::kCompleted;
+      made.time_ms = 1;
+      return made;
+    }
+    mutable Event made;
+  } events;
+  turn(
+      instance,
+      [&](TurnCommit& commit) {
+        commit.events = &events;
+        commit.last_new = commit.first_new;
+        commit.end = EndKind::kCompleted;
+      },
+      nullptr);
+}
+
+void World::close(InstanceKey instance, EventId command) {
+  Turn events;
+  events.closes = command;
+  const EventId closed[] = {command};
+  turn(
+      instance,
+      [&](TurnCommit& commit) {
+        commit.events = &events;
+        commit.last_new = commit.first_new;
+        commit.closed = closed;
+        commit.closed_count = 1;
+      },
+      nullptr);
+}
+
+void World::pass(std::int64_t ms) {
+  constexpr std::int64_t kStepMs = 5'000;
+  while (ms > 0) {
+    const std::int64_t step = std::min(ms, kStepMs);
+    machine.advance(step);
+    ms -= step;
+    for (Worker* worker : workers)
+      worker->observe();
+  }
+}
+
+std::int64_t World::now() { return client_.pawl_now(); }
+
+std::int64_t World::number(const char* sql, const std::vector<std::int64_t>& values) {
+  sqlite3_stmt* statement = nullptr;
+  EXPECT_EQ(sqlite3_prepare_v2(raw_, sql, -1, &statement, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(raw_);
+  int index = 0;
+  for (const std::int64_t value : values)
+    sqlite3_bind_int64(statement, ++index, value);
+  const bool row = sqlite3_step(statement) == SQLITE_ROW;
+  EXPECT_TRUE(row) << sql;
+  const std::int64_t result = row ? sqlite3_column_int64(statement, 0) : -1;
+  sqlite3_finalize(statement);
+  return result;
+}
+
+std::string World::text(const char* sql) {
+  sqlite3_stmt* statement = nullptr;
+  EXPECT_EQ(sqlite3_prepare_v2(raw_, sql, -1, &statement, nullptr), SQLITE_OK);
+  std::string result;
+  if (sqlite3_step(statement) == SQLITE_ROW)
+    result = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+  sqlite3_finalize(statement);
+  return result;
+}
+
+void World::execute(const char* sql) {
+  char* error = nullptr;
+  EXPECT_EQ(sqlite3_exec(raw_, sql, nullptr, nullptr, &error), SQLITE_OK) << error;
+}
+
+std::int64_t World::session_number(const char* column, std::string_view session) {
+  const std::string sql = "SELECT coalesce(" + std::string(column) +
+                          ",-1) FROM sessions WHERE scope=0 AND name='" + std::string(session) +
+                          "'";
+  return number(sql.c_str());
+}
+
+}  // namespace pawl::test

@@ -1,0 +1,151 @@
+// A simulated machine with several workers on one database: the setting of the session tests.
+//
+// A Worker is one process: its own node, connection, evidence and lock file. A World schedules work as
+// an orchestration would, and reads rows over a connection of its own. Nothing sleeps; time moves only
+// by World::pass().
+#ifndef PAWL_TEST_SESSION_WORLD_HPP
+#define PAWL_TEST_SESSION_WORLD_HPP
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "evidence.hpp"
+#include "pawl/port_sim.hpp"
+#include "provider.hpp"
+#include "sqlite/sqlite_provider.hpp"
+
+namespace pawl::test {
+
+inline constexpr char kPath[] = "pawl.db";
+
+// A handed-over work item, kept.
+struct Job {
+  WorkItem item;
+  std::string instance;
+  std::string activity;
+  std::string session;
+  std::string input;
+  [[nodiscard]] WorkDone done() const { return {item.id, item.token, item.epoch}; }
+};
+
+struct Message {
+  EventId ref = 0;
+  ErrorKind error = ErrorKind::kNone;
+  std::string payload;
+};
+
+class World;
+
+class Worker final : private ChangeSink, private WorkFilter {
+ public:
+  explicit Worker(World& world);
+  ~Worker();
+
+  // Registers; the notes given are those of the node's former process.
+  Status try_join(std::string_view node, const std::vector<CrashNote>& notes = {});
+  void join(std::string_view node, const std::vector<CrashNote>& notes = {});
+  // SIGKILL.
+  void kill();
+
+  // Each in a batch of its own, as ticks are.
+  std::optional<Job> fetch();
+  Status ack(const Job& job, std::string_view payload = "done");
+  Status check(const Job& job);
+  Status abandon(const Job& job, std::int64_t delay_ms = 0, bool strike = false);
+  Status renew(const Job& job);
+  std::size_t renew_sessions(bool revive = false, std::size_t* released = nullptr);
+  Status renew_self();
+  std::size_t cleanup(std::size_t limit = 100);
+  std::size_t wake();
+  void bury(Incarnation incarnation, const std::vector<CrashNote>& notes = {},
+            Incarnation heir = 0);
+  void leave();
+  void drain();
+  // What a runtime does before its ticks: the observer's clock.
+  void observe();
+  // Any other call, in a batch.
+  Status batch(const std::function<Status(Provider&)>& call);
+
+  [[nodiscard]] Incarnation me() const { return me_; }
+  [[nodiscard]] Provider& provider() { return *provider_; }
+  [[nodiscard]] Evidence& evidence() { return *evidence_; }
+  [[nodiscard]] std::string refusal() const;
+  [[nodiscard]] bool look_again() const { return look_again_; }
+
+  SessionOptions options;
+  CrashLimits limits;
+  bool draining = false;
+  std::set<std::string> handlers;  // empty: all
+  std::vector<Job> running;        // what the filter knows to run here
+  bool one_crashed_at_a_time = false;
+  std::vector<std::string> events;  // "claimed s@3 by A", "released s@4 idle", ...
+  sim::Node node;
+
+ private:
+  void on_session_change(const SessionChange& change) override;
+  void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
+  void on_unregistered(std::string_view activity, InstanceKey instance, EventId event) override;
+  bool has_handler(std::string_view activity_name) const override;
+  bool runs_item(WorkItemId id) const override;
+  bool runs_session(SessionKey session) const override;
+  bool may_run_with(std::int32_t crashes) const override;
+
+  World& world_;
+  port::Port port_;
+  std::unique_ptr<sqlite::SqliteProvider> provider_;
+  std::unique_ptr<Evidence> evidence_;
+  port::Storage::WorkerFile file_;
+  Incarnation me_ = 0;
+  bool look_again_ = false;
+};
+
+class World {
+ public:
+  explicit World(std::uint64_t seed = 1);
+  ~World();
+
+  // --- scheduling: one instance, one turn, `count` activities as events 2, 3, .. ---
+  InstanceKey schedule(std::string_view activity, std::string_view session = {}, int count = 1);
+  // The completions that reached the instance; taken.
+  std::vector<Message> completions(InstanceKey instance);
+  // Ends the instance; its work is cancelled.
+  void end(InstanceKey instance);
+  // Another turn that closes a command.
+  void close(InstanceKey instance, EventId command);
+
+  // --- time ---
+  // `ms` pass in steps that no observer oversleeps; all living workers' observers tick.
+  void pass(std::int64_t ms);
+  [[nodiscard]] std::int64_t now();
+
+  // --- rows ---
+  std::int64_t number(const char* sql, const std::vector<std::int64_t>& values = {});
+  std::string text(const char* sql);
+  void execute(const char* sql);
+  std::int64_t session_number(const char* column, std::string_view session);
+
+  sim::Machine machine;
+  std::vector<Worker*> workers;
+
+ private:
+  struct Turn;
+  void turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
+            std::vector<Message>* messages);
+
+  sim::Node client_node_;
+  sqlite::SqliteProvider client_;
+  sqlite3* raw_ = nullptr;
+  int next_instance_ = 1;
+};
+
+}  // namespace pawl::test
+
+#endif  // PAWL_TEST_SESSION_WORLD_HPP
