@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -350,22 +352,29 @@ TEST_F(PosixPort, NoDescriptorsLeft_IsAnErrorAndNotAHang) {
 
 // --- the executor ------------------------------------------------------------------------------------
 
-void read_one(void* pipe) { static_cast<Pipe*>(pipe)->get(); }
+struct Hanging {
+  Pipe pipe;
+  std::atomic<bool> ended{false};
+};
+
+void hang_until_told(void* argument) {
+  auto* job = static_cast<Hanging*>(argument);
+  job->pipe.get();
+  job->ended.store(true);
+}
 
 TEST_F(PosixPort, JobThatHangs_IsLeftBehindAndHarmsNobody) {
-  Pipe pipe;
-  {
-    const Port port = ready();
-    ASSERT_EQ(port.threads->executor_start(2, 64 * 1024), Status::kOk);
-    port.threads->executor_submit(0, read_one, &pipe);
-    EXPECT_FALSE(port.threads->executor_idle(0));
-    EXPECT_TRUE(port.threads->executor_idle(1));
-    EXPECT_FALSE(port.threads->executor_stop(1));
-    host_.drop_all();  // the pool outlives its port
-  }
-  pipe.put();
-  while (readable(pipe.ends[0], 0)) {  // the job has read its byte
-  }
+  Hanging job;
+  const Port port = ready();
+  ASSERT_EQ(port.threads->executor_start(2, 64 * 1024), Status::kOk);
+  port.threads->executor_submit(0, hang_until_told, &job);
+  EXPECT_FALSE(port.threads->executor_idle(0));
+  EXPECT_TRUE(port.threads->executor_idle(1));
+  EXPECT_FALSE(port.threads->executor_stop(1));
+  host_.drop_all();  // the pool outlives its port
+  job.pipe.put();
+  while (!job.ended.load())
+    ::sched_yield();
 }
 
 void note_blocked(void* out) {
