@@ -1,0 +1,253 @@
+// The floor: the rows and commits that hello needs, written by SQLite and nothing else.
+//
+// Same schema, pragmas, statements that write, values of the same size and instances a commit; left out
+// is all that reads, checks, encodes or runs anything. An orchestration is three steps in three
+// commits: it is created; its first turn schedules the activity, which is handed over at once; its
+// second turn takes the result and ends.
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+#include "measure.hpp"
+#include "pawl/options.hpp"
+#include "schema.hpp"
+
+namespace bench {
+namespace {
+
+constexpr std::int64_t kStamp = 2'208'988'800'000;  // 2040, as wide as a real one
+constexpr std::int64_t kCrc = 3'735'928'559;
+constexpr std::string_view kStarted = R"({"name":"hello","version":"1.0.0"})";
+constexpr std::string_view kActivity =
+    R"({"name":"greet","hash":"0123456789abcdef","path":"0123456789abcdef"})";
+constexpr std::string_view kEnded = R"({"end":1,"path":"0123456789abcdef"})";
+constexpr std::string_view kInput = "world";
+constexpr std::string_view kOutput = "Hello, world!";
+
+enum Sql {
+  kBegin,
+  kCommit,
+  kInsertInstance,
+  kInsertMessage,
+  kMakeReady,
+  kDeleteMessage,
+  kInsertEvent,
+  kWriteExecution,
+  kInsertWork,
+  kGoOn,
+  kNextToken,
+  kHandOver,
+  kDeleteWork,
+  kFinish,
+  kSqlCount
+};
+
+constexpr const char* kTexts[kSqlCount] = {
+    "BEGIN IMMEDIATE",
+    "COMMIT",
+    "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
+    "created_stamp,updated_stamp) VALUES(?1,'hello','1.0.0',0,1,0,0,0,0,0,?2,?2)",
+    "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,name,payload,crc) "
+    "VALUES(?,1,1,0,0,'hello',?,?)",
+    "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1",
+    "DELETE FROM orchestrator_queue WHERE id=?",
+    "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
+    "VALUES(?,1,?,?,?,?,?,?,?,?,?)",
+    "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
+    "VALUES(?1,1,?2,?3,?4,?5) ON CONFLICT(instance,execution) DO UPDATE "
+    "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp",
+    "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
+    "unregistered) VALUES(?,1,2,0,0,0,0,0,0)",
+    "UPDATE instances SET execution=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
+    "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
+    "updated_stamp=?2 WHERE key=?1",
+    "UPDATE meta SET next_token=next_token+1",
+    "UPDATE worker_queue SET state=1,token=?1,inc=1,epoch=0,locked_until=?2,boot_seq=1,"
+    "attempt=attempt+1,unregistered=0 WHERE id=?1",
+    "DELETE FROM worker_queue WHERE id=?",
+    "UPDATE instances SET state=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
+    "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
+    "updated_stamp=?2,finished_at=?2 WHERE key=?1"};
+
+class Bare {
+ public:
+  Bare() = default;
+  ~Bare() { close(); }
+  Bare(const Bare&) = delete;
+  Bare& operator=(const Bare&) = delete;
+
+  bool open(const Setup& setup) {
+    const pawl::Options defaults;
+    const std::string pragmas =
+        std::string("PRAGMA temp_store=MEMORY;PRAGMA foreign_keys=OFF;PRAGMA trusted_schema=OFF;") +
+        "PRAGMA mmap_size=0;PRAGMA cell_size_check=ON;PRAGMA journal_mode=WAL;PRAGMA synchronous=" +
+        (setup.synchronous_full ? "FULL" : "NORMAL") +
+        ";PRAGMA cache_size=" + std::to_string(defaults.cache_pages) +
+        ";PRAGMA wal_autocheckpoint=" + std::to_string(defaults.checkpoint_pages);
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    well_ = ::sqlite3_open_v2(setup.database.c_str(), &handle_, flags, nullptr) == SQLITE_OK;
+    execute(pragmas.c_str());
+    execute("BEGIN");
+    execute(pawl::sqlite::kSchema);
+    execute(
+        "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,adopted) "
+        "VALUES(1,'0123456789abcdef0123456789abcdef',1,1,1,0,0,0,0);COMMIT");
+    for (int i = 0; well_ && i < kSqlCount; ++i) {
+      well_ = ::sqlite3_prepare_v3(handle_, kTexts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                   &statements_[i], nullptr) == SQLITE_OK;
+    }
+    return well_;
+  }
+  void close() {
+    for (sqlite3_stmt*& statement : statements_) {
+      ::sqlite3_finalize(statement);
+      statement = nullptr;
+    }
+    ::sqlite3_close(handle_);
+    handle_ = nullptr;
+  }
+  // Binds in order: integers and texts.
+  template <typename... Values>
+  void run(Sql which, const Values&... values) {
+    if (!well_) return;
+    sqlite3_stmt* statement = statements_[which];
+    int at = 0;
+    (bind(statement, ++at, values), ...);
+    well_ = ::sqlite3_step(statement) == SQLITE_DONE;
+    ::sqlite3_reset(statement);
+  }
+  [[nodiscard]] std::int64_t last_id() const { return ::sqlite3_last_insert_rowid(handle_); }
+  [[nodiscard]] bool well() const { return well_; }
+  [[nodiscard]] std::string text() const { return ::sqlite3_errmsg(handle_); }
+
+  struct Null {};
+
+ private:
+  void execute(const char* sql) {
+    well_ = well_ && ::sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+  }
+  void bind(sqlite3_stmt* statement, int at, std::int64_t value) {
+    ::sqlite3_bind_int64(statement, at, value);
+  }
+  void bind(sqlite3_stmt* statement, int at, Null) { ::sqlite3_bind_null(statement, at); }
+  void bind(sqlite3_stmt* statement, int at, std::string_view text) {
+    ::sqlite3_bind_text(statement, at, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+  }
+
+  sqlite3* handle_ = nullptr;
+  sqlite3_stmt* statements_[kSqlCount] = {};
+  bool well_ = true;
+};
+
+constexpr Bare::Null kNull;
+
+// Keys of instances, messages and work items: 1, 2, 3 ... each, since all are made in order.
+class Steps {
+ public:
+  explicit Steps(Bare& bare) : bare_(bare) {}
+
+  void create(std::int64_t key) {
+    char id[32];
+    const int size = std::snprintf(id, sizeof(id), "hello-%lld", static_cast<long long>(key));
+    bare_.run(kInsertInstance, std::string_view(id, static_cast<std::size_t>(size)), kStamp);
+    bare_.run(kInsertMessage, key, kInput, kCrc);
+    bare_.run(kMakeReady, key, bare_.last_id(), kStamp);
+  }
+  void first_turn(std::int64_t key) {
+    bare_.run(kDeleteMessage, key);
+    insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput);
+    insert_event(key, 2, 2, std::int64_t{0}, std::int64_t{0}, kNull, kActivity, kInput);
+    bare_.run(kWriteExecution, key, std::int64_t{0}, std::int64_t{2}, kStamp, kNull);
+    bare_.run(kInsertWork, key);
+    bare_.run(kGoOn, key, kStamp);
+    bare_.run(kNextToken);
+    bare_.run(kHandOver, key, kStamp);
+  }
+  void second_turn(std::int64_t key) {
+    bare_.run(kDeleteWork, key);
+    insert_event(key, 3, 32, kNull, kNull, std::int64_t{2}, kNull, kOutput);
+    insert_event(key, 4, 50, kNull, kNull, kNull, kEnded, kOutput);
+    bare_.run(kWriteExecution, key, std::int64_t{1}, std::int64_t{4}, kStamp, kStamp);
+    bare_.run(kFinish, key, kStamp);
+  }
+
+ private:
+  template <typename Branch, typename Ordinal, typename Ref, typename Meta>
+  void insert_event(std::int64_t key, std::int64_t id, std::int64_t kind, const Branch& branch,
+                    const Ordinal& ordinal, const Ref& ref, const Meta& meta,
+                    std::string_view payload) {
+    bare_.run(kInsertEvent, key, id, kind, branch, ordinal, ref, kStamp, meta, payload, kCrc);
+  }
+
+  Bare& bare_;
+};
+
+void commit(Bare& bare, Figures* figures) {
+  bare.run(kCommit);
+  ++figures->commits;
+}
+
+void run_latency_floor(const Setup& setup, Bare& bare, Figures* figures) {
+  Steps steps(bare);
+  for (std::uint64_t i = 0; i < setup.n && bare.well(); ++i) {
+    const auto key = static_cast<std::int64_t>(i + 1);
+    const double begin_ms = now_ms();
+    bare.run(kBegin);
+    steps.create(key);
+    commit(bare, figures);
+    bare.run(kBegin);
+    steps.first_turn(key);
+    commit(bare, figures);
+    bare.run(kBegin);
+    steps.second_turn(key);
+    commit(bare, figures);
+    figures->latencies_ms.push_back(now_ms() - begin_ms);
+  }
+}
+
+// Each commit creates up to `batch` instances and has up to `batch` turns: second ones of what was
+// handed over by the commit before, then first ones.
+void run_hello_floor(const Setup& setup, Bare& bare, Figures* figures) {
+  const auto batch = static_cast<std::int64_t>(pawl::Options().batch);
+  const auto all = static_cast<std::int64_t>(setup.n);
+  Steps steps(bare);
+  std::int64_t created = 0;
+  std::int64_t scheduled = 0;
+  std::int64_t ended = 0;
+  const double begin_ms = now_ms();
+  while (ended < all && bare.well()) {
+    const std::int64_t created_before = created;
+    const std::int64_t scheduled_before = scheduled;
+    std::int64_t turns = 0;
+    bare.run(kBegin);
+    for (; created < std::min(all, created_before + batch); ++created)
+      steps.create(created + 1);
+    for (; ended < scheduled_before && turns < batch; ++ended, ++turns)
+      steps.second_turn(ended + 1);
+    for (; scheduled < created_before && turns < batch; ++scheduled, ++turns)
+      steps.first_turn(scheduled + 1);
+    commit(bare, figures);
+    figures->latencies_ms.resize(static_cast<std::size_t>(ended), now_ms() - begin_ms);
+  }
+}
+
+}  // namespace
+
+bool run_floor(const Setup& setup, Figures* figures, std::string* error) {
+  Bare bare;
+  figures->latencies_ms.reserve(setup.n);
+  if (bare.open(setup)) {
+    Measurement measurement;
+    setup.scenario == "latency" ? run_latency_floor(setup, bare, figures)
+                                : run_hello_floor(setup, bare, figures);
+    measurement.end(figures);
+  }
+  *error = "SQLite: " + bare.text();
+  figures->orchestrations = setup.n;
+  figures->activities = setup.n;
+  return bare.well();
+}
+
+}  // namespace bench

@@ -1,0 +1,200 @@
+// pawl-bench: what a step costs in time, flushes, bytes and memory.
+//
+// One run is one scenario in a fresh database. `floor` writes the same rows in the same number of
+// commits by SQLite alone: what it cannot go below, so that our overhead is a ratio of one machine.
+#include <getopt.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--json]\n"
+    "\n"
+    "  hello     N orchestrations of 1 activity, all started at once\n"
+    "  chain     1 orchestration of N sequential activities; latencies are those of a step\n"
+    "  session   N orchestrations of 5 sequential activities on one of 8 sessions\n"
+    "  latency   N times: start a hello, wait for it, then the next\n"
+    "  floor     the rows and commits of hello or latency by SQLite alone\n"
+    "\n"
+    "  --db PATH   a database to make, which is kept; otherwise one in the current folder, "
+    "removed\n"
+    "  --sync      full: every commit is flushed (default); normal: flushed at checkpoints\n"
+    "  --json      one line of JSON\n";
+
+struct Arguments {
+  bench::Setup setup;
+  bool json = false;
+  bool help = false;
+};
+
+bool parse_count(const char* text, std::uint64_t* out) {
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long value = std::strtoull(text, &end, 10);
+  if (errno != 0 || end == text || *end != 0 || *text == '-' || value == 0) return false;
+  *out = value;
+  return true;
+}
+
+bool parse_positional(int count, char** values, bench::Setup* setup) {
+  if (count > 0 && std::strcmp(*values, "floor") == 0) {
+    setup->floor = true;
+    --count;
+    ++values;
+  }
+  if (count != 2 || !parse_count(values[1], &setup->n)) return false;
+  setup->scenario = values[0];
+  const bool hello_or_latency = setup->scenario == "hello" || setup->scenario == "latency";
+  if (setup->floor) return hello_or_latency;
+  return hello_or_latency || setup->scenario == "chain" || setup->scenario == "session";
+}
+
+bool parse(int argc, char** argv, Arguments* out) {
+  static constexpr option kOptions[] = {{"db", required_argument, nullptr, 'd'},
+                                        {"sync", required_argument, nullptr, 's'},
+                                        {"json", no_argument, nullptr, 'j'},
+                                        {"help", no_argument, nullptr, 'h'},
+                                        {nullptr, 0, nullptr, 0}};
+  for (int found = 0; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    switch (found) {
+      case 'd': out->setup.database = ::optarg; break;
+      case 's':
+        out->setup.synchronous_full = std::strcmp(::optarg, "full") == 0;
+        if (!out->setup.synchronous_full && std::strcmp(::optarg, "normal") != 0) return false;
+        break;
+      case 'j': out->json = true; break;
+      case 'h': out->help = true; return true;
+      default: return false;
+    }
+  }
+  return parse_positional(argc - ::optind, argv + ::optind, &out->setup);
+}
+
+// A new name for a database, with its folder in canonical form.
+bool place(std::string* database, std::string* own_folder) {
+  if (database->empty()) {
+    char name[] = "pawl-bench-XXXXXX";
+    if (::mkdtemp(name) == nullptr) return false;
+    *own_folder = name;
+    *database = *own_folder + "/bench.db";
+  }
+  struct stat info {};
+  if (::stat(database->c_str(), &info) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  const std::size_t slash = database->rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : database->substr(0, slash + 1);
+  char canonical[PATH_MAX];
+  if (::realpath(folder.c_str(), canonical) == nullptr) return false;
+  *database = std::string(canonical) + "/" +
+              (slash == std::string::npos ? *database : database->substr(slash + 1));
+  return true;
+}
+
+void remove_own(const std::string& database, const std::string& folder) {
+  if (folder.empty()) return;
+  for (const char* suffix : {"", "-wal", "-shm", "-bell"})
+    ::unlink((database + suffix).c_str());
+  ::rmdir((database + "-workers").c_str());
+  ::rmdir(folder.c_str());
+}
+
+std::uint64_t bytes_of(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+}
+
+struct Field {
+  const char* name;
+  std::string value;
+  bool is_text = false;
+};
+
+std::string decimal(double value, int places) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", places, value);
+  return text;
+}
+
+// bytes_*_total and fsyncs_total: from the start of the process, for observers who see no marks.
+std::vector<Field> fields_of(const bench::Setup& setup, bench::Figures& figures) {
+  const auto rate = [&](std::uint64_t count) {
+    return decimal(static_cast<double>(count) / figures.wall_s, 1);
+  };
+  const auto latency = [&](double percent) {
+    return decimal(bench::percentile(figures.latencies_ms, percent), 3);
+  };
+  const bench::IoCounts total = bench::io_counts();
+  return {{"scenario", (setup.floor ? "floor " : "") + setup.scenario, true},
+          {"n", std::to_string(setup.n)},
+          {"wall_s", decimal(figures.wall_s, 6)},
+          {"orchestrations_per_s", rate(figures.orchestrations)},
+          {"activities_per_s", rate(figures.activities)},
+          {"p50_ms", latency(50)},
+          {"p95_ms", latency(95)},
+          {"p99_ms", latency(99)},
+          {"vmhwm_kib", std::to_string(figures.vmhwm_kib)},
+          {"db_bytes", std::to_string(bytes_of(setup.database))},
+          {"fsyncs", std::to_string(figures.io.fsyncs)},
+          {"bytes_written", std::to_string(figures.io.bytes_written)},
+          {"commits", std::to_string(figures.commits)},
+          {"allocs_after_start", std::to_string(figures.allocs_after_start)},
+          {"sync", setup.synchronous_full ? "full" : "normal", true},
+          {"fsyncs_total", std::to_string(total.fsyncs)},
+          {"bytes_written_total", std::to_string(total.bytes_written)}};
+}
+
+void print(const std::vector<Field>& fields, bool json) {
+  const char* before = "{";
+  for (const Field& field : fields) {
+    if (json) {
+      const char* quote = field.is_text ? "\"" : "";
+      std::printf("%s\"%s\":%s%s%s", before, field.name, quote, field.value.c_str(), quote);
+    } else {
+      std::printf("%-22s%s\n", field.name, field.value.c_str());
+    }
+    before = ",";
+  }
+  if (json) std::puts("}");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  if (!parse(argc, argv, &arguments)) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  if (arguments.help) {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  bench::Setup& setup = arguments.setup;
+  std::string own_folder;
+  if (!place(&setup.database, &own_folder)) {
+    std::fprintf(stderr, "pawl-bench: %s: %s\n", setup.database.c_str(), std::strerror(errno));
+    return 1;
+  }
+  bench::io_watch(setup.database.c_str());
+  bench::Figures figures;
+  std::string error;
+  const bool done = setup.floor ? bench::run_floor(setup, &figures, &error)
+                                : bench::run_pawl(setup, &figures, &error);
+  if (done) print(fields_of(setup, figures), arguments.json);
+  remove_own(setup.database, own_folder);
+  if (!done) std::fprintf(stderr, "pawl-bench: %s\n", error.c_str());
+  return done ? 0 : 1;
+}

@@ -1,0 +1,68 @@
+#include "measure.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "alloc_count.hpp"
+
+namespace bench {
+namespace {
+
+template <std::size_t N>
+void mark(const char (&text)[N]) {
+  const ssize_t refused = ::write(-1, text, N - 1);
+  static_cast<void>(refused);
+}
+
+std::uint64_t read_vmhwm_kib() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    std::uint64_t kib = 0;
+    if (word == "VmHWM:" && status >> kib) return kib;
+  }
+  return 0;
+}
+
+}  // namespace
+
+double now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+Measurement::Measurement() {
+  mark(kBeginMark);
+  io_before_ = io_counts();
+  with_alloc_counters([](const AllocCounter& counter) { counter.begin(); });
+  begin_ms_ = now_ms();
+}
+
+void Measurement::end(Figures* figures) {
+  figures->wall_s = (now_ms() - begin_ms_) / 1e3;
+  with_alloc_counters([](const AllocCounter& counter) { counter.end(); });
+  const IoCounts io = io_counts();
+  mark(kEndMark);
+  figures->io.fsyncs = io.fsyncs - io_before_.fsyncs;
+  figures->io.bytes_written = io.bytes_written - io_before_.bytes_written;
+  figures->vmhwm_kib = read_vmhwm_kib();
+  if (alloc_counters.own != nullptr) {
+    AllocCounts counts;
+    alloc_counters.own->read(&counts);
+    figures->allocs_after_start = counts.calls;
+  }
+}
+
+double percentile(std::vector<double>& values, double percent) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double rank = std::ceil(percent / 100 * static_cast<double>(values.size()));
+  return values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+}
+
+}  // namespace bench

@@ -1,0 +1,59 @@
+// Setup and Figures: what one run of pawl-bench is told and what it found.
+#ifndef PAWL_BENCH_MEASURE_HPP
+#define PAWL_BENCH_MEASURE_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io_count.hpp"
+
+namespace bench {
+
+struct Setup {
+  std::string scenario;  // hello, chain, session, latency
+  bool floor = false;    // its rows and commits by SQLite alone
+  std::uint64_t n = 0;
+  std::string database;  // canonical; does not exist yet
+  bool synchronous_full = true;
+};
+
+struct Figures {
+  double wall_s = 0;
+  std::uint64_t orchestrations = 0;
+  std::uint64_t activities = 0;
+  std::uint64_t commits = 0;
+  std::vector<double> latencies_ms;
+  IoCounts io;
+  std::uint64_t allocs_after_start = 0;
+  std::uint64_t vmhwm_kib = 0;
+};
+
+[[nodiscard]] double now_ms();  // monotonic
+
+// From construction to end(): time, calls of the kernel and of malloc. An outside observer finds both
+// ends as writes of kBeginMark and kEndMark to descriptor -1.
+class Measurement {
+ public:
+  Measurement();
+  // Everything but what the scenario itself counts.
+  void end(Figures* figures);
+
+  static constexpr char kBeginMark[] = "pawl-bench: measured from here";
+  static constexpr char kEndMark[] = "pawl-bench: measured to here";
+
+ private:
+  IoCounts io_before_;
+  double begin_ms_;
+};
+
+// Sorts. The smallest value that at least `percent` of the values do not exceed; 0 of none.
+[[nodiscard]] double percentile(std::vector<double>& values, double percent);
+
+// False: `error` says why.
+bool run_pawl(const Setup& setup, Figures* figures, std::string* error);
+bool run_floor(const Setup& setup, Figures* figures, std::string* error);
+
+}  // namespace bench
+
+#endif  // PAWL_BENCH_MEASURE_HPP

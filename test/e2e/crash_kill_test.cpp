@@ -1,0 +1,129 @@
+// Goal: a process may be killed at any moment. Nothing acknowledged is lost, every instance ends right,
+// and no history has a gap or a step twice.
+// Method: SIGKILL after each of the first 200 writes, syncs, renames and truncations of a run, counted
+// from outside by a preloaded library, and at 50 random times; each time a second process finishes the
+// rest, and a checker that links nothing of Pawl reads the database.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "crash_driver.hpp"
+#include "crash_work.hpp"
+#include "gtest/gtest.h"
+
+namespace crash_test {
+namespace {
+
+constexpr int kLastCall = 200;
+constexpr std::int64_t kPatienceMs = 20'000;
+constexpr int kAfterwards = 70;  // the instance that the surviving process starts itself
+
+// Every kind once by the Runtime's own calls and once by a Client on a thread of the same process.
+std::vector<std::string> one_run(const std::string& database, const std::string& node) {
+  std::vector<std::string> arguments = {"serve", database, "--own",        "1", "7", "--client",
+                                        "8",     "14",     "--exit-after", "14"};
+  if (!node.empty()) arguments.insert(arguments.end(), {"--node", node});
+  return arguments;
+}
+
+// Half of all cases come back under their old name, and inherit at once; half under a new one, and must
+// find out that the other is gone.
+std::string node_of(int number) { return number % 2 == 0 ? "gateway" : ""; }
+
+class KillAtCall : public testing::TestWithParam<int> {};
+
+TEST_P(KillAtCall, NothingAcknowledgedIsLost) {
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr int kStride = 5;
+#else
+  constexpr int kStride = 1;
+#endif
+  const int last = std::min(GetParam() + 24, kLastCall);
+  for (int at = GetParam(); at <= last && !HasFailure(); at += kStride) {
+    const Folder folder;
+    CrashAt crash;
+    crash.prefix = folder.file("pawl.db");
+    crash.at = at;
+    crash.report = folder.file("report");
+    std::set<std::string> acknowledged;
+    std::set<std::string> tried;
+    {
+      Child victim(one_run(crash.prefix, node_of(at)), environment_of(crash));
+      const int status = victim.wait(kPatienceMs);
+      ASSERT_TRUE(killed_by(status, SIGKILL)) << "call " << at << ": " << describe(status);
+      victim.collect("ack", &acknowledged);
+      victim.collect("try", &tried);
+    }
+    finish_and_check(crash.prefix, node_of(at), kAfterwards, acknowledged, tried,
+                     "killed after call " + std::to_string(at));
+  }
+}
+
+// Ranges, so that two run beside each other.
+INSTANTIATE_TEST_SUITE_P(First200, KillAtCall, testing::Range(1, kLastCall + 1, 25));
+
+TEST(KillRun, WithoutAKillEndsRightAndHasCallsEnough) {
+  const Folder folder;
+  CrashAt crash;
+  crash.prefix = folder.file("pawl.db");
+  crash.report = folder.file("report");
+  std::set<std::string> acknowledged;
+  std::set<std::string> tried;
+  Child run(one_run(crash.prefix, "gateway"), environment_of(crash));
+  const int status = run.wait(kPatienceMs);
+  ASSERT_TRUE(exited_well(status)) << describe(status);
+  run.collect("ack", &acknowledged);
+  run.collect("try", &tried);
+  EXPECT_EQ(acknowledged.size(), 14U);
+  for (const std::string& problem : Database(crash.prefix).problems(acknowledged, tried))
+    ADD_FAILURE() << problem;
+  std::FILE* report = std::fopen(crash.report.c_str(), "r");
+  ASSERT_NE(report, nullptr);
+  char line[256] = {};
+  ASSERT_NE(std::fgets(line, sizeof(line), report), nullptr);
+  std::fclose(report);
+  long total = 0;
+  ASSERT_EQ(std::sscanf(line, "total %ld", &total), 1) << line;
+  EXPECT_GE(total, kLastCall) << line;
+  std::printf("one run: %s", line);
+}
+
+// Runtime and client are two processes; either may die.
+TEST(KillAtRandomTimes, NothingAcknowledgedIsLost) {
+  std::mt19937 random(20'400'101);
+  for (int round = 0; round < 50 && !HasFailure(); ++round) {
+    const Folder folder;
+    const std::string database = folder.file("pawl.db");
+    std::set<std::string> acknowledged;
+    std::set<std::string> tried;
+    const bool client_dies = round % 3 == 0;
+    {
+      std::vector<std::string> arguments = {"serve", database};
+      if (round % 2 == 0) arguments.insert(arguments.end(), {"--node", "gateway"});
+      Child runtime(arguments);
+      ASSERT_TRUE(runtime.listen_for("ready", kPatienceMs)) << describe(runtime.wait(0));
+      Child client({"send", database, "1", "21"});
+      ::usleep(static_cast<useconds_t>(random() % 120'000));
+      (client_dies ? client : runtime).send_signal(SIGKILL);
+      if (client_dies) {
+        ::usleep(static_cast<useconds_t>(random() % 20'000));
+        runtime.send_signal(SIGKILL);
+      }
+      static_cast<void>(client.wait(kPatienceMs));
+      static_cast<void>(runtime.wait(kPatienceMs));
+      client.collect("ack", &acknowledged);
+      client.collect("try", &tried);
+      if (!client_dies) {
+        EXPECT_EQ(acknowledged.size(), 21U);
+      }
+    }
+    finish_and_check(database, node_of(round), kAfterwards, acknowledged, tried,
+                     "random kill " + std::to_string(round));
+  }
+}
+
+}  // namespace
+}  // namespace crash_test
