@@ -317,7 +317,7 @@ Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
 }
 
 Status RuntimeCore::stop(std::int64_t grace_ms) {
-  if (stopped_) return Status::kOk;
+  if (stopped_) return threads_stuck_ ? Status::kTimeout : Status::kOk;
   draining_ = true;
   const std::int64_t end = port_.clock->boot_ms() + grace_ms;
   // Results that come in time are committed; what never ends is left to burial.

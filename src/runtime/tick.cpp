@@ -49,6 +49,9 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (overslept_) next_renewal_ = start;
   ++stats_.ticks;
   slots_.collect(*port_.threads);
+  evidence_.observe_tick(provider_->pawl_now());
+  // What was seen expired must be looked at again, or it never becomes evidence.
+  if (evidence_.watching()) look_for_work_ = true;
   if (next_look_ >= 0 && start >= next_look_) look_again(false);
   if (anything_to_do(start)) {
     tick_arena_.rewind(Arena::Mark());
@@ -122,7 +125,6 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
 Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
   now_ = batch_.now;
   if (must_register_) return register_in_batch();
-  evidence_.observe_tick(batch_.now);
   PAWL_TRY(write_housekeeping());
   PAWL_TRY(write_requests());
   PAWL_TRY(write_turns(turns, count));

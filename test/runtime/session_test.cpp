@@ -1,0 +1,405 @@
+// Sessions through whole runtimes on the simulated machine: who runs what, before and after a death.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+struct Execution {
+  std::string session;
+  std::string worker;
+  std::int64_t epoch;
+  std::int64_t attempt;
+  bool claimed_now;
+  std::string key;
+};
+std::vector<Execution> g_runs;
+
+ActivityResult note(ActivityContext& ctx) {
+  g_runs.push_back({std::string(ctx.session_id()), std::string(ctx.worker_id()),
+                    ctx.session_epoch(), ctx.attempt(), ctx.claimed_now(),
+                    std::string(ctx.idempotency_key())});
+  return ctx.ok(ctx.worker_id());
+}
+
+// Five activities on the session named by the input, with a pause between.
+Poll five(OrchestrationContext& ctx) {
+  for (int i = 0; i < 5; ++i) {
+    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "{}", ctx.input()));
+    if (!done.ok()) return ctx.fail(done.error());
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+  }
+  return ctx.complete("five");
+}
+
+Poll once(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "{}", ctx.input()));
+  return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
+}
+
+Poll twice_with_a_long_pause(OrchestrationContext& ctx) {
+  PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "{}", ctx.input()));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(30)));
+  PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "{}", ctx.input()));
+  return ctx.complete("both");
+}
+
+Poll round_and_round(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "{}", "sensor"));
+  if (!done.ok()) return ctx.fail(done.error());
+  if (ctx.execution_id() == 4) return ctx.complete("round");
+  return ctx.continue_as_new(ctx.input());
+}
+
+class SessionRuntime : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_runs.clear();
+    for (Registry* registry : {&inlined, &threaded}) {
+      ASSERT_EQ(registry->add_orchestration("five", five), Status::kOk);
+      ASSERT_EQ(registry->add_orchestration("once", once), Status::kOk);
+      ASSERT_EQ(registry->add_orchestration("pause", twice_with_a_long_pause), Status::kOk);
+      ASSERT_EQ(registry->add_orchestration("round", round_and_round), Status::kOk);
+    }
+    ASSERT_EQ(inlined.add_activity("note", note), Status::kOk);
+    ASSERT_EQ(threaded.add_activity("note", note, ActivityMode::kThreaded), Status::kOk);
+    ASSERT_EQ(coordinating.add_orchestration("five", five), Status::kOk);
+    ASSERT_EQ(coordinating.add_orchestration("once", once), Status::kOk);
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+  }
+  static Options options(const char* node) {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    return out;
+  }
+  static Options worker_only(const char* node) {
+    Options out = options(node);
+    out.run_orchestrations = false;
+    return out;
+  }
+  bool ended(TestClient& client, const std::string& id) {
+    return client.status(id).state != OrchestrationState::kRunning;
+  }
+  // Every session's runs, in order.
+  static std::map<std::string, std::vector<Execution>> by_session() {
+    std::map<std::string, std::vector<Execution>> out;
+    for (const Execution& run : g_runs)
+      out[run.session].push_back(run);
+    return out;
+  }
+
+  sim::Machine machine{11};
+  Registry inlined;
+  Registry threaded;
+  Registry coordinating;  // no activities
+};
+
+TEST_F(SessionRuntime, session_pins_to_claiming_worker) {
+  Worker a(machine, inlined, options("a"));
+  Worker b(machine, inlined, options("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = "s" + std::to_string(i);
+    ASSERT_EQ(client->start_orchestration(name, "five", name), Status::kOk);
+  }
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] {
+    for (int i = 0; i < 6; ++i)
+      if (!ended(client, "s" + std::to_string(i))) return false;
+    return true;
+  }));
+  for (const auto& [session, runs] : by_session()) {
+    ASSERT_EQ(runs.size(), 5U) << session;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      EXPECT_EQ(runs[i].worker, runs[0].worker) << session;
+      EXPECT_EQ(runs[i].epoch, runs[0].epoch);
+      EXPECT_EQ(runs[i].claimed_now, i == 0);
+    }
+  }
+}
+
+TEST_F(SessionRuntime, coordinator_and_worker_only_processes) {
+  Options coordinator = options("coordinator");
+  coordinator.inline_slots = 0;
+  coordinator.thread_slots = 0;
+  Worker c(machine, coordinating, coordinator);
+  Worker a(machine, threaded, worker_only("a"));
+  Worker b(machine, threaded, worker_only("b"));
+  ASSERT_EQ(c.start(), Status::kOk) << c.diagnostic.text();
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "five", "sensor-1"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("y", "five", "sensor-2"), Status::kOk);
+  ASSERT_TRUE(
+      drive(machine, {&c, &a, &b}, [&] { return ended(client, "x") && ended(client, "y"); }));
+  EXPECT_EQ(g_runs.size(), 10U);
+  EXPECT_EQ(c.runtime->stats().activities_started, 0U);
+  EXPECT_EQ(a.runtime->stats().turns + b.runtime->stats().turns, 0U);
+}
+
+TEST_F(SessionRuntime, handoff_at_once_after_a_kill) {
+  Worker c(machine, coordinating, options("c"));
+  Worker a(machine, inlined, worker_only("a"));
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
+  Worker b(machine, inlined, worker_only("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  a.kill();
+  const std::int64_t killed_at = machine.boot_ms();
+  ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return g_runs.size() == 3; }));
+  EXPECT_LT(machine.boot_ms() - killed_at, 2'000);  // the pause between two activities is 1 s
+  EXPECT_EQ(g_runs[2].worker, "b");
+  EXPECT_GT(g_runs[2].epoch, g_runs[1].epoch);
+  EXPECT_TRUE(g_runs[2].claimed_now);
+  ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return ended(client, "x"); }));
+  EXPECT_GE(c.lines.count("session_released") + b.lines.count("session_released"), 1U);
+  EXPECT_GE(b.lines.count("session_migrated session=s"), 1U) << b.lines.all();
+}
+
+TEST_F(SessionRuntime, work_in_flight_moves_with_its_session) {
+  Worker c(machine, coordinating, options("c"));
+  Worker a(machine, threaded, worker_only("a"));
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  a.node.hold_jobs(true);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "once", "s"), Status::kOk);
+  bool held = false;
+  // run_jobs() would run it: tick by hand.
+  for (int i = 0; i < 20 && !held; ++i) {
+    static_cast<void>(c.runtime->tick(INT64_MAX));
+    static_cast<void>(a.runtime->tick(INT64_MAX));
+    held = a.runtime->stats().activities_started == 1;
+  }
+  ASSERT_TRUE(held);
+  Worker b(machine, threaded, worker_only("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  a.kill();
+  ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return ended(client, "x"); })) << b.lines.all();
+  EXPECT_EQ(client.status("x").output, "b");
+  ASSERT_EQ(g_runs.size(), 1U);
+  EXPECT_EQ(g_runs[0].attempt, 2);
+}
+
+TEST_F(SessionRuntime, without_fast_handoff_the_lease_decides) {
+  Options slow = worker_only("b");
+  slow.sessions.fast_handoff = false;
+  Options coordinator = options("c");
+  coordinator.sessions.fast_handoff = false;
+  Worker c(machine, coordinating, coordinator);
+  Worker a(machine, inlined, worker_only("a"));
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
+  Worker b(machine, inlined, slow);
+  ASSERT_EQ(b.start(), Status::kOk);
+  a.kill();
+  const std::int64_t killed_at = machine.boot_ms();
+  ASSERT_TRUE(drive(
+      machine, {&c, &b}, [&] { return g_runs.size() == 3; }, 180'000))
+      << b.lines.all();
+  EXPECT_GE(machine.boot_ms() - killed_at, 25'000);
+  // The lease, the look at the next renewal, one renewal interval of observation, its granularity.
+  EXPECT_LE(machine.boot_ms() - killed_at, 30'000 + 25'000 + 25'000 + 10'000);
+}
+
+TEST_F(SessionRuntime, restart_under_the_same_node_takes_its_own_back) {
+  Worker c(machine, coordinating, options("c"));
+  Worker b(machine, inlined, worker_only("b"));
+  auto a = std::make_unique<Worker>(machine, inlined, worker_only("a"));
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_EQ(a->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&c, a.get()}, [&] { return g_runs.size() == 2; }));
+  a->kill();
+  Worker again(machine, inlined, worker_only("a"));
+  ASSERT_EQ(again.start(), Status::kOk) << again.diagnostic.text();
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&c, &b, &again}, [&] { return ended(client, "x"); }));
+  for (const Execution& run : g_runs)
+    EXPECT_EQ(run.worker, "a");
+  EXPECT_GT(g_runs[2].epoch, g_runs[1].epoch);
+  EXPECT_TRUE(g_runs[2].claimed_now);
+}
+
+TEST_F(SessionRuntime, idle_session_is_released_and_claimed_anew) {
+  Worker a(machine, inlined, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "pause", "s"), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&a}, [&] { return ended(client, "x"); }, 3'600'000));
+  ASSERT_EQ(g_runs.size(), 2U);
+  EXPECT_GT(g_runs[1].epoch, g_runs[0].epoch);
+  EXPECT_TRUE(g_runs[1].claimed_now);
+  EXPECT_EQ(a.lines.count("session_released session=s"), 1U) << a.lines.all();
+}
+
+TEST_F(SessionRuntime, capacity_spreads_and_zero_means_none) {
+  Options small = options("a");
+  small.sessions.max_sessions_per_worker = 2;
+  Options none = worker_only("n");
+  none.sessions.max_sessions_per_worker = 0;
+  Worker a(machine, inlined, small);
+  Worker n(machine, inlined, none);
+  Worker b(machine, inlined, worker_only("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(n.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (int i = 0; i < 5; ++i)
+    ASSERT_EQ(client->start_orchestration("x" + std::to_string(i), "five", "s" + std::to_string(i)),
+              Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &n, &b}, [&] {
+    for (int i = 0; i < 5; ++i)
+      if (!ended(client, "x" + std::to_string(i))) return false;
+    return true;
+  }));
+  std::map<std::string, std::set<std::string>> owned;
+  for (const Execution& run : g_runs)
+    owned[run.worker].insert(run.session);
+  EXPECT_LE(owned["a"].size(), 2U);
+  EXPECT_GE(owned["b"].size(), 3U);
+  EXPECT_EQ(owned.count("n"), 0U);
+}
+
+TEST_F(SessionRuntime, session_survives_continue_as_new) {
+  Worker a(machine, inlined, options("a"));
+  Worker b(machine, inlined, options("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "round", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "x"); }));
+  ASSERT_EQ(g_runs.size(), 4U);
+  for (const Execution& run : g_runs) {
+    EXPECT_EQ(run.worker, g_runs[0].worker);
+    EXPECT_EQ(run.epoch, g_runs[0].epoch);
+  }
+}
+
+TEST_F(SessionRuntime, frozen_owner_is_robbed_after_its_lease_and_its_late_result_refused) {
+  Worker c(machine, coordinating, options("c"));
+  Worker a(machine, threaded, worker_only("a"));
+  Worker b(machine, threaded, worker_only("b"));
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  a.node.hold_jobs(true);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "once", "s"), Status::kOk);
+  for (int i = 0; i < 20 && a.runtime->stats().activities_started == 0; ++i) {
+    static_cast<void>(c.runtime->tick(INT64_MAX));
+    static_cast<void>(a.runtime->tick(INT64_MAX));
+  }
+  ASSERT_EQ(a.runtime->stats().activities_started, 1U);
+  // `a` is frozen: it holds its kernel lock and is not driven.
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&c, &b}, [&] { return ended(client, "x"); }, 300'000))
+      << b.lines.all();
+  EXPECT_EQ(client.status("x").output, "b");
+  // It wakes: its activity ends, and the result goes nowhere.
+  a.node.hold_jobs(false);
+  a.node.run_jobs();
+  ASSERT_TRUE(drive(
+      machine, {&c, &a, &b}, [&] { return a.runtime->stats().activities_refused == 1; }, 60'000))
+      << a.lines.all();
+  EXPECT_EQ(client.status("x").output, "b");
+}
+
+TEST_F(SessionRuntime, twelve_reboots_in_one_activity_poison_nothing) {
+  {
+    TestClient client(machine, kPath);
+    ASSERT_EQ(client->start_orchestration("x", "once", "s"), Status::kOk);
+  }
+  for (int reboot = 0; reboot < 12; ++reboot) {
+    Worker a(machine, threaded, options("a"));
+    ASSERT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
+    a.node.hold_jobs(true);
+    for (int i = 0; i < 20 && a.runtime->stats().activities_started == 0; ++i)
+      static_cast<void>(a.runtime->tick(INT64_MAX));
+    ASSERT_EQ(a.runtime->stats().activities_started, 1U) << "boot " << reboot;
+    machine.reboot(5'000);
+    a.killed = true;
+  }
+  Worker a(machine, threaded, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "x"); })) << a.lines.all();
+  EXPECT_EQ(client.status("x").state, OrchestrationState::kCompleted);
+  ASSERT_EQ(g_runs.size(), 1U);
+  EXPECT_EQ(g_runs[0].attempt, 13);
+}
+
+TEST_F(SessionRuntime, stopping_gracefully_hands_over_at_once) {
+  Worker c(machine, coordinating, options("c"));
+  Worker a(machine, inlined, worker_only("a"));
+  Worker b(machine, inlined, worker_only("b"));
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_EQ(a.runtime->stop(1'000), Status::kOk);
+  const std::int64_t stopped_at = machine.boot_ms();
+  ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return g_runs.size() == 3; }));
+  EXPECT_LT(machine.boot_ms() - stopped_at, 2'000);
+  EXPECT_EQ(g_runs[2].worker, "b");
+}
+
+TEST_F(SessionRuntime, leases_hold_in_2040_and_over_wall_steps) {
+  machine.set_wall(2'208'988'800'000);
+  Worker a(machine, inlined, options("a"));
+  Worker b(machine, inlined, options("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return g_runs.size() == 2; }));
+  machine.set_wall(0);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return g_runs.size() == 3; }));
+  machine.set_wall(4'000'000'000'000);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "x"); }));
+  for (const Execution& run : g_runs)
+    EXPECT_EQ(run.epoch, g_runs[0].epoch);
+  EXPECT_GE(a.runtime->stats().clock_steps, 2U);
+}
+
+TEST_F(SessionRuntime, idle_runtimes_wake_for_renewals_alone) {
+  Worker a(machine, inlined, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_FALSE(drive(
+      machine, {&a}, [] { return false; }, 60'000));  // the looks after the start
+  const std::uint64_t ticks = a.runtime->stats().ticks;
+  ASSERT_FALSE(drive(
+      machine, {&a}, [] { return false; }, 1'000'000));
+  // 1,000 s: 40 renewals, each followed by its chain of four looks, and the sweeps.
+  EXPECT_LE(a.runtime->stats().ticks - ticks, 40U * 8U);
+}
+
+}  // namespace
+}  // namespace pawl
