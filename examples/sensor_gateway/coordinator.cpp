@@ -1,0 +1,41 @@
+#include "coordinator.hpp"
+
+#include <cstdio>
+
+#include "host.hpp"
+#include "sensor.hpp"
+
+namespace gateway {
+namespace {
+
+// kAlreadyExists is the usual answer after a restart: the orchestration went on by itself.
+void on_started(void* channel, pawl::Status status) {
+  if (status == pawl::Status::kOk || status == pawl::Status::kAlreadyExists) return;
+  std::fprintf(stderr, "sensor_gateway: %s: not started: %s\n",
+               static_cast<const Channel*>(channel)->id.c_str(), pawl::status_name(status));
+}
+
+}  // namespace
+
+int run_coordinator(const CoordinatorOptions& wanted) {
+  std::vector<Channel> channels = discover(wanted.roots);
+
+  pawl::Registry registry;
+  registry.add_orchestration("watch_sensor", watch_sensor);
+
+  const pawl::Options options = small_options(wanted.database_path, "coordinator");
+  Host host;
+  if (!host.start(options, registry)) return 1;
+  for (Channel& channel : channels) {
+    SensorState state;
+    state.period_ms = wanted.period_ms;
+    const auto limit = wanted.limits.find(channel.id);
+    state.limit = limit != wanted.limits.end() ? limit->second : channel.limit;
+    const pawl::Status status = host.runtime().start_orchestration(
+        channel.id, "watch_sensor", state.text(), on_started, &channel);
+    if (status != pawl::Status::kOk) on_started(&channel, status);
+  }
+  return host.run();
+}
+
+}  // namespace gateway

@@ -1,0 +1,25 @@
+// The coordinator: the one process that runs orchestrations, and no activity.
+#ifndef GATEWAY_COORDINATOR_HPP
+#define GATEWAY_COORDINATOR_HPP
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "channels.hpp"
+
+namespace gateway {
+
+struct CoordinatorOptions {
+  const char* database_path = nullptr;
+  Roots roots;
+  std::int64_t period_ms = 1000;
+  std::map<std::string, std::int64_t> limits;  // by channel, in thousandths; others keep their own
+};
+
+// The exit status.
+int run_coordinator(const CoordinatorOptions& options);
+
+}  // namespace gateway
+
+#endif  // GATEWAY_COORDINATOR_HPP
