@@ -33,37 +33,54 @@ std::vector<std::string> one_run(const std::string& database, const std::string&
 // find out that the other is gone.
 std::string node_of(int number) { return number % 2 == 0 ? "gateway" : ""; }
 
+// False: the run ended before that many calls.
+bool kill_and_check(int at) {
+  const Folder folder;
+  CrashAt crash;
+  crash.prefix = folder.file("pawl.db");
+  crash.at = at;
+  crash.report = folder.file("report");
+  std::set<std::string> acknowledged;
+  std::set<std::string> tried;
+  int status = 0;
+  {
+    Child victim(one_run(crash.prefix, node_of(at)), environment_of(crash));
+    status = victim.wait(kPatienceMs);
+    victim.collect("ack", &acknowledged);
+    victim.collect("try", &tried);
+  }
+  EXPECT_TRUE(exited_well(status) || killed_by(status, SIGKILL)) << describe(status);
+  finish_and_check(crash.prefix, node_of(at), kAfterwards, acknowledged, tried,
+                   "killed after call " + std::to_string(at));
+  return killed_by(status, SIGKILL);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kSlowness = 5;  // of every so many cases one
+#else
+constexpr int kSlowness = 1;
+#endif
+
 class KillAtCall : public testing::TestWithParam<int> {};
 
 TEST_P(KillAtCall, NothingAcknowledgedIsLost) {
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr int kStride = 5;
-#else
-  constexpr int kStride = 1;
-#endif
   const int last = std::min(GetParam() + 24, kLastCall);
-  for (int at = GetParam(); at <= last && !HasFailure(); at += kStride) {
-    const Folder folder;
-    CrashAt crash;
-    crash.prefix = folder.file("pawl.db");
-    crash.at = at;
-    crash.report = folder.file("report");
-    std::set<std::string> acknowledged;
-    std::set<std::string> tried;
-    {
-      Child victim(one_run(crash.prefix, node_of(at)), environment_of(crash));
-      const int status = victim.wait(kPatienceMs);
-      ASSERT_TRUE(killed_by(status, SIGKILL)) << "call " << at << ": " << describe(status);
-      victim.collect("ack", &acknowledged);
-      victim.collect("try", &tried);
-    }
-    finish_and_check(crash.prefix, node_of(at), kAfterwards, acknowledged, tried,
-                     "killed after call " + std::to_string(at));
-  }
+  for (int at = GetParam(); at <= last && !HasFailure(); at += kSlowness)
+    EXPECT_TRUE(kill_and_check(at)) << "call " << at;
 }
 
 // Ranges, so that two run beside each other.
 INSTANTIATE_TEST_SUITE_P(First200, KillAtCall, testing::Range(1, kLastCall + 1, 25));
+
+// Many of the first 200 make the tables. With a prime stride through the rest of the run: every kind of
+// call of every kind of commit, the orderly end included.
+TEST(KillLater, NothingAcknowledgedIsLost) {
+  constexpr int kStride = 13;
+  int at = kLastCall + kStride;
+  while (kill_and_check(at) && !HasFailure())
+    at += kStride * kSlowness;
+  EXPECT_GT(at, 2 * kLastCall);
+}
 
 TEST(KillRun, WithoutAKillEndsRightAndHasCallsEnough) {
   const Folder folder;
