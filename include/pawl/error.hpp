@@ -6,10 +6,15 @@
 #ifndef PAWL_ERROR_HPP
 #define PAWL_ERROR_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace pawl {
+
+namespace internal {
+class Pass;
+}
 
 // Numbers are stored; never reuse one.
 enum class ErrorKind : std::uint8_t {
@@ -56,14 +61,19 @@ class [[nodiscard]] Outcome {
   // kind kNone when ok().
   [[nodiscard]] Error error() const { return {kind_, ok() ? std::string_view() : text_}; }
   [[nodiscard]] bool cancelled() const { return kind_ == ErrorKind::kCancelled; }
+  [[nodiscard]] bool closed() const { return kind_ == ErrorKind::kClosed; }
+  // Of a select: the argument that won, from 0; 0 when cancelled.
+  [[nodiscard]] std::size_t index() const { return index_; }
   // For PAWL_AWAIT only.
   [[nodiscard]] bool is_pending() const { return pending_; }
 
  private:
+  friend class internal::Pass;
   explicit Outcome(std::string_view value) : text_(value) {}
   Outcome(ErrorKind kind, std::string_view text) : kind_(kind), text_(text) {}
   ErrorKind kind_ = ErrorKind::kNone;
   bool pending_ = false;
+  std::uint32_t index_ = 0;
   std::string_view text_;
 };
 

@@ -11,8 +11,10 @@
 #define PAWL_ORCHESTRATION_HPP
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "pawl/error.hpp"
 #include "pawl/log.hpp"
@@ -22,7 +24,8 @@ namespace pawl {
 class OrchestrationContext;
 namespace internal {
 class Pass;
-}
+struct BranchRun;
+}  // namespace internal
 
 // How one run of the function ended. Made by complete(), fail(), continue_as_new() and PAWL_AWAIT.
 class [[nodiscard]] Poll {
@@ -37,22 +40,40 @@ class [[nodiscard]] Poll {
   State state_;
 };
 
-// One command that can complete. A plain value: dropping it does nothing, awaiting it twice gives the
-// same result.
+// One thing to wait for: a command that can complete, a branch, or a join of several. A plain value:
+// dropping it does nothing, awaiting it twice gives the same result. A command may be awaited by the
+// branch that issued it and by the branches below; a branch only by the one that opened it.
 class Handle {
  public:
   Handle() = default;
-  // For PAWL_AWAIT: the result, or pending.
+  // For PAWL_AWAIT: the result, or pending. Of a join: success without a value, once all have a result.
   Outcome await() const;
 
  private:
   friend class internal::Pass;
-  Handle(internal::Pass* pass, std::uint32_t run, void* command, std::uint32_t refusal)
-      : pass_(pass), command_(command), run_(run), refusal_(refusal) {}
+  Handle(internal::Pass* pass, std::uint32_t run, std::uint32_t form, void* target)
+      : pass_(pass), target_(target), run_(run), form_(form) {}
   internal::Pass* pass_ = nullptr;
-  void* command_ = nullptr;  // null: refused, or issued while suspended
-  std::uint32_t run_ = 0;    // of the function; a handle kept from another run is refused
-  std::uint32_t refusal_ = 0;
+  void* target_ = nullptr;
+  std::uint32_t run_ = 0;   // of the function; a handle kept from another run is refused
+  std::uint32_t form_ = 0;  // what the target is, or why there is none
+};
+
+// Waits for the first of several handles. For PAWL_AWAIT only; awaited twice it is a new select.
+class Selection {
+ public:
+  // The result of the one whose result came first in history, or pending; Outcome::index() tells which.
+  // The others are closed.
+  Outcome await() const;
+
+ private:
+  friend class internal::Pass;
+  Selection(internal::Pass* pass, std::uint32_t run, const Handle* handles, std::size_t count)
+      : pass_(pass), handles_(handles), count_(count), run_(run) {}
+  internal::Pass* pass_;
+  const Handle* handles_;
+  std::size_t count_;
+  std::uint32_t run_;
 };
 
 // A random id, stable over replay: 36 characters, version 4 of RFC 9562.
@@ -91,7 +112,43 @@ class OrchestrationContext {
   // UTC as well as this machine knows it, ms since 1970; recorded.
   std::int64_t utc_now_ms();
 
+  // --- several at once ---
+  // Runs `body`, a callable Poll(OrchestrationContext&), as a branch: it runs to its first pending await
+  // or its end, then the code behind open_branch() goes on. A branch has an order of its own and shares
+  // nothing but handles: let it read what stood before its opening, write only its own locals, use only
+  // its own context, and return through complete() or fail(). Whatever it has open at its end is closed.
+  template <typename Body>
+  Handle open_branch(Body body) {
+    static_assert(std::is_invocable_r_v<Poll, Body&, OrchestrationContext&>,
+                  "a branch is a callable Poll(OrchestrationContext&)");
+    return open_branch_with(
+        [](void* callable, OrchestrationContext& context) -> Poll {
+          return (*static_cast<Body*>(callable))(context);
+        },
+        &body);
+  }
+  // Has a result when all have one, be it an error; a join of none has one at once. The results come
+  // from awaiting the handles then.
+  template <typename... Handles>
+  Handle join(const Handles&... handles) {
+    const Handle list[] = {Handle(), handles...};
+    return join_all(list + 1, sizeof...(handles));
+  }
+  Handle join_all(const Handle* handles, std::size_t count);
+  // PAWL_AWAIT(first, ctx.select(a, b)): the first to have a result, ties going to the earlier argument.
+  // What lost is closed: an activity is cancelled, a timer removed, a branch retired; later completions
+  // are void. Handles of other branches are left open. A select of none is an error.
+  template <typename... Handles>
+  Selection select(const Handles&... handles) {
+    const Handle list[] = {Handle(), handles...};
+    return select_of(list + 1, sizeof...(handles));
+  }
+  Selection select_of(const Handle* handles, std::size_t count);
+  // Closes what this branch owns of the handle and has not received; its result is kClosed from then on.
+  void cancel(const Handle& handle);
+
   // --- endings: return what they return, at once and once ---
+  // In a branch they end the branch; continue_as_new() is for the root alone.
   // An output or input beyond payload_bytes_max ends the execution as failed, with kLimit.
   Poll complete(std::string_view output);
   Poll fail(std::string_view text);
@@ -104,10 +161,11 @@ class OrchestrationContext {
 
  private:
   friend class internal::Pass;
-  explicit OrchestrationContext(internal::Pass& pass, std::uint32_t branch)
+  OrchestrationContext(internal::Pass& pass, internal::BranchRun& branch)
       : pass_(pass), branch_(branch) {}
+  Handle open_branch_with(Poll (*call)(void*, OrchestrationContext&), void* callable);
   internal::Pass& pass_;
-  std::uint32_t branch_;
+  internal::BranchRun& branch_;
 };
 
 using Orchestration = Poll (*)(OrchestrationContext&);

@@ -59,6 +59,17 @@ bool is_completion(EventKind kind) {
   return kind >= EventKind::kActivityDone && kind <= EventKind::kDelivery;
 }
 
+bool can_complete(EventKind kind) {
+  switch (kind) {
+    case EventKind::kActivity:
+    case EventKind::kTimer:
+    case EventKind::kWait:
+    case EventKind::kDequeue:
+    case EventKind::kChild: return true;
+    default: return false;
+  }
+}
+
 bool needs_name(EventKind kind) {
   switch (kind) {
     case EventKind::kStarted:

@@ -44,6 +44,8 @@ enum class EventKind : std::uint8_t {
 [[nodiscard]] const char* event_kind_name(EventKind kind);
 [[nodiscard]] bool is_command(EventKind kind);
 [[nodiscard]] bool is_completion(EventKind kind);
+// Commands that a completion event may refer to.
+[[nodiscard]] bool can_complete(EventKind kind);
 [[nodiscard]] bool needs_name(EventKind kind);
 
 // How an execution ended; stored in the end event.

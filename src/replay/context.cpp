@@ -4,10 +4,11 @@
 namespace pawl {
 
 Outcome Handle::await() const {
-  if (pass_ == nullptr)
-    return Outcome::failure(ErrorKind::kInvalidArgument, "the handle is empty or of another run");
+  if (pass_ == nullptr) return Outcome::failure(ErrorKind::kInvalidArgument, "the handle is empty");
   return pass_->await(*this);
 }
+
+Outcome Selection::await() const { return pass_->await_first(*this); }
 
 std::string_view OrchestrationContext::instance_id() const { return pass_.input().instance_id; }
 std::int64_t OrchestrationContext::execution_id() const { return pass_.input().execution; }
@@ -15,51 +16,66 @@ std::string_view OrchestrationContext::orchestration_name() const {
   return pass_.input().orchestration_name;
 }
 std::string_view OrchestrationContext::input() const { return pass_.start_payload(); }
-bool OrchestrationContext::is_replaying() const { return pass_.is_replaying(); }
-bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(); }
-std::int64_t OrchestrationContext::now_ms() const { return pass_.now_ms(); }
+bool OrchestrationContext::is_replaying() const { return pass_.is_replaying(branch_); }
+bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(branch_); }
+std::int64_t OrchestrationContext::now_ms() const { return pass_.now_ms(branch_); }
 
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input) {
-  return pass_.schedule_activity(name, input, {}, false);
+  return pass_.schedule_activity(branch_, name, input, {}, false);
 }
 
 Handle OrchestrationContext::schedule_activity_on_session(std::string_view name,
                                                           std::string_view input,
                                                           std::string_view session) {
-  return pass_.schedule_activity(name, input, session, true);
+  return pass_.schedule_activity(branch_, name, input, session, true);
 }
 
 Handle OrchestrationContext::schedule_timer(std::chrono::milliseconds delay) {
   const std::int64_t delay_ms = delay.count();
-  return pass_.schedule_timer(TimerBase::kPawlTime, delay_ms < 0 ? 0 : delay_ms);
+  return pass_.schedule_timer(branch_, TimerBase::kPawlTime, delay_ms < 0 ? 0 : delay_ms);
 }
 
 Handle OrchestrationContext::schedule_timer_at(std::int64_t utc_ms) {
-  return pass_.schedule_timer(TimerBase::kUtc, utc_ms);
+  return pass_.schedule_timer(branch_, TimerBase::kUtc, utc_ms);
 }
 
-Guid OrchestrationContext::new_guid() { return pass_.new_guid(); }
-std::int64_t OrchestrationContext::utc_now_ms() { return pass_.utc_now_ms(); }
+Guid OrchestrationContext::new_guid() { return pass_.new_guid(branch_); }
+std::int64_t OrchestrationContext::utc_now_ms() { return pass_.utc_now_ms(branch_); }
+
+Handle OrchestrationContext::open_branch_with(Poll (*call)(void*, OrchestrationContext&),
+                                              void* callable) {
+  return pass_.open_branch(branch_, call, callable);
+}
+
+Handle OrchestrationContext::join_all(const Handle* handles, std::size_t count) {
+  return pass_.join(branch_, handles, count);
+}
+
+Selection OrchestrationContext::select_of(const Handle* handles, std::size_t count) {
+  return pass_.select(branch_, handles, count);
+}
+
+void OrchestrationContext::cancel(const Handle& handle) { pass_.cancel(branch_, handle); }
 
 Poll OrchestrationContext::complete(std::string_view output) {
-  return pass_.end(EndKind::kCompleted, ErrorKind::kNone, output);
+  return pass_.end(branch_, EndKind::kCompleted, ErrorKind::kNone, output);
 }
 
 Poll OrchestrationContext::fail(std::string_view text) {
-  return pass_.end(EndKind::kFailed, ErrorKind::kApplication, text);
+  return pass_.end(branch_, EndKind::kFailed, ErrorKind::kApplication, text);
 }
 
 Poll OrchestrationContext::fail(const Error& error) {
   const ErrorKind kind = error.kind == ErrorKind::kNone ? ErrorKind::kApplication : error.kind;
-  return pass_.end(EndKind::kFailed, kind, error.text);
+  return pass_.end(branch_, EndKind::kFailed, kind, error.text);
 }
 
 Poll OrchestrationContext::continue_as_new(std::string_view input) {
-  return pass_.end(EndKind::kContinuedAsNew, ErrorKind::kNone, input);
+  return pass_.end(branch_, EndKind::kContinuedAsNew, ErrorKind::kNone, input);
 }
 
 void OrchestrationContext::trace(LogLevel level, std::string_view text) {
-  pass_.trace(level, text);
+  pass_.trace(branch_, level, text);
 }
 
 }  // namespace pawl

@@ -1,7 +1,6 @@
 #include "engine.hpp"
 
 #include <new>
-#include <type_traits>
 
 #include "check.hpp"
 #include "pass.hpp"
@@ -132,23 +131,36 @@ struct Engine::Scratch {
   // pass lies here.
   alignas(internal::Pass) unsigned char pass[sizeof(internal::Pass)];
 
-  internal::Pass& next_pass(internal::Pass::Setup setup) {
-    setup.traces = &traces;
-    setup.run = ++runs;
-    return *::new (static_cast<void*>(pass)) internal::Pass(setup);
-  }
+  // Ends with its scope; at most one at a time.
+  class PassHolder {
+   public:
+    PassHolder(Scratch& scratch, internal::PassSetup setup) {
+      setup.traces = &scratch.traces;
+      setup.run = ++scratch.runs;
+      pass_ = ::new (static_cast<void*>(scratch.pass)) internal::Pass(setup);
+    }
+    ~PassHolder() { pass_->~Pass(); }
+    PassHolder(const PassHolder&) = delete;
+    PassHolder& operator=(const PassHolder&) = delete;
+    internal::Pass* operator->() const { return pass_; }
+
+   private:
+    internal::Pass* pass_;
+  };
 };
 
 // One function for both, so that what is asked for and what is taken cannot drift apart.
 template <typename AnyArena>
 Engine::Scratch* Engine::lay_out(AnyArena& arena, const EngineLimits& limits) {
-  static_assert(std::is_trivially_destructible_v<internal::Pass>);
   const std::size_t text_bytes = limits.traces_a_turn_max * TraceLog::kTextBytesMean;
   Scratch* const scratch = arena.template make<Scratch>();
   Trace* const traces = arena.template array<Trace>(limits.traces_a_turn_max);
+  auto* const origins = arena.template array<TraceLog::Origin>(limits.traces_a_turn_max);
   char* const texts = arena.template array<char>(text_bytes);
-  if (scratch == nullptr || traces == nullptr || texts == nullptr) return nullptr;
+  if (scratch == nullptr || traces == nullptr || origins == nullptr || texts == nullptr)
+    return nullptr;
   scratch->traces.traces = traces;
+  scratch->traces.origins = origins;
   scratch->traces.texts = texts;
   scratch->traces.capacity = limits.traces_a_turn_max;
   scratch->traces.text_capacity = text_bytes;
@@ -192,24 +204,48 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
   PAWL_TRY(intake.run());
   result.dropped = intake.dropped();
   if (history.last_id() == 0 || history.ended()) return Status::kOk;
-  internal::Pass::Setup setup;
+  return run_passes(history, input, diagnostic, seen, result);
+}
+
+Status Engine::run_passes(History& history, const TurnInput& input, Diagnostic& diagnostic,
+                          EventId seen, TurnResult& result) {
+  internal::PassSetup setup;
   setup.history = &history;
   setup.input = &input;
   setup.limits = &limits_;
   setup.diagnostic = &diagnostic;
   setup.seen = seen;
-  internal::Pass& pass = scratch_->next_pass(setup);
-  PAWL_TRY(pass.run());
-  if (!input.verify) return Status::kOk;
-  const EventId position = pass.position();
-  const std::uint64_t path_hash = pass.path_hash();
+  setup.commands_left = limits_.commands_a_turn_max;
+  for (std::uint32_t passes = 1; passes <= limits_.passes_max; ++passes) {
+    bool is_another_needed = false;
+    PAWL_TRY(run_pass(setup, result, &is_another_needed));
+    if (!is_another_needed) return input.verify ? verify(setup) : Status::kOk;
+  }
+  result.state = TurnState::kMore;
+  return Status::kOk;
+}
+
+Status Engine::run_pass(internal::PassSetup& setup, TurnResult& result, bool* is_another_needed) {
+  const Scratch::PassHolder pass(*scratch_, setup);
+  PAWL_TRY(pass->run());
+  ++result.passes;
+  result.withdrawn += pass->withdrawn();
+  *is_another_needed = pass->is_another_needed();
+  setup.commands_left -= pass->appended();
+  setup.position = pass->position();
+  setup.path_hash = pass->path_hash();
+  return Status::kOk;
+}
+
+Status Engine::verify(internal::PassSetup setup) {
   setup.second = true;
-  internal::Pass& second = scratch_->next_pass(setup);
-  PAWL_TRY(second.run());
-  if (second.position() == position && second.path_hash() == path_hash) return Status::kOk;
-  diagnostic.format(
+  const Scratch::PassHolder second(*scratch_, setup);
+  PAWL_TRY(second->run());
+  if (second->position() == setup.position && second->path_hash() == setup.path_hash)
+    return Status::kOk;
+  setup.diagnostic->format(
       "a second run over the same history came to event %u by other awaits than the first, to %u",
-      second.position(), position);
+      second->position(), setup.position);
   return Status::kNondeterminism;
 }
 

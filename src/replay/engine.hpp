@@ -18,6 +18,10 @@
 
 namespace pawl {
 
+namespace internal {
+struct PassSetup;
+}
+
 struct EngineLimits {
   std::uint32_t events_max = 4096;  // of one history
   std::uint32_t commands_a_turn_max = 1024;
@@ -54,8 +58,10 @@ struct TurnResult {
   // kResourceExhausted: a limit (the diagnostic names it). Unless kOk the history is as it was before.
   Status status = Status::kOk;
   TurnState state = TurnState::kSuspended;
-  EventId first_new = 0;      // the new events are [first_new, history.last_id()]
-  std::uint32_t dropped = 0;  // messages that were duplicates, late or of another execution
+  EventId first_new = 0;  // the new events are [first_new, history.last_id()]
+  std::uint32_t passes = 0;
+  std::uint32_t withdrawn = 0;  // commands that branches issued beyond their horizon
+  std::uint32_t dropped = 0;    // messages that were duplicates, late or of another execution
   const Trace* traces = nullptr;
   std::size_t trace_count = 0;
   std::uint32_t traces_lost = 0;
@@ -83,6 +89,10 @@ class Engine {
   static Scratch* lay_out(AnyArena& arena, const EngineLimits& limits);
   Status decide(History& history, const TurnInput& input, Diagnostic& diagnostic,
                 TurnResult& result);
+  Status run_passes(History& history, const TurnInput& input, Diagnostic& diagnostic, EventId seen,
+                    TurnResult& result);
+  Status run_pass(internal::PassSetup& setup, TurnResult& result, bool* is_another_needed);
+  Status verify(internal::PassSetup setup);
   Scratch* scratch_ = nullptr;
   EngineLimits limits_;
 };

@@ -36,17 +36,6 @@ bool completes(EventKind completion, EventKind command) {
   }
 }
 
-bool can_complete(EventKind command) {
-  switch (command) {
-    case EventKind::kActivity:
-    case EventKind::kTimer:
-    case EventKind::kWait:
-    case EventKind::kDequeue:
-    case EventKind::kChild: return true;
-    default: return false;
-  }
-}
-
 bool is_known(EventKind kind) {
   return kind == EventKind::kStarted || is_command(kind) || is_completion(kind) ||
          (kind >= EventKind::kReturn && kind <= EventKind::kEnded);
@@ -74,23 +63,50 @@ const char* why_malformed(const Event& event) {
 
 // --- memory ---------------------------------------------------------------------------------------
 
-History::Chunk* History::add_chunk(std::size_t room) {
+bool ChunkList::add_chunk(std::size_t room) {
   const std::size_t least = aligned(sizeof(Chunk)) + room;
   const std::size_t usual = chunk_ == nullptr ? kFirstChunkBytes : kChunkBytes;
   void* block = least < usual ? pool_.allocate(usual) : nullptr;
   if (block == nullptr) block = pool_.allocate(least);
-  if (block == nullptr) return nullptr;
+  if (block == nullptr) return false;
   const std::size_t size = pool_.size_of(block);
   bytes_ += size;
   chunk_ = ::new (block) Chunk{chunk_, size, aligned(sizeof(Chunk))};
-  return chunk_;
+  return true;
 }
 
-void History::release_chunk() {
+void ChunkList::release_chunk() {
   Chunk* const chunk = chunk_;
   chunk_ = chunk->previous;
   bytes_ -= chunk->size;
   pool_.release(chunk);
+}
+
+void* ChunkList::allocate(std::size_t size) {
+  const std::size_t room = aligned(size);
+  if (room < size) return nullptr;
+  if (chunk_ == nullptr || room > chunk_->size - chunk_->used) {
+    if (!add_chunk(room)) return nullptr;
+  }
+  char* const place = reinterpret_cast<char*>(chunk_) + chunk_->used;
+  chunk_->used += room;
+  return place;
+}
+
+void ChunkList::truncate(const void* last, std::size_t size) {
+  const auto place = reinterpret_cast<std::uintptr_t>(last);
+  const auto holds = [place](const Chunk* chunk) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(chunk);
+    return place >= begin && place < begin + chunk->size;
+  };
+  while (!holds(chunk_))
+    release_chunk();
+  chunk_->used = place - reinterpret_cast<std::uintptr_t>(chunk_) + aligned(size);
+}
+
+void ChunkList::clear() {
+  while (chunk_ != nullptr)
+    release_chunk();
 }
 
 template <typename T>
@@ -100,15 +116,14 @@ bool History::grow(T** list, std::uint32_t* capacity, std::uint32_t count) {
   const std::size_t before = *list == nullptr ? 0 : pool_.size_of(*list);
   void* const block = pool_.resize(*list, larger * sizeof(T));
   if (block == nullptr) return false;
-  bytes_ += pool_.size_of(block) - before;
+  list_bytes_ += pool_.size_of(block) - before;
   *list = static_cast<T*>(block);
   *capacity = larger;
   return true;
 }
 
 void History::clear() {
-  while (chunk_ != nullptr)
-    release_chunk();
+  records_.clear();
   pool_.release(directory_);
   pool_.release(branches_);
   directory_ = nullptr;
@@ -117,23 +132,20 @@ void History::clear() {
   count_ = end_id_ = cancel_id_ = 0;
   command_count_ = branch_count_ = 0;
   root_ = Branch();
-  bytes_ = 0;
+  list_bytes_ = 0;
 }
 
 History::Record* History::stage(const Event& event) {
   const std::size_t texts =
       event.name.size() + event.session.size() + event.version.size() + event.payload.size();
-  const std::size_t room = aligned(sizeof(Record) + texts);
-  if (room < texts || room > UINT32_MAX) return nullptr;
-  Chunk* chunk = chunk_;
-  if (chunk == nullptr || room > chunk->size - chunk->used) chunk = add_chunk(room);
-  if (chunk == nullptr) return nullptr;
-  char* const place = reinterpret_cast<char*>(chunk) + chunk->used;
-  chunk->used += room;
+  const std::size_t size = sizeof(Record) + texts;
+  if (size > UINT32_MAX) return nullptr;
+  void* const place = records_.allocate(size);
+  if (place == nullptr) return nullptr;
   Record* const record = ::new (place) Record();
   record->event = event;
-  record->size = static_cast<std::uint32_t>(room);
-  char* text = place + sizeof(Record);
+  record->size = static_cast<std::uint32_t>(size);
+  char* text = static_cast<char*>(place) + sizeof(Record);
   record->event.name = copy_text(event.name, &text);
   record->event.session = copy_text(event.session, &text);
   record->event.version = copy_text(event.version, &text);
@@ -142,20 +154,9 @@ History::Record* History::stage(const Event& event) {
 }
 
 void History::drop_staged() {
-  if (count_ == 0) {
-    while (chunk_ != nullptr)
-      release_chunk();
-    return;
-  }
+  if (count_ == 0) return records_.clear();
   const Record* const last = record(count_);
-  const auto place = reinterpret_cast<std::uintptr_t>(last);
-  const auto holds = [place](const Chunk* chunk) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(chunk);
-    return place >= begin && place < begin + chunk->size;
-  };
-  while (!holds(chunk_))
-    release_chunk();
-  chunk_->used = place - reinterpret_cast<std::uintptr_t>(chunk_) + last->size;
+  records_.truncate(last, last->size);
 }
 
 // --- events ---------------------------------------------------------------------------------------

@@ -15,11 +15,41 @@ namespace pawl {
 
 namespace internal {
 class Pass;
-}
+struct BranchRun;
+}  // namespace internal
+
+// Memory in a row over a BuddyPool, given back from its newest end.
+class ChunkList {
+ public:
+  explicit ChunkList(BuddyPool& pool) : pool_(pool) {}
+  ~ChunkList() { clear(); }
+  ChunkList(const ChunkList&) = delete;
+  ChunkList& operator=(const ChunkList&) = delete;
+
+  // Aligned for any type; null when the pool is short.
+  [[nodiscard]] void* allocate(std::size_t size);
+  // Gives back all that came after the piece [last, last + size).
+  void truncate(const void* last, std::size_t size);
+  void clear();
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Chunk {
+    Chunk* previous;
+    std::size_t size;
+    std::size_t used;
+  };
+  [[nodiscard]] bool add_chunk(std::size_t room);
+  void release_chunk();
+
+  BuddyPool& pool_;
+  Chunk* chunk_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 class History {
  public:
-  explicit History(BuddyPool& pool) : pool_(pool) {}
+  explicit History(BuddyPool& pool) : pool_(pool), records_(pool) {}
   ~History() { clear(); }
   History(const History&) = delete;
   History& operator=(const History&) = delete;
@@ -37,7 +67,7 @@ class History {
   [[nodiscard]] EventId end_id() const { return end_id_; }
   [[nodiscard]] EventId cancel_id() const { return cancel_id_; }
   // Bytes taken from the pool.
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const { return records_.bytes() + list_bytes_; }
   // May the completion of this command still be recorded? No: there is no such command, it cannot
   // complete, it has completed, it is closed, its branch is retired, or the execution has ended.
   [[nodiscard]] bool awaits_completion(EventId command) const;
@@ -51,7 +81,22 @@ class History {
 
  private:
   friend class internal::Pass;
+  friend struct internal::BranchRun;
 
+  struct Record;
+  // What one run of the code made of a command.
+  struct InPass {
+    std::uint32_t run = 0;                  // whose; of another run it counts for nothing
+    bool received = false;                  // by its owner
+    bool closed = false;                    // by its owner
+    EventId emitted_at = 0;                 // position of the branch
+    EventId closed_at = 0;                  // position for the owner once closed
+    internal::BranchRun* owner = nullptr;   // the branch that issued it
+    internal::BranchRun* opened = nullptr;  // branch opening: what it opened
+    Record* next_own = nullptr;             // what the owner issued next of what it could wait for
+    Record* next_staged = nullptr;
+    const Record* target = nullptr;  // close: what it closes
+  };
   // An event with its texts behind it, and its part of the index.
   struct Record {
     Event event;
@@ -61,12 +106,7 @@ class History {
     EventId completion = 0;      // command: its completion; a returned delivery does not count
     EventId close = 0;           // command: the close that names it
     EventId returned = 0;        // delivery: its return
-  };
-  // Memory for records, in a row; the newest first.
-  struct Chunk {
-    Chunk* previous;
-    std::size_t size;
-    std::size_t used;
+    InPass pass;
   };
   struct Branch {
     BranchId number = 0;
@@ -97,8 +137,6 @@ class History {
   [[nodiscard]] bool is_retired(std::uint32_t place) const;
   [[nodiscard]] Record* command_of(std::uint32_t place, Ordinal ordinal) const;
 
-  [[nodiscard]] Chunk* add_chunk(std::size_t room);
-  void release_chunk();
   template <typename T>
   bool grow(T** list, std::uint32_t* capacity, std::uint32_t count);
 
@@ -124,8 +162,8 @@ class History {
   Branch* branches_ = nullptr;  // all but the root, numbers rising
   std::uint32_t branches_capacity_ = 0;
   std::uint32_t branch_count_ = 0;
-  Chunk* chunk_ = nullptr;
-  std::size_t bytes_ = 0;
+  ChunkList records_;
+  std::size_t list_bytes_ = 0;
 };
 
 }  // namespace pawl

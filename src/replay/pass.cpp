@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
+#include <new>
 
 #include "check.hpp"
 #include "hash.hpp"
@@ -23,8 +24,11 @@ const char* difference(const Event& recorded, const Event& issued) {
   if (recorded.name != issued.name) return "name";
   if (recorded.session != issued.session) return "session";
   if (recorded.argument_hash != issued.argument_hash) {
-    if (recorded.kind != EventKind::kTimer) return "input";
-    return recorded.base != issued.base ? "time base" : "duration";
+    if (recorded.kind == EventKind::kTimer)
+      return recorded.base != issued.base ? "time base" : "duration";
+    if (recorded.kind == EventKind::kClose)
+      return recorded.number != issued.number ? "target" : "horizon";
+    return "input";
   }
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;
 }
@@ -49,20 +53,28 @@ void TraceLog::clear() {
   lost = 0;
 }
 
-void TraceLog::add(LogLevel level, std::string_view text) {
+void TraceLog::add(LogLevel level, std::string_view text, Origin origin) {
   const std::string_view kept = cut_text(text, kTextBytesMax);
   if (count == capacity || kept.size() > text_capacity - text_size) {
     ++lost;
     return;
   }
   if (!kept.empty()) std::memcpy(texts + text_size, kept.data(), kept.size());
+  origins[count] = origin;
   traces[count++] = {level, {texts + text_size, kept.size()}};
   text_size += kept.size();
 }
 
+void TraceLog::withdraw() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    if (origins[i].position <= origins[i].branch->effective) traces[kept++] = traces[i];
+  count = kept;
+}
+
 namespace internal {
 
-Pass::Pass(const Setup& setup)
+Pass::Pass(const PassSetup& setup)
     : history_(*setup.history),
       input_(setup.input),
       limits_(*setup.limits),
@@ -71,8 +83,12 @@ Pass::Pass(const Setup& setup)
       seen_(setup.seen),
       commands_begin_(begin_of_last_commands()),
       run_(setup.run),
-      second_(setup.second) {
+      commands_left_(setup.commands_left),
+      second_(setup.second),
+      notes_(setup.history->pool_) {
   root_.cursor = history_.branch(0).first;
+  if (history_.ended()) root_.horizon = history_.event(history_.end_id()).horizon;
+  last_number_ = history_.branch(history_.branch_count_).number;
 }
 
 // The pass that appended these commands knew all that stands before them. So whoever issues a new
@@ -86,115 +102,169 @@ EventId Pass::begin_of_last_commands() const {
   return id;
 }
 
+void* Pass::note_bytes(std::size_t size) {
+  void* const place = notes_.allocate(size);
+  if (place != nullptr) return place;
+  diagnostic_.format("no memory left to run the code");
+  fail(Status::kResourceExhausted);
+  return nullptr;
+}
+
 Status Pass::run() {
   if (!second_) traces_.clear();
-  OrchestrationContext context(*this, 0);
+  OrchestrationContext context(*this, root_);
   const Poll poll = input_->function(context);
-  if (status_ == Status::kOk) check_ending(poll.is_pending());
+  if (status_ == Status::kOk) end_branch(root_, poll.is_pending());
   if (status_ == Status::kOk) check_complete();
   return status_ == Status::kOk ? finish() : status_;
 }
 
-// --- how the function left ------------------------------------------------------------------------
+// --- how the code left ----------------------------------------------------------------------------
 
-void Pass::check_ending(bool pending) {
-  if (pending && root_.suspended) return;
-  if (!pending && !root_.suspended && end_calls_ == 1) return;
-  if (root_.suspended) {
-    const Event& command = awaited_->event;
+void Pass::check_ending(const BranchRun& branch, bool pending) {
+  if (pending && branch.suspended) return;
+  if (!pending && !branch.suspended && branch.end_calls == 1) return;
+  if (branch.suspended && branch.awaited != nullptr) {
+    const Event& command = branch.awaited->event;
     diagnostic_.format(
-        "the code went on after a pending await of %s \"%.*s\" (branch %u, ordinal %u)",
-        event_kind_name(command.kind), shown(command.name), command.name.data(), command.branch,
-        command.ordinal);
-  } else if (end_calls_ != 0) {
-    diagnostic_.format("the code returned pending after complete(), fail() or continue_as_new()");
+        "branch %u: the code went on after a pending await of %s \"%.*s\" (branch %u, ordinal %u)",
+        branch.number, event_kind_name(command.kind), shown(command.name), command.name.data(),
+        command.branch, command.ordinal);
+  } else if (branch.end_calls != 0) {
+    diagnostic_.format(
+        "branch %u: the code returned pending after complete(), fail() or continue_as_new()",
+        branch.number);
   } else if (pending) {
-    diagnostic_.format("the code returned pending, but no await was");
+    diagnostic_.format("branch %u: the code returned pending, but no await was", branch.number);
   } else {
-    diagnostic_.format("the code returned done without complete(), fail() or continue_as_new()");
+    diagnostic_.format(
+        "branch %u: the code returned done without complete(), fail() or continue_as_new()",
+        branch.number);
   }
   fail(Status::kAwaitSteppedOver);
 }
 
 void Pass::check_complete() {
-  const char* const how = root_.suspended ? "waits" : "ends";
-  if (root_.cursor != nullptr) {
-    const Event& missing = root_.cursor->event;
+  for (const BranchRun* branch = &root_; branch != nullptr; branch = branch->next) {
+    if (branch->cursor == nullptr) continue;
+    const Event& missing = branch->cursor->event;
     diagnostic_.format("event %u (branch %u, ordinal %u): history has %s \"%.*s\" hash %016" PRIx64
                        ", the code %s before it",
                        missing.id, missing.branch, missing.ordinal, event_kind_name(missing.kind),
-                       shown(missing.name), missing.name.data(), missing.argument_hash, how);
+                       shown(missing.name), missing.name.data(), missing.argument_hash,
+                       branch->suspended ? "waits" : "ends");
     return fail(Status::kNondeterminism);
   }
-  if (reissued_ != history_.command_count_) {
-    diagnostic_.format("history has %u commands, the code issued %u of them and %s",
-                       history_.command_count_, reissued_, how);
-    return fail(Status::kNondeterminism);
-  }
+  // A branch that was not opened leaves a command of its opener behind; so this cannot be the code's.
+  PAWL_CHECK("replay-4", reissued_ == history_.command_count_);
   if (history_.ended() && root_.suspended) {
+    const Event& awaited = root_.awaited->event;
     diagnostic_.format(
         "event %u: history has the end, the code waits for %s (branch %u, ordinal %u)",
-        history_.end_id(), event_kind_name(awaited_->event.kind), awaited_->event.branch,
-        awaited_->event.ordinal);
+        history_.end_id(), event_kind_name(awaited.kind), awaited.branch, awaited.ordinal);
     return fail(Status::kNondeterminism);
   }
+}
+
+// --- the end of the pass --------------------------------------------------------------------------
+
+// A close that is withdrawn itself changes nothing here: its horizon is above that of its owner.
+void Pass::find_horizons() {
+  if (root_.returned) root_.effective = root_.position;
+  root_.effective = std::min(root_.effective, root_.horizon);
+  for (BranchRun* branch = root_.next; branch != nullptr; branch = branch->next) {
+    branch->effective = std::min(branch->parent->effective, branch->horizon);
+    const History::InPass& opening = branch->opening->pass;
+    if (opening.closed) branch->effective = std::min(branch->effective, opening.closed_at);
+  }
+}
+
+bool Pass::wakes_another(const Record& close) const {
+  for (const ForeignWait* wait = foreign_waits_; wait != nullptr; wait = wait->next)
+    if (wait->leaf == close.pass.target && wait->waiter->effective == kNoHorizon) return true;
+  return false;
+}
+
+Status Pass::append_commands() {
+  for (Record* record = first_staged_; record != nullptr; record = record->pass.next_staged) {
+    if (record->pass.emitted_at > record->pass.owner->effective) continue;
+    record->event.id = history_.last_id() + 1;
+    PAWL_TRY(history_.commit(record, diagnostic_));
+    ++appended_;
+    if (record->event.kind == EventKind::kClose && wakes_another(*record))
+      is_another_needed_ = true;
+  }
+  return Status::kOk;
 }
 
 Status Pass::finish() {
-  EventId id = history_.last_id();
-  Record* next = nullptr;
-  for (Record* record = first_staged_; record != nullptr; record = next) {
-    next = record->next;
-    record->next = nullptr;
-    record->event.id = ++id;
-    PAWL_TRY(history_.commit(record, diagnostic_));
-  }
+  find_horizons();
+  if (!second_) traces_.withdraw();
+  PAWL_TRY(append_commands());
   if (end_ == nullptr) return Status::kOk;
-  end_->event.id = ++id;
+  end_->event.id = history_.last_id() + 1;
+  is_another_needed_ = false;
   return history_.commit(end_, diagnostic_);
-}
-
-void Pass::fail(Status status) {
-  status_ = status;
-  root_.suspended = true;
 }
 
 // --- commands -------------------------------------------------------------------------------------
 
-bool Pass::is_active(const char* call) {
-  if (root_.suspended) return false;
-  if (end_calls_ == 0) return true;
-  diagnostic_.format("the code called %s after complete(), fail() or continue_as_new()", call);
+bool Pass::is_active(const BranchRun& branch, const char* call) {
+  if (status_ != Status::kOk) return false;
+  if (&branch != current_) {
+    diagnostic_.format("the code called %s on the context of branch %u while branch %u ran", call,
+                       branch.number, current_->number);
+    fail(Status::kAwaitSteppedOver);
+    return false;
+  }
+  if (branch.suspended) return false;
+  if (branch.end_calls == 0) return true;
+  diagnostic_.format("branch %u: the code called %s after complete(), fail() or continue_as_new()",
+                     branch.number, call);
   fail(Status::kAwaitSteppedOver);
   return false;
 }
 
 History::Record* Pass::issue(Event& event) {
-  event.branch = root_.number;
-  event.ordinal = root_.ordinal;
-  event.path_hash = root_.path_hash;
-  Record* const record = root_.cursor != nullptr ? issue_recorded(event) : issue_new(event);
+  event.branch = current_->number;
+  event.ordinal = current_->ordinal;
+  event.path_hash = current_->path_hash;
+  Record* const record = current_->cursor != nullptr ? issue_recorded(event) : issue_new(event);
   if (record == nullptr) return nullptr;
-  ++root_.ordinal;
-  root_.path_hash = 0;
+  adopt(record);
+  ++current_->ordinal;
+  current_->path_hash = 0;
   return record;
 }
 
+void Pass::adopt(Record* record) {
+  Record* const next_staged = record->pass.run == run_ ? record->pass.next_staged : nullptr;
+  record->pass = History::InPass();
+  record->pass.run = run_;
+  record->pass.next_staged = next_staged;
+  record->pass.emitted_at = current_->position;
+  record->pass.owner = current_;
+  if (!can_complete(record->event.kind) && record->event.kind != EventKind::kBranchOpened) return;
+  (current_->first_own == nullptr ? current_->first_own : current_->last_own->pass.next_own) =
+      record;
+  current_->last_own = record;
+}
+
 History::Record* Pass::issue_recorded(Event& event) {
-  Record* const record = root_.cursor;
+  Record* const record = current_->cursor;
   const char* const what = difference(record->event, event);
   if (what != nullptr) {
     fail_mismatch(record->event, event, what);
     return nullptr;
   }
-  if (record->event.id <= root_.position) {
+  if (record->event.id <= current_->position) {
     diagnostic_.format("event %u (branch %u, ordinal %u): the code issues %s only after event %u",
                        record->event.id, event.branch, event.ordinal, event_kind_name(event.kind),
-                       root_.position);
+                       current_->position);
     fail(Status::kNondeterminism);
     return nullptr;
   }
-  root_.cursor = record->next;
+  current_->cursor = record->next;
   ++reissued_;
   return record;
 }
@@ -209,7 +279,7 @@ History::Record* Pass::issue_new(Event& event) {
     fail(Status::kResourceExhausted);
     return nullptr;
   }
-  (first_staged_ == nullptr ? first_staged_ : last_staged_->next) = record;
+  (first_staged_ == nullptr ? first_staged_ : last_staged_->pass.next_staged) = record;
   last_staged_ = record;
   ++staged_count_;
   return record;
@@ -221,20 +291,22 @@ bool Pass::may_issue_new(const Event& event) {
     why = "in a second run over the same history";
   } else if (history_.ended()) {
     why = "where history has the end";
-  } else if (root_.position < commands_begin_) {
+  } else if (current_->horizon != kNoHorizon) {
+    why = "in a branch that history has closed";
+  } else if (current_->position < commands_begin_) {
     why = "where history goes on without it";
   }
   if (why == nullptr) return true;
   diagnostic_.format(
       "after event %u (branch %u, ordinal %u): the code issues %s \"%.*s\" hash %016" PRIx64 " %s",
-      root_.position, event.branch, event.ordinal, event_kind_name(event.kind), shown(event.name),
-      event.name.data(), event.argument_hash, why);
+      current_->position, event.branch, event.ordinal, event_kind_name(event.kind),
+      shown(event.name), event.name.data(), event.argument_hash, why);
   fail(Status::kNondeterminism);
   return false;
 }
 
 bool Pass::has_room(const Event& event) {
-  if (staged_count_ >= limits_.commands_a_turn_max) {
+  if (staged_count_ >= commands_left_) {
     diagnostic_.format("%s (branch %u, ordinal %u): more than commands_a_turn_max (%u) in one turn",
                        event_kind_name(event.kind), event.branch, event.ordinal,
                        limits_.commands_a_turn_max);
@@ -260,12 +332,16 @@ void Pass::fail_mismatch(const Event& recorded, const Event& issued, const char*
   fail(Status::kNondeterminism);
 }
 
-Handle Pass::schedule_activity(std::string_view name, std::string_view input,
+Handle Pass::handle_of(Record* command) {
+  return handle_of(command == nullptr ? Form::kNone : Form::kCommand, command);
+}
+
+Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
                                std::string_view session, bool on_session) {
-  if (!is_active("schedule_activity")) return refuse(Refusal::kNone);
-  if (!is_valid_name(name)) return refuse(Refusal::kName);
-  if (on_session && !is_valid_name(session)) return refuse(Refusal::kSession);
-  if (input.size() > limits_.payload_bytes_max) return refuse(Refusal::kPayload);
+  if (!is_active(branch, "schedule_activity")) return handle_of(Form::kNone);
+  if (!is_valid_name(name)) return handle_of(Form::kBadName);
+  if (on_session && !is_valid_name(session)) return handle_of(Form::kBadSession);
+  if (input.size() > limits_.payload_bytes_max) return handle_of(Form::kBadPayload);
   Event event;
   event.kind = EventKind::kActivity;
   event.name = name;
@@ -275,8 +351,8 @@ Handle Pass::schedule_activity(std::string_view name, std::string_view input,
   return handle_of(issue(event));
 }
 
-Handle Pass::schedule_timer(TimerBase base, std::int64_t number) {
-  if (!is_active("schedule_timer")) return refuse(Refusal::kNone);
+Handle Pass::schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number) {
+  if (!is_active(branch, "schedule_timer")) return handle_of(Form::kNone);
   Event event;
   event.kind = EventKind::kTimer;
   event.base = base;
@@ -288,13 +364,13 @@ Handle Pass::schedule_timer(TimerBase base, std::int64_t number) {
   return handle_of(issue(event));
 }
 
-Guid Pass::new_guid() {
+Guid Pass::new_guid(BranchRun& branch) {
   Guid guid;
-  if (!is_active("new_guid")) return guid;
+  if (!is_active(branch, "new_guid")) return guid;
   const auto half = [this](std::uint64_t which) {
     Hash64 hash;
     hash.add_bytes(input_->random, sizeof(input_->random));
-    return hash.add(which).add(root_.number).add(root_.ordinal).value();
+    return hash.add(which).add(current_->number).add(current_->ordinal).value();
   };
   format_guid(half(0), half(1), guid.text);
   Event event;
@@ -305,8 +381,8 @@ Guid Pass::new_guid() {
   return guid;
 }
 
-std::int64_t Pass::utc_now_ms() {
-  if (!is_active("utc_now_ms")) return 0;
+std::int64_t Pass::utc_now_ms(BranchRun& branch) {
+  if (!is_active(branch, "utc_now_ms")) return 0;
   Event event;
   event.kind = EventKind::kUtcNow;
   event.number = input_->stamp_ms;
@@ -314,11 +390,70 @@ std::int64_t Pass::utc_now_ms() {
   return record == nullptr ? 0 : record->event.number;
 }
 
+// --- branches -------------------------------------------------------------------------------------
+
+Handle Pass::open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&),
+                         void* callable) {
+  if (!is_active(branch, "open_branch")) return handle_of(Form::kNone);
+  Event event;
+  event.kind = EventKind::kBranchOpened;
+  event.number = std::int64_t{last_number_} + 1;
+  Record* const opening = issue(event);
+  BranchRun* const opened = opening == nullptr ? nullptr : begin_branch(opening);
+  if (opened == nullptr) return handle_of(Form::kNone);
+  current_ = opened;
+  OrchestrationContext context(*this, *opened);
+  const Poll poll = call(callable, context);
+  if (status_ == Status::kOk) end_branch(*opened, poll.is_pending());
+  current_ = &branch;
+  return handle_of(opening);
+}
+
+BranchRun* Pass::begin_branch(Record* opening) {
+  auto* const place = note<BranchRun>(1);
+  if (place == nullptr) return nullptr;
+  BranchRun* const opened = ::new (place) BranchRun();
+  opened->number = static_cast<BranchId>(opening->event.number);
+  opened->parent = current_;
+  opened->opening = opening;
+  opened->position = current_->position;
+  opened->horizon = current_->horizon;
+  if (opening->close != 0)
+    opened->horizon = std::min(opened->horizon, history_.event(opening->close).horizon);
+  if (opening->event.id != 0)
+    opened->cursor = history_.branch(history_.find_branch(opened->number)).first;
+  last_number_ = std::max(last_number_, opened->number);
+  opening->pass.opened = opened;
+  last_branch_->next = opened;
+  last_branch_ = opened;
+  return opened;
+}
+
+void Pass::end_branch(BranchRun& branch, bool pending) {
+  check_ending(branch, pending);
+  if (status_ != Status::kOk || pending) return;
+  branch.returned = true;
+  if (&branch != &root_) close_own(branch);
+}
+
+void Pass::keep_result(BranchRun& branch, const Event& end) {
+  if (end.end == EndKind::kContinuedAsNew) {
+    diagnostic_.format("branch %u: continue_as_new() is for the root alone", branch.number);
+    return fail(Status::kAwaitSteppedOver);
+  }
+  branch.error = end.error;
+  if (end.payload.empty()) return;
+  char* const copy = note<char>(end.payload.size());
+  if (copy == nullptr) return;
+  std::memcpy(copy, end.payload.data(), end.payload.size());
+  branch.result = {copy, end.payload.size()};
+}
+
 // --- endings --------------------------------------------------------------------------------------
 
-Poll Pass::end(EndKind kind, ErrorKind error, std::string_view payload) {
-  if (!is_active("complete(), fail() or continue_as_new()")) return Poll::done();
-  ++end_calls_;
+Poll Pass::end(BranchRun& branch, EndKind kind, ErrorKind error, std::string_view payload) {
+  if (!is_active(branch, "complete(), fail() or continue_as_new()")) return Poll::done();
+  ++branch.end_calls;
   Event event;
   event.kind = EventKind::kEnded;
   event.end = kind;
@@ -331,6 +466,10 @@ Poll Pass::end(EndKind kind, ErrorKind error, std::string_view payload) {
     event.error = ErrorKind::kLimit;
     event.payload = kind == EndKind::kCompleted ? "the output is longer than payload_bytes_max"
                                                 : "the next input is longer than payload_bytes_max";
+  }
+  if (&branch != &root_) {
+    keep_result(branch, event);
+    return Poll::done();
   }
   event.path_hash = root_.path_hash;
   event.horizon = root_.position;
@@ -356,14 +495,15 @@ void Pass::check_recorded_end(const Event& end) {
   }
   const Event& recorded = history_.event(history_.end_id());
   const char* what = nullptr;
-  if (recorded.end != end.end || recorded.error != end.error)
+  if (recorded.end != end.end || recorded.error != end.error) {
     what = "kind of end";
-  else if (recorded.payload != end.payload)
+  } else if (recorded.payload != end.payload) {
     what = "payload";
-  else if (recorded.path_hash != end.path_hash)
+  } else if (recorded.path_hash != end.path_hash) {
     what = "what was awaited before it";
-  else if (recorded.horizon != end.horizon)
+  } else if (recorded.horizon != end.horizon) {
     what = "position";
+  }
   if (what == nullptr) return;
   diagnostic_.format("event %u: %s differs: history ends as %s %s, the code as %s %s", recorded.id,
                      what, end_kind_name(recorded.end), error_kind_name(recorded.error),
@@ -371,66 +511,17 @@ void Pass::check_recorded_end(const Event& end) {
   fail(Status::kNondeterminism);
 }
 
-// --- awaits ---------------------------------------------------------------------------------------
-
-Outcome Pass::await(const Handle& handle) {
-  if (!is_active("await")) return Outcome::pending();
-  if (handle.run_ != run_) return refused(static_cast<std::uint32_t>(Refusal::kForeign));
-  if (handle.refusal_ != 0) return refused(handle.refusal_);
-  const auto* const command = static_cast<const Record*>(handle.command_);
-  const EventId completion = command->completion;
-  const EventId cancel = history_.cancel_id();
-  if (cancel > root_.position && (completion == 0 || completion >= cancel)) {
-    add_to_path(command->event);
-    root_.position = cancel;
-    return Outcome::failure(ErrorKind::kCancelled, history_.event(cancel).payload);
-  }
-  if (completion == 0) return suspend(command);
-  add_to_path(command->event);
-  return receive(completion);
-}
-
-Outcome Pass::suspend(const Record* awaited) {
-  root_.suspended = true;
-  awaited_ = awaited;
-  return Outcome::pending();
-}
-
-Outcome Pass::receive(EventId completion) {
-  root_.position = std::max(root_.position, completion);
-  const Event& event = history_.event(completion);
-  if (event.error != ErrorKind::kNone) return Outcome::failure(event.error, event.payload);
-  return Outcome::success(event.payload);
-}
-
-void Pass::add_to_path(const Event& command) {
-  root_.path_hash = Hash64().add(root_.path_hash).add(command.branch).add(command.ordinal).value();
-}
-
-Outcome Pass::refused(std::uint32_t refusal) {
-  switch (static_cast<Refusal>(refusal)) {
-    case Refusal::kSession:
-      return Outcome::failure(ErrorKind::kInvalidArgument,
-                              "a session is 1 to 256 bytes without control characters");
-    case Refusal::kPayload:
-      return Outcome::failure(ErrorKind::kLimit, "the input is longer than payload_bytes_max");
-    case Refusal::kForeign:
-      return Outcome::failure(ErrorKind::kInvalidArgument, "the handle is empty or of another run");
-    case Refusal::kNone:
-    case Refusal::kName: break;
-  }
-  return Outcome::failure(ErrorKind::kInvalidArgument,
-                          "a name is 1 to 256 bytes without control characters");
-}
-
 // --- reading --------------------------------------------------------------------------------------
 
 std::string_view Pass::start_payload() const { return history_.event(1).payload; }
 
-std::int64_t Pass::now_ms() const { return history_.event(root_.position).time_ms; }
+std::int64_t Pass::now_ms(const BranchRun& branch) const {
+  return history_.event(branch.position).time_ms;
+}
 
-void Pass::trace(LogLevel level, std::string_view text) {
-  if (!root_.suspended && !second_ && !is_replaying()) traces_.add(level, text);
+void Pass::trace(BranchRun& branch, LogLevel level, std::string_view text) {
+  if (second_ || is_suspended(branch) || is_replaying(branch)) return;
+  traces_.add(level, text, {&branch, branch.position});
 }
 
 }  // namespace internal

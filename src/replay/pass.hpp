@@ -1,8 +1,9 @@
 // Pass: one run of an orchestration function from its top.
 //
 // Purpose: behind OrchestrationContext and Handle. Compares the commands of the code with history,
-// answers its awaits, and stages what is new; finish() makes that part of history, or nothing of it.
-// Ownership: borrows all it is given; lives for one run. Thread rule: the Runtime's thread.
+// answers its awaits, and stages what is new; at the end that becomes part of history, but for what
+// branches did beyond their horizon.
+// Ownership: borrows all it is given; lives for one run, as do handles. Thread rule: the Runtime's.
 #ifndef PAWL_REPLAY_PASS_HPP
 #define PAWL_REPLAY_PASS_HPP
 
@@ -15,11 +16,44 @@
 
 namespace pawl {
 
+namespace internal {
+
+inline constexpr EventId kNoHorizon = UINT32_MAX;
+
+// A branch in one pass; the root is one.
+struct BranchRun {
+  BranchId number = 0;
+  BranchRun* parent = nullptr;  // null: the root
+  BranchRun* next = nullptr;    // in order of opening
+  History::Record* opening = nullptr;
+  History::Record* cursor = nullptr;  // the next command history expects
+  History::Record* first_own = nullptr;
+  History::Record* last_own = nullptr;  // what it could wait for, in order of issue
+  Ordinal ordinal = 0;                  // of the next call
+  EventId position = 1;
+  EventId horizon = kNoHorizon;    // recorded: it sees nothing above
+  EventId effective = kNoHorizon;  // with the closes of this pass
+  std::uint64_t path_hash = 0;     // since the last command; 0: nothing was awaited
+  std::uint32_t end_calls = 0;
+  bool suspended = false;
+  bool returned = false;
+  ErrorKind error = ErrorKind::kNone;
+  std::string_view result;
+  const History::Record* awaited = nullptr;  // suspended at: the first of what it waits for
+};
+
+}  // namespace internal
+
 // Traces of the last pass, with their texts.
 struct TraceLog {
   static constexpr std::size_t kTextBytesMax = 512;   // of one; longer ones are cut
   static constexpr std::size_t kTextBytesMean = 128;  // room for all of them, a trace
+  struct Origin {
+    const internal::BranchRun* branch = nullptr;
+    EventId position = 0;
+  };
   Trace* traces = nullptr;
+  Origin* origins = nullptr;
   char* texts = nullptr;
   std::size_t capacity = 0;
   std::size_t text_capacity = 0;
@@ -28,86 +62,156 @@ struct TraceLog {
   std::uint32_t lost = 0;
 
   void clear();
-  void add(LogLevel level, std::string_view text);
+  void add(LogLevel level, std::string_view text, Origin origin);
+  // Forgets what branches said beyond their horizon.
+  void withdraw();
 };
 
 namespace internal {
 
+struct PassSetup {
+  History* history = nullptr;
+  const TurnInput* input = nullptr;
+  const EngineLimits* limits = nullptr;
+  Diagnostic* diagnostic = nullptr;
+  TraceLog* traces = nullptr;
+  EventId seen = 0;  // code that has come to this event, and no further, ran in an earlier turn
+  std::uint32_t run = 0;  // unlike that of every other pass of this engine
+  std::uint32_t commands_left = 0;
+  // A second run over what the first has appended: it must add nothing and come to the same.
+  bool second = false;
+  EventId position = 0;
+  std::uint64_t path_hash = 0;
+};
+
 class Pass {
  public:
-  struct Setup {
-    History* history = nullptr;
-    const TurnInput* input = nullptr;
-    const EngineLimits* limits = nullptr;
-    Diagnostic* diagnostic = nullptr;
-    TraceLog* traces = nullptr;
-    EventId seen = 0;  // code that has come to this event, and no further, ran in an earlier turn
-    std::uint32_t run = 0;  // unlike that of every other pass of this engine
-    bool second = false;    // over what the first has appended: must add nothing
-  };
-  explicit Pass(const Setup& setup);
+  explicit Pass(const PassSetup& setup);
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
 
-  // Runs the function and appends what it decided. Unless kOk nothing was appended and the diagnostic
-  // tells why.
+  // Runs the function and appends what it decided. Unless kOk the history must be rewound, and the
+  // diagnostic tells why.
   Status run();
-  [[nodiscard]] bool ended() const { return end_calls_ != 0; }
+  // Did it append what another pass has to see?
+  [[nodiscard]] bool is_another_needed() const { return is_another_needed_; }
+  [[nodiscard]] std::uint32_t appended() const { return appended_; }
+  [[nodiscard]] std::uint32_t withdrawn() const { return staged_count_ - appended_; }
   [[nodiscard]] EventId position() const { return root_.position; }
   [[nodiscard]] std::uint64_t path_hash() const { return root_.path_hash; }
 
   // --- behind the public interface ---
   [[nodiscard]] const TurnInput& input() const { return *input_; }
   [[nodiscard]] std::string_view start_payload() const;
-  [[nodiscard]] bool is_replaying() const { return root_.position <= seen_; }
-  [[nodiscard]] bool is_suspended() const { return root_.suspended; }
-  [[nodiscard]] std::int64_t now_ms() const;
-  Handle schedule_activity(std::string_view name, std::string_view input, std::string_view session,
-                           bool on_session);
-  Handle schedule_timer(TimerBase base, std::int64_t number);
-  Guid new_guid();
-  std::int64_t utc_now_ms();
-  Poll end(EndKind kind, ErrorKind error, std::string_view payload);
-  void trace(LogLevel level, std::string_view text);
+  [[nodiscard]] bool is_replaying(const BranchRun& branch) const {
+    return branch.position <= seen_;
+  }
+  [[nodiscard]] bool is_suspended(const BranchRun& branch) const {
+    return branch.suspended || status_ != Status::kOk;
+  }
+  [[nodiscard]] std::int64_t now_ms(const BranchRun& branch) const;
+  Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
+                           std::string_view session, bool on_session);
+  Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
+  Guid new_guid(BranchRun& branch);
+  std::int64_t utc_now_ms(BranchRun& branch);
+  Handle open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&), void* callable);
+  Handle join(BranchRun& branch, const Handle* handles, std::size_t count);
+  Selection select(BranchRun& branch, const Handle* handles, std::size_t count);
+  void cancel(BranchRun& branch, const Handle& handle);
+  Poll end(BranchRun& branch, EndKind kind, ErrorKind error, std::string_view payload);
+  void trace(BranchRun& branch, LogLevel level, std::string_view text);
   Outcome await(const Handle& handle);
+  Outcome await_first(const Selection& selection);
 
  private:
   using Record = History::Record;
-  enum class Refusal : std::uint32_t { kNone, kName, kSession, kPayload, kForeign };
-
-  struct BranchRun {
-    BranchId number = 0;
-    Record* cursor = nullptr;  // the next command history expects
-    Ordinal ordinal = 0;       // of the next call
-    EventId position = 1;
-    std::uint64_t path_hash = 0;  // since the last command; 0: nothing was awaited
-    bool suspended = false;
+  // What a handle is, or why it is nothing.
+  enum class Form : std::uint32_t {
+    kNone,
+    kCommand,
+    kJoin,
+    kBadName,
+    kBadSession,
+    kBadPayload,
+    kForeign
   };
 
-  bool is_active(const char* call);
+  struct Join {
+    std::size_t count;
+    Record** leaves;
+  };
+  struct Leaves {
+    Record* single = nullptr;
+    Record* const* list = nullptr;
+    std::size_t count = 0;
+    [[nodiscard]] Record& operator[](std::size_t at) const {
+      return list == nullptr ? *single : *list[at];
+    }
+  };
+  enum class How : std::uint8_t { kNot, kCompleted, kReturned, kClosed, kRefused };
+  struct Resolution {
+    How how = How::kNot;
+    EventId position = 0;
+  };
+  // A branch that waits for what another one owns.
+  struct ForeignWait {
+    const BranchRun* waiter;
+    const Record* leaf;
+    ForeignWait* next;
+  };
+
+  bool is_active(const BranchRun& branch, const char* call);
   Record* issue(Event& event);
   Record* issue_recorded(Event& event);
   Record* issue_new(Event& event);
   bool may_issue_new(const Event& event);
   bool has_room(const Event& event);
-  Handle handle_of(Record* command) { return {this, run_, command, 0}; }
-  Handle refuse(Refusal refusal) {
-    return {this, run_, nullptr, static_cast<std::uint32_t>(refusal)};
+  void adopt(Record* record);
+  Handle handle_of(Record* command);
+  Handle handle_of(Form form, void* target = nullptr) {
+    return {this, run_, static_cast<std::uint32_t>(form), target};
   }
-  static Outcome refused(std::uint32_t refusal);
+  // Memory for this pass; null: it has failed.
+  void* note_bytes(std::size_t size);
+  template <typename T>
+  T* note(std::size_t count) {
+    return static_cast<T*>(note_bytes(count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T)));
+  }
+  BranchRun* begin_branch(Record* opening);
+  void end_branch(BranchRun& branch, bool pending);
+  void keep_result(BranchRun& branch, const Event& end);
 
-  Outcome suspend(const Record* awaited);
-  Outcome receive(EventId completion);
-  [[nodiscard]] bool is_cancelled_before(EventId position) const;
-  void add_to_path(const Event& command);
+  // --- awaits ---
+  [[nodiscard]] Form form_of(const Handle& handle) const;
+  [[nodiscard]] Leaves leaves_of(const Handle& handle) const;
+  [[nodiscard]] bool may_await(const Record& leaf) const;
+  [[nodiscard]] Resolution resolve(const Record& leaf) const;
+  [[nodiscard]] Resolution resolve(const Handle& handle) const;
+  [[nodiscard]] bool is_cancelled(const Resolution& resolution) const;
+  Outcome cancelled();
+  Outcome suspend(const Handle* handles, std::size_t count);
+  void wait_for(const Record& leaf);
+  Outcome receive(const Handle& handle, const Resolution& resolution);
+  [[nodiscard]] Outcome result_of(const Record& leaf, const Resolution& resolution) const;
+  static Outcome refused(Form form);
+  void close(Record* leaf);
+  void close_all(const Handle& handle);
+  void close_own(const BranchRun& branch);
+  void add_to_path(std::uint64_t number);
+  void add_to_path(const Handle& handle);
 
-  void fail(Status status);
+  // --- the end of the pass ---
+  void fail(Status status) { status_ = status; }
   void fail_mismatch(const Event& recorded, const Event& issued, const char* what);
   void check_recorded_end(const Event& end);
-  void check_ending(bool pending);
+  void check_ending(const BranchRun& branch, bool pending);
   void check_complete();
   [[nodiscard]] EventId begin_of_last_commands() const;
+  void find_horizons();
+  Status append_commands();
   Status finish();
+  [[nodiscard]] bool wakes_another(const Record& close) const;
 
   History& history_;
   const TurnInput* input_;
@@ -117,17 +221,23 @@ class Pass {
   EventId seen_;
   EventId commands_begin_;  // every event before it was known to the last pass that recorded
   std::uint32_t run_;
+  std::uint32_t commands_left_;
   bool second_;
 
   Status status_ = Status::kOk;
+  ChunkList notes_;  // joins, branches, results of branches
   BranchRun root_;
-  Record* first_staged_ = nullptr;  // linked by their `next`
+  BranchRun* current_ = &root_;
+  BranchRun* last_branch_ = &root_;
+  BranchId last_number_ = 0;
+  Record* first_staged_ = nullptr;
   Record* last_staged_ = nullptr;
   std::uint32_t staged_count_ = 0;
   std::uint32_t reissued_ = 0;
   Record* end_ = nullptr;  // staged
-  std::uint32_t end_calls_ = 0;
-  const Record* awaited_ = nullptr;  // what the root is suspended at
+  ForeignWait* foreign_waits_ = nullptr;
+  std::uint32_t appended_ = 0;
+  bool is_another_needed_ = false;
 };
 
 }  // namespace internal

@@ -60,6 +60,10 @@ inline std::string line(const Event& event) {
     if (!event.session.empty()) text += " @" + std::string(event.session);
     if (event.kind == EventKind::kTimer)
       text += (event.base == TimerBase::kUtc ? " utc " : " ") + std::to_string(event.number);
+    if (event.kind == EventKind::kBranchOpened) text += " = " + std::to_string(event.number);
+    if (event.kind == EventKind::kClose)
+      text += " of " + std::to_string(event.branch) + "." + std::to_string(event.number) + " at " +
+              std::to_string(event.horizon);
     return text;
   }
   if (event.ref != 0) text += " ->" + std::to_string(event.ref);
@@ -96,6 +100,8 @@ class Bench {
     first_new_ = result.first_new;
     state_ = result.state;
     dropped_ = result.dropped;
+    passes_ = result.passes;
+    withdrawn_ = result.withdrawn;
     traces_.clear();
     traces_lost_ = result.traces_lost;
     for (std::size_t i = 0; i < result.trace_count; ++i)
@@ -136,6 +142,8 @@ class Bench {
   [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
   [[nodiscard]] TurnState state() const { return state_; }
   [[nodiscard]] std::uint32_t dropped() const { return dropped_; }
+  [[nodiscard]] std::uint32_t passes() const { return passes_; }
+  [[nodiscard]] std::uint32_t withdrawn() const { return withdrawn_; }
   [[nodiscard]] const std::vector<std::string>& traces() const { return traces_; }
   [[nodiscard]] std::uint32_t traces_lost() const { return traces_lost_; }
   [[nodiscard]] Engine& engine() { return engine_; }
@@ -156,6 +164,8 @@ class Bench {
   EventId first_new_ = 1;
   TurnState state_ = TurnState::kSuspended;
   std::uint32_t dropped_ = 0;
+  std::uint32_t passes_ = 0;
+  std::uint32_t withdrawn_ = 0;
   std::vector<std::string> traces_;
   std::uint32_t traces_lost_ = 0;
 };
