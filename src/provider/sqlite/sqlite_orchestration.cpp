@@ -489,7 +489,7 @@ Status SqliteProvider::first_ready(const TurnCommit& turn, std::int64_t* id) {
   if (!turn.more) return Status::kOk;
   // Ready without a message: behind all that wait now.
   Statement row =
-      connection_.use(kHighestMessage, "SELECT coalesce(max(id),0) FROM orchestrator_queue");
+      connection_.use(kHighestMessage, "SELECT coalesce(max(id),0)+1 FROM orchestrator_queue");
   if (row.row()) *id = row.integer(0);
   return fail(row.status(), "find last message");
 }

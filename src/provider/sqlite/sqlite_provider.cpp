@@ -146,7 +146,11 @@ Status SqliteProvider::set_up(Diagnostic& diagnostic) {
     static_cast<void>(sqlite3_busy_timeout(connection_.handle(), static_cast<int>(wait)));
   }
   bool empty = false;
-  PAWL_TRY(look_at_file(&empty, diagnostic));
+  // In one view: another process may be creating it just now.
+  PAWL_TRY(execute("BEGIN", diagnostic));
+  const Status looked = look_at_file(&empty, diagnostic);
+  end_transaction();
+  PAWL_TRY(looked);
   if (empty && !options_.create) {
     diagnostic.format("%s: holds no Pawl database", path_.c_str());
     return Status::kCannotOpen;
@@ -268,12 +272,15 @@ Status SqliteProvider::create_schema(Diagnostic& diagnostic) {
   Status status = look_at_file(&empty, diagnostic);
   if (status == Status::kOk && empty) status = fill_schema(diagnostic);
   if (status == Status::kOk) status = execute("COMMIT", diagnostic);
-  // Unless SQLite has done so itself.
-  if (sqlite3_get_autocommit(connection_.handle()) == 0) {
-    Diagnostic ignored;
-    static_cast<void>(execute("ROLLBACK", ignored));
-  }
+  end_transaction();
   return status;
+}
+
+// Unless SQLite has done so itself.
+void SqliteProvider::end_transaction() {
+  if (sqlite3_get_autocommit(connection_.handle()) != 0) return;
+  Diagnostic ignored;
+  static_cast<void>(execute("ROLLBACK", ignored));
 }
 
 Status SqliteProvider::fill_schema(Diagnostic& diagnostic) {

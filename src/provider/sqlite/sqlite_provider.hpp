@@ -101,6 +101,7 @@ class SqliteProvider final : public Provider {
   Status try_log(Diagnostic& diagnostic);
   Status create_schema(Diagnostic& diagnostic);
   Status fill_schema(Diagnostic& diagnostic);
+  void end_transaction();
   Status load_database_id(Diagnostic& diagnostic);
   Status read_first(const char* sql, Text& out, Diagnostic& diagnostic);
   Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic);
@@ -203,11 +204,12 @@ class SqliteProvider final : public Provider {
   struct Fetch;
   struct Candidate;
   // Where the fetch goes on: items this process cannot take are passed over, a bounded number a call,
-  // and a pass over all of them may span calls. In memory only; losing it costs a new pass.
+  // and a pass over all of them spans calls. In memory only; losing it costs a new pass.
   struct Scan {
-    std::int64_t after[3] = {};        // id passed over last, a branch
+    std::int64_t after[3] = {};        // deepest id passed over, a branch
     std::int64_t until = kNever;       // what came later belongs to the next pass
     bool unfinished = false;
+    bool foreign = false;              // passed over for want of a handler, not of a free slot
     std::int64_t data_version = 0;     // when it became unfinished
     std::int64_t made_ready = 0;
   };
@@ -234,7 +236,7 @@ class SqliteProvider final : public Provider {
   Status next_token(LockToken* token);
   Status next_candidate(Fetch& fetch, Candidate* candidate);
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
-  void pass_over(const Candidate& candidate);
+  void pass_over(Fetch& fetch, const Candidate& candidate);
   Status read_activity(Fetch& fetch, const WorkRow& row);
   Status unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status release(SessionKey session, std::string_view reason);

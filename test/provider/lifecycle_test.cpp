@@ -1,0 +1,236 @@
+// Goal: a database is opened only where it may be, is made once, is private, and whatever is not ours
+// is refused by name and left as it was.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+using Lifecycle = ProviderWorld;
+INSTANTIATE_TEST_SUITE_P(Ports, Lifecycle, ::testing::Values(Ports::kSim, Ports::kPosix),
+                         ports_name);
+
+ProviderOptions no_create() {
+  ProviderOptions options;
+  options.create = false;
+  return options;
+}
+
+bool names(const Diagnostic& diagnostic, std::string_view what) {
+  return diagnostic.text().find(what) != std::string_view::npos;
+}
+
+TEST_P(Lifecycle, MakesADatabaseAndFindsItAgain) {
+  Site& first = site();
+  const std::string id(first->database_id());
+  EXPECT_EQ(id.size(), 32U);
+  create(first, "a");
+  close(first);
+  Site& second = process();
+  ASSERT_EQ(open(second, no_create()), Status::kOk) << second.diagnostic.text();
+  EXPECT_EQ(second->database_id(), id);
+  EXPECT_EQ(status(second, "a").state, InstanceState::kRunning);
+}
+
+TEST_P(Lifecycle, TwoProcessesShareADatabase) {
+  Site& first = site();
+  Site& second = site();
+  EXPECT_EQ(first->database_id(), second->database_id());
+  create(first, "a");
+  EXPECT_EQ(status(second, "a").state, InstanceState::kRunning);
+}
+
+TEST_P(Lifecycle, MissingDatabaseIsNotMade) {
+  Site& at = process();
+  EXPECT_EQ(open(at, no_create()), Status::kCannotOpen);
+  EXPECT_TRUE(names(at.diagnostic, path())) << at.diagnostic.text();
+  EXPECT_FALSE(!is_sim() && std::filesystem::exists(path()));
+}
+
+TEST_P(Lifecycle, EmptyFileIsNoDatabaseUnlessItMayBecomeOne) {
+  damage_file(0, "");
+  Site& at = process();
+  EXPECT_EQ(open(at, no_create()), Status::kCannotOpen);
+  EXPECT_TRUE(names(at.diagnostic, path())) << at.diagnostic.text();
+  close(at);
+  EXPECT_EQ(open(at), Status::kOk) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, BadOptionsAreRefused) {
+  Site& at = process();
+  ProviderOptions options;
+  options.cache_pages = -1;
+  EXPECT_EQ(open(at, options), Status::kInvalidArgument);
+  close(at);
+  const std::string longer(4000, 'x');
+  options = ProviderOptions();
+  options.path = longer.c_str();
+  EXPECT_EQ(open(at, options), Status::kInvalidArgument);
+}
+
+TEST_P(Lifecycle, DatabaseOfAnotherProgramIsRefusedAndUntouched) {
+  raw("CREATE TABLE theirs(x); INSERT INTO theirs VALUES(42)");
+  Site& at = process();
+  EXPECT_EQ(open(at), Status::kForeignDatabase);
+  EXPECT_TRUE(names(at.diagnostic, path())) << at.diagnostic.text();
+  EXPECT_EQ(raw_text("SELECT name FROM sqlite_schema"), "theirs");
+  EXPECT_EQ(raw_text("PRAGMA journal_mode"), "delete");
+}
+
+TEST_P(Lifecycle, AnotherApplicationIdIsRefused) {
+  raw("PRAGMA application_id=12345");
+  Site& at = process();
+  EXPECT_EQ(open(at), Status::kForeignDatabase);
+  EXPECT_TRUE(names(at.diagnostic, "12345")) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, NewerDatabaseIsRefusedWithBothVersions) {
+  close(site());
+  raw("PRAGMA user_version=7");
+  Site& at = process();
+  EXPECT_EQ(open(at), Status::kNewerDatabase);
+  EXPECT_TRUE(names(at.diagnostic, "format 7")) << at.diagnostic.text();
+  EXPECT_TRUE(names(at.diagnostic, "up to 1")) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, FileThatIsNoDatabaseIsRefused) {
+  damage_file(0, std::string(8192, 'z'));
+  Site& at = process();
+  EXPECT_EQ(open(at), Status::kForeignDatabase);
+  EXPECT_TRUE(names(at.diagnostic, path())) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, DamagedFirstPageIsReported) {
+  close(site());
+  // Behind the header: the tree of the schema.
+  damage_file(100, std::string(64, '\xff'));
+  Site& at = process();
+  const Status opened = open(at);
+  EXPECT_TRUE(opened == Status::kCorrupt || opened == Status::kForeignDatabase)
+      << status_name(opened);
+  EXPECT_TRUE(names(at.diagnostic, path())) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, DamagedHeaderIsReported) {
+  close(site());
+  damage_file(0, "Not a header now");
+  Site& at = process();
+  EXPECT_EQ(open(at), Status::kForeignDatabase);
+  EXPECT_TRUE(names(at.diagnostic, path())) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, KeepsALog) {
+  site();
+  EXPECT_EQ(raw_text("PRAGMA journal_mode"), "wal");
+}
+
+TEST_P(Lifecycle, MissingFolderIsRefused) {
+  if (is_sim()) GTEST_SKIP() << "the simulated machine has no folders";
+  Site& at = process();
+  ProviderOptions options;
+  options.path = "no/such/folder/test.db";
+  EXPECT_EQ(open(at, options), Status::kCannotOpen);
+  EXPECT_TRUE(names(at.diagnostic, "no/such/folder")) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, ReadOnlyFileIsRefused) {
+  if (is_sim()) GTEST_SKIP() << "the simulated machine has no permissions";
+  close(site());
+  // Root may write everything, so it is somebody else for the moment.
+  constexpr uid_t kNobody = 65534;
+  const bool was_root = ::geteuid() == 0;
+  const std::string folder = std::filesystem::path(path()).parent_path();
+  ASSERT_EQ(::chmod(folder.c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(path(), 0444), 0);
+  if (was_root && ::seteuid(kNobody) != 0) GTEST_SKIP() << "cannot be another user";
+  Site& at = process();
+  const Status opened = open(at);
+  ASSERT_TRUE(!was_root || ::seteuid(0) == 0);
+  EXPECT_EQ(opened, Status::kReadOnly);
+  EXPECT_TRUE(names(at.diagnostic, path())) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, FilesArePrivateWhateverTheMask) {
+  if (is_sim()) GTEST_SKIP() << "the simulated machine has no permissions";
+  const mode_t before = ::umask(0);
+  Site& at = site();
+  create(at, "a");
+  ::umask(before);
+  for (const char* ending : {"", "-wal", "-shm", "-bell"}) {
+    struct stat info {};
+    ASSERT_EQ(::stat((std::string(path()) + ending).c_str(), &info), 0) << ending;
+    EXPECT_EQ(info.st_mode & 0777U, 0600U) << ending;
+  }
+}
+
+TEST_P(Lifecycle, AnyNameWillDo) {
+  if (is_sim()) GTEST_SKIP() << "a name is a key there";
+  const std::string odd = std::string(path()) + " 100%?#&=+.db";
+  ProviderOptions options;
+  options.path = odd.c_str();
+  Site& at = site(&options);
+  create(at, "a");
+  EXPECT_TRUE(std::filesystem::exists(odd));
+  close(at);
+  options.create = false;
+  EXPECT_EQ(open(at, options), Status::kOk) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, ManyThatCreateAtOnceAllSucceed) {
+  if (is_sim()) GTEST_SKIP() << "one thread drives the simulated machine";
+  constexpr int kThreads = 4;
+  for (int round = 0; round < 5; ++round) {
+    const std::string file = std::string(path()) + std::to_string(round);
+    std::vector<Site*> all;
+    for (int i = 0; i < kThreads; ++i)
+      all.push_back(&process());
+    // The storage of several connections is used from their threads; what they share is the file.
+    std::vector<std::vector<std::uint64_t>> places(kThreads);
+    std::vector<TestClock> clocks(kThreads);
+    std::vector<Status> opened(kThreads, Status::kIo);
+    std::vector<std::string> ids(kThreads);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      threads.emplace_back([&, at] {
+        ProviderOptions options;
+        options.path = file.c_str();
+        options.busy_ms_max = 20'000;
+        all[at]->port.clock = &clocks[at];
+        all[at]->provider = make_provider(places[at]);
+        opened[at] = (*all[at])->open(options, all[at]->port, all[at]->diagnostic);
+        ids[at] = std::string((*all[at])->database_id());
+      });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+    for (std::size_t i = 0; i < kThreads; ++i) {
+      EXPECT_EQ(opened[i], Status::kOk) << all[i]->diagnostic.text();
+      EXPECT_EQ(ids[i], ids[0]);
+      close(*all[i]);
+    }
+  }
+}
+
+TEST_P(Lifecycle, ClosingInABatchRollsBack) {
+  Site& at = site();
+  BatchInfo info;
+  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  NewInstance instance;
+  instance.id = "a";
+  instance.name = "n";
+  InstanceKey key = 0;
+  ASSERT_EQ(at->create_instance(instance, &key), Status::kOk);
+  close(at);
+  ASSERT_EQ(open(at), Status::kOk);
+  InstanceStatus out;
+  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kNotFound);
+}
+
+}  // namespace
+}  // namespace pawl::test

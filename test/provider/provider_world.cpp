@@ -1,0 +1,308 @@
+#include "provider_world.hpp"
+
+#include <stdlib.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "sqlite/sqlite_memory.hpp"
+#include "sqlite_store.hpp"
+
+namespace pawl::test {
+
+void TestClock::random(void* out, std::size_t size) {
+  auto* const bytes = static_cast<unsigned char*>(out);
+  for (std::size_t i = 0; i < size; ++i) {
+    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+    bytes[i] = static_cast<unsigned char>(state_ >> 56);
+  }
+}
+
+void TestClock::reboot(std::int64_t off_ms) {
+  boot = 1000;
+  wall += off_ms;
+  trusted = false;
+  random(id.bytes, sizeof(id.bytes));
+}
+
+Event& Events::add(EventKind kind) {
+  events_.push_back(std::make_unique<Event>());
+  events_.back()->id = last();
+  events_.back()->kind = kind;
+  return *events_.back();
+}
+
+std::vector<MessageId> Item::ids() const {
+  std::vector<MessageId> ids;
+  for (std::size_t i = 0; i < is.message_count; ++i)
+    ids.push_back(is.messages[i].id);
+  return ids;
+}
+
+std::vector<std::string> Item::kinds() const {
+  std::vector<std::string> kinds;
+  for (std::size_t i = 0; i < is.message_count; ++i)
+    kinds.emplace_back(message_kind_name(is.messages[i].kind));
+  return kinds;
+}
+
+// ---- life ---------------------------------------------------------------------------------------
+
+struct ProviderWorld::RawHandle {
+  sqlite3* handle = nullptr;
+  port::Storage* storage = nullptr;
+};
+
+ProviderWorld::ProviderWorld() {
+  if (is_sim()) {
+    path_ = "test.db";
+    return;
+  }
+  char folder[] = "provider-XXXXXX";
+  folder_ = ::mkdtemp(folder) == nullptr ? "." : folder;
+  path_ = folder_ + "/test.db";
+}
+
+ProviderWorld::~ProviderWorld() {
+  for (const auto& one : sites_)
+    close(*one);
+  close_raw();
+  std::error_code ignored;
+  if (!folder_.empty() && folder_ != ".") std::filesystem::remove_all(folder_, ignored);
+}
+
+Provider* ProviderWorld::make_provider(std::vector<std::uint64_t>& place) {
+  place.resize(SqliteStore::bytes() / sizeof(std::uint64_t) + 8);
+  void* at = place.data();
+  std::size_t space = place.size() * sizeof(std::uint64_t);
+  return SqliteStore::make(std::align(SqliteStore::kAlign, SqliteStore::bytes(), at, space));
+}
+
+Site& ProviderWorld::process() {
+  sites_.push_back(std::make_unique<Site>());
+  Site& one = *sites_.back();
+  if (is_sim()) {
+    one.node = std::make_unique<sim::Node>(machine);
+    one.port = one.node->port();
+  } else {
+    one.system = std::make_unique<posix::SystemPort>();
+    one.port = one.system->port();
+  }
+  one.port.clock = &clock;
+  return one;
+}
+
+Site& ProviderWorld::site(const ProviderOptions* options) {
+  Site& one = process();
+  const Status status = options == nullptr ? open(one) : open(one, *options);
+  EXPECT_EQ(status, Status::kOk) << one.diagnostic.text();
+  return one;
+}
+
+Status ProviderWorld::open(Site& at) {
+  ProviderOptions options;
+  options.busy_ms_max = 0;
+  return open(at, options);
+}
+
+Status ProviderWorld::open(Site& at, ProviderOptions options) {
+  places_.emplace_back();
+  at.provider = make_provider(places_.back());
+  if (options.path == nullptr) options.path = path();
+  return at->open(options, at.port, at.diagnostic);
+}
+
+void ProviderWorld::close(Site& at) {
+  if (at.provider == nullptr) return;
+  at->close();
+  SqliteStore::destroy(at.provider);
+  at.provider = nullptr;
+}
+
+// ---- behind its back ----------------------------------------------------------------------------
+
+ProviderWorld::RawHandle& ProviderWorld::raw_handle() {
+  if (raw_ != nullptr) return *raw_;
+  raw_ = std::make_unique<RawHandle>();
+  const char* vfs = nullptr;
+  if (is_sim()) {
+    Site& own = process();
+    raw_->storage = own.port.storage;
+    EXPECT_EQ(sqlite::vfs_for(own.port, &vfs), Status::kOk);
+  }
+  EXPECT_EQ(sqlite3_open_v2(path(), &raw_->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs),
+            SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(raw_->handle, "PRAGMA temp_store=MEMORY", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  return *raw_;
+}
+
+void ProviderWorld::close_raw() {
+  if (raw_ == nullptr) return;
+  sqlite3_close(raw_->handle);
+  if (raw_->storage != nullptr) sqlite::forget_vfs(*raw_->storage);
+  raw_ = nullptr;
+}
+
+void ProviderWorld::drop_database(Site& at) {
+  close_raw();
+  close(at);
+  for (const char* ending : {"", "-wal", "-journal"}) {
+    const std::string file = path_ + ending;
+    if (is_sim()) {
+      static_cast<void>(at.port.storage->remove(file.c_str()));
+    } else {
+      static_cast<void>(std::remove(file.c_str()));
+    }
+  }
+}
+
+void ProviderWorld::raw(const std::string& sql) {
+  sqlite3* const handle = raw_handle().handle;
+  EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sql << ": " << sqlite3_errmsg(handle);
+}
+
+std::string ProviderWorld::raw_text(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  sqlite3* const handle = raw_handle().handle;
+  EXPECT_EQ(sqlite3_prepare_v2(handle, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(handle);
+  std::string rows;
+  while (sqlite3_step(statement) == SQLITE_ROW) {
+    if (!rows.empty()) rows += '\n';
+    for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+      const void* const bytes = sqlite3_column_blob(statement, i);
+      const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, i));
+      if (i > 0) rows += '|';
+      if (bytes != nullptr) rows.append(static_cast<const char*>(bytes), size);
+    }
+  }
+  sqlite3_finalize(statement);
+  return rows;
+}
+
+std::int64_t ProviderWorld::raw_number(const std::string& sql) {
+  const std::string text = raw_text(sql);
+  return text.empty() ? 0 : std::strtoll(text.c_str(), nullptr, 10);
+}
+
+std::string ProviderWorld::dump() {
+  std::string all;
+  for (const char* table : {"meta", "instances", "executions", "history", "orchestrator_queue",
+                            "workers", "sessions", "worker_queue"})
+    all += std::string(table) + ":\n" + raw_text(std::string("SELECT * FROM ") + table) + "\n";
+  return all;
+}
+
+void ProviderWorld::damage_file(std::int64_t offset, std::string_view bytes) {
+  if (!is_sim()) {
+    if (!std::filesystem::exists(path())) std::ofstream(path()).flush();
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(offset);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    EXPECT_TRUE(file.good());
+    return;
+  }
+  port::Storage& storage = *process().port.storage;
+  port::Storage::OpenMode mode;
+  mode.create = true;
+  const Result<port::FileHandle> file = storage.open(path(), mode);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(storage.write(file.value(), bytes.data(), bytes.size(), offset), Status::kOk);
+  EXPECT_EQ(storage.close(file.value()), Status::kOk);
+}
+
+// ---- usual steps --------------------------------------------------------------------------------
+
+BatchInfo ProviderWorld::touch(Site& at) {
+  BatchInfo info;
+  EXPECT_EQ(at->begin(0, &info), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(at->commit(), Status::kOk) << at->diagnostic().text();
+  return info;
+}
+
+InstanceKey ProviderWorld::create(Site& at, std::string_view id, std::string_view input) {
+  InstanceKey key = 0;
+  NewInstance instance;
+  instance.id = id;
+  instance.name = "irrigate";
+  instance.version = "1.0";
+  instance.input = input;
+  EXPECT_EQ(batch(at, [&] { return at->create_instance(instance, &key); }), Status::kOk)
+      << at->diagnostic().text();
+  return key;
+}
+
+Incarnation ProviderWorld::worker(Site& at, std::string_view node) {
+  Evidence evidence(*at.port.storage, path(), Evidence::Options());
+  NewWorker worker;
+  worker.node = node;
+  worker.pid = 1;
+  worker.lease_ms = 30'000;
+  Incarnation out = 0;
+  EXPECT_EQ(batch(at, [&] { return at->register_worker(worker, evidence, CrashLimits(), &out); }),
+            Status::kOk)
+      << at->diagnostic().text();
+  return out;
+}
+
+std::vector<InstanceKey> ProviderWorld::ready(Site& at, Incarnation me, std::int64_t grace_ms) {
+  ReadyQuery query;
+  query.me = me;
+  query.home_grace_ms = grace_ms;
+  query.now = at->pawl_now();
+  InstanceKey keys[64];
+  std::size_t count = 0;
+  EXPECT_EQ(at->list_ready(query, keys, 64, &count), Status::kOk) << at->diagnostic().text();
+  return {keys, keys + count};
+}
+
+Status ProviderWorld::fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max) {
+  return at->fetch_orchestration_item(key, at->pawl_now(), messages_max, out.arena, &out.is);
+}
+
+InstanceStatus ProviderWorld::status(Site& at, std::string_view id) {
+  InstanceStatus out;
+  EXPECT_EQ(at->read_status(id, &out, output, sizeof(output)), Status::kOk)
+      << at->diagnostic().text();
+  return out;
+}
+
+TurnCommit ProviderWorld::turn(const Item& item, const Events* events) {
+  taken_.push_back(item.ids());
+  TurnCommit turn;
+  turn.key = item.is.key;
+  turn.revision = item.is.revision;
+  turn.execution = item.is.execution;
+  turn.messages = taken_.back().data();
+  turn.message_count = taken_.back().size();
+  if (events != nullptr) {
+    turn.events = events;
+    turn.first_new = events->first();
+    turn.last_new = events->last();
+  }
+  return turn;
+}
+
+void ProviderWorld::start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers,
+                          const std::vector<NewWork>& work) {
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk) << at->diagnostic().text();
+  Events events(1);
+  events.add(EventKind::kStarted).name = "irrigate";
+  for (std::size_t i = 0; i < timers.size(); ++i)
+    events.add(EventKind::kTimer);
+  for (std::size_t i = 0; i < work.size(); ++i)
+    events.add(EventKind::kActivity).name = "read";
+  TurnCommit commit = turn(item, &events);
+  commit.timers = timers.data();
+  commit.timer_count = timers.size();
+  commit.work = work.data();
+  commit.work_count = work.size();
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+}
+
+}  // namespace pawl::test

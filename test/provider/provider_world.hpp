@@ -1,0 +1,191 @@
+// The world a provider is tested in: one database, any number of processes with a connection each, a
+// clock that the test moves, and a door behind the provider's back for damage.
+//
+// A new provider takes part by a case in make_provider() and in RawHandle. Every test of the suite runs
+// over the simulated machine and over the real one; nothing sleeps.
+#ifndef PAWL_TEST_PROVIDER_WORLD_HPP
+#define PAWL_TEST_PROVIDER_WORLD_HPP
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arena.hpp"
+#include "clock_rules.hpp"
+#include "gtest/gtest.h"
+#include "pawl/port_posix.hpp"
+#include "pawl/port_sim.hpp"
+#include "provider.hpp"
+
+namespace pawl::test {
+
+enum class Ports { kSim, kPosix };
+inline std::string ports_name(const ::testing::TestParamInfo<Ports>& info) {
+  return info.param == Ports::kSim ? "sim" : "posix";
+}
+
+inline constexpr std::int64_t kWall2040 = 2'208'988'800'000;
+
+// Moves only when the test says so.
+class TestClock final : public port::Clock {
+ public:
+  Status open(Diagnostic&) override { return Status::kOk; }
+  [[nodiscard]] std::int64_t boot_ms() override { return boot; }
+  [[nodiscard]] std::int64_t wall_ms() override { return wall; }
+  [[nodiscard]] bool synced() override { return trusted; }
+  [[nodiscard]] port::BootId boot_id() override { return id; }
+  void random(void* out, std::size_t size) override;
+
+  void advance(std::int64_t ms) {
+    boot += ms;
+    wall += ms;
+  }
+  // Power off for `off_ms`; the wall clock of the new boot is not trusted until the test says so.
+  void reboot(std::int64_t off_ms);
+
+  std::int64_t boot = 60'000;
+  std::int64_t wall = kWall2040;
+  bool trusted = true;
+  port::BootId id{{1}, true};
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+// One process.
+struct Site {
+  std::unique_ptr<sim::Node> node;
+  std::unique_ptr<posix::SystemPort> system;
+  port::Port port;
+  Provider* provider = nullptr;
+  Diagnostic diagnostic;
+
+  Provider* operator->() const { return provider; }
+};
+
+// Events of one turn, kept with their bytes.
+class Events final : public EventSource {
+ public:
+  explicit Events(EventId first) : first_(first) {}
+  Event& add(EventKind kind);
+  [[nodiscard]] const Event& event(EventId id) const override { return *events_[id - first_]; }
+  [[nodiscard]] EventId first() const { return first_; }
+  [[nodiscard]] EventId last() const { return first_ + static_cast<EventId>(events_.size()) - 1; }
+
+ private:
+  EventId first_;
+  std::vector<std::unique_ptr<Event>> events_;
+};
+
+// A copy of an event whose views stay.
+struct KeptEvent {
+  explicit KeptEvent(const Event& event)
+      : is(event),
+        name(event.name),
+        session(event.session),
+        version(event.version),
+        payload(event.payload) {}
+  Event is;  // its views are dead
+  std::string name, session, version, payload;
+};
+
+class KeepEvents final : public EventSink {
+ public:
+  Status on_event(const Event& event) override {
+    kept.emplace_back(event);
+    return status;
+  }
+  std::vector<KeptEvent> kept;
+  Status status = Status::kOk;
+};
+
+struct Item {
+  Item() : block(64 * 1024), arena(block.data(), block.size()) {}
+  std::vector<unsigned char> block;
+  Arena arena;
+  OrchestrationItem is;
+  [[nodiscard]] std::vector<MessageId> ids() const;
+  [[nodiscard]] std::vector<std::string> kinds() const;
+};
+
+class ProviderWorld : public ::testing::TestWithParam<Ports> {
+ protected:
+  ProviderWorld();
+  ~ProviderWorld() override;
+
+  // A process that has not opened the database, and one that has.
+  Site& process();
+  Site& site(const ProviderOptions* options = nullptr);
+  Status open(Site& at);
+  Status open(Site& at, ProviderOptions options);
+  void close(Site& at);
+  // A closed provider in a place of the caller's.
+  static Provider* make_provider(std::vector<std::uint64_t>& place);
+  [[nodiscard]] bool is_sim() const { return GetParam() == Ports::kSim; }
+  [[nodiscard]] const char* path() const { return path_.c_str(); }
+
+  // Statements behind the provider's back, on a connection of their own.
+  void raw(const std::string& sql);
+  std::int64_t raw_number(const std::string& sql);
+  std::string raw_text(const std::string& sql);
+  // Every row of every table, to see that nothing changed.
+  std::string dump();
+  // Closes it and removes its files.
+  void drop_database(Site& at);
+  void damage_file(std::int64_t offset, std::string_view bytes);
+
+  // begin() .. commit() around one call.
+  template <typename Call>
+  Status batch(Site& at, Call&& call, Incarnation me = 0) {
+    BatchInfo info;
+    PAWL_TRY(at->begin(me, &info));
+    const Status status = call();
+    if (status != Status::kOk) {
+      at->rollback();
+      return status;
+    }
+    return at->commit();
+  }
+  BatchInfo touch(Site& at);  // an empty batch, for its clock
+  InstanceKey create(Site& at, std::string_view id, std::string_view input = "in");
+  Incarnation worker(Site& at, std::string_view node);
+  std::vector<InstanceKey> ready(Site& at, Incarnation me = 0, std::int64_t grace_ms = 2000);
+  Status fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max = 16);
+  InstanceStatus status(Site& at, std::string_view id);
+
+  // A commit of what was fetched: all its messages, and `events` if there are any.
+  TurnCommit turn(const Item& item, const Events* events = nullptr);
+  Status ack(Site& at, const TurnCommit& turn) {
+    return batch(at, [&] { return at->ack_orchestration_item(turn); });
+  }
+  // First turn of a fresh instance: started, and one command event a name.
+  void start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers = {},
+             const std::vector<NewWork>& work = {});
+
+  sim::Machine machine{7};
+  TestClock clock;
+  char output[4096] = {};
+
+ private:
+  struct RawHandle;
+  RawHandle& raw_handle();
+  void close_raw();
+
+  std::string folder_;
+  std::string path_;
+  std::vector<std::unique_ptr<Site>> sites_;
+  std::deque<std::vector<std::uint64_t>> places_;
+  std::unique_ptr<RawHandle> raw_;
+  // What turns point at.
+  std::deque<std::vector<MessageId>> taken_;
+};
+
+}  // namespace pawl::test
+
+#endif  // PAWL_TEST_PROVIDER_WORLD_HPP

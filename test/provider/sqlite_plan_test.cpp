@@ -1,0 +1,139 @@
+// Goal: no statement of the provider looks at more rows than it needs, however large the database.
+// Method: every connection is noted when it opens; after a workload each statement it has prepared is
+// explained by SQLite itself.
+#include <cctype>
+#include <set>
+
+#include "provider_world.hpp"
+#include "sqlite/sqlite_memory.hpp"
+
+namespace pawl::test {
+namespace {
+
+std::vector<sqlite3*> opened;
+
+int note_connection(sqlite3* handle, char**, const sqlite3_api_routines*) {
+  opened.push_back(handle);
+  return SQLITE_OK;
+}
+
+class Plans : public ProviderWorld {
+ protected:
+  Plans() {
+    opened.clear();
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(note_connection));
+  }
+  ~Plans() override {
+    sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(note_connection));
+  }
+
+  void work(Site& at) {
+    const Incarnation me = worker(at, "me");
+    for (const char* id : {"a", "b", "c"})
+      create(at, id);
+    start(at, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}}, {{4, "s"}});
+    ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", "r"); }), Status::kOk);
+    clock.advance(20);
+    Item item;
+    ASSERT_EQ(fetch(at, 1, item), Status::kOk);
+    Events events(5);
+    events.add(EventKind::kCancelRequested);
+    TurnCommit commit = turn(item, &events);
+    const EventId closed = 4;
+    commit.closed = &closed;
+    commit.closed_count = 1;
+    commit.home = 4711;
+    commit.more = true;
+    ASSERT_EQ(ack(at, commit), Status::kOk);
+    ready(at, me);
+    KeepEvents sink;
+    ASSERT_EQ(at->load_history(1, 1, 0, sink), Status::kOk);
+    end_one(at, 2, EndKind::kContinuedAsNew);
+    end_one(at, 3, EndKind::kCompleted);
+    status(at, "c");
+    ASSERT_EQ(
+        batch(at,
+              [&] { return at->abandon_orchestration_item(1, 2, 5, true, ErrorKind::kNone, ""); }),
+        Status::kOk);
+    std::size_t count = 0;
+    ASSERT_EQ(batch(at, [&] { return at->retry_stopped(5, &count); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->wake_delayed(5, &count); }), Status::kOk);
+    NextDue due;
+    ASSERT_EQ(at->next_due(me, &due), Status::kOk);
+    clock.reboot(5000);
+    clock.trusted = true;
+    touch(at);
+  }
+  void end_one(Site& at, InstanceKey key, EndKind kind) {
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    Events events(1);
+    events.add(EventKind::kStarted).name = "n";
+    events.add(EventKind::kEnded).end = kind;
+    TurnCommit commit = turn(item, &events);
+    commit.end = kind;
+    ASSERT_EQ(ack(at, commit), Status::kOk);
+  }
+
+  std::vector<std::string> plan(sqlite3* handle, const char* sql) {
+    std::vector<std::string> steps;
+    sqlite3_stmt* explain = nullptr;
+    const std::string text = std::string("EXPLAIN QUERY PLAN ") + sql;
+    EXPECT_EQ(sqlite3_prepare_v2(handle, text.c_str(), -1, &explain, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(handle);
+    while (sqlite3_step(explain) == SQLITE_ROW)
+      steps.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(explain, 3)));
+    sqlite3_finalize(explain);
+    return steps;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ports, Plans, ::testing::Values(Ports::kSim), ports_name);
+
+// Does this step read a table from end to end?
+bool scans(const std::string& step) {
+  if (step.compare(0, 4, "SCAN") != 0) return false;
+  // Along an index, in its order, up to the limit; or rows of a subquery, which has its own steps.
+  for (const char* harmless :
+       {"USING INDEX i_", "USING COVERING INDEX i_", "USING INDEX wq_", "USING COVERING INDEX wq_",
+        "USING INDEX w_living", "USING COVERING INDEX w_living", "SCAN (", "CONSTANT ROW"}) {
+    if (step.find(harmless) != std::string::npos) return false;
+  }
+  return true;
+}
+
+TEST_P(Plans, NoStatementScansATable) {
+  Site& at = site();
+  ASSERT_EQ(opened.size(), 1U);
+  work(at);
+  // The 64 rows of the ring are read when the clock was adopted, synced or set.
+  const std::set<std::string> allowed = {"SCAN clock_ring"};
+  int statements = 0;
+  for (sqlite3_stmt* one = sqlite3_next_stmt(opened[0], nullptr); one != nullptr;
+       one = sqlite3_next_stmt(opened[0], one)) {
+    ++statements;
+    const char* const sql = sqlite3_sql(one);
+    if (std::string_view(sql).substr(0, 6) == "PRAGMA") continue;
+    for (const std::string& step : plan(opened[0], sql)) {
+      EXPECT_TRUE(!scans(step) || allowed.count(step) != 0) << sql << "\n  " << step;
+    }
+  }
+  EXPECT_GT(statements, 40);
+}
+
+TEST_P(Plans, PreparedStatementsFitASmallHeap) {
+  Site& at = site();
+  work(at);
+  int bytes = 0;
+  int statements = 0;
+  for (sqlite3_stmt* one = sqlite3_next_stmt(opened[0], nullptr); one != nullptr;
+       one = sqlite3_next_stmt(opened[0], one)) {
+    bytes += sqlite3_stmt_status(one, SQLITE_STMTSTATUS_MEMUSED, 0);
+    ++statements;
+  }
+  RecordProperty("statements", statements);
+  RecordProperty("bytes", bytes);
+  EXPECT_LT(bytes, 512 * 1024) << statements;
+}
+
+}  // namespace
+}  // namespace pawl::test

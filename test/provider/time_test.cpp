@@ -1,0 +1,359 @@
+// Goal: a timer fires once, when it is due by the clock of the transaction that takes it, through
+// reboots, cuts and wall clocks that lie; and who asks when to wake up is told neither too late nor
+// for nothing. Nothing here sleeps: the clock is moved.
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+using Keys = std::vector<InstanceKey>;
+using Strings = std::vector<std::string>;
+constexpr std::int64_t kHour = 3'600'000;
+constexpr std::int64_t kDay = 24 * kHour;
+
+class Time : public ProviderWorld {
+ protected:
+  InstanceKey with_timers(Site& at, std::string_view id, const std::vector<NewTimer>& timers) {
+    const InstanceKey key = create(at, id);
+    start(at, key, timers);
+    return key;
+  }
+  static NewTimer after(std::int64_t ms, EventId event = 2) {
+    return {event, TimerBase::kPawlTime, ms};
+  }
+  static NewTimer utc(std::int64_t ms, EventId event = 2) { return {event, TimerBase::kUtc, ms}; }
+  NextDue next(Site& at, Incarnation me = 0) {
+    NextDue due;
+    EXPECT_EQ(at->next_due(me, &due), Status::kOk) << at->diagnostic().text();
+    return due;
+  }
+  std::vector<EventId> refs(const Item& item) {
+    std::vector<EventId> refs;
+    for (std::size_t i = 0; i < item.is.message_count; ++i)
+      refs.push_back(item.is.messages[i].ref);
+    return refs;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ports, Time, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
+
+TEST_P(Time, TimerFiresWhenDueAndOnce) {
+  Site& at = site();
+  const InstanceKey key = with_timers(at, "a", {after(1000)});
+  const std::int64_t due = at->pawl_now() + 1000;
+  EXPECT_EQ(next(at).pawl_time, due);
+  EXPECT_EQ(at->boot_ms_of(due), clock.boot + 1000);
+  clock.advance(999);
+  EXPECT_TRUE(ready(at).empty());
+  Item early;
+  ASSERT_EQ(fetch(at, key, early), Status::kOk);
+  EXPECT_EQ(early.is.message_count, 0U);
+  clock.advance(1);
+  EXPECT_EQ(ready(at), Keys{key});
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  ASSERT_EQ(item.kinds(), Strings{"timer_fired"});
+  EXPECT_EQ(item.is.messages[0].ref, 2U);
+  ASSERT_EQ(ack(at, turn(item)), Status::kOk);
+  EXPECT_TRUE(ready(at).empty());
+  EXPECT_EQ(next(at).pawl_time, -1);
+}
+
+TEST_P(Time, DueIsTestedAgainInTheTransaction) {
+  Site& at = site();
+  const InstanceKey key = with_timers(at, "a", {after(1000)});
+  // A look with a clock that runs ahead; the commit has the right one.
+  Item item;
+  ASSERT_EQ(at->fetch_orchestration_item(key, at->pawl_now() + 5000, 16, item.arena, &item.is),
+            Status::kOk);
+  ASSERT_EQ(item.is.message_count, 1U);
+  const std::string before = dump();
+  EXPECT_EQ(ack(at, turn(item)), Status::kStale);
+  EXPECT_EQ(dump(), before);
+  clock.advance(1000);
+  EXPECT_EQ(ack(at, turn(item)), Status::kOk);
+}
+
+TEST_P(Time, WallClockIsTestedAgainInTheTransaction) {
+  Site& at = site();
+  const InstanceKey key = with_timers(at, "a", {utc(kWall2040 + 1000)});
+  clock.advance(1000);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  ASSERT_EQ(item.is.message_count, 1U);
+  clock.wall -= kHour;  // set back before the commit
+  EXPECT_EQ(ack(at, turn(item)), Status::kStale);
+  clock.wall += kHour;
+  EXPECT_EQ(ack(at, turn(item)), Status::kOk);
+}
+
+TEST_P(Time, DueOnesComeInOrderBehindWaitingMessages) {
+  Site& at = site();
+  const InstanceKey key = with_timers(
+      at, "a", {after(3000, 2), after(1000, 3), utc(kWall2040 + 2000, 4), after(1000, 5)});
+  clock.advance(3000);
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_EQ(refs(item), (std::vector<EventId>{0, 3, 5, 4, 2}));
+  Item first;
+  ASSERT_EQ(fetch(at, key, first, 2), Status::kOk);
+  EXPECT_EQ(refs(first), (std::vector<EventId>{0, 3}));
+  EXPECT_TRUE(first.is.more_messages);
+}
+
+TEST_P(Time, DueTimersComeFirstAndInOrder) {
+  Site& at = site();
+  const InstanceKey late = with_timers(at, "late", {after(2000)});
+  const InstanceKey early = with_timers(at, "early", {after(1000)});
+  const InstanceKey message = create(at, "message");
+  clock.advance(2000);
+  EXPECT_EQ(ready(at), (Keys{early, late, message}));
+}
+
+TEST_P(Time, DelayIsNeverNegativeNorOverflows) {
+  Site& at = site();
+  const InstanceKey key =
+      with_timers(at, "a", {after(-5, 2), after(INT64_MAX, 3), utc(INT64_MAX, 4), utc(-1, 5)});
+  EXPECT_EQ(ready(at), Keys{key});
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_EQ(refs(item), (std::vector<EventId>{5, 2}));
+  ASSERT_EQ(ack(at, turn(item)), Status::kOk);
+  EXPECT_EQ(next(at).pawl_time, -1) << "never is no time to wake up";
+  clock.advance(kDay * 365 * 100);
+  EXPECT_TRUE(ready(at).empty());
+}
+
+TEST_P(Time, TimersOfParkedInstancesWaitWithThem) {
+  Site& at = site();
+  const InstanceKey key = with_timers(at, "a", {after(1000)});
+  ASSERT_EQ(batch(at,
+                  [&] {
+                    return at->abandon_orchestration_item(key, 1, 5000, false, ErrorKind::kNone,
+                                                          "");
+                  }),
+            Status::kOk);
+  const std::int64_t until = at->pawl_now() + 5000;
+  EXPECT_EQ(next(at).pawl_time, until);
+  clock.advance(2000);
+  EXPECT_TRUE(ready(at).empty());
+  EXPECT_EQ(next(at).pawl_time, until) << "nothing to wake up for before";
+}
+
+TEST_P(Time, TimersOfAnotherHomeWaitForTheGrace) {
+  Site& at = site();
+  const Incarnation me = worker(at, "me");
+  const Incarnation other = worker(at, "other");
+  const InstanceKey key = create(at, "a");
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  const NewTimer timer = after(1000);
+  TurnCommit commit = turn(item, &events);
+  commit.timers = &timer;
+  commit.timer_count = 1;
+  commit.home = other;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  const std::int64_t due = at->pawl_now() + 1000;
+  EXPECT_EQ(next(at, other).pawl_time, due);
+  EXPECT_EQ(next(at, me).pawl_time, due + 2001);
+  clock.advance(1000);
+  EXPECT_EQ(ready(at, other), Keys{key});
+  EXPECT_TRUE(ready(at, me).empty());
+  clock.advance(2001);
+  EXPECT_EQ(ready(at, me), Keys{key});
+}
+
+// ---- wall clocks ----------------------------------------------------------------------------------
+
+TEST_P(Time, StampsAreOfThisCentury) {
+  Site& at = site();
+  const BatchInfo info = touch(at);
+  EXPECT_EQ(info.stamp_ms, kWall2040);
+  EXPECT_TRUE(info.utc_known);
+  EXPECT_EQ(info.utc_ms, kWall2040);
+  EXPECT_TRUE(info.clock_adopted);
+  EXPECT_TRUE(info.clock_synced);
+  EXPECT_EQ(info.boot_seq, 1);
+  EXPECT_EQ(info.now, 0);
+  clock.advance(5);
+  const BatchInfo second = touch(at);
+  EXPECT_FALSE(second.clock_adopted);
+  EXPECT_FALSE(second.clock_synced);
+  EXPECT_EQ(second.now, 5);
+}
+
+TEST_P(Time, UtcTimerWaitsForATrustedClock) {
+  clock.trusted = false;
+  clock.wall = 0;  // 1970
+  Site& at = site();
+  const InstanceKey key = with_timers(at, "a", {utc(kWall2040)});
+  EXPECT_TRUE(next(at).waiting_for_utc);
+  EXPECT_EQ(next(at).pawl_time, -1);
+  clock.advance(kDay);
+  EXPECT_TRUE(ready(at).empty());
+  clock.wall = kWall2040 - 1000;
+  EXPECT_TRUE(touch(at).stamp_ms < kWall2040) << "not trusted yet, but shown";
+  clock.trusted = true;
+  EXPECT_TRUE(touch(at).clock_synced);
+  EXPECT_FALSE(next(at).waiting_for_utc);
+  EXPECT_EQ(next(at).pawl_time, at->pawl_now() + 1000);
+  EXPECT_TRUE(ready(at).empty());
+  clock.advance(1000);
+  EXPECT_EQ(ready(at), Keys{key});
+}
+
+TEST_P(Time, StepsOfTheWallDoNothingToDurations) {
+  Site& at = site();
+  const InstanceKey key = with_timers(at, "a", {after(kHour)});
+  for (const std::int64_t step : {kDay, -2 * kDay, kDay * 3650}) {
+    clock.wall += step;
+    touch(at);
+    EXPECT_TRUE(ready(at).empty());
+  }
+  clock.advance(kHour);
+  EXPECT_EQ(ready(at), Keys{key});
+  EXPECT_EQ(raw_text("SELECT kind FROM clock_ring ORDER BY seq"),
+            "adopted\nsynced\nstepped\nstepped\nstepped");
+}
+
+TEST_P(Time, DriftOfAFewMsWritesNothingItself) {
+  Site& at = site();
+  touch(at);
+  const std::string before = raw_text("SELECT * FROM meta");
+  clock.advance(100);
+  clock.wall += 3;
+  touch(at);
+  EXPECT_EQ(raw_text("SELECT * FROM meta"), before);
+  clock.advance(2000);
+  create(at, "a");
+  // With the mark of a commit that happened anyway.
+  EXPECT_EQ(raw_number("SELECT mark FROM meta"), 2100);
+  EXPECT_EQ(raw_number("SELECT off FROM meta"), kWall2040 + 3);
+}
+
+TEST_P(Time, MarksRideAtMostOnceASecond) {
+  Site& at = site();
+  touch(at);
+  clock.advance(1000);
+  create(at, "a");
+  EXPECT_EQ(raw_number("SELECT mark FROM meta"), 0);
+  clock.advance(1);
+  create(at, "b");
+  EXPECT_EQ(raw_number("SELECT mark FROM meta"), 1001);
+}
+
+// ---- reboots --------------------------------------------------------------------------------------
+
+TEST_P(Time, RebootKeepsPawlTimeAndASyncCreditsTheGap) {
+  Site& at = site();
+  const InstanceKey key = with_timers(at, "a", {after(10 * kHour)});
+  clock.advance(kHour);
+  create(at, "marker");  // marks
+  const std::int64_t marked = at->pawl_now();
+  clock.reboot(4 * kHour);
+  BatchInfo info = touch(at);
+  EXPECT_TRUE(info.clock_adopted);
+  EXPECT_EQ(info.boot_seq, 2);
+  EXPECT_EQ(info.now, marked + clock.boot) << "goes on from the mark, uptime counted";
+  EXPECT_EQ(info.clock_credit_ms, 0);
+  EXPECT_EQ(next(at).pawl_time, 10 * kHour);
+  // Now the clock is right: what the power was off for is credited.
+  clock.trusted = true;
+  info = touch(at);
+  EXPECT_TRUE(info.clock_synced);
+  // The gap is the off time less the uptime before this look, which has counted already.
+  EXPECT_EQ(info.clock_credit_ms, 4 * kHour - clock.boot);
+  EXPECT_EQ(next(at).pawl_time, 10 * kHour - info.clock_credit_ms);
+  EXPECT_EQ(touch(at).clock_credit_ms, 0) << "once a boot";
+  clock.advance(5 * kHour);
+  EXPECT_EQ(ready(at).front(), key);
+  EXPECT_EQ(raw_text("SELECT kind FROM clock_ring ORDER BY seq"),
+            "adopted\nsynced\nadopted\nsynced\ncredited");
+}
+
+TEST_P(Time, CreditIsForOlderTimersAndOnce) {
+  Site& at = site();
+  Site& other = site();
+  with_timers(at, "old", {after(10 * kHour)});
+  clock.advance(2000);
+  create(at, "marker");
+  clock.reboot(kHour);
+  touch(at);
+  const InstanceKey young = create(at, "young");
+  start(at, young, {after(10 * kHour)});
+  const std::int64_t young_due = at->pawl_now() + 10 * kHour;
+  clock.trusted = true;
+  const std::int64_t credit = touch(other).clock_credit_ms;
+  EXPECT_GT(credit, 0);
+  EXPECT_EQ(touch(at).clock_credit_ms, 0);
+  EXPECT_EQ(raw_text("SELECT due FROM orchestrator_queue WHERE due IS NOT NULL ORDER BY id"),
+            std::to_string(10 * kHour - credit) + "\n" + std::to_string(young_due));
+  // A credited row is as whole as before.
+  clock.advance(10 * kHour);
+  Item item;
+  ASSERT_EQ(fetch(at, 1, item), Status::kOk);
+  EXPECT_EQ(item.is.broken, Status::kOk);
+  EXPECT_EQ(item.is.message_count, 1U);
+}
+
+TEST_P(Time, RolledBackCreditIsGivenLater) {
+  Site& at = site();
+  with_timers(at, "old", {after(10 * kHour)});
+  clock.advance(2000);
+  create(at, "marker");
+  clock.reboot(kHour);
+  clock.trusted = true;
+  BatchInfo info;
+  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  EXPECT_GT(info.clock_credit_ms, 0);
+  at->rollback();
+  EXPECT_EQ(raw_number("SELECT boot_seq FROM meta"), 1);
+  const BatchInfo again = touch(at);
+  EXPECT_EQ(again.clock_credit_ms, info.clock_credit_ms);
+  EXPECT_TRUE(again.clock_adopted);
+}
+
+TEST_P(Time, GapThatCannotBeIsRefused) {
+  Site& at = site();
+  with_timers(at, "old", {after(10 * kHour)});
+  clock.advance(2000);
+  create(at, "marker");
+  clock.reboot(-kDay);  // the wall went back
+  clock.trusted = true;
+  EXPECT_EQ(touch(at).clock_credit_ms, 0);
+  clock.advance(2000);
+  create(at, "marker2");
+  clock.reboot(401 * kDay);
+  clock.trusted = true;
+  EXPECT_EQ(touch(at).clock_credit_ms, 0);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM clock_ring WHERE kind='refused'"), 2);
+  EXPECT_EQ(next(at).pawl_time, 10 * kHour);
+}
+
+TEST_P(Time, RingKeepsTheLast64) {
+  Site& at = site();
+  touch(at);
+  for (int i = 0; i < 100; ++i) {
+    clock.wall += kHour;
+    touch(at);
+  }
+  EXPECT_EQ(raw_number("SELECT count(*) FROM clock_ring"), 64);
+  EXPECT_EQ(raw_number("SELECT max(seq)-min(seq) FROM clock_ring"), 63);
+  EXPECT_EQ(raw_number("SELECT max(seq) FROM clock_ring"), 102);
+}
+
+TEST_P(Time, ReaderLearnsOfASyncByAnother) {
+  clock.trusted = false;
+  Site& at = site();
+  Site& other = site();
+  const InstanceKey key = with_timers(at, "a", {utc(kWall2040 + 10)});
+  clock.trusted = true;
+  touch(other);
+  clock.advance(10);
+  EXPECT_EQ(ready(at), Keys{key});
+}
+
+}  // namespace
+}  // namespace pawl::test

@@ -1,0 +1,237 @@
+// Goal: a batch is all or nothing, is seen by others when it was committed and not before, and a
+// worker that others buried writes nothing more.
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+using Transactions = ProviderWorld;
+INSTANTIATE_TEST_SUITE_P(Ports, Transactions, ::testing::Values(Ports::kSim, Ports::kPosix),
+                         ports_name);
+
+NewInstance instance_of(std::string_view id) {
+  NewInstance instance;
+  instance.id = id;
+  instance.name = "n";
+  return instance;
+}
+
+TEST_P(Transactions, RollbackLeavesNothing) {
+  Site& at = site();
+  touch(at);
+  const std::string before = dump();
+  BatchInfo info;
+  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  InstanceKey key = 0;
+  ASSERT_EQ(at->create_instance(instance_of("a"), &key), Status::kOk);
+  ASSERT_EQ(at->cancel_instance("a", "why"), Status::kOk);
+  at->rollback();
+  EXPECT_EQ(dump(), before);
+  EXPECT_TRUE(ready(at).empty());
+  EXPECT_NE(create(at, "a"), 0);
+}
+
+TEST_P(Transactions, RollbackWithoutBatchDoesNothing) {
+  Site& at = site();
+  at->rollback();
+  create(at, "a");
+  at->rollback();
+  EXPECT_EQ(ready(at).size(), 1U);
+}
+
+TEST_P(Transactions, OthersSeeItAfterCommitOnly) {
+  Site& at = site();
+  Site& other = site();
+  BatchInfo info;
+  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  InstanceKey key = 0;
+  ASSERT_EQ(at->create_instance(instance_of("a"), &key), Status::kOk);
+  EXPECT_TRUE(ready(other).empty());
+  ASSERT_EQ(at->commit(), Status::kOk);
+  EXPECT_EQ(ready(other), std::vector<InstanceKey>{key});
+}
+
+TEST_P(Transactions, OneWriterAtATime) {
+  Site& at = site();
+  Site& other = site();
+  BatchInfo info;
+  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  EXPECT_EQ(other->begin(0, &info), Status::kBusy);
+  EXPECT_FALSE(other->diagnostic().text().empty());
+  at->rollback();
+  EXPECT_EQ(other->begin(0, &info), Status::kOk);
+  other->rollback();
+}
+
+TEST_P(Transactions, VersionRisesByOthersOnly) {
+  Site& at = site();
+  Site& other = site();
+  touch(at);
+  const std::int64_t before = at->data_version().value_or(-1);
+  create(at, "a");
+  EXPECT_EQ(at->data_version().value_or(-1), before);
+  create(other, "b");
+  EXPECT_NE(at->data_version().value_or(-1), before);
+}
+
+TEST_P(Transactions, ReadersSeeOneMoment) {
+  Site& at = site();
+  Site& other = site();
+  const InstanceKey key = create(at, "a");
+  ASSERT_EQ(at->begin_read(), Status::kOk);
+  EXPECT_EQ(status(at, "a").revision, 0);
+  start(other, key);
+  EXPECT_EQ(status(at, "a").revision, 0);
+  at->end_read();
+  EXPECT_EQ(status(at, "a").revision, 1);
+}
+
+TEST_P(Transactions, EmptyBatchWritesNothingAndRingsNobody) {
+  Site& at = site();
+  Site& other = site();
+  touch(at);
+  ASSERT_EQ(other.port.threads->open(path(), other.diagnostic), Status::kOk);
+  other.port.threads->drain();
+  const std::uint64_t writes = machine.writes();
+  clock.advance(3'600'000);  // the mark is old, but has nothing to ride on
+  for (int i = 0; i < 3; ++i)
+    touch(at);
+  EXPECT_EQ(machine.writes(), writes);
+  EXPECT_FALSE(other.port.threads->drain().bell);
+  create(at, "a");
+  EXPECT_TRUE(other.port.threads->drain().bell);
+  EXPECT_EQ(raw_number("SELECT mark FROM meta"), at->pawl_now());
+  other.port.threads->close();
+}
+
+TEST_P(Transactions, BuriedWorkerWritesNothingMore) {
+  Site& at = site();
+  Site& other = site();
+  const Incarnation me = worker(at, "node-a");
+  BatchInfo info;
+  ASSERT_EQ(at->begin(me, &info), Status::kOk);
+  ASSERT_EQ(at->commit(), Status::kOk);
+  ASSERT_EQ(batch(other, [&] { return other->bury_worker(me, 0, nullptr, 0, CrashLimits()); }),
+            Status::kOk);
+  EXPECT_EQ(at->begin(me, &info), Status::kBuried);
+  at->rollback();  // it is over already
+  // As nobody it can go on, for instance to register anew.
+  EXPECT_EQ(at->begin(0, &info), Status::kOk);
+  EXPECT_EQ(at->commit(), Status::kOk);
+}
+
+TEST_P(Transactions, UnknownWorkerIsTakenForBuried) {
+  Site& at = site();
+  BatchInfo info;
+  EXPECT_EQ(at->begin(4711, &info), Status::kBuried);
+}
+
+TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
+  Site& at = site();
+  create(at, "a");
+  EXPECT_EQ(batch(at,
+                  [&] {
+                    InstanceKey key = 0;
+                    EXPECT_EQ(at->create_instance(instance_of("a"), &key), Status::kAlreadyExists);
+                    EXPECT_EQ(at->create_instance(instance_of(""), &key), Status::kInvalidArgument);
+                    EXPECT_EQ(at->cancel_instance("nobody", ""), Status::kNotFound);
+                    EXPECT_EQ(at->ack_orchestration_item(TurnCommit()), Status::kStale);
+                    return at->create_instance(instance_of("b"), &key);
+                  }),
+            Status::kOk);
+  EXPECT_EQ(ready(at).size(), 2U);
+}
+
+// ---- faults of the disk: the simulated machine makes them ----------------------------------------
+
+class DiskFaults : public ProviderWorld {};
+INSTANTIATE_TEST_SUITE_P(Ports, DiskFaults, ::testing::Values(Ports::kSim), ports_name);
+
+// The n-th write or sync fails, n = 1, 2, 3 .. until a whole batch gets through: each time the batch is
+// gone without a trace, and the same batch works when the disk does.
+TEST_P(DiskFaults, EveryFailedWriteIsRolledBackAndLaterRetried) {
+  Site& at = site();
+  Site& witness = site();
+  touch(at);
+  const std::string input(9000, 'i');
+  int failures = 0;
+  for (std::uint64_t nth = 1; nth < 200; ++nth) {
+    const Status failure = nth % 2 == 0 ? Status::kFull : Status::kIo;
+    NewInstance instance = instance_of("a");
+    const std::string id = "i" + std::to_string(nth);
+    instance.id = id;
+    instance.input = input;
+    InstanceKey key = 0;
+    const auto call = [&] { return at->create_instance(instance, &key); };
+    const std::string before = raw_text("SELECT count(*) FROM instances");
+    machine.fail_write(nth, failure, false);
+    const Status answer = batch(at, call);
+    machine.fail_write(0, Status::kOk, false);
+    InstanceStatus out;
+    const Status found = witness->read_status(id, &out, output, sizeof(output));
+    if (answer == Status::kOk) {
+      EXPECT_EQ(found, Status::kOk);
+      EXPECT_GT(failures, 3);
+      return;
+    }
+    ++failures;
+    EXPECT_TRUE(answer == Status::kIo || answer == Status::kFull) << status_name(answer);
+    EXPECT_EQ(found, Status::kNotFound) << nth;
+    EXPECT_EQ(raw_text("SELECT count(*) FROM instances"), before);
+    EXPECT_EQ(batch(at, call), Status::kOk) << nth << ": " << at->diagnostic().text();
+    EXPECT_EQ(witness->read_status(id, &out, output, sizeof(output)), Status::kOk);
+  }
+  FAIL() << "no batch got through";
+}
+
+TEST_P(DiskFaults, DiskThatStaysFullIsReportedEachTime) {
+  Site& at = site();
+  create(at, "a");
+  machine.fail_write(1, Status::kFull, true);
+  for (int i = 0; i < 3; ++i) {
+    InstanceKey key = 0;
+    EXPECT_EQ(batch(at, [&] { return at->create_instance(instance_of("b"), &key); }), Status::kFull)
+        << at->diagnostic().text();
+    EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);  // reading goes on
+  }
+  machine.fail_write(0, Status::kOk, false);
+  create(at, "b");
+}
+
+TEST_P(DiskFaults, FailedOpenLeavesAFileThatCanBeOpened) {
+  int failures = 0;
+  for (std::uint64_t nth = 1; nth < 60; ++nth) {
+    Site& at = process();
+    machine.fail_write(nth, nth % 2 == 0 ? Status::kFull : Status::kIo, false);
+    const Status opened = open(at);
+    machine.fail_write(0, Status::kOk, false);
+    // SQLite overcomes some, for instance when it drops a journal that it needs no more.
+    EXPECT_TRUE(opened == Status::kOk || opened == Status::kIo || opened == Status::kFull)
+        << nth << ": " << status_name(opened) << ", " << at.diagnostic.text();
+    failures += opened == Status::kOk ? 0 : 1;
+    close(at);
+    Site& next = site();
+    create(next, "a");
+    EXPECT_EQ(raw_text("PRAGMA integrity_check"), "ok") << nth;
+    drop_database(next);
+  }
+  EXPECT_GT(failures, 20);
+}
+
+TEST_P(DiskFaults, KilledProcessLeavesWhatItCommitted) {
+  Site& at = site();
+  create(at, "a");
+  BatchInfo info;
+  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  InstanceKey key = 0;
+  ASSERT_EQ(at->create_instance(instance_of("b"), &key), Status::kOk);
+  at.node->kill();
+  Site& other = site();
+  EXPECT_EQ(status(other, "a").state, InstanceState::kRunning);
+  InstanceStatus out;
+  EXPECT_EQ(other->read_status("b", &out, output, sizeof(output)), Status::kNotFound);
+  create(other, "b");
+}
+
+}  // namespace
+}  // namespace pawl::test

@@ -1,0 +1,534 @@
+// Goal: of two commits of one turn exactly one wins and the other writes nothing; what a turn asked for
+// is there, all of it; a history comes back as it went in, or says which row is damaged.
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+class Turns : public ProviderWorld {
+ protected:
+  // Fetches into a kept item, since a turn points into it.
+  Item& fetched(Site& at, InstanceKey key, std::size_t messages_max = 16) {
+    items_.push_back(std::make_unique<Item>());
+    EXPECT_EQ(fetch(at, key, *items_.back(), messages_max), Status::kOk) << at->diagnostic().text();
+    return *items_.back();
+  }
+  void cancel(Site& at, std::string_view id, std::string_view reason = "r") {
+    ASSERT_EQ(batch(at, [&] { return at->cancel_instance(id, reason); }), Status::kOk);
+  }
+  std::vector<KeptEvent> history(Site& at, InstanceKey key, ExecutionId execution = 1,
+                                 EventId after = 0) {
+    KeepEvents sink;
+    EXPECT_EQ(at->load_history(key, execution, after, sink), Status::kOk)
+        << at->diagnostic().text();
+    return std::move(sink.kept);
+  }
+  Status load(Site& at, InstanceKey key) {
+    KeepEvents sink;
+    return at->load_history(key, 1, 0, sink);
+  }
+  bool diagnostic_has(Site& at, std::string_view what) {
+    return at->diagnostic().text().find(what) != std::string_view::npos;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Item>> items_;
+};
+INSTANTIATE_TEST_SUITE_P(Ports, Turns, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
+
+TEST_P(Turns, EventsComeBackWhole) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  Events events(1);
+  Event& started = events.add(EventKind::kStarted);
+  started.name = "irrigate";
+  started.version = "1.0";
+  started.payload = "in";
+  started.time_ms = kWall2040;
+  Event& activity = events.add(EventKind::kActivity);
+  activity.name = "read";
+  activity.session = "bed-7";
+  activity.branch = 3;
+  activity.ordinal = 9;
+  activity.argument_hash = 0xfedcba9876543210U;
+  activity.path_hash = 1;
+  activity.payload = std::string_view("a\0b\xff", 4);
+  Event& timer = events.add(EventKind::kTimer);
+  timer.base = TimerBase::kUtc;
+  timer.number = INT64_MAX;
+  events.add(EventKind::kGuid).payload = "g";
+  Event& done = events.add(EventKind::kActivityDone);
+  done.ref = 2;
+  done.error = ErrorKind::kTimeout;
+  done.payload = "too late";
+  const std::string large(30'000, 'p');
+  events.add(EventKind::kCustomStatus).payload = large;
+  const Item& item = fetched(at, key);
+  ASSERT_EQ(ack(at, turn(item, &events)), Status::kOk) << at->diagnostic().text();
+
+  const std::vector<KeptEvent> kept = history(at, key);
+  ASSERT_EQ(kept.size(), 6U);
+  for (EventId id = 1; id <= 6; ++id) {
+    const Event& is = events.event(id);
+    const KeptEvent& was = kept[id - 1];
+    EXPECT_EQ(was.is.id, id);
+    EXPECT_EQ(was.is.kind, is.kind);
+    EXPECT_EQ(was.is.error, is.error);
+    EXPECT_EQ(was.is.base, is.base);
+    EXPECT_EQ(was.is.branch, is.branch);
+    EXPECT_EQ(was.is.ordinal, is.ordinal);
+    EXPECT_EQ(was.is.ref, is.ref);
+    EXPECT_EQ(was.is.time_ms, is.time_ms);
+    EXPECT_EQ(was.is.number, is.number);
+    EXPECT_EQ(was.is.argument_hash, is.argument_hash);
+    EXPECT_EQ(was.is.path_hash, is.path_hash);
+    EXPECT_EQ(was.name, is.name);
+    EXPECT_EQ(was.session, is.session);
+    EXPECT_EQ(was.version, is.version);
+    EXPECT_EQ(was.payload, is.payload);
+  }
+  const std::vector<KeptEvent> rest = history(at, key, 1, 4);
+  ASSERT_EQ(rest.size(), 2U);
+  EXPECT_EQ(rest[0].is.id, 5U);
+  EXPECT_TRUE(history(at, key, 1, 6).empty());
+  EXPECT_TRUE(history(at, key, 2, 0).empty());
+}
+
+TEST_P(Turns, DefaultsTakeNoColumn) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  events.add(EventKind::kTimerFired).ref = 1;
+  ASSERT_EQ(ack(at, turn(fetched(at, key), &events)), Status::kOk);
+  EXPECT_EQ(raw_text("SELECT typeof(branch)||typeof(ordinal)||typeof(meta)||typeof(payload) "
+                     "FROM history WHERE id=2"),
+            "nullnullnullnull");
+}
+
+TEST_P(Turns, SinkMayEndTheLoading) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key);
+  KeepEvents sink;
+  sink.status = Status::kResourceExhausted;
+  EXPECT_EQ(at->load_history(key, 1, 0, sink), Status::kResourceExhausted);
+  EXPECT_EQ(sink.kept.size(), 1U);
+  EXPECT_EQ(history(at, key).size(), 1U);
+}
+
+// ---- who wins -----------------------------------------------------------------------------------
+
+TEST_P(Turns, OfTwoCommitsOneWins) {
+  Site& at = site();
+  Site& other = site();
+  const InstanceKey key = create(at, "a");
+  Events mine(1);
+  mine.add(EventKind::kStarted).name = "mine";
+  Events theirs(1);
+  theirs.add(EventKind::kStarted).name = "theirs";
+  const TurnCommit first = turn(fetched(at, key), &mine);
+  const TurnCommit second = turn(fetched(other, key), &theirs);
+  ASSERT_EQ(ack(other, second), Status::kOk);
+  const std::string before = dump();
+  EXPECT_EQ(ack(at, first), Status::kStale);
+  EXPECT_EQ(dump(), before);
+  EXPECT_EQ(ack(other, second), Status::kStale) << "nor a second time";
+  const std::vector<KeptEvent> kept = history(at, key);
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].name, "theirs");
+}
+
+TEST_P(Turns, StaleTurnWritesNothingAndLeavesTheBatchAlive) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  const Item& item = fetched(at, key);
+  const MessageId unknown = 4711;
+  const WorkDone unknown_work{4711, 1, 1};
+  TurnCommit bad[5] = {turn(item, &events), turn(item, &events), turn(item, &events),
+                       turn(item, &events), turn(item, &events)};
+  bad[0].revision = 7;
+  bad[1].execution = 2;
+  bad[2].key = 4711;
+  bad[3].messages = &unknown;
+  bad[4].done = &unknown_work;
+  bad[4].done_count = 1;
+  const std::string before = dump();
+  for (const TurnCommit& one : bad) {
+    EXPECT_EQ(batch(at,
+                    [&] {
+                      EXPECT_EQ(at->ack_orchestration_item(one), Status::kStale);
+                      return Status::kOk;
+                    }),
+              Status::kOk);
+    EXPECT_EQ(dump(), before);
+  }
+  EXPECT_EQ(ack(at, turn(item, &events)), Status::kOk);
+}
+
+TEST_P(Turns, MessageOfAnotherInstanceIsNotTaken) {
+  Site& at = site();
+  const InstanceKey a = create(at, "a");
+  const InstanceKey b = create(at, "b");
+  TurnCommit commit = turn(fetched(at, a));
+  const MessageId theirs = fetched(at, b).is.messages[0].id;
+  commit.messages = &theirs;
+  EXPECT_EQ(ack(at, commit), Status::kStale);
+  EXPECT_EQ(fetched(at, b).is.message_count, 1U);
+}
+
+TEST_P(Turns, MessageThatCameDuringTheTurnStays) {
+  Site& at = site();
+  Site& other = site();
+  const InstanceKey key = create(at, "a");
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  const TurnCommit commit = turn(fetched(at, key), &events);
+  cancel(other, "a");
+  ASSERT_EQ(ack(at, commit), Status::kOk) << "a message is no reason to do the turn again";
+  EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
+  EXPECT_EQ(fetched(at, key).kinds(), Strings{"cancel"});
+}
+
+TEST_P(Turns, RevisionRisesWithEachTurn) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key);
+  EXPECT_EQ(status(at, "a").revision, 1);
+  cancel(at, "a");
+  EXPECT_EQ(status(at, "a").revision, 1);
+  ASSERT_EQ(ack(at, turn(fetched(at, key))), Status::kOk);
+  EXPECT_EQ(status(at, "a").revision, 2);
+}
+
+TEST_P(Turns, EventThatTheTurnCannotWriteKillsTheBatch) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  Events events(1);
+  events.add(EventKind::kStarted).name = "bad\nname";
+  const std::string before = dump();
+  EXPECT_NE(ack(at, turn(fetched(at, key), &events)), Status::kOk);
+  EXPECT_EQ(dump(), before);
+}
+
+// ---- messages -----------------------------------------------------------------------------------
+
+TEST_P(Turns, NoMoreMessagesThanAskedFor) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  for (int i = 0; i < 4; ++i)
+    cancel(at, "a", std::to_string(i));
+  const Item& item = fetched(at, key, 3);
+  EXPECT_EQ(item.kinds(), (Strings{"start", "cancel", "cancel"}));
+  EXPECT_TRUE(item.is.more_messages);
+  EXPECT_FALSE(fetched(at, key, 5).is.more_messages);
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  ASSERT_EQ(ack(at, turn(item, &events)), Status::kOk);
+  EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
+  const Item& rest = fetched(at, key, 3);
+  ASSERT_EQ(rest.is.message_count, 2U);
+  EXPECT_EQ(rest.is.messages[0].payload, "2");
+  EXPECT_EQ(rest.is.messages[1].payload, "3");
+  EXPECT_FALSE(rest.is.more_messages);
+}
+
+TEST_P(Turns, NoMoreMessagesThanFit) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a", std::string(300, 'i'));
+  for (int i = 0; i < 10; ++i)
+    cancel(at, "a", std::string(300, 'x'));
+  alignas(64) unsigned char block[4096];
+  Arena arena(block, sizeof(block));
+  OrchestrationItem item;
+  ASSERT_EQ(at->fetch_orchestration_item(key, at->pawl_now(), 32, arena, &item), Status::kOk);
+  EXPECT_GT(item.message_count, 0U);
+  EXPECT_LT(item.message_count, 11U);
+  EXPECT_TRUE(item.more_messages);
+  EXPECT_FALSE(arena.exhausted());
+  Arena small(block, 1200);
+  EXPECT_EQ(at->fetch_orchestration_item(key, at->pawl_now(), 16, small, &item),
+            Status::kResourceExhausted);
+}
+
+TEST_P(Turns, GoneInstanceIsNotFound) {
+  Site& at = site();
+  Item item;
+  touch(at);
+  EXPECT_EQ(fetch(at, 4711, item), Status::kNotFound);
+}
+
+// ---- ends ---------------------------------------------------------------------------------------
+
+TEST_P(Turns, CompletedInstanceKeepsItsOutputOnly) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  NewTimer timer;
+  timer.event = 2;
+  timer.delay_or_utc_ms = 1000;
+  start(at, key, {timer}, {{3, ""}});
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 1);
+  cancel(at, "a");
+  cancel(at, "a");
+  const Item& item = fetched(at, key, 1);
+  clock.advance(100);
+  Events events(4);
+  events.add(EventKind::kCancelRequested);
+  Event& end = events.add(EventKind::kEnded);
+  end.end = EndKind::kCompleted;
+  end.payload = "wet enough";
+  TurnCommit commit = turn(item, &events);
+  commit.end = EndKind::kCompleted;
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  const InstanceStatus is = status(at, "a");
+  EXPECT_EQ(is.state, InstanceState::kCompleted);
+  EXPECT_EQ(is.error, ErrorKind::kNone);
+  EXPECT_EQ(is.output, "wet enough");
+  EXPECT_EQ(is.updated_ms, kWall2040 + 100);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue"), 0);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
+  EXPECT_EQ(raw_number("SELECT finished_at FROM instances"), at->pawl_now());
+  clock.advance(5000);
+  EXPECT_TRUE(ready(at).empty());
+  Item late;
+  EXPECT_EQ(fetch(at, key, late), Status::kNotFound);
+  InstanceStatus out;
+  char small[4];
+  EXPECT_EQ(at->read_status("a", &out, small, sizeof(small)), Status::kResourceExhausted);
+}
+
+TEST_P(Turns, FailedInstanceTellsWhy) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  Event& end = events.add(EventKind::kEnded);
+  end.end = EndKind::kFailed;
+  end.error = ErrorKind::kApplication;
+  end.payload = "dry";
+  TurnCommit commit = turn(fetched(at, key), &events);
+  commit.end = EndKind::kFailed;
+  commit.error = ErrorKind::kApplication;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  EXPECT_EQ(status(at, "a").state, InstanceState::kFailed);
+  EXPECT_EQ(status(at, "a").error, ErrorKind::kApplication);
+  EXPECT_EQ(status(at, "a").output, "dry");
+}
+
+TEST_P(Turns, ContinueAsNewCarriesTheCancelAndDropsTheRest) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  NewTimer timer;
+  timer.event = 2;
+  timer.delay_or_utc_ms = 1000;
+  start(at, key, {timer}, {{3, ""}});
+  cancel(at, "a", "first");
+  const Item& item = fetched(at, key);
+  cancel(at, "a", "kept");  // after the turn looked
+  Events events(4);
+  events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
+  TurnCommit commit = turn(item, &events);
+  commit.end = EndKind::kContinuedAsNew;
+  commit.next_input = "round 2";
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
+  clock.advance(2000);
+  EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
+  const Item& next = fetched(at, key);
+  EXPECT_EQ(next.is.execution, 2);
+  EXPECT_EQ(next.is.last_event, 0U);
+  ASSERT_EQ(next.kinds(), (Strings{"continue", "cancel"})) << "the start comes first";
+  EXPECT_EQ(next.is.messages[0].payload, "round 2");
+  EXPECT_EQ(next.is.messages[0].execution, 2);
+  EXPECT_EQ(next.is.messages[1].payload, "kept");
+  const Item& one = fetched(at, key, 1);
+  EXPECT_EQ(one.kinds(), Strings{"continue"});
+  EXPECT_TRUE(one.is.more_messages);
+  Events second(1);
+  second.add(EventKind::kStarted).name = "n";
+  ASSERT_EQ(ack(at, turn(next, &second)), Status::kOk);
+  EXPECT_EQ(history(at, key, 1).size(), 4U);
+  EXPECT_EQ(history(at, key, 2).size(), 1U);
+  EXPECT_EQ(status(at, "a").execution, 2);
+}
+
+TEST_P(Turns, ClosedCommandsLoseTheirTimersAndWork) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  NewTimer first;
+  first.event = 2;
+  first.delay_or_utc_ms = 1000;
+  NewTimer second = first;
+  second.event = 3;
+  start(at, key, {first, second}, {{4, ""}, {5, ""}});
+  cancel(at, "a");
+  const EventId closed[] = {2, 4, 99};
+  Events events(6);
+  events.add(EventKind::kCancelRequested);
+  // Asked for and closed in one turn: nothing.
+  const NewTimer both{6, TimerBase::kPawlTime, 5};
+  const EventId closed_too = 6;
+  TurnCommit commit = turn(fetched(at, key), &events);
+  commit.closed = closed;
+  commit.closed_count = 3;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  EXPECT_EQ(raw_text("SELECT ref FROM orchestrator_queue"), "3");
+  EXPECT_EQ(raw_text("SELECT event FROM worker_queue"), "5");
+  cancel(at, "a");
+  TurnCommit next = turn(fetched(at, key));
+  next.timers = &both;
+  next.timer_count = 1;
+  next.closed = &closed_too;
+  next.closed_count = 1;
+  ASSERT_EQ(ack(at, next), Status::kOk);
+  EXPECT_EQ(raw_text("SELECT ref FROM orchestrator_queue"), "3");
+}
+
+// ---- damage -------------------------------------------------------------------------------------
+
+TEST_P(Turns, DamagedEventIsNamed) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a", "in");
+  start(at, key, {NewTimer{2}, NewTimer{3}});
+  const std::string good = raw_text("SELECT hex(payload),kind,meta,time FROM history WHERE id=2");
+  struct Damage {
+    const char* break_it;
+    const char* mend_it;
+  };
+  const Damage all[] = {
+      {"UPDATE history SET payload='x' WHERE id=2", "UPDATE history SET payload=NULL WHERE id=2"},
+      {"UPDATE history SET time=time+1 WHERE id=2", "UPDATE history SET time=time-1 WHERE id=2"},
+      {"UPDATE history SET kind=200 WHERE id=2", "UPDATE history SET kind=3 WHERE id=2"},
+      {"UPDATE history SET kind=259 WHERE id=2", "UPDATE history SET kind=3 WHERE id=2"},
+      {"UPDATE history SET branch=4294967296 WHERE id=2", "UPDATE history SET branch=0 WHERE id=2"},
+      {"UPDATE history SET ordinal=-1 WHERE id=2", "UPDATE history SET ordinal=0 WHERE id=2"},
+      {"UPDATE history SET meta='{' WHERE id=2", "UPDATE history SET meta=NULL WHERE id=2"},
+      {"UPDATE history SET crc=crc+4294967296 WHERE id=2",
+       "UPDATE history SET crc=crc-4294967296 WHERE id=2"},
+  };
+  for (const Damage& damage : all) {
+    raw(damage.break_it);
+    EXPECT_EQ(load(at, key), Status::kCorrupt) << damage.break_it;
+    EXPECT_TRUE(diagnostic_has(at, "instance 1, execution 1, event 2")) << at->diagnostic().text();
+    raw(damage.mend_it);
+    EXPECT_EQ(load(at, key), Status::kOk) << damage.mend_it << at->diagnostic().text();
+  }
+}
+
+TEST_P(Turns, MovedEventIsNoticed) {
+  Site& at = site();
+  const InstanceKey a = create(at, "a");
+  const InstanceKey b = create(at, "b");
+  start(at, a);
+  start(at, b);
+  raw("DELETE FROM history WHERE instance=2");
+  raw("UPDATE history SET instance=2 WHERE instance=1");
+  EXPECT_EQ(load(at, b), Status::kCorrupt);
+  EXPECT_TRUE(diagnostic_has(at, "instance 2, execution 1, event 1")) << at->diagnostic().text();
+  EXPECT_EQ(load(at, a), Status::kCorrupt);
+  EXPECT_TRUE(diagnostic_has(at, "is missing")) << at->diagnostic().text();
+}
+
+TEST_P(Turns, GapsAreNoticed) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key, {NewTimer{2}, NewTimer{3}});
+  raw("UPDATE executions SET last_event=2");
+  EXPECT_EQ(load(at, key), Status::kCorrupt);
+  EXPECT_TRUE(diagnostic_has(at, "event 3: is one too many")) << at->diagnostic().text();
+  raw("UPDATE executions SET last_event=3");
+  raw("DELETE FROM history WHERE id=3");
+  EXPECT_EQ(load(at, key), Status::kCorrupt);
+  EXPECT_TRUE(diagnostic_has(at, "event 3: is missing")) << at->diagnostic().text();
+  raw("DELETE FROM history WHERE id=1");
+  EXPECT_EQ(load(at, key), Status::kCorrupt);
+  EXPECT_TRUE(diagnostic_has(at, "event 1: is missing")) << at->diagnostic().text();
+}
+
+TEST_P(Turns, MetaThatIsWrongButChecksIsNoticed) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key);
+  Event event;
+  event.id = 1;
+  event.kind = EventKind::kStarted;
+  for (const char* meta : {"{\"name\":7}", "[]", "{}", "null", "{\"name\":\"a\",\"error\":999}"}) {
+    raw(std::string("UPDATE history SET meta='") + meta +
+        "',crc=" + std::to_string(event_crc(key, 1, event, meta)));
+    EXPECT_EQ(load(at, key), Status::kCorrupt) << meta;
+    EXPECT_TRUE(diagnostic_has(at, "event 1: its meta cannot be read")) << at->diagnostic().text();
+  }
+}
+
+TEST_P(Turns, DamagedMessageBreaksItsInstanceOnly) {
+  Site& at = site();
+  const InstanceKey a = create(at, "a", "in");
+  const InstanceKey b = create(at, "b", "in");
+  raw("UPDATE orchestrator_queue SET payload='im' WHERE instance=1");
+  Item broken;
+  ASSERT_EQ(fetch(at, a, broken), Status::kOk);
+  EXPECT_EQ(broken.is.broken, Status::kCorrupt);
+  EXPECT_NE(broken.is.broken_text.view().find("orchestrator_queue row 1 of instance 'a'"),
+            std::string_view::npos)
+      << broken.is.broken_text.view();
+  EXPECT_EQ(fetched(at, b).is.broken, Status::kOk);
+  // It can be ended all the same, and then the row is gone.
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  Event& end = events.add(EventKind::kEnded);
+  end.end = EndKind::kFailed;
+  end.error = ErrorKind::kCorrupt;
+  TurnCommit commit = turn(broken, &events);
+  commit.message_count = 0;
+  commit.end = EndKind::kFailed;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE instance=1"), 0);
+}
+
+TEST_P(Turns, MessageOfAnUnknownKindIsBroken) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  for (const char* kind : {"0", "77", "257", "-1"}) {
+    raw(std::string("UPDATE orchestrator_queue SET kind=") + kind);
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    EXPECT_EQ(item.is.broken, Status::kCorrupt) << kind;
+  }
+}
+
+TEST_P(Turns, DamagedEndIsReportedByStatus) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  events.add(EventKind::kEnded).end = EndKind::kCompleted;
+  TurnCommit commit = turn(fetched(at, key), &events);
+  commit.end = EndKind::kCompleted;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  InstanceStatus out;
+  raw("UPDATE executions SET last_event=1");
+  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  raw("UPDATE executions SET last_event=2");
+  raw("UPDATE history SET payload='forged' WHERE id=2");
+  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_TRUE(diagnostic_has(at, "event 2")) << at->diagnostic().text();
+}
+
+TEST_P(Turns, LastEventThatDoesNotFitIsNotWrittenOver) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key);
+  cancel(at, "a");
+  raw("UPDATE executions SET last_event=5");
+  Events events(2);
+  events.add(EventKind::kCancelRequested);
+  EXPECT_EQ(ack(at, turn(fetched(at, key), &events)), Status::kCorrupt);
+  EXPECT_TRUE(diagnostic_has(at, "last event is 5, not 1")) << at->diagnostic().text();
+}
+
+}  // namespace
+}  // namespace pawl::test
