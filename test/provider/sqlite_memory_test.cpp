@@ -1,0 +1,174 @@
+// Goal: SQLite lives in the block it was given and nowhere else; running out is an answer and not an
+// end; and what was installed can be removed. A program of its own: SQLite's memory is the process's.
+#include <sqlite3.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "provider_world.hpp"
+#include "sqlite_store.hpp"
+
+namespace pawl::test {
+namespace {
+
+class Memory : public ProviderWorld {
+ protected:
+  // Before the world's connections close, SQLite must still have its heap: so it is kept for good, and
+  // removed by the next test or never.
+  Status install(std::size_t bytes, int pages) {
+    block_.resize(bytes);
+    return SqliteStore::install_memory(block_.data(), bytes, pages, diagnostic_);
+  }
+  [[nodiscard]] bool holds(const void* pointer) const {
+    const auto* const at = static_cast<const unsigned char*>(pointer);
+    return at >= block_.data() && at < block_.data() + block_.size();
+  }
+  void TearDown() override {
+    for (Site* one : open_)
+      close(*one);
+    SqliteStore::remove_memory();
+  }
+  Site& opened() {
+    open_.push_back(&site());
+    return *open_.back();
+  }
+  Diagnostic diagnostic_;
+
+ private:
+  std::vector<unsigned char> block_;
+  std::vector<Site*> open_;
+};
+INSTANTIATE_TEST_SUITE_P(Ports, Memory, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
+
+TEST_P(Memory, ComesFromTheBlock) {
+  ASSERT_EQ(install(1 << 20, 32), Status::kOk) << diagnostic_.text();
+  void* const piece = sqlite3_malloc(100);
+  EXPECT_TRUE(holds(piece));
+  EXPECT_GE(SqliteStore::heap_use().used, 100U);
+  sqlite3_free(piece);
+  Site& at = opened();
+  create(at, "a", std::string(20'000, 'x'));
+  start(at, 1);
+  const SqliteStore::HeapUse use = SqliteStore::heap_use();
+  EXPECT_GT(use.used, 10'000U);
+  EXPECT_GE(use.high_water, use.used);
+  EXPECT_EQ(use.failures, 0U);
+}
+
+TEST_P(Memory, AllOfItComesBack) {
+  ASSERT_EQ(install(1 << 20, 32), Status::kOk);
+  Site& at = opened();
+  create(at, "a");
+  start(at, 1);
+  close(at);
+  // SQLite keeps a little for itself until it is shut down.
+  EXPECT_LT(SqliteStore::heap_use().used, 8192U);
+}
+
+TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
+  ASSERT_EQ(install(1 << 20, 8), Status::kOk);
+  std::vector<unsigned char> other(1 << 20);
+  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, diagnostic_),
+            Status::kSqliteAlreadyInitialised);
+  SqliteStore::remove_memory();
+  ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);  // the host was first
+  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, diagnostic_),
+            Status::kSqliteAlreadyInitialised);
+  EXPECT_NE(diagnostic_.text().find("sqlite_memory = host"), std::string_view::npos);
+  EXPECT_EQ(SqliteStore::heap_use().used, 0U);
+  void* const piece = sqlite3_malloc(100);
+  EXPECT_NE(piece, nullptr);
+  EXPECT_FALSE(holds(piece));
+  sqlite3_free(piece);
+  ASSERT_EQ(sqlite3_shutdown(), SQLITE_OK);
+  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, diagnostic_), Status::kOk);
+  SqliteStore::remove_memory();
+}
+
+TEST_P(Memory, TooSmallABlockIsRefused) {
+  EXPECT_EQ(install(100, 0), Status::kResourceExhausted);
+  EXPECT_FALSE(diagnostic_.text().empty());
+  EXPECT_EQ(install(64 * 1024, 32), Status::kResourceExhausted);
+  EXPECT_EQ(install(4096, -1), Status::kResourceExhausted);
+  EXPECT_EQ(SqliteStore::install_memory(nullptr, 0, 0, diagnostic_), Status::kResourceExhausted);
+  EXPECT_EQ(install(1 << 20, 8), Status::kOk) << "and a right one is not, after them";
+}
+
+// Less and less memory: whatever the call, the answer is a status, and with more memory it works.
+TEST_P(Memory, RunningOutIsAnAnswer) {
+  bool worked = false;
+  int refused = 0;
+  for (std::size_t bytes = 48 * 1024; bytes < (1U << 20) && !worked; bytes += 12 * 1024) {
+    ASSERT_EQ(install(bytes, 0), Status::kOk);
+    Site& at = process();
+    Status status = open(at);
+    if (status == Status::kOk) {
+      NewInstance instance;
+      instance.id = "a";
+      instance.name = "n";
+      const std::string input(4000, 'x');
+      instance.input = input;
+      InstanceKey key = 0;
+      status = batch(at, [&] { return at->create_instance(instance, &key); });
+      InstanceStatus out;
+      const Status found = at->read_status("a", &out, output, sizeof(output));
+      EXPECT_TRUE(found == Status::kResourceExhausted ||
+                  found == (status == Status::kOk ? Status::kOk : Status::kNotFound))
+          << status_name(found) << " after " << status_name(status);
+    }
+    EXPECT_TRUE(status == Status::kOk || status == Status::kResourceExhausted)
+        << bytes << ": " << status_name(status) << ", " << at->diagnostic().text() << ", "
+        << at.diagnostic.text();
+    worked = status == Status::kOk;
+    refused += worked ? 0 : 1;
+    EXPECT_TRUE(worked || SqliteStore::heap_use().failures > 0);
+    close(at);
+    SqliteStore::remove_memory();
+  }
+  EXPECT_TRUE(worked);
+  EXPECT_GT(refused, 0);
+}
+
+TEST_P(Memory, IsSharedByThreads) {
+  if (is_sim()) GTEST_SKIP() << "one thread drives the simulated machine";
+  ASSERT_EQ(install(2 << 20, 64), Status::kOk);
+  constexpr std::size_t kThreads = 3;
+  std::vector<Site*> all;
+  std::vector<TestClock> clocks(kThreads);
+  ProviderOptions options;
+  options.busy_ms_max = 60'000;
+  options.synchronous_full = false;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    all.push_back(&process());
+    all[i]->port.clock = &clocks[i];
+    ASSERT_EQ(open(*all[i], options), Status::kOk);
+  }
+  std::vector<Status> answers(kThreads, Status::kOk);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 0; n < 30 && answers[i] == Status::kOk; ++n) {
+        const std::string id = std::to_string(i) + "-" + std::to_string(n);
+        NewInstance instance;
+        instance.id = id;
+        instance.name = "n";
+        InstanceKey key = 0;
+        BatchInfo info;
+        Provider& provider = *all[i]->provider;
+        answers[i] = provider.begin(0, &info);
+        if (answers[i] == Status::kOk) answers[i] = provider.create_instance(instance, &key);
+        if (answers[i] == Status::kOk) answers[i] = provider.commit();
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    EXPECT_EQ(answers[i], Status::kOk) << (*all[i])->diagnostic().text();
+    close(*all[i]);
+  }
+}
+
+}  // namespace
+}  // namespace pawl::test
