@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The sensor gateway as a user runs it, and whether its checker would notice.
 
-  examples_test.py SOURCE_DIR BUILD_DIR channels|failures|gateway|tampering
+  examples_test.py SOURCE_DIR BUILD_DIR channels|failures|waiting|gateway|tampering
 """
 
 import os
@@ -223,6 +223,41 @@ def failures():
     expect(re.search(r"alarms raised +1 +hwmon:probe:temp1_input", output), "95 degrees, and not one alarm")
 
 
+# --- waiting: timers are due and nobody runs orchestrations --------------------------------------------
+
+
+def wake_ups(pid):
+    """How often the threads of a process went to sleep so far."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status", encoding="utf-8") as status:
+            total += int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", status.read()).group(1))
+    return total
+
+
+def waiting():
+    folder = fresh("waiting")
+    machine = folder + "/machine"
+    fake_machine(machine)
+    gateway = Gateway(folder, machine)
+    gateway.wait_for("1", 50)
+    role, node, coordinator = gateway.processes.pop()
+    gateway.event(f"action=killed role={role} node={node} pid={coordinator.pid}")
+    coordinator.kill()
+    coordinator.wait()
+    time.sleep(2)  # the last results, the looks that follow a wake-up, and all timers of 100 ms are due
+    worker = gateway.processes[0][2].pid
+    before = wake_ups(worker)
+    time.sleep(3)
+    wakes = wake_ups(worker) - before
+    print(f"a worker without work, while the coordinator is away: {wakes} wake-ups in 3 s")
+    gateway.stop()
+    status, output = check(folder)
+    print(output)
+    expect(status == 0, "the ledger does not balance")
+    expect(wakes <= 30, "a worker must sleep while timers of orchestrations are due that it cannot run")
+
+
 # --- the whole show, and what the checker is worth ---------------------------------------------------------
 
 
@@ -369,5 +404,5 @@ def tampering():
     expect(not missed, "the checker misses: " + ", ".join(missed))
 
 
-{"channels": channels, "failures": failures, "gateway": gateway_show, "tampering": tampering}[PART]()
+{"channels": channels, "failures": failures, "waiting": waiting, "gateway": gateway_show, "tampering": tampering}[PART]()
 print("passed")
