@@ -57,21 +57,39 @@ void ClientCore::close() {
   provider_->close();
 }
 
+// Names the instance for people, where the answer is about it and not about the store.
+Status ClientCore::told(Status status, std::string_view id) {
+  const int size = static_cast<int>(id.size() < kNameBytesMax ? id.size() : kNameBytesMax);
+  switch (status) {
+    case Status::kOk: break;
+    case Status::kNotFound:
+      diagnostic_.format("there is no instance \"%.*s\"", size, id.data());
+      break;
+    case Status::kAlreadyExists:
+      diagnostic_.format("an instance \"%.*s\" exists already", size, id.data());
+      break;
+    case Status::kStale:
+      diagnostic_.format("the instance \"%.*s\" has ended", size, id.data());
+      break;
+    case Status::kInvalidArgument:
+      diagnostic_.format("ids and names have 1..%zu bytes without control characters",
+                         kNameBytesMax);
+      break;
+    default: diagnostic_ = provider_->diagnostic(); break;
+  }
+  return status;
+}
+
 template <typename Work>
-Status ClientCore::in_batch(Work&& work) {
+Status ClientCore::in_batch(std::string_view id, Work&& work) {
   BatchInfo info;
   Status status = provider_->begin(0, &info);
-  if (status == Status::kOk) {
-    status = work();
-    if (status == Status::kOk) {
-      status = provider_->commit();
-      if (status == Status::kOk) return status;
-    }
-    diagnostic_ = provider_->diagnostic();
-    provider_->rollback();
-    return status;
-  }
-  diagnostic_ = provider_->diagnostic();
+  if (status != Status::kOk) return told(status, id);
+  status = work();
+  if (status == Status::kOk) status = provider_->commit();
+  if (status == Status::kOk) return status;
+  static_cast<void>(told(status, id));
+  provider_->rollback();
   return status;
 }
 
@@ -82,7 +100,7 @@ Status ClientCore::start_orchestration(std::string_view id, std::string_view nam
                        options_.payload_bytes_max);
     return Status::kResourceExhausted;
   }
-  return in_batch([&] {
+  return in_batch(id, [&] {
     NewInstance instance;
     instance.id = id;
     instance.name = name;
@@ -99,17 +117,14 @@ Status ClientCore::cancel_instance(std::string_view id, std::string_view reason)
                        options_.payload_bytes_max);
     return Status::kResourceExhausted;
   }
-  return in_batch([&] { return provider_->cancel_instance(id, reason); });
+  return in_batch(id, [&] { return provider_->cancel_instance(id, reason); });
 }
 
 Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   InstanceStatus row;
   const Status status =
       provider_->read_status(id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
-  if (status != Status::kOk) {
-    diagnostic_ = provider_->diagnostic();
-    return status;
-  }
+  if (status != Status::kOk) return told(status, id);
   *out = public_status(row);
   return Status::kOk;
 }

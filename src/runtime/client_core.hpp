@@ -54,7 +54,8 @@ class ClientCore {
 
  private:
   template <typename Work>
-  Status in_batch(Work&& work);
+  Status in_batch(std::string_view id, Work&& work);
+  Status told(Status status, std::string_view id);
 
   Process& process_;
   ClientOptions options_;

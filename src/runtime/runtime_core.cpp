@@ -301,6 +301,11 @@ void RuntimeCore::sleep_until_due(std::int64_t boot_ms_max) {
 
 Status RuntimeCore::ride(const Request& request) {
   if (stopped_ || draining_) return Status::kStopped;
+  if (request.text.size() > options_.payload_bytes_max) {
+    diagnostic_.format("the input has %zu bytes; payload_bytes_max is %zu", request.text.size(),
+                       options_.payload_bytes_max);
+    return Status::kResourceExhausted;
+  }
   return requests_.push(request);
 }
 

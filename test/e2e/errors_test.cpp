@@ -1,0 +1,361 @@
+// Whatever is wrong with a file, a row, a name or a host: a clear error that names it, nothing lost, the
+// others unaffected. On real files with the Linux port; rows are tampered with by SQLite alone, through a
+// second process, as Pawl's own SQLite memory lives in this one.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+
+namespace pawl {
+namespace {
+
+class Block {
+ public:
+  explicit Block(std::size_t bytes)
+      : bytes_(bytes), data_(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {}
+  ~Block() { std::free(data_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  [[nodiscard]] void* data() { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+Process& shared_process() {
+  static Block* block = nullptr;
+  static Process process;
+  if (!process.started()) {
+    const ProcessOptions options;
+    block = new Block(Process::required_memory(options));
+    Diagnostic diagnostic;
+    EXPECT_EQ(process.start(options, block->data(), block->bytes(), diagnostic), Status::kOk)
+        << diagnostic.text();
+  }
+  return process;
+}
+
+// The sqlite3 shell in a process of its own.
+void sql(const std::string& path, const std::string& text) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    execlp("sqlite3", "sqlite3", "-bail", path.c_str(), text.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
+}
+
+ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
+
+ActivityResult big(ActivityContext& ctx) {
+  static const std::string kBig(4'000, 'b');
+  return ctx.ok(kBig);
+}
+
+Poll hello(OrchestrationContext& ctx) {
+  PAWL_AWAIT(answer, ctx.schedule_activity("echo", ctx.input()));
+  return answer.ok() ? ctx.complete(answer.value()) : ctx.fail(answer.error());
+}
+
+// Waits for its timer between two activities, so that a test can step in.
+Poll slow(OrchestrationContext& ctx) {
+  PAWL_AWAIT(first, ctx.schedule_activity("echo", "one"));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(400)));
+  PAWL_AWAIT(second, ctx.schedule_activity("echo", "two"));
+  return ctx.complete("slow");
+}
+
+Poll too_big_input(OrchestrationContext& ctx) {
+  static const std::string kHuge(200'000, 'h');
+  PAWL_AWAIT(answer, ctx.schedule_activity("echo", kHuge));
+  return ctx.complete(error_kind_name(answer.error().kind));
+}
+
+Poll hoarder(OrchestrationContext& ctx) {
+  for (int i = 0; i < 1'000; ++i) {
+    PAWL_AWAIT(answer, ctx.schedule_activity("big", "{}"));
+    if (!answer.ok()) return ctx.fail(answer.error());
+  }
+  return ctx.complete("hoarded");
+}
+
+class Errors : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/pawl-errors-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+    path_ = folder_ + "/gateway.db";
+    ASSERT_EQ(registry_.add_orchestration("hello", hello), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("slow", slow), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("too_big_input", too_big_input), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("hoarder", hoarder), Status::kOk);
+    ASSERT_EQ(registry_.add_activity("echo", echo), Status::kOk);
+    ASSERT_EQ(registry_.add_activity("big", big), Status::kOk);
+  }
+  void TearDown() override {
+    client_.close();
+    runtime_.reset();
+    static_cast<void>(std::system(("chmod -R u+w " + folder_ + " && rm -rf " + folder_).c_str()));
+  }
+
+  Options options() {
+    Options out;
+    out.database_path = path_.c_str();
+    return out;
+  }
+  Status start(const Options& given) {
+    runtime_ = std::make_unique<Runtime>();
+    memory_ = std::make_unique<Block>(Runtime::required_memory(given));
+    return runtime_->start(shared_process(), registry_, given, port_.port(), memory_->data(),
+                           memory_->bytes(), diagnostic_);
+  }
+  void open_client() {
+    ClientOptions given;
+    given.database_path = path_.c_str();
+    client_memory_ = std::make_unique<Block>(Client::required_memory(given));
+    ASSERT_EQ(client_.open(shared_process(), given, client_port_.port(), client_memory_->data(),
+                           client_memory_->bytes(), diagnostic_),
+              Status::kOk)
+        << diagnostic_.text();
+  }
+  OrchestrationStatus status(const char* id) {
+    OrchestrationStatus out;
+    EXPECT_EQ(client_.get_status(id, &out), Status::kOk) << client_.error_text();
+    return out;
+  }
+  bool run_until_ended(const char* id, std::int64_t ms = 20'000) {
+    struct Wanted {
+      Errors* test;
+      const char* id;
+    } wanted{this, id};
+    return runtime_->run_for(
+               ms,
+               [](void* user) {
+                 auto* const what = static_cast<Wanted*>(user);
+                 return what->test->status(what->id).state != OrchestrationState::kRunning;
+               },
+               &wanted) == Status::kOk;
+  }
+  // Starts "bad" (slow) and stops the runtime while it waits for its timer.
+  void park_one() {
+    ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
+    open_client();
+    ASSERT_EQ(client_.start_orchestration("bad", "slow", ""), Status::kOk);
+    ASSERT_EQ(runtime_->run_for(
+                  5'000,
+                  [](void* user) {
+                    return static_cast<Runtime*>(user)->stats().activities_completed == 1;
+                  },
+                  runtime_.get()),
+              Status::kOk);
+    ASSERT_EQ(runtime_->stop(1'000), Status::kOk);
+    runtime_.reset();
+  }
+  // After tampering: another instance completes at once; "bad" is stopped with a text that names `what`.
+  void expect_stopped_alone(const char* what) {
+    ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
+    ASSERT_EQ(client_.start_orchestration("good", "hello", "fine"), Status::kOk);
+    ASSERT_TRUE(run_until_ended("good", 2'000));
+    EXPECT_EQ(status("good").output, "fine");
+    ASSERT_TRUE(run_until_ended("bad"));
+    EXPECT_EQ(status("bad").state, OrchestrationState::kStopped);
+    EXPECT_EQ(status("bad").error, ErrorKind::kCorrupt);
+    EXPECT_NE(status("bad").output.find(what), std::string_view::npos) << status("bad").output;
+  }
+
+  std::string folder_;
+  std::string path_;
+  Registry registry_;
+  posix::SystemPort port_;
+  posix::SystemPort client_port_;
+  Diagnostic diagnostic_;
+  std::unique_ptr<Block> memory_;
+  std::unique_ptr<Block> client_memory_;
+  std::unique_ptr<Runtime> runtime_;
+  Client client_;
+};
+
+TEST_F(Errors, corrupt_event_payload_stops_its_instance_alone) {
+  park_one();
+  sql(path_, "UPDATE history SET payload='tampered' WHERE kind=32");
+  expect_stopped_alone("event");
+}
+
+TEST_F(Errors, corrupt_event_meta_stops_its_instance_alone) {
+  park_one();
+  sql(path_, "UPDATE history SET meta='{\"n\":' WHERE kind=2");
+  expect_stopped_alone("event");
+}
+
+TEST_F(Errors, missing_event_stops_its_instance_alone) {
+  park_one();
+  sql(path_, "DELETE FROM history WHERE id=2");
+  expect_stopped_alone("event");
+}
+
+TEST_F(Errors, event_of_an_unknown_kind_stops_its_instance_alone) {
+  park_one();
+  sql(path_, "UPDATE history SET kind=200 WHERE id=2");
+  expect_stopped_alone("event");
+}
+
+TEST_F(Errors, corrupt_message_stops_its_instance_alone) {
+  park_one();
+  sql(path_, "UPDATE orchestrator_queue SET crc=crc+1");
+  expect_stopped_alone("orchestrator_queue row");
+}
+
+TEST_F(Errors, a_mended_row_lets_the_instance_go_on) {
+  park_one();
+  sql(path_, "UPDATE history SET payload=CAST('onE' AS BLOB) WHERE kind=32");
+  expect_stopped_alone("event");
+  ASSERT_EQ(runtime_->stop(1'000), Status::kOk);
+  sql(path_,
+      "UPDATE history SET payload=CAST('one' AS BLOB) WHERE kind=32 AND CAST(payload AS "
+      "TEXT)='onE'");
+  ASSERT_EQ(start(options()), Status::kOk);
+  ASSERT_TRUE(run_until_ended("bad"));
+  EXPECT_EQ(status("bad").output, "slow");
+}
+
+TEST_F(Errors, unknown_instances_and_duplicates_are_named_answers) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  open_client();
+  OrchestrationStatus out;
+  EXPECT_EQ(client_.get_status("nobody", &out), Status::kNotFound);
+  EXPECT_NE(client_.error_text().find("nobody"), std::string_view::npos) << client_.error_text();
+  EXPECT_EQ(client_.cancel_instance("nobody", ""), Status::kNotFound);
+  EXPECT_NE(client_.error_text().find("nobody"), std::string_view::npos) << client_.error_text();
+  ASSERT_EQ(client_.start_orchestration("a", "hello", "1"), Status::kOk);
+  EXPECT_EQ(client_.start_orchestration("a", "hello", "2"), Status::kAlreadyExists);
+  EXPECT_EQ(client_.start_orchestration("", "hello", "2"), Status::kInvalidArgument);
+  EXPECT_EQ(client_.start_orchestration(std::string(257, 'i'), "hello", "2"),
+            Status::kInvalidArgument);
+  EXPECT_EQ(client_.start_orchestration("b", "", "2"), Status::kInvalidArgument);
+  ASSERT_TRUE(run_until_ended("a"));
+  EXPECT_EQ(status("a").output, "1");
+}
+
+TEST_F(Errors, oversized_payloads_are_refused_before_anything_is_written) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  open_client();
+  const std::string huge(100'000, 'x');
+  EXPECT_EQ(client_.start_orchestration("a", "hello", huge), Status::kResourceExhausted);
+  EXPECT_NE(client_.error_text().find("100000"), std::string_view::npos) << client_.error_text();
+  OrchestrationStatus out;
+  EXPECT_EQ(client_.get_status("a", &out), Status::kNotFound);
+  EXPECT_EQ(runtime_->start_orchestration("a", "hello", huge), Status::kResourceExhausted);
+  ASSERT_EQ(client_.start_orchestration("b", "too_big_input", ""), Status::kOk);
+  ASSERT_TRUE(run_until_ended("b"));
+  EXPECT_EQ(status("b").output, "limit");
+}
+
+TEST_F(Errors, a_history_beyond_the_warm_memory_stops_alone_and_the_others_go_on) {
+  Options small = options();
+  small.payload_bytes_max = 8 * 1024;
+  small.warm_bytes = 128 * 1024;
+  small.warm_instances = 64;
+  ASSERT_EQ(start(small), Status::kOk) << diagnostic_.text();
+  open_client();
+  ASSERT_EQ(client_.start_orchestration("bad", "hoarder", ""), Status::kOk);
+  ASSERT_TRUE(run_until_ended("bad"));
+  EXPECT_NE(status("bad").state, OrchestrationState::kCompleted);
+  EXPECT_EQ(status("bad").error, ErrorKind::kLimit) << status("bad").output;
+  ASSERT_EQ(client_.start_orchestration("good", "hello", "fine"), Status::kOk);
+  ASSERT_TRUE(run_until_ended("good", 2'000));
+  EXPECT_EQ(status("good").output, "fine");
+}
+
+TEST_F(Errors, missing_folder_is_named) {
+  path_ = folder_ + "/nowhere/gateway.db";
+  EXPECT_EQ(start(options()), Status::kCannotOpen);
+  EXPECT_NE(diagnostic_.text().find("nowhere"), std::string_view::npos) << diagnostic_.text();
+}
+
+TEST_F(Errors, foreign_database_is_named_and_untouched) {
+  sql(path_, "CREATE TABLE theirs(a); INSERT INTO theirs VALUES(1);");
+  EXPECT_EQ(start(options()), Status::kForeignDatabase);
+  EXPECT_NE(diagnostic_.text().find("gateway.db"), std::string_view::npos) << diagnostic_.text();
+  // A second row of the same key would be refused if the first were gone or changed.
+  sql(path_,
+      "CREATE TEMP TABLE check_it(n CHECK(n=1)); INSERT INTO check_it SELECT count(*) FROM "
+      "theirs;");
+}
+
+TEST_F(Errors, a_file_that_is_no_database_is_named) {
+  std::ofstream(path_) << std::string(8'192, 'n');
+  const Status refused = start(options());
+  EXPECT_TRUE(refused == Status::kForeignDatabase || refused == Status::kCorrupt)
+      << status_name(refused);
+  EXPECT_NE(diagnostic_.text().find("gateway.db"), std::string_view::npos) << diagnostic_.text();
+}
+
+TEST_F(Errors, newer_database_is_named_with_both_versions) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  sql(path_, "PRAGMA user_version=99");
+  EXPECT_EQ(start(options()), Status::kNewerDatabase);
+  EXPECT_NE(diagnostic_.text().find("99"), std::string_view::npos) << diagnostic_.text();
+}
+
+TEST_F(Errors, read_only_place_is_named) {
+  ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
+  // Root may write everywhere, so it becomes somebody else for the while.
+  const bool root = geteuid() == 0;
+  ASSERT_EQ(seteuid(root ? 65'534 : geteuid()), 0);
+  const Status refused = start(options());
+  ASSERT_EQ(seteuid(root ? 0 : geteuid()), 0);
+  EXPECT_EQ(refused, Status::kReadOnly);
+  EXPECT_NE(diagnostic_.text().find(folder_), std::string_view::npos) << diagnostic_.text();
+}
+
+TEST_F(Errors, second_process_with_the_same_node_id_is_refused_with_the_pid) {
+  Options given = options();
+  given.worker_node_id = "gateway-7";
+  ASSERT_EQ(start(given), Status::kOk);
+  const std::string own_pid = std::to_string(getpid());
+  posix::SystemPort other_port;
+  Runtime other;
+  Block memory(Runtime::required_memory(given));
+  Diagnostic diagnostic;
+  EXPECT_EQ(other.start(shared_process(), registry_, given, other_port.port(), memory.data(),
+                        memory.bytes(), diagnostic),
+            Status::kNodeIdInUse);
+  EXPECT_NE(std::string(diagnostic.text()).find(own_pid), std::string::npos) << diagnostic.text();
+  open_client();
+  ASSERT_EQ(client_.start_orchestration("a", "hello", "unharmed"), Status::kOk);
+  ASSERT_TRUE(run_until_ended("a"));
+  EXPECT_EQ(status("a").output, "unharmed");
+}
+
+TEST_F(Errors, files_are_private) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  for (const char* suffix : {"", "-wal", "-shm", "-bell"}) {
+    struct stat found {};
+    ASSERT_EQ(stat((path_ + suffix).c_str(), &found), 0) << suffix;
+    EXPECT_EQ(found.st_mode & 0777U, 0600U) << suffix;
+  }
+  struct stat found {};
+  ASSERT_EQ(stat((path_ + "-workers").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777U, 0700U);
+}
+
+}  // namespace
+}  // namespace pawl
