@@ -20,6 +20,13 @@ void must(Status status, const Provider& provider, const char* what) {
   std::abort();
 }
 
+// SQLite calls it for every connection that opens; a provider shows nobody its own.
+sqlite3* last_opened = nullptr;
+int remember(sqlite3* handle, const char**, const sqlite3_api_routines*) {
+  last_opened = handle;
+  return SQLITE_OK;
+}
+
 Job keep(const WorkItem& item) {
   Job job;
   job.item = item;
@@ -45,10 +52,15 @@ Worker::Worker(World& world)
   EXPECT_EQ(port_.clock->open(diagnostic), Status::kOk);
   ProviderOptions open;
   open.path = kPath;
-  if (provider_->open(open, port_, diagnostic) != Status::kOk) {
+  const auto entry = reinterpret_cast<void (*)()>(remember);
+  sqlite3_auto_extension(entry);
+  const Status opened = provider_->open(open, port_, diagnostic);
+  sqlite3_cancel_auto_extension(entry);
+  if (opened != Status::kOk) {
     std::fprintf(stderr, "open: %s\n", std::string(diagnostic.text()).c_str());
     std::abort();
   }
+  handle_ = last_opened;
   provider_->set_change_sink(this);
   world_.workers.push_back(this);
 }
@@ -298,27 +310,42 @@ struct World::Turn final : EventSource {
   mutable Event made;
 };
 
-World::World(std::uint64_t seed) : machine(seed), client_node_(machine) {
-  const port::Port port = client_node_.port();
+World::World(std::uint64_t seed) : machine(seed) { open_client(); }
+
+World::~World() { close_client(); }
+
+void World::open_client() {
+  client_node_ = std::make_unique<sim::Node>(machine);
+  client_ = std::make_unique<sqlite::SqliteProvider>();
+  const port::Port port = client_node_->port();
   Diagnostic diagnostic;
   EXPECT_EQ(port.clock->open(diagnostic), Status::kOk);
   ProviderOptions options;
   options.path = kPath;
-  if (client_.open(options, port, diagnostic) != Status::kOk) {
+  if (client_->open(options, port, diagnostic) != Status::kOk) {
     std::fprintf(stderr, "open: %s\n", std::string(diagnostic.text()).c_str());
     std::abort();
   }
   BatchInfo info;
-  must(client_.begin(0, &info), client_, "adopt");
-  must(client_.commit(), client_, "adopt");
+  must(client_->begin(0, &info), *client_, "adopt");
+  must(client_->commit(), *client_, "adopt");
   const char* vfs = nullptr;
   EXPECT_EQ(sqlite::vfs_for(port, &vfs), Status::kOk);
   EXPECT_EQ(sqlite3_open_v2(kPath, &raw_, SQLITE_OPEN_READWRITE, vfs), SQLITE_OK);
 }
 
-World::~World() {
+void World::close_client() {
   sqlite3_close(raw_);
-  sqlite::forget_vfs(*client_node_.port().storage);
+  sqlite::forget_vfs(*client_node_->port().storage);
+  client_.reset();
+  client_node_.reset();
+}
+
+void World::reboot(std::int64_t off_ms) {
+  machine.reboot(off_ms);
+  workers.clear();
+  close_client();
+  open_client();
 }
 
 void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
@@ -326,7 +353,8 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   std::vector<char> block(1 << 20);
   Arena arena(block.data(), block.size());
   OrchestrationItem item;
-  must(client_.fetch_orchestration_item(key, now(), 1000, arena, &item), client_, "fetch instance");
+  must(client_->fetch_orchestration_item(key, now(), 1000, arena, &item), *client_,
+       "fetch instance");
   std::vector<MessageId> ids;
   for (std::size_t i = 0; i < item.message_count; ++i) {
     const pawl::Message& one = item.messages[i];
@@ -343,9 +371,9 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   commit.last_new = item.last_event;
   fill(commit);
   BatchInfo info;
-  must(client_.begin(0, &info), client_, "begin turn");
-  must(client_.ack_orchestration_item(commit), client_, "commit turn");
-  must(client_.commit(), client_, "commit");
+  must(client_->begin(0, &info), *client_, "begin turn");
+  must(client_->ack_orchestration_item(commit), *client_, "commit turn");
+  must(client_->commit(), *client_, "commit");
 }
 
 InstanceKey World::schedule(std::string_view activity, std::string_view session, int count) {
@@ -355,9 +383,9 @@ InstanceKey World::schedule(std::string_view activity, std::string_view session,
   instance.name = "orchestration";
   InstanceKey key = 0;
   BatchInfo info;
-  must(client_.begin(0, &info), client_, "begin");
-  must(client_.create_instance(instance, &key), client_, "create");
-  must(client_.commit(), client_, "commit");
+  must(client_->begin(0, &info), *client_, "begin");
+  must(client_->create_instance(instance, &key), *client_, "create");
+  must(client_->commit(), *client_, "commit");
   Turn events;
   events.activity = activity;
   events.session = session;
@@ -431,7 +459,7 @@ void World::pass(std::int64_t ms) {
   }
 }
 
-std::int64_t World::now() { return client_.pawl_now(); }
+std::int64_t World::now() { return client_->pawl_now(); }
 
 std::int64_t World::number(const char* sql, const std::vector<std::int64_t>& values) {
   sqlite3_stmt* statement = nullptr;

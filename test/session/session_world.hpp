@@ -79,6 +79,8 @@ class Worker final : private ChangeSink, private WorkFilter {
   [[nodiscard]] Evidence& evidence() { return *evidence_; }
   [[nodiscard]] std::string refusal() const;
   [[nodiscard]] bool look_again() const { return look_again_; }
+  // The provider's own connection, for counting its steps.
+  [[nodiscard]] sqlite3* handle() { return handle_; }
 
   SessionOptions options;
   CrashLimits limits;
@@ -103,6 +105,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   std::unique_ptr<sqlite::SqliteProvider> provider_;
   std::unique_ptr<Evidence> evidence_;
   port::Storage::WorkerFile file_;
+  sqlite3* handle_ = nullptr;
   Incarnation me_ = 0;
   bool look_again_ = false;
 };
@@ -125,6 +128,8 @@ class World {
   // `ms` pass in steps that no observer oversleeps; all living workers' observers tick.
   void pass(std::int64_t ms);
   [[nodiscard]] std::int64_t now();
+  // Power off and on: all workers are dead; the scheduler and the reader start anew.
+  void reboot(std::int64_t off_ms);
 
   // --- rows ---
   std::int64_t number(const char* sql, const std::vector<std::int64_t>& values = {});
@@ -140,8 +145,11 @@ class World {
   void turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
             std::vector<Message>* messages);
 
-  sim::Node client_node_;
-  sqlite::SqliteProvider client_;
+  void open_client();
+  void close_client();
+
+  std::unique_ptr<sim::Node> client_node_;
+  std::unique_ptr<sqlite::SqliteProvider> client_;
   sqlite3* raw_ = nullptr;
   int next_instance_ = 1;
 };

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 
+#include "branch_scan.hpp"
 #include "clock_rules.hpp"
 #include "connection.hpp"
 #include "provider.hpp"
@@ -203,16 +204,6 @@ class SqliteProvider final : public Provider {
   struct WorkRow;
   struct Fetch;
   struct Candidate;
-  // Where the fetch goes on: items this process cannot take are passed over, a bounded number a call,
-  // and a pass over all of them spans calls. In memory only; losing it costs a new pass.
-  struct Scan {
-    std::int64_t after[3] = {};        // deepest id passed over, a branch
-    std::int64_t until = kNever;       // what came later belongs to the next pass
-    bool unfinished = false;
-    bool foreign = false;              // passed over for want of a handler, not of a free slot
-    std::int64_t data_version = 0;     // when it became unfinished
-    std::int64_t made_ready = 0;
-  };
   // Rows looked at last among the expired ones, in order of (until, key).
   struct Expired {
     std::int64_t until = -1;
@@ -236,7 +227,8 @@ class SqliteProvider final : public Provider {
   Status next_token(LockToken* token);
   Status next_candidate(Fetch& fetch, Candidate* candidate);
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
-  void pass_over(Fetch& fetch, const Candidate& candidate);
+  void pass_over(const Candidate& candidate, bool waits);
+  void moved_away(const Candidate& candidate);
   Status read_activity(Fetch& fetch, const WorkRow& row);
   Status unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status release(SessionKey session, std::string_view reason);
@@ -244,8 +236,7 @@ class SqliteProvider final : public Provider {
   Status may_claim(Fetch& fetch, bool* may);
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
-  Status end_scan(Fetch& fetch);
-  Status read_data_version(std::int64_t* version);
+  Status begin_scans();
   Status take_expired_locks(Fetch& fetch);
   Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
   Status take_expired_sessions(Fetch& fetch);
@@ -339,7 +330,7 @@ class SqliteProvider final : public Provider {
   Incarnation home_cursor_ = 0;      // where the look at other homes goes on
   alignas(std::max_align_t) char json_memory_[kJsonMemoryBytes] = {};
   char meta_text_[kMetaBytesMax] = {};
-  Scan scan_;
+  BranchScan scans_[3];              // free, owned and claimable candidates
   Expired expired_lock_;
   Expired expired_session_;
   std::int64_t made_ready_ = 0;      // rises when this connection makes an item ready

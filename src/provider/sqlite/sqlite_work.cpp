@@ -38,7 +38,6 @@ enum : int {
   kNextExpiredSession,
   kReadHead,
   kHasRunning,
-  kLastId,
   kDataVersion,
 };
 static_assert(kDataVersion < kIdsSessions);
@@ -55,8 +54,8 @@ constexpr int kOwned = 1;
 constexpr int kClaimable = 2;
 constexpr int kTakeover = 3;
 
-constexpr unsigned kLooksMax = 8;  // a branch and call
-constexpr std::int64_t kIdMax = std::numeric_limits<std::int64_t>::max();
+constexpr int kBranches = 3;
+constexpr unsigned kExpiredLooksMax = 8;  // a call, at locks and at sessions
 
 // An item without a handler waits 1, 2, 4 .. 60 s.
 constexpr std::int64_t kUnregisteredFirstMs = 1'000;
@@ -123,7 +122,6 @@ struct SqliteProvider::Fetch {
   WorkItem* out;
   bool* found;
   bool claims_open;  // not draining, and not yet found at capacity
-  unsigned looks[4] = {};
   Verdict verdict = Verdict::kHandler;
   bool strike = false;  // of a takeover
 };
@@ -436,7 +434,7 @@ Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::
   if (how.look_again != nullptr) *how.look_again = false;
   const bool may_claim = !how.draining && how.options->max_sessions_per_worker > 0;
   Fetch fetch{how, buffer, capacity, out, found, may_claim};
-  if (!scan_.unfinished) scan_ = Scan();
+  PAWL_TRY(begin_scans());
   if (how.evidence != nullptr) {
     PAWL_TRY(take_expired_locks(fetch));
     if (!*found) PAWL_TRY(take_expired_sessions(fetch));
@@ -445,28 +443,62 @@ Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::
     Candidate candidate;
     PAWL_TRY(next_candidate(fetch, &candidate));
     if (candidate.id == 0) break;
-    ++fetch.looks[candidate.branch];
     PAWL_TRY(try_candidate(fetch, candidate));
   }
-  return end_scan(fetch);
+  for (const BranchScan& scan : scans_)
+    if (!*found && how.look_again != nullptr && scan.look_again()) *how.look_again = true;
+  return Status::kOk;
+}
+
+Status SqliteProvider::begin_scans() {
+  ScanVersion version;
+  version.own = made_ready_;
+  bool in_use = false;
+  for (const BranchScan& scan : scans_)
+    in_use = in_use || scan.in_use();
+  if (in_use) {
+    Statement read = connection_.use(kDataVersion, "PRAGMA data_version");
+    if (!read.row()) return fail(read.status(), "read the data version");
+    version.others = read.integer(0);
+  }
+  for (BranchScan& scan : scans_)
+    scan.begin_call(version);
+  return Status::kOk;
 }
 
 Status SqliteProvider::next_candidate(Fetch& fetch, Candidate* candidate) {
-  Statement next = connection_.use(kCandidate, kFetchSql);
-  next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
-  for (int branch = kFree; branch <= kClaimable; ++branch)
-    next.bind(fetch.looks[branch] < kLooksMax ? scan_.after[branch] : kIdMax);
-  next.bind(scan_.until);
-  if (!next.row()) return fail(next.status(), "find work");
-  candidate->id = next.integer(0);
-  candidate->session = next.integer(1);
-  candidate->branch = static_cast<int>(next.integer(2));
+  bool goes_on = true;
+  while (goes_on) {
+    {
+      Statement next = connection_.use(kCandidate, kFetchSql);
+      next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
+      for (const BranchScan& scan : scans_)
+        next.bind(scan.range().after);
+      for (const BranchScan& scan : scans_)
+        next.bind(scan.range().until);
+      if (next.row()) {
+        candidate->id = next.integer(0);
+        candidate->session = next.integer(1);
+        candidate->branch = static_cast<int>(next.integer(2));
+        return Status::kOk;
+      }
+      PAWL_TRY(fail(next.status(), "find work"));
+    }
+    goes_on = false;
+    for (int branch = kFree; branch < kBranches; ++branch)
+      if (branch != kClaimable || fetch.claims_open)
+        goes_on = scans_[branch].exhausted() || goes_on;
+  }
   return Status::kOk;
 }
 
 // Not for this process, or not now: another item of the branch is looked at.
-void SqliteProvider::pass_over(const Candidate& candidate) {
-  if (candidate.branch <= kClaimable) scan_.after[candidate.branch] = candidate.id;
+void SqliteProvider::pass_over(const Candidate& candidate, bool waits) {
+  if (candidate.branch < kBranches) scans_[candidate.branch].passed_over(candidate.id, waits);
+}
+
+void SqliteProvider::moved_away(const Candidate& candidate) {
+  if (candidate.branch < kBranches) scans_[candidate.branch].moved_away();
 }
 
 // Hands the candidate over, or sees to it that the next look finds another.
@@ -474,25 +506,27 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   WorkRow row;
   PAWL_TRY(read_work(candidate.id, &row));
   const WorkFilter& filter = *fetch.how.filter;
-  if (row.exclusive && filter.runs_session(row.session)) {
+  const bool blocked = row.exclusive && filter.runs_session(row.session);
+  if (blocked && candidate.branch == kOwned && !row.hard) {
     // A head means that no valid lock stands: what runs here is lost, and holds the session up.
-    if (candidate.branch == kOwned && !row.hard) return release(row.session, "blocked");
-    pass_over(candidate);
-    return Status::kOk;
+    moved_away(candidate);
+    return release(row.session, "blocked");
   }
-  if (filter.runs_item(row.id) || !filter.may_run_with(row.crashes)) {
-    pass_over(candidate);
+  if (blocked || filter.runs_item(row.id) || !filter.may_run_with(row.crashes)) {
+    pass_over(candidate, true);
     return Status::kOk;
   }
   PAWL_TRY(read_activity(fetch, row));
-  if (fetch.verdict == Fetch::Verdict::kCorrupt)
+  if (fetch.verdict == Fetch::Verdict::kCorrupt) {
+    moved_away(candidate);
     return complete_work(row, ErrorKind::kCorrupt, diagnostic_.text());
+  }
   if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
-  if (fetch.verdict == Fetch::Verdict::kNoRoom) {
-    pass_over(candidate);
+  if (!filter.has_room(fetch.out->activity_name)) {
+    pass_over(candidate, true);
     return Status::kOk;
   }
-  if (candidate.branch < kClaimable) return hand_over(fetch, row);
+  if (candidate.branch == kFree || candidate.branch == kOwned) return hand_over(fetch, row);
   return claim(fetch, candidate, row);
 }
 
@@ -555,26 +589,25 @@ Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const
   const std::string_view name = fetch.out->activity_name;
   bool elsewhere = false;
   PAWL_TRY(handler_elsewhere(name, fetch.how.me, row.session != 0, &elsewhere));
+  if (elsewhere && candidate.branch != kOwned) {
+    pass_over(candidate, false);
+    return Status::kOk;
+  }
+  bool running = false;
+  if (elsewhere && !row.hard) PAWL_TRY(has_running(row.session, &running));
+  // A session is never let go under what still runs: its foreign item backs off, so that other work of
+  // it goes on. When that has lasted long enough the item stays at the head, and the session drains.
+  if (running && row.unregistered >= kUnregisteredPatience) {
+    pass_over(candidate, true);
+    return Status::kOk;
+  }
+  moved_away(candidate);
+  if (elsewhere && !row.hard && !running) return release(row.session, "no_handler");
+  if (!elsewhere && sink_ != nullptr) sink_->on_unregistered(name, row.instance, row.event);
   PutBack how;
   how.delay_ms = unregistered_delay_ms(row.unregistered);
   how.unregistered = true;
-  if (!elsewhere) {
-    if (sink_ != nullptr) sink_->on_unregistered(name, row.instance, row.event);
-    return put_back(row, how);
-  }
-  if (candidate.branch != kOwned) {
-    pass_over(candidate);
-    return Status::kOk;
-  }
-  if (row.hard) return put_back(row, how);
-  bool running = false;
-  PAWL_TRY(has_running(row.session, &running));
-  if (!running) return release(row.session, "no_handler");
-  // Never released under what still runs. Unless that goes on for ever, other work of the session
-  // runs meanwhile; then the item stays at the head, so that the session drains.
-  if (row.unregistered < kUnregisteredPatience) return put_back(row, how);
-  pass_over(candidate);
-  return Status::kOk;
+  return put_back(row, how);
 }
 
 Status SqliteProvider::release(SessionKey session, std::string_view reason) {
@@ -679,48 +712,12 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-// ---- fetch: where a pass goes on ---------------------------------------------------------------------------
-
-Status SqliteProvider::end_scan(Fetch& fetch) {
-  bool stopped = false;
-  for (int branch = kFree; branch <= kClaimable; ++branch)
-    stopped = stopped || fetch.looks[branch] >= kLooksMax;
-  if (!stopped && (*fetch.found || !scan_.unfinished)) return Status::kOk;
-  std::int64_t version = 0;
-  PAWL_TRY(read_data_version(&version));
-  bool again = stopped;
-  if (stopped && !scan_.unfinished) {
-    // Items that come from now on wait for the next pass, so that this one ends and those which became
-    // ready behind it get their turn.
-    Statement last =
-        connection_.use(kLastId, "SELECT id FROM worker_queue ORDER BY id DESC LIMIT 1");
-    scan_.until = last.row() ? last.integer(0) : 0;
-    PAWL_TRY(fail(last.status(), "find the last item"));
-    scan_.unfinished = true;
-    scan_.data_version = version;
-    scan_.made_ready = made_ready_;
-  } else if (!stopped) {
-    // The pass is over. What changed while it lasted may lie behind it.
-    scan_.unfinished = false;
-    again = version != scan_.data_version || made_ready_ != scan_.made_ready;
-  }
-  if (again && fetch.how.look_again != nullptr) *fetch.how.look_again = true;
-  return Status::kOk;
-}
-
-Status SqliteProvider::read_data_version(std::int64_t* version) {
-  Statement read = connection_.use(kDataVersion, "PRAGMA data_version");
-  if (!read.row()) return fail(read.status(), "read the data version");
-  *version = read.integer(0);
-  return Status::kOk;
-}
-
 // ---- fetch: what is normally empty -------------------------------------------------------------------------
 
 // Locks and ghosts past their lease whose holder is gone, and own ones that this process does not run
-// (a commit whose answer was lost). At most kLooksMax a call, in rotation.
+// (a commit whose answer was lost). At most kExpiredLooksMax a call, in rotation.
 Status SqliteProvider::take_expired_locks(Fetch& fetch) {
-  for (unsigned looks = 0; looks < kLooksMax && !*fetch.found; ++looks) {
+  for (unsigned looks = 0; looks < kExpiredLooksMax && !*fetch.found; ++looks) {
     Claim lock;
     WorkItemId item = 0;
     {
@@ -752,20 +749,23 @@ Status SqliteProvider::take_expired_locks(Fetch& fetch) {
 Status SqliteProvider::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item) {
   const bool own = lock.holder == fetch.how.me;
   if (own && fetch.how.filter->runs_item(item)) return Status::kOk;
+  WorkRow row;
+  PAWL_TRY(read_work(item, &row));
+  // Others' work of a session goes with the session, whose owner is who holds it: one observation.
+  const bool ghost = row.state == kGhost;
+  if (!own && !ghost && row.session != 0)
+    return take_expired_session(fetch, Candidate{item, row.session, kTakeover});
   Gone gone = Gone::kSuspicion;
   if (!own) gone = fetch.how.evidence->gone(lock, fetch.how.me, batch_.now, batch_.boot_seq);
   if (gone == Gone::kNo) return Status::kOk;
-  WorkRow row;
-  PAWL_TRY(read_work(item, &row));
-  if (row.state == kGhost) return delete_work(item, row.session);
+  if (ghost) return delete_work(item, row.session);
   // A dead process is charged by its notes when it is buried.
-  const bool strike = gone == Gone::kSuspicion;
-  if (own || row.session == 0) return unlock_work(item, row.session, strike, fetch.how.limits);
-  return take_expired_session(fetch, Candidate{item, row.session, kTakeover});
+  return unlock_work(item, row.session, gone == Gone::kSuspicion, fetch.how.limits);
 }
 
 Status SqliteProvider::take_expired_sessions(Fetch& fetch) {
-  for (unsigned looks = 0; looks < kLooksMax && fetch.claims_open && !*fetch.found; ++looks) {
+  for (unsigned looks = 0; looks < kExpiredLooksMax && fetch.claims_open && !*fetch.found;
+       ++looks) {
     Candidate candidate{0, 0, kTakeover};
     {
       Statement next = connection_.use(

@@ -4,20 +4,20 @@
 
 namespace pawl::sqlite {
 
-// ?1 me, ?2 may claim sessions, ?3 to ?5 the last id passed over (free, owned, claimable), ?6 the end
-// of this pass. Each branch is one seek: the cost hangs on the depth of the indices alone. A constant
-// false in ?2 is tested before the seek.
+// ?1 me, ?2 may claim sessions, then for the branches free, owned and claimable: ?3 to ?5 the last id
+// passed over, ?6 to ?8 the last id of interest. Each branch is one seek: the cost hangs on the depth
+// of the indices alone. A constant false in ?2 is tested before the seek.
 inline constexpr char kFetchSql[] =
     "SELECT id,sid,branch FROM ("
     " SELECT id,sid,branch FROM (SELECT id,NULL AS sid,0 AS branch"
     "  FROM worker_queue INDEXED BY wq_free WHERE sid IS NULL AND state=0 AND id>?3 AND id<=?6"
     "  ORDER BY id LIMIT 1)"
     " UNION ALL SELECT * FROM (SELECT head_id,sid,1 FROM sessions INDEXED BY s_owned"
-    "  WHERE owner=?1 AND head_id IS NOT NULL AND state=0 AND head_id>?4 AND head_id<=?6"
+    "  WHERE owner=?1 AND head_id IS NOT NULL AND state=0 AND head_id>?4 AND head_id<=?7"
     "  ORDER BY head_id LIMIT 1)"
     " UNION ALL SELECT * FROM (SELECT head_id,sid,2 FROM sessions INDEXED BY s_claim"
     "  WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0"
-    "  AND head_id>?5 AND head_id<=?6 ORDER BY head_id LIMIT 1)"
+    "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)"
     ") ORDER BY id LIMIT 1";
 
 }  // namespace pawl::sqlite

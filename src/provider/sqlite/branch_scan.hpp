@@ -1,0 +1,132 @@
+// BranchScan: where a fetch looks next in one branch of candidates, if it cannot take what comes first.
+//
+// Purpose: items of foreign handlers, or for which no slot is free, may stand in front in any number.
+// A call looks at kLooksMax of them, in three stretches: from the head, so that what can be taken is
+// taken in order; where the sweep over all that was passed over has got to, since some of it may have
+// become possible; and behind all that was ever passed over, so that new items are seen at once.
+// Ownership: plain values, in memory only; losing them costs looks. Thread rule: one thread.
+#ifndef PAWL_PROVIDER_SQLITE_BRANCH_SCAN_HPP
+#define PAWL_PROVIDER_SQLITE_BRANCH_SCAN_HPP
+
+#include <cstdint>
+#include <limits>
+
+namespace pawl::sqlite {
+
+// Tells whether anything can have become ready: commits of others, and what this connection did.
+struct ScanVersion {
+  std::int64_t others = 0;
+  std::int64_t own = 0;
+  friend bool operator==(const ScanVersion& a, const ScanVersion& b) {
+    return a.others == b.others && a.own == b.own;
+  }
+};
+
+class BranchScan {
+ public:
+  static constexpr int kLooksMax = 8;
+  static constexpr int kHeadLooks = 2;
+  static constexpr int kSweepLooks = 2;
+  static constexpr std::int64_t kIdMax = std::numeric_limits<std::int64_t>::max();
+
+  // Candidates of interest now: after < id <= until.
+  struct Range {
+    std::int64_t after = 0;
+    std::int64_t until = kIdMax;
+  };
+
+  [[nodiscard]] bool in_use() const { return hot_ != 0; }
+
+  void begin_call(const ScanVersion& version) {
+    stretch_ = Stretch::kHead;
+    looks_ = 0;
+    head_ = 0;
+    seen_tail_ = false;
+    if (clean_ && !(version == since_)) clean_ = false;
+    if (!clean_ && sweep_ == 0) since_ = version;
+    version_ = version;
+  }
+
+  [[nodiscard]] Range range() const {
+    switch (stretch_) {
+      case Stretch::kHead: return {head_, kIdMax};
+      case Stretch::kSweep: return {sweep_, hot_};
+      case Stretch::kTail: return {hot_, kIdMax};
+      case Stretch::kClosed: break;
+    }
+    return {kIdMax, kIdMax};
+  }
+
+  // A candidate of this branch was taken out of its way: failed, put off, let go.
+  void moved_away() { used_look(true); }
+
+  // It stays where it is. `waits`: only for a slot of this process, which tells by itself.
+  void passed_over(std::int64_t id, bool waits) {
+    switch (stretch_) {
+      case Stretch::kHead: head_ = id; break;
+      case Stretch::kSweep: sweep_ = id; break;
+      case Stretch::kTail:
+      case Stretch::kClosed: break;
+    }
+    if (hot_ < id) hot_ = id;
+    used_look(!waits);
+  }
+
+  // There is nothing in range(). False: the branch has nothing more in this call.
+  bool exhausted() {
+    switch (stretch_) {
+      case Stretch::kHead: *this = BranchScan(); break;  // everything was seen
+      case Stretch::kSweep:
+        end_sweep();
+        stretch_ = Stretch::kTail;
+        return true;
+      case Stretch::kTail: seen_tail_ = true; break;
+      case Stretch::kClosed: return false;
+    }
+    stretch_ = Stretch::kClosed;
+    return false;
+  }
+
+  // There may be something for this process that it has not seen, and nothing will tell.
+  [[nodiscard]] bool look_again() const {
+    return eager_ && stretch_ == Stretch::kClosed && !(seen_tail_ && clean_);
+  }
+
+ private:
+  enum class Stretch : std::uint8_t { kHead, kSweep, kTail, kClosed };
+
+  void used_look(bool eager) {
+    eager_ = eager_ || eager;
+    ++looks_;
+    if (looks_ >= kLooksMax) {
+      stretch_ = Stretch::kClosed;
+    } else if (stretch_ == Stretch::kHead && looks_ >= kHeadLooks) {
+      if (sweep_ < head_) sweep_ = head_;
+      stretch_ = clean_ ? Stretch::kTail : Stretch::kSweep;
+    } else if (stretch_ == Stretch::kSweep && looks_ >= kHeadLooks + kSweepLooks) {
+      stretch_ = Stretch::kTail;
+    }
+  }
+
+  // What became ready since the sweep began may lie behind it.
+  void end_sweep() {
+    clean_ = version_ == since_;
+    sweep_ = 0;
+    since_ = version_;
+  }
+
+  Stretch stretch_ = Stretch::kHead;
+  int looks_ = 0;
+  std::int64_t head_ = 0;   // passed over last from the head, in this call
+  std::int64_t sweep_ = 0;  // the sweep has seen all up to here
+  std::int64_t hot_ = 0;    // the highest id ever passed over
+  bool seen_tail_ = false;  // nothing lies behind hot_, in this call
+  bool clean_ = false;      // a whole sweep found nothing, and nothing changed since
+  bool eager_ = false;
+  ScanVersion since_;  // when the sweep began
+  ScanVersion version_;
+};
+
+}  // namespace pawl::sqlite
+
+#endif  // PAWL_PROVIDER_SQLITE_BRANCH_SCAN_HPP

@@ -1,0 +1,174 @@
+// What the fetch costs, counted in steps of SQLite's machine and not in time: seeks, never scans, with
+// 100,000 rows of any kind in the way.
+#include <gtest/gtest.h>
+
+#include "session_world.hpp"
+#include "sqlite/schema.hpp"
+#include "sqlite/work_sql.hpp"
+
+namespace pawl::test {
+namespace {
+
+class Plan : public ::testing::Test {
+ protected:
+  Plan() {
+    EXPECT_EQ(sqlite3_open(":memory:", &db_), SQLITE_OK);
+    run(sqlite::kSchema);
+  }
+  ~Plan() override { sqlite3_close(db_); }
+
+  void run(const char* sql) {
+    char* error = nullptr;
+    EXPECT_EQ(sqlite3_exec(db_, sql, nullptr, nullptr, &error), SQLITE_OK) << error;
+  }
+  std::string plan(const char* sql) {
+    const std::string explain = std::string("EXPLAIN QUERY PLAN ") + sql;
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(db_, explain.c_str(), -1, &statement, nullptr), SQLITE_OK);
+    std::string all;
+    while (sqlite3_step(statement) == SQLITE_ROW)
+      all += std::string(reinterpret_cast<const char*>(sqlite3_column_text(statement, 3))) + "\n";
+    sqlite3_finalize(statement);
+    return all;
+  }
+  // Steps of one fetch by worker 1, and the id found.
+  int steps(bool may_claim, std::int64_t* id) {
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(db_, sqlite::kFetchSql, -1, &statement, nullptr), SQLITE_OK);
+    sqlite3_bind_int64(statement, 1, 1);
+    sqlite3_bind_int64(statement, 2, may_claim ? 1 : 0);
+    for (int i = 3; i <= 5; ++i)
+      sqlite3_bind_int64(statement, i, 0);
+    for (int i = 6; i <= 8; ++i)
+      sqlite3_bind_int64(statement, i, INT64_MAX);
+    *id = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    const int count = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+    sqlite3_finalize(statement);
+    return count;
+  }
+
+  sqlite3* db_ = nullptr;
+};
+
+constexpr char kManySessions[] =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
+    " INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,owner,epoch,epoch_used,"
+    "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities,head_id)"
+    " SELECT 0,'s'||i,1,0,0,0,0,0,CASE WHEN i%2=0 THEN 2 END,0,0,0,1,0,0,0,0,i FROM n";
+constexpr char kManyItems[] =
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
+    " INSERT INTO worker_queue(instance,execution,event,sid,state,attempt,crashes,strikes,reboots,"
+    "unregistered) SELECT 1,1,i,CASE i%3 WHEN 0 THEN 7 END,CASE i%3 WHEN 1 THEN 1 ELSE 0 END,"
+    "0,0,0,0,0 FROM n";
+
+TEST_F(Plan, every_branch_of_the_fetch_is_one_seek) {
+  const std::string all = plan(sqlite::kFetchSql);
+  for (const char* seek :
+       {"SEARCH worker_queue USING INDEX wq_free (id>? AND id<?)",
+        "SEARCH sessions USING INDEX s_owned (owner=? AND head_id>? AND head_id<?)",
+        "SEARCH sessions USING INDEX s_claim (head_id>? AND head_id<?)"})
+    EXPECT_NE(all.find(seek), std::string::npos) << all;
+  EXPECT_EQ(all.find("SCAN worker_queue"), std::string::npos) << all;
+  EXPECT_EQ(all.find("SCAN sessions"), std::string::npos) << all;
+}
+
+TEST_F(Plan, its_steps_do_not_depend_on_the_rows) {
+  run("INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,owner,epoch,epoch_used,"
+      "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities,head_id)"
+      " VALUES(0,'mine',1,0,0,0,0,0,1,0,0,0,1,0,0,0,0,500000)");
+  std::int64_t id = 0;
+  const int few = steps(true, &id);
+  EXPECT_EQ(id, 500000);
+  run(kManySessions);
+  run(kManyItems);
+  EXPECT_LE(steps(true, &id), few + 60);
+  EXPECT_EQ(id, 1);
+  // At capacity the claimable branch is not even looked at.
+  run("DELETE FROM worker_queue WHERE sid IS NULL AND state=0");
+  EXPECT_LE(steps(false, &id), few + 60);
+  EXPECT_EQ(id, 500000);
+}
+
+// Steps of whole calls through the provider, all of its statements together.
+class Flat : public ::testing::Test {
+ protected:
+  static int on_step(void* counter) {
+    ++*static_cast<std::int64_t*>(counter);
+    return 0;
+  }
+  // A fetch and its acknowledgement.
+  std::int64_t cost_of_a_round(Worker& worker) {
+    world_.schedule("a", "mine");
+    std::int64_t steps = 0;
+    sqlite3_progress_handler(worker.handle(), 1, on_step, &steps);
+    const auto job = worker.fetch();
+    sqlite3_progress_handler(worker.handle(), 0, nullptr, nullptr);
+    EXPECT_TRUE(job);
+    if (!job) return -1;
+    EXPECT_EQ(job->session, "mine");
+    EXPECT_EQ(worker.ack(*job), Status::kOk);
+    return steps;
+  }
+
+  World world_;
+};
+
+TEST_F(Flat, at_capacity_behind_100000_unclaimed_items) {
+  Worker a(world_);
+  a.options.max_sessions_per_worker = 1;
+  a.join("A");
+  cost_of_a_round(a);
+  const std::int64_t few = cost_of_a_round(a);
+  world_.schedule("a", "others", 100'000);
+  EXPECT_LE(cost_of_a_round(a), 2 * few);
+}
+
+TEST_F(Flat, behind_100000_items_of_the_same_session) {
+  Worker a(world_);
+  a.join("A");
+  cost_of_a_round(a);
+  const std::int64_t few = cost_of_a_round(a);
+  world_.schedule("a", "mine", 100'000);
+  EXPECT_LE(cost_of_a_round(a), 2 * few);
+}
+
+TEST_F(Flat, behind_100000_items_of_a_foreign_handler) {
+  Worker a(world_);
+  a.handlers = {"a"};
+  a.join("A");
+  Worker b(world_);
+  b.handlers = {"b"};
+  b.join("B");
+  cost_of_a_round(a);
+  world_.schedule("b", {}, 100'000);
+  // Whatever lies ahead, an owned session is another branch: a bounded number of looks.
+  const std::int64_t first = cost_of_a_round(a);
+  const std::int64_t second = cost_of_a_round(a);
+  EXPECT_LT(first, 20'000);
+  EXPECT_LT(second, 20'000);
+  // A free item behind all of them is reached step by step, and every call is bounded.
+  world_.schedule("a");
+  int calls = 0;
+  std::int64_t most = 0;
+  std::optional<Job> job;
+  while (!job && calls < 100'000 / 3) {
+    ++calls;
+    std::int64_t steps = 0;
+    sqlite3_progress_handler(a.handle(), 1, on_step, &steps);
+    job = a.fetch();
+    sqlite3_progress_handler(a.handle(), 0, nullptr, nullptr);
+    most = std::max(most, steps);
+    ASSERT_TRUE(job || a.look_again()) << calls;
+  }
+  EXPECT_TRUE(job);
+  EXPECT_LT(most, 20'000);
+  // From then on what is new is found at once.
+  for (int i = 0; i < 3; ++i) {
+    world_.schedule("a");
+    world_.schedule("b", {}, 2);
+    EXPECT_TRUE(a.fetch());
+  }
+}
+
+}  // namespace
+}  // namespace pawl::test
