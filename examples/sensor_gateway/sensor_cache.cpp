@@ -11,9 +11,13 @@ void MedianWindow::add(std::int64_t value) {
 }
 
 std::int64_t MedianWindow::median() const {
-  std::int64_t sorted[kSize];
-  std::copy(values_, values_ + count_, sorted);
-  std::sort(sorted, sorted + count_);
+  std::int64_t sorted[kSize] = {};
+  for (int i = 0; i < count_; ++i) {
+    int at = i;
+    for (; at > 0 && sorted[at - 1] > values_[i]; --at)
+      sorted[at] = sorted[at - 1];
+    sorted[at] = values_[i];
+  }
   return count_ == 0 ? 0 : sorted[(count_ - 1) / 2];
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The sensor gateway as a user runs it, and whether its checker would notice.
 
-  examples_test.py SOURCE_DIR BUILD_DIR channels|failures|waiting|gateway|tampering
+  examples_test.py SOURCE_DIR BUILD_DIR channels|failures|waiting|gateway|tampering [EMULATOR ARGUMENT...]
 """
 
 import os
@@ -15,7 +15,7 @@ import time
 
 SOURCE, BUILD, PART = sys.argv[1:4]
 TOOLS = os.path.join(SOURCE, "examples", "sensor_gateway")
-GATEWAY = os.path.join(BUILD, "examples", "sensor_gateway", "sensor_gateway")
+GATEWAY = [*sys.argv[4:], os.path.join(BUILD, "examples", "sensor_gateway", "sensor_gateway")]
 SCRATCH = os.path.join(BUILD, "test", "e2e", "examples.scratch")
 RUN_FOLDER = os.path.join(SCRATCH, "gateway")
 
@@ -97,7 +97,7 @@ def fake_machine(folder, hwmon_numbers=(0, 1, 2)):
 
 
 def list_channels(folder):
-    return subprocess.run([GATEWAY, "channels", "--sysfs", folder + "/sys", "--proc", folder + "/proc"],
+    return subprocess.run([*GATEWAY, "channels", "--sysfs", folder + "/sys", "--proc", folder + "/proc"],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
@@ -138,7 +138,7 @@ thermal:thermal_zone0 51.000 degC
            [line.split()[0] for line in wanted.splitlines()], "ids depend on the numbers of this boot")
 
     # This machine has at least the kernel's own figures, and they are numbers.
-    own = subprocess.run([GATEWAY, "channels"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    own = subprocess.run([*GATEWAY, "channels"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     expect(len(own) >= 6, f"only {len(own)} channels here")
     own_proc = [line for line in own if line.startswith("proc:")]
     expect(len(own_proc) >= 6 and not any(" - " in line for line in own_proc), "unreadable: " + "\n".join(own_proc))
@@ -160,7 +160,7 @@ class Gateway:
 
     def start(self, role, node, arguments):
         with open(f"{self.folder}/{node}.stderr", "ab") as errors:
-            process = subprocess.Popen([GATEWAY, role, *arguments], stderr=errors)
+            process = subprocess.Popen([*GATEWAY, role, *arguments], stderr=errors)
         self.processes.append((role, node, process))
         self.event(f"action=started role={role} node={node} pid={process.pid}")
 

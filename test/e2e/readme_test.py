@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The README, held to its words.
 
-  readme_test.py SOURCE_DIR BUILD_DIR hello|commands|embedding|names
+  readme_test.py SOURCE_DIR BUILD_DIR hello|commands|embedding|names [EMULATOR ARGUMENT...]
 
 hello: the printed program, run, killed and run again. commands: the blocks of commands marked `run`. embedding: the
 printed CMake lines in a project of their own. names: every file, preset, target and option that is named exists.
@@ -19,7 +19,7 @@ import time
 
 SOURCE, BUILD, PART = sys.argv[1:4]
 SCRATCH = os.path.join(BUILD, "test", "e2e", "readme.scratch", PART)
-HELLO = os.path.join(BUILD, "examples", "hello", "hello")
+HELLO = [*sys.argv[4:], os.path.join(BUILD, "examples", "hello", "hello")]
 with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as readme:
     README = readme.read()
 
@@ -49,21 +49,21 @@ def hello():
 
     whole = "hello\ngoodbye, two seconds later\n"
     began = time.monotonic()
-    run = subprocess.run([HELLO], stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    run = subprocess.run(HELLO, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
     took = time.monotonic() - began
     expect(run.returncode == 0 and run.stdout == whole, f"status {run.returncode}, output {run.stdout!r}")
     expect(took >= 2, f"two seconds took {took:.2f} s")
-    again = subprocess.run([HELLO], stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    again = subprocess.run(HELLO, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
     expect(again.returncode == 0 and again.stdout == "", f"done already, and yet {again.stdout!r}")
 
     for name in os.listdir("."):
         shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
-    first = subprocess.Popen([HELLO], stdout=subprocess.PIPE, text=True)
+    first = subprocess.Popen(HELLO, stdout=subprocess.PIPE, text=True)
     expect(first.stdout.readline() == "hello\n", "no hello")
     time.sleep(0.7)
     first.send_signal(signal.SIGKILL)
     first.wait()
-    second = subprocess.run([HELLO], stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    second = subprocess.run(HELLO, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
     expect(second.returncode == 0 and second.stdout == "goodbye, two seconds later\n",
            f"after a kill: status {second.returncode}, output {second.stdout!r}")
 
