@@ -250,7 +250,7 @@ TEST_P(Turns, NoMoreMessagesThanFit) {
   EXPECT_LT(item.message_count, 11U);
   EXPECT_TRUE(item.more_messages);
   EXPECT_FALSE(arena.exhausted());
-  Arena small(block, 1200);
+  Arena small(block, 16 * sizeof(Message) + 100);
   EXPECT_EQ(at->fetch_orchestration_item(key, at->pawl_now(), 16, small, &item),
             Status::kResourceExhausted);
 }
