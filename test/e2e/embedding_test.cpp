@@ -1,0 +1,167 @@
+// A Runtime in a host's own loop: only its descriptor, tick() and next_due(); a Client on another thread.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+
+namespace pawl {
+namespace {
+
+class Block {
+ public:
+  explicit Block(std::size_t bytes)
+      : bytes_(bytes), data_(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {}
+  ~Block() { std::free(data_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  [[nodiscard]] void* data() { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
+
+Poll nap(OrchestrationContext& ctx) {
+  PAWL_AWAIT(answer, ctx.schedule_activity("echo", ctx.input()));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(50)));
+  return answer.ok() ? ctx.complete(answer.value()) : ctx.fail(answer.error());
+}
+
+class Embedding : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/pawl-embedding-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+    path_ = folder_ + "/host.db";
+    ASSERT_EQ(process_.start(ProcessOptions(), memory_.data(), memory_.bytes(), diagnostic_),
+              Status::kOk)
+        << diagnostic_.text();
+    ASSERT_EQ(registry_.add_orchestration("nap", nap), Status::kOk);
+    ASSERT_EQ(registry_.add_activity("echo", echo, ActivityMode::kThreaded), Status::kOk);
+    options_.database_path = path_.c_str();
+  }
+  void TearDown() override {
+    process_.stop();
+    static_cast<void>(std::system(("rm -rf " + folder_).c_str()));
+  }
+
+  std::string folder_;
+  std::string path_;
+  Block memory_{Process::required_memory(ProcessOptions())};
+  Process process_;
+  Registry registry_;
+  Options options_;
+  Diagnostic diagnostic_;
+};
+
+TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
+  posix::SystemPort port;
+  Block memory(Runtime::required_memory(options_));
+  Runtime runtime;
+  ASSERT_EQ(runtime.start(process_, registry_, options_, port.port(), memory.data(), memory.bytes(),
+                          diagnostic_),
+            Status::kOk)
+      << diagnostic_.text();
+  std::atomic<bool> done{false};
+  std::string output;
+  std::thread other([&] {
+    posix::SystemPort client_port;
+    ClientOptions given;
+    given.database_path = path_.c_str();
+    Block client_memory(Client::required_memory(given));
+    Client client;
+    Diagnostic diagnostic;
+    ASSERT_EQ(client.open(process_, given, client_port.port(), client_memory.data(),
+                          client_memory.bytes(), diagnostic),
+              Status::kOk)
+        << diagnostic.text();
+    ASSERT_EQ(client.start_orchestration("a", "nap", "from another thread"), Status::kOk);
+    OrchestrationStatus status;
+    EXPECT_EQ(client.wait_for_orchestration("a", 20'000, &status), Status::kOk);
+    output = std::string(status.output);
+    done = true;
+    runtime.wake();
+  });
+  // poll() has no time-out: whatever is to be done makes the descriptor readable.
+  bool more = true;
+  while (!done) {
+    if (!more) {
+      pollfd wanted = {runtime.fd(), POLLIN, 0};
+      ASSERT_GE(poll(&wanted, 1, 30'000), 1) << "the descriptor did not say that work is due";
+    }
+    const Result<bool> ticked = runtime.tick(20);
+    ASSERT_TRUE(ticked.ok());
+    more = ticked.value();
+  }
+  other.join();
+  EXPECT_EQ(output, "from another thread");
+  EXPECT_EQ(runtime.stop(1'000), Status::kOk);
+}
+
+Runtime* g_runtime = nullptr;
+
+TEST_F(Embedding, request_stop_from_a_signal_handler_ends_run) {
+  posix::SystemPort port;
+  Block memory(Runtime::required_memory(options_));
+  Runtime runtime;
+  ASSERT_EQ(runtime.start(process_, registry_, options_, port.port(), memory.data(), memory.bytes(),
+                          diagnostic_),
+            Status::kOk);
+  g_runtime = &runtime;
+  std::signal(SIGALRM, [](int) { g_runtime->request_stop(); });
+  alarm(1);
+  EXPECT_EQ(runtime.run(1'000), Status::kOk);
+  std::signal(SIGALRM, SIG_DFL);
+  EXPECT_TRUE(runtime.stop_requested());
+}
+
+TEST_F(Embedding, two_runtimes_on_two_files_in_one_loop) {
+  posix::SystemPort first_port;
+  posix::SystemPort second_port;
+  const std::string other_path = folder_ + "/other.db";
+  Options other = options_;
+  other.database_path = other_path.c_str();
+  Block first_memory(Runtime::required_memory(options_));
+  Block second_memory(Runtime::required_memory(other));
+  Runtime first;
+  Runtime second;
+  ASSERT_EQ(first.start(process_, registry_, options_, first_port.port(), first_memory.data(),
+                        first_memory.bytes(), diagnostic_),
+            Status::kOk);
+  ASSERT_EQ(second.start(process_, registry_, other, second_port.port(), second_memory.data(),
+                         second_memory.bytes(), diagnostic_),
+            Status::kOk);
+  ASSERT_EQ(first.start_orchestration("a", "nap", "1"), Status::kOk);
+  ASSERT_EQ(second.start_orchestration("a", "nap", "2"), Status::kOk);
+  bool more = true;
+  while (first.stats().orchestrations_completed + second.stats().orchestrations_completed < 2) {
+    if (!more) {
+      pollfd wanted[] = {{first.fd(), POLLIN, 0}, {second.fd(), POLLIN, 0}};
+      ASSERT_GE(poll(wanted, 2, 30'000), 1);
+    }
+    const Result<bool> one = first.tick(20);
+    const Result<bool> two = second.tick(20);
+    ASSERT_TRUE(one.ok() && two.ok());
+    more = one.value() || two.value();
+  }
+  OrchestrationStatus status;
+  ASSERT_EQ(first.get_status("a", &status), Status::kOk);
+  EXPECT_EQ(status.output, "1");
+  ASSERT_EQ(second.get_status("a", &status), Status::kOk);
+  EXPECT_EQ(status.output, "2");
+}
+
+}  // namespace
+}  // namespace pawl
