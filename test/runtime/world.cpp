@@ -9,7 +9,8 @@ Process& shared_process() {
   static Process process;
   if (!process.started()) {
     ProcessOptions options;
-    options.connections_max = 16;
+    options.connections_max = 8;
+    options.page_cache_pages = 8 * 64;
     block = new Block(Process::required_memory(options));
     Diagnostic diagnostic;
     const Status status = process.start(options, block->data(), block->bytes(), diagnostic);
@@ -47,10 +48,9 @@ Worker::Worker(sim::Machine& machine, const Registry& known, Options given)
   options.log = &lines;
 }
 
+// On a killed node every call fails, so nothing reaches the machine any more; SQLite's memory comes back.
 Worker::~Worker() {
   if (runtime != nullptr && !killed) stop();
-  // The port of a killed process must not be used any more, so its Runtime is never destroyed.
-  if (killed) static_cast<void>(runtime.release());
 }
 
 Status Worker::start() {
