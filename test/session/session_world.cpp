@@ -99,6 +99,8 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
     provider_->rollback();
     return status;
   }
+  // Buried by others and registered anew: the old lock goes.
+  if (me_ != 0) port_.storage->worker_close(kPath, me_, file_);
   me_ = registered;
   const auto file = port_.storage->worker_create(kPath, me_, 4096);
   EXPECT_TRUE(file.ok());
@@ -341,8 +343,8 @@ void World::close_client() {
   client_node_.reset();
 }
 
-void World::reboot(std::int64_t off_ms) {
-  machine.reboot(off_ms);
+void World::reboot(std::int64_t off_ms, bool rtc) {
+  machine.reboot(off_ms, rtc);
   workers.clear();
   close_client();
   open_client();

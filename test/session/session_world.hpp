@@ -129,7 +129,7 @@ class World {
   void pass(std::int64_t ms);
   [[nodiscard]] std::int64_t now();
   // Power off and on: all workers are dead; the scheduler and the reader start anew.
-  void reboot(std::int64_t off_ms);
+  void reboot(std::int64_t off_ms, bool rtc = true);
 
   // --- rows ---
   std::int64_t number(const char* sql, const std::vector<std::int64_t>& values = {});
