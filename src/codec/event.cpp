@@ -100,6 +100,8 @@ const char* message_kind_name(MessageKind kind) {
     case MessageKind::kActivityDone: return "activity_done";
     case MessageKind::kTimerFired: return "timer_fired";
     case MessageKind::kCancel: return "cancel";
+    case MessageKind::kEvent: return "event";
+    case MessageKind::kQueue: return "queue";
   }
   return "unknown";
 }

@@ -83,6 +83,8 @@ enum class MessageKind : std::uint8_t {
   kActivityDone = 3,  // ref = command event
   kTimerFired = 4,    // ref = command event; the row has a due time
   kCancel = 5,        // payload = reason
+  kEvent = 6,         // name, payload: for whoever waits for it in this turn
+  kQueue = 7,         // name = queue, payload: waits until it is taken; its id is its number
 };
 [[nodiscard]] const char* message_kind_name(MessageKind kind);
 

@@ -33,9 +33,13 @@ Event started(const TurnInput& input, std::string_view payload) {
 // Intake: what the messages of a turn append.
 class Intake {
  public:
-  Intake(History& history, const TurnInput& input, const EngineLimits& limits,
+  Intake(History& history, const TurnInput& input, const EngineLimits& limits, Mailbox& mailbox,
          Diagnostic& diagnostic)
-      : history_(history), input_(input), limits_(limits), diagnostic_(diagnostic) {}
+      : history_(history),
+        input_(input),
+        limits_(limits),
+        mailbox_(mailbox),
+        diagnostic_(diagnostic) {}
 
   Status run() {
     for (std::size_t i = 0; i < input_.message_count; ++i)
@@ -46,6 +50,8 @@ class Intake {
 
  private:
   Status take(const Message& message) {
+    if (message.kind == MessageKind::kEvent || message.kind == MessageKind::kQueue)
+      return take_mail(message);
     Event event;
     if (!event_of(message, &event)) {
       ++dropped_;
@@ -62,6 +68,15 @@ class Intake {
     return history_.append(event, diagnostic_);
   }
 
+  Status take_mail(const Message& message) {
+    if (!mailbox_.add(message, message.id != 0)) {
+      diagnostic_.format("more than mail_max (%u) messages wait", limits_.mail_max);
+      return Status::kResourceExhausted;
+    }
+    std::uint32_t delivered = 0;
+    return mailbox_.deliver(history_, input_.stamp_ms, limits_.events_max, diagnostic_, &delivered);
+  }
+
   // False: a duplicate, late, or of another execution.
   bool event_of(const Message& message, Event* event) const {
     switch (message.kind) {
@@ -72,6 +87,8 @@ class Intake {
       case MessageKind::kTimerFired:
         return completion(message, EventKind::kTimer, EventKind::kTimerFired, event);
       case MessageKind::kCancel: return cancel(message, event);
+      case MessageKind::kEvent:
+      case MessageKind::kQueue: break;
     }
     return false;
   }
@@ -109,6 +126,7 @@ class Intake {
   History& history_;
   const TurnInput& input_;
   const EngineLimits& limits_;
+  Mailbox& mailbox_;
   Diagnostic& diagnostic_;
   std::uint32_t dropped_ = 0;
 };
@@ -126,6 +144,7 @@ std::string_view input_of_start(const TurnInput& input) {
 
 struct Engine::Scratch {
   TraceLog traces;
+  Mailbox mailbox;
   std::uint32_t runs = 0;
   // Handles point to the pass that made them, and are refused by the number of its run later: so every
   // pass lies here.
@@ -136,6 +155,7 @@ struct Engine::Scratch {
    public:
     PassHolder(Scratch& scratch, internal::PassSetup setup) {
       setup.traces = &scratch.traces;
+      setup.mailbox = &scratch.mailbox;
       setup.run = ++scratch.runs;
       pass_ = ::new (static_cast<void*>(scratch.pass)) internal::Pass(setup);
     }
@@ -157,8 +177,13 @@ Engine::Scratch* Engine::lay_out(AnyArena& arena, const EngineLimits& limits) {
   Trace* const traces = arena.template array<Trace>(limits.traces_a_turn_max);
   auto* const origins = arena.template array<TraceLog::Origin>(limits.traces_a_turn_max);
   char* const texts = arena.template array<char>(text_bytes);
-  if (scratch == nullptr || traces == nullptr || origins == nullptr || texts == nullptr)
-    return nullptr;
+  auto* const entries = arena.template array<Mailbox::Entry>(limits.mail_max);
+  auto* const given_back = arena.template array<Message>(limits.mail_max);
+  auto* const kept = arena.template array<MessageId>(limits.mail_max);
+  const void* const pieces[] = {scratch, traces, origins, texts, entries, given_back, kept};
+  for (const void* const piece : pieces)
+    if (piece == nullptr) return nullptr;
+  scratch->mailbox.attach(entries, given_back, kept, limits.mail_max);
   scratch->traces.traces = traces;
   scratch->traces.origins = origins;
   scratch->traces.texts = texts;
@@ -183,12 +208,19 @@ TurnResult Engine::run_turn(History& history, const TurnInput& input, Diagnostic
   TurnResult result;
   const History::Mark before = history.mark();
   scratch_->traces.clear();
+  scratch_->mailbox.clear();
   result.first_new = history.last_id() + 1;
   result.status = decide(history, input, diagnostic, result);
   if (result.status != Status::kOk) {
     history.rewind(before);
     scratch_->traces.clear();
+    scratch_->mailbox.clear();
   }
+  result.dropped += scratch_->mailbox.settle(result.state == TurnState::kMore);
+  result.kept = scratch_->mailbox.kept();
+  result.kept_count = scratch_->mailbox.kept_count();
+  result.given_back = scratch_->mailbox.given_back();
+  result.given_back_count = scratch_->mailbox.given_back_count();
   if (history.ended()) result.state = TurnState::kEnded;
   result.traces = scratch_->traces.traces;
   result.trace_count = scratch_->traces.count;
@@ -200,7 +232,7 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
                       TurnResult& result) {
   // Without a message the turn can only be about events that no pass has seen yet.
   const EventId seen = input.message_count == 0 ? last_command_id(history) : history.last_id();
-  Intake intake(history, input, limits_, diagnostic);
+  Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());
   result.dropped = intake.dropped();
   if (history.last_id() == 0 || history.ended()) return Status::kOk;
@@ -230,7 +262,11 @@ Status Engine::run_pass(internal::PassSetup& setup, TurnResult& result, bool* is
   PAWL_TRY(pass->run());
   ++result.passes;
   result.withdrawn += pass->withdrawn();
-  *is_another_needed = pass->is_another_needed();
+  std::uint32_t delivered = 0;
+  if (!pass->has_ended())
+    PAWL_TRY(scratch_->mailbox.deliver(*setup.history, setup.input->stamp_ms, limits_.events_max,
+                                       *setup.diagnostic, &delivered));
+  *is_another_needed = pass->is_another_needed() || delivered != 0;
   setup.commands_left -= pass->appended();
   setup.position = pass->position();
   setup.path_hash = pass->path_hash();

@@ -28,6 +28,8 @@ struct EngineLimits {
   std::size_t payload_bytes_max = 64 * 1024;
   std::uint32_t traces_a_turn_max = 64;
   std::uint32_t passes_max = 100;
+  std::uint32_t mail_max =
+      256;  // raised events and queue messages in one turn, with those given back
 };
 
 // Everything a turn may know about the world.
@@ -62,6 +64,12 @@ struct TurnResult {
   std::uint32_t passes = 0;
   std::uint32_t withdrawn = 0;  // commands that branches issued beyond their horizon
   std::uint32_t dropped = 0;    // messages that were duplicates, late or of another execution
+  // Messages of kind kEvent and kQueue of the input that wait on: not to be deleted.
+  const MessageId* kept = nullptr;
+  std::size_t kept_count = 0;
+  // Messages taken in an earlier turn that wait again: to be stored under their old ids.
+  const Message* given_back = nullptr;
+  std::size_t given_back_count = 0;
   const Trace* traces = nullptr;
   std::size_t trace_count = 0;
   std::uint32_t traces_lost = 0;

@@ -36,6 +36,8 @@ bool completes(EventKind completion, EventKind command) {
   }
 }
 
+bool is_wait(EventKind kind) { return kind == EventKind::kWait || kind == EventKind::kDequeue; }
+
 bool is_known(EventKind kind) {
   return kind == EventKind::kStarted || is_command(kind) || is_completion(kind) ||
          (kind >= EventKind::kReturn && kind <= EventKind::kEnded);
@@ -131,6 +133,7 @@ void History::clear() {
   directory_capacity_ = branches_capacity_ = 0;
   count_ = end_id_ = cancel_id_ = 0;
   command_count_ = branch_count_ = 0;
+  newest_wait_ = nullptr;
   root_ = Branch();
   list_bytes_ = 0;
 }
@@ -259,6 +262,15 @@ bool History::awaits_completion(EventId command) const {
          !is_retired(find_branch(found->event.branch));
 }
 
+EventId History::open_wait(EventKind kind, std::string_view name) const {
+  EventId oldest = 0;
+  for (const Record* wait = newest_wait_; wait != nullptr; wait = wait->older_wait) {
+    const Event& event = wait->event;
+    if (event.kind == kind && event.name == name && awaits_completion(event.id)) oldest = event.id;
+  }
+  return oldest;
+}
+
 // --- index ----------------------------------------------------------------------------------------
 
 std::uint32_t History::find_branch(BranchId number) const {
@@ -280,6 +292,12 @@ bool History::is_retired(std::uint32_t place) const {
   for (; place != 0; place = branch(place).parent)
     if (branch(place).opening->close != 0) return true;
   return false;
+}
+
+EventId History::command_id(BranchId branch, Ordinal ordinal) const {
+  const std::uint32_t place = find_branch(branch);
+  if (place == kNoBranch || ordinal >= this->branch(place).commands) return 0;
+  return command_of(place, ordinal)->event.id;
 }
 
 // Closes name what was issued lately, so the way back from the end is short.
@@ -319,6 +337,10 @@ void History::index_command(Record* record) {
   owner.last = record;
   ++owner.commands;
   ++command_count_;
+  if (is_wait(event.kind)) {
+    record->older_wait = newest_wait_;
+    newest_wait_ = record;
+  }
   if (event.kind == EventKind::kBranchOpened) {
     Branch* const opened = ::new (&branches_[branch_count_++]) Branch();
     opened->number = static_cast<BranchId>(event.number);
@@ -347,6 +369,7 @@ void History::unindex(Record* record) {
 
 void History::unindex_command(Record* record) {
   if (record->event.kind == EventKind::kBranchOpened) --branch_count_;
+  if (is_wait(record->event.kind)) newest_wait_ = record->older_wait;
   const std::uint32_t place = find_branch(record->event.branch);
   Branch& owner = branch(place);
   owner.last = record->previous;

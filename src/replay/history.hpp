@@ -68,9 +68,13 @@ class History {
   [[nodiscard]] EventId cancel_id() const { return cancel_id_; }
   // Bytes taken from the pool.
   [[nodiscard]] std::size_t bytes() const { return records_.bytes() + list_bytes_; }
+  // The command event of (branch, ordinal); 0: none.
+  [[nodiscard]] EventId command_id(BranchId branch, Ordinal ordinal) const;
   // May the completion of this command still be recorded? No: there is no such command, it cannot
   // complete, it has completed, it is closed, its branch is retired, or the execution has ended.
   [[nodiscard]] bool awaits_completion(EventId command) const;
+  // The oldest open wait of this kind (kWait or kDequeue) and name; 0: none.
+  [[nodiscard]] EventId open_wait(EventKind kind, std::string_view name) const;
 
   struct Mark {
     EventId count = 0;
@@ -84,6 +88,12 @@ class History {
   friend struct internal::BranchRun;
 
   struct Record;
+  // A branch took the delivery of a wait.
+  struct Receipt {
+    const internal::BranchRun* branch;
+    EventId position;
+    Receipt* next;
+  };
   // What one run of the code made of a command.
   struct InPass {
     std::uint32_t run = 0;                  // whose; of another run it counts for nothing
@@ -96,16 +106,18 @@ class History {
     Record* next_own = nullptr;             // what the owner issued next of what it could wait for
     Record* next_staged = nullptr;
     const Record* target = nullptr;  // close: what it closes
+    Receipt* receipts = nullptr;     // wait
   };
   // An event with its texts behind it, and its part of the index.
   struct Record {
     Event event;
-    std::uint32_t size = 0;      // of record and texts
-    Record* next = nullptr;      // command: the next of its branch
-    Record* previous = nullptr;  // command: the one before of its branch
-    EventId completion = 0;      // command: its completion; a returned delivery does not count
-    EventId close = 0;           // command: the close that names it
-    EventId returned = 0;        // delivery: its return
+    std::uint32_t size = 0;        // of record and texts
+    Record* next = nullptr;        // command: the next of its branch
+    Record* previous = nullptr;    // command: the one before of its branch
+    EventId completion = 0;        // command: its completion; a returned delivery does not count
+    EventId close = 0;             // command: the close that names it
+    EventId returned = 0;          // delivery: its return
+    Record* older_wait = nullptr;  // wait, dequeue: the one before in the execution
     InPass pass;
   };
   struct Branch {
@@ -156,6 +168,7 @@ class History {
   EventId end_id_ = 0;
   EventId cancel_id_ = 0;
   std::uint32_t command_count_ = 0;
+  Record* newest_wait_ = nullptr;
   Record** directory_ = nullptr;
   std::uint32_t directory_capacity_ = 0;
   Branch root_;

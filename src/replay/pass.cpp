@@ -80,6 +80,7 @@ Pass::Pass(const PassSetup& setup)
       limits_(*setup.limits),
       diagnostic_(*setup.diagnostic),
       traces_(*setup.traces),
+      mailbox_(*setup.mailbox),
       seen_(setup.seen),
       commands_begin_(begin_of_last_commands()),
       run_(setup.run),
@@ -191,8 +192,9 @@ Status Pass::append_commands() {
     record->event.id = history_.last_id() + 1;
     PAWL_TRY(history_.commit(record, diagnostic_));
     ++appended_;
-    if (record->event.kind == EventKind::kClose && wakes_another(*record))
-      is_another_needed_ = true;
+    if (record->event.kind != EventKind::kClose) continue;
+    has_closed_ = true;
+    if (wakes_another(*record)) is_another_needed_ = true;
   }
   return Status::kOk;
 }
@@ -201,10 +203,57 @@ Status Pass::finish() {
   find_horizons();
   if (!second_) traces_.withdraw();
   PAWL_TRY(append_commands());
-  if (end_ == nullptr) return Status::kOk;
-  end_->event.id = history_.last_id() + 1;
-  is_another_needed_ = false;
-  return history_.commit(end_, diagnostic_);
+  if (end_ != nullptr) {
+    end_->event.id = history_.last_id() + 1;
+    PAWL_TRY(history_.commit(end_, diagnostic_));
+    is_another_needed_ = false;
+  }
+  return end_ != nullptr || has_closed_ ? append_returns() : Status::kOk;
+}
+
+// --- messages given back --------------------------------------------------------------------------
+
+// A delivery to a wait that is no more, which no branch received within its horizon.
+bool Pass::is_void(const Record& wait) const {
+  if (wait.completion == 0) return false;
+  const bool is_over = end_ != nullptr || wait.close != 0 ||
+                       history_.is_retired(history_.find_branch(wait.event.branch));
+  if (!is_over) return false;
+  for (const History::Receipt* receipt = wait.pass.receipts; receipt != nullptr;
+       receipt = receipt->next)
+    if (receipt->position <= receipt->branch->effective) return false;
+  return true;
+}
+
+// Of the lowest number above `after`.
+History::Record* Pass::next_to_return(std::int64_t after) const {
+  Record* lowest = nullptr;
+  for (const Record* wait = history_.newest_wait_; wait != nullptr; wait = wait->older_wait) {
+    if (!is_void(*wait)) continue;
+    Record* const delivery = history_.record(wait->completion);
+    if (delivery->event.number <= after) continue;
+    if (lowest == nullptr || delivery->event.number < lowest->event.number) lowest = delivery;
+  }
+  return lowest;
+}
+
+Status Pass::append_returns() {
+  std::int64_t number = INT64_MIN;
+  for (Record* delivery = nullptr; (delivery = next_to_return(number)) != nullptr;) {
+    number = delivery->event.number;
+    Event event;
+    event.id = history_.last_id() + 1;
+    event.kind = EventKind::kReturn;
+    event.ref = delivery->event.id;
+    event.time_ms = input_->stamp_ms;
+    const Event& wait = history_.event(delivery->event.ref);
+    PAWL_TRY(history_.append(event, diagnostic_));
+    if (mailbox_.give_back(wait, delivery->event)) continue;
+    diagnostic_.format("event %u: more than mail_max (%u) messages wait", event.id,
+                       limits_.mail_max);
+    return Status::kResourceExhausted;
+  }
+  return Status::kOk;
 }
 
 // --- commands -------------------------------------------------------------------------------------
@@ -361,6 +410,16 @@ Handle Pass::schedule_timer(BranchRun& branch, TimerBase base, std::int64_t numb
                             .add(static_cast<std::uint64_t>(base))
                             .add(static_cast<std::uint64_t>(number))
                             .value();
+  return handle_of(issue(event));
+}
+
+Handle Pass::schedule_wait(BranchRun& branch, EventKind kind, std::string_view name) {
+  if (!is_active(branch, kind == EventKind::kWait ? "wait_event" : "dequeue"))
+    return handle_of(Form::kNone);
+  if (!is_valid_name(name)) return handle_of(Form::kBadName);
+  Event event;
+  event.kind = kind;
+  event.name = name;
   return handle_of(issue(event));
 }
 

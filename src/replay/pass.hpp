@@ -12,6 +12,7 @@
 
 #include "engine.hpp"
 #include "history.hpp"
+#include "mailbox.hpp"
 #include "pawl/orchestration.hpp"
 
 namespace pawl {
@@ -75,6 +76,7 @@ struct PassSetup {
   const EngineLimits* limits = nullptr;
   Diagnostic* diagnostic = nullptr;
   TraceLog* traces = nullptr;
+  Mailbox* mailbox = nullptr;
   EventId seen = 0;  // code that has come to this event, and no further, ran in an earlier turn
   std::uint32_t run = 0;  // unlike that of every other pass of this engine
   std::uint32_t commands_left = 0;
@@ -94,6 +96,7 @@ class Pass {
   // diagnostic tells why.
   Status run();
   // Did it append what another pass has to see?
+  [[nodiscard]] bool has_ended() const { return root_.returned; }
   [[nodiscard]] bool is_another_needed() const { return is_another_needed_; }
   [[nodiscard]] std::uint32_t appended() const { return appended_; }
   [[nodiscard]] std::uint32_t withdrawn() const { return staged_count_ - appended_; }
@@ -113,6 +116,13 @@ class Pass {
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
                            std::string_view session, bool on_session);
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
+  // kWait: the next event of this name to be raised; one raised while nobody waits is gone. kDequeue:
+  // the next message of a queue; what a closed wait was given and nobody received goes to the next.
+  // Not in the public header as long as no client can raise or enqueue.
+  static Handle schedule_wait(OrchestrationContext& context, EventKind kind,
+                              std::string_view name) {
+    return context.pass_.schedule_wait(context.branch_, kind, name);
+  }
   Guid new_guid(BranchRun& branch);
   std::int64_t utc_now_ms(BranchRun& branch);
   Handle open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&), void* callable);
@@ -161,6 +171,7 @@ class Pass {
     ForeignWait* next;
   };
 
+  Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name);
   bool is_active(const BranchRun& branch, const char* call);
   Record* issue(Event& event);
   Record* issue_recorded(Event& event);
@@ -192,6 +203,7 @@ class Pass {
   Outcome cancelled();
   Outcome suspend(const Handle* handles, std::size_t count);
   void wait_for(const Record& leaf);
+  void note_receipt(Record& leaf);
   Outcome receive(const Handle& handle, const Resolution& resolution);
   [[nodiscard]] Outcome result_of(const Record& leaf, const Resolution& resolution) const;
   static Outcome refused(Form form);
@@ -210,6 +222,9 @@ class Pass {
   [[nodiscard]] EventId begin_of_last_commands() const;
   void find_horizons();
   Status append_commands();
+  Status append_returns();
+  [[nodiscard]] Record* next_to_return(std::int64_t after) const;
+  [[nodiscard]] bool is_void(const Record& wait) const;
   Status finish();
   [[nodiscard]] bool wakes_another(const Record& close) const;
 
@@ -218,6 +233,7 @@ class Pass {
   const EngineLimits& limits_;
   Diagnostic& diagnostic_;
   TraceLog& traces_;
+  Mailbox& mailbox_;
   EventId seen_;
   EventId commands_begin_;  // every event before it was known to the last pass that recorded
   std::uint32_t run_;
@@ -237,6 +253,7 @@ class Pass {
   Record* end_ = nullptr;  // staged
   ForeignWait* foreign_waits_ = nullptr;
   std::uint32_t appended_ = 0;
+  bool has_closed_ = false;
   bool is_another_needed_ = false;
 };
 

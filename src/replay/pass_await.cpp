@@ -194,9 +194,20 @@ Outcome Pass::receive(const Handle& handle, const Resolution& resolution) {
   const Outcome outcome =
       form_of(handle) == Form::kJoin ? Outcome::success({}) : result_of(leaves[0], resolution);
   current_->position = std::max(current_->position, resolution.position);
-  for (std::size_t at = 0; at < leaves.count; ++at)
+  for (std::size_t at = 0; at < leaves.count; ++at) {
     if (leaves[at].pass.owner == current_) leaves[at].pass.received = true;
+    note_receipt(leaves[at]);
+  }
   return outcome;
+}
+
+void Pass::note_receipt(Record& leaf) {
+  if (leaf.event.kind != EventKind::kWait && leaf.event.kind != EventKind::kDequeue) return;
+  if (resolve(leaf).how != How::kCompleted) return;
+  auto* const receipt = note<History::Receipt>(1);
+  if (receipt == nullptr) return;
+  *receipt = {current_, current_->position, leaf.pass.receipts};
+  leaf.pass.receipts = receipt;
 }
 
 Outcome Pass::result_of(const Record& leaf, const Resolution& resolution) const {

@@ -234,7 +234,7 @@ TEST(Meta, NeedsItsMemory) {
   event.kind = EventKind::kTimer;
   char text[kMetaBytesMax];
   EXPECT_EQ(decode_meta("{}", &event, text, sizeof(text)), Status::kResourceExhausted);
-  unsigned char small[64];
+  unsigned char small[16];
   const JsonMemory memory(small, sizeof(small));
   EXPECT_EQ(decode_meta("{}", &event, text, sizeof(text)), Status::kCorrupt);
 }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <sstream>
 
+#include "pass.hpp"
+
 namespace pawl::test {
 namespace {
 
@@ -36,9 +38,10 @@ class Parser {
   static const Step::Kind* kind_of(const std::string& word) {
     using Kind = Step::Kind;
     static const std::pair<const char*, Kind> kWords[] = {
-        {"act", Kind::kActivity},  {"timer", Kind::kTimer},    {"open", Kind::kOpen},
-        {"await", Kind::kAwait},   {"join", Kind::kJoin},      {"sel", Kind::kSelect},
-        {"cancel", Kind::kCancel}, {"selj", Kind::kSelectJoin}};
+        {"act", Kind::kActivity},  {"timer", Kind::kTimer},     {"open", Kind::kOpen},
+        {"await", Kind::kAwait},   {"join", Kind::kJoin},       {"sel", Kind::kSelect},
+        {"cancel", Kind::kCancel}, {"selj", Kind::kSelectJoin}, {"wait", Kind::kWait},
+        {"deq", Kind::kDequeue}};
     for (const auto& known : kWords)
       if (word == known.first) return &known.second;
     return nullptr;
@@ -75,6 +78,12 @@ class Run {
     switch (step.kind) {
       case Step::Kind::kActivity: handle = ctx.schedule_activity(name, ""); break;
       case Step::Kind::kTimer: handle = ctx.schedule_timer(std::chrono::seconds(1)); break;
+      case Step::Kind::kWait:
+        handle = internal::Pass::schedule_wait(ctx, EventKind::kWait, "e");
+        break;
+      case Step::Kind::kDequeue:
+        handle = internal::Pass::schedule_wait(ctx, EventKind::kDequeue, "q");
+        break;
       case Step::Kind::kOpen: open(ctx, step, name); break;
       case Step::Kind::kCancel: ctx.cancel(handle); break;
       case Step::Kind::kAwait: {
@@ -86,6 +95,7 @@ class Run {
         const std::vector<Handle> list = all_of(step);
         PAWL_AWAIT(result, ctx.join_all(list.data(), list.size()));
         note(who + " join", result);
+        if (result.ok()) PAWL_CALL(each(list, who));
         break;
       }
       case Step::Kind::kSelect: {
@@ -98,8 +108,19 @@ class Run {
         const std::vector<Handle> list = all_of(step);
         PAWL_AWAIT(result, ctx.select(handle, ctx.join_all(list.data() + 1, list.size() - 1)));
         note(who + " selj " + std::to_string(result.index()), result);
+        if (result.ok() && result.index() == 1)
+          PAWL_CALL(each({list.begin() + 1, list.end()}, who));
         break;
       }
+    }
+    return Poll::done();
+  }
+
+  // What a join has received, one by one.
+  static Poll each(const std::vector<Handle>& list, const std::string& who) {
+    for (const Handle& handle : list) {
+      PAWL_AWAIT(result, handle);
+      note(who + " each", result);
     }
     return Poll::done();
   }

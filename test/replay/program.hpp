@@ -4,6 +4,7 @@
 //   open X { ... }   to a branch                                  await X     receive it
 //   join X Y ...     receive all                                  sel X Y ... receive the first
 //   selj X | Y Z     as sel X and the join of Y and Z             cancel X    close it
+//   wait X           to the raised event "e"                      deq X       to a message of queue "q"
 //
 // Every handle has a name of its own in the whole program, so that a branch can use those of its
 // ancestors.
@@ -18,7 +19,18 @@
 namespace pawl::test {
 
 struct Step {
-  enum class Kind { kActivity, kTimer, kOpen, kAwait, kJoin, kSelect, kSelectJoin, kCancel };
+  enum class Kind {
+    kActivity,
+    kTimer,
+    kOpen,
+    kAwait,
+    kJoin,
+    kSelect,
+    kSelectJoin,
+    kCancel,
+    kWait,
+    kDequeue
+  };
   Kind kind = Kind::kActivity;
   std::vector<std::size_t> handles;
   std::vector<Step> body;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <set>
 #include <string>
 
 #include "program.hpp"
@@ -50,9 +51,7 @@ class Generator {
     Step step;
     const unsigned choice = usable.empty() ? below(4) : below(12);
     if (choice < 4) {
-      step.kind = choice == 3 && depth < 3 ? Step::Kind::kOpen
-                  : choice == 2            ? Step::Kind::kTimer
-                                           : Step::Kind::kActivity;
+      step.kind = choice == 3 && depth < 3 ? Step::Kind::kOpen : leaf_kind();
       const std::size_t handle = program_->names.size();
       program_->names.push_back("h" + std::to_string(handle));
       step.handles = {handle};
@@ -77,11 +76,35 @@ class Generator {
     return step;
   }
 
+  Step::Kind leaf_kind() {
+    using Kind = Step::Kind;
+    static constexpr Kind kKinds[] = {Kind::kActivity, Kind::kActivity, Kind::kTimer,
+                                      Kind::kDequeue,  Kind::kDequeue,  Kind::kWait};
+    return kKinds[below(sizeof(kKinds) / sizeof(kKinds[0]))];
+  }
+
   Program* program_ = nullptr;
   std::mt19937 random_;
 };
 
-std::vector<Message> random_batch(const History& history, Generator& random) {
+// Its payload is its own, so that it is known who received it.
+Message queued(MessageId number) {
+  static std::set<std::string> payloads;
+  return mail(MessageKind::kQueue, number, "q",
+              *payloads.insert("m" + std::to_string(number)).first);
+}
+
+// What completes a command; of waits, some new message.
+Message answer(const Event& command, MessageId* number) {
+  switch (command.kind) {
+    case EventKind::kTimer: return fired(command.id);
+    case EventKind::kWait: return mail(MessageKind::kEvent, ++*number, "e");
+    case EventKind::kDequeue: return queued(++*number);
+    default: return done(command.id, command.name);
+  }
+}
+
+std::vector<Message> random_batch(const History& history, Generator& random, MessageId* number) {
   std::vector<Message> batch;
   if (history.last_id() == 0) batch.push_back(start());
   std::vector<EventId> pending;
@@ -97,9 +120,11 @@ std::vector<Message> random_batch(const History& history, Generator& random) {
     const unsigned at = random.below(pending.size());
     const EventId id = pending[at];
     const Event& command = history.event(id);
-    batch.push_back(command.kind == EventKind::kTimer ? fired(id) : done(id, command.name));
-    if (random.chance(8)) batch.push_back(batch.back());
-    pending.erase(pending.begin() + at);
+    batch.push_back(answer(command, number));
+    if (random.chance(8))
+      batch.push_back(batch.back().id == 0 ? batch.back() : answer(command, number));
+    pending[at] = pending.back();
+    pending.pop_back();
   }
   if (random.chance(15)) batch.push_back(cancel());
   return batch;
@@ -109,15 +134,18 @@ bool is_prefix(const std::vector<std::string>& a, const std::vector<std::string>
   return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
-// One turn, three ways. False: something differed.
+// One turn, three ways.
 void turn_three_ways(Bench& warm, const std::vector<Message>& batch) {
   Bench cold;
   cold.load(warm, warm.history().last_id());
+  cold.set_mail(warm.mail());
+  const std::vector<Message> mail = warm.mail();
   const History::Mark mark = warm.history().mark();
   warm.go(run_program, batch);
   const std::string first = warm.all();
   const auto seen = observations();
   warm.history().rewind(mark);
+  warm.set_mail(mail);
   warm.go(run_program, batch);
   ASSERT_EQ(warm.all(), first);
   cold.go(run_program, batch);
@@ -125,22 +153,67 @@ void turn_three_ways(Bench& warm, const std::vector<Message>& batch) {
   ASSERT_EQ(observations(), seen);
 }
 
+// Every queue message is waiting, or in exactly one delivery that counts.
+void expect_each_message_once(const Bench& bench, const std::set<MessageId>& sent) {
+  std::multiset<MessageId> found;
+  for (const Message& message : bench.mail())
+    found.insert(message.id);
+  const History& history = bench.history();
+  for (EventId id = 1; id <= history.last_id(); ++id) {
+    const Event& event = history.event(id);
+    if (event.kind == EventKind::kDelivery && history.event(event.ref).kind == EventKind::kDequeue)
+      found.insert(event.number);
+    if (event.kind == EventKind::kReturn) {
+      const auto returned = found.find(history.event(event.ref).number);
+      if (returned != found.end()) found.erase(returned);
+    }
+  }
+  ASSERT_EQ(found, std::multiset<MessageId>(sent.begin(), sent.end())) << bench.all();
+}
+
+bool has_received(std::string_view payload) {
+  const std::string end = "-> " + std::string(payload);
+  for (const std::string& line : observations())
+    if (line.size() > end.size() && line.compare(line.size() - end.size(), end.size(), end) == 0)
+      return true;
+  return false;
+}
+
+// What the code has not received when it ends was given back.
+void expect_nothing_lost(const Bench& bench) {
+  std::set<EventId> returned;
+  for (EventId id = 1; id <= bench.history().last_id(); ++id)
+    if (bench.history().event(id).kind == EventKind::kReturn)
+      returned.insert(bench.history().event(id).ref);
+  for (EventId id = 1; id <= bench.history().last_id(); ++id) {
+    const Event& event = bench.history().event(id);
+    if (event.kind != EventKind::kDelivery) continue;
+    if (bench.history().event(event.ref).kind != EventKind::kDequeue) continue;
+    if (returned.count(id) == 0) {
+      ASSERT_TRUE(has_received(event.payload)) << event.payload << "\n" << bench.all();
+    }
+  }
+}
+
 void run_seed(unsigned seed) {
   Generator random(seed);
   const Program program = random.program();
   set_program(&program);
   Bench warm;
+  MessageId number = 0;
+  std::set<MessageId> sent;
   std::vector<std::string> seen;
   for (int turn = 0; !warm.history().ended(); ++turn) {
     ASSERT_LT(turn, 300) << "it waits for nothing that can come";
-    const std::vector<Message> batch = random_batch(warm.history(), random);
+    const std::vector<Message> batch = random_batch(warm.history(), random, &number);
+    for (const Message& message : batch)
+      if (message.kind == MessageKind::kQueue) sent.insert(message.id);
     ASSERT_NO_FATAL_FAILURE(turn_three_ways(warm, batch));
-    const std::vector<std::string> now = root_observations();
-    if (!now.empty() || seen.empty()) {
-      ASSERT_TRUE(is_prefix(seen, now)) << warm.all();
-      seen = now;
-    }
+    ASSERT_NO_FATAL_FAILURE(expect_each_message_once(warm, sent));
+    ASSERT_TRUE(turn == 0 || is_prefix(seen, root_observations())) << warm.all();
+    seen = root_observations();
   }
+  ASSERT_NO_FATAL_FAILURE(expect_nothing_lost(warm));
   ASSERT_EQ(warm.pool().used(), warm.history().bytes());
 }
 

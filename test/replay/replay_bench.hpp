@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cinttypes>
-#include <cstdio>
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +47,16 @@ inline Message cancel(std::string_view reason = "stop") {
   Message message;
   message.kind = MessageKind::kCancel;
   message.payload = reason;
+  return message;
+}
+
+inline Message mail(MessageKind kind, MessageId number, std::string_view name,
+                    std::string_view payload = "m") {
+  Message message;
+  message.kind = kind;
+  message.id = number;
+  message.name = name;
+  message.payload = payload;
   return message;
 }
 
@@ -92,8 +102,10 @@ class Bench {
         history_(std::make_unique<History>(pool_)) {}
 
   // The status is checked by the caller; events of the turn are in `added()`.
+  // Mail that waits is handed in again, as a provider does.
   Status turn(Orchestration function, std::vector<Message> messages = {}) {
     TurnInput input = input_of(function);
+    messages.insert(messages.begin(), mail_.begin(), mail_.end());
     input.messages = messages.data();
     input.message_count = messages.size();
     const TurnResult result = engine_.run_turn(*history_, input, diagnostic_);
@@ -102,6 +114,7 @@ class Bench {
     dropped_ = result.dropped;
     passes_ = result.passes;
     withdrawn_ = result.withdrawn;
+    if (result.status == Status::kOk) sort_mail(messages, result);
     traces_.clear();
     traces_lost_ = result.traces_lost;
     for (std::size_t i = 0; i < result.trace_count; ++i)
@@ -122,6 +135,10 @@ class Bench {
       EXPECT_EQ(history_->append(other.history().event(id), diagnostic_), Status::kOk)
           << diagnostic_.text();
   }
+
+  // Raised events and queue messages that wait for the next turn.
+  [[nodiscard]] const std::vector<Message>& mail() const { return mail_; }
+  void set_mail(const std::vector<Message>& mail) { mail_ = mail; }
 
   [[nodiscard]] TurnInput input_of(Orchestration function) const {
     TurnInput input;
@@ -153,7 +170,27 @@ class Bench {
   std::int64_t stamp_ms = 1000;
 
  private:
-  static constexpr std::size_t kArenaBytes = 64 * 1024;
+  void sort_mail(const std::vector<Message>& messages, const TurnResult& result) {
+    std::vector<Message> kept;
+    for (std::size_t i = 0; i < result.given_back_count; ++i) {
+      kept.push_back(result.given_back[i]);
+      kept.back().name = keep(kept.back().name);
+      kept.back().payload = keep(kept.back().payload);
+    }
+    for (const Message& message : messages)
+      for (std::size_t i = 0; i < result.kept_count; ++i)
+        if (message.id == result.kept[i]) kept.push_back(message);
+    std::sort(kept.begin(), kept.end(),
+              [](const Message& a, const Message& b) { return a.id < b.id; });
+    mail_ = kept;
+  }
+  static std::string_view keep(std::string_view text) {
+    static std::set<std::string> texts;
+    return *texts.emplace(text).first;
+  }
+
+  static constexpr std::size_t kArenaBytes = 128 * 1024;
+  std::vector<Message> mail_;
   std::unique_ptr<unsigned char[]> pool_block_;
   std::unique_ptr<unsigned char[]> arena_block_;
   BuddyPool pool_;

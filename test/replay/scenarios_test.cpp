@@ -3,6 +3,7 @@
 //
 // Method: a program, then for each turn its messages and exactly what must be appended. Messages name a
 // command as branch.ordinal.
+#include <ostream>
 #include <sstream>
 #include <string>
 
@@ -17,6 +18,7 @@ struct Turn {
   const char* events;    // those appended
   std::uint32_t passes;
   std::uint32_t withdrawn;
+  const char* waiting = "";  // numbers of the messages that wait on
 };
 
 struct Scenario {
@@ -25,6 +27,9 @@ struct Scenario {
   std::vector<Turn> turns;
   EventId end_at;  // horizon of the end; 0: it has not ended
 };
+
+// Else the bytes of the struct become part of the test's name.
+void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
 
 EventId command_id(const History& history, const std::string& place) {
   for (EventId id = 1; id <= history.last_id(); ++id) {
@@ -42,8 +47,12 @@ std::vector<Message> messages_of(const History& history, const char* text) {
   for (std::string word; words >> word;) {
     if (word == "start") messages.push_back(start());
     if (word == "cancel") messages.push_back(cancel());
-    if (word != "done") continue;
+    if (word == "start" || word == "cancel") continue;
+    const std::string what = word;
     words >> word;
+    if (what == "msg") messages.push_back(mail(MessageKind::kQueue, std::stol(word), "q"));
+    if (what == "raise") messages.push_back(mail(MessageKind::kEvent, std::stol(word), "e"));
+    if (what != "done") continue;
     const EventId id = command_id(history, word);
     EXPECT_NE(id, 0U) << word;
     const bool is_timer = id != 0 && history.event(id).kind == EventKind::kTimer;
@@ -62,7 +71,12 @@ std::string facts(const History& history, EventId first) {
       const Event& command = history.event(event.ref);
       one = std::to_string(id) + " " + event_kind_name(event.kind) + " " +
             std::to_string(command.branch) + "." + std::to_string(command.ordinal);
+      if (event.kind == EventKind::kDelivery) one += " m" + std::to_string(event.number);
     }
+    if (event.kind == EventKind::kReturn)
+      one = std::to_string(id) + " return m" + std::to_string(history.event(event.ref).number);
+    if (event.kind == EventKind::kWait || event.kind == EventKind::kDequeue)
+      one.resize(one.size() - 2);
     if (event.kind == EventKind::kActivity) one.resize(one.size() - 2);
     if (event.kind == EventKind::kTimer) one.resize(one.rfind(' '));
     text += one + "\n";
@@ -82,6 +96,10 @@ TEST_P(Scenarios, EventByEvent) {
     EXPECT_EQ(facts(bench.history(), first), turn.events) << turn.messages;
     EXPECT_EQ(bench.passes(), turn.passes) << turn.messages;
     EXPECT_EQ(bench.withdrawn(), turn.withdrawn) << turn.messages;
+    std::string waiting;
+    for (const Message& message : bench.mail())
+      waiting += std::to_string(message.id);
+    EXPECT_EQ(waiting, turn.waiting) << turn.messages;
   }
   const EventId end = bench.history().end_id();
   EXPECT_EQ(end == 0 ? 0 : bench.history().event(end).horizon, GetParam().end_at);
@@ -162,6 +180,65 @@ const Scenario kScenarios[] = {
        "completed = end\n",
        2, 0}},
      10},
+    {"TimerAndMessageInOneBatch_ThenDequeueAgain",
+     "deq a  timer t  sel a t  deq b  await b  deq c  await c",
+     {{"start", "1 started\n2 dequeue 0.0\n3 timer 0.1\n", 1, 0},
+      {"done 0.1  msg 1  msg 2",
+       "4 timer_fired 0.1\n5 delivery 0.0 m1\n6 close 0.2 of 0.0 at 4\n7 dequeue 0.3\n8 return m1\n"
+       "9 delivery 0.3 m1\n10 dequeue 0.4\n11 delivery 0.4 m2\n12 ended completed = end\n",
+       3, 0}},
+     11},
+    {"ALosingBranchReceivedAMessageBeyondItsHorizon",
+     "open b { deq p  await p  act q  await q }  act w  sel b w  deq z  await z",
+     {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 dequeue 1.0\n4 activity 0.1 w\n", 1, 0},
+      {"done 0.1  msg 1",
+       "5 activity_done 0.1\n6 delivery 1.0 m1\n7 close 0.2 of 0.0 at 5\n8 dequeue 0.3\n9 return "
+       "m1\n"
+       "10 delivery 0.3 m1\n11 ended completed = end\n",
+       2, 1}},
+     10},
+    {"EndIsAHorizon_AMessageIsGivenBack",
+     "open b { deq p  await p  act q }  act w  await w",
+     {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 dequeue 1.0\n4 activity 0.1 w\n", 1, 0},
+      {"done 0.1  msg 1",
+       "5 activity_done 0.1\n6 delivery 1.0 m1\n7 ended completed = end\n8 return m1\n", 1, 2,
+       "1"}},
+     5},
+    {"AWaitOfTheOpenerIsClosedForTheBranchesToo",
+     "wait h  open b { timer t  sel t h  await h }  open c { act p  sel p h }  act w  await w  "
+     "cancel h  "
+     "join b c",
+     {{"start",
+       "1 started\n2 wait 0.0\n3 branch_opened 0.1 = 1\n4 timer 1.0\n5 branch_opened 0.2 = 2\n"
+       "6 activity 2.0 p\n7 activity 0.3 w\n",
+       1, 0},
+      {"done 1.0", "8 timer_fired 1.0\n", 1, 0},
+      {"done 0.3",
+       "9 activity_done 0.3\n10 close 0.4 of 0.0 at 9\n11 close 2.1 of 2.0 at 10\n12 ended "
+       "completed = end\n",
+       2, 0}},
+     10},
+    // Section 7 of the rules: an event raised ahead of its wait is offered again within the turn.
+    {"EventRaisedAheadOfItsWaitInOneBatch",
+     "act a  await a  wait e  await e",
+     {{"start", "1 started\n2 activity 0.0 a\n", 1, 0},
+      {"raise 1  done 0.0",
+       "3 activity_done 0.0\n4 wait 0.1\n5 delivery 0.1 m1\n6 ended completed = end\n", 2, 0}},
+     5},
+    {"EventRaisedWhileNobodyWaitsIsGone",
+     "act a  await a  wait e  await e",
+     {{"start", "1 started\n2 activity 0.0 a\n", 1, 0},
+      {"raise 1", "", 1, 0},
+      {"done 0.0", "3 activity_done 0.0\n4 wait 0.1\n", 1, 0}},
+     0},
+    {"MessagesWaitForTheirWait",
+     "act a  await a  deq b  deq c  await c  await b",
+     {{"start  msg 5  msg 7", "1 started\n2 activity 0.0 a\n", 1, 0, "57"},
+      {"done 0.0",
+       "3 activity_done 0.0\n4 dequeue 0.1\n5 dequeue 0.2\n6 delivery 0.1 m5\n7 delivery 0.2 m7\n"
+       "8 ended completed = end\n",
+       2, 0}},
+     7},
     {"EndIsAHorizon_ABranchRanPastIt",
      "open b { act p  await p  act q }  act w  await w",
      {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 activity 1.0 p\n4 activity 0.1 w\n", 1, 0},

@@ -1,0 +1,82 @@
+#include "mailbox.hpp"
+
+namespace pawl {
+
+void Mailbox::attach(Entry* entries, Message* given_back, MessageId* kept, std::size_t capacity) {
+  entries_ = entries;
+  given_back_ = given_back;
+  kept_ = kept;
+  capacity_ = capacity;
+}
+
+void Mailbox::clear() { count_ = given_back_count_ = kept_count_ = 0; }
+
+bool Mailbox::add(const Message& message, bool is_stored) {
+  if (count_ == capacity_) return false;
+  std::size_t at = count_++;
+  for (; at > 0 && entries_[at - 1].message.id > message.id; --at)
+    entries_[at] = entries_[at - 1];
+  entries_[at] = {message, is_stored, true};
+  return true;
+}
+
+bool Mailbox::give_back(const Event& wait, const Event& delivery) {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (entries_[i].message.id != delivery.number || entries_[i].is_waiting) continue;
+    entries_[i].is_waiting = true;
+    return true;
+  }
+  Message message;
+  message.id = delivery.number;
+  message.kind = wait.kind == EventKind::kWait ? MessageKind::kEvent : MessageKind::kQueue;
+  message.name = wait.name;
+  message.payload = delivery.payload;
+  return add(message, false);
+}
+
+Status Mailbox::deliver(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
+                        Diagnostic& diagnostic, std::uint32_t* delivered) {
+  for (std::size_t i = 0; i < count_; ++i) {
+    Entry& entry = entries_[i];
+    if (!entry.is_waiting) continue;
+    const bool is_raised = entry.message.kind == MessageKind::kEvent;
+    const EventId wait =
+        history.open_wait(is_raised ? EventKind::kWait : EventKind::kDequeue, entry.message.name);
+    if (wait == 0) continue;
+    Event event;
+    event.id = history.last_id() + 1;
+    event.kind = EventKind::kDelivery;
+    event.ref = wait;
+    event.number = entry.message.id;
+    event.time_ms = stamp_ms;
+    event.payload = entry.message.payload;
+    // One is kept for the end.
+    if (event.id + 1 > events_max) {
+      diagnostic.format("event %u: history would have more than events_max (%u) events", event.id,
+                        events_max);
+      return Status::kResourceExhausted;
+    }
+    PAWL_TRY(history.append(event, diagnostic));
+    entry.is_waiting = false;
+    ++*delivered;
+  }
+  return Status::kOk;
+}
+
+std::uint32_t Mailbox::settle(bool is_cut) {
+  std::uint32_t unheard = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const Entry& entry = entries_[i];
+    if (!entry.is_waiting) continue;
+    if (entry.message.kind == MessageKind::kEvent && !is_cut) {
+      ++unheard;
+    } else if (entry.is_stored) {
+      kept_[kept_count_++] = entry.message.id;
+    } else {
+      given_back_[given_back_count_++] = entry.message;
+    }
+  }
+  return unheard;
+}
+
+}  // namespace pawl
