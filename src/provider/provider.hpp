@@ -30,28 +30,28 @@ namespace pawl {
 
 struct ProviderOptions {
   const char* path = nullptr;
-  bool create = true;              // false: kCannotOpen when there is no database
-  bool synchronous_full = true;    // false: an acknowledged call may be lost at a power cut
-  std::int64_t busy_ms_max = 1000; // longest wait for the write lock
+  bool create = true;               // false: kCannotOpen when there is no database
+  bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
+  std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
   int cache_pages = 64;
   int checkpoint_pages = 1000;
 };
 
 // What a batch found out when it began; the same for all calls in it.
 struct BatchInfo {
-  std::int64_t now = 0;            // Pawl time, read after the lock was held
-  std::int64_t stamp_ms = 0;       // for people (R9)
+  std::int64_t now = 0;       // Pawl time, read after the lock was held
+  std::int64_t stamp_ms = 0;  // for people (R9)
   std::int64_t boot_seq = 0;
   bool utc_known = false;
   std::int64_t utc_ms = 0;
-  bool clock_adopted = false;      // this batch adopted a new boot
-  bool clock_synced = false;       // this batch confirmed the offset
-  std::int64_t clock_credit_ms = 0;// off time credited to older timers
+  bool clock_adopted = false;        // this batch adopted a new boot
+  bool clock_synced = false;         // this batch confirmed the offset
+  std::int64_t clock_credit_ms = 0;  // off time credited to older timers
 };
 
 struct NextDue {
-  std::int64_t pawl_time = -1;     // earliest due work of any kind in Pawl time; -1: none
-  bool waiting_for_utc = false;    // a UTC timer waits and there is no trusted offset
+  std::int64_t pawl_time = -1;   // earliest due work of any kind in Pawl time; -1: none
+  bool waiting_for_utc = false;  // a UTC timer waits and there is no trusted offset
 };
 
 // kStopped: the code does not match the history, or a row is damaged; nothing is lost, and it goes on
@@ -72,15 +72,15 @@ struct InstanceStatus {
   ExecutionId execution = 0;
   std::int64_t revision = 0;
   ErrorKind error = ErrorKind::kNone;
-  std::string_view output;         // result or error text; view into the caller's buffer
-  std::int64_t created_ms = 0;     // stamps
+  std::string_view output;      // result or error text; view into the caller's buffer
+  std::int64_t created_ms = 0;  // stamps
   std::int64_t updated_ms = 0;
 };
 
 struct ReadyQuery {
   Incarnation me = 0;
   std::int64_t home_grace_ms = 2000;
-  std::int64_t now = 0;            // Pawl time by the reader's clock; verified again at the commit
+  std::int64_t now = 0;  // Pawl time by the reader's clock; verified again at the commit
   const InstanceKey* skip = nullptr;  // being worked on already
   std::size_t skip_count = 0;
 };
@@ -92,11 +92,11 @@ struct OrchestrationItem {
   FixedText<kNameBytesMax> version;
   ExecutionId execution = 0;
   std::int64_t revision = 0;
-  EventId last_event = 0;          // of the current execution
+  EventId last_event = 0;  // of the current execution
   std::int32_t crashes = 0;
   std::int32_t strikes = 0;
   std::int32_t reboots = 0;
-  Message* messages = nullptr;     // in the arena given; ready or due ones, in order
+  Message* messages = nullptr;  // in the arena given; ready or due ones, in order
   std::size_t message_count = 0;
   bool more_messages = false;
   // A stored row that cannot be read: the instance stops with this text.
@@ -122,7 +122,7 @@ class EventSource {
 
 struct NewWork {
   EventId event = 0;
-  std::string_view session;        // empty: none
+  std::string_view session;  // empty: none
 };
 
 struct NewTimer {
@@ -140,14 +140,14 @@ struct WorkDone {
 
 struct TurnCommit {
   InstanceKey key = 0;
-  std::int64_t revision = 0;       // as fetched
+  std::int64_t revision = 0;  // as fetched
   ExecutionId execution = 0;
   const MessageId* messages = nullptr;  // stored ones that the turn took; deleted
   std::size_t message_count = 0;
   const WorkDone* done = nullptr;
   std::size_t done_count = 0;
   const EventSource* events = nullptr;
-  EventId first_new = 0;           // events [first_new, last_new] are inserted; none if first > last
+  EventId first_new = 0;  // events [first_new, last_new] are inserted; none if first > last
   EventId last_new = 0;
   const NewWork* work = nullptr;
   std::size_t work_count = 0;
@@ -156,11 +156,11 @@ struct TurnCommit {
   // Commands of this execution that are closed: their work items and timers go.
   const EventId* closed = nullptr;
   std::size_t closed_count = 0;
-  bool more = false;               // passes_max reached: ready again at once
+  bool more = false;  // passes_max reached: ready again at once
   EndKind end = EndKind::kNone;
   ErrorKind error = ErrorKind::kNone;
-  std::string_view next_input;     // kContinuedAsNew
-  Incarnation home = 0;            // who commits
+  std::string_view next_input;  // kContinuedAsNew
+  Incarnation home = 0;         // who commits
 };
 
 // ---- work items ---------------------------------------------------------------------------------
@@ -173,11 +173,11 @@ struct WorkItem {
   SessionKey session = 0;
   Epoch epoch = 0;
   bool exclusive = false;
-  bool claimed_now = false;        // first hand-over of this epoch
+  bool claimed_now = false;  // first hand-over of this epoch
   std::int32_t attempt = 0;
   std::int32_t crashes = 0;
   std::int64_t locked_until = 0;
-  std::string_view instance_id;    // views into the buffer given to fetch_work_item
+  std::string_view instance_id;  // views into the buffer given to fetch_work_item
   std::string_view orchestration_name;
   std::string_view activity_name;
   std::string_view session_name;
@@ -212,8 +212,8 @@ struct FetchWork {
   bool draining = false;
   const SessionOptions* options = nullptr;
   const WorkFilter* filter = nullptr;
-  Evidence* evidence = nullptr;    // who is gone? (session-rules 3.1); null: nobody
-  CrashLimits limits;              // of the items whose locks are taken over
+  Evidence* evidence = nullptr;  // who is gone? (session-rules 3.1); null: nobody
+  CrashLimits limits;            // of the items whose locks are taken over
   // Set to true if a call stopped at its bound of looks before it had seen everything: what this
   // worker can take may lie further on, so the next tick must not wait for a reason. May be null.
   bool* look_again = nullptr;
@@ -226,10 +226,10 @@ struct WorkResult {
 
 // ---- workers --------------------------------------------------------------------------------------
 struct NewWorker {
-  std::string_view node;           // worker_node_id; empty: an ephemeral one, named by its incarnation
+  std::string_view node;  // worker_node_id; empty: an ephemeral one, named by its incarnation
   std::int64_t pid = 0;
   std::int64_t start_time = 0;
-  bool lock_visible = true;        // others can test its kernel lock
+  bool lock_visible = true;  // others can test its kernel lock
   std::int64_t lease_ms = 0;
   const std::string_view* handlers = nullptr;  // activity names it can run
   std::size_t handler_count = 0;
@@ -252,8 +252,8 @@ struct WorkerRow {
 
 // What a dead process was running, from its notes (crash charging). Zero members: nothing.
 struct CrashNote {
-  InstanceKey instance = 0;        // a turn
-  WorkItemId item = 0;             // an activity
+  InstanceKey instance = 0;  // a turn
+  WorkItemId item = 0;       // an activity
 };
 
 // One event a change of a session or worker; reported in the batch, valid for people only after commit.
@@ -261,11 +261,11 @@ struct SessionChange {
   enum class Kind : std::uint8_t { kClaimed, kMigrated, kReleased, kLost, kSwept };
   Kind kind = Kind::kClaimed;
   std::string_view session;
-  std::string_view reason;         // released, lost
-  std::string_view from;           // migrated: node
-  std::string_view to;             // claimed, migrated: node
+  std::string_view reason;  // released, lost
+  std::string_view from;    // migrated: node
+  std::string_view to;      // claimed, migrated: node
   Epoch epoch = 0;
-  bool resumed = false;            // the same node took its own session back
+  bool resumed = false;  // the same node took its own session back
 };
 
 class ChangeSink {
@@ -384,7 +384,8 @@ class Provider {
   virtual Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) = 0;
 
   // ---- time ----
-  virtual Status next_due(Incarnation me, NextDue* out) = 0;
+  // `turns`: also what only a worker that runs orchestrations can do (timers, parked instances).
+  virtual Status next_due(Incarnation me, bool turns, NextDue* out) = 0;
 
  protected:
   ~Provider() = default;

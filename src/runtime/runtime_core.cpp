@@ -16,6 +16,7 @@ constexpr std::int64_t kLookDelaysMs[] = {10, 100, 1'000, 5'000};
 constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
 // An observer of expired leases must not sleep longer than this, or what it saw does not count.
 constexpr std::int64_t kObserverWakeMs = 10'000;
+constexpr std::int64_t kVainDueDelayMs = 1'000;
 constexpr std::size_t kRetryStoppedMax = 1'024;
 
 Evidence::Options evidence_options(const Options& options) {
@@ -262,8 +263,12 @@ void RuntimeCore::look_again(bool anew) {
 void RuntimeCore::plan_next_due() {
   NextDue due;
   next_stored_due_ = -1;
-  if (me_ != 0 && provider_->next_due(me_, &due) == Status::kOk) {
+  if (me_ != 0 && provider_->next_due(me_, options_.run_orchestrations, &due) == Status::kOk) {
     if (due.pawl_time >= 0) next_stored_due_ = provider_->boot_ms_of(due.pawl_time);
+    // What is due and is not for us to do must not keep us awake.
+    const std::int64_t now = port_.clock->boot_ms();
+    if (due_in_vain_ && next_stored_due_ >= 0 && next_stored_due_ <= now)
+      next_stored_due_ = now + kVainDueDelayMs;
     const bool could_gain = !synced_this_boot_ && (due.pawl_time >= 0 || due.waiting_for_utc);
     if (could_gain && next_sync_look_ < 0) {
       sync_look_ms_ = next_sync_look_ms(0);

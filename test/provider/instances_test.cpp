@@ -237,7 +237,7 @@ TEST_P(Instances, ParkedUntilItsTime) {
   EXPECT_EQ(is.error, ErrorKind::kUnregistered);
   EXPECT_EQ(is.output, "nobody knows irrigate");
   NextDue due;
-  ASSERT_EQ(at->next_due(0, &due), Status::kOk);
+  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
   EXPECT_EQ(due.pawl_time, at->pawl_now() + 5000);
   const auto wake = [&] {
     std::size_t woken = 99;
@@ -300,7 +300,7 @@ TEST_P(Instances, StoppedOneLosesNothing) {
   EXPECT_EQ(count, 0U);
   EXPECT_TRUE(ready(at).empty());
   NextDue due;
-  ASSERT_EQ(at->next_due(0, &due), Status::kOk);
+  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
   EXPECT_EQ(due.pawl_time, -1);
   ASSERT_EQ(batch(at, [&] { return at->retry_stopped(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 1U);

@@ -59,7 +59,7 @@ class Plans : public ProviderWorld {
     ASSERT_EQ(batch(at, [&] { return at->retry_stopped(5, &count); }), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->wake_delayed(5, &count); }), Status::kOk);
     NextDue due;
-    ASSERT_EQ(at->next_due(me, &due), Status::kOk);
+    ASSERT_EQ(at->next_due(me, true, &due), Status::kOk);
     clock.reboot(5000);
     clock.trusted = true;
     touch(at);

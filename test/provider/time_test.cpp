@@ -24,7 +24,7 @@ class Time : public ProviderWorld {
   static NewTimer utc(std::int64_t ms, EventId event = 2) { return {event, TimerBase::kUtc, ms}; }
   NextDue next(Site& at, Incarnation me = 0) {
     NextDue due;
-    EXPECT_EQ(at->next_due(me, &due), Status::kOk) << at->diagnostic().text();
+    EXPECT_EQ(at->next_due(me, true, &due), Status::kOk) << at->diagnostic().text();
     return due;
   }
   std::vector<EventId> refs(const Item& item) {

@@ -389,6 +389,23 @@ TEST_F(SessionRuntime, leases_hold_in_2040_and_over_wall_steps) {
   EXPECT_GE(a.runtime->stats().clock_steps, 2U);
 }
 
+TEST_F(SessionRuntime, worker_only_process_sleeps_while_timers_are_due_and_nobody_runs_them) {
+  auto c = std::make_unique<Worker>(machine, coordinating, options("c"));
+  Worker a(machine, inlined, worker_only("a"));
+  ASSERT_EQ(c->start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {c.get(), &a}, [&] { return g_runs.size() == 2; }));
+  c->kill();
+  ASSERT_FALSE(drive(
+      machine, {&a}, [] { return false; }, 10'000));
+  const std::uint64_t ticks = a.runtime->stats().ticks;
+  ASSERT_FALSE(drive(
+      machine, {&a}, [] { return false; }, 100'000));
+  EXPECT_LE(a.runtime->stats().ticks - ticks, 5U * 8U);
+}
+
 TEST_F(SessionRuntime, idle_runtimes_wake_for_renewals_alone) {
   Worker a(machine, inlined, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);

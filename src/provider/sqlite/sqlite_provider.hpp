@@ -87,7 +87,7 @@ class SqliteProvider final : public Provider {
   Status unregister_worker(Incarnation me) override;
   Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) override;
 
-  Status next_due(Incarnation me, NextDue* out) override;
+  Status next_due(Incarnation me, bool turns, NextDue* out) override;
 
  private:
   static constexpr std::size_t kPathBytesMax = 512;

@@ -154,19 +154,21 @@ Status SqliteProvider::is_gone(Incarnation home, bool* gone) {
 
 // ---- the next due time --------------------------------------------------------------------------
 
-Status SqliteProvider::next_due(Incarnation me, NextDue* out) {
+Status SqliteProvider::next_due(Incarnation me, bool turns, NextDue* out) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
   std::int64_t first = kNever;
   bool utc_waits = false;
   bool pawl_waits = false;
-  PAWL_TRY(first_timer(TimeBase::kPawl, me, &first, &pawl_waits));
-  PAWL_TRY(first_timer(TimeBase::kUtc, me, &first, &utc_waits));
-  PAWL_TRY(
-      first_number(connection_.use(kFirstParked,
-                                   "SELECT parked_until FROM instances INDEXED BY i_parked "
-                                   "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"),
-                   &first));
+  if (turns) {
+    PAWL_TRY(first_timer(TimeBase::kPawl, me, &first, &pawl_waits));
+    PAWL_TRY(first_timer(TimeBase::kUtc, me, &first, &utc_waits));
+    PAWL_TRY(first_number(
+        connection_.use(kFirstParked,
+                        "SELECT parked_until FROM instances INDEXED BY i_parked "
+                        "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"),
+        &first));
+  }
   PAWL_TRY(first_number(connection_.use(kFirstDelayed,
                                         "SELECT due FROM worker_queue INDEXED BY wq_delayed "
                                         "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"),
