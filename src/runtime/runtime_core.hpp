@@ -158,7 +158,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void abandon_alone(const Turn& turn, Status why);
   void renew_slot_leases();
   bool run_inline(std::int64_t end_boot_ms);
-  void cancel_slots_of(InstanceKey key, ExecutionId execution);
+  // Tells running activities of a command, or of the whole execution (0), that nobody wants them.
+  void cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event);
 
   // ---- turns.cpp ----
   Status collect_turns(Turn* turns, std::size_t capacity, std::size_t* count);
@@ -167,6 +168,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status load_warm(Turn& turn, bool first);
   void run_turn(Turn& turn);
   void finish_turn(Turn& turn, const TurnResult& result);
+  bool list_closed(Turn& turn);
   void fail_turn(Turn& turn, ErrorKind kind, std::string_view text);
   void abandon_turn(Turn& turn, std::int64_t delay_ms, ErrorKind kind, std::string_view text);
   TurnInput turn_input(const Turn& turn);
@@ -237,6 +239,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t next_look_ = -1;
   int look_step_ = 0;
   std::int64_t next_stored_due_ = -1;  // boot time
+  bool due_in_vain_ = false;           // the last tick met a due time and found nothing to do
   bool synced_this_boot_ = false;
   std::int64_t sync_look_ms_ = 0;
   std::int64_t next_sync_look_ = -1;

@@ -53,6 +53,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   // What was seen expired must be looked at again, or it never becomes evidence.
   if (evidence_.watching()) look_for_work_ = true;
   if (next_look_ >= 0 && start >= next_look_) look_again(false);
+  due_in_vain_ = next_stored_due_ >= 0 && start >= next_stored_due_;
   if (anything_to_do(start)) {
     tick_arena_.rewind(Arena::Mark());
     wants_quiet_ = false;
@@ -62,6 +63,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
     // After oversleeping leases are renewed before anything else, so this tick takes no turns.
     if (!overslept_ && !must_register_ && (look_for_turns_ || slots_.finished() > 0))
       status = collect_turns(parts_.turns, batch, &count);
+    if (count > 0) due_in_vain_ = false;
     for (std::size_t i = 0; i < count && status == Status::kOk; ++i)
       run_turn(parts_.turns[i]);
     if (status == Status::kOk) status = commit_tick(parts_.turns, count);
@@ -140,7 +142,10 @@ Status RuntimeCore::write_housekeeping() {
   if (next_stored_due_ >= 0 && now >= next_stored_due_) {
     std::size_t woken = 0;
     PAWL_TRY(provider_->wake_delayed(kWakeDelayedMax, &woken));
-    if (woken > 0) look_for_work_ = look_for_turns_ = true;
+    if (woken > 0) {
+      look_for_work_ = look_for_turns_ = true;
+      due_in_vain_ = false;
+    }
   }
   if (now >= next_cleanup_) {
     std::size_t removed = 0;
@@ -282,9 +287,10 @@ Status RuntimeCore::fetch_work() {
   return Status::kOk;
 }
 
-void RuntimeCore::cancel_slots_of(InstanceKey key, ExecutionId execution) {
+void RuntimeCore::cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event) {
   slots_.for_each([&](internal::Slot& slot) {
     if (slot.item.instance != key || slot.item.execution != execution) return;
+    if (event != 0 && slot.item.event != event) return;
     slot.refused = true;
     slot.cancelled.store(true, std::memory_order_relaxed);
   });
@@ -336,12 +342,14 @@ void RuntimeCore::settle_turn(Turn& turn) {
                                {"text", turn.traces[i].text}};
     log(turn.traces[i].level, "trace", fields, 3);
   }
+  for (std::size_t i = 0; i < turn.commit.closed_count; ++i)
+    cancel_slots_of(turn.key, turn.item->execution, turn.commit.closed[i]);
   warm->revision = turn.item->revision + 1;
   if (turn.commit.end == EndKind::kNone) {
     if (turn.commit.more) look_for_turns_ = true;
     return;
   }
-  cancel_slots_of(turn.key, turn.item->execution);
+  cancel_slots_of(turn.key, turn.item->execution, 0);
   if (turn.commit.end == EndKind::kContinuedAsNew) {
     ++stats_.continued_as_new;
     warm->history.clear();

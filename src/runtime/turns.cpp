@@ -307,6 +307,32 @@ void RuntimeCore::run_turn(Turn& turn) {
   }
 }
 
+// The activities and timers that closes of this turn ended: of a branch all it and those below it have
+// open. Some may have completed or been closed before; removing what is not there harms nobody.
+// False: no memory.
+bool RuntimeCore::list_closed(Turn& turn) {
+  const History& history = turn.warm->history;
+  TurnCommit& commit = turn.commit;
+  EventId first = 0;  // nothing older can be concerned
+  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
+    const Event& close = history.event(id);
+    if (close.kind != EventKind::kClose) continue;
+    const EventId target = history.command_id(close.branch, static_cast<Ordinal>(close.number));
+    if (first == 0 || target < first) first = target;
+  }
+  if (first == 0) return true;
+  EventId* const closed = tick_arena_.array<EventId>(commit.last_new - first + 1);
+  if (closed == nullptr) return false;
+  for (EventId id = first; id <= commit.last_new; ++id) {
+    const EventKind kind = history.event(id).kind;
+    if ((kind == EventKind::kActivity || kind == EventKind::kTimer) &&
+        !history.awaits_completion(id))
+      closed[commit.closed_count++] = id;
+  }
+  commit.closed = closed;
+  return true;
+}
+
 // Turns the new events into what the provider stores beside them.
 void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   History& history = turn.warm->history;
@@ -350,6 +376,13 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   }
   commit.work = work;
   commit.timers = timers;
+  if (!list_closed(turn)) {
+    history.rewind(turn.before);
+    turn.verdict = Turn::Verdict::kSkip;
+    turn.result_count = 0;
+    look_for_turns_ = true;
+    return;
+  }
   for (std::size_t i = 0; i < result.trace_count; ++i)
     turn.traces[i] = {result.traces[i].level, keep_text(result.traces[i].text)};
   turn.trace_count = result.trace_count;

@@ -126,6 +126,45 @@ Poll traced(OrchestrationContext& ctx) {
   return ctx.complete("traced");
 }
 
+// Nobody runs the activity, so the timer wins.
+Poll race(OrchestrationContext& ctx) {
+  const Handle slow = ctx.schedule_activity("nobody_has_it", "{}");
+  const Handle timer = ctx.schedule_timer(std::chrono::seconds(5));
+  PAWL_AWAIT(first, ctx.select(slow, timer));
+  if (first.index() != 1) return ctx.fail("the activity won");
+  const Handle late = ctx.schedule_timer(std::chrono::hours(100));
+  const Handle quick = ctx.schedule_activity("echo", "quick");
+  PAWL_AWAIT(second, ctx.select(late, quick));
+  return ctx.complete(second.value());
+}
+
+Poll fan(OrchestrationContext& ctx) {
+  Handle all[50];
+  for (int i = 0; i < 50; ++i)
+    all[i] = ctx.schedule_activity("echo", std::to_string(i));
+  PAWL_AWAIT_DONE(ctx.join_all(all, 50));
+  int sum = 0;
+  for (const Handle& one : all) {
+    PAWL_AWAIT(value, one);
+    sum += std::stoi(std::string(value.value()));
+  }
+  return ctx.complete(std::to_string(sum));
+}
+
+Poll two_branches(OrchestrationContext& ctx) {
+  const auto steps = [](OrchestrationContext& branch) -> Poll {
+    PAWL_AWAIT(one, branch.schedule_activity("echo", "1"));
+    PAWL_AWAIT_DONE(branch.schedule_timer(std::chrono::seconds(1)));
+    PAWL_AWAIT(two, branch.schedule_activity("echo", "2"));
+    return branch.complete(two.value());
+  };
+  const Handle a = ctx.open_branch(steps);
+  const Handle b = ctx.open_branch(steps);
+  PAWL_AWAIT_DONE(ctx.join(a, b));
+  PAWL_AWAIT(result, b);
+  return ctx.complete(result.value());
+}
+
 void fill(Registry& registry, ActivityMode mode = ActivityMode::kInline) {
   const auto ok = [](Status status) { ASSERT_EQ(status, Status::kOk); };
   ok(registry.add_orchestration("hello", hello));
@@ -141,6 +180,9 @@ void fill(Registry& registry, ActivityMode mode = ActivityMode::kInline) {
   ok(registry.add_orchestration("impure", impure));
   ok(registry.add_orchestration("endless_history", endless_history));
   ok(registry.add_orchestration("traced", traced));
+  ok(registry.add_orchestration("race", race));
+  ok(registry.add_orchestration("fan", fan));
+  ok(registry.add_orchestration("two_branches", two_branches));
   ok(registry.add_activity("echo", echo, mode));
   ok(registry.add_activity("refuse", refuse, mode));
   ok(registry.add_activity("too_long", too_long, mode));
@@ -374,6 +416,36 @@ TEST_F(RuntimeTest, traces_leave_once_whatever_is_replayed) {
   ASSERT_TRUE(run(worker, client, "a"));
   EXPECT_EQ(worker.lines.count("text=before"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("text=after"), 1U);
+}
+
+TEST_F(RuntimeTest, select_losers_leave_nothing_behind) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "race", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").output, "quick");
+  // Neither the activity that lost nor the timer that lost wakes anybody again.
+  const std::uint64_t turns = worker.runtime->stats().turns;
+  const std::uint64_t unregistered = worker.runtime->stats().unregistered;
+  ASSERT_FALSE(drive(
+      machine, {&worker}, [] { return false; }, 200 * 3'600'000LL / 10));
+  EXPECT_EQ(worker.runtime->stats().turns, turns);
+  EXPECT_EQ(worker.runtime->stats().unregistered, unregistered);
+}
+
+TEST_F(RuntimeTest, joins_and_branches_run_side_by_side) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "fan", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("b", "two_branches", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").output, "1225");
+  const std::int64_t start = machine.boot_ms();
+  ASSERT_TRUE(run(worker, client, "b")) << worker.lines.all();
+  EXPECT_EQ(client.status("b").output, "2");
+  EXPECT_LT(machine.boot_ms() - start, 1'900);  // both waited at the same time
 }
 
 TEST_F(RuntimeTest, every_commit_killed_and_restarted_still_ends_right) {
