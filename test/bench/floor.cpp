@@ -18,11 +18,10 @@ namespace bench {
 namespace {
 
 constexpr std::int64_t kStamp = 2'208'988'800'000;  // 2040, as wide as a real one
-constexpr std::int64_t kCrc = 3'735'928'559;
-constexpr std::string_view kStarted = R"({"name":"hello","version":"1.0.0"})";
-constexpr std::string_view kActivity =
-    R"({"name":"greet","hash":"0123456789abcdef","path":"0123456789abcdef"})";
-constexpr std::string_view kEnded = R"({"end":1,"path":"0123456789abcdef"})";
+constexpr std::int64_t kPawlTime = 30'000;          // counts from the database's first boot
+constexpr std::string_view kStarted = R"({"name":"hello","version":"1.0.0","number":1})";
+constexpr std::string_view kActivity = R"({"name":"greet","hash":"0123456789abcdef"})";
+constexpr std::string_view kEnded = R"({"end":1,"horizon":3,"path":"0123456789abcdef"})";
 constexpr std::string_view kInput = "world";
 constexpr std::string_view kOutput = "Hello, world!";
 
@@ -69,7 +68,7 @@ constexpr const char* kTexts[kSqlCount] = {
     "DELETE FROM worker_queue WHERE id=?",
     "UPDATE instances SET state=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-    "updated_stamp=?2,finished_at=?2 WHERE key=?1"};
+    "updated_stamp=?2,finished_at=?3 WHERE key=?1"};
 
 class Bare {
  public:
@@ -92,8 +91,8 @@ class Bare {
     execute("BEGIN");
     execute(pawl::sqlite::kSchema);
     execute(
-        "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,adopted) "
-        "VALUES(1,'0123456789abcdef0123456789abcdef',1,1,1,0,0,0,0);COMMIT");
+        "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_id,boot_seq,k,mark,off_seq,"
+        "adopted) VALUES(1,'0123456789abcdef0123456789abcdef',1,1,zeroblob(16),1,0,0,0,0);COMMIT");
     for (int i = 0; well_ && i < kSqlCount; ++i) {
       well_ = ::sqlite3_prepare_v3(handle_, kTexts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                    &statements_[i], nullptr) == SQLITE_OK;
@@ -152,8 +151,8 @@ class Steps {
     char id[32];
     const int size = std::snprintf(id, sizeof(id), "hello-%lld", static_cast<long long>(key));
     bare_.run(kInsertInstance, std::string_view(id, static_cast<std::size_t>(size)), kStamp);
-    bare_.run(kInsertMessage, key, kInput, kCrc);
-    bare_.run(kMakeReady, key, bare_.last_id(), kStamp);
+    bare_.run(kInsertMessage, key, kInput, crc_of(key));
+    bare_.run(kMakeReady, key, bare_.last_id(), kPawlTime);
   }
   void first_turn(std::int64_t key) {
     bare_.run(kDeleteMessage, key);
@@ -163,22 +162,26 @@ class Steps {
     bare_.run(kInsertWork, key);
     bare_.run(kGoOn, key, kStamp);
     bare_.run(kNextToken);
-    bare_.run(kHandOver, key, kStamp);
+    bare_.run(kHandOver, key, kPawlTime);
   }
   void second_turn(std::int64_t key) {
     bare_.run(kDeleteWork, key);
     insert_event(key, 3, 32, kNull, kNull, std::int64_t{2}, kNull, kOutput);
     insert_event(key, 4, 50, kNull, kNull, kNull, kEnded, kOutput);
     bare_.run(kWriteExecution, key, std::int64_t{1}, std::int64_t{4}, kStamp, kStamp);
-    bare_.run(kFinish, key, kStamp);
+    bare_.run(kFinish, key, kStamp, kPawlTime);
   }
 
  private:
+  // Half of all checksums need six bytes, half four.
+  static std::int64_t crc_of(std::int64_t id) {
+    return id % 2 == 0 ? 1'735'928'559 : 3'735'928'559;
+  }
   template <typename Branch, typename Ordinal, typename Ref, typename Meta>
   void insert_event(std::int64_t key, std::int64_t id, std::int64_t kind, const Branch& branch,
                     const Ordinal& ordinal, const Ref& ref, const Meta& meta,
                     std::string_view payload) {
-    bare_.run(kInsertEvent, key, id, kind, branch, ordinal, ref, kStamp, meta, payload, kCrc);
+    bare_.run(kInsertEvent, key, id, kind, branch, ordinal, ref, kStamp, meta, payload, crc_of(id));
   }
 
   Bare& bare_;

@@ -34,33 +34,39 @@ class Ends {
   explicit Ends(const std::string& path) : database_(path) {}
 
   void look() {
+    const std::int64_t before = looked_ns_;
+    looked_ns_ = now_ns();
     const std::int64_t version = database_.number("PRAGMA data_version");
     if (version == version_) return;
     version_ = version;
-    const std::int64_t now = now_ns();
     const auto rows = database_.rows("SELECT key, id, state FROM instances WHERE key>" +
                                      std::to_string(ended_up_to_) + " ORDER BY key");
     bool all_so_far = true;
     for (const std::vector<std::string>& row : rows) {
       if (row.size() != 3) return;
       const bool ended = row[2] != "0";
-      if (ended) at_ns_.emplace(row[1], now);
+      if (ended) ends_.emplace(row[1], Seen{before, now_ns()});
       all_so_far = all_so_far && ended;
       if (all_so_far) ended_up_to_ = std::stoll(row[0]);
     }
   }
-  // -1: not yet.
-  [[nodiscard]] std::int64_t at_ns(const std::string& id) const {
-    const auto found = at_ns_.find(id);
-    return found == at_ns_.end() ? -1 : found->second;
+  struct Seen {
+    std::int64_t not_before_ns = 0;  // the look before: until then it had not ended
+    std::int64_t at_ns = 0;
+  };
+  // Null: not yet.
+  [[nodiscard]] const Seen* of(const std::string& id) const {
+    const auto found = ends_.find(id);
+    return found == ends_.end() ? nullptr : &found->second;
   }
   Database& database() { return database_; }
 
  private:
   Database database_;
   std::int64_t version_ = -1;
+  std::int64_t looked_ns_ = 0;
   std::int64_t ended_up_to_ = 0;
-  std::map<std::string, std::int64_t> at_ns_;
+  std::map<std::string, Seen> ends_;
 };
 
 // "try ID NANOSECONDS" lines: when each call of start_orchestration began.
@@ -116,12 +122,18 @@ std::uint64_t sleeps_of(pid_t pid) {
 }
 
 struct Latencies {
-  std::vector<double> rung_ms;
-  std::vector<double> unrung_ms;
+  std::vector<double> seen_ms;  // as seen, so none is longer in truth
+  double proven_ms = 0;  // the longest that was certainly so long: the observer is held up, too
+
+  void add(std::int64_t begin_ns, const Ends::Seen& end) {
+    seen_ms.push_back(static_cast<double>(end.at_ns - begin_ns) / 1e6);
+    proven_ms = std::max(proven_ms, static_cast<double>(end.not_before_ns - begin_ns) / 1e6);
+  }
 };
 
 // One writer and its 50 messages, the last without a bell.
-void write_and_watch(const std::string& path, int first, Ends* ends, Latencies* out) {
+void write_and_watch(const std::string& path, int first, Ends* ends, Latencies* rung,
+                     Latencies* unrung) {
   const int last = first + kMessagesAWriter - 1;
   CrashAt crash;
   crash.prefix = path;
@@ -132,7 +144,7 @@ void write_and_watch(const std::string& path, int first, Ends* ends, Latencies* 
                environment_of(crash));
   const std::string last_id = crash_work::id_of(last);
   const std::int64_t patience_until = now_ms() + 30'000;
-  while (ends->at_ns(last_id) < 0 && now_ms() < patience_until) {
+  while (ends->of(last_id) == nullptr && now_ms() < patience_until) {
     static_cast<void>(writer.listen(0));
     ends->look();
     ::usleep(1'000);
@@ -146,14 +158,14 @@ void write_and_watch(const std::string& path, int first, Ends* ends, Latencies* 
   EXPECT_EQ(acknowledged.size(), begins.size() - 1);
   EXPECT_EQ(acknowledged.count(last_id), 0U);
   for (const auto& [id, begin] : begins) {
-    const std::int64_t end = ends->at_ns(id);
-    ASSERT_GE(end, 0) << id << " was never served";
-    const double ms = static_cast<double>(end - begin) / 1e6;
-    (id == last_id ? out->unrung_ms : out->rung_ms).push_back(ms);
+    const Ends::Seen* end = ends->of(id);
+    ASSERT_NE(end, nullptr) << id << " was never served";
+    (id == last_id ? unrung : rung)->add(begin, *end);
   }
 }
 
-void print(const char* what, std::vector<double> values) {
+void print(const char* what, const Latencies& latencies) {
+  std::vector<double> values = latencies.seen_ms;
   std::sort(values.begin(), values.end());
   std::printf("%s: %zu messages, median %.1f ms, 99%% %.1f ms, longest %.1f ms\n", what,
               values.size(), values[values.size() / 2], values[values.size() * 99 / 100],
@@ -169,16 +181,15 @@ TEST(CrashBell, SingleMessagesOfAnotherProcess_AreServedAtOnceAndNothingPolls) {
   const SharedWakeups wakeups(folder.file("stats"));
   ASSERT_TRUE(wakeups.valid());
   Ends ends(path);
-  Latencies latencies;
+  Latencies rung;
+  Latencies unrung;
   for (int i = 0; i < kMessages && !HasFatalFailure(); i += kMessagesAWriter)
-    write_and_watch(path, crash_work::kFirstHello + i, &ends, &latencies);
+    write_and_watch(path, crash_work::kFirstHello + i, &ends, &rung, &unrung);
   ASSERT_FALSE(HasFatalFailure());
-  print("with bell", latencies.rung_ms);
-  print("without bell", latencies.unrung_ms);
-  for (const double ms : latencies.rung_ms)
-    EXPECT_LE(ms, kServedMs);
-  for (const double ms : latencies.unrung_ms)
-    EXPECT_LE(ms, kServedWithoutBellMs);
+  print("with bell", rung);
+  print("without bell", unrung);
+  EXPECT_LE(rung.proven_ms, kServedMs);
+  EXPECT_LE(unrung.proven_ms, kServedWithoutBellMs);
 
   // The chain of second looks is 10 ms, 100 ms, 1 s, 5 s; nothing may come after it.
   ::usleep(7'000'000);

@@ -61,6 +61,9 @@ constexpr int kSlowness = 5;  // of every so many cases one
 constexpr int kSlowness = 1;
 #endif
 
+// ./test/run --soak
+bool soaks() { return std::getenv("PAWL_SOAK") != nullptr; }
+
 class KillAtCall : public testing::TestWithParam<int> {};
 
 TEST_P(KillAtCall, NothingAcknowledgedIsLost) {
@@ -75,10 +78,10 @@ INSTANTIATE_TEST_SUITE_P(First200, KillAtCall, testing::Range(1, kLastCall + 1, 
 // Many of the first 200 make the tables. With a prime stride through the rest of the run: every kind of
 // call of every kind of commit, the orderly end included.
 TEST(KillLater, NothingAcknowledgedIsLost) {
-  constexpr int kStride = 13;
-  int at = kLastCall + kStride;
+  const int stride = soaks() ? 1 : 13 * kSlowness;
+  int at = kLastCall + stride;
   while (kill_and_check(at) && !HasFailure())
-    at += kStride * kSlowness;
+    at += stride;
   EXPECT_GT(at, 2 * kLastCall);
 }
 
@@ -111,7 +114,8 @@ TEST(KillRun, WithoutAKillEndsRightAndHasCallsEnough) {
 // Runtime and client are two processes; either may die.
 TEST(KillAtRandomTimes, NothingAcknowledgedIsLost) {
   std::mt19937 random(20'400'101);
-  for (int round = 0; round < 50 && !HasFailure(); ++round) {
+  const int rounds = soaks() ? 500 : 50;
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
     const Folder folder;
     const std::string database = folder.file("pawl.db");
     std::set<std::string> acknowledged;
