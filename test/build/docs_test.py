@@ -1,0 +1,554 @@
+#!/usr/bin/env python3
+"""The pages under docs/, held to their words.
+
+usage: docs_test.py PROJECT COMPILER
+
+Samples compile, commands and paths exist, queries run on the real schema, and every table that repeats what the code
+says (options, ranges, constants, columns, event kinds, layers, public calls) is compared with the code. A page that
+says less or other than the code fails, with the line to change.
+
+Marks of fenced blocks:
+  cpp compile                declarations, known to the samples behind it on the page; with an #include of its own it
+                             is a whole file, else headers are included for it
+  cpp compile orchestration  the body of an orchestration
+  cpp compile activity       the body of an activity
+  cpp compile host           statements of a host that has a runtime, a client and so on
+  sh run                     every command is checked; sqlite3 is run
+  sql run                    runs on an empty database of the real schema
+  text                       for people
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import layering
+
+PROJECT = pathlib.Path(sys.argv[1])
+COMPILER = sys.argv[2]
+PAGES = sorted((PROJECT / "docs").glob("**/*.md"))
+problems = []
+counts = {}
+
+
+def problem(where, text):
+    problems.append(f"{where}: {text}")
+
+
+def count(what, number=1):
+    counts[what] = counts.get(what, 0) + number
+
+
+def read(path):
+    return (PROJECT / path).read_text(encoding="utf-8")
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+
+
+# --- pages ------------------------------------------------------------------------------------------------
+
+
+class Page:
+    """Headings, fenced blocks, tables and the rest of one page; every line has its number."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = str(path.relative_to(PROJECT))
+        self.headings = []  # (line, level, text)
+        self.blocks = []  # (line, language, words after it, text)
+        self.tables = []  # (line, heading, header cells, rows of cells)
+        self.prose = []  # (line, text) outside of blocks
+        self._parse(path.read_text(encoding="utf-8").splitlines())
+
+    def _parse(self, lines):
+        heading, table, block = "", None, None
+        for number, line in enumerate(lines, 1):
+            fence = re.match(r"```(\S*)\s*(.*)$", line)
+            if block is not None:
+                if fence:
+                    self.blocks.append((block[0], block[1], block[2], "\n".join(block[3]) + "\n"))
+                    block = None
+                else:
+                    block[3].append(line)
+                continue
+            if fence:
+                block, table = (number + 1, fence[1], fence[2].split(), []), None
+                continue
+            self.prose.append((number, line))
+            title = re.match(r"(#+) (.*)$", line)
+            if title:
+                heading, table = title[2], None
+                self.headings.append((number, len(title[1]), heading))
+            elif line.startswith("|"):
+                cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+                if table is None:
+                    table = (number, heading, cells, [])
+                    self.tables.append(table)
+                elif not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
+                    table[3].append((number, cells))
+            else:
+                table = None
+        if block is not None:
+            problem(self.name, f"the block of line {block[0]} has no end")
+
+    def anchors(self):
+        found = set()
+        for _, _, text in self.headings:
+            text = re.sub(r"[^\w\- ]", "", text.replace("`", "").lower())
+            found.add(text.replace(" ", "-"))
+        return found
+
+    def rows(self, *header):
+        """Rows of all tables whose header begins so: (where, cells, heading)."""
+        for _, heading, cells, rows in self.tables:
+            if cells[:len(header)] == list(header):
+                for number, row in rows:
+                    if len(row) != len(cells):
+                        problem(f"{self.name}:{number}", f"{len(row)} cells under {len(cells)} headers")
+                    else:
+                        yield f"{self.name}:{number}", row, heading
+
+
+PARSED = {str(path.relative_to(PROJECT / "docs")): Page(path) for path in PAGES}
+
+
+def page(name):
+    if name not in PARSED:
+        problem("docs", f"{name} is missing")
+        sys.exit("\n".join(problems))
+    return PARSED[name]
+
+
+def name_in(cell):
+    found = re.match(r"`([^`]+)`", cell)
+    return found[1] if found else cell
+
+
+# --- values -----------------------------------------------------------------------------------------------
+
+UNITS = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+
+
+def evaluate(text, names=None):
+    """A constant of C++ or of a page: a number where it is one, else its words."""
+    text = text.strip().strip("`").strip()
+    size = re.fullmatch(r"(\d+) ?(B|KiB|MiB|GiB)", text)
+    if size:
+        return int(size[1]) * UNITS[size[2]]
+    plain = re.sub(r"(?<=\d)'(?=\d)", "", text)
+    plain = re.sub(r"std::u?int\d+_t\{(\d+)\}", r"\1", plain)
+    plain = re.sub(r"static_cast<[^>]*>\((.*)\)", r"\1", plain)
+    plain = re.sub(r"\b(0x[0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", plain).replace("^", "**")
+    for name, value in (names or {}).items():
+        plain = re.sub(rf"\b{name}\b", str(value), plain)
+    if re.fullmatch(r"[\d\s+*<>()x\-a-fA-F]+", plain) and re.search(r"\d", plain):
+        try:
+            return int(eval(plain, {"__builtins__": {}}))  # digits and operators only
+        except SyntaxError:
+            pass
+    return plain.split("::")[-1].strip('"')
+
+
+def constants_of(path):
+    found = {}
+    for name, text in re.findall(r"\b([a-z]\w*)\s*(?:\[\])?\s*=\s*([^;]+);", without_comments(read(path))):
+        found.setdefault(name, " ".join(text.split()))
+    return found
+
+
+# --- samples ----------------------------------------------------------------------------------------------
+
+INCLUDES = """#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+#include <poll.h>
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+"""
+AROUND = {
+    "orchestration": ("pawl::Poll sample(pawl::OrchestrationContext& ctx) {\n", "}\n"),
+    "activity": ("pawl::ActivityResult sample(pawl::ActivityContext& ctx) {\n", "}\n"),
+    "host": ("extern pawl::Process process;\nextern pawl::Registry registry;\nextern pawl::Options options;\n"
+             "extern pawl::Runtime runtime;\nextern pawl::Client client;\nextern pawl::posix::SystemPort port;\n"
+             "void sample() {\n", "}\n"),
+}
+FLAGS = ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
+         "-fsyntax-only", f"-I{PROJECT / 'include'}", "-x", "c++", "-"]
+
+
+def compile_sample(job):
+    where, file, line, place, text, earlier = job
+    before, after = AROUND.get(place, ("", ""))
+    if not re.search(r"^\s*#\s*include", text, re.M):
+        before = INCLUDES + earlier + before
+    source = f'{before}#line {line} "{file}"\n{text}{after}'
+    run = subprocess.run([COMPILER, *FLAGS], input=source, capture_output=True, text=True)
+    return "" if run.returncode == 0 else f"{where}: the sample does not compile:\n{run.stderr}"
+
+
+def check_blocks():
+    jobs = []
+    for one in PARSED.values():
+        earlier = ""
+        for line, language, words, text in one.blocks:
+            where = f"{one.name}:{line}"
+            if language == "cpp" and words[:1] == ["compile"] and (words[1:] == [] or words[1] in AROUND):
+                jobs.append((where, one.name, line, (words[1:] or [""])[0], text, earlier))
+                if words == ["compile"]:
+                    earlier += text
+            elif language == "sh" and words == ["run"]:
+                check_commands(where, text)
+            elif language == "sql" and words == ["run"]:
+                run_query(where, text)
+            elif language != "text":
+                problem(where, f"a block of \"{language} {' '.join(words)}\" is checked by nothing")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for job, answer in zip(jobs, pool.map(compile_sample, jobs)):
+            count("samples")
+            if answer:
+                problem(job[0], answer.partition(": ")[2])
+
+
+# --- commands and queries ---------------------------------------------------------------------------------
+
+
+def schema():
+    text = read("src/provider/sqlite/schema.hpp")
+    database = sqlite3.connect(":memory:")
+    database.executescript(re.search(r'R"sql\((.*?)\)sql"', text, re.S)[1])
+    return database
+
+
+SCHEMA = schema()
+
+
+def run_query(where, text):
+    count("queries")
+    try:
+        SCHEMA.executescript(text)
+    except sqlite3.Error as error:
+        problem(where, f"{error}")
+
+
+def check_commands(where, text):
+    text = text.replace("\\\n", " ")
+    for line in text.splitlines():
+        line = re.sub(r"(^|\s)#.*$", "", line).strip()
+        if line:
+            count("commands")
+            check_command(where, line)
+
+
+def check_command(where, line):
+    query = re.fullmatch(r'sqlite3 (?:-\w+ )*\S+ "([^"]*)"', line)
+    if query:
+        return run_query(where, query[1])
+    words = line.split()
+    if words[0].startswith("./"):
+        script = PROJECT / words[0]
+        if not os.access(script, os.X_OK):
+            return problem(where, f"{words[0]} cannot be run")
+        text = script.read_text(encoding="utf-8", errors="replace")
+        for word in words[1:]:
+            if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text):
+                problem(where, f"{words[0]} does not know {word}")
+        return None
+    if words[0] not in ("cmake", "ctest"):
+        return problem(where, f"nobody checks \"{words[0]}\"")
+    kind = "test" if words[0] == "ctest" else "build" if "--build" in words else "configure"
+    presets = {preset["name"] for preset in json.loads(read("CMakePresets.json"))[kind + "Presets"]}
+    if "--preset" not in words:
+        return problem(where, f"{line}: without a preset")
+    if words[words.index("--preset") + 1] not in presets:
+        problem(where, f"{line}: no such preset")
+    cmake = "".join(path.read_text(encoding="utf-8") for path in
+                    [PROJECT / "CMakeLists.txt", *PROJECT.glob("toolchains/*.cmake"), *PROJECT.glob("test/CMakeLists.txt")])
+    for option in re.findall(r"-D(\w+)=", line):
+        if not re.search(rf"\((?:option\()?{option}\b|\bset\({option}\b|\boption\({option}\b", cmake):
+            problem(where, f"{line}: no option {option}")
+    if "-L" in words and not (PROJECT / "test" / words[words.index("-L") + 1]).is_dir():
+        problem(where, f"{line}: no such label")
+    return None
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+def check_names():
+    code = "".join(path.read_text(encoding="utf-8", errors="replace")
+                   for folder in ("include", "src", "port", "toolchains", "test")
+                   for path in sorted((PROJECT / folder).glob("**/*")) if path.suffix in (".hpp", ".cpp", ".cmake"))
+    for one in PARSED.values():
+        for number, line in one.prose:
+            where = f"{one.name}:{number}"
+            for target in re.findall(r"\]\(([^)\s]+)\)", line):
+                check_link(where, one, target)
+            for span in re.findall(r"`([^`]+)`", line):
+                path = re.fullmatch(r"((?:include|src|port|test|docs|examples|toolchains)/[\w./-]*)", span)
+                if path:
+                    count("paths")
+                    if not (PROJECT / path[1]).exists():
+                        problem(where, f"no {path[1]}")
+                for name in re.findall(r"\bk[A-Z]\w+\b|\bPAWL_[A-Z_]+\b|\b[a-z_][a-z_0-9]+(?=\()", span):
+                    count("names")
+                    if not re.search(rf"\b{name}\b", code):
+                        problem(where, f"the code has no {name}")
+
+
+def check_link(where, one, target):
+    if re.match(r"https?:", target):
+        return
+    count("links")
+    file, _, anchor = target.partition("#")
+    path = (one.path.parent / file).resolve() if file else one.path
+    if not path.exists():
+        return problem(where, f"no {target}")
+    if anchor:
+        other = next((known for known in PARSED.values() if known.path.resolve() == path.resolve()), None)
+        if other is None or anchor not in other.anchors():
+            problem(where, f"no heading {target}")
+
+
+# --- limits.md --------------------------------------------------------------------------------------------
+
+STRUCTS = {
+    "Options": "include/pawl/options.hpp",
+    "SessionOptions": "include/pawl/options.hpp",
+    "ProcessOptions": "include/pawl/process.hpp",
+    "ClientOptions": "include/pawl/client.hpp",
+    "PortOptions": "include/pawl/port_posix.hpp",
+}
+
+
+def fields_of(struct, path, *flags):
+    """Field -> default, as the preprocessor leaves them."""
+    run = subprocess.run([COMPILER, "-std=c++17", "-E", "-P", *flags, f"-I{PROJECT / 'include'}", "-x", "c++", "-"],
+                         input=f'#include "{PROJECT / path}"\n', capture_output=True, text=True, check=True)
+    body = re.search(rf"\bstruct {struct}\s*\{{(.*?)\n?\}};", run.stdout, re.S)[1]
+    found = {}
+    for statement in body.split(";"):
+        field = re.fullmatch(r"\s*[\w:]+(?:\s+const|\s+)?[\w:\s*]*?\b(\w+)\s*(?:=\s*(.*))?", " ".join(statement.split()))
+        if field:
+            found[field[1]] = (field[2] or "").strip()
+    return found
+
+
+def check_options():
+    limits = page("limits.md")
+    for struct, path in STRUCTS.items():
+        defaults = fields_of(struct, path)
+        released = fields_of(struct, path, "-DNDEBUG")
+        seen = set()
+        for where, cells, heading in limits.rows("field"):
+            if name_in(heading) != struct:
+                continue
+            field, default = name_in(cells[0]), cells[3]
+            seen.add(field)
+            if field not in defaults:
+                problem(where, f"{struct} has no {field}")
+                continue
+            count("options")
+            wanted = evaluate(defaults[field])
+            if defaults[field] != released[field]:
+                if not default.startswith(f"`{wanted}`") or f"`{evaluate(released[field])}` with `NDEBUG`" not in default:
+                    problem(where, f"{field} is {wanted}, with NDEBUG {evaluate(released[field])}; the page: {default}")
+            elif defaults[field] and evaluate(default) != wanted:
+                problem(where, f"the default of {field} is {wanted}, the page says {default}")
+        for field in defaults.keys() - seen:
+            problem(limits.name, f"the table of {struct} lacks {field} (default {defaults[field] or 'a struct'})")
+
+
+def ranges_in_code():
+    found = {}
+    check = "src/runtime/options_check.cpp"
+    names = {"kThreadSlotsMax": evaluate(constants_of("src/runtime/crash_notes.hpp")["kThreadSlotsMax"])}
+    for field, least, most in re.findall(r'\{"(\w+)",[^{}]*?,\s*([^,{}]+),\s*([^,{}]+)\}', without_comments(read(check))):
+        found["Options", field] = (evaluate(least, names), evaluate(most, names))
+    check = "src/session/session_options.cpp"
+    names = {name: evaluate(text) for name, text in constants_of(check).items()}
+    for field, least in re.findall(r'in_range\("\w+",\s*options\.(\w+),\s*(\w+),', read(check)):
+        found["SessionOptions", field] = (evaluate(least, names), names["kDurationMsMax"])
+    for least, most, field in re.findall(r"options\.\w+ < (\d+) \|\|\s*options\.\w+ > ([\d']+)()", read("src/runtime/process.cpp")):
+        found["ProcessOptions", len(found)] = (evaluate(least), evaluate(most))
+    return found
+
+
+def check_ranges():
+    limits = page("limits.md")
+    ranges = ranges_in_code()
+    in_process = [value for (struct, _), value in ranges.items() if struct == "ProcessOptions"]
+    rows = {(name_in(heading), name_in(cells[0])): (where, cells[2]) for where, cells, heading in limits.rows("field")}
+    for (struct, field), wanted in ranges.items():
+        if struct == "ProcessOptions":
+            continue
+        count("ranges")
+        where, text = rows.get((struct, field), (limits.name, ""))
+        if tuple(evaluate(part) for part in text.split("..")) != wanted:
+            problem(where, f"the code checks {field} against {wanted[0]}..{wanted[1]}, the page says \"{text}\"")
+    for (struct, field), (where, text) in rows.items():
+        if struct == "ProcessOptions" and ".." in text:
+            count("ranges")
+            if tuple(evaluate(part) for part in text.split("..")) not in in_process:
+                problem(where, f"the code does not check {field} against {text}")
+
+
+def check_constants():
+    limits = page("limits.md")
+    for where, cells, _ in limits.rows("constant"):
+        name, file = name_in(cells[0]), name_in(cells[2])
+        count("constants")
+        known = constants_of(file)
+        if name not in known:
+            problem(where, f"{file} has no {name}")
+            continue
+        values = {other: evaluate(text, {}) for other, text in known.items()}
+        numbers = {other: value for other, value in values.items() if isinstance(value, int) and other != name}
+        wanted = evaluate(known[name], numbers)
+        if known[name].startswith("{"):
+            wanted = [evaluate(part) for part in known[name].strip("{}").split(",") if part.strip()]
+            said = [evaluate(part) for part in cells[1].split(",")]
+        else:
+            said = evaluate(cells[1])
+        if said != wanted:
+            problem(where, f"{name} is {wanted}, the page says {cells[1]}")
+
+
+# --- format.md --------------------------------------------------------------------------------------------
+
+
+def check_tables():
+    text = page("format.md")
+    tables = [row[0] for row in SCHEMA.execute(
+        "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid")]
+    said = {}
+    for where, cells, heading in text.rows("column"):
+        said.setdefault(name_in(heading), []).append((where, name_in(cells[0])))
+    for table in tables:
+        columns = [row[1] for row in SCHEMA.execute(f"PRAGMA table_info({table})")]
+        count("columns", len(columns))
+        found = [name for _, name in said.pop(table, [])]
+        if found != columns:
+            problem(text.name, f"table {table} has the columns {columns}, the page {found}")
+    for table in said:
+        problem(text.name, f"there is no table {table}")
+    indices = {row[0] for row in SCHEMA.execute("SELECT name FROM sqlite_master WHERE type='index' AND sql IS NOT NULL")}
+    found = {name_in(cells[0]) for _, cells, _ in text.rows("index")}
+    if found != indices:
+        problem(text.name, f"the tables of indices differ: {sorted(found ^ indices)}")
+    code = constants_of("src/provider/sqlite/schema.hpp")
+    whole = "\n".join(line for _, line in text.prose)
+    for name in ("kSchemaVersion", "kApplicationId"):
+        if f"`{evaluate(code[name])}`" not in whole and f"`{code[name]}`" not in whole:
+            problem(text.name, f"{name} is {code[name]}")
+
+
+def enum_of(path, enum):
+    body = re.search(rf"enum class {enum}\b[^{{]*\{{(.*?)\}}", without_comments(read(path)), re.S)[1]
+    found, number = {}, 0
+    for part in body.split(","):
+        part = part.strip()
+        if part:
+            name, _, value = (piece.strip() for piece in part.partition("="))
+            number = evaluate(value) if value else number
+            found[name] = number
+            number += 1
+    return found
+
+
+def check_enums():
+    text = page("format.md")
+    for enum, path in {"EventKind": "src/codec/event.hpp", "MessageKind": "src/codec/event.hpp",
+                       "EndKind": "src/codec/event.hpp", "TimerBase": "src/codec/event.hpp",
+                       "ErrorKind": "include/pawl/error.hpp", "InstanceState": "src/provider/provider.hpp"}.items():
+        wanted = enum_of(path, enum)
+        said = {}
+        for where, cells, heading in text.rows("number", "name"):
+            if name_in(heading) == enum:
+                said[name_in(cells[1])] = evaluate(cells[0])
+        count("enum values", len(wanted))
+        if said != wanted:
+            problem(text.name, f"{enum}: {sorted(set(said.items()) ^ set(wanted.items()))} differ")
+    keys = re.findall(r'writer\.add_\w+\("(\w+)"', read("src/codec/meta.cpp"))
+    said = [name_in(cells[0]) for _, cells, _ in text.rows("key")]
+    if said != keys:
+        problem(text.name, f"meta has the keys {keys}, the page {said}")
+
+
+# --- architecture.md, guide.md ----------------------------------------------------------------------------
+
+
+def check_layers():
+    said = {}
+    for _, cells, _ in page("architecture.md").rows("layer"):
+        said[name_in(cells[0])] = set(re.findall(r"`(\w+)`", cells[1]))
+    wanted = {layer: arrows for layer, arrows in layering.ARROWS.items() if (PROJECT / "src" / layer).is_dir()}
+    if said != wanted:
+        problem("docs/architecture.md", f"the table of layers says {said}, test/build/layering.py {wanted}")
+
+
+PUBLIC = {
+    "orchestration.hpp": ["OrchestrationContext"],
+    "activity.hpp": ["ActivityContext"],
+    "error.hpp": ["Outcome"],
+    "runtime.hpp": ["Runtime"],
+    "client.hpp": ["Client"],
+    "process.hpp": ["Process"],
+    "registry.hpp": ["Registry"],
+}
+# For macros, tests and Pawl itself.
+NOT_FOR_USERS = {"success", "failure", "pending", "is_pending", "activity_count", "activity", "find_orchestration",
+                 "find_activity"}
+
+
+def check_public_calls():
+    guide = page("guide.md")
+    whole = guide.path.read_text(encoding="utf-8")
+    for header, classes in PUBLIC.items():
+        text = without_comments(read(f"include/pawl/{header}"))
+        for name in classes:
+            body = re.search(rf"\bclass (?:\[\[nodiscard\]\] )?{name} \{{\s*public:(.*?)(?:\n private:|\n\}};)", text, re.S)[1]
+            body = re.sub(r"\{[^{}]*\}", ";", re.sub(r"\{[^{}]*\}", ";", body))
+            for call in sorted(set(re.findall(r"\b([a-z][a-z_0-9]*)\(", body)) - {"static_assert", "sizeof"}):
+                if call in NOT_FOR_USERS:
+                    continue
+                count("public calls")
+                if not re.search(rf"\b{call}\(", whole):
+                    problem(guide.name, f"does not mention {name}::{call}()")
+    for kind in enum_of("include/pawl/error.hpp", "ErrorKind"):
+        if kind != "kNone" and f"`{kind}`" not in whole:
+            problem(guide.name, f"does not mention ErrorKind::{kind}")
+
+
+def main():
+    check_blocks()
+    check_names()
+    check_options()
+    check_ranges()
+    check_constants()
+    check_tables()
+    check_enums()
+    check_layers()
+    check_public_calls()
+    for text in problems:
+        print(text)
+    print(f"{len(PAGES)} pages: " + ", ".join(f"{number} {what}" for what, number in sorted(counts.items())) +
+          f"; {len(problems)} problems")
+    return 1 if problems or len(PAGES) < 5 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
