@@ -133,7 +133,7 @@ void History::clear() {
   directory_capacity_ = branches_capacity_ = 0;
   count_ = end_id_ = cancel_id_ = 0;
   command_count_ = branch_count_ = 0;
-  newest_wait_ = nullptr;
+  newest_wait_ = newest_write_ = nullptr;
   root_ = Branch();
   list_bytes_ = 0;
 }
@@ -341,6 +341,10 @@ void History::index_command(Record* record) {
     record->older_wait = newest_wait_;
     newest_wait_ = record;
   }
+  if (event.kind == EventKind::kStateWrite) {
+    record->older_write = newest_write_;
+    newest_write_ = record;
+  }
   if (event.kind == EventKind::kBranchOpened) {
     Branch* const opened = ::new (&branches_[branch_count_++]) Branch();
     opened->number = static_cast<BranchId>(event.number);
@@ -370,6 +374,7 @@ void History::unindex(Record* record) {
 void History::unindex_command(Record* record) {
   if (record->event.kind == EventKind::kBranchOpened) --branch_count_;
   if (is_wait(record->event.kind)) newest_wait_ = record->older_wait;
+  if (record->event.kind == EventKind::kStateWrite) newest_write_ = record->older_write;
   const std::uint32_t place = find_branch(record->event.branch);
   Branch& owner = branch(place);
   owner.last = record->previous;

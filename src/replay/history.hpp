@@ -107,17 +107,20 @@ class History {
     Record* next_staged = nullptr;
     const Record* target = nullptr;  // close: what it closes
     Receipt* receipts = nullptr;     // wait
+    std::uint32_t writer = 0;        // state write: number of the branch among those that write
+    std::uint32_t write_number = 0;  // state write: which of that branch
   };
   // An event with its texts behind it, and its part of the index.
   struct Record {
     Event event;
-    std::uint32_t size = 0;        // of record and texts
-    Record* next = nullptr;        // command: the next of its branch
-    Record* previous = nullptr;    // command: the one before of its branch
-    EventId completion = 0;        // command: its completion; a returned delivery does not count
-    EventId close = 0;             // command: the close that names it
-    EventId returned = 0;          // delivery: its return
-    Record* older_wait = nullptr;  // wait, dequeue: the one before in the execution
+    std::uint32_t size = 0;         // of record and texts
+    Record* next = nullptr;         // command: the next of its branch
+    Record* previous = nullptr;     // command: the one before of its branch
+    EventId completion = 0;         // command: its completion; a returned delivery does not count
+    EventId close = 0;              // command: the close that names it
+    EventId returned = 0;           // delivery: its return
+    Record* older_wait = nullptr;   // wait, dequeue: the one before in the execution
+    Record* older_write = nullptr;  // state write: the one before in the execution
     InPass pass;
   };
   struct Branch {
@@ -169,6 +172,7 @@ class History {
   EventId cancel_id_ = 0;
   std::uint32_t command_count_ = 0;
   Record* newest_wait_ = nullptr;
+  Record* newest_write_ = nullptr;
   Record** directory_ = nullptr;
   std::uint32_t directory_capacity_ = 0;
   Branch root_;

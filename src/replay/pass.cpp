@@ -483,6 +483,7 @@ BranchRun* Pass::begin_branch(Record* opening) {
     opened->cursor = history_.branch(history_.find_branch(opened->number)).first;
   last_number_ = std::max(last_number_, opened->number);
   opening->pass.opened = opened;
+  learn(*opened, *current_);
   last_branch_->next = opened;
   last_branch_ = opened;
   return opened;

@@ -36,6 +36,12 @@ struct BranchRun {
   EventId effective = kNoHorizon;  // with the closes of this pass
   std::uint64_t path_hash = 0;     // since the last command; 0: nothing was awaited
   std::uint32_t end_calls = 0;
+  std::uint32_t writer = 0;  // number among the branches that write state; 0: it does not
+  std::uint32_t writes = 0;
+  // How many writes of each writer it knows by cause: those of its ancestors before its opening, and of
+  // the branches it received.
+  std::uint32_t* known = nullptr;
+  std::uint32_t known_count = 0;
   bool suspended = false;
   bool returned = false;
   ErrorKind error = ErrorKind::kNone;
@@ -123,6 +129,16 @@ class Pass {
                               std::string_view name) {
     return context.pass_.schedule_wait(context.branch_, kind, name);
   }
+  // State shared by the branches of one execution. A read sees the branch's own writes, those it knows
+  // by cause, and of all others those at or before its position. Not in the public header as long as
+  // state does not outlive its execution.
+  static ErrorKind write_state(OrchestrationContext& context, std::string_view key,
+                               std::string_view value) {
+    return context.pass_.write_state(context.branch_, key, value);
+  }
+  static std::string_view read_state(OrchestrationContext& context, std::string_view key) {
+    return context.pass_.read_state(context.branch_, key);
+  }
   Guid new_guid(BranchRun& branch);
   std::int64_t utc_now_ms(BranchRun& branch);
   Handle open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&), void* callable);
@@ -172,6 +188,10 @@ class Pass {
   };
 
   Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name);
+  ErrorKind write_state(BranchRun& branch, std::string_view key, std::string_view value);
+  std::string_view read_state(BranchRun& branch, std::string_view key);
+  [[nodiscard]] bool knows(const BranchRun& branch, const Record& write) const;
+  void learn(BranchRun& branch, const BranchRun& from);
   bool is_active(const BranchRun& branch, const char* call);
   Record* issue(Event& event);
   Record* issue_recorded(Event& event);
@@ -212,6 +232,7 @@ class Pass {
   void close_own(const BranchRun& branch);
   void add_to_path(std::uint64_t number);
   void add_to_path(const Handle& handle);
+  void add_to_path(std::string_view key);
 
   // --- the end of the pass ---
   void fail(Status status) { status_ = status; }
@@ -251,6 +272,8 @@ class Pass {
   std::uint32_t staged_count_ = 0;
   std::uint32_t reissued_ = 0;
   Record* end_ = nullptr;  // staged
+  Record* newest_staged_write_ = nullptr;
+  std::uint32_t writer_count_ = 0;
   ForeignWait* foreign_waits_ = nullptr;
   std::uint32_t appended_ = 0;
   bool has_closed_ = false;

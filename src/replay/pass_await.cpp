@@ -7,7 +7,7 @@
 namespace pawl::internal {
 namespace {
 
-enum PathMark : std::uint64_t { kPathCommand = 1, kPathJoin = 2, kPathSelect = 3 };
+enum PathMark : std::uint64_t { kPathCommand = 1, kPathJoin = 2, kPathSelect = 3, kPathRead = 4 };
 
 }  // namespace
 
@@ -197,6 +197,8 @@ Outcome Pass::receive(const Handle& handle, const Resolution& resolution) {
   for (std::size_t at = 0; at < leaves.count; ++at) {
     if (leaves[at].pass.owner == current_) leaves[at].pass.received = true;
     note_receipt(leaves[at]);
+    if (leaves[at].event.kind == EventKind::kBranchOpened && !leaves[at].pass.closed)
+      learn(*current_, *leaves[at].pass.opened);
   }
   return outcome;
 }
@@ -234,6 +236,11 @@ void Pass::add_to_path(const Handle& handle) {
   for (std::size_t at = 0; at < leaves.count; ++at)
     hash.add(leaves[at].event.branch).add(leaves[at].event.ordinal);
   current_->path_hash = hash.value();
+}
+
+void Pass::add_to_path(std::string_view key) {
+  current_->path_hash =
+      Hash64().add(current_->path_hash).add(std::uint64_t{kPathRead}).add(key).value();
 }
 
 // --- closing --------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class Parser {
         {"act", Kind::kActivity},  {"timer", Kind::kTimer},     {"open", Kind::kOpen},
         {"await", Kind::kAwait},   {"join", Kind::kJoin},       {"sel", Kind::kSelect},
         {"cancel", Kind::kCancel}, {"selj", Kind::kSelectJoin}, {"wait", Kind::kWait},
-        {"deq", Kind::kDequeue}};
+        {"deq", Kind::kDequeue},   {"set", Kind::kSet},         {"get", Kind::kGet}};
     for (const auto& known : kWords)
       if (word == known.first) return &known.second;
     return nullptr;
@@ -83,6 +83,13 @@ class Run {
         break;
       case Step::Kind::kDequeue:
         handle = internal::Pass::schedule_wait(ctx, EventKind::kDequeue, "q");
+        break;
+      case Step::Kind::kSet:
+        static_cast<void>(internal::Pass::write_state(ctx, name, current->names[step.handles[1]]));
+        break;
+      case Step::Kind::kGet:
+        observed.push_back(who + " get " + name + " -> " +
+                           std::string(internal::Pass::read_state(ctx, name)));
         break;
       case Step::Kind::kOpen: open(ctx, step, name); break;
       case Step::Kind::kCancel: ctx.cancel(handle); break;

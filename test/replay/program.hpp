@@ -5,6 +5,7 @@
 //   join X Y ...     receive all                                  sel X Y ... receive the first
 //   selj X | Y Z     as sel X and the join of Y and Z             cancel X    close it
 //   wait X           to the raised event "e"                      deq X       to a message of queue "q"
+//   set K V          write the state K                            get K       read it
 //
 // Every handle has a name of its own in the whole program, so that a branch can use those of its
 // ancestors.
@@ -29,7 +30,9 @@ struct Step {
     kSelectJoin,
     kCancel,
     kWait,
-    kDequeue
+    kDequeue,
+    kSet,
+    kGet
   };
   Kind kind = Kind::kActivity;
   std::vector<std::size_t> handles;

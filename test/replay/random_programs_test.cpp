@@ -49,6 +49,7 @@ class Generator {
   Step step(unsigned depth, const Handles& usable, const Handles& above, Handles* own,
             Handles* leaves) {
     Step step;
+    if (chance(5)) return state_step();
     const unsigned choice = usable.empty() ? below(4) : below(12);
     if (choice < 4) {
       step.kind = choice == 3 && depth < 3 ? Step::Kind::kOpen : leaf_kind();
@@ -73,6 +74,21 @@ class Generator {
     const bool is_single = step.kind == Kind::kAwait || step.kind == Kind::kCancel;
     for (unsigned count = is_single ? 1 : 1 + below(3); count > 0; --count)
       step.handles.push_back(usable[below(usable.size())]);
+    return step;
+  }
+
+  Step state_step() {
+    Step step;
+    step.kind = chance(2) ? Step::Kind::kSet : Step::Kind::kGet;
+    // Two keys; a value of its own for every write.
+    for (const char* const key : {"k0", "k1"})
+      if (std::find(program_->names.begin(), program_->names.end(), key) == program_->names.end())
+        program_->names.emplace_back(key);
+    const auto key =
+        std::find(program_->names.begin(), program_->names.end(), chance(2) ? "k0" : "k1");
+    step.handles = {static_cast<std::size_t>(key - program_->names.begin()),
+                    program_->names.size()};
+    program_->names.push_back("v" + std::to_string(program_->names.size()));
     return step;
   }
 

@@ -25,7 +25,8 @@ struct Scenario {
   const char* name;
   const char* program;
   std::vector<Turn> turns;
-  EventId end_at;  // horizon of the end; 0: it has not ended
+  EventId end_at;          // horizon of the end; 0: it has not ended
+  const char* reads = "";  // of state, in the last turn
 };
 
 // Else the bytes of the struct become part of the test's name.
@@ -90,12 +91,16 @@ TEST_P(Scenarios, EventByEvent) {
   const Program program = parse(GetParam().program);
   set_program(&program);
   Bench bench;
+  std::string reads;
   for (const Turn& turn : GetParam().turns) {
     const EventId first = bench.history().last_id() + 1;
+    reads.clear();
     bench.go(run_program, messages_of(bench.history(), turn.messages));
     EXPECT_EQ(facts(bench.history(), first), turn.events) << turn.messages;
     EXPECT_EQ(bench.passes(), turn.passes) << turn.messages;
     EXPECT_EQ(bench.withdrawn(), turn.withdrawn) << turn.messages;
+    for (const std::string& line : observations())
+      if (line.find(" get ") != std::string::npos) reads += line + "; ";
     std::string waiting;
     for (const Message& message : bench.mail())
       waiting += std::to_string(message.id);
@@ -103,6 +108,7 @@ TEST_P(Scenarios, EventByEvent) {
   }
   const EventId end = bench.history().end_id();
   EXPECT_EQ(end == 0 ? 0 : bench.history().event(end).horizon, GetParam().end_at);
+  EXPECT_EQ(reads, GetParam().reads);
 }
 
 const Scenario kScenarios[] = {
@@ -239,6 +245,22 @@ const Scenario kScenarios[] = {
        "8 ended completed = end\n",
        2, 0}},
      7},
+    {"ABranchThatAwaitsNothing_TieAndLowerPosition",
+     "act w  timer t  await t  open b { set k v }  sel b w  await b  await w",
+     {{"start", "1 started\n2 activity 0.0 w\n3 timer 0.1\n", 1, 0},
+      {"done 0.0  done 0.1",
+       "4 activity_done 0.0\n5 timer_fired 0.1\n6 branch_opened 0.2 = 1\n7 state_write 1.0 k\n"
+       "8 close 0.3 of 0.2 at 5\n9 ended completed = end\n",
+       1, 0}},
+     5},
+    {"StateFollowsCause",
+     "set k five  open b { get k  act p  await p  set k six }  await b  get k  act z  await z",
+     {{"start", "1 started\n2 state_write 0.0 k\n3 branch_opened 0.1 = 1\n4 activity 1.0 p\n", 1,
+       0},
+      {"done 1.0", "5 activity_done 1.0\n6 state_write 1.1 k\n7 activity 0.2 z\n", 1, 0},
+      {"done 0.2", "8 activity_done 0.2\n9 ended completed = end\n", 1, 0}},
+     8,
+     "b get k -> five; root get k -> six; "},
     {"EndIsAHorizon_ABranchRanPastIt",
      "open b { act p  await p  act q }  act w  await w",
      {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 activity 1.0 p\n4 activity 0.1 w\n", 1, 0},
