@@ -4,7 +4,8 @@
 // Method: from a seed, a program of activities, timers, nested branches, joins, selects and cancels.
 // Turns get random batches of completions, with duplicates and a cancel request. Each turn runs
 // three times: warm, warm again after a rewind (the commit failed), and cold from the stored events (a crash);
-// all with verify.
+// all with verify. Then plain programs run again with the same completions one a turn: the root must
+// see the same.
 #include <algorithm>
 #include <cstdlib>
 #include <random>
@@ -19,7 +20,8 @@ namespace {
 
 class Generator {
  public:
-  explicit Generator(unsigned seed) : random_(seed) {}
+  // `plain`: activities, branches and what waits for them; no timers, messages or state.
+  explicit Generator(unsigned seed, bool plain = false) : random_(seed), plain_(plain) {}
 
   Program program() {
     Program program;
@@ -49,7 +51,7 @@ class Generator {
   Step step(unsigned depth, const Handles& usable, const Handles& above, Handles* own,
             Handles* leaves) {
     Step step;
-    if (chance(5)) return state_step();
+    if (!plain_ && chance(5)) return state_step();
     const unsigned choice = usable.empty() ? below(4) : below(12);
     if (choice < 4) {
       step.kind = choice == 3 && depth < 3 ? Step::Kind::kOpen : leaf_kind();
@@ -94,6 +96,7 @@ class Generator {
 
   Step::Kind leaf_kind() {
     using Kind = Step::Kind;
+    if (plain_) return Kind::kActivity;
     static constexpr Kind kKinds[] = {Kind::kActivity, Kind::kActivity, Kind::kTimer,
                                       Kind::kDequeue,  Kind::kDequeue,  Kind::kWait};
     return kKinds[below(sizeof(kKinds) / sizeof(kKinds[0]))];
@@ -101,6 +104,7 @@ class Generator {
 
   Program* program_ = nullptr;
   std::mt19937 random_;
+  bool plain_;
 };
 
 // Its payload is its own, so that it is known who received it.
@@ -238,6 +242,58 @@ TEST(RandomPrograms, ReplayAsTheyRan) {
   for (unsigned seed = 1; seed <= seeds; ++seed) {
     run_seed(seed);
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
+  }
+}
+
+// Names of what completed, in order; "cancel" for the request. Activities are named after their handles.
+std::vector<std::string> order_of(const History& history) {
+  std::vector<std::string> order;
+  for (EventId id = 1; id <= history.last_id(); ++id) {
+    const Event& event = history.event(id);
+    if (event.kind == EventKind::kCancelRequested) order.emplace_back("cancel");
+    if (event.kind == EventKind::kActivityDone) order.emplace_back(history.event(event.ref).name);
+  }
+  return order;
+}
+
+EventId pending_of_name(const History& history, const std::string& name) {
+  for (EventId id = 1; id <= history.last_id(); ++id)
+    if (history.event(id).name == name && history.awaits_completion(id)) return id;
+  return 0;
+}
+
+// The same completions, one a turn.
+void run_one_by_one(Bench& bench, const std::vector<std::string>& order) {
+  bench.go(run_program, {start()});
+  for (const std::string& name : order) {
+    if (bench.history().ended()) return;
+    const EventId id = pending_of_name(bench.history(), name);
+    if (name == "cancel") {
+      bench.go(run_program, {cancel()});
+    } else if (id != 0) {
+      bench.go(run_program, {done(id, bench.history().event(id).name)});
+    }
+  }
+}
+
+TEST(RandomPrograms, GroupingIntoTurnsDoesNotMatter) {
+  for (unsigned seed = 1; seed <= 1000; ++seed) {
+    Generator random(seed, true);
+    const Program program = random.program();
+    set_program(&program);
+    Bench batches;
+    MessageId number = 0;
+    batches.go(run_program, {start()});
+    while (!batches.history().ended())
+      batches.go(run_program, random_batch(batches.history(), random, &number));
+    const std::vector<std::string> seen = root_observations();
+    Bench singles;
+    run_one_by_one(singles, order_of(batches.history()));
+    EXPECT_TRUE(singles.history().ended());
+    EXPECT_EQ(root_observations(), seen);
+    ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << "\n"
+                                              << batches.all() << "\n"
+                                              << singles.all();
   }
 }
 
