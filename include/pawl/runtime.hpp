@@ -29,7 +29,7 @@ class RuntimeCore;
 // Counters since start; all only rise, but the last three.
 struct RuntimeStats {
   std::uint64_t ticks = 0;
-  std::uint64_t commits = 0;
+  std::uint64_t commits = 0;  // that wrote something: flushes, but for those of checkpoints
   std::uint64_t turns = 0;
   std::uint64_t turns_refused = 0;  // another worker was first, or it was stale
   std::uint64_t cold_loads = 0;     // histories read from the database

@@ -119,7 +119,7 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
     provider_->rollback();
     return status;
   }
-  ++stats_.commits;
+  if (provider_->last_commit_wrote()) ++stats_.commits;
   after_commit(turns, count);
   return Status::kOk;
 }

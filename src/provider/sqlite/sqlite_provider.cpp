@@ -384,6 +384,7 @@ Status SqliteProvider::commit() {
     return status;
   }
   end_batch();
+  last_commit_wrote_ = wrote;
   // Only now others can see it; a bell before would wake them for nothing, once.
   if (wrote) port_.storage->ring(path_.c_str());
   return Status::kOk;
