@@ -87,6 +87,7 @@ class Engine {
   TurnResult run_turn(History& history, const TurnInput& input, Diagnostic& diagnostic);
   // Appends the end event of a failure decided outside the code (poison, nondeterminism, a limit, a
   // corrupt row); a history without a start gets one first, and one with an end stays as it is.
+  // Messages in deliveries stay taken: what the code received is not known without running it.
   // kResourceExhausted if memory is short: nothing was appended.
   Status append_failure(History& history, const TurnInput& input, ErrorKind kind,
                         std::string_view text);

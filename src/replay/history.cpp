@@ -1,5 +1,6 @@
 #include "history.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -8,8 +9,9 @@
 namespace pawl {
 namespace {
 
-constexpr std::size_t kFirstChunkBytes = 1024;
-constexpr std::size_t kChunkBytes = 4096;
+// A chunk as large as all before it, within these.
+constexpr std::size_t kChunkBytesMin = 1024;
+constexpr std::size_t kChunkBytesMax = 4096;
 constexpr std::uint32_t kListMin = 16;
 
 constexpr std::size_t aligned(std::size_t size) {
@@ -67,7 +69,7 @@ const char* why_malformed(const Event& event) {
 
 bool ChunkList::add_chunk(std::size_t room) {
   const std::size_t least = aligned(sizeof(Chunk)) + room;
-  const std::size_t usual = chunk_ == nullptr ? kFirstChunkBytes : kChunkBytes;
+  const std::size_t usual = std::clamp(bytes_, kChunkBytesMin, kChunkBytesMax);
   void* block = least < usual ? pool_.allocate(usual) : nullptr;
   if (block == nullptr) block = pool_.allocate(least);
   if (block == nullptr) return false;
@@ -114,9 +116,11 @@ void ChunkList::clear() {
 template <typename T>
 bool History::grow(T** list, std::uint32_t* capacity, std::uint32_t count) {
   if (count < *capacity) return true;
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): the directory is a list of pointers
+  constexpr std::size_t kElement = sizeof(T);
   const std::uint32_t larger = *capacity == 0 ? kListMin : *capacity * 2;
   const std::size_t before = *list == nullptr ? 0 : pool_.size_of(*list);
-  void* const block = pool_.resize(*list, larger * sizeof(T));
+  void* const block = pool_.resize(*list, larger * kElement);
   if (block == nullptr) return false;
   list_bytes_ += pool_.size_of(block) - before;
   *list = static_cast<T*>(block);
@@ -264,7 +268,7 @@ bool History::awaits_completion(EventId command) const {
 
 EventId History::open_wait(EventKind kind, std::string_view name) const {
   EventId oldest = 0;
-  for (const Record* wait = newest_wait_; wait != nullptr; wait = wait->older_wait) {
+  for (const Record* wait = newest_wait_; wait != nullptr; wait = wait->older_alike) {
     const Event& event = wait->event;
     if (event.kind == kind && event.name == name && awaits_completion(event.id)) oldest = event.id;
   }
@@ -338,11 +342,11 @@ void History::index_command(Record* record) {
   ++owner.commands;
   ++command_count_;
   if (is_wait(event.kind)) {
-    record->older_wait = newest_wait_;
+    record->older_alike = newest_wait_;
     newest_wait_ = record;
   }
   if (event.kind == EventKind::kStateWrite) {
-    record->older_write = newest_write_;
+    record->older_alike = newest_write_;
     newest_write_ = record;
   }
   if (event.kind == EventKind::kBranchOpened) {
@@ -373,8 +377,8 @@ void History::unindex(Record* record) {
 
 void History::unindex_command(Record* record) {
   if (record->event.kind == EventKind::kBranchOpened) --branch_count_;
-  if (is_wait(record->event.kind)) newest_wait_ = record->older_wait;
-  if (record->event.kind == EventKind::kStateWrite) newest_write_ = record->older_write;
+  if (is_wait(record->event.kind)) newest_wait_ = record->older_alike;
+  if (record->event.kind == EventKind::kStateWrite) newest_write_ = record->older_alike;
   const std::uint32_t place = find_branch(record->event.branch);
   Branch& owner = branch(place);
   owner.last = record->previous;

@@ -97,8 +97,6 @@ class History {
   // What one run of the code made of a command.
   struct InPass {
     std::uint32_t run = 0;                  // whose; of another run it counts for nothing
-    bool received = false;                  // by its owner
-    bool closed = false;                    // by its owner
     EventId emitted_at = 0;                 // position of the branch
     EventId closed_at = 0;                  // position for the owner once closed
     internal::BranchRun* owner = nullptr;   // the branch that issued it
@@ -109,6 +107,8 @@ class History {
     Receipt* receipts = nullptr;     // wait
     std::uint32_t writer = 0;        // state write: number of the branch among those that write
     std::uint32_t write_number = 0;  // state write: which of that branch
+    bool received = false;           // by its owner
+    bool closed = false;             // by its owner
   };
   // An event with its texts behind it, and its part of the index.
   struct Record {
@@ -119,8 +119,7 @@ class History {
     EventId completion = 0;         // command: its completion; a returned delivery does not count
     EventId close = 0;              // command: the close that names it
     EventId returned = 0;           // delivery: its return
-    Record* older_wait = nullptr;   // wait, dequeue: the one before in the execution
-    Record* older_write = nullptr;  // state write: the one before in the execution
+    Record* older_alike = nullptr;  // wait or state write: the one before of its sort
     InPass pass;
   };
   struct Branch {

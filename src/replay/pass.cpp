@@ -228,7 +228,7 @@ bool Pass::is_void(const Record& wait) const {
 // Of the lowest number above `after`.
 History::Record* Pass::next_to_return(std::int64_t after) const {
   Record* lowest = nullptr;
-  for (const Record* wait = history_.newest_wait_; wait != nullptr; wait = wait->older_wait) {
+  for (const Record* wait = history_.newest_wait_; wait != nullptr; wait = wait->older_alike) {
     if (!is_void(*wait)) continue;
     Record* const delivery = history_.record(wait->completion);
     if (delivery->event.number <= after) continue;

@@ -207,7 +207,9 @@ class Pass {
   void* note_bytes(std::size_t size);
   template <typename T>
   T* note(std::size_t count) {
-    return static_cast<T*>(note_bytes(count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T)));
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): a join is a list of pointers
+    constexpr std::size_t kElement = sizeof(T);
+    return static_cast<T*>(note_bytes(count > SIZE_MAX / kElement ? SIZE_MAX : count * kElement));
   }
   BranchRun* begin_branch(Record* opening);
   void end_branch(BranchRun& branch, bool pending);

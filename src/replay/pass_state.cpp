@@ -21,7 +21,7 @@ ErrorKind Pass::write_state(BranchRun& branch, std::string_view key, std::string
   write->pass.writer = branch.writer;
   write->pass.write_number = ++branch.writes;
   if (write->event.id != 0) return ErrorKind::kNone;
-  write->older_write = newest_staged_write_;
+  write->older_alike = newest_staged_write_;
   newest_staged_write_ = write;
   return ErrorKind::kNone;
 }
@@ -30,9 +30,9 @@ ErrorKind Pass::write_state(BranchRun& branch, std::string_view key, std::string
 std::string_view Pass::read_state(BranchRun& branch, std::string_view key) {
   if (!is_active(branch, "read_state")) return {};
   add_to_path(key);
-  for (const Record* write = newest_staged_write_; write != nullptr; write = write->older_write)
+  for (const Record* write = newest_staged_write_; write != nullptr; write = write->older_alike)
     if (write->event.name == key && knows(branch, *write)) return write->event.payload;
-  for (const Record* write = history_.newest_write_; write != nullptr; write = write->older_write) {
+  for (const Record* write = history_.newest_write_; write != nullptr; write = write->older_alike) {
     if (write->event.name != key) continue;
     if (write->event.id <= branch.position || knows(branch, *write)) return write->event.payload;
   }
