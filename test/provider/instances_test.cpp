@@ -124,6 +124,14 @@ TEST_P(Instances, ReadyOnesComeInOrderOfWaiting) {
   EXPECT_EQ(ready(at), (Keys{b, c, a}));
 }
 
+TEST_P(Instances, SecondMessageCostsNoPlaceInTheOrder) {
+  Site& at = site();
+  const InstanceKey a = create(at, "a");
+  const InstanceKey b = create(at, "b");
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  EXPECT_EQ(ready(at), (Keys{a, b}));
+}
+
 TEST_P(Instances, SkippedOnesAndTheBoundOfTheList) {
   Site& at = site();
   const InstanceKey a = create(at, "a");
