@@ -259,6 +259,9 @@ Status SqliteProvider::use_log(Diagnostic& diagnostic) {
 
 Status SqliteProvider::try_log(Diagnostic& diagnostic) {
   FixedText<32> mode;
+  // Takes effect in a new database only.
+  static_assert(kPageBytes == 1024, "as in the pragma");
+  PAWL_TRY(execute("PRAGMA page_size=1024", diagnostic));
   PAWL_TRY(read_first("PRAGMA journal_mode=WAL", mode, diagnostic));
   if (mode == "wal") return Status::kOk;
   diagnostic.format("%s: SQLite cannot keep a write-ahead log here", path_.c_str());
@@ -434,8 +437,8 @@ Result<std::int64_t> SqliteProvider::data_version() {
 
 std::int64_t SqliteProvider::pawl_now() { return pawl_time(clock_, port_.clock->boot_ms()); }
 
-std::int64_t SqliteProvider::boot_ms_of(std::int64_t pawl_ms) const {
-  return boot_time(clock_, pawl_ms);
+std::int64_t SqliteProvider::boot_ms_of(std::int64_t pawl_time) const {
+  return boot_time(clock_, pawl_time);
 }
 
 ClockSample SqliteProvider::sample_clock() {
