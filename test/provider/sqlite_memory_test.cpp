@@ -89,7 +89,7 @@ TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
 TEST_P(Memory, TooSmallABlockIsRefused) {
   EXPECT_EQ(install(100, 0), Status::kResourceExhausted);
   EXPECT_FALSE(diagnostic_.text().empty());
-  EXPECT_EQ(install(64 * 1024, 32), Status::kResourceExhausted);
+  EXPECT_EQ(install(64 * 1024, 1000), Status::kResourceExhausted);
   EXPECT_EQ(install(4096, -1), Status::kResourceExhausted);
   EXPECT_EQ(SqliteStore::install_memory(nullptr, 0, 0, diagnostic_), Status::kResourceExhausted);
   EXPECT_EQ(install(1 << 20, 8), Status::kOk) << "and a right one is not, after them";
