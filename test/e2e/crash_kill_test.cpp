@@ -111,6 +111,41 @@ TEST(KillRun, WithoutAKillEndsRightAndHasCallsEnough) {
   std::printf("one run: %s", line);
 }
 
+// The client dies in the middle of its commits; the runtime lives on, and must not need a restart.
+TEST(KillClientAtCall, RuntimeLivesOnAndServesWhatWasCommitted) {
+  bool killed = true;
+  int at = 1;
+  const int stride = soaks() ? 1 : 3 * kSlowness;
+  for (; killed && !HasFailure(); at += stride) {
+    SCOPED_TRACE("client killed after call " + std::to_string(at));
+    const Folder folder;
+    const std::string database = folder.file("pawl.db");
+    CrashAt crash;
+    crash.prefix = database;
+    crash.at = at;
+    std::set<std::string> acknowledged;
+    std::set<std::string> tried;
+    Child runtime({"serve", database});
+    ASSERT_TRUE(runtime.listen_for("ready", kPatienceMs)) << describe(runtime.wait(0));
+    {
+      Child client({"send", database, "1", "7"}, environment_of(crash));
+      const int status = client.wait(kPatienceMs);
+      killed = killed_by(status, SIGKILL);
+      EXPECT_TRUE(killed || exited_well(status)) << describe(status);
+      client.collect("ack", &acknowledged);
+      client.collect("try", &tried);
+    }
+    Database look(database);
+    EXPECT_TRUE(look.wait_until_all_ended(kPatienceMs)) << look.running() << " still run";
+    runtime.send_signal(SIGTERM);
+    const int status = runtime.wait(kPatienceMs);
+    EXPECT_TRUE(exited_well(status)) << describe(status);
+    for (const std::string& problem : look.problems(acknowledged, tried))
+      ADD_FAILURE() << problem;
+  }
+  EXPECT_GT(at, 10);
+}
+
 // Runtime and client are two processes; either may die.
 TEST(KillAtRandomTimes, NothingAcknowledgedIsLost) {
   std::mt19937 random(20'400'101);

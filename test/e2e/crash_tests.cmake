@@ -24,7 +24,7 @@ add_dependencies(crash_driver crash_program crash_at)
 pawl_add_test(crash_test
   SOURCES crash_kill_test.cpp crash_poison_test.cpp
   LIBS crash_driver
-  TIMEOUT 300)
+  TIMEOUT 900)
 
 # It measures how soon others are heard.
 pawl_add_test(crash_bell_test
