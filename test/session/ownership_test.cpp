@@ -151,7 +151,7 @@ TEST_F(Ownership, tokens_and_epochs_of_a_batch_that_was_rolled_back_come_again_a
   const auto other = a->fetch();
   ASSERT_TRUE(other);
   EXPECT_EQ(other->item.epoch, epoch + 1);
-  EXPECT_EQ(other->item.token, token + 1);
+  EXPECT_GT(other->item.token, token);
 }
 
 // ---- burial and restart ---------------------------------------------------------------------------------
@@ -700,7 +700,7 @@ TEST_F(Ownership, what_crashed_runs_beside_nothing_that_crashed) {
   const auto a = worker("A");
   a->one_crashed_at_a_time = true;
   world_.schedule("a", {}, 3);
-  world_.execute("UPDATE worker_queue SET crashes=1 WHERE id<=2");
+  world_.execute("UPDATE worker_queue SET crashes=1 WHERE event<=3");
   const auto first = a->fetch();
   ASSERT_TRUE(first);
   a->running.push_back(*first);
