@@ -26,7 +26,7 @@ struct ClientOptions {
   bool synchronous_full = true;
   std::int64_t busy_ms_max = 5'000;           // longest wait for the write lock, then kBusy
   std::size_t payload_bytes_max = 64 * 1024;  // of inputs given and outputs read
-  int cache_pages = 32;
+  int cache_pages = 128;
 };
 
 // kStopped: its code does not match its history, or a stored row is damaged. Nothing is lost; it is tried

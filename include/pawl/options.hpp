@@ -75,7 +75,7 @@ struct Options {
   std::int32_t reboots_max = 100;  // the machine went down while it ran
 
   // --- SQLite ---
-  int cache_pages = 64;          // of this connection, 4 KiB each, 16..65536
+  int cache_pages = 256;         // of this connection, 1 KiB each, 16..65536
   int checkpoint_pages = 1'000;  // the log is written back when it is this long
 };
 

@@ -24,7 +24,7 @@ enum class SqliteMemory : std::uint8_t {
 struct ProcessOptions {
   SqliteMemory sqlite_memory = SqliteMemory::kOwn;
   std::uint32_t connections_max = 4;  // Runtimes and Clients together, 1..32; sizes the block
-  int page_cache_pages = 256;         // 4 KiB each, shared by all connections
+  int page_cache_pages = 1'024;       // 1 KiB each, shared by all connections
 };
 
 struct MemoryUse {

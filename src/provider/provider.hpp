@@ -33,7 +33,7 @@ struct ProviderOptions {
   bool create = true;               // false: kCannotOpen when there is no database
   bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
   std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
-  int cache_pages = 64;
+  int cache_pages = 256;
   int checkpoint_pages = 1000;
 };
 

@@ -11,7 +11,7 @@ namespace {
 // below 400 KiB a connection on 64-bit machines; the test of memory asserts it.
 constexpr std::size_t kHeapBytesBase = 256 * 1024;
 constexpr std::size_t kHeapBytesConnection = 640 * 1024;
-constexpr std::size_t kPageBytes = 4096 + 512;  // with SQLite's own header of a cached page
+constexpr std::size_t kPageBytes = 1024 + 320;  // with SQLite's own header of a cached page
 
 }  // namespace
 

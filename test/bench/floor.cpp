@@ -81,7 +81,8 @@ class Bare {
     const pawl::Options defaults;
     const std::string pragmas =
         std::string("PRAGMA temp_store=MEMORY;PRAGMA foreign_keys=OFF;PRAGMA trusted_schema=OFF;") +
-        "PRAGMA mmap_size=0;PRAGMA cell_size_check=ON;PRAGMA journal_mode=WAL;PRAGMA synchronous=" +
+        "PRAGMA mmap_size=0;PRAGMA cell_size_check=ON;PRAGMA page_size=1024;PRAGMA "
+        "journal_mode=WAL;PRAGMA synchronous=" +
         (setup.synchronous_full ? "FULL" : "NORMAL") +
         ";PRAGMA cache_size=" + std::to_string(defaults.cache_pages) +
         ";PRAGMA wal_autocheckpoint=" + std::to_string(defaults.checkpoint_pages);

@@ -10,7 +10,7 @@ Process& shared_process() {
   if (!process.started()) {
     ProcessOptions options;
     options.connections_max = 8;
-    options.page_cache_pages = 8 * 64;
+    options.page_cache_pages = 8 * 256;
     block = new Block(Process::required_memory(options));
     Diagnostic diagnostic;
     const Status status = process.start(options, block->data(), block->bytes(), diagnostic);

@@ -34,8 +34,8 @@ class Statement {
 
   Statement& bind(std::int64_t value);
   Statement& bind_null();
-  Statement& bind_text(std::string_view value);   // must live until the statement's end
-  Statement& bind_blob(std::string_view value);   // likewise
+  Statement& bind_text(std::string_view value);  // must live until the statement's end
+  Statement& bind_blob(std::string_view value);  // likewise
   // What has the default value is NULL in the database: 0, or an empty text.
   Statement& bind_or_null(std::int64_t value) { return value == 0 ? bind_null() : bind(value); }
   Statement& bind_text_or_null(std::string_view value) {
@@ -62,7 +62,7 @@ class Statement {
   Connection& connection_;
   sqlite3_stmt* statement_;
   int next_bind_ = 1;
-  int result_;                       // the first failure of prepare, bind or step
+  int result_;  // the first failure of prepare, bind or step
   Status status_ = Status::kOk;
 };
 

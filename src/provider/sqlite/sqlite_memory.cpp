@@ -5,12 +5,11 @@
 #include <sqlite3.h>
 
 #include "buddy.hpp"
+#include "schema.hpp"
 #include "sqlite_memory.hpp"
 
 namespace pawl::sqlite {
 namespace {
-
-constexpr int kPageBytes = 4096;  // SQLite's default, which our databases have
 
 // Of the whole process, because SQLite's allocator is.
 struct Heap {

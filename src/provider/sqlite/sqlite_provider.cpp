@@ -259,6 +259,9 @@ Status SqliteProvider::use_log(Diagnostic& diagnostic) {
 
 Status SqliteProvider::try_log(Diagnostic& diagnostic) {
   FixedText<32> mode;
+  // Takes effect in a new database only.
+  static_assert(kPageBytes == 1024, "as in the pragma");
+  PAWL_TRY(execute("PRAGMA page_size=1024", diagnostic));
   PAWL_TRY(read_first("PRAGMA journal_mode=WAL", mode, diagnostic));
   if (mode == "wal") return Status::kOk;
   diagnostic.format("%s: SQLite cannot keep a write-ahead log here", path_.c_str());

@@ -165,8 +165,7 @@ class SqliteProvider final : public Provider {
   Status read_item_row(InstanceKey key, OrchestrationItem* out);
   Status read_ready_messages(MessageReader& reader, const OrchestrationItem& item);
   Status read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now);
-  Status broken_event(InstanceKey key, ExecutionId execution, std::int64_t event,
-                      const char* what);
+  Status broken_event(InstanceKey key, ExecutionId execution, std::int64_t event, const char* what);
   Status read_event(const Statement& row, InstanceKey key, ExecutionId execution, Event* event);
   Status last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out);
   Status read_end(InstanceStatus* out, char* buffer, std::size_t capacity);
@@ -219,7 +218,7 @@ class SqliteProvider final : public Provider {
   Status count_crash(WorkItemId item, const CrashLimits& limits);
   // How an item goes back to the queue without a result.
   struct PutBack {
-    std::int64_t delay_ms = 0;       // 0: ready at once
+    std::int64_t delay_ms = 0;  // 0: ready at once
     bool strike = false;
     bool unregistered = false;
   };
@@ -249,10 +248,10 @@ class SqliteProvider final : public Provider {
   // THE change: owner, next epoch, locks of its items cleared, head recomputed, one event reported.
   struct OwnerChange {
     SessionKey session = 0;
-    Incarnation to = 0;              // 0: unowned
-    std::string_view reason;         // released
+    Incarnation to = 0;       // 0: unowned
+    std::string_view reason;  // released
     std::int64_t lease_ms = 0;
-    bool strike = false;             // locks are taken over by suspicion
+    bool strike = false;  // locks are taken over by suspicion
     CrashLimits limits;
   };
   Status change_owner(const OwnerChange& change, Epoch* epoch);
@@ -312,30 +311,30 @@ class SqliteProvider final : public Provider {
 
   Connection connection_;
   port::Port port_;
-  ProviderOptions options_;          // path: our copy
+  ProviderOptions options_;  // path: our copy
   FixedText<kPathBytesMax> path_;
   ChangeSink* sink_ = nullptr;
-  ClockRow clock_;                   // as of the last begin(); fixed within a batch
-  ClockRow clock_now_;               // clock_ with what a commit that happens anyway may add
+  ClockRow clock_;      // as of the last begin(); fixed within a batch
+  ClockRow clock_now_;  // clock_ with what a commit that happens anyway may add
   BatchInfo batch_;
   Incarnation batch_worker_ = 0;
-  std::int64_t writes_before_ = 0;   // of the connection, when the batch began
+  std::int64_t writes_before_ = 0;  // of the connection, when the batch began
   bool in_batch_ = false;
   bool last_commit_wrote_ = false;
-  bool dead_ = false;                // the batch can only be rolled back
+  bool dead_ = false;  // the batch can only be rolled back
   bool in_read_ = false;
   FixedText<32> database_id_;
   Diagnostic diagnostic_;
   bool open_ = false;
   bool own_vfs_ = false;
   std::int64_t home_grace_ms_ = ReadyQuery().home_grace_ms;  // as last asked for
-  Incarnation home_cursor_ = 0;      // where the look at other homes goes on
+  Incarnation home_cursor_ = 0;  // where the look at other homes goes on
   alignas(std::max_align_t) char json_memory_[kJsonMemoryBytes] = {};
   char meta_text_[kMetaBytesMax] = {};
-  BranchScan scans_[3];              // free, owned and claimable candidates
+  BranchScan scans_[3];  // free, owned and claimable candidates
   Expired expired_lock_;
   Expired expired_session_;
-  std::int64_t made_ready_ = 0;      // rises when this connection makes an item ready
+  std::int64_t made_ready_ = 0;  // rises when this connection makes an item ready
 };
 
 }  // namespace pawl::sqlite

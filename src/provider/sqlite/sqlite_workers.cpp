@@ -281,9 +281,10 @@ Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limi
     SessionKey session = 0;
     bool ghost = false;
     {
-      Statement first = connection_.use(
-          kFirstLockOf,
-          "SELECT id,sid,state=3 FROM worker_queue INDEXED BY wq_owner WHERE inc=?1 LIMIT 1");
+      Statement first =
+          connection_.use(kFirstLockOf,
+                          "SELECT id,sid,state=3 FROM worker_queue INDEXED BY wq_locked"
+                          " WHERE state IN (1,3) AND inc=?1 LIMIT 1");
       first.bind(worker);
       if (!first.row()) return fail(first.status(), "find a worker's locks");
       item = first.integer(0);
