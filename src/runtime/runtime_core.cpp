@@ -311,7 +311,11 @@ Status RuntimeCore::ride(const Request& request) {
                        options_.payload_bytes_max);
     return Status::kResourceExhausted;
   }
-  return requests_.push(request);
+  const bool first = requests_.size() == 0;
+  const Status status = requests_.push(request);
+  // A host's loop sleeps on the descriptor, which must know.
+  if (first && status == Status::kOk) port_.threads->wake();
+  return status;
 }
 
 Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
