@@ -57,8 +57,8 @@ constexpr const char* kTexts[kSqlCount] = {
     "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
     "VALUES(?1,1,?2,?3,?4,?5) ON CONFLICT(instance,execution) DO UPDATE "
     "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp",
-    "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
-    "unregistered) VALUES(?,1,2,0,0,0,0,0,0)",
+    "INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
+    "unregistered) VALUES(?1,?1,1,2,0,0,0,0,0,0)",
     "UPDATE instances SET execution=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?2 WHERE key=?1",
@@ -81,8 +81,8 @@ class Bare {
     const pawl::Options defaults;
     const std::string pragmas =
         std::string("PRAGMA temp_store=MEMORY;PRAGMA foreign_keys=OFF;PRAGMA trusted_schema=OFF;") +
-        "PRAGMA mmap_size=0;PRAGMA cell_size_check=ON;PRAGMA page_size=1024;PRAGMA "
-        "journal_mode=WAL;PRAGMA synchronous=" +
+        "PRAGMA mmap_size=0;PRAGMA cell_size_check=ON;PRAGMA page_size=" +
+        std::to_string(pawl::sqlite::kPageBytes) + ";PRAGMA journal_mode=WAL;PRAGMA synchronous=" +
         (setup.synchronous_full ? "FULL" : "NORMAL") +
         ";PRAGMA cache_size=" + std::to_string(defaults.cache_pages) +
         ";PRAGMA wal_autocheckpoint=" + std::to_string(defaults.checkpoint_pages);
@@ -117,10 +117,17 @@ class Bare {
     (bind(statement, ++at, values), ...);
     well_ = ::sqlite3_step(statement) == SQLITE_DONE;
     ::sqlite3_reset(statement);
+    // Whoever changes the schema and not this is told.
+    if (well_ && which > kCommit && ::sqlite3_changes(handle_) != 1) {
+      well_ = false;
+      text_ = std::string("changed no row: ") + kTexts[which];
+    }
   }
   [[nodiscard]] std::int64_t last_id() const { return ::sqlite3_last_insert_rowid(handle_); }
   [[nodiscard]] bool well() const { return well_; }
-  [[nodiscard]] std::string text() const { return ::sqlite3_errmsg(handle_); }
+  [[nodiscard]] std::string text() const {
+    return text_.empty() ? ::sqlite3_errmsg(handle_) : text_;
+  }
 
   struct Null {};
 
@@ -139,6 +146,7 @@ class Bare {
   sqlite3* handle_ = nullptr;
   sqlite3_stmt* statements_[kSqlCount] = {};
   bool well_ = true;
+  std::string text_;
 };
 
 constexpr Bare::Null kNull;
@@ -160,6 +168,7 @@ class Steps {
     insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput);
     insert_event(key, 2, 2, std::int64_t{0}, std::int64_t{0}, kNull, kActivity, kInput);
     bare_.run(kWriteExecution, key, std::int64_t{0}, std::int64_t{2}, kStamp, kNull);
+    bare_.run(kNextToken);
     bare_.run(kInsertWork, key);
     bare_.run(kGoOn, key, kStamp);
     bare_.run(kNextToken);
