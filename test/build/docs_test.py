@@ -453,7 +453,7 @@ def check_tables():
         problem(text.name, f"the tables of indices differ: {sorted(found ^ indices)}")
     code = constants_of("src/provider/sqlite/schema.hpp")
     whole = "\n".join(line for _, line in text.prose)
-    for name in ("kSchemaVersion", "kApplicationId"):
+    for name in ("kSchemaVersion", "kApplicationId", "kPageBytes"):
         if f"`{evaluate(code[name])}`" not in whole and f"`{code[name]}`" not in whole:
             problem(text.name, f"{name} is {code[name]}")
 
