@@ -9,6 +9,9 @@
 namespace pawl::test {
 namespace {
 
+// An emulated board takes its time; what is counted does not depend on it.
+constexpr int kMany = sizeof(void*) == 4 ? 10'000 : 100'000;
+
 class Plan : public ::testing::Test {
  protected:
   Plan() {
@@ -113,26 +116,26 @@ class Flat : public ::testing::Test {
   World world_;
 };
 
-TEST_F(Flat, at_capacity_behind_100000_unclaimed_items) {
+TEST_F(Flat, at_capacity_behind_many_unclaimed_items) {
   Worker a(world_);
   a.options.max_sessions_per_worker = 1;
   a.join("A");
   cost_of_a_round(a);
   const std::int64_t few = cost_of_a_round(a);
-  world_.schedule("a", "others", 100'000);
+  world_.schedule("a", "others", kMany);
   EXPECT_LE(cost_of_a_round(a), 2 * few);
 }
 
-TEST_F(Flat, behind_100000_items_of_the_same_session) {
+TEST_F(Flat, behind_many_items_of_the_same_session) {
   Worker a(world_);
   a.join("A");
   cost_of_a_round(a);
   const std::int64_t few = cost_of_a_round(a);
-  world_.schedule("a", "mine", 100'000);
+  world_.schedule("a", "mine", kMany);
   EXPECT_LE(cost_of_a_round(a), 2 * few);
 }
 
-TEST_F(Flat, behind_100000_items_of_a_foreign_handler) {
+TEST_F(Flat, behind_many_items_of_a_foreign_handler) {
   Worker a(world_);
   a.handlers = {"a"};
   a.join("A");
@@ -140,7 +143,7 @@ TEST_F(Flat, behind_100000_items_of_a_foreign_handler) {
   b.handlers = {"b"};
   b.join("B");
   cost_of_a_round(a);
-  world_.schedule("b", {}, 100'000);
+  world_.schedule("b", {}, kMany);
   // Whatever lies ahead, an owned session is another branch: a bounded number of looks.
   const std::int64_t first = cost_of_a_round(a);
   const std::int64_t second = cost_of_a_round(a);
@@ -151,7 +154,7 @@ TEST_F(Flat, behind_100000_items_of_a_foreign_handler) {
   int calls = 0;
   std::int64_t most = 0;
   std::optional<Job> job;
-  while (!job && calls < 100'000 / 3) {
+  while (!job && calls < kMany / 3) {
     ++calls;
     std::int64_t steps = 0;
     sqlite3_progress_handler(a.handle(), 1, on_step, &steps);
