@@ -16,7 +16,7 @@ namespace pawl {
 
 // Names and defaults: the accepted session design (implicit sessions, version 2).
 struct SessionOptions {
-  std::int64_t session_lock_timeout_ms = 30'000;        // lease of a session, 100 ms .. 1 day
+  std::int64_t session_lock_timeout_ms = 30'000;        // lease of a session, at least 1 s
   std::int64_t session_lock_renewal_buffer_ms = 5'000;  // renewed this long before its end
   std::int64_t session_idle_timeout_ms = 300'000;       // released after so long without work
   std::int64_t session_cleanup_interval_ms = 300'000;   // sweep of rows nobody needs
@@ -29,7 +29,7 @@ struct SessionOptions {
 
 struct Options {
   // --- where and who ---
-  const char* database_path = nullptr;  // required; at most 900 bytes
+  const char* database_path = nullptr;  // required; at most 400 bytes
   const char* worker_node_id =
       nullptr;                     // stable identity over restarts; null: a new one each start
   bool run_orchestrations = true;  // false: worker-only
@@ -43,7 +43,7 @@ struct Options {
   // --- the tick ---
   std::uint32_t batch = 64;               // instances a tick, 1..1024
   std::uint32_t instance_batch_max = 64;  // messages of one instance a tick, 1..1024
-  std::int64_t tick_ms_max = 50;          // a tick takes no new instance or activity after so long
+  std::int64_t tick_ms_max = 50;          // a tick starts no inline activity after so long
   std::int64_t busy_ms_max = 1'000;       // longest wait for the database's write lock
   std::int64_t home_grace_ms = 2'000;     // others leave an instance's messages to its home so long
   bool verify_turns =                     // run every turn twice and compare

@@ -21,7 +21,7 @@
 
 namespace pawl::port {
 
-// Rises whenever an interface below changes; checked when a Process starts.
+// Rises whenever an interface below changes; checked when a Runtime starts or a Client opens.
 inline constexpr std::uint32_t kPortVersion = 1;
 
 struct BootId {
@@ -160,7 +160,7 @@ class Threads {
   [[nodiscard]] virtual int fd() const = 0;
   virtual void arm(std::int64_t due_boot_ms) = 0;
   virtual void wake() = 0;
-  // False: no file notification here; the caller polls with a stated interval and counts it.
+  // False: no file notification here; the port polls with a stated interval and reports `bell`.
   [[nodiscard]] virtual bool watches_files() const = 0;
   // Be told when this process dies; kUnsupported where the kernel cannot say. At most 64.
   virtual Status watch_process(std::int64_t pid, std::int64_t start_time) = 0;

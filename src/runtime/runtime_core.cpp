@@ -98,6 +98,8 @@ Status RuntimeCore::register_self(Diagnostic& diagnostic) {
 }
 
 Status RuntimeCore::register_in_batch() {
+  // Threads of that many earlier registrations never came back: this process is of no use as a worker.
+  if (retired_files_.full() && slots_.running_threads() > 0) return Status::kBusy;
   evidence_.observe_tick(batch_.now);
   std::string_view names[Registry::kActivitiesMax];
   std::size_t count = 0;
@@ -128,9 +130,10 @@ Status RuntimeCore::register_in_batch() {
 
 void RuntimeCore::after_registration() {
   // An activity of the former incarnation may still write its note into the former page.
+  if (slots_.running_threads() == 0) close_retired_files();
   if (file_.incarnation != 0) {
     const Status kept = retired_files_.push_back(file_);
-    PAWL_CHECK("runtime-52", kept == Status::kOk);
+    PAWL_CHECK("runtime-52", kept == Status::kOk);  // register_in_batch() looked
   }
   file_ = new_file_;
   new_file_ = {};
@@ -143,7 +146,7 @@ void RuntimeCore::after_registration() {
     worker_id_.assign_cut(options_.worker_node_id);
   } else {
     const bool fits =
-        worker_id_.append("worker-") == Status::kOk && worker_id_.append_number(me_) == Status::kOk;
+        worker_id_.append("~") == Status::kOk && worker_id_.append_number(me_) == Status::kOk;
     PAWL_CHECK("runtime-50", fits);
   }
   shared_.worker_id = worker_id_.view();
@@ -175,10 +178,14 @@ void RuntimeCore::drop_everything_held() {
   must_register_ = true;
 }
 
-void RuntimeCore::close_worker_files() {
+void RuntimeCore::close_retired_files() {
   for (const HeldFile& held : retired_files_)
     port_.storage->worker_close(options_.database_path, held.incarnation, held.file);
   retired_files_.clear();
+}
+
+void RuntimeCore::close_worker_files() {
+  close_retired_files();
   if (file_.incarnation != 0)
     port_.storage->worker_close(options_.database_path, file_.incarnation, file_.file);
   file_ = {};
@@ -319,6 +326,7 @@ Status RuntimeCore::ride(const Request& request) {
 }
 
 Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
+  if (stopped_) return Status::kStopped;
   InstanceStatus row;
   const Status status = provider_->read_status(id, &row, parts_.status_buffer,
                                                status_buffer_bytes(options_.payload_bytes_max));

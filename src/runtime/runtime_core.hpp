@@ -127,6 +127,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void drop_everything_held();
   void after_registration();
   void forget_registration();
+  void close_retired_files();
   void close_worker_files();
   void unregister();
   // Dead workers found by their kernel locks: buried in the batch at hand.
@@ -175,6 +176,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool must_wait_to_run_alone(std::int32_t crashes) const;
   std::string_view keep_text(std::string_view text);
 
+  void tell_abandoned(const Turn& turn);
   void tell_requests();
   void tell_notices();
   void tell_session_change(const Notice& notice);
@@ -239,6 +241,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t next_look_ = -1;
   int look_step_ = 0;
   std::int64_t next_stored_due_ = -1;  // boot time
+  InstanceKey left_over_ = 0;          // did not fit the last tick beside others: first in the next
   bool due_in_vain_ = false;           // the last tick met a due time and found nothing to do
   bool synced_this_boot_ = false;
   std::int64_t sync_look_ms_ = 0;

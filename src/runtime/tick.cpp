@@ -325,6 +325,7 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
 
 void RuntimeCore::settle_turn(Turn& turn) {
   Warm* const warm = turn.warm;
+  if (turn.verdict == Turn::Verdict::kAbandon && turn.written) tell_abandoned(turn);
   if (warm == nullptr) return;
   if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
     warm_.drop(*warm);  // whoever was first changed it; read again
@@ -419,8 +420,9 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
 void RuntimeCore::abandon_alone(const Turn& turn, Status why) {
   Status status = provider_->begin(me_, &batch_);
   if (status == Status::kOk) {
-    status = provider_->abandon_orchestration_item(turn.key, turn.item->revision, 1'000, true,
-                                                   ErrorKind::kLimit, status_name(why));
+    status = provider_->abandon_orchestration_item(
+        turn.key, turn.item->revision, 1'000, true,
+        why == Status::kCorrupt ? ErrorKind::kCorrupt : ErrorKind::kLimit, status_name(why));
     if (status == Status::kOk || status == Status::kStale) status = provider_->commit();
     if (status != Status::kOk) provider_->rollback();
   }
@@ -428,6 +430,15 @@ void RuntimeCore::abandon_alone(const Turn& turn, Status why) {
     retry_at_ = port_.clock->boot_ms() + (kRetryFirstMs << retry_step_);
     if (retry_step_ < kRetryStepsMax) ++retry_step_;
   }
+}
+
+void RuntimeCore::tell_abandoned(const Turn& turn) {
+  const bool stopped = turn.delay_ms == Provider::kStoppedForGood;
+  const LogField fields[] = {{"instance", turn.item->id.view()},
+                             {"kind", error_kind_name(turn.why)},
+                             {"text", turn.why_text}};
+  log(stopped ? LogLevel::kError : LogLevel::kWarning,
+      stopped ? "instance_stopped" : "instance_parked", fields, 3);
 }
 
 // What activities see of their session's lease.
@@ -467,6 +478,10 @@ void RuntimeCore::tell_notices() {
     tell_session_change(notice);
   }
   notices_.clear();
+  if (notices_lost_ == 0) return;
+  const LogField fields[] = {{"count", static_cast<std::int64_t>(notices_lost_)}};
+  log(LogLevel::kWarning, "notices_lost", fields, 1);
+  notices_lost_ = 0;
 }
 
 void RuntimeCore::tell_session_change(const Notice& notice) {

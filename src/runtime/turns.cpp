@@ -81,6 +81,8 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     if (wanted < keys_max) keys[wanted++] = key;
   };
   if (status == Status::kOk) {
+    if (left_over_ != 0) add(left_over_);
+    left_over_ = 0;
     slots_.for_each([&](internal::Slot& slot) {
       if (slot.state == internal::Slot::State::kFinished && !slot.refused &&
           warm_.find(slot.item.instance) != nullptr)
@@ -99,6 +101,7 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     status = prepare_turn(keys[i], *count == 0, &turns[*count]);
     if (status == Status::kResourceExhausted && *count > 0) {
       look_for_turns_ = true;  // the rest of the batch comes with the next tick
+      left_over_ = keys[i];
       status = Status::kOk;
       break;
     }
@@ -122,6 +125,12 @@ Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
   if (turn->item == nullptr) return Status::kResourceExhausted;
   const Status fetched = provider_->fetch_orchestration_item(key, now_, options_.instance_batch_max,
                                                              tick_arena_, turn->item);
+  if (fetched == Status::kResourceExhausted && first && turn->item->key != 0) {
+    // Alone, and still too large: whoever stored it had a higher payload_bytes_max.
+    abandon_turn(*turn, Provider::kStoppedForGood, ErrorKind::kLimit,
+                 "a stored message is larger than this worker's payload_bytes_max allows");
+    return Status::kOk;
+  }
   if (fetched != Status::kOk) {
     tick_arena_.rewind(mark);
     return fetched;
@@ -250,16 +259,13 @@ void RuntimeCore::run_turn(Turn& turn) {
     look_for_turns_ = true;
     return;
   }
-  if (item.crashes >= options_.crashes_max || item.strikes >= options_.strikes_max ||
-      item.reboots >= options_.reboots_max) {
+  if (item.crashes >= options_.crashes_max || item.strikes >= options_.strikes_max) {
     FixedText<160> text;
     const bool fits = text.append("poisoned: its turn met ") == Status::kOk &&
                       text.append_number(item.crashes) == Status::kOk &&
                       text.append(" crashes, ") == Status::kOk &&
                       text.append_number(item.strikes) == Status::kOk &&
-                      text.append(" strikes, ") == Status::kOk &&
-                      text.append_number(item.reboots) == Status::kOk &&
-                      text.append(" reboots") == Status::kOk;
+                      text.append(" strikes") == Status::kOk;
     PAWL_CHECK("runtime-31", fits);
     ++stats_.poisoned;
     fail_turn(turn, ErrorKind::kPoison, keep_text(text.view()));

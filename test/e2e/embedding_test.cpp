@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -108,6 +110,38 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
   other.join();
   EXPECT_EQ(output, "from another thread");
   EXPECT_EQ(runtime.stop(1'000), Status::kOk);
+}
+
+// What Process::required_memory() asks for is enough for as many connections as it was told of.
+TEST_F(Embedding, sqlites_memory_suffices_for_every_connection) {
+  constexpr int kCount = 4;  // ProcessOptions().connections_max
+  struct One {
+    posix::SystemPort port;
+    std::unique_ptr<Block> memory;
+    Runtime runtime;
+  } all[kCount];
+  for (One& one : all) {
+    one.memory = std::make_unique<Block>(Runtime::required_memory(options_));
+    ASSERT_EQ(one.runtime.start(process_, registry_, options_, one.port.port(), one.memory->data(),
+                                one.memory->bytes(), diagnostic_),
+              Status::kOk)
+        << diagnostic_.text();
+  }
+  for (int i = 0; i < 200; ++i)
+    ASSERT_EQ(all[i % kCount].runtime.start_orchestration("i" + std::to_string(i), "nap", "x"),
+              Status::kOk);
+  std::uint64_t completed = 0;
+  while (completed < 200) {
+    completed = 0;
+    for (One& one : all) {
+      ASSERT_TRUE(one.runtime.tick(20).ok());
+      completed += one.runtime.stats().orchestrations_completed;
+    }
+  }
+  const MemoryUse use = process_.memory_use();
+  EXPECT_EQ(use.failures, 0U);
+  RecordProperty("sqlite_heap_high_water", static_cast<int>(use.high_water));
+  std::printf("SQLite's heap: %zu bytes at most of %zu given\n", use.high_water, memory_.bytes());
 }
 
 Runtime* g_runtime = nullptr;

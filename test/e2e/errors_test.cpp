@@ -267,6 +267,39 @@ TEST_F(Errors, oversized_payloads_are_refused_before_anything_is_written) {
   EXPECT_EQ(status("b").output, "limit");
 }
 
+TEST_F(Errors, an_input_too_large_for_the_worker_stops_alone) {
+  ClientOptions large;
+  large.database_path = path_.c_str();
+  large.payload_bytes_max = 1'024 * 1'024;
+  ASSERT_EQ(start(options()), Status::kOk);
+  open_client();
+  posix::SystemPort port;
+  Block memory(Client::required_memory(large));
+  Client client;
+  ASSERT_EQ(
+      client.open(shared_process(), large, port.port(), memory.data(), memory.bytes(), diagnostic_),
+      Status::kOk);
+  ASSERT_EQ(client.start_orchestration("bad", "hello", std::string(1'000'000, 'x')), Status::kOk);
+  for (int i = 0; i < 5; ++i) {
+    const std::string id = "good" + std::to_string(i);
+    ASSERT_EQ(client_.start_orchestration(id, "hello", "fine"), Status::kOk);
+    ASSERT_TRUE(run_until_ended(id.c_str(), 2'000));
+    EXPECT_EQ(status(id.c_str()).output, "fine");
+  }
+  ASSERT_TRUE(run_until_ended("bad", 2'000));
+  EXPECT_EQ(status("bad").state, OrchestrationState::kStopped);
+  EXPECT_EQ(status("bad").error, ErrorKind::kLimit);
+}
+
+TEST_F(Errors, a_stopped_runtime_answers_instead_of_breaking) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  OrchestrationStatus out;
+  EXPECT_EQ(runtime_->get_status("a", &out), Status::kStopped);
+  EXPECT_EQ(runtime_->start_orchestration("a", "hello", ""), Status::kStopped);
+  EXPECT_EQ(runtime_->tick(10).status(), Status::kStopped);
+}
+
 TEST_F(Errors, a_history_beyond_the_warm_memory_stops_alone_and_the_others_go_on) {
   Options small = options();
   small.payload_bytes_max = 8 * 1024;

@@ -254,6 +254,7 @@ class SqliteProvider final : public Provider {
     bool strike = false;  // locks are taken over by suspicion
     CrashLimits limits;
   };
+  CrashLimits limits_;  // as given when this worker registered
   Status change_owner(const OwnerChange& change, Epoch* epoch);
   // After any write to rows of the session in worker_queue.
   Status recompute_head(SessionKey session);

@@ -618,6 +618,7 @@ Status SqliteProvider::release(SessionKey session, std::string_view reason) {
   OwnerChange change;
   change.session = session;
   change.reason = reason;
+  change.limits = limits_;
   return change_owner(change, nullptr);
 }
 

@@ -63,6 +63,7 @@ Status SqliteProvider::handler_elsewhere(std::string_view activity, Incarnation 
 
 Status SqliteProvider::register_worker(const NewWorker& worker, Evidence& evidence,
                                        const CrashLimits& limits, Incarnation* out) {
+  limits_ = limits;
   PAWL_TRY(refuse_foreign_boot());
   if (!worker.node.empty()) PAWL_TRY(check_node(worker, evidence));
   PAWL_TRY(insert_worker(worker, out));
@@ -315,9 +316,8 @@ Status SqliteProvider::bury_row(Incarnation worker) {
 }
 
 Status SqliteProvider::unregister_worker(Incarnation me) {
-  const CrashLimits limits;
-  PAWL_TRY(hand_sessions_over(me, 0, "shutdown", limits));
-  PAWL_TRY(free_locks_of(me, limits));
+  PAWL_TRY(hand_sessions_over(me, 0, "shutdown", limits_));
+  PAWL_TRY(free_locks_of(me, limits_));
   return bury_row(me);
 }
 
