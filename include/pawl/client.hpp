@@ -1,4 +1,4 @@
-// Client: start, watch and cancel orchestrations from anywhere on the machine.
+// Client: start, watch, cancel and manage orchestrations from anywhere on the machine.
 //
 // Purpose: a connection of its own, in the process of the Runtime or in another one on the same file.
 // Every call that answers kOk is durable (see Options::synchronous_full); then it rings the bell.
@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "pawl/error.hpp"
+#include "pawl/management.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
 #include "pawl/status.hpp"
@@ -29,10 +30,11 @@ struct ClientOptions {
   int cache_pages = 128;
 };
 
-// kStopped: its code does not match its history, or a stored row is damaged. Nothing is lost; it is tried
-// again when a Runtime starts (with other code).
-enum class OrchestrationState : std::uint8_t { kRunning, kCompleted, kFailed, kStopped };
-[[nodiscard]] const char* orchestration_state_name(OrchestrationState state);
+struct StartOptions {
+  // Waits so long before its first turn, in ms, 0 or more; off time counts as it does for timers. Until
+  // then the instance is kRunning and takes messages; a cancel request waits with it.
+  std::int64_t start_after_ms = 0;
+};
 
 struct OrchestrationStatus {
   OrchestrationState state = OrchestrationState::kRunning;
@@ -59,17 +61,55 @@ class Client {
   // Text of the last failure.
   [[nodiscard]] std::string_view error_text() const;
 
-  // `id`, `name`: 1..256 bytes. kAlreadyExists: the id was used before (the instance is untouched);
-  // kResourceExhausted: the input is over payload_bytes_max; kBusy; kFull; kIo.
-  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input);
+  // `id`, `name`: 1..256 bytes. kAlreadyExists: the id is in use, running or ended; that instance is
+  // untouched, whatever name, input and options were given now. kResourceExhausted: the input is over
+  // payload_bytes_max; kInvalidArgument; kBusy; kFull; kIo.
+  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
+                             const StartOptions& options = StartOptions());
   // Asks the instance to stop: its code sees a cancelled await. kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
   // kNotFound.
   Status get_status(std::string_view id, OrchestrationStatus* out);
-  // Sleeps until the instance has ended; event-driven. kTimeout: `out` is the last known status;
+  // Sleeps until the instance has ended or stopped; event-driven. kTimeout: `out` is the last known status;
   // kWouldBlock: on the thread of a Runtime of this database, which would wait for itself.
   Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
                                 OrchestrationStatus* out);
+
+  // --- management ---------------------------------------------------------------------------------
+  // Ends the instance now as kFailed with ErrorKind::kTerminated: none of its code runs any more. Also
+  // one that is stopped, suspended or of a name that nobody knows. A Runtime that runs orchestrations
+  // writes the end with its next tick; until then the status shows kTerminated. kNotFound; kStale: it
+  // has ended.
+  Status terminate_instance(std::string_view id, std::string_view reason);
+  // No turn runs until resume_instance(): messages and due timers wait, activities that were asked for
+  // go on. kOk also if it was suspended. kNotFound; kStale: it has ended or is being terminated.
+  Status suspend_instance(std::string_view id);
+  // Lets a suspended or stopped instance go on; kOk and nothing else for one that runs. kNotFound;
+  // kStale: it has ended.
+  Status resume_instance(std::string_view id);
+
+  // Instances in order of creation. kInvalidArgument: instances_max is 0.
+  Status list_instances(const InstanceFilter& filter, InstancePage* page, InstanceVisitor& visitor);
+  // Views of `out` live until the next call. kNotFound.
+  Status get_instance_info(std::string_view id, InstanceInfo* out);
+  // Those with history, oldest first. kNotFound: the instance.
+  Status list_executions(std::string_view id, ExecutionVisitor& visitor);
+  // Events of one execution (0: the current one) in order. kNotFound: the instance, or an execution
+  // that is not there or has no history yet; kCorrupt: a row is damaged, those before it were told.
+  Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
+  Status get_metrics(Metrics* out);
+
+  // Removes an instance with everything of it; its id is free again. Work in flight is refused when it
+  // comes back. In transactions of bounded size, so another caller may see old executions go first.
+  // kStillRunning: it has not ended and `force` is false; kNotFound.
+  Status delete_instance(std::string_view id, bool force);
+  // The ended ones among the next page of list_instances(). `deleted` also counts when it fails.
+  Status delete_instances(const InstanceFilter& filter, InstancePage* page, std::size_t* deleted);
+  // Removes the history of earlier executions, oldest first: all but the last `keep_last` (the current
+  // one counts and always stays), and up to the first that ended at `ended_before_ms` or later (0: no
+  // such limit). kNotFound.
+  Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
+                          std::size_t* pruned);
 
  private:
   ClientCore* core_ = nullptr;

@@ -6,6 +6,7 @@
 #include "pawl/client.hpp"
 #include "pawl/error.hpp"
 #include "pawl/log.hpp"
+#include "pawl/management.hpp"
 #include "pawl/options.hpp"
 #include "pawl/orchestration.hpp"
 #include "pawl/port.hpp"

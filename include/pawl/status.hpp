@@ -41,6 +41,7 @@ enum class Status : std::uint8_t {
   kBuried,                    // this worker was declared dead by others and must register anew
   kStopped,                   // request_stop() was called
   kVersionMismatch,           // a port of another interface version
+  kStillRunning,              // the instance has not ended
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

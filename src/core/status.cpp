@@ -36,6 +36,7 @@ const char* status_name(Status status) {
     case Status::kBuried: return "buried";
     case Status::kStopped: return "stopped";
     case Status::kVersionMismatch: return "version_mismatch";
+    case Status::kStillRunning: return "still_running";
   }
   return "unknown";
 }

@@ -21,6 +21,7 @@
 #include "event.hpp"
 #include "evidence.hpp"
 #include "ids.hpp"
+#include "pawl/management.hpp"
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
 #include "session_options.hpp"
@@ -55,8 +56,14 @@ struct NextDue {
 };
 
 // kStopped: the code does not match the history, or a row is damaged; nothing is lost, and it goes on
-// when the reason is gone.
-enum class InstanceState : std::uint8_t { kRunning = 0, kCompleted = 1, kFailed = 2, kStopped = 3 };
+// when the reason is gone. kSuspended: by an operator, until resume_instance().
+enum class InstanceState : std::uint8_t {
+  kRunning = 0,
+  kCompleted = 1,
+  kFailed = 2,
+  kStopped = 3,
+  kSuspended = 4,
+};
 
 // ---- instances and orchestration items -------------------------------------------------------------
 struct NewInstance {
@@ -64,6 +71,7 @@ struct NewInstance {
   std::string_view name;
   std::string_view version;
   std::string_view input;
+  std::int64_t start_after_ms = 0;  // parked so long before its first turn
 };
 
 struct InstanceStatus {
@@ -102,6 +110,9 @@ struct OrchestrationItem {
   // A stored row that cannot be read: the instance stops with this text.
   Status broken = Status::kOk;
   FixedText<kErrorTextBytesMax> broken_text;
+  // An operator ends it, with the reason in broken_text: no messages were read, and nothing else can
+  // be committed.
+  bool terminate = false;
 };
 
 class EventSink {
@@ -384,6 +395,29 @@ class Provider {
   virtual Status unregister_worker(Incarnation me) = 0;
   // Living registrations; anywhere.
   virtual Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) = 0;
+
+  // ---- management ----
+  // Reads; anywhere.
+  virtual Status list_instances(const InstanceFilter& filter, InstancePage* page,
+                                InstanceVisitor& visitor) = 0;
+  // One of this id; kNotFound.
+  virtual Status read_instance_info(std::string_view id, InstanceVisitor& visitor) = 0;
+  virtual Status list_executions(InstanceKey key, ExecutionVisitor& visitor) = 0;
+  virtual Status read_metrics(Metrics* out) = 0;
+  // In a batch. kNotFound; kStale: it has ended. The next turn must end the instance: what was fetched
+  // before is stale, and fetch_orchestration_item() says so.
+  virtual Status terminate_instance(std::string_view id, std::string_view reason) = 0;
+  // In a batch. kNotFound; kStale: it has ended or is being terminated.
+  virtual Status suspend_instance(std::string_view id) = 0;
+  // In a batch; also of a stopped one. kNotFound; kStale: it has ended.
+  virtual Status resume_instance(std::string_view id) = 0;
+  // In a batch: removes the history of executions below `below`, oldest first, up to the first that
+  // ended at `ended_before` (0: no limit) or later. Bounded by events; `more`: call again.
+  virtual Status prune_executions(InstanceKey key, ExecutionId below, std::int64_t ended_before,
+                                  std::size_t* pruned, bool* more) = 0;
+  // In a batch, bounded likewise: earlier executions first, and with the last of them the instance
+  // itself (`gone`). kNotFound; kStillRunning: not ended, and no `force`.
+  virtual Status delete_instance(InstanceKey key, bool force, bool* gone) = 0;
 
   // ---- time ----
   // `turns`: also what only a worker that runs orchestrations can do (timers, parked instances).

@@ -17,6 +17,7 @@ const char* orchestration_state_name(OrchestrationState state) {
     case OrchestrationState::kCompleted: return "completed";
     case OrchestrationState::kFailed: return "failed";
     case OrchestrationState::kStopped: return "stopped";
+    case OrchestrationState::kSuspended: return "suspended";
   }
   return "unknown";
 }
@@ -32,6 +33,7 @@ OrchestrationStatus public_status(const InstanceStatus& row) {
     case InstanceState::kCompleted: out.state = OrchestrationState::kCompleted; break;
     case InstanceState::kFailed: out.state = OrchestrationState::kFailed; break;
     case InstanceState::kStopped: out.state = OrchestrationState::kStopped; break;
+    case InstanceState::kSuspended: out.state = OrchestrationState::kSuspended; break;
   }
   out.execution_id = row.execution;
   out.error = row.error;
@@ -71,30 +73,16 @@ Status ClientCore::told(Status status, std::string_view id) {
     case Status::kStale:
       diagnostic_.format("the instance \"%.*s\" has ended", size, id.data());
       break;
-    case Status::kInvalidArgument:
-      diagnostic_.format("ids and names have 1..%zu bytes without control characters",
-                         kNameBytesMax);
+    case Status::kStillRunning:
+      diagnostic_.format("the instance \"%.*s\" has not ended", size, id.data());
       break;
     default: diagnostic_ = provider_->diagnostic(); break;
   }
   return status;
 }
 
-template <typename Work>
-Status ClientCore::in_batch(std::string_view id, Work&& work) {
-  BatchInfo info;
-  Status status = provider_->begin(0, &info);
-  if (status != Status::kOk) return told(status, id);
-  status = work();
-  if (status == Status::kOk) status = provider_->commit();
-  if (status == Status::kOk) return status;
-  static_cast<void>(told(status, id));
-  provider_->rollback();
-  return status;
-}
-
 Status ClientCore::start_orchestration(std::string_view id, std::string_view name,
-                                       std::string_view input) {
+                                       std::string_view input, const StartOptions& options) {
   if (input.size() > options_.payload_bytes_max) {
     diagnostic_.format("the input has %zu bytes; payload_bytes_max is %zu", input.size(),
                        options_.payload_bytes_max);
@@ -106,6 +94,7 @@ Status ClientCore::start_orchestration(std::string_view id, std::string_view nam
     instance.name = name;
     instance.version = "1.0.0";
     instance.input = input;
+    instance.start_after_ms = options.start_after_ms;
     InstanceKey key = 0;
     return provider_->create_instance(instance, &key);
   });
@@ -143,7 +132,8 @@ Status ClientCore::wait_for_orchestration(std::string_view id, std::int64_t time
   int step = 0;
   while (true) {
     PAWL_TRY(get_status(id, out));
-    if (out->state != OrchestrationState::kRunning) return Status::kOk;
+    if (out->state != OrchestrationState::kRunning && out->state != OrchestrationState::kSuspended)
+      return Status::kOk;
     const std::int64_t now = port_.clock->boot_ms();
     if (now >= end) return Status::kTimeout;
     std::int64_t due = end;

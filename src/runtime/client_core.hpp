@@ -45,17 +45,43 @@ class ClientCore {
 
   Status open(Diagnostic& diagnostic);
   void close();
-  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input);
+  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
+                             const StartOptions& options);
   Status cancel_instance(std::string_view id, std::string_view reason);
   Status get_status(std::string_view id, OrchestrationStatus* out);
   Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
                                 OrchestrationStatus* out);
   [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
 
+  // ---- client_management.cpp ----
+  Status terminate_instance(std::string_view id, std::string_view reason);
+  Status suspend_instance(std::string_view id);
+  Status resume_instance(std::string_view id);
+  Status list_instances(const InstanceFilter& filter, InstancePage* page, InstanceVisitor& visitor);
+  Status get_instance_info(std::string_view id, InstanceInfo* out);
+  Status list_executions(std::string_view id, ExecutionVisitor& visitor);
+  Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
+  Status get_metrics(Metrics* out);
+  Status delete_instance(std::string_view id, bool force);
+  Status delete_instances(const InstanceFilter& filter, InstancePage* page, std::size_t* deleted);
+  Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
+                          std::size_t* pruned);
+
  private:
   template <typename Work>
-  Status in_batch(std::string_view id, Work&& work);
+  Status in_batch(std::string_view id, Work&& work) {
+    BatchInfo info;
+    Status status = provider_->begin(0, &info);
+    if (status != Status::kOk) return told(status, id);
+    status = work();
+    if (status == Status::kOk) status = provider_->commit();
+    if (status == Status::kOk) return status;
+    static_cast<void>(told(status, id));
+    provider_->rollback();
+    return status;
+  }
   Status told(Status status, std::string_view id);
+  Status remove(InstanceKey key, std::string_view id, bool force);
 
   Process& process_;
   ClientOptions options_;

@@ -261,8 +261,8 @@ std::string_view Client::error_text() const {
 }
 
 Status Client::start_orchestration(std::string_view id, std::string_view name,
-                                   std::string_view input) {
-  return core_ == nullptr ? Status::kStopped : core_->start_orchestration(id, name, input);
+                                   std::string_view input, const StartOptions& options) {
+  return core_ == nullptr ? Status::kStopped : core_->start_orchestration(id, name, input, options);
 }
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->cancel_instance(id, reason);
@@ -273,6 +273,45 @@ Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
 Status Client::wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
                                       OrchestrationStatus* out) {
   return core_ == nullptr ? Status::kStopped : core_->wait_for_orchestration(id, timeout_ms, out);
+}
+
+Status Client::terminate_instance(std::string_view id, std::string_view reason) {
+  return core_ == nullptr ? Status::kStopped : core_->terminate_instance(id, reason);
+}
+Status Client::suspend_instance(std::string_view id) {
+  return core_ == nullptr ? Status::kStopped : core_->suspend_instance(id);
+}
+Status Client::resume_instance(std::string_view id) {
+  return core_ == nullptr ? Status::kStopped : core_->resume_instance(id);
+}
+Status Client::list_instances(const InstanceFilter& filter, InstancePage* page,
+                              InstanceVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->list_instances(filter, page, visitor);
+}
+Status Client::get_instance_info(std::string_view id, InstanceInfo* out) {
+  return core_ == nullptr ? Status::kStopped : core_->get_instance_info(id, out);
+}
+Status Client::list_executions(std::string_view id, ExecutionVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->list_executions(id, visitor);
+}
+Status Client::read_history(std::string_view id, std::int64_t execution_id,
+                            HistoryVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->read_history(id, execution_id, visitor);
+}
+Status Client::get_metrics(Metrics* out) {
+  return core_ == nullptr ? Status::kStopped : core_->get_metrics(out);
+}
+Status Client::delete_instance(std::string_view id, bool force) {
+  return core_ == nullptr ? Status::kStopped : core_->delete_instance(id, force);
+}
+Status Client::delete_instances(const InstanceFilter& filter, InstancePage* page,
+                                std::size_t* deleted) {
+  return core_ == nullptr ? Status::kStopped : core_->delete_instances(filter, page, deleted);
+}
+Status Client::prune_executions(std::string_view id, std::int64_t keep_last,
+                                std::int64_t ended_before_ms, std::size_t* pruned) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->prune_executions(id, keep_last, ended_before_ms, pruned);
 }
 
 }  // namespace pawl

@@ -170,6 +170,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void run_turn(Turn& turn);
   void finish_turn(Turn& turn, const TurnResult& result);
   bool list_closed(Turn& turn);
+  void terminate_turn(Turn& turn);
   void fail_turn(Turn& turn, ErrorKind kind, std::string_view text);
   void abandon_turn(Turn& turn, std::int64_t delay_ms, ErrorKind kind, std::string_view text);
   TurnInput turn_input(const Turn& turn);

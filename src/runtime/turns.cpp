@@ -36,6 +36,12 @@ class HistoryEvents final : public EventSource {
   const History& history_;
 };
 
+class OneEvent final : public EventSource {
+ public:
+  [[nodiscard]] const Event& event(EventId /*id*/) const override { return is; }
+  Event is;
+};
+
 }  // namespace
 
 std::string_view RuntimeCore::keep_text(std::string_view text) {
@@ -140,6 +146,12 @@ Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
     abandon_turn(*turn, Provider::kStoppedForGood, ErrorKind::kCorrupt,
                  turn->item->broken_text.view());
     return Status::kOk;
+  }
+  if (turn->item->terminate) {
+    // No history is read: a damaged one, or one that does not fit, can be ended too.
+    turn->warm = warm_.pin(key);
+    turn->verdict = Turn::Verdict::kCommit;
+    return turn->warm == nullptr ? Status::kResourceExhausted : Status::kOk;
   }
   if (must_wait_to_run_alone(turn->item->crashes)) {
     wants_quiet_ = true;
@@ -251,6 +263,10 @@ TurnInput RuntimeCore::turn_input(const Turn& turn) {
 void RuntimeCore::run_turn(Turn& turn) {
   if (turn.verdict != Turn::Verdict::kCommit) return;
   OrchestrationItem& item = *turn.item;
+  if (item.terminate) {
+    terminate_turn(turn);
+    return;
+  }
   Message* messages = nullptr;
   std::size_t message_count = 0;
   if (gather_messages(turn, &messages, &message_count) != Status::kOk) {
@@ -393,6 +409,37 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
     turn.traces[i] = {result.traces[i].level, keep_text(result.traces[i].text)};
   turn.trace_count = result.trace_count;
   stats_.traces_lost += result.traces_lost;
+}
+
+// Ends the instance as its operator asked: one event behind whatever is stored.
+void RuntimeCore::terminate_turn(Turn& turn) {
+  const OrchestrationItem& item = *turn.item;
+  OneEvent* const end = tick_arena_.make<OneEvent>();
+  if (end == nullptr) {
+    turn.verdict = Turn::Verdict::kSkip;
+    look_for_turns_ = true;
+    return;
+  }
+  end->is.id = item.last_event + 1;
+  end->is.kind = EventKind::kEnded;
+  end->is.end = EndKind::kFailed;
+  end->is.error = ErrorKind::kTerminated;
+  end->is.time_ms = turn_input(turn).stamp_ms;
+  end->is.horizon = item.last_event;
+  end->is.payload = item.broken_text.view();
+  TurnCommit& commit = turn.commit;
+  commit.key = turn.key;
+  commit.revision = item.revision;
+  commit.execution = item.execution;
+  commit.events = end;
+  commit.first_new = end->is.id;
+  commit.last_new = end->is.id;
+  commit.end = EndKind::kFailed;
+  commit.error = ErrorKind::kTerminated;
+  commit.home = me_;
+  turn.state = TurnState::kEnded;
+  turn.why = ErrorKind::kTerminated;
+  turn.why_text = item.broken_text.view();
 }
 
 // Ends the instance for a reason outside its code.

@@ -60,9 +60,32 @@ class Plans : public ProviderWorld {
     ASSERT_EQ(batch(at, [&] { return at->wake_delayed(5, &count); }), Status::kOk);
     NextDue due;
     ASSERT_EQ(at->next_due(me, true, &due), Status::kOk);
+    manage(at);
     clock.reboot(5000);
     clock.trusted = true;
     touch(at);
+  }
+  void manage(Site& at) {
+    class Nobody final : public InstanceVisitor {
+      void on_instance(const InstanceInfo&) override {}
+    } nobody;
+    class Nothing final : public ExecutionVisitor {
+      void on_execution(const ExecutionInfo&) override {}
+    } nothing;
+    InstancePage page;
+    Metrics metrics;
+    std::size_t pruned = 0;
+    bool done = false;
+    ASSERT_EQ(at->list_instances(InstanceFilter(), &page, nobody), Status::kOk);
+    ASSERT_EQ(at->read_instance_info("a", nobody), Status::kOk);
+    ASSERT_EQ(at->list_executions(1, nothing), Status::kOk);
+    ASSERT_EQ(at->read_metrics(&metrics), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->suspend_instance("a"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->resume_instance("a"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->terminate_instance("a", ""); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->prune_executions(2, 2, 0, &pruned, &done); }),
+              Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->delete_instance(3, false, &done); }), Status::kOk);
   }
   void end_one(Site& at, InstanceKey key, EndKind kind) {
     Item item;

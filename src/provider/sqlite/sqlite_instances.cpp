@@ -37,6 +37,10 @@ Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey*
                        kNameBytesMax);
     return Status::kInvalidArgument;
   }
+  if (instance.start_after_ms < 0) {
+    diagnostic_.format("start_after_ms is %lld", static_cast<long long>(instance.start_after_ms));
+    return Status::kInvalidArgument;
+  }
   {
     Statement row = connection_.use(kFindId, "SELECT key,state FROM instances WHERE id=?");
     if (row.bind_text(instance.id).row()) {
@@ -46,15 +50,19 @@ Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey*
     }
     PAWL_TRY(fail(row.status(), "instances"));
   }
+  const std::int64_t parked =
+      instance.start_after_ms == 0 ? 0 : make_due(batch_.now, instance.start_after_ms);
   PAWL_TRY(fail_written(
       connection_
           .use(kInsertInstance,
                "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,"
-               "strikes,reboots,created_stamp,updated_stamp) VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4)")
+               "strikes,reboots,created_stamp,updated_stamp,parked_until) "
+               "VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4,?5)")
           .bind_text(instance.id)
           .bind_text(instance.name)
           .bind_text(instance.version)
           .bind(batch_.stamp_ms)
+          .bind_or_null(parked)
           .run(),
       "insert instance"));
   *key = connection_.last_insert_id();
@@ -174,11 +182,12 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
     return Status::kStale;
   const bool stop = delay_ms == kStoppedForGood;
   const InstanceState state = stop ? InstanceState::kStopped : InstanceState::kRunning;
-  // Nobody's afterwards: whoever knows the name, or has the memory, need not wait for the grace.
+  // An operator's end (15) stays asked for. Nobody's afterwards: whoever knows the name, or has the memory, need not wait for the grace.
   Statement park = connection_.use(
       kPark,
-      "UPDATE instances SET state=?2,parked_until=?3,stop_kind=?4,stop_text=?5,strikes=strikes+?6,"
-      "home=0,updated_stamp=?7 WHERE key=?1");
+      "UPDATE instances SET state=?2,parked_until=?3,stop_kind=iif(stop_kind=15,15,?4),"
+      "stop_text=iif(stop_kind=15,stop_text,?5),strikes=strikes+?6,home=0,updated_stamp=?7 "
+      "WHERE key=?1");
   park.bind(key).bind(static_cast<std::int64_t>(state));
   if (stop) {
     park.bind(kNever);

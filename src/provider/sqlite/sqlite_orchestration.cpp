@@ -175,7 +175,7 @@ Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t no
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
   PAWL_TRY(read_item_row(key, out));
-  if (out->broken != Status::kOk) return Status::kOk;
+  if (out->broken != Status::kOk || out->terminate) return Status::kOk;
   MessageReader reader(arena, messages_max, out);
   PAWL_TRY(reader.start());
   PAWL_TRY(read_ready_messages(reader, *out));
@@ -189,8 +189,8 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   Statement row = connection_.use(
       kReadItem,
       "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
-      "i.strikes,i.reboots,e.last_event FROM instances AS i LEFT JOIN executions AS e "
-      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+      "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text FROM instances AS i "
+      "LEFT JOIN executions AS e ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   // Ended, stopped or parked since it was listed.
@@ -201,6 +201,8 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   out->crashes = static_cast<std::int32_t>(row.integer(7));
   out->strikes = static_cast<std::int32_t>(row.integer(8));
   out->reboots = static_cast<std::int32_t>(row.integer(9));
+  out->terminate = row.integer(11) == static_cast<std::int64_t>(ErrorKind::kTerminated);
+  if (out->terminate) out->broken_text.assign_cut(row.bytes(12));
   const bool whole = fits(row.integer(10), &out->last_event) &&
                      out->id.assign(row.bytes(0)) == Status::kOk &&
                      out->name.assign(row.bytes(1)) == Status::kOk &&

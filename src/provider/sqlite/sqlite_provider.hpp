@@ -3,7 +3,8 @@
 // Files: sqlite_provider.cpp (open, transactions, clock), sqlite_orchestration.cpp (items, history,
 // commits of turns), sqlite_instances.cpp (instances and their messages), sqlite_ready.cpp (what is
 // ready, and when), sqlite_work.cpp (work items), sqlite_sessions.cpp (sessions: every change of an owner goes
-// through one function), sqlite_workers.cpp (register, bury). Statement ids are ranges per file.
+// through one function), sqlite_workers.cpp (register, bury), sqlite_management.cpp (for operators). Statement ids are
+// ranges per file.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
@@ -25,6 +26,7 @@ inline constexpr int kIdsReady = 68;
 inline constexpr int kIdsWork = 80;
 inline constexpr int kIdsSessions = 112;
 inline constexpr int kIdsWorkers = 152;
+inline constexpr int kIdsManagement = 176;
 
 class SqliteProvider final : public Provider {
  public:
@@ -87,6 +89,18 @@ class SqliteProvider final : public Provider {
                      std::size_t note_count, const CrashLimits& limits) override;
   Status unregister_worker(Incarnation me) override;
   Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) override;
+
+  Status list_instances(const InstanceFilter& filter, InstancePage* page,
+                        InstanceVisitor& visitor) override;
+  Status read_instance_info(std::string_view id, InstanceVisitor& visitor) override;
+  Status list_executions(InstanceKey key, ExecutionVisitor& visitor) override;
+  Status read_metrics(Metrics* out) override;
+  Status terminate_instance(std::string_view id, std::string_view reason) override;
+  Status suspend_instance(std::string_view id) override;
+  Status resume_instance(std::string_view id) override;
+  Status prune_executions(InstanceKey key, ExecutionId below, std::int64_t ended_before,
+                          std::size_t* pruned, bool* more) override;
+  Status delete_instance(InstanceKey key, bool force, bool* gone) override;
 
   Status next_due(Incarnation me, bool turns, NextDue* out) override;
 
@@ -181,6 +195,25 @@ class SqliteProvider final : public Provider {
   Status go_on(const TurnCommit& turn, ExecutionId execution);
   Status end_execution(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
+
+  // ---- sqlite_management.cpp ----
+  struct Managed {
+    InstanceKey key = 0;
+    bool ended = false;
+    bool terminating = false;
+  };
+  Status find_managed(std::string_view id, Managed* out);
+  struct Oldest {
+    ExecutionId execution = 0;
+    std::int64_t events = 0;
+    std::int64_t ended = 0;
+  };
+  Status oldest_execution(InstanceKey key, ExecutionId below, Oldest* out);
+  Status delete_execution(InstanceKey key, ExecutionId execution);
+  Status delete_rows_of(InstanceKey key);
+  Status count_instances(Metrics* out);
+  Status count_messages(Metrics* out);
+  Status count_work(Metrics* out);
 
   // ---- sqlite_instances.cpp, for the other files ----
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended) otherwise.

@@ -30,7 +30,7 @@ enum : int {
   kCountTurnCrash,
   kListWorkers,
 };
-static_assert(kListWorkers < Connection::kStatementsMax);
+static_assert(kListWorkers < kIdsManagement);
 
 // Buried rows kept: they name the nodes that sessions came from, and tell a frozen process.
 constexpr std::int64_t kBuriedKept = 64;

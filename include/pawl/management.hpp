@@ -1,0 +1,130 @@
+// What the management calls of a Client take and answer.
+//
+// Purpose: plain values for tools and screens; nothing here is needed to run orchestrations.
+// Ownership: views handed to a visitor end with its call. Thread rule: that of the Client. A visitor
+// must not call the Client that calls it. Times are ms UTC since 1970 as known when they were stored.
+#ifndef PAWL_MANAGEMENT_HPP
+#define PAWL_MANAGEMENT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "pawl/error.hpp"
+
+namespace pawl {
+
+// kStopped: its code does not match its history, or a stored row is damaged. Nothing is lost; it is tried
+// again when a Runtime starts (with other code), or by Client::resume_instance().
+// kSuspended: by an operator; no turn runs until Client::resume_instance().
+enum class OrchestrationState : std::uint8_t {
+  kRunning,
+  kCompleted,
+  kFailed,
+  kStopped,
+  kSuspended
+};
+[[nodiscard]] const char* orchestration_state_name(OrchestrationState state);
+
+// Everything that is set must hold.
+struct InstanceFilter {
+  std::string_view name;       // of the orchestration; empty: any
+  std::string_view id_prefix;  // empty: any
+  bool any_state = true;
+  OrchestrationState state = OrchestrationState::kRunning;  // unless any_state
+  // Ranges [from, before); 0: open.
+  std::int64_t created_from_ms = 0;
+  std::int64_t created_before_ms = 0;
+  std::int64_t updated_from_ms = 0;
+  std::int64_t updated_before_ms = 0;
+};
+
+// Where a listing goes on. A page may hold fewer than `instances_max`, even none, though there are more:
+// one call looks at a bounded number of rows (docs/limits.md).
+struct InstancePage {
+  std::int64_t after = 0;           // key; 0: from the first. Moved by the call
+  std::size_t instances_max = 100;  // of this page, 1 or more
+  bool more = false;                // answer: ask again with this page
+};
+
+struct InstanceInfo {
+  std::int64_t key = 0;  // order of creation; never reused, unlike the id of a deleted instance
+  std::string_view id;
+  std::string_view name;
+  std::string_view version;
+  OrchestrationState state = OrchestrationState::kRunning;
+  std::int64_t execution_id = 0;  // the current one
+  std::int64_t created_ms = 0;
+  std::int64_t updated_ms = 0;
+};
+
+class InstanceVisitor {
+ public:
+  virtual void on_instance(const InstanceInfo& instance) = 0;
+
+ protected:
+  ~InstanceVisitor() = default;
+};
+
+enum class ExecutionState : std::uint8_t { kRunning, kCompleted, kFailed, kContinuedAsNew };
+[[nodiscard]] const char* execution_state_name(ExecutionState state);
+
+struct ExecutionInfo {
+  std::int64_t execution_id = 0;
+  ExecutionState state = ExecutionState::kRunning;
+  std::int64_t events = 0;  // of its history
+  std::int64_t started_ms = 0;
+  std::int64_t ended_ms = 0;  // 0 while it runs
+};
+
+class ExecutionVisitor {
+ public:
+  virtual void on_execution(const ExecutionInfo& execution) = 0;
+
+ protected:
+  ~ExecutionVisitor() = default;
+};
+
+// One recorded event. What a kind does not have is 0, empty or kNone; docs/format.md lists the kinds.
+struct HistoryEvent {
+  std::int64_t id = 0;
+  const char* kind = "";  // "activity", "activity_done", "ended", ...
+  std::int64_t branch = 0;
+  std::int64_t ordinal = 0;
+  std::int64_t ref = 0;  // of a completion: the event that asked
+  std::int64_t time_ms = 0;
+  std::int64_t number = 0;
+  ErrorKind error = ErrorKind::kNone;
+  std::string_view name;
+  std::string_view session;
+  std::string_view version;
+  std::string_view payload;  // bytes
+};
+
+class HistoryVisitor {
+ public:
+  virtual void on_event(const HistoryEvent& event) = 0;
+
+ protected:
+  ~HistoryVisitor() = default;
+};
+
+// What the database holds now. Counted by reading at most a bounded number of rows of each table
+// (docs/limits.md), so it is for people and screens, not for every loop of a program.
+struct Metrics {
+  std::int64_t instances_running = 0;
+  std::int64_t instances_completed = 0;
+  std::int64_t instances_failed = 0;
+  std::int64_t instances_stopped = 0;
+  std::int64_t instances_suspended = 0;
+  std::int64_t messages_waiting = 0;  // for instances
+  std::int64_t timers_waiting = 0;
+  std::int64_t activities_ready = 0;
+  std::int64_t activities_running = 0;
+  std::int64_t activities_delayed = 0;
+  bool complete = true;  // false: a table has more rows than were read
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_MANAGEMENT_HPP

@@ -1,0 +1,339 @@
+// What operators ask for: listings, counts, the end of an instance from outside, removal.
+//
+// A request to terminate is part of the instance's row (stop_kind), not a message: it needs no place
+// in the queue, no damaged message can stand before it, and a higher revision makes every turn that has
+// not seen it stale.
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+enum Ids : int {
+  kList = kIdsManagement,
+  kInfo,
+  kExecutions,
+  kFind,
+  kTerminate,
+  kChangeState,
+  kResume,
+  kOldest,
+  kDeleteHistory,
+  kDeleteExecution,
+  kDeleteMessages,
+  kDeleteState,
+  kDeleteInstance,
+  kCountInstances,
+  kCountMessages,
+  kCountWork,
+  kEnd,
+};
+static_assert(kEnd <= Connection::kStatementsMax);
+
+constexpr int kListLooksMax = 1024;          // rows of one page
+constexpr std::int64_t kCountMax = 100'000;  // rows of each table
+constexpr std::int64_t kDeleteEventsMax = 4096;
+
+static_assert(
+    static_cast<int>(OrchestrationState::kRunning) == static_cast<int>(InstanceState::kRunning) &&
+    static_cast<int>(OrchestrationState::kCompleted) ==
+        static_cast<int>(InstanceState::kCompleted) &&
+    static_cast<int>(OrchestrationState::kFailed) == static_cast<int>(InstanceState::kFailed) &&
+    static_cast<int>(OrchestrationState::kStopped) == static_cast<int>(InstanceState::kStopped) &&
+    static_cast<int>(OrchestrationState::kSuspended) ==
+        static_cast<int>(InstanceState::kSuspended));
+static_assert(static_cast<int>(ErrorKind::kTerminated) == 15, "in the statements");
+static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
+              static_cast<int>(EndKind::kContinuedAsNew));
+
+bool has_ended(std::int64_t state) {
+  return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||
+         state == static_cast<std::int64_t>(InstanceState::kFailed);
+}
+
+#define PAWL_INFO_COLUMNS "key,id,name,version,state,execution,created_stamp,updated_stamp"
+
+InstanceInfo info_of(const Statement& row) {
+  InstanceInfo info;
+  info.key = row.integer(0);
+  info.id = row.bytes(1);
+  info.name = row.bytes(2);
+  info.version = row.bytes(3);
+  info.state = static_cast<OrchestrationState>(row.integer(4));
+  info.execution_id = row.integer(5);
+  info.created_ms = row.integer(6);
+  info.updated_ms = row.integer(7);
+  return info;
+}
+
+bool within(std::int64_t stamp, std::int64_t from, std::int64_t before) {
+  return stamp >= from && (before == 0 || stamp < before);
+}
+
+bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
+  return (filter.name.empty() || info.name == filter.name) &&
+         info.id.substr(0, filter.id_prefix.size()) == filter.id_prefix &&
+         (filter.any_state || info.state == filter.state) &&
+         within(info.created_ms, filter.created_from_ms, filter.created_before_ms) &&
+         within(info.updated_ms, filter.updated_from_ms, filter.updated_before_ms);
+}
+
+}  // namespace
+
+// ---- reading ------------------------------------------------------------------------------------
+
+Status SqliteProvider::list_instances(const InstanceFilter& filter, InstancePage* page,
+                                      InstanceVisitor& visitor) {
+  if (page->instances_max == 0) {
+    diagnostic_.format("a page of no instances");
+    return Status::kInvalidArgument;
+  }
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(
+      kList, "SELECT " PAWL_INFO_COLUMNS " FROM instances WHERE key>?1 ORDER BY key");
+  row.bind(page->after);
+  page->more = true;
+  std::size_t told = 0;
+  for (int looks = 0; looks < kListLooksMax && told < page->instances_max; ++looks) {
+    if (!row.row()) {
+      page->more = false;
+      break;
+    }
+    const InstanceInfo info = info_of(row);
+    page->after = info.key;
+    if (!passes(info, filter)) continue;
+    visitor.on_instance(info);
+    ++told;
+  }
+  return fail(row.status(), "list instances");
+}
+
+Status SqliteProvider::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kInfo, "SELECT " PAWL_INFO_COLUMNS " FROM instances WHERE id=?1");
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  visitor.on_instance(info_of(row));
+  return Status::kOk;
+}
+
+Status SqliteProvider::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  Statement row =
+      connection_.use(kExecutions,
+                      "SELECT execution,end,last_event,started_stamp,ended_stamp FROM executions "
+                      "WHERE instance=?1 ORDER BY execution");
+  row.bind(key);
+  while (row.row()) {
+    ExecutionInfo info;
+    info.execution_id = row.integer(0);
+    info.state = static_cast<ExecutionState>(row.integer(1));
+    info.events = row.integer(2);
+    info.started_ms = row.integer(3);
+    info.ended_ms = row.integer(4);
+    visitor.on_execution(info);
+  }
+  return fail(row.status(), "list executions");
+}
+
+Status SqliteProvider::read_metrics(Metrics* out) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  *out = Metrics();
+  PAWL_TRY(count_instances(out));
+  PAWL_TRY(count_messages(out));
+  return count_work(out);
+}
+
+Status SqliteProvider::count_instances(Metrics* out) {
+  Statement row =
+      connection_.use(kCountInstances, "SELECT state FROM instances WHERE key>0 LIMIT ?1");
+  row.bind(kCountMax + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < kCountMax; ++rows) {
+    switch (static_cast<InstanceState>(row.integer(0))) {
+      case InstanceState::kRunning: ++out->instances_running; break;
+      case InstanceState::kCompleted: ++out->instances_completed; break;
+      case InstanceState::kFailed: ++out->instances_failed; break;
+      case InstanceState::kStopped: ++out->instances_stopped; break;
+      case InstanceState::kSuspended: ++out->instances_suspended; break;
+    }
+  }
+  if (rows == kCountMax) out->complete = false;
+  return fail(row.status(), "count instances");
+}
+
+Status SqliteProvider::count_messages(Metrics* out) {
+  Statement row = connection_.use(
+      kCountMessages, "SELECT due IS NOT NULL FROM orchestrator_queue WHERE id>0 LIMIT ?1");
+  row.bind(kCountMax + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < kCountMax; ++rows)
+    ++(row.integer(0) != 0 ? out->timers_waiting : out->messages_waiting);
+  if (rows == kCountMax) out->complete = false;
+  return fail(row.status(), "count messages");
+}
+
+Status SqliteProvider::count_work(Metrics* out) {
+  Statement row = connection_.use(kCountWork, "SELECT state FROM worker_queue WHERE id>0 LIMIT ?1");
+  row.bind(kCountMax + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < kCountMax; ++rows) {
+    switch (row.integer(0)) {
+      case 0: ++out->activities_ready; break;
+      case 2: ++out->activities_delayed; break;
+      default: ++out->activities_running; break;  // also those cancelled while they run
+    }
+  }
+  if (rows == kCountMax) out->complete = false;
+  return fail(row.status(), "count work");
+}
+
+// ---- suspended, resumed, terminated -------------------------------------------------------------
+
+Status SqliteProvider::find_managed(std::string_view id, Managed* out) {
+  Statement row = connection_.use(kFind, "SELECT key,state,stop_kind FROM instances WHERE id=?1");
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  out->key = row.integer(0);
+  out->ended = has_ended(row.integer(1));
+  out->terminating = row.integer(2) == static_cast<std::int64_t>(ErrorKind::kTerminated);
+  return out->ended ? Status::kStale : Status::kOk;
+}
+
+Status SqliteProvider::terminate_instance(std::string_view id, std::string_view reason) {
+  require_batch();
+  Managed found;
+  PAWL_TRY(find_managed(id, &found));
+  return fail_written(
+      connection_
+          .use(kTerminate,
+               "UPDATE instances SET state=0,revision=revision+1,parked_until=NULL,stop_kind=15,"
+               "stop_text=?2,home=0,ready_at=?3,ready_id=coalesce(ready_id,"
+               "(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue)) WHERE key=?1")
+          .bind(found.key)
+          .bind_text(cut_text(reason, kErrorTextBytesMax))
+          .bind(batch_.now)
+          .run(),
+      "terminate instance");
+}
+
+Status SqliteProvider::suspend_instance(std::string_view id) {
+  require_batch();
+  Managed found;
+  PAWL_TRY(find_managed(id, &found));
+  if (found.terminating) return Status::kStale;
+  return fail_written(
+      connection_
+          .use(kChangeState,
+               "UPDATE instances SET state=4,parked_until=?2,updated_stamp=?3 WHERE key=?1")
+          .bind(found.key)
+          .bind(kNever)
+          .bind(batch_.stamp_ms)
+          .run(),
+      "suspend instance");
+}
+
+Status SqliteProvider::resume_instance(std::string_view id) {
+  require_batch();
+  Managed found;
+  PAWL_TRY(find_managed(id, &found));
+  return fail_written(
+      connection_
+          .use(kResume,
+               "UPDATE instances SET state=0,parked_until=NULL,ready_at=?2,updated_stamp=?3 "
+               "WHERE key=?1 AND state IN (3,4)")
+          .bind(found.key)
+          .bind(batch_.now)
+          .bind(batch_.stamp_ms)
+          .run(),
+      "resume instance");
+}
+
+// ---- removed ------------------------------------------------------------------------------------
+
+Status SqliteProvider::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
+  Statement row = connection_.use(kOldest,
+                                  "SELECT execution,last_event,ended_stamp FROM executions "
+                                  "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1");
+  if (!row.bind(key).bind(below).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
+  *out = {row.integer(0), row.integer(1), row.integer(2)};
+  return Status::kOk;
+}
+
+Status SqliteProvider::delete_execution(InstanceKey key, ExecutionId execution) {
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteHistory, "DELETE FROM history WHERE instance=?1 AND execution=?2")
+          .bind(key)
+          .bind(execution)
+          .run(),
+      "delete history"));
+  return fail_written(
+      connection_.use(kDeleteExecution, "DELETE FROM executions WHERE instance=?1 AND execution=?2")
+          .bind(key)
+          .bind(execution)
+          .run(),
+      "delete execution");
+}
+
+Status SqliteProvider::prune_executions(InstanceKey key, ExecutionId below,
+                                        std::int64_t ended_before, std::size_t* pruned,
+                                        bool* more) {
+  require_batch();
+  *pruned = 0;
+  *more = false;
+  InstanceRow row;
+  PAWL_TRY(read_instance(key, &row));
+  if (below > row.execution) below = row.execution;
+  std::int64_t events = 0;
+  while (true) {
+    Oldest oldest;
+    const Status found = oldest_execution(key, below, &oldest);
+    if (found == Status::kNotFound) return Status::kOk;
+    PAWL_TRY(found);
+    if (ended_before != 0 && oldest.ended >= ended_before) return Status::kOk;
+    // One at least, however long.
+    *more = events != 0 && events + oldest.events > kDeleteEventsMax;
+    if (*more) return Status::kOk;
+    PAWL_TRY(delete_execution(key, oldest.execution));
+    events += oldest.events;
+    ++*pruned;
+  }
+}
+
+Status SqliteProvider::delete_rows_of(InstanceKey key) {
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?1")
+          .bind(key)
+          .run(),
+      "delete messages"));
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteState, "DELETE FROM kv WHERE instance=?1").bind(key).run(),
+      "delete state"));
+  return fail_written(
+      connection_.use(kDeleteInstance, "DELETE FROM instances WHERE key=?1").bind(key).run(),
+      "delete instance");
+}
+
+Status SqliteProvider::delete_instance(InstanceKey key, bool force, bool* gone) {
+  require_batch();
+  *gone = false;
+  InstanceRow row;
+  PAWL_TRY(read_instance(key, &row));
+  if (!force && !has_ended(static_cast<std::int64_t>(row.state))) return Status::kStillRunning;
+  std::size_t pruned = 0;
+  bool more = false;
+  PAWL_TRY(prune_executions(key, row.execution, 0, &pruned, &more));
+  // Its own transaction for what is left, if anything went before.
+  if (more || pruned > 0) return Status::kOk;
+  PAWL_TRY(written(cancel_all_work(key, row.execution)));
+  PAWL_TRY(delete_execution(key, row.execution));
+  PAWL_TRY(delete_rows_of(key));
+  *gone = true;
+  return Status::kOk;
+}
+
+}  // namespace pawl::sqlite

@@ -1,0 +1,176 @@
+// The management calls of a Client.
+#include <cstring>
+
+#include "client_core.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::size_t kDeletePageMax = 64;  // instances of one call of delete_instances()
+
+// Copies what it is told into the Client's buffer.
+class KeepInfo final : public InstanceVisitor {
+ public:
+  KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
+  // Three names fit: the buffer has room for an error text at least.
+  static_assert(3 * kNameBytesMax <= kErrorTextBytesMax);
+  void on_instance(const InstanceInfo& instance) override {
+    *out_ = instance;
+    for (std::string_view* view : {&out_->id, &out_->name, &out_->version}) {
+      *view = view->substr(0, kNameBytesMax);
+      if (!view->empty()) std::memcpy(at_, view->data(), view->size());
+      *view = {at_, view->size()};
+      at_ += view->size();
+    }
+  }
+
+ private:
+  char* at_;
+  InstanceInfo* out_;
+};
+
+class CollectEnded final : public InstanceVisitor {
+ public:
+  void on_instance(const InstanceInfo& instance) override {
+    if (instance.state != OrchestrationState::kCompleted &&
+        instance.state != OrchestrationState::kFailed)
+      return;
+    keys[count++] = instance.key;
+  }
+  InstanceKey keys[kDeletePageMax] = {};
+  std::size_t count = 0;
+};
+
+class TellEvents final : public EventSink {
+ public:
+  explicit TellEvents(HistoryVisitor& visitor) : visitor_(visitor) {}
+  Status on_event(const Event& event) override {
+    HistoryEvent told;
+    told.id = event.id;
+    told.kind = event_kind_name(event.kind);
+    told.branch = event.branch;
+    told.ordinal = event.ordinal;
+    told.ref = event.ref;
+    told.time_ms = event.time_ms;
+    told.number = event.number;
+    told.error = event.error;
+    told.name = event.name;
+    told.session = event.session;
+    told.version = event.version;
+    told.payload = event.payload;
+    visitor_.on_event(told);
+    any = true;
+    return Status::kOk;
+  }
+  bool any = false;
+
+ private:
+  HistoryVisitor& visitor_;
+};
+
+}  // namespace
+
+const char* execution_state_name(ExecutionState state) {
+  switch (state) {
+    case ExecutionState::kRunning: return "running";
+    case ExecutionState::kCompleted: return "completed";
+    case ExecutionState::kFailed: return "failed";
+    case ExecutionState::kContinuedAsNew: return "continued_as_new";
+  }
+  return "unknown";
+}
+
+Status ClientCore::terminate_instance(std::string_view id, std::string_view reason) {
+  return in_batch(id, [&] { return provider_->terminate_instance(id, reason); });
+}
+
+Status ClientCore::suspend_instance(std::string_view id) {
+  return in_batch(id, [&] { return provider_->suspend_instance(id); });
+}
+
+Status ClientCore::resume_instance(std::string_view id) {
+  return in_batch(id, [&] { return provider_->resume_instance(id); });
+}
+
+Status ClientCore::list_instances(const InstanceFilter& filter, InstancePage* page,
+                                  InstanceVisitor& visitor) {
+  return told(provider_->list_instances(filter, page, visitor), {});
+}
+
+Status ClientCore::get_instance_info(std::string_view id, InstanceInfo* out) {
+  KeepInfo keep(buffer_, out);
+  return told(provider_->read_instance_info(id, keep), id);
+}
+
+Status ClientCore::list_executions(std::string_view id, ExecutionVisitor& visitor) {
+  InstanceInfo info;
+  PAWL_TRY(get_instance_info(id, &info));
+  return told(provider_->list_executions(info.key, visitor), id);
+}
+
+Status ClientCore::read_history(std::string_view id, std::int64_t execution_id,
+                                HistoryVisitor& visitor) {
+  InstanceInfo info;
+  PAWL_TRY(get_instance_info(id, &info));
+  if (execution_id == 0) execution_id = info.execution_id;
+  TellEvents tell(visitor);
+  PAWL_TRY(told(provider_->load_history(info.key, execution_id, 0, tell), id));
+  if (tell.any) return Status::kOk;
+  diagnostic_.format("execution %lld has no history", static_cast<long long>(execution_id));
+  return Status::kNotFound;
+}
+
+Status ClientCore::get_metrics(Metrics* out) { return told(provider_->read_metrics(out), {}); }
+
+// One transaction a step, so that the write lock is free in between.
+Status ClientCore::remove(InstanceKey key, std::string_view id, bool force) {
+  bool gone = false;
+  while (!gone)
+    PAWL_TRY(in_batch(id, [&] { return provider_->delete_instance(key, force, &gone); }));
+  return Status::kOk;
+}
+
+Status ClientCore::delete_instance(std::string_view id, bool force) {
+  InstanceInfo info;
+  PAWL_TRY(get_instance_info(id, &info));
+  return remove(info.key, id, force);
+}
+
+Status ClientCore::delete_instances(const InstanceFilter& filter, InstancePage* page,
+                                    std::size_t* deleted) {
+  *deleted = 0;
+  InstancePage bounded = *page;
+  if (bounded.instances_max > kDeletePageMax) bounded.instances_max = kDeletePageMax;
+  CollectEnded ended;
+  PAWL_TRY(list_instances(filter, &bounded, ended));
+  for (std::size_t i = 0; i < ended.count; ++i) {
+    const Status status = remove(ended.keys[i], {}, false);
+    if (status == Status::kNotFound) continue;  // another was first
+    PAWL_TRY(status);
+    ++*deleted;
+  }
+  page->after = bounded.after;
+  page->more = bounded.more;
+  return Status::kOk;
+}
+
+Status ClientCore::prune_executions(std::string_view id, std::int64_t keep_last,
+                                    std::int64_t ended_before_ms, std::size_t* pruned) {
+  *pruned = 0;
+  InstanceInfo info;
+  PAWL_TRY(get_instance_info(id, &info));
+  const std::int64_t kept = keep_last > 1 ? keep_last : 1;
+  if (kept > info.execution_id) return Status::kOk;
+  const ExecutionId below = info.execution_id - kept + 1;
+  bool more = true;
+  while (more) {
+    std::size_t count = 0;
+    PAWL_TRY(in_batch(id, [&] {
+      return provider_->prune_executions(info.key, below, ended_before_ms, &count, &more);
+    }));
+    *pruned += count;
+  }
+  return Status::kOk;
+}
+
+}  // namespace pawl

@@ -1,0 +1,520 @@
+// Goal: what operators ask for is bounded, touches what it names and nothing else, and whoever works on
+// it meanwhile is told kStale.
+#include <algorithm>
+
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+using Keys = std::vector<InstanceKey>;
+using Ids = std::vector<std::string>;
+
+class KeepIds final : public InstanceVisitor {
+ public:
+  void on_instance(const InstanceInfo& instance) override { ids.emplace_back(instance.id); }
+  Ids ids;
+};
+
+class KeepExecutions final : public ExecutionVisitor {
+ public:
+  void on_execution(const ExecutionInfo& execution) override { kept.push_back(execution); }
+  std::vector<ExecutionInfo> kept;
+};
+
+class Management : public ProviderWorld {
+ protected:
+  Ids list(Site& at, const InstanceFilter& filter) {
+    InstancePage page;
+    KeepIds keep;
+    EXPECT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+    return keep.ids;
+  }
+  // The first turn of its execution is also the last.
+  void end(Site& at, InstanceKey key, EndKind kind, std::size_t more_events = 0) {
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    Events events(item.is.last_event + 1);
+    events.add(EventKind::kStarted).name = "irrigate";
+    for (std::size_t i = 0; i < more_events; ++i)
+      events.add(EventKind::kUtcNow);
+    Event& last = events.add(EventKind::kEnded);
+    last.end = kind;
+    last.error = kind == EndKind::kFailed ? ErrorKind::kApplication : ErrorKind::kNone;
+    TurnCommit commit = turn(item, &events);
+    commit.end = kind;
+    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  }
+  void stop(Site& at, InstanceKey key) {
+    const Status stopped = batch(at, [&] {
+      return at->abandon_orchestration_item(key, 0, Provider::kStoppedForGood, false,
+                                            ErrorKind::kNondeterminism, "other code");
+    });
+    ASSERT_EQ(stopped, Status::kOk);
+  }
+  Status suspend(Site& at, std::string_view id) {
+    return batch(at, [&] { return at->suspend_instance(id); });
+  }
+  Status resume(Site& at, std::string_view id) {
+    return batch(at, [&] { return at->resume_instance(id); });
+  }
+  Status terminate(Site& at, std::string_view id) {
+    return batch(at, [&] { return at->terminate_instance(id, "by hand"); });
+  }
+  Status remove(Site& at, InstanceKey key, bool force, bool* gone) {
+    return batch(at, [&] { return at->delete_instance(key, force, gone); });
+  }
+  // An activity of a fresh instance, in the hands of `at`.
+  WorkDone hand_over(Site& at, InstanceKey key) {
+    start(at, key, {}, {{2, {}}});
+    const Incarnation me = worker(at, "w");
+    class Any final : public WorkFilter {
+      bool has_handler(std::string_view) const override { return true; }
+      bool runs_item(WorkItemId) const override { return false; }
+      bool runs_session(SessionKey) const override { return false; }
+      bool may_run_with(std::int32_t) const override { return true; }
+    } any;
+    const SessionOptions options;
+    FetchWork how;
+    how.me = me;
+    how.options = &options;
+    how.filter = &any;
+    WorkItem item;
+    bool found = false;
+    EXPECT_EQ(
+        batch(at, [&] { return at->fetch_work_item(how, output, sizeof output, &item, &found); }),
+        Status::kOk);
+    EXPECT_TRUE(found);
+    return {item.id, item.token, item.epoch};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ports, Management, ::testing::Values(Ports::kSim, Ports::kPosix),
+                         ports_name);
+
+// ---- reading ------------------------------------------------------------------------------------
+
+TEST_P(Management, PagesFollowEachOther) {
+  Site& at = site();
+  for (const char* id : {"a", "b", "c", "d", "e"})
+    create(at, id);
+  InstancePage page;
+  page.instances_max = 2;
+  const auto next = [&] {
+    KeepIds keep;
+    EXPECT_EQ(at->list_instances(InstanceFilter(), &page, keep), Status::kOk);
+    return keep.ids;
+  };
+  EXPECT_EQ(next(), (Ids{"a", "b"}));
+  EXPECT_TRUE(page.more);
+  EXPECT_EQ(next(), (Ids{"c", "d"}));
+  create(at, "f");
+  EXPECT_EQ(next(), (Ids{"e", "f"}));
+  EXPECT_EQ(next(), (Ids{}));
+  EXPECT_FALSE(page.more);
+  page.instances_max = 0;
+  KeepIds keep;
+  EXPECT_EQ(at->list_instances(InstanceFilter(), &page, keep), Status::kInvalidArgument);
+}
+
+TEST_P(Management, PageIsBoundedByRowsLookedAt) {
+  Site& at = site();
+  ASSERT_EQ(batch(at,
+                  [&] {
+                    for (int i = 0; i < 1100; ++i) {
+                      NewInstance one;
+                      const std::string id = "i" + std::to_string(i);
+                      one.id = id;
+                      one.name = "n";
+                      InstanceKey key = 0;
+                      PAWL_TRY(at->create_instance(one, &key));
+                    }
+                    return Status::kOk;
+                  }),
+            Status::kOk);
+  InstanceFilter filter;
+  filter.id_prefix = "i1099";
+  InstancePage page;
+  KeepIds keep;
+  ASSERT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+  EXPECT_TRUE(keep.ids.empty());
+  EXPECT_TRUE(page.more);
+  EXPECT_EQ(page.after, 1024);
+  ASSERT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+  EXPECT_EQ(keep.ids, (Ids{"i1099"}));
+  EXPECT_FALSE(page.more);
+}
+
+TEST_P(Management, FiltersAreAnded) {
+  Site& at = site();
+  create(at, "bed-1");
+  clock.advance(1000);
+  const InstanceKey second = create(at, "bed-2");
+  clock.advance(1000);
+  create(at, "pump");
+  clock.advance(1000);
+  end(at, second, EndKind::kFailed);
+  InstanceFilter filter;
+  filter.id_prefix = "bed-";
+  EXPECT_EQ(list(at, filter), (Ids{"bed-1", "bed-2"}));
+  filter.any_state = false;
+  filter.state = OrchestrationState::kFailed;
+  EXPECT_EQ(list(at, filter), (Ids{"bed-2"}));
+  filter.name = "other";
+  EXPECT_EQ(list(at, filter), (Ids{}));
+  InstanceFilter times;
+  times.created_from_ms = kWall2040 + 1000;
+  EXPECT_EQ(list(at, times), (Ids{"bed-2", "pump"}));
+  times.created_before_ms = kWall2040 + 2000;
+  EXPECT_EQ(list(at, times), (Ids{"bed-2"}));
+  InstanceFilter updated;
+  updated.updated_from_ms = kWall2040 + 2000;
+  EXPECT_EQ(list(at, updated), (Ids{"bed-2", "pump"}));
+  updated.updated_before_ms = kWall2040 + 3000;
+  EXPECT_EQ(list(at, updated), (Ids{"pump"}));
+}
+
+TEST_P(Management, Executions) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  clock.advance(5);
+  end(at, key, EndKind::kContinuedAsNew);
+  start(at, key);
+  KeepExecutions keep;
+  ASSERT_EQ(at->list_executions(key, keep), Status::kOk);
+  ASSERT_EQ(keep.kept.size(), 2U);
+  EXPECT_EQ(keep.kept[0].execution_id, 1);
+  EXPECT_EQ(keep.kept[0].state, ExecutionState::kContinuedAsNew);
+  EXPECT_EQ(keep.kept[0].events, 2);
+  EXPECT_EQ(keep.kept[0].ended_ms, kWall2040 + 5);
+  EXPECT_EQ(keep.kept[1].state, ExecutionState::kRunning);
+  EXPECT_EQ(keep.kept[1].ended_ms, 0);
+}
+
+TEST_P(Management, MetricsCountWhatIsThere) {
+  Site& at = site();
+  create(at, "fresh");
+  end(at, create(at, "done"), EndKind::kCompleted);
+  end(at, create(at, "bad"), EndKind::kFailed);
+  stop(at, create(at, "stopped"));
+  create(at, "held");
+  ASSERT_EQ(suspend(at, "held"), Status::kOk);
+  start(at, create(at, "busy"), {{2, TimerBase::kPawlTime, 50}}, {{3, {}}});
+  hand_over(at, create(at, "running"));
+  Metrics is;
+  ASSERT_EQ(at->read_metrics(&is), Status::kOk);
+  EXPECT_EQ(is.instances_running, 3);
+  EXPECT_EQ(is.instances_completed, 1);
+  EXPECT_EQ(is.instances_failed, 1);
+  EXPECT_EQ(is.instances_stopped, 1);
+  EXPECT_EQ(is.instances_suspended, 1);
+  EXPECT_EQ(is.messages_waiting, 3);
+  EXPECT_EQ(is.timers_waiting, 1);
+  EXPECT_EQ(is.activities_ready + is.activities_running, 2);
+  EXPECT_EQ(is.activities_running, 1);
+  EXPECT_TRUE(is.complete);
+}
+
+// ---- suspended, resumed -------------------------------------------------------------------------
+
+TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key, {{2, TimerBase::kPawlTime, 10}});
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", "r"); }), Status::kOk);
+  Item before;
+  ASSERT_EQ(fetch(at, key, before), Status::kOk);
+  ASSERT_EQ(suspend(at, "a"), Status::kOk);
+  ASSERT_EQ(suspend(at, "a"), Status::kOk) << "twice is once";
+  EXPECT_EQ(status(at, "a").state, InstanceState::kSuspended);
+  EXPECT_EQ(ack(at, turn(before)), Status::kStale) << "a turn that had begun";
+  clock.advance(std::int64_t{3600} * 1000);
+  EXPECT_EQ(ready(at), (Keys{}));
+  Item none;
+  EXPECT_EQ(fetch(at, key, none), Status::kNotFound);
+  std::size_t count = 0;
+  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &count); }), Status::kOk);
+  EXPECT_EQ(count, 0U);
+  ASSERT_EQ(batch(at, [&] { return at->retry_stopped(10, &count); }), Status::kOk);
+  EXPECT_EQ(count, 0U);
+  NextDue due;
+  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
+  EXPECT_EQ(due.pawl_time, -1) << "its timer keeps nobody awake";
+  ASSERT_EQ(resume(at, "a"), Status::kOk);
+  EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
+  EXPECT_EQ(ready(at), (Keys{key}));
+  Item after;
+  ASSERT_EQ(fetch(at, key, after), Status::kOk);
+  EXPECT_EQ(after.kinds(), (Ids{"cancel", "timer_fired"}));
+  EXPECT_EQ(ack(at, turn(after)), Status::kOk);
+}
+
+TEST_P(Management, ResultsOfASuspendedOneWait) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  const WorkDone done = hand_over(at, key);
+  ASSERT_EQ(suspend(at, "a"), Status::kOk);
+  EXPECT_EQ(batch(at,
+                  [&] {
+                    return at->ack_work_item(done, {ErrorKind::kNone, "42"});
+                  }),
+            Status::kOk);
+  EXPECT_EQ(ready(at), (Keys{}));
+  ASSERT_EQ(resume(at, "a"), Status::kOk);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_EQ(item.kinds(), (Ids{"activity_done"}));
+}
+
+TEST_P(Management, ResumeLetsAStoppedOneTryAgain) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  stop(at, key);
+  ASSERT_EQ(resume(at, "a"), Status::kOk);
+  EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
+  EXPECT_EQ(ready(at), (Keys{key}));
+}
+
+TEST_P(Management, WhatHasEndedCannotBeChanged) {
+  Site& at = site();
+  end(at, create(at, "a"), EndKind::kCompleted);
+  const std::string before = dump();
+  EXPECT_EQ(suspend(at, "a"), Status::kStale);
+  EXPECT_EQ(resume(at, "a"), Status::kStale);
+  EXPECT_EQ(terminate(at, "a"), Status::kStale);
+  EXPECT_EQ(suspend(at, "b"), Status::kNotFound);
+  EXPECT_EQ(resume(at, "b"), Status::kNotFound);
+  EXPECT_EQ(terminate(at, "b"), Status::kNotFound);
+  EXPECT_EQ(dump(), before);
+}
+
+TEST_P(Management, ResumeOfARunningOneDoesNothing) {
+  Site& at = site();
+  NewInstance later;
+  later.id = "a";
+  later.name = "n";
+  later.start_after_ms = 500;
+  InstanceKey key = 0;
+  ASSERT_EQ(batch(at, [&] { return at->create_instance(later, &key); }), Status::kOk);
+  ASSERT_EQ(resume(at, "a"), Status::kOk);
+  EXPECT_EQ(ready(at), (Keys{}));
+}
+
+// ---- terminated ---------------------------------------------------------------------------------
+
+TEST_P(Management, TerminatedWhateverItsState) {
+  Site& at = site();
+  const InstanceKey fresh = create(at, "fresh");
+  const InstanceKey stopped = create(at, "stopped");
+  const InstanceKey held = create(at, "held");
+  const InstanceKey idle = create(at, "idle");
+  stop(at, stopped);
+  ASSERT_EQ(suspend(at, "held"), Status::kOk);
+  start(at, idle);
+  ASSERT_EQ(ready(at), (Keys{fresh}));
+  for (const char* id : {"fresh", "stopped", "held", "idle"}) {
+    ASSERT_EQ(terminate(at, id), Status::kOk);
+    EXPECT_EQ(status(at, id).error, ErrorKind::kTerminated);
+    EXPECT_EQ(status(at, id).output, "by hand");
+    EXPECT_EQ(suspend(at, id), Status::kStale) << id;
+  }
+  EXPECT_EQ(ready(at).size(), 4U);
+  for (const InstanceKey key : {fresh, stopped, held, idle}) {
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    EXPECT_TRUE(item.is.terminate);
+    EXPECT_EQ(item.is.broken_text.view(), "by hand");
+    EXPECT_EQ(item.is.message_count, 0U);
+  }
+}
+
+TEST_P(Management, TerminationCannotBeOvertaken) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  Item before;
+  ASSERT_EQ(fetch(at, key, before), Status::kOk);
+  EXPECT_FALSE(before.is.terminate);
+  ASSERT_EQ(terminate(at, "a"), Status::kOk);
+  Events events(1);
+  events.add(EventKind::kStarted).name = "irrigate";
+  EXPECT_EQ(ack(at, turn(before, &events)), Status::kStale);
+  Item after;
+  ASSERT_EQ(fetch(at, key, after), Status::kOk);
+  // A runtime in trouble parks it: the request stays.
+  ASSERT_EQ(batch(at,
+                  [&] {
+                    return at->abandon_orchestration_item(key, after.is.revision, 10, true,
+                                                          ErrorKind::kLimit, "io");
+                  }),
+            Status::kOk);
+  clock.advance(10);
+  std::size_t woken = 0;
+  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &woken); }), Status::kOk);
+  ASSERT_EQ(fetch(at, key, after), Status::kOk);
+  EXPECT_TRUE(after.is.terminate);
+  EXPECT_EQ(after.is.broken_text.view(), "by hand");
+}
+
+TEST_P(Management, TerminationDoesNotReadADamagedQueue) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  raw("UPDATE orchestrator_queue SET crc=crc+1");
+  ASSERT_EQ(terminate(at, "a"), Status::kOk);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_TRUE(item.is.terminate);
+  EXPECT_EQ(item.is.broken, Status::kOk);
+}
+
+// ---- delayed start ------------------------------------------------------------------------------
+
+TEST_P(Management, DelayedStart) {
+  Site& at = site();
+  NewInstance later;
+  later.id = "a";
+  later.name = "n";
+  later.start_after_ms = 500;
+  InstanceKey key = 0;
+  ASSERT_EQ(batch(at, [&] { return at->create_instance(later, &key); }), Status::kOk);
+  EXPECT_EQ(ready(at), (Keys{}));
+  NextDue due;
+  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
+  EXPECT_EQ(due.pawl_time, at->pawl_now() + 500);
+  std::size_t woken = 0;
+  clock.advance(499);
+  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &woken); }), Status::kOk);
+  EXPECT_EQ(woken, 0U);
+  clock.advance(1);
+  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &woken); }), Status::kOk);
+  EXPECT_EQ(ready(at), (Keys{key}));
+  later.id = "b";
+  later.start_after_ms = -1;
+  EXPECT_EQ(batch(at, [&] { return at->create_instance(later, &key); }), Status::kInvalidArgument);
+}
+
+// ---- removed ------------------------------------------------------------------------------------
+
+TEST_P(Management, PruningKeepsTheCurrentExecution) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  for (int i = 0; i < 3; ++i) {
+    clock.advance(100);
+    end(at, key, EndKind::kContinuedAsNew);
+  }
+  start(at, key);
+  const auto executions = [&] {
+    KeepExecutions keep;
+    EXPECT_EQ(at->list_executions(key, keep), Status::kOk);
+    std::vector<std::int64_t> ids;
+    for (const ExecutionInfo& one : keep.kept)
+      ids.push_back(one.execution_id);
+    return ids;
+  };
+  std::size_t pruned = 0;
+  bool more = true;
+  const auto prune = [&](ExecutionId below, std::int64_t ended_before) {
+    EXPECT_EQ(
+        batch(at, [&] { return at->prune_executions(key, below, ended_before, &pruned, &more); }),
+        Status::kOk);
+    EXPECT_FALSE(more);
+    return pruned;
+  };
+  EXPECT_EQ(prune(99, kWall2040 + 100), 0U) << "the first ended then";
+  EXPECT_EQ(prune(99, kWall2040 + 101), 1U);
+  EXPECT_EQ(executions(), (std::vector<std::int64_t>{2, 3, 4}));
+  EXPECT_EQ(prune(3, 0), 1U);
+  EXPECT_EQ(executions(), (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(prune(99, 0), 1U);
+  EXPECT_EQ(executions(), (std::vector<std::int64_t>{4}));
+  EXPECT_EQ(raw_number("SELECT count(*) FROM history WHERE execution<4"), 0);
+  EXPECT_GT(raw_number("SELECT count(*) FROM history WHERE execution=4"), 0);
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_EQ(ack(at, turn(item)), Status::kOk) << "and it goes on";
+  EXPECT_EQ(batch(at, [&] { return at->prune_executions(key + 1, 9, 0, &pruned, &more); }),
+            Status::kNotFound);
+}
+
+TEST_P(Management, RemovalIsBoundedByEvents) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  end(at, key, EndKind::kContinuedAsNew, 3000);
+  end(at, key, EndKind::kContinuedAsNew, 3000);
+  end(at, key, EndKind::kCompleted);
+  bool gone = true;
+  ASSERT_EQ(remove(at, key, false, &gone), Status::kOk);
+  EXPECT_FALSE(gone);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM executions"), 2);
+  EXPECT_EQ(status(at, "a").state, InstanceState::kCompleted) << "whole, but shorter";
+  ASSERT_EQ(remove(at, key, false, &gone), Status::kOk);
+  EXPECT_FALSE(gone);
+  ASSERT_EQ(remove(at, key, false, &gone), Status::kOk);
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(remove(at, key, false, &gone), Status::kNotFound);
+}
+
+TEST_P(Management, RemovalLeavesNoRow) {
+  Site& at = site();
+  const InstanceKey other = create(at, "other");
+  start(at, other, {{2, TimerBase::kPawlTime, 10}}, {{3, {}}});
+  const InstanceKey key = create(at, "a");
+  start(at, key, {{2, TimerBase::kPawlTime, 10}}, {{3, "s"}, {4, {}}});
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  const std::string before = dump();
+  bool gone = false;
+  EXPECT_EQ(remove(at, key, false, &gone), Status::kStillRunning);
+  EXPECT_EQ(dump(), before);
+  ASSERT_EQ(remove(at, key, true, &gone), Status::kOk);
+  EXPECT_TRUE(gone);
+  // Tables that are still to come are asked too.
+  const std::string tables = raw_text(
+      "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
+      "WHERE m.type='table' AND c.name='instance'");
+  int asked = 0;
+  for (std::size_t at_byte = 0; at_byte < tables.size(); ++asked) {
+    const std::size_t stop_byte = std::min(tables.find('\n', at_byte), tables.size());
+    const std::string table = tables.substr(at_byte, stop_byte - at_byte);
+    EXPECT_EQ(
+        raw_number("SELECT count(*) FROM " + table + " WHERE instance=" + std::to_string(key)), 0)
+        << table;
+    at_byte = stop_byte + 1;
+  }
+  EXPECT_GE(asked, 4);
+  InstanceStatus none;
+  EXPECT_EQ(at->read_status("a", &none, output, sizeof output), Status::kNotFound);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 1) << "the other's";
+  EXPECT_EQ(raw_number("SELECT count(*) FROM sessions WHERE head_id IS NOT NULL"), 0);
+  EXPECT_GT(create(at, "a"), key) << "the id is free, the key is not used again";
+}
+
+TEST_P(Management, WorkInFlightMeetsARemovedInstance) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  const WorkDone done = hand_over(at, key);
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  bool gone = false;
+  ASSERT_EQ(remove(at, key, true, &gone), Status::kOk);
+  const std::string before = dump();
+  EXPECT_EQ(batch(at,
+                  [&] {
+                    return at->ack_work_item(done, {ErrorKind::kNone, "42"});
+                  }),
+            Status::kStale);
+  EXPECT_EQ(batch(at, [&] { return at->check_work_item(done); }), Status::kStale);
+  EXPECT_EQ(batch(at, [&] { return at->abandon_work_item(done, 0, true, CrashLimits()); }),
+            Status::kStale);
+  EXPECT_EQ(ack(at, turn(item)), Status::kStale);
+  EXPECT_EQ(batch(at,
+                  [&] {
+                    return at->abandon_orchestration_item(key, item.is.revision, 0, false,
+                                                          ErrorKind::kNone, "");
+                  }),
+            Status::kStale);
+  EXPECT_EQ(fetch(at, key, item), Status::kNotFound);
+  EXPECT_EQ(dump(), before);
+}
+
+}  // namespace
+}  // namespace pawl::test

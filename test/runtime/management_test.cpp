@@ -1,0 +1,248 @@
+// The management calls of a client beside a live runtime on the simulated machine.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+int g_runs = 0;
+
+ActivityResult echo(ActivityContext& ctx) {
+  ++g_runs;
+  return ctx.ok(ctx.input());
+}
+
+Poll sleeper(OrchestrationContext& ctx) {
+  PAWL_AWAIT(slept, ctx.schedule_timer(std::chrono::minutes(20)));
+  if (slept.cancelled()) return ctx.fail("asked to stop");
+  PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "awake"));
+  return ctx.complete("slept");
+}
+
+Poll rounds(OrchestrationContext& ctx) {
+  const int round = std::stoi(std::string(ctx.input()));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("echo", ctx.input()));
+  if (round == 5) return ctx.complete("after " + std::to_string(ctx.execution_id()));
+  return ctx.continue_as_new(std::to_string(round + 1));
+}
+
+int g_changing = 0;
+Poll changing(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("echo", g_changing == 0 ? "a" : "b"));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
+  return ctx.complete("done");
+}
+
+class KeepHistory final : public HistoryVisitor {
+ public:
+  void on_event(const HistoryEvent& event) override {
+    kinds.emplace_back(event.kind);
+    last_payload = std::string(event.payload);
+    last_error = event.error;
+  }
+  std::vector<std::string> kinds;
+  std::string last_payload;
+  ErrorKind last_error = ErrorKind::kNone;
+};
+
+class CountExecutions final : public ExecutionVisitor {
+ public:
+  void on_execution(const ExecutionInfo&) override { ++count; }
+  int count = 0;
+};
+
+class Management : public ::testing::Test {
+ protected:
+  Management() {
+    EXPECT_EQ(registry.add_activity("echo", echo), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("sleeper", sleeper), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("rounds", rounds), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("changing", changing), Status::kOk);
+    Options options;
+    options.database_path = kPath;
+    options.warm_instances = 64;
+    worker = std::make_unique<Worker>(machine, registry, options);
+    EXPECT_EQ(worker->start(), Status::kOk) << worker->diagnostic.text();
+    client = std::make_unique<TestClient>(machine, kPath);
+    g_runs = 0;
+    g_changing = 0;
+  }
+  bool until(OrchestrationState state, std::string_view id, std::int64_t ms = 60'000) {
+    return drive(
+        machine, {worker.get()}, [&] { return client->status(id).state == state; }, ms);
+  }
+  void settle() {
+    drive(
+        machine, {worker.get()}, [] { return false; }, 100);
+  }
+  std::string output(std::string_view id) { return std::string(client->status(id).output); }
+  KeepHistory history(std::string_view id, std::int64_t execution = 0) {
+    KeepHistory keep;
+    EXPECT_EQ((*client)->read_history(id, execution, keep), Status::kOk) << (*client)->error_text();
+    return keep;
+  }
+
+  sim::Machine machine{1};
+  Registry registry;
+  std::unique_ptr<Worker> worker;
+  std::unique_ptr<TestClient> client;
+};
+
+TEST_F(Management, TerminateEndsAtOnceWithoutTheCode) {
+  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  settle();
+  ASSERT_EQ((*client)->terminate_instance("a", "by hand"), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
+  EXPECT_EQ(client->status("a").error, ErrorKind::kTerminated);
+  EXPECT_EQ(output("a"), "by hand");
+  EXPECT_EQ(history("a").kinds, (std::vector<std::string>{"started", "timer", "ended"}));
+  EXPECT_EQ((*client)->terminate_instance("a", "again"), Status::kStale);
+  Metrics metrics;
+  ASSERT_EQ((*client)->get_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(metrics.timers_waiting, 0);
+  EXPECT_EQ(metrics.instances_failed, 1);
+}
+
+TEST_F(Management, TerminateOfAnUnregisteredOne) {
+  ASSERT_EQ((*client)->start_orchestration("a", "nobody_knows", ""), Status::kOk);
+  settle();
+  EXPECT_EQ(client->status("a").error, ErrorKind::kUnregistered);
+  ASSERT_EQ((*client)->terminate_instance("a", ""), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
+  EXPECT_EQ(history("a").kinds, (std::vector<std::string>{"ended"}));
+}
+
+TEST_F(Management, TerminateOfASuspendedAndOfADelayedOne) {
+  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  settle();
+  ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
+  StartOptions later;
+  later.start_after_ms = 3'600'000;
+  ASSERT_EQ((*client)->start_orchestration("b", "sleeper", "", later), Status::kOk);
+  settle();
+  ASSERT_EQ((*client)->terminate_instance("a", ""), Status::kOk);
+  ASSERT_EQ((*client)->terminate_instance("b", ""), Status::kOk);
+  EXPECT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
+  EXPECT_TRUE(until(OrchestrationState::kFailed, "b", 1'000));
+}
+
+TEST_F(Management, StoppedByItsCodeThenResumedOrTerminated) {
+  ASSERT_EQ((*client)->start_orchestration("a", "changing", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("b", "changing", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {worker.get()}, [] { return g_runs == 2; }));
+  settle();
+  g_changing = 1;
+  ASSERT_EQ((*client)->cancel_instance("a", ""), Status::kOk);
+  ASSERT_EQ((*client)->cancel_instance("b", ""), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kStopped, "a"));
+  ASSERT_TRUE(until(OrchestrationState::kStopped, "b"));
+  ASSERT_EQ((*client)->terminate_instance("a", "no way on"), Status::kOk);
+  EXPECT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
+  EXPECT_EQ(client->status("a").error, ErrorKind::kTerminated);
+  g_changing = 0;
+  ASSERT_EQ((*client)->resume_instance("b"), Status::kOk);
+  EXPECT_TRUE(until(OrchestrationState::kCompleted, "b"));
+}
+
+TEST_F(Management, SuspendedOneWaitsWithItsTimerAndGoesOn) {
+  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  settle();
+  ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
+  EXPECT_FALSE(until(OrchestrationState::kCompleted, "a", 3'600'000));
+  EXPECT_EQ(client->status("a").state, OrchestrationState::kSuspended);
+  EXPECT_STREQ(orchestration_state_name(client->status("a").state), "suspended");
+  EXPECT_EQ(g_runs, 0);
+  ASSERT_EQ((*client)->resume_instance("a"), Status::kOk);
+  EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 1'000)) << "its timer is long due";
+}
+
+TEST_F(Management, DelayedStartRunsWhenItsTimeCame) {
+  StartOptions later;
+  later.start_after_ms = 10'000;
+  ASSERT_EQ((*client)->start_orchestration("a", "rounds", "5", later), Status::kOk);
+  EXPECT_EQ((*client)->start_orchestration("a", "rounds", "1"), Status::kAlreadyExists);
+  EXPECT_FALSE(until(OrchestrationState::kCompleted, "a", 9'900)) << "nor by the second call";
+  EXPECT_EQ(g_runs, 0);
+  EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 200));
+  later.start_after_ms = -1;
+  EXPECT_EQ((*client)->start_orchestration("b", "rounds", "5", later), Status::kInvalidArgument);
+}
+
+TEST_F(Management, PruneAndReadHistory) {
+  ASSERT_EQ((*client)->start_orchestration("a", "rounds", "1"), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
+  InstanceInfo info;
+  ASSERT_EQ((*client)->get_instance_info("a", &info), Status::kOk);
+  EXPECT_EQ(info.id, "a");
+  EXPECT_EQ(info.name, "rounds");
+  EXPECT_EQ(info.execution_id, 5);
+  EXPECT_EQ(info.state, OrchestrationState::kCompleted);
+  EXPECT_EQ(history("a", 1).last_payload, "2");
+  std::size_t pruned = 0;
+  ASSERT_EQ((*client)->prune_executions("a", 2, 0, &pruned), Status::kOk);
+  EXPECT_EQ(pruned, 3U);
+  CountExecutions left;
+  ASSERT_EQ((*client)->list_executions("a", left), Status::kOk);
+  EXPECT_EQ(left.count, 2);
+  KeepHistory none;
+  EXPECT_EQ((*client)->read_history("a", 1, none), Status::kNotFound);
+  EXPECT_EQ((*client)->read_history("b", 0, none), Status::kNotFound);
+  ASSERT_EQ((*client)->prune_executions("a", 0, 0, &pruned), Status::kOk);
+  EXPECT_EQ(pruned, 1U);
+  EXPECT_EQ(output("a"), "after 5");
+}
+
+TEST_F(Management, DeletedUnderARunningOne) {
+  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  settle();
+  EXPECT_EQ((*client)->delete_instance("a", false), Status::kStillRunning);
+  ASSERT_EQ((*client)->delete_instance("a", true), Status::kOk);
+  OrchestrationStatus status;
+  EXPECT_EQ((*client)->get_status("a", &status), Status::kNotFound);
+  EXPECT_EQ((*client)->delete_instance("a", true), Status::kNotFound);
+  // The id is free, and the runtime does not take the new one for the old.
+  ASSERT_EQ((*client)->start_orchestration("a", "rounds", "5"), Status::kOk);
+  EXPECT_TRUE(until(OrchestrationState::kCompleted, "a"));
+  EXPECT_EQ(worker->runtime->stats().failed_ticks, 0U);
+}
+
+TEST_F(Management, ResultOfADeletedInstanceIsRefused) {
+  ASSERT_EQ((*client)->start_orchestration("a", "rounds", "5"), Status::kOk);
+  // Deleted between the activity's run and the commit of its result.
+  ASSERT_TRUE(drive(machine, {worker.get()}, [] { return g_runs == 1; }));
+  ASSERT_EQ((*client)->delete_instance("a", true), Status::kOk);
+  settle();
+  EXPECT_EQ(worker->runtime->stats().activities_refused, 1U);
+  EXPECT_EQ(worker->runtime->stats().failed_ticks, 0U);
+}
+
+TEST_F(Management, DeletesTheEndedOnesPageByPage) {
+  for (int i = 0; i < 5; ++i)
+    ASSERT_EQ((*client)->start_orchestration("r" + std::to_string(i), "rounds", "4"), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("s", "sleeper", ""), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kCompleted, "r4"));
+  settle();
+  InstancePage page;
+  page.instances_max = 4;
+  std::size_t deleted = 0;
+  ASSERT_EQ((*client)->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
+  EXPECT_EQ(deleted, 4U);
+  EXPECT_TRUE(page.more);
+  ASSERT_EQ((*client)->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
+  EXPECT_EQ(deleted, 1U);
+  EXPECT_FALSE(page.more);
+  EXPECT_EQ(client->status("s").state, OrchestrationState::kRunning);
+}
+
+}  // namespace
+}  // namespace pawl
