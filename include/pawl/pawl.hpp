@@ -5,6 +5,7 @@
 #include "pawl/activity.hpp"
 #include "pawl/client.hpp"
 #include "pawl/error.hpp"
+#include "pawl/export.hpp"
 #include "pawl/log.hpp"
 #include "pawl/management.hpp"
 #include "pawl/options.hpp"

@@ -202,6 +202,49 @@ TEST_F(Management, PruneAndReadHistory) {
   EXPECT_EQ(output("a"), "after 5");
 }
 
+class KeepText final : public TextSink {
+ public:
+  bool write(std::string_view piece) override {
+    if (text.size() + piece.size() > room) return false;
+    text += piece;
+    return true;
+  }
+  // Without the times, which are those of the machine.
+  [[nodiscard]] std::string without_times() const {
+    std::string out = text;
+    for (std::size_t at = out.find(",\"time_ms\":"); at != std::string::npos;
+         at = out.find(",\"time_ms\":", at))
+      out.erase(at, out.find_first_of(",}", at + 1) - at);
+    return out;
+  }
+  std::string text;
+  std::size_t room = 10'000;
+};
+
+TEST_F(Management, HistoryAsJsonLines) {
+  StartOptions now;
+  const std::string input = "\"\xc3\xa4\\\n" + std::string(1, '\0');
+  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", input, now), Status::kOk);
+  settle();
+  ASSERT_EQ((*client)->cancel_instance("a", "\xff\xfe"), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kFailed, "a"));
+  KeepText lines;
+  ASSERT_EQ(export_history((*client).client, "a", 0, lines), Status::kOk);
+  EXPECT_EQ(
+      lines.without_times(),
+      "{\"id\":1,\"kind\":\"started\",\"number\":1,\"name\":\"sleeper\",\"version\":\"1.0.0\","
+      "\"payload\":\"\\u0022\xc3\xa4\\u005c\\u000a\\u0000\"}\n"
+      "{\"id\":2,\"kind\":\"timer\",\"number\":1200000}\n"
+      "{\"id\":3,\"kind\":\"cancel_requested\",\"payload_base64\":\"//4=\"}\n"
+      "{\"id\":4,\"kind\":\"ended\",\"error\":\"application\","
+      "\"payload\":\"asked to stop\"}\n");
+  KeepText full;
+  full.room = 20;
+  EXPECT_EQ(export_history((*client).client, "a", 0, full), Status::kIo);
+  EXPECT_LE(full.text.size(), 20U);
+  EXPECT_EQ(export_history((*client).client, "b", 0, lines), Status::kNotFound);
+}
+
 TEST_F(Management, DeletedUnderARunningOne) {
   ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
   settle();
