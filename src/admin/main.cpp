@@ -1,0 +1,282 @@
+// pawl-admin: the management calls of a Client as a command. docs/operations.md is its manual.
+#include <getopt.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: pawl-admin DATABASE COMMAND [OPTIONS] [ID]\n"
+    "\n"
+    "  list               instances, one a line\n"
+    "    --name NAME --state STATE --prefix TEXT --limit N\n"
+    "  show ID            one instance and its executions\n"
+    "  history ID         its events\n"
+    "    --execution N --json\n"
+    "  metrics            what the database holds\n"
+    "  cancel ID          asks its code to stop            --reason TEXT\n"
+    "  terminate ID       ends it now, without its code    --reason TEXT\n"
+    "  suspend ID         no turns until resumed\n"
+    "  resume ID          a suspended or stopped one goes on\n"
+    "  delete ID          removes an ended one             --force: any\n"
+    "  prune ID           removes earlier executions       --keep N\n"
+    "\n"
+    "Exit status: 0 done, 1 refused or failed, 2 wrong usage.\n";
+
+struct Command {
+  std::string_view id;
+  pawl::InstanceFilter filter;
+  long long limit = 0;  // 0: all
+  long long execution = 0;
+  long long keep = 1;
+  std::string_view reason;
+  bool json = false;
+  bool force = false;
+};
+
+int length(std::string_view text) { return static_cast<int>(text.size()); }
+
+// Times as the calls have them: ms since 1970.
+void print_instance(const pawl::InstanceInfo& info) {
+  std::printf("%.*s\t%.*s\t%s\texecution %lld\tcreated %lld\tupdated %lld\n", length(info.id),
+              info.id.data(), length(info.name), info.name.data(),
+              pawl::orchestration_state_name(info.state), static_cast<long long>(info.execution_id),
+              static_cast<long long>(info.created_ms), static_cast<long long>(info.updated_ms));
+}
+
+class PrintInstances final : public pawl::InstanceVisitor {
+ public:
+  void on_instance(const pawl::InstanceInfo& info) override {
+    print_instance(info);
+    ++printed;
+  }
+  std::size_t printed = 0;
+};
+
+class PrintExecutions final : public pawl::ExecutionVisitor {
+ public:
+  void on_execution(const pawl::ExecutionInfo& one) override {
+    std::printf("execution %lld\t%s\t%lld events\tstarted %lld\tended %lld\n",
+                static_cast<long long>(one.execution_id), pawl::execution_state_name(one.state),
+                static_cast<long long>(one.events), static_cast<long long>(one.started_ms),
+                static_cast<long long>(one.ended_ms));
+  }
+};
+
+class PrintEvents final : public pawl::HistoryVisitor {
+ public:
+  void on_event(const pawl::HistoryEvent& event) override {
+    std::printf("%lld\t%s", static_cast<long long>(event.id), event.kind);
+    if (event.ref != 0) std::printf("\tof %lld", static_cast<long long>(event.ref));
+    if (!event.name.empty()) std::printf("\t%.*s", length(event.name), event.name.data());
+    if (event.error != pawl::ErrorKind::kNone)
+      std::printf("\t%s", pawl::error_kind_name(event.error));
+    if (!event.payload.empty()) std::printf("\t%zu bytes", event.payload.size());
+    std::printf("\n");
+  }
+};
+
+class PrintText final : public pawl::TextSink {
+ public:
+  bool write(std::string_view text) override {
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  }
+};
+
+pawl::Status list(pawl::Client& client, const Command& command) {
+  PrintInstances print;
+  pawl::InstancePage page;
+  do {
+    if (command.limit > 0) {
+      const auto limit = static_cast<std::size_t>(command.limit);
+      if (print.printed >= limit) break;
+      if (limit - print.printed < page.instances_max) page.instances_max = limit - print.printed;
+    }
+    PAWL_TRY(client.list_instances(command.filter, &page, print));
+  } while (page.more);
+  return pawl::Status::kOk;
+}
+
+pawl::Status show(pawl::Client& client, const Command& command) {
+  pawl::InstanceInfo info;
+  PAWL_TRY(client.get_instance_info(command.id, &info));
+  print_instance(info);
+  pawl::OrchestrationStatus status;
+  PAWL_TRY(client.get_status(command.id, &status));
+  if (status.error != pawl::ErrorKind::kNone)
+    std::printf("error %s\n", pawl::error_kind_name(status.error));
+  if (!status.output.empty())
+    std::printf("output %.*s\n", length(status.output), status.output.data());
+  PrintExecutions print;
+  return client.list_executions(command.id, print);
+}
+
+pawl::Status history(pawl::Client& client, const Command& command) {
+  if (command.json) {
+    PrintText print;
+    return pawl::export_history(client, command.id, command.execution, print);
+  }
+  PrintEvents print;
+  return client.read_history(command.id, command.execution, print);
+}
+
+pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
+  pawl::Metrics is;
+  PAWL_TRY(client.get_metrics(&is));
+  const struct {
+    const char* name;
+    std::int64_t value;
+  } rows[] = {{"instances_running", is.instances_running},
+              {"instances_completed", is.instances_completed},
+              {"instances_failed", is.instances_failed},
+              {"instances_stopped", is.instances_stopped},
+              {"instances_suspended", is.instances_suspended},
+              {"messages_waiting", is.messages_waiting},
+              {"timers_waiting", is.timers_waiting},
+              {"activities_ready", is.activities_ready},
+              {"activities_running", is.activities_running},
+              {"activities_delayed", is.activities_delayed}};
+  for (const auto& row : rows)
+    std::printf("%s %lld\n", row.name, static_cast<long long>(row.value));
+  if (!is.complete) std::printf("incomplete: there is more than was counted\n");
+  return pawl::Status::kOk;
+}
+
+pawl::Status cancel(pawl::Client& client, const Command& command) {
+  return client.cancel_instance(command.id, command.reason);
+}
+pawl::Status terminate(pawl::Client& client, const Command& command) {
+  return client.terminate_instance(command.id, command.reason);
+}
+pawl::Status suspend(pawl::Client& client, const Command& command) {
+  return client.suspend_instance(command.id);
+}
+pawl::Status resume(pawl::Client& client, const Command& command) {
+  return client.resume_instance(command.id);
+}
+pawl::Status remove(pawl::Client& client, const Command& command) {
+  return client.delete_instance(command.id, command.force);
+}
+pawl::Status prune(pawl::Client& client, const Command& command) {
+  std::size_t pruned = 0;
+  PAWL_TRY(client.prune_executions(command.id, command.keep, 0, &pruned));
+  std::printf("%zu executions\n", pruned);
+  return pawl::Status::kOk;
+}
+
+struct Entry {
+  const char* name;
+  pawl::Status (*run)(pawl::Client& client, const Command& command);
+  bool needs_id;
+};
+constexpr Entry kEntries[] = {
+    {"list", list, false},       {"show", show, true},     {"history", history, true},
+    {"metrics", metrics, false}, {"cancel", cancel, true}, {"terminate", terminate, true},
+    {"suspend", suspend, true},  {"resume", resume, true}, {"delete", remove, true},
+    {"prune", prune, true},
+};
+
+const Entry* find(std::string_view name) {
+  for (const Entry& entry : kEntries)
+    if (name == entry.name) return &entry;
+  return nullptr;
+}
+
+// ---- arguments ----------------------------------------------------------------------------------
+
+bool parse_number(const char* text, long long* out) {
+  char* end = nullptr;
+  errno = 0;
+  *out = std::strtoll(text, &end, 10);
+  return errno == 0 && end != text && *end == '\0' && *out >= 0;
+}
+
+bool parse_state(std::string_view text, pawl::InstanceFilter* filter) {
+  using State = pawl::OrchestrationState;
+  for (const State state :
+       {State::kRunning, State::kCompleted, State::kFailed, State::kStopped, State::kSuspended}) {
+    if (text != pawl::orchestration_state_name(state)) continue;
+    filter->any_state = false;
+    filter->state = state;
+    return true;
+  }
+  return false;
+}
+
+bool parse_option(int option, Command* out) {
+  switch (option) {
+    case 'n': out->filter.name = optarg; return true;
+    case 's': return parse_state(optarg, &out->filter);
+    case 'p': out->filter.id_prefix = optarg; return true;
+    case 'l': return parse_number(optarg, &out->limit);
+    case 'e': return parse_number(optarg, &out->execution);
+    case 'k': return parse_number(optarg, &out->keep);
+    case 'r': out->reason = optarg; return true;
+    case 'j': out->json = true; return true;
+    case 'f': out->force = true; return true;
+    default: return false;
+  }
+}
+
+// The program's name, the database and the command come before what is parsed here.
+bool parse(int argc, char** argv, const Entry& entry, Command* out) {
+  static const option kOptions[] = {
+      {"name", required_argument, nullptr, 'n'},      {"state", required_argument, nullptr, 's'},
+      {"prefix", required_argument, nullptr, 'p'},    {"limit", required_argument, nullptr, 'l'},
+      {"execution", required_argument, nullptr, 'e'}, {"keep", required_argument, nullptr, 'k'},
+      {"reason", required_argument, nullptr, 'r'},    {"json", no_argument, nullptr, 'j'},
+      {"force", no_argument, nullptr, 'f'},           {nullptr, 0, nullptr, 0}};
+  int found = getopt_long(argc, argv, "", kOptions, nullptr);
+  for (; found != -1; found = getopt_long(argc, argv, "", kOptions, nullptr))
+    if (!parse_option(found, out)) return false;
+  const int rest = argc - optind;
+  if (rest != (entry.needs_id ? 1 : 0)) return false;
+  if (entry.needs_id) out->id = argv[optind];
+  return true;
+}
+
+int run(const char* database, const Entry& entry, const Command& command) {
+  pawl::ProcessOptions process_options;
+  process_options.connections_max = 1;
+  pawl::ClientOptions options;
+  options.database_path = database;
+  options.create = false;
+  options.payload_bytes_max = std::size_t{1024} * 1024;
+  std::vector<unsigned char> for_sqlite(pawl::Process::required_memory(process_options));
+  std::vector<unsigned char> for_client(pawl::Client::required_memory(options));
+  pawl::posix::SystemPort port;
+  pawl::Process process;
+  pawl::Client client;
+  pawl::Diagnostic why;
+  pawl::Status status = process.start(process_options, for_sqlite.data(), for_sqlite.size(), why);
+  if (status == pawl::Status::kOk)
+    status = client.open(process, options, port.port(), for_client.data(), for_client.size(), why);
+  std::string_view text = why.text();
+  if (status == pawl::Status::kOk) {
+    status = entry.run(client, command);
+    text = client.error_text();
+  }
+  if (status == pawl::Status::kOk && std::fflush(stdout) == 0) return 0;
+  std::fprintf(stderr, "pawl-admin: %s: %.*s\n", pawl::status_name(status), length(text),
+               text.data());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Entry* const entry = argc < 3 ? nullptr : find(argv[2]);
+  Command command;
+  if (entry == nullptr || !parse(argc - 2, argv + 2, *entry, &command)) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  return run(argv[1], *entry, command);
+}
