@@ -88,8 +88,8 @@ class Client {
   // kStale: it has ended.
   Status resume_instance(std::string_view id);
 
-  // Instances in order of creation. kInvalidArgument: instances_max is 0.
-  Status list_instances(const InstanceFilter& filter, InstancePage* page, InstanceVisitor& visitor);
+  // Instances in order of creation. kInvalidArgument: rows_max is 0.
+  Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
   // Views of `out` live until the next call. kNotFound.
   Status get_instance_info(std::string_view id, InstanceInfo* out);
   // Those with history, oldest first. kNotFound: the instance.
@@ -98,13 +98,16 @@ class Client {
   // that is not there or has no history yet; kCorrupt: a row is damaged, those before it were told.
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
   Status get_metrics(Metrics* out);
+  Status list_workers(WorkerVisitor& visitor);
+  // In order of their making. kInvalidArgument: rows_max is 0.
+  Status list_sessions(Page* page, SessionVisitor& visitor);
 
   // Removes an instance with everything of it; its id is free again. Work in flight is refused when it
   // comes back. In transactions of bounded size, so another caller may see old executions go first.
   // kStillRunning: it has not ended and `force` is false; kNotFound.
   Status delete_instance(std::string_view id, bool force);
   // The ended ones among the next page of list_instances(). `deleted` also counts when it fails.
-  Status delete_instances(const InstanceFilter& filter, InstancePage* page, std::size_t* deleted);
+  Status delete_instances(const InstanceFilter& filter, Page* page, std::size_t* deleted);
   // Removes the history of earlier executions, oldest first: all but the last `keep_last` (the current
   // one counts and always stays), and up to the first that ended at `ended_before_ms` or later (0: no
   // such limit). kNotFound.

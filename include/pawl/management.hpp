@@ -39,12 +39,12 @@ struct InstanceFilter {
   std::int64_t updated_before_ms = 0;
 };
 
-// Where a listing goes on. A page may hold fewer than `instances_max`, even none, though there are more:
-// one call looks at a bounded number of rows (docs/limits.md).
-struct InstancePage {
-  std::int64_t after = 0;           // key; 0: from the first. Moved by the call
-  std::size_t instances_max = 100;  // of this page, 1 or more
-  bool more = false;                // answer: ask again with this page
+// Where a listing of instances or sessions goes on. A page may hold fewer than `rows_max`, even none,
+// though there are more: one call looks at a bounded number of rows (docs/limits.md).
+struct Page {
+  std::int64_t after = 0;      // key; 0: from the first. Moved by the call
+  std::size_t rows_max = 100;  // of this page, 1 or more
+  bool more = false;           // answer: ask again with this page
 };
 
 struct InstanceInfo {
@@ -107,6 +107,39 @@ class HistoryVisitor {
 
  protected:
   ~HistoryVisitor() = default;
+};
+
+// A registered worker: a Runtime that lives, or whose death nobody has noticed yet.
+struct WorkerInfo {
+  std::int64_t incarnation = 0;  // of this start of it
+  std::string_view node;         // Options::worker_node_id; "~7" if it has none
+  std::int64_t pid = 0;
+  std::int64_t lease_ends_in_ms = 0;  // below 0: it is overdue
+};
+
+class WorkerVisitor {
+ public:
+  virtual void on_worker(const WorkerInfo& worker) = 0;
+
+ protected:
+  ~WorkerVisitor() = default;
+};
+
+struct SessionInfo {
+  std::int64_t key = 0;
+  std::string_view name;
+  std::string_view node;              // of the owner; empty: nobody's
+  std::int64_t epoch = 0;             // rises with every change of the owner; 0: never had one
+  std::int64_t activities = 0;        // handed over so far
+  std::int64_t lease_ends_in_ms = 0;  // with an owner
+};
+
+class SessionVisitor {
+ public:
+  virtual void on_session(const SessionInfo& session) = 0;
+
+ protected:
+  ~SessionVisitor() = default;
 };
 
 // What the database holds now. Counted by reading at most a bounded number of rows of each table

@@ -21,6 +21,8 @@ constexpr char kUsage[] =
     "  history ID         its events\n"
     "    --execution N --json\n"
     "  metrics            what the database holds\n"
+    "  workers            registered runtimes\n"
+    "  sessions           and who owns them\n"
     "  cancel ID          asks its code to stop            --reason TEXT\n"
     "  terminate ID       ends it now, without its code    --reason TEXT\n"
     "  suspend ID         no turns until resumed\n"
@@ -92,12 +94,12 @@ class PrintText final : public pawl::TextSink {
 
 pawl::Status list(pawl::Client& client, const Command& command) {
   PrintInstances print;
-  pawl::InstancePage page;
+  pawl::Page page;
   do {
     if (command.limit > 0) {
       const auto limit = static_cast<std::size_t>(command.limit);
       if (print.printed >= limit) break;
-      if (limit - print.printed < page.instances_max) page.instances_max = limit - print.printed;
+      if (limit - print.printed < page.rows_max) page.rows_max = limit - print.printed;
     }
     PAWL_TRY(client.list_instances(command.filter, &page, print));
   } while (page.more);
@@ -149,6 +151,37 @@ pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
   return pawl::Status::kOk;
 }
 
+class PrintWorkers final : public pawl::WorkerVisitor {
+ public:
+  void on_worker(const pawl::WorkerInfo& one) override {
+    std::printf("%.*s\tpid %lld\tlease %lld ms\n", length(one.node), one.node.data(),
+                static_cast<long long>(one.pid), static_cast<long long>(one.lease_ends_in_ms));
+  }
+};
+
+class PrintSessions final : public pawl::SessionVisitor {
+ public:
+  void on_session(const pawl::SessionInfo& one) override {
+    std::printf("%.*s\tof %.*s\tepoch %lld\t%lld activities\tlease %lld ms\n", length(one.name),
+                one.name.data(), length(one.node), one.node.data(),
+                static_cast<long long>(one.epoch), static_cast<long long>(one.activities),
+                static_cast<long long>(one.lease_ends_in_ms));
+  }
+};
+
+pawl::Status workers(pawl::Client& client, const Command& /*command*/) {
+  PrintWorkers print;
+  return client.list_workers(print);
+}
+pawl::Status sessions(pawl::Client& client, const Command& /*command*/) {
+  PrintSessions print;
+  pawl::Page page;
+  do {
+    PAWL_TRY(client.list_sessions(&page, print));
+  } while (page.more);
+  return pawl::Status::kOk;
+}
+
 pawl::Status cancel(pawl::Client& client, const Command& command) {
   return client.cancel_instance(command.id, command.reason);
 }
@@ -177,10 +210,10 @@ struct Entry {
   bool needs_id;
 };
 constexpr Entry kEntries[] = {
-    {"list", list, false},       {"show", show, true},     {"history", history, true},
-    {"metrics", metrics, false}, {"cancel", cancel, true}, {"terminate", terminate, true},
-    {"suspend", suspend, true},  {"resume", resume, true}, {"delete", remove, true},
-    {"prune", prune, true},
+    {"list", list, false},       {"show", show, true},        {"history", history, true},
+    {"metrics", metrics, false}, {"cancel", cancel, true},    {"terminate", terminate, true},
+    {"suspend", suspend, true},  {"resume", resume, true},    {"delete", remove, true},
+    {"prune", prune, true},      {"workers", workers, false}, {"sessions", sessions, false},
 };
 
 const Entry* find(std::string_view name) {

@@ -398,12 +398,14 @@ class Provider {
 
   // ---- management ----
   // Reads; anywhere.
-  virtual Status list_instances(const InstanceFilter& filter, InstancePage* page,
+  virtual Status list_instances(const InstanceFilter& filter, Page* page,
                                 InstanceVisitor& visitor) = 0;
   // One of this id; kNotFound.
   virtual Status read_instance_info(std::string_view id, InstanceVisitor& visitor) = 0;
   virtual Status list_executions(InstanceKey key, ExecutionVisitor& visitor) = 0;
   virtual Status read_metrics(Metrics* out) = 0;
+  // In a batch, for its time.
+  virtual Status list_sessions(Page* page, SessionVisitor& visitor) = 0;
   // In a batch. kNotFound; kStale: it has ended. The next turn must end the instance: what was fetched
   // before is stale, and fetch_orchestration_item() says so.
   virtual Status terminate_instance(std::string_view id, std::string_view reason) = 0;

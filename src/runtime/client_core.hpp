@@ -28,11 +28,13 @@ class ClientCore {
   struct Parts {
     void* provider = nullptr;
     char* buffer = nullptr;
+    WorkerRow* workers = nullptr;
   };
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const ClientOptions& options, Parts& parts) {
     parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
     parts.buffer = arena.template array<char>(status_buffer_bytes(options.payload_bytes_max));
+    parts.workers = arena.template array<WorkerRow>(kWorkersMax);
     return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
   }
   Status lay_out(Arena& arena) {
@@ -40,6 +42,7 @@ class ClientCore {
     PAWL_TRY(lay_out(arena, options_, parts));
     provider_ = SqliteStore::make(parts.provider);
     buffer_ = parts.buffer;
+    workers_ = parts.workers;
     return Status::kOk;
   }
 
@@ -57,17 +60,20 @@ class ClientCore {
   Status terminate_instance(std::string_view id, std::string_view reason);
   Status suspend_instance(std::string_view id);
   Status resume_instance(std::string_view id);
-  Status list_instances(const InstanceFilter& filter, InstancePage* page, InstanceVisitor& visitor);
+  Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
   Status get_instance_info(std::string_view id, InstanceInfo* out);
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
   Status get_metrics(Metrics* out);
+  Status list_workers(WorkerVisitor& visitor);
+  Status list_sessions(Page* page, SessionVisitor& visitor);
   Status delete_instance(std::string_view id, bool force);
-  Status delete_instances(const InstanceFilter& filter, InstancePage* page, std::size_t* deleted);
+  Status delete_instances(const InstanceFilter& filter, Page* page, std::size_t* deleted);
   Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
                           std::size_t* pruned);
 
  private:
+  static constexpr std::size_t kWorkersMax = 64;  // as a Runtime looks at
   template <typename Work>
   Status in_batch(std::string_view id, Work&& work) {
     BatchInfo info;
@@ -88,6 +94,7 @@ class ClientCore {
   port::Port port_;
   Provider* provider_ = nullptr;
   char* buffer_ = nullptr;
+  WorkerRow* workers_ = nullptr;
   bool watching_ = false;
   Diagnostic diagnostic_;
 };

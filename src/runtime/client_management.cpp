@@ -92,7 +92,7 @@ Status ClientCore::resume_instance(std::string_view id) {
   return in_batch(id, [&] { return provider_->resume_instance(id); });
 }
 
-Status ClientCore::list_instances(const InstanceFilter& filter, InstancePage* page,
+Status ClientCore::list_instances(const InstanceFilter& filter, Page* page,
                                   InstanceVisitor& visitor) {
   return told(provider_->list_instances(filter, page, visitor), {});
 }
@@ -122,6 +122,26 @@ Status ClientCore::read_history(std::string_view id, std::int64_t execution_id,
 
 Status ClientCore::get_metrics(Metrics* out) { return told(provider_->read_metrics(out), {}); }
 
+Status ClientCore::list_workers(WorkerVisitor& visitor) {
+  std::size_t count = 0;
+  // In a batch: only those know what time it is.
+  PAWL_TRY(in_batch({}, [&] { return provider_->list_workers(workers_, kWorkersMax, &count); }));
+  const std::int64_t now = provider_->pawl_now();
+  for (std::size_t i = 0; i < count; ++i) {
+    WorkerInfo info;
+    info.incarnation = workers_[i].incarnation;
+    info.node = workers_[i].node.view();
+    info.pid = workers_[i].pid;
+    info.lease_ends_in_ms = workers_[i].locked_until - now;
+    visitor.on_worker(info);
+  }
+  return Status::kOk;
+}
+
+Status ClientCore::list_sessions(Page* page, SessionVisitor& visitor) {
+  return in_batch({}, [&] { return provider_->list_sessions(page, visitor); });
+}
+
 // One transaction a step, so that the write lock is free in between.
 Status ClientCore::remove(InstanceKey key, std::string_view id, bool force) {
   bool gone = false;
@@ -136,11 +156,11 @@ Status ClientCore::delete_instance(std::string_view id, bool force) {
   return remove(info.key, id, force);
 }
 
-Status ClientCore::delete_instances(const InstanceFilter& filter, InstancePage* page,
+Status ClientCore::delete_instances(const InstanceFilter& filter, Page* page,
                                     std::size_t* deleted) {
   *deleted = 0;
-  InstancePage bounded = *page;
-  if (bounded.instances_max > kDeletePageMax) bounded.instances_max = kDeletePageMax;
+  Page bounded = *page;
+  if (bounded.rows_max > kDeletePageMax) bounded.rows_max = kDeletePageMax;
   CollectEnded ended;
   PAWL_TRY(list_instances(filter, &bounded, ended));
   for (std::size_t i = 0; i < ended.count; ++i) {

@@ -284,8 +284,7 @@ Status Client::suspend_instance(std::string_view id) {
 Status Client::resume_instance(std::string_view id) {
   return core_ == nullptr ? Status::kStopped : core_->resume_instance(id);
 }
-Status Client::list_instances(const InstanceFilter& filter, InstancePage* page,
-                              InstanceVisitor& visitor) {
+Status Client::list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped : core_->list_instances(filter, page, visitor);
 }
 Status Client::get_instance_info(std::string_view id, InstanceInfo* out) {
@@ -301,11 +300,16 @@ Status Client::read_history(std::string_view id, std::int64_t execution_id,
 Status Client::get_metrics(Metrics* out) {
   return core_ == nullptr ? Status::kStopped : core_->get_metrics(out);
 }
+Status Client::list_workers(WorkerVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->list_workers(visitor);
+}
+Status Client::list_sessions(Page* page, SessionVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->list_sessions(page, visitor);
+}
 Status Client::delete_instance(std::string_view id, bool force) {
   return core_ == nullptr ? Status::kStopped : core_->delete_instance(id, force);
 }
-Status Client::delete_instances(const InstanceFilter& filter, InstancePage* page,
-                                std::size_t* deleted) {
+Status Client::delete_instances(const InstanceFilter& filter, Page* page, std::size_t* deleted) {
   return core_ == nullptr ? Status::kStopped : core_->delete_instances(filter, page, deleted);
 }
 Status Client::prune_executions(std::string_view id, std::int64_t keep_last,

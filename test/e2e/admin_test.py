@@ -50,6 +50,8 @@ def main():
     expect(len(admin("hello.db", "history", "first").splitlines()) == 8, "one line an event")
     expect("instances_completed 1\n" in admin("hello.db", "metrics"), "metrics")
 
+    expect(admin("hello.db", "workers") == "", "hello has unregistered")
+    expect(admin("hello.db", "sessions") == "", "hello has none")
     for command in ("cancel", "terminate", "suspend", "resume"):
         expect("stale" in admin("hello.db", command, "first", status=1), command)
     expect("not_found" in admin("hello.db", "show", "second", status=1), "an unknown id")

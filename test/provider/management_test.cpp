@@ -25,7 +25,7 @@ class KeepExecutions final : public ExecutionVisitor {
 class Management : public ProviderWorld {
  protected:
   Ids list(Site& at, const InstanceFilter& filter) {
-    InstancePage page;
+    Page page;
     KeepIds keep;
     EXPECT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
     return keep.ids;
@@ -97,8 +97,8 @@ TEST_P(Management, PagesFollowEachOther) {
   Site& at = site();
   for (const char* id : {"a", "b", "c", "d", "e"})
     create(at, id);
-  InstancePage page;
-  page.instances_max = 2;
+  Page page;
+  page.rows_max = 2;
   const auto next = [&] {
     KeepIds keep;
     EXPECT_EQ(at->list_instances(InstanceFilter(), &page, keep), Status::kOk);
@@ -111,7 +111,7 @@ TEST_P(Management, PagesFollowEachOther) {
   EXPECT_EQ(next(), (Ids{"e", "f"}));
   EXPECT_EQ(next(), (Ids{}));
   EXPECT_FALSE(page.more);
-  page.instances_max = 0;
+  page.rows_max = 0;
   KeepIds keep;
   EXPECT_EQ(at->list_instances(InstanceFilter(), &page, keep), Status::kInvalidArgument);
 }
@@ -133,7 +133,7 @@ TEST_P(Management, PageIsBoundedByRowsLookedAt) {
             Status::kOk);
   InstanceFilter filter;
   filter.id_prefix = "i1099";
-  InstancePage page;
+  Page page;
   KeepIds keep;
   ASSERT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
   EXPECT_TRUE(keep.ids.empty());
@@ -212,6 +212,29 @@ TEST_P(Management, MetricsCountWhatIsThere) {
   EXPECT_EQ(is.activities_ready + is.activities_running, 2);
   EXPECT_EQ(is.activities_running, 1);
   EXPECT_TRUE(is.complete);
+}
+
+TEST_P(Management, SessionsInPages) {
+  Site& at = site();
+  start(at, create(at, "a"), {}, {{2, "s1"}, {3, "s2"}, {4, "s3"}});
+  class Keep final : public SessionVisitor {
+   public:
+    void on_session(const SessionInfo& session) override {
+      names.emplace_back(session.name);
+      EXPECT_EQ(session.node, "");
+      EXPECT_EQ(session.epoch, 0);
+      EXPECT_EQ(session.lease_ends_in_ms, 0);
+    }
+    Ids names;
+  } keep;
+  Page page;
+  page.rows_max = 2;
+  ASSERT_EQ(batch(at, [&] { return at->list_sessions(&page, keep); }), Status::kOk);
+  EXPECT_EQ(keep.names, (Ids{"s1", "s2"}));
+  EXPECT_TRUE(page.more);
+  ASSERT_EQ(batch(at, [&] { return at->list_sessions(&page, keep); }), Status::kOk);
+  EXPECT_EQ(keep.names, (Ids{"s1", "s2", "s3"}));
+  EXPECT_FALSE(page.more);
 }
 
 // ---- suspended, resumed -------------------------------------------------------------------------

@@ -72,7 +72,12 @@ class Plans : public ProviderWorld {
     class Nothing final : public ExecutionVisitor {
       void on_execution(const ExecutionInfo&) override {}
     } nothing;
-    InstancePage page;
+    class Nowhere final : public SessionVisitor {
+      void on_session(const SessionInfo&) override {}
+    } nowhere;
+    Page page;
+    Page sessions;
+    ASSERT_EQ(batch(at, [&] { return at->list_sessions(&sessions, nowhere); }), Status::kOk);
     Metrics metrics;
     std::size_t pruned = 0;
     bool done = false;

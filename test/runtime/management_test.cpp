@@ -43,6 +43,12 @@ Poll changing(OrchestrationContext& ctx) {
   return ctx.complete("done");
 }
 
+Poll on_session(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("echo", "", "valve"));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
+  return ctx.complete("done");
+}
+
 class KeepHistory final : public HistoryVisitor {
  public:
   void on_event(const HistoryEvent& event) override {
@@ -68,9 +74,11 @@ class Management : public ::testing::Test {
     EXPECT_EQ(registry.add_orchestration("sleeper", sleeper), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("rounds", rounds), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("changing", changing), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("on_session", on_session), Status::kOk);
     Options options;
     options.database_path = kPath;
     options.warm_instances = 64;
+    options.worker_node_id = "me";
     worker = std::make_unique<Worker>(machine, registry, options);
     EXPECT_EQ(worker->start(), Status::kOk) << worker->diagnostic.text();
     client = std::make_unique<TestClient>(machine, kPath);
@@ -245,6 +253,27 @@ TEST_F(Management, HistoryAsJsonLines) {
   EXPECT_EQ(export_history((*client).client, "b", 0, lines), Status::kNotFound);
 }
 
+TEST_F(Management, WorkersAndWhatTheyOwn) {
+  ASSERT_EQ((*client)->start_orchestration("a", "on_session", ""), Status::kOk);
+  settle();
+  class Keep final : public WorkerVisitor, public SessionVisitor {
+   public:
+    void on_worker(const WorkerInfo& worker) override {
+      text +=
+          std::string(worker.node) + (worker.lease_ends_in_ms > 20'000 ? " lives\n" : " late\n");
+    }
+    void on_session(const SessionInfo& session) override {
+      text += std::string(session.name) + " of " + std::string(session.node) +
+              (session.lease_ends_in_ms > 20'000 ? " held\n" : " late\n");
+    }
+    std::string text;
+  } keep;
+  ASSERT_EQ((*client)->list_workers(keep), Status::kOk);
+  Page page;
+  ASSERT_EQ((*client)->list_sessions(&page, keep), Status::kOk);
+  EXPECT_EQ(keep.text, "me lives\nvalve of me held\n");
+}
+
 TEST_F(Management, DeletedUnderARunningOne) {
   ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
   settle();
@@ -275,8 +304,8 @@ TEST_F(Management, DeletesTheEndedOnesPageByPage) {
   ASSERT_EQ((*client)->start_orchestration("s", "sleeper", ""), Status::kOk);
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "r4"));
   settle();
-  InstancePage page;
-  page.instances_max = 4;
+  Page page;
+  page.rows_max = 4;
   std::size_t deleted = 0;
   ASSERT_EQ((*client)->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
   EXPECT_EQ(deleted, 4U);

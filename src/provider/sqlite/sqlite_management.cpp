@@ -25,11 +25,12 @@ enum Ids : int {
   kCountInstances,
   kCountMessages,
   kCountWork,
+  kListSessions,
   kEnd,
 };
 static_assert(kEnd <= Connection::kStatementsMax);
 
-constexpr int kListLooksMax = 1024;          // rows of one page
+constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 constexpr std::int64_t kCountMax = 100'000;  // rows of each table
 constexpr std::int64_t kDeleteEventsMax = 4096;
 
@@ -81,9 +82,9 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 
 // ---- reading ------------------------------------------------------------------------------------
 
-Status SqliteProvider::list_instances(const InstanceFilter& filter, InstancePage* page,
+Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
                                       InstanceVisitor& visitor) {
-  if (page->instances_max == 0) {
+  if (page->rows_max == 0) {
     diagnostic_.format("a page of no instances");
     return Status::kInvalidArgument;
   }
@@ -94,7 +95,7 @@ Status SqliteProvider::list_instances(const InstanceFilter& filter, InstancePage
   row.bind(page->after);
   page->more = true;
   std::size_t told = 0;
-  for (int looks = 0; looks < kListLooksMax && told < page->instances_max; ++looks) {
+  for (std::size_t looks = 0; looks < kListLooksMax && told < page->rows_max; ++looks) {
     if (!row.row()) {
       page->more = false;
       break;
@@ -136,6 +137,36 @@ Status SqliteProvider::list_executions(InstanceKey key, ExecutionVisitor& visito
     visitor.on_execution(info);
   }
   return fail(row.status(), "list executions");
+}
+
+Status SqliteProvider::list_sessions(Page* page, SessionVisitor& visitor) {
+  require_batch();
+  if (page->rows_max == 0) {
+    diagnostic_.format("a page of no sessions");
+    return Status::kInvalidArgument;
+  }
+  Statement row = connection_.use(
+      kListSessions,
+      "SELECT s.sid,s.name,w.node,s.epoch,s.activities,s.locked_until,s.owner FROM sessions AS s "
+      "LEFT JOIN workers AS w ON w.inc=s.owner WHERE s.sid>?1 ORDER BY s.sid");
+  row.bind(page->after);
+  page->more = true;
+  for (std::size_t told = 0; told < page->rows_max && told < kListLooksMax; ++told) {
+    if (!row.row()) {
+      page->more = false;
+      break;
+    }
+    SessionInfo info;
+    info.key = row.integer(0);
+    info.name = row.bytes(1);
+    info.node = row.bytes(2);
+    info.epoch = row.integer(3);
+    info.activities = row.integer(4);
+    if (!row.is_null(6)) info.lease_ends_in_ms = subtract_saturating(row.integer(5), batch_.now);
+    page->after = info.key;
+    visitor.on_session(info);
+  }
+  return fail(row.status(), "list sessions");
 }
 
 Status SqliteProvider::read_metrics(Metrics* out) {

@@ -90,11 +90,12 @@ class SqliteProvider final : public Provider {
   Status unregister_worker(Incarnation me) override;
   Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) override;
 
-  Status list_instances(const InstanceFilter& filter, InstancePage* page,
+  Status list_instances(const InstanceFilter& filter, Page* page,
                         InstanceVisitor& visitor) override;
   Status read_instance_info(std::string_view id, InstanceVisitor& visitor) override;
   Status list_executions(InstanceKey key, ExecutionVisitor& visitor) override;
   Status read_metrics(Metrics* out) override;
+  Status list_sessions(Page* page, SessionVisitor& visitor) override;
   Status terminate_instance(std::string_view id, std::string_view reason) override;
   Status suspend_instance(std::string_view id) override;
   Status resume_instance(std::string_view id) override;
