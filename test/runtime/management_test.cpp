@@ -174,6 +174,15 @@ TEST_F(Management, SuspendedOneWaitsWithItsTimerAndGoesOn) {
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 1'000)) << "its timer is long due";
 }
 
+TEST_F(Management, WaitingGoesOnWhileSuspended) {
+  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
+  worker->stop();  // it would be on this very thread
+  OrchestrationStatus status;
+  EXPECT_EQ((*client)->wait_for_orchestration("a", 0, &status), Status::kTimeout);
+  EXPECT_EQ(status.state, OrchestrationState::kSuspended);
+}
+
 TEST_F(Management, DelayedStartRunsWhenItsTimeCame) {
   StartOptions later;
   later.start_after_ms = 10'000;
