@@ -47,6 +47,7 @@ struct BatchInfo {
   std::int64_t utc_ms = 0;
   bool clock_adopted = false;        // this batch adopted a new boot
   bool clock_synced = false;         // this batch confirmed the offset
+  bool clock_confirmed = false;      // it is confirmed for this boot, by whomever
   std::int64_t clock_credit_ms = 0;  // off time credited to older timers
 };
 

@@ -24,9 +24,10 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
     return true;
   }
   if (next_sync_look_ >= 0 && now >= next_sync_look_) {
-    if (port_.clock->synced()) return true;
+    // Later the next time, whatever comes of it: a batch may have reason not to believe the clock.
     sync_look_ms_ = next_sync_look_ms(sync_look_ms_);
     next_sync_look_ = now + sync_look_ms_;
+    if (port_.clock->synced()) return true;
   }
   const Result<std::int64_t> version = provider_->data_version();
   if (!version.ok() || version.value() != data_version_) {
@@ -514,7 +515,7 @@ void RuntimeCore::tell_clock() {
     const LogField fields[] = {{"boot_seq", batch_.boot_seq}};
     log(LogLevel::kInfo, "clock_adopted", fields, 1);
   }
-  if (batch_.clock_synced) synced_this_boot_ = true;
+  if (batch_.clock_confirmed) synced_this_boot_ = true;
   if (batch_.clock_credit_ms != 0) {
     const LogField fields[] = {{"credit_ms", batch_.clock_credit_ms}};
     log(LogLevel::kInfo, "clock_credited", fields, 1);

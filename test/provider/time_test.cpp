@@ -181,6 +181,7 @@ TEST_P(Time, StampsAreOfThisCentury) {
   const BatchInfo second = touch(at);
   EXPECT_FALSE(second.clock_adopted);
   EXPECT_FALSE(second.clock_synced);
+  EXPECT_TRUE(second.clock_confirmed);
   EXPECT_EQ(second.now, 5);
 }
 

@@ -296,6 +296,16 @@ TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_co
   ASSERT_TRUE(run(worker, client, "a", 600'000)) << worker.lines.all();
 }
 
+TEST_F(RuntimeTest, a_clock_that_another_confirmed_lets_it_sleep) {
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "sleeper", ""), Status::kOk);
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  EXPECT_TRUE(run(worker, client, "a", 2 * 20 * 60'000));
+  // Renewals and sweeps of 20 minutes, and the looks after a commit.
+  EXPECT_LT(worker.runtime->stats().ticks, 1'000U);
+}
+
 TEST_F(RuntimeTest, continue_as_new_goes_round) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);

@@ -499,6 +499,7 @@ Status SqliteProvider::start_clock() {
   batch_.now = pawl_time(clock_, sample.boot_ms);
   batch_.stamp_ms = stamp(clock_, sample).utc_ms;
   batch_.boot_seq = clock_.boot_seq;
+  batch_.clock_confirmed = clock_.off_known && clock_.off_seq == clock_.boot_seq;
   batch_.utc_known = clock_.off_known;
   batch_.utc_ms = clock_.off_known ? add_saturating(batch_.now, clock_.off) : 0;
   return Status::kOk;
