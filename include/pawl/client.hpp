@@ -43,6 +43,9 @@ struct OrchestrationStatus {
   std::string_view output;      // the result, or the error's text; valid until the next call
   std::int64_t created_ms = 0;  // stamps, UTC as known then
   std::int64_t updated_ms = 0;
+  // What the code set with set_custom_status(); empty: nothing, or reset. Valid until the next call.
+  std::string_view custom_status;
+  std::int64_t custom_status_version = 0;  // rises by one with every set and reset
 };
 
 class Client {
@@ -74,6 +77,11 @@ class Client {
   // kWouldBlock: on the thread of a Runtime of this database, which would wait for itself.
   Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
                                 OrchestrationStatus* out);
+  // Sleeps until custom_status_version is above `last_version` (-1: answers at once); event-driven.
+  // kStale: it does not run any more, so no change is to come; kTimeout, kWouldBlock: as above. `out`
+  // is the last known status in all of them but kWouldBlock.
+  Status wait_for_status_change(std::string_view id, std::int64_t last_version,
+                                std::int64_t timeout_ms, OrchestrationStatus* out);
 
   // --- management ---------------------------------------------------------------------------------
   // Ends the instance now as kFailed with ErrorKind::kTerminated: none of its code runs any more. Also

@@ -112,6 +112,14 @@ class OrchestrationContext {
   // UTC as well as this machine knows it, ms since 1970; recorded.
   std::int64_t utc_now_ms();
 
+  // --- shown to clients while it runs ---
+  // What Client::get_status() shows beside the state: any bytes, 4096 at most; longer ones are kLimit
+  // and change nothing. Belongs to the instance: it outlives continue_as_new() and the end. Recorded;
+  // clients see it when the turn is committed, and of several in one turn the last.
+  ErrorKind set_custom_status(std::string_view text);
+  // Empty again; a change like any other.
+  void reset_custom_status();
+
   // --- several at once ---
   // Runs `body`, a callable Poll(OrchestrationContext&), as a branch: it runs to its first pending await
   // or its end, then the code behind open_branch() goes on. A branch has an order of its own and shares

@@ -84,6 +84,8 @@ struct InstanceStatus {
   std::string_view output;      // result or error text; view into the caller's buffer
   std::int64_t created_ms = 0;  // stamps
   std::int64_t updated_ms = 0;
+  std::string_view custom_status;          // empty: none; view into the caller's buffer
+  std::int64_t custom_status_version = 0;  // how often it was set or reset
 };
 
 struct ReadyQuery {
@@ -168,6 +170,9 @@ struct TurnCommit {
   // Commands of this execution that are closed: their work items and timers go.
   const EventId* closed = nullptr;
   std::size_t closed_count = 0;
+  // How often the turn set or reset the custom status, and to what at last.
+  std::size_t custom_status_changes = 0;
+  std::string_view custom_status;
   bool more = false;  // passes_max reached: ready again at once
   EndKind end = EndKind::kNone;
   ErrorKind error = ErrorKind::kNone;
@@ -325,7 +330,7 @@ class Provider {
   virtual Status create_instance(const NewInstance& instance, InstanceKey* key) = 0;
   // kNotFound; kStale if it has ended.
   virtual Status cancel_instance(std::string_view id, std::string_view reason) = 0;
-  // Reads; anywhere. Output longer than `capacity` is kResourceExhausted.
+  // Reads; anywhere. Output and custom status together longer than `capacity`: kResourceExhausted.
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                              std::size_t capacity) = 0;
 

@@ -42,6 +42,13 @@ Handle OrchestrationContext::schedule_timer_at(std::int64_t utc_ms) {
 Guid OrchestrationContext::new_guid() { return pass_.new_guid(branch_); }
 std::int64_t OrchestrationContext::utc_now_ms() { return pass_.utc_now_ms(branch_); }
 
+ErrorKind OrchestrationContext::set_custom_status(std::string_view text) {
+  return pass_.set_custom_status(branch_, text);
+}
+void OrchestrationContext::reset_custom_status() {
+  static_cast<void>(pass_.set_custom_status(branch_, {}));
+}
+
 Handle OrchestrationContext::open_branch_with(Poll (*call)(void*, OrchestrationContext&),
                                               void* callable) {
   return pass_.open_branch(branch_, call, callable);

@@ -139,6 +139,7 @@ class Pass {
   static std::string_view read_state(OrchestrationContext& context, std::string_view key) {
     return context.pass_.read_state(context.branch_, key);
   }
+  ErrorKind set_custom_status(BranchRun& branch, std::string_view text);
   Guid new_guid(BranchRun& branch);
   std::int64_t utc_now_ms(BranchRun& branch);
   Handle open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&), void* callable);

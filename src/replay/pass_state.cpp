@@ -26,6 +26,18 @@ ErrorKind Pass::write_state(BranchRun& branch, std::string_view key, std::string
   return ErrorKind::kNone;
 }
 
+// Too long a text is refused without a record: the limit is no option, so a replay refuses it too.
+ErrorKind Pass::set_custom_status(BranchRun& branch, std::string_view text) {
+  if (!is_active(branch, "set_custom_status")) return ErrorKind::kNone;
+  if (text.size() > kCustomStatusBytesMax) return ErrorKind::kLimit;
+  Event event;
+  event.kind = EventKind::kCustomStatus;
+  event.payload = text;
+  event.argument_hash = Hash64().add(text).value();
+  static_cast<void>(issue(event));
+  return ErrorKind::kNone;
+}
+
 // The last visible write; what is new in this pass comes after all of history.
 std::string_view Pass::read_state(BranchRun& branch, std::string_view key) {
   if (!is_active(branch, "read_state")) return {};

@@ -1,5 +1,7 @@
 #include "client_core.hpp"
 
+#include <algorithm>
+
 #include "check.hpp"
 
 namespace pawl {
@@ -8,6 +10,11 @@ namespace {
 // As in the runtime: a notification may precede what it announces.
 constexpr std::int64_t kLookDelaysMs[] = {10, 100, 1'000, 5'000};
 constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
+
+bool goes_on(const OrchestrationStatus& status) {
+  return status.state == OrchestrationState::kRunning ||
+         status.state == OrchestrationState::kSuspended;
+}
 
 }  // namespace
 
@@ -23,7 +30,8 @@ const char* orchestration_state_name(OrchestrationState state) {
 }
 
 std::size_t status_buffer_bytes(std::size_t payload_bytes_max) {
-  return payload_bytes_max > kErrorTextBytesMax ? payload_bytes_max : kErrorTextBytesMax;
+  const std::size_t output = std::max(payload_bytes_max, kErrorTextBytesMax);
+  return output + kCustomStatusBytesMax;
 }
 
 OrchestrationStatus public_status(const InstanceStatus& row) {
@@ -40,6 +48,8 @@ OrchestrationStatus public_status(const InstanceStatus& row) {
   out.output = row.output;
   out.created_ms = row.created_ms;
   out.updated_ms = row.updated_ms;
+  out.custom_status = row.custom_status;
+  out.custom_status_version = row.custom_status_version;
   return out;
 }
 
@@ -71,7 +81,7 @@ Status ClientCore::told(Status status, std::string_view id) {
       diagnostic_.format("an instance \"%.*s\" exists already", size, id.data());
       break;
     case Status::kStale:
-      diagnostic_.format("the instance \"%.*s\" has ended", size, id.data());
+      diagnostic_.format("the instance \"%.*s\" does not run any more", size, id.data());
       break;
     case Status::kStillRunning:
       diagnostic_.format("the instance \"%.*s\" has not ended", size, id.data());
@@ -118,8 +128,9 @@ Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   return Status::kOk;
 }
 
-Status ClientCore::wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
-                                          OrchestrationStatus* out) {
+template <typename IsOver>
+Status ClientCore::wait_until(std::string_view id, std::int64_t timeout_ms,
+                              OrchestrationStatus* out, IsOver&& is_over) {
   if (process_.on_loop_thread(options_.database_path)) {
     diagnostic_.format("waiting on the Runtime's own thread would wait for itself");
     return Status::kWouldBlock;
@@ -132,8 +143,7 @@ Status ClientCore::wait_for_orchestration(std::string_view id, std::int64_t time
   int step = 0;
   while (true) {
     PAWL_TRY(get_status(id, out));
-    if (out->state != OrchestrationState::kRunning && out->state != OrchestrationState::kSuspended)
-      return Status::kOk;
+    if (is_over()) return Status::kOk;
     const std::int64_t now = port_.clock->boot_ms();
     if (now >= end) return Status::kTimeout;
     std::int64_t due = end;
@@ -145,6 +155,19 @@ Status ClientCore::wait_for_orchestration(std::string_view id, std::int64_t time
       ++step;
     }
   }
+}
+
+Status ClientCore::wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
+                                          OrchestrationStatus* out) {
+  return wait_until(id, timeout_ms, out, [out] { return !goes_on(*out); });
+}
+
+Status ClientCore::wait_for_status_change(std::string_view id, std::int64_t last_version,
+                                          std::int64_t timeout_ms, OrchestrationStatus* out) {
+  PAWL_TRY(wait_until(id, timeout_ms, out, [out, last_version] {
+    return out->custom_status_version > last_version || !goes_on(*out);
+  }));
+  return out->custom_status_version > last_version ? Status::kOk : told(Status::kStale, id);
 }
 
 }  // namespace pawl

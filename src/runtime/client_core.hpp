@@ -54,6 +54,8 @@ class ClientCore {
   Status get_status(std::string_view id, OrchestrationStatus* out);
   Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
                                 OrchestrationStatus* out);
+  Status wait_for_status_change(std::string_view id, std::int64_t last_version,
+                                std::int64_t timeout_ms, OrchestrationStatus* out);
   [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
 
   // ---- client_management.cpp ----
@@ -86,6 +88,9 @@ class ClientCore {
     provider_->rollback();
     return status;
   }
+  template <typename IsOver>
+  Status wait_until(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
+                    IsOver&& is_over);
   Status told(Status status, std::string_view id);
   Status remove(InstanceKey key, std::string_view id, bool force);
 

@@ -274,6 +274,11 @@ Status Client::wait_for_orchestration(std::string_view id, std::int64_t timeout_
                                       OrchestrationStatus* out) {
   return core_ == nullptr ? Status::kStopped : core_->wait_for_orchestration(id, timeout_ms, out);
 }
+Status Client::wait_for_status_change(std::string_view id, std::int64_t last_version,
+                                      std::int64_t timeout_ms, OrchestrationStatus* out) {
+  if (core_ == nullptr) return Status::kStopped;
+  return core_->wait_for_status_change(id, last_version, timeout_ms, out);
+}
 
 Status Client::terminate_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->terminate_instance(id, reason);

@@ -386,7 +386,10 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
       work[commit.work_count++] = {id, event.session};
     else if (event.kind == EventKind::kTimer)
       timers[commit.timer_count++] = {id, event.base, event.number};
-    else if (event.kind == EventKind::kEnded) {
+    else if (event.kind == EventKind::kCustomStatus) {
+      ++commit.custom_status_changes;
+      commit.custom_status = event.payload;
+    } else if (event.kind == EventKind::kEnded) {
       commit.end = event.end;
       commit.error = event.error;
       if (event.end == EndKind::kContinuedAsNew) commit.next_input = event.payload;

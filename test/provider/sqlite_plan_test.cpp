@@ -44,6 +44,7 @@ class Plans : public ProviderWorld {
     commit.closed_count = 1;
     commit.home = 4711;
     commit.more = true;
+    commit.custom_status_changes = 1;
     ASSERT_EQ(ack(at, commit), Status::kOk);
     ready(at, me);
     KeepEvents sink;

@@ -301,6 +301,61 @@ TEST_P(Turns, CompletedInstanceKeepsItsOutputOnly) {
   EXPECT_EQ(at->read_status("a", &out, small, sizeof(small)), Status::kResourceExhausted);
 }
 
+TEST_P(Turns, CustomStatusIsTheInstances) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  EXPECT_EQ(status(at, "a").custom_status, "");
+  EXPECT_EQ(status(at, "a").custom_status_version, 0);
+  const std::string shown("half\0open", 9);
+  {
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    Events events(1);
+    events.add(EventKind::kStarted).name = "n";
+    events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
+    TurnCommit commit = turn(item, &events);
+    commit.end = EndKind::kContinuedAsNew;
+    commit.custom_status_changes = 3;
+    commit.custom_status = shown;
+    ASSERT_EQ(ack(at, commit), Status::kOk);
+  }
+  EXPECT_EQ(status(at, "a").custom_status, shown);
+  EXPECT_EQ(status(at, "a").custom_status_version, 3);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  Event& end = events.add(EventKind::kEnded);
+  end.end = EndKind::kCompleted;
+  end.payload = "wet";
+  TurnCommit commit = turn(item, &events);
+  commit.end = EndKind::kCompleted;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  const InstanceStatus is = status(at, "a");
+  EXPECT_EQ(is.custom_status, shown);
+  EXPECT_EQ(is.custom_status_version, 3);
+  EXPECT_EQ(is.output, "wet");
+  InstanceStatus out;
+  char small[16];
+  EXPECT_EQ(at->read_status("a", &out, small, 11), Status::kResourceExhausted);
+  EXPECT_EQ(at->read_status("a", &out, small, 8), Status::kResourceExhausted);
+  EXPECT_EQ(at->read_status("a", &out, small, 12), Status::kOk);
+}
+
+TEST_P(Turns, ResetCustomStatusIsAChange) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  TurnCommit commit = turn(item, &events);
+  commit.custom_status_changes = 2;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  EXPECT_EQ(status(at, "a").custom_status, "");
+  EXPECT_EQ(status(at, "a").custom_status_version, 2);
+}
+
 TEST_P(Turns, FailedInstanceTellsWhy) {
   Site& at = site();
   const InstanceKey key = create(at, "a");

@@ -74,6 +74,22 @@ TEST(Mismatch, SessionRemovedOrAdded) {
   EXPECT_NE(mismatch(activity, on_session).find("session differs"), std::string::npos);
 }
 
+Poll shows(OrchestrationContext& ctx) {
+  ctx.set_custom_status("open");
+  return activity(ctx);
+}
+
+TEST(Mismatch, CustomStatus) {
+  const std::string changed = mismatch(shows, [](OrchestrationContext& ctx) {
+    ctx.set_custom_status("shut");
+    return activity(ctx);
+  });
+  EXPECT_NE(changed.find("input differs: history has custom_status"), std::string::npos) << changed;
+  EXPECT_NE(mismatch(shows, activity).find("kind differs: history has custom_status"),
+            std::string::npos);
+  EXPECT_NE(mismatch(activity, shows).find("the code issues custom_status"), std::string::npos);
+}
+
 TEST(Mismatch, TimerDuration) {
   const std::string text = mismatch(timer, [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(6)));

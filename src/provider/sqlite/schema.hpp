@@ -30,6 +30,7 @@ CREATE TABLE instances(
   home INTEGER NOT NULL,
   ready_id INTEGER, ready_at INTEGER,
   parked_until INTEGER, stop_kind INTEGER, stop_text TEXT,
+  custom_status BLOB, custom_status_version INTEGER NOT NULL DEFAULT 0,
   crashes INTEGER NOT NULL, strikes INTEGER NOT NULL, reboots INTEGER NOT NULL,
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER);

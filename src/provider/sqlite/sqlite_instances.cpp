@@ -96,8 +96,8 @@ Status SqliteProvider::read_status(std::string_view id, InstanceStatus* out, cha
   PAWL_TRY(scope.status());
   Statement row = connection_.use(
       kReadStatus,
-      "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text "
-      "FROM instances WHERE id=?");
+      "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
+      "custom_status,custom_status_version FROM instances WHERE id=?");
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   *out = InstanceStatus();
@@ -108,8 +108,22 @@ Status SqliteProvider::read_status(std::string_view id, InstanceStatus* out, cha
   out->created_ms = row.integer(4);
   out->updated_ms = row.integer(5);
   out->error = static_cast<ErrorKind>(row.integer(6));
-  if (!has_ended(row.integer(1))) return copy_output(row.bytes(7), out, buffer, capacity);
-  return read_end(out, buffer, capacity);
+  out->custom_status_version = row.integer(9);
+  PAWL_TRY(copy_custom_status(row.bytes(8), out, buffer, capacity));
+  const std::size_t used = out->custom_status.size();
+  if (has_ended(row.integer(1))) return read_end(out, buffer + used, capacity - used);
+  return copy_output(row.bytes(7), out, buffer + used, capacity - used);
+}
+
+Status SqliteProvider::copy_custom_status(std::string_view text, InstanceStatus* out, char* buffer,
+                                          std::size_t capacity) {
+  if (text.size() > capacity) {
+    diagnostic_.format("the custom status has %zu bytes, the buffer %zu", text.size(), capacity);
+    return Status::kResourceExhausted;
+  }
+  if (!text.empty()) std::memcpy(buffer, text.data(), text.size());
+  out->custom_status = {buffer, text.size()};
+  return Status::kOk;
 }
 
 Status SqliteProvider::copy_output(std::string_view output, InstanceStatus* out, char* buffer,

@@ -26,6 +26,7 @@ enum Ids : int {
   kDeleteMessage,
   kInsertEvent,
   kDeleteTimer,
+  kWriteStatus,
   kWriteExecution,
   kFirstReady,
   kHighestMessage,
@@ -392,6 +393,7 @@ Status SqliteProvider::write_turn(const TurnCommit& turn) {
   for (std::size_t i = 0; i < turn.done_count; ++i)
     PAWL_TRY(take_work(turn.done[i]));
   PAWL_TRY(insert_events(turn));
+  PAWL_TRY(write_custom_status(turn));
   if (turn.end != EndKind::kNone) return end_execution(turn);
   for (std::size_t i = 0; i < turn.work_count; ++i)
     PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[i]));
@@ -449,6 +451,18 @@ Status SqliteProvider::insert_event(const TurnCommit& turn, const Event& event) 
   insert.bind_blob_or_null(event.payload);
   insert.bind(event_crc(turn.key, turn.execution, event, meta));
   return fail(insert.run(), "insert event");
+}
+
+// In the row of the instance, so that it outlives the execution.
+Status SqliteProvider::write_custom_status(const TurnCommit& turn) {
+  if (turn.custom_status_changes == 0) return Status::kOk;
+  Statement update = connection_.use(
+      kWriteStatus,
+      "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
+      "WHERE key=?1");
+  update.bind(turn.key).bind_blob_or_null(turn.custom_status);
+  update.bind(static_cast<std::int64_t>(turn.custom_status_changes));
+  return fail(update.run(), "write custom status");
 }
 
 Status SqliteProvider::insert_timer(const TurnCommit& turn, const NewTimer& timer) {

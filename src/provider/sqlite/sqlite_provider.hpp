@@ -141,6 +141,8 @@ class SqliteProvider final : public Provider {
   Status store_message(InstanceKey instance, const Message& message, const Due* timer);
   Status copy_output(std::string_view output, InstanceStatus* out, char* buffer,
                      std::size_t capacity);
+  Status copy_custom_status(std::string_view text, InstanceStatus* out, char* buffer,
+                            std::size_t capacity);
 
   // ---- sqlite_ready.cpp ----
   class ReadyList;
@@ -190,6 +192,7 @@ class SqliteProvider final : public Provider {
   Status write_turn(const TurnCommit& turn);
   Status insert_events(const TurnCommit& turn);
   Status insert_event(const TurnCommit& turn, const Event& event);
+  Status write_custom_status(const TurnCommit& turn);
   Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
   Status close_command(const TurnCommit& turn, EventId command);
   Status first_ready(const TurnCommit& turn, std::int64_t* id);

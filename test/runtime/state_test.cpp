@@ -1,0 +1,220 @@
+// What an instance shows and keeps beside its history, through the public interface.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+constexpr std::int64_t kHourMs = 3'600'000;
+
+Options base_options() {
+  Options options;
+  options.database_path = kPath;
+  options.verify_turns = true;
+  return options;
+}
+
+Poll hour(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete("");
+}
+
+// Two in the first turn, one in the second, then another execution, which sets nothing.
+Poll shows(OrchestrationContext& ctx) {
+  if (ctx.execution_id() == 2) return hour(ctx);
+  ctx.set_custom_status("opening");
+  ctx.set_custom_status(ctx.input());
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  ctx.set_custom_status("watering");
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.continue_as_new("");
+}
+
+Poll resets(OrchestrationContext& ctx) {
+  ctx.set_custom_status("here");
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  ctx.reset_custom_status();
+  return hour(ctx);
+}
+
+Poll too_long(OrchestrationContext& ctx) {
+  static const std::string text(4097, 'x');
+  const std::string_view longest = std::string_view(text).substr(1);
+  if (ctx.set_custom_status(longest) != ErrorKind::kNone) return ctx.fail("4096 are allowed");
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  const ErrorKind refused = ctx.set_custom_status(text);
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete(error_kind_name(refused));
+}
+
+// What a branch shows beyond its horizon never was.
+Poll loser_shows(OrchestrationContext& ctx) {
+  const Handle slow = ctx.open_branch([](OrchestrationContext& branch) -> Poll {
+    PAWL_AWAIT_DONE(branch.schedule_timer(std::chrono::hours(2)));
+    branch.set_custom_status("lost");
+    return branch.complete("");
+  });
+  const Handle quick = ctx.schedule_timer(std::chrono::hours(1));
+  PAWL_AWAIT_DONE(ctx.select(slow, quick));
+  ctx.set_custom_status("won");
+  return ctx.complete("");
+}
+
+class CustomStatus : public ::testing::Test {
+ protected:
+  CustomStatus() {
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+    add("shows", shows);
+    add("resets", resets);
+    add("too_long", too_long);
+    add("loser_shows", loser_shows);
+    add("hour", hour);
+  }
+  void add(const char* name, Orchestration function) {
+    ASSERT_EQ(registry.add_orchestration(name, function), Status::kOk);
+  }
+  // Until the version is this or it has ended.
+  void run_to(Worker& worker, TestClient& client, std::int64_t version) {
+    static_cast<void>(drive(
+        machine, {&worker},
+        [&] {
+          const OrchestrationStatus is = client.status("a");
+          return is.custom_status_version >= version || is.state != OrchestrationState::kRunning;
+        },
+        10 * kHourMs));
+  }
+
+  sim::Machine machine{7};
+  Registry registry;
+};
+
+TEST_F(CustomStatus, set_is_shown_with_a_version_that_counts_every_change) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
+  EXPECT_EQ(client.status("a").custom_status, "");
+  EXPECT_EQ(client.status("a").custom_status_version, 0);
+  run_to(worker, client, 1);
+  EXPECT_EQ(client.status("a").custom_status, "open");
+  EXPECT_EQ(client.status("a").custom_status_version, 2);
+  OrchestrationStatus own;
+  ASSERT_EQ(worker.runtime->get_status("a", &own), Status::kOk);
+  EXPECT_EQ(own.custom_status, "open");
+  run_to(worker, client, 3);
+  EXPECT_EQ(client.status("a").custom_status, "watering");
+  EXPECT_EQ(client.status("a").custom_status_version, 3);
+}
+
+TEST_F(CustomStatus, outlives_continue_as_new_restart_and_the_end) {
+  TestClient client(machine, kPath);
+  {
+    Worker worker(machine, registry, base_options());
+    ASSERT_EQ(worker.start(), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
+    run_to(worker, client, 3);
+  }
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  run_to(worker, client, 4);
+  const OrchestrationStatus is = client.status("a");
+  EXPECT_EQ(is.state, OrchestrationState::kCompleted);
+  EXPECT_EQ(is.execution_id, 2);
+  EXPECT_EQ(is.custom_status, "watering");
+  EXPECT_EQ(is.custom_status_version, 3);
+}
+
+TEST_F(CustomStatus, reset_is_a_change_to_nothing) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "resets", ""), Status::kOk);
+  run_to(worker, client, 2);
+  EXPECT_EQ(client.status("a").custom_status, "");
+  EXPECT_EQ(client.status("a").custom_status_version, 2);
+}
+
+TEST_F(CustomStatus, too_long_a_text_is_refused_live_and_in_replay) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "too_long", ""), Status::kOk);
+  run_to(worker, client, 2);
+  const OrchestrationStatus is = client.status("a");
+  EXPECT_EQ(is.output, "limit");
+  EXPECT_EQ(is.custom_status, std::string(4096, 'x'));
+  EXPECT_EQ(is.custom_status_version, 1);
+}
+
+TEST_F(CustomStatus, a_lost_branch_shows_nothing) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "loser_shows", ""), Status::kOk);
+  run_to(worker, client, 2);
+  EXPECT_EQ(client.status("a").custom_status, "won");
+  EXPECT_EQ(client.status("a").custom_status_version, 1);
+}
+
+TEST_F(CustomStatus, waiting_answers_a_newer_version_at_once) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
+  run_to(worker, client, 1);
+  worker.stop();  // on its thread nobody may wait
+  OrchestrationStatus is;
+  EXPECT_EQ(client->wait_for_status_change("a", 1, kHourMs, &is), Status::kOk);
+  EXPECT_EQ(is.custom_status, "open");
+  EXPECT_EQ(is.custom_status_version, 2);
+  EXPECT_EQ(client->wait_for_status_change("a", -1, 0, &is), Status::kOk);
+  EXPECT_EQ(client.node.sleeps(), 0U);
+}
+
+TEST_F(CustomStatus, waiting_for_a_change_sleeps_until_its_time_has_passed) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
+  run_to(worker, client, 1);
+  worker.stop();  // on its thread nobody may wait
+  const std::int64_t before = machine.boot_ms();
+  OrchestrationStatus is;
+  EXPECT_EQ(client->wait_for_status_change("a", 2, kHourMs / 2, &is), Status::kTimeout);
+  EXPECT_EQ(is.custom_status_version, 2);
+  EXPECT_EQ(machine.boot_ms(), before + kHourMs / 2);
+  EXPECT_LT(client.node.sleeps(), 10U);  // it listens, and does not poll
+}
+
+TEST_F(CustomStatus, waiting_on_the_loops_own_thread_would_block) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  OrchestrationStatus is;
+  EXPECT_EQ(client->wait_for_status_change("a", 0, kHourMs, &is), Status::kWouldBlock);
+}
+
+TEST_F(CustomStatus, waiting_for_what_cannot_change_says_so) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "hour", ""), Status::kOk);
+  run_to(worker, client, 1);
+  worker.stop();  // on its thread nobody may wait
+  OrchestrationStatus is;
+  EXPECT_EQ(client->wait_for_status_change("b", 0, kHourMs, &is), Status::kNotFound);
+  EXPECT_EQ(client->wait_for_status_change("a", 0, kHourMs, &is), Status::kStale);
+  EXPECT_EQ(is.state, OrchestrationState::kCompleted);
+}
+
+}  // namespace
+}  // namespace pawl
