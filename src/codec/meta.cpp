@@ -6,51 +6,18 @@
 // since whoever reads the column with JSON functions has doubles too.
 // Read when a history is loaded: these bytes may come from anywhere, so size and nesting are checked
 // before cJSON's recursive parser sees them.
-#include <cJSON.h>
-
 #include <charconv>
 #include <cstring>
 
 #include "check.hpp"
 #include "event.hpp"
+#include "json_tree.hpp"
 
 namespace pawl {
 namespace {
 
-constexpr std::int64_t kExactDouble = std::int64_t{1} << 53;
 // What we write is flat; deeper values can only be members of a newer writer.
 constexpr int kNestingMax = 4;
-
-// --- memory ---------------------------------------------------------------------------------------
-
-struct JsonBlock {
-  unsigned char* base = nullptr;
-  std::size_t size = 0;
-  std::size_t used = 0;
-};
-thread_local JsonBlock json_block;
-
-void* json_allocate(std::size_t size) {
-  constexpr std::size_t kAlign = alignof(std::max_align_t);
-  JsonBlock& block = json_block;
-  const std::size_t start = (block.used + kAlign - 1) & ~(kAlign - 1);
-  if (block.base == nullptr || start > block.size || size > block.size - start) return nullptr;
-  block.used = start + size;
-  return block.base + start;
-}
-
-// A call frees all it has allocated before it ends, and the next one starts from the beginning.
-void json_release(void*) {}
-
-void use_own_memory() {
-  static const bool installed = [] {
-    cJSON_Hooks hooks = {json_allocate, json_release};
-    cJSON_InitHooks(&hooks);
-    return true;
-  }();
-  static_cast<void>(installed);
-  json_block.used = 0;
-}
 
 // --- writing --------------------------------------------------------------------------------------
 
@@ -127,34 +94,6 @@ class MetaWriter {
 };
 
 // --- reading --------------------------------------------------------------------------------------
-
-// Skips the text that begins before `at`; false when it has a zero character, raw or escaped.
-bool skip_text(std::string_view meta, std::size_t* at) {
-  for (; *at < meta.size(); ++*at) {
-    if (meta[*at] == '"') return true;
-    if (meta[*at] != '\\') continue;
-    if (meta.substr(*at, 6) == "\\u0000") return false;
-    ++*at;
-  }
-  return false;
-}
-
-bool is_safe_to_parse(std::string_view meta) {
-  if (meta.size() > kMetaBytesMax || meta.find('\0') != std::string_view::npos) return false;
-  int depth = 0;
-  for (std::size_t at = 0; at < meta.size(); ++at) {
-    const char character = meta[at];
-    if (character == '{' || character == '[') {
-      if (++depth > kNestingMax) return false;
-    } else if (character == '}' || character == ']') {
-      --depth;
-    } else if (character == '"') {
-      ++at;
-      if (!skip_text(meta, &at)) return false;
-    }
-  }
-  return true;
-}
 
 bool read_number(const cJSON& item, std::int64_t* number) {
   if (cJSON_IsNumber(&item)) {
@@ -233,30 +172,7 @@ bool has_what_it_needs(const Event& event) {
   return !needs_name(event.kind) || !event.name.empty();
 }
 
-const cJSON* parse(std::string_view meta) {
-  // cJSON 1.7.15 may look at the byte behind the text: give it a zero there.
-  auto* const copy = static_cast<char*>(json_allocate(meta.size() + 1));
-  if (copy == nullptr) return nullptr;
-  std::memcpy(copy, meta.data(), meta.size());
-  copy[meta.size()] = '\0';
-  return cJSON_ParseWithLengthOpts(copy, meta.size() + 1, nullptr, 1);
-}
-
 }  // namespace
-
-JsonMemory::JsonMemory(void* block, std::size_t size) {
-  PAWL_CHECK("codec-2", json_block.base == nullptr);
-  json_block = {static_cast<unsigned char*>(block), size, 0};
-  // Pieces are aligned by their offset.
-  const auto misaligned = reinterpret_cast<std::uintptr_t>(block) % alignof(std::max_align_t);
-  if (misaligned != 0 && block != nullptr) {
-    const std::size_t skip = alignof(std::max_align_t) - misaligned;
-    json_block.base += skip < size ? skip : size;
-    json_block.size -= skip < size ? skip : size;
-  }
-}
-
-JsonMemory::~JsonMemory() { json_block = {}; }
 
 Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size) {
   MetaWriter writer;
@@ -274,9 +190,8 @@ Status encode_meta(const Event& event, char* out, std::size_t capacity, std::siz
 }
 
 Status decode_meta(std::string_view meta, Event* event, char* text_out, std::size_t capacity) {
-  if (json_block.base == nullptr) return Status::kResourceExhausted;
-  if (!is_safe_to_parse(meta)) return Status::kCorrupt;
-  use_own_memory();
+  if (!has_json_memory()) return Status::kResourceExhausted;
+  if (meta.size() > kMetaBytesMax || !is_safe_json(meta, kNestingMax)) return Status::kCorrupt;
   Event decoded = *event;
   decoded.error = ErrorKind::kNone;
   decoded.end = EndKind::kNone;
@@ -286,7 +201,7 @@ Status decode_meta(std::string_view meta, Event* event, char* text_out, std::siz
   decoded.argument_hash = 0;
   decoded.path_hash = 0;
   decoded.name = decoded.session = decoded.version = {};
-  const bool whole = read_members(parse(meta), &decoded, {text_out, capacity});
+  const bool whole = read_members(parse_json(meta), &decoded, {text_out, capacity});
   if (!whole || !has_what_it_needs(decoded)) return Status::kCorrupt;
   *event = decoded;
   return Status::kOk;
