@@ -28,14 +28,26 @@ if(pawl_cjson_count LESS 60)
   message(FATAL_ERROR "Only ${pawl_cjson_count} functions found in ${PAWL_CJSON_DIR}/cJSON.h")
 endif()
 file(CONFIGURE OUTPUT ${pawl_cjson_rename} CONTENT "${pawl_cjson_text}" @ONLY)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PAWL_CJSON_DIR}/cJSON.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PAWL_CJSON_DIR}/cJSON.h ${PAWL_CJSON_DIR}/cJSON.c)
+
+# Its parser keeps the place of the last error in one variable for all threads, and resets it at every call: two
+# runtimes on two threads would write it at the same time. Nobody here asks for that place, so the writes go.
+set(pawl_cjson_source ${PROJECT_BINARY_DIR}/cjson/pawl_cjson.c)
+file(READ ${PAWL_CJSON_DIR}/cJSON.c pawl_cjson_text)
+string(REGEX REPLACE "global_error(\\.[a-z]+)? = [A-Za-z0-9_]+;" "" pawl_cjson_text "${pawl_cjson_text}")
+string(REGEX MATCHALL "global_error" pawl_cjson_uses "${pawl_cjson_text}")
+list(LENGTH pawl_cjson_uses pawl_cjson_count)
+if(NOT pawl_cjson_count EQUAL 3)  # its definition, and the two reads of cJSON_GetErrorPtr()
+  message(FATAL_ERROR "${PAWL_CJSON_DIR}/cJSON.c: ${pawl_cjson_count} uses of global_error are left, not 3")
+endif()
+file(GENERATE OUTPUT ${pawl_cjson_source} CONTENT "${pawl_cjson_text}")
 
 add_library(pawl_cjson_names INTERFACE)
 target_include_directories(pawl_cjson_names SYSTEM INTERFACE ${PAWL_CJSON_DIR})
 target_compile_options(pawl_cjson_names INTERFACE "SHELL:-include ${pawl_cjson_rename}")
 target_compile_definitions(pawl_cjson_names INTERFACE CJSON_HIDE_SYMBOLS)
 
-add_library(pawl_cjson OBJECT ${PAWL_CJSON_DIR}/cJSON.c)
+add_library(pawl_cjson OBJECT ${pawl_cjson_source})
 target_link_libraries(pawl_cjson PRIVATE pawl_cjson_names)
 target_compile_options(pawl_cjson PRIVATE -w)
 set_target_properties(pawl_cjson PROPERTIES
