@@ -12,6 +12,7 @@ Marks of fenced blocks:
                              is a whole file, else headers are included for it
   cpp compile orchestration  the body of an orchestration
   cpp compile activity       the body of an activity
+  cpp compile conformance    what stands in the test program of a port
   cpp compile host           statements of a host that has a runtime, a client and so on
   sh run                     every command is checked; sqlite3 is run
   sql run                    runs on an empty database of the real schema
@@ -180,6 +181,8 @@ INCLUDES = """#include <chrono>
 #include "pawl/port_posix.hpp"
 """
 AROUND = {
+    "conformance": ("#include <memory>\n#include \"pawl/port_sim.hpp\"\n#include \"port_conformance.hpp\"\n"
+                    "namespace pawl::port_test {\n", "}\n"),
     "orchestration": ("pawl::Poll sample(pawl::OrchestrationContext& ctx) {\n", "}\n"),
     "activity": ("pawl::ActivityResult sample(pawl::ActivityContext& ctx) {\n", "}\n"),
     "host": ("extern pawl::Process process;\nextern pawl::Registry registry;\nextern pawl::Options options;\n"
@@ -189,6 +192,8 @@ AROUND = {
 FLAGS = ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
          "-fsyntax-only", f"-I{PROJECT / 'include'}", "-x", "c++", "-"]
 
+CONFORMANCE_FLAGS = [f"-I{PROJECT / 'test/port'}", "-isystem", "/usr/src/googletest/googletest/include"]
+
 
 def compile_sample(job):
     where, file, line, place, text, earlier = job
@@ -196,7 +201,8 @@ def compile_sample(job):
     if not re.search(r"^\s*#\s*include", text, re.M):
         before = INCLUDES + earlier + before
     source = f'{before}#line {line} "{file}"\n{text}{after}'
-    run = subprocess.run([COMPILER, *FLAGS], input=source, capture_output=True, text=True)
+    flags = CONFORMANCE_FLAGS if place == "conformance" else []
+    run = subprocess.run([COMPILER, *flags, *FLAGS], input=source, capture_output=True, text=True)
     return "" if run.returncode == 0 else f"{where}: the sample does not compile:\n{run.stderr}"
 
 
@@ -535,6 +541,34 @@ def check_public_calls():
             problem(guide.name, f"does not mention ErrorKind::{kind}")
 
 
+# --- porting.md -------------------------------------------------------------------------------------------
+
+
+def check_porting():
+    """Every case of the conformance suite is explained, and every function of the interfaces is in the template."""
+    text = page("porting.md")
+    suite = without_comments(read("test/port/port_conformance.hpp"))
+    cases = set(re.findall(r"TYPED_TEST_P\(PortConformance, (\w+)\)", suite))
+    said = {case for _, cells, _ in text.rows("cases") for case in re.findall(r"`(\w+)`", cells[0])}
+    unexplained = cases - said - {"VersionsAreOurs", "EmptyPath_IsRefusedWithAText", "FreeBytes_AreSaidOrUnsupported",
+                                  "ReopenedWithoutADatabase_StillWaits"}
+    count("conformance cases", len(cases))
+    if unexplained or said - cases:
+        problem(text.name, f"cases not explained: {sorted(unexplained)}; not there: {sorted(said - cases)}")
+    template = "".join(read(path) for path in ("port/template/template_clock.cpp", "port/template/template_storage.cpp",
+                                               "port/template/template_threads.cpp"))
+    for function in re.findall(r"^[^/\n]*\bTemplate\w+::(\w+)\(", template, re.M):
+        count("template functions")
+        at = re.search(rf"((?:^//.*\n)?)^[^/\n]*\bTemplate\w+::{function}\(", template, re.M)
+        if not at[1] and function not in {"unwatch_process", "remove_descriptor"}:
+            problem("port/template", f"{function}() does not say what to write there")
+    host = next((block for _, _, words, block in text.blocks if "conformance" in words), "")
+    real = " ".join(re.sub(r"//[^\n]*", "", read("test/port/sim_port_test.cpp")).split())
+    for statement in " ".join(re.sub(r"//[^\n]*", "", host).split()).split(";"):
+        if statement.strip() not in real:
+            problem(text.name, f"test/port/sim_port_test.cpp has no \"{statement.strip()}\"")
+
+
 def main():
     check_blocks()
     check_names()
@@ -545,11 +579,12 @@ def main():
     check_enums()
     check_layers()
     check_public_calls()
+    check_porting()
     for text in problems:
         print(text)
     print(f"{len(PAGES)} pages: " + ", ".join(f"{number} {what}" for what, number in sorted(counts.items())) +
           f"; {len(problems)} problems")
-    return 1 if problems or len(PAGES) < 5 else 0
+    return 1 if problems or len(PAGES) < 6 else 0
 
 
 if __name__ == "__main__":
