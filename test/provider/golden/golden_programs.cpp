@@ -1,0 +1,184 @@
+#include "golden_programs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "world.hpp"
+
+namespace pawl::golden {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/golden.db";
+constexpr std::int64_t kMadeAtMs = 1'800'000'000'000;
+constexpr std::int64_t kHourMs = 3'600'000;
+
+int g_runs = 0;  // of the activity, on the machine at hand
+
+// Answers the session and the attempt, so that the history tells the two executions apart.
+ActivityResult measure(ActivityContext& ctx) {
+  ++g_runs;
+  const std::string text =
+      std::string(ctx.input()) + "@" + std::string(ctx.session_id()) + "#" + std::to_string(g_runs);
+  return ctx.ok(text);
+}
+
+// The output holds what only the first machine could know: an id drawn at random and its time.
+Poll waits_an_hour(OrchestrationContext& ctx) {
+  const Guid id = ctx.new_guid();
+  const std::int64_t begun = ctx.utc_now_ms();
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  const std::int64_t took = ctx.utc_now_ms() - begun;
+  return ctx.complete(std::string(id.view()) + " " + std::to_string(begun) + " " +
+                      (took >= kHourMs ? "late enough" : "too early"));
+}
+
+// Its second activity is scheduled where nobody knows it, and waits on the session.
+Poll measures_twice(OrchestrationContext& ctx) {
+  PAWL_AWAIT(first, ctx.schedule_activity_on_session("measure", "first", ctx.input()));
+  if (!first.ok()) return ctx.fail(first.error());
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+  PAWL_AWAIT(second, ctx.schedule_activity_on_session("measure", "second", ctx.input()));
+  if (!second.ok()) return ctx.fail(second.error());
+  return ctx.complete(std::string(first.value()) + " " + std::string(second.value()));
+}
+
+Poll ends_at_once(OrchestrationContext& ctx) {
+  return ctx.complete("echo " + std::string(ctx.input()));
+}
+
+// Three executions; the third waits, and the input says through how many it came.
+Poll goes_on_as_new(OrchestrationContext& ctx) {
+  if (ctx.execution_id() < 3) return ctx.continue_as_new(std::string(ctx.input()) + "+");
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete(ctx.input());
+}
+
+void add_programs(Registry& registry) {
+  EXPECT_EQ(registry.add_orchestration("waits_an_hour", waits_an_hour), Status::kOk);
+  EXPECT_EQ(registry.add_orchestration("measures_twice", measures_twice), Status::kOk);
+  EXPECT_EQ(registry.add_orchestration("ends_at_once", ends_at_once), Status::kOk);
+  EXPECT_EQ(registry.add_orchestration("goes_on_as_new", goes_on_as_new), Status::kOk);
+}
+
+Options options(const char* node) {
+  Options out;
+  out.database_path = kPath;
+  out.worker_node_id = node;
+  out.verify_turns = true;
+  return out;
+}
+
+// The second activity is in the database once the ten seconds are over, since its turn wrote it.
+void run_until_all_wait(sim::Machine& machine) {
+  Registry knowing;
+  add_programs(knowing);
+  EXPECT_EQ(knowing.add_activity("measure", measure), Status::kOk);
+  Registry unknowing;
+  add_programs(unknowing);
+  TestClient client(machine, kPath);
+  EXPECT_EQ(client->start_orchestration("timer", "waits_an_hour", "{}"), Status::kOk);
+  EXPECT_EQ(client->start_orchestration("session", "measures_twice", "sensor-7"), Status::kOk);
+  EXPECT_EQ(client->start_orchestration("completed", "ends_at_once", "first"), Status::kOk);
+  EXPECT_EQ(client->start_orchestration("anew", "goes_on_as_new", "round"), Status::kOk);
+  {
+    Worker first(machine, knowing, options("first"));
+    EXPECT_EQ(first.start(), Status::kOk) << first.diagnostic.text();
+    EXPECT_TRUE(drive(machine, {&first}, [&] {
+      return g_runs == 1 && client.status("anew").execution_id == 3 &&
+             client.status("completed").state == OrchestrationState::kCompleted;
+    })) << first.lines.all();
+  }
+  Worker second(machine, unknowing, options("second"));
+  EXPECT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
+  drive(
+      machine, {&second}, [] { return false; }, 15'000);
+  for (const char* id : {"timer", "session", "anew"})
+    EXPECT_EQ(client.status(id).state, OrchestrationState::kRunning) << id;
+}
+
+std::string file_bytes(const port::Port& port, const std::string& path) {
+  const Result<port::FileHandle> file = port.storage->open(path.c_str(), {});
+  if (!file.ok()) return "";
+  const Result<std::int64_t> size = port.storage->size(file.value());
+  std::string bytes(static_cast<std::size_t>(size.value_or(0)), '\0');
+  EXPECT_EQ(port.storage->read(file.value(), bytes.data(), bytes.size(), 0).value_or(0),
+            bytes.size());
+  EXPECT_EQ(port.storage->close(file.value()), Status::kOk);
+  return bytes;
+}
+
+void put_file(sim::Machine& machine, const std::string& bytes) {
+  sim::Node node(machine);
+  const port::Port port = node.port();
+  port::Storage::OpenMode mode;
+  mode.create = true;
+  const Result<port::FileHandle> file = port.storage->open(kPath, mode);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(port.storage->write(file.value(), bytes.data(), bytes.size(), 0), Status::kOk);
+  EXPECT_EQ(port.storage->close(file.value()), Status::kOk);
+}
+
+void expect_output(TestClient& client, const char* id, const std::string& output) {
+  const OrchestrationStatus status = client.status(id);
+  EXPECT_EQ(status.state, OrchestrationState::kCompleted) << id << ": " << status.output;
+  EXPECT_EQ(status.output, output) << id;
+}
+
+}  // namespace
+
+std::string generate() {
+  g_runs = 0;
+  sim::Machine machine(1);
+  machine.set_wall(kMadeAtMs);
+  run_until_all_wait(machine);
+  sim::Node node(machine);
+  // The last connection closed in order, so the log is gone and the file is all there is.
+  EXPECT_FALSE(node.port().storage->exists((std::string(kPath) + "-wal").c_str()).value_or(true));
+  return ::testing::Test::HasFailure() ? std::string() : file_bytes(node.port(), kPath);
+}
+
+void finish(const std::string& bytes) {
+  g_runs = 1;  // as it was when the first machine stopped
+  sim::Machine machine(2);
+  machine.set_wall(kMadeAtMs + kHourMs / 2);
+  put_file(machine, bytes);
+  Registry registry;
+  add_programs(registry);
+  ASSERT_EQ(registry.add_activity("measure", measure), Status::kOk);
+  TestClient client(machine, kPath);
+  expect_output(client, "completed", "echo first");
+  for (const char* id : {"timer", "session", "anew"})
+    EXPECT_EQ(client.status(id).state, OrchestrationState::kRunning) << id;
+  EXPECT_EQ(client.status("anew").execution_id, 3);
+
+  Worker worker(machine, registry, options("third"));
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  ASSERT_TRUE(drive(
+      machine, {&worker},
+      [&] { return client.status("session").state != OrchestrationState::kRunning; }, 60'000))
+      << worker.lines.all();
+  expect_output(client, "session", "first@sensor-7#1 second@sensor-7#2");
+  EXPECT_EQ(client.status("timer").state, OrchestrationState::kRunning) << "half an hour is left";
+  ASSERT_TRUE(drive(
+      machine, {&worker},
+      [&] {
+        return client.status("timer").state != OrchestrationState::kRunning &&
+               client.status("anew").state != OrchestrationState::kRunning;
+      },
+      2 * kHourMs))
+      << worker.lines.all();
+  expect_output(client, "anew", "round++");
+  const std::string timer(client.status("timer").output);
+  EXPECT_EQ(client.status("timer").state, OrchestrationState::kCompleted) << timer;
+  EXPECT_GE(machine.wall_ms(), kMadeAtMs + kHourMs);
+  EXPECT_NE(timer.find(" " + std::to_string(kMadeAtMs) + " late enough"), std::string::npos)
+      << timer;
+  EXPECT_EQ(worker.lines.count("nondeterminism"), 0U) << worker.lines.all();
+}
+
+}  // namespace pawl::golden
