@@ -48,12 +48,14 @@ class ActivityContext {
   [[nodiscard]] std::int64_t session_lease_left_ms() const;
   // Hand-overs of this activity, from 1.
   [[nodiscard]] std::int64_t attempt() const;
+  // 1 + the attempts that failed before (ActivityOptions::retry); hand-overs after a crash do not count.
+  [[nodiscard]] std::int64_t retry_attempt() const;
   // "database/instance key/execution/event": the same for every attempt, unique over everything else.
   [[nodiscard]] std::string_view idempotency_key() const;
   // The worker_node_id of this process, or its generated name.
   [[nodiscard]] std::string_view worker_id() const;
-  // The result will not be accepted any more: cancelled by the orchestration, or lost to another
-  // worker. Long activities look here and return early.
+  // The result will not be accepted any more: cancelled by the orchestration, past a limit of
+  // ActivityOptions, or lost to another worker. Long activities look here and return early.
   [[nodiscard]] bool is_cancelled() const;
   // What the registration gave.
   [[nodiscard]] void* user() const;
@@ -64,6 +66,8 @@ class ActivityContext {
   // longer than 1024 bytes are cut.
   ActivityResult ok(std::string_view result);
   ActivityResult fail(std::string_view text);
+  // As fail(), but there is no further attempt.
+  ActivityResult fail_permanently(std::string_view text);
 
  private:
   friend struct internal::Slot;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "pawl/activity_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/log.hpp"
 
@@ -100,6 +101,10 @@ class OrchestrationContext {
   // `name`: 1..256 bytes, no control characters; `input`: at most payload_bytes_max. A bad argument is
   // an Outcome of kind kInvalidArgument or kLimit at the await; nothing is scheduled then.
   Handle schedule_activity(std::string_view name, std::string_view input);
+  // With retries and limits; one handle and one result, however many attempts. An option out of its
+  // range: kInvalidArgument at the await.
+  Handle schedule_activity(std::string_view name, std::string_view input,
+                           const ActivityOptions& options);
   // All activities of one session run in the one process that owns it. `session`: as `name`.
   Handle schedule_activity_on_session(std::string_view name, std::string_view input,
                                       std::string_view session);

@@ -3,6 +3,7 @@
 #define PAWL_PAWL_HPP
 
 #include "pawl/activity.hpp"
+#include "pawl/activity_options.hpp"
 #include "pawl/client.hpp"
 #include "pawl/error.hpp"
 #include "pawl/export.hpp"

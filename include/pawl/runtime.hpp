@@ -38,6 +38,7 @@ struct RuntimeStats {
   std::uint64_t continued_as_new = 0;
   std::uint64_t activities_started = 0;
   std::uint64_t activities_completed = 0;  // results accepted
+  std::uint64_t activities_retried = 0;    // failed attempts that are followed by another
   std::uint64_t activities_refused = 0;    // results of work that was taken over or cancelled
   std::uint64_t activities_overlong = 0;   // inline ones beyond inline_ms_max
   std::uint64_t messages_dropped = 0;      // duplicates and late ones

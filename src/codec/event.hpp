@@ -72,6 +72,7 @@ struct Event {
   std::uint64_t path_hash = 0;  // commands and kEnded: awaits and selects since the last command
   std::string_view name;        // commands; kStarted: the orchestration's name
   std::string_view session;     // kActivity on a session
+  std::string_view policy;      // kActivity: policy.hpp; empty: defaults
   std::string_view version;     // kStarted: of the orchestration
   std::string_view payload;     // input, result, error text, guid
 };
@@ -107,8 +108,8 @@ struct Message {
 // Writes the meta text of an event: at most kMetaBytesMax. Members at their default are left out.
 // kResourceExhausted if it does not fit, kInvalidArgument if a name is none (is_valid_name()).
 Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size);
-// Fills in the members that live in meta; `event->kind` must be set before. name, session and version
-// become views into `text_out`, a caller-given buffer of at least kMetaBytesMax bytes. Unknown members
+// Fills in the members that live in meta; `event->kind` must be set before. name, session, policy and
+// version become views into `text_out`, a caller-given buffer of at least kMetaBytesMax bytes. Unknown members
 // are ignored (a newer writer). kCorrupt if the text is not the JSON this kind needs, or if reading it
 // takes more than the JsonMemory; kResourceExhausted outside a JsonMemory. Unless kOk the event is as
 // it was.

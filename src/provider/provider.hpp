@@ -136,7 +136,8 @@ class EventSource {
 
 struct NewWork {
   EventId event = 0;
-  std::string_view session;  // empty: none
+  std::string_view session;      // empty: none
+  std::string_view policy = {};  // policy.hpp; empty: defaults
 };
 
 struct NewTimer {
@@ -190,10 +191,13 @@ struct WorkItem {
   SessionKey session = 0;
   Epoch epoch = 0;
   bool exclusive = false;
-  bool claimed_now = false;  // first hand-over of this epoch
-  std::int32_t attempt = 0;
+  bool claimed_now = false;        // first hand-over of this epoch
+  std::int32_t attempt = 0;        // hand-overs
+  std::int32_t retry_attempt = 1;  // 1 + attempts that failed
+  bool may_retry = false;          // a failure of this attempt is not the last word
   std::int32_t crashes = 0;
   std::int64_t locked_until = 0;
+  std::int64_t deadline = -1;    // what its limits allow; -1: none
   std::string_view instance_id;  // views into the buffer given to fetch_work_item
   std::string_view orchestration_name;
   std::string_view activity_name;
@@ -238,6 +242,7 @@ struct FetchWork {
 
 struct WorkResult {
   ErrorKind error = ErrorKind::kNone;
+  bool permanent = false;  // a failure that no retry can mend
   std::string_view payload;
 };
 
@@ -366,7 +371,8 @@ class Provider {
   // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until its
   // execution ends (exclusive sessions) is kStale here; acknowledging or abandoning it removes it.
   virtual Status check_work_item(const WorkDone& done) = 0;
-  // Deletes the item and stores its completion as a message of its instance.
+  // Deletes the item and stores its completion as a message of its instance. A failure that its policy
+  // repeats (kApplication, not permanent, attempts left) puts it back for later instead.
   virtual Status ack_work_item(const WorkDone& done, const WorkResult& result) = 0;
   virtual Status abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
                                    const CrashLimits& limits) = 0;
@@ -381,7 +387,8 @@ class Provider {
                                     std::size_t* renewed, std::size_t* released) = 0;
   virtual Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                            std::size_t* removed) = 0;
-  // Delayed items and parked instances whose time came; bounded.
+  // Delayed items and parked instances whose time came, and items past a limit of their policy: these
+  // get kTimeout, or their next attempt; bounded.
   virtual Status wake_delayed(std::size_t limit, std::size_t* woken) = 0;
 
   // ---- workers: in a batch ----

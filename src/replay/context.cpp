@@ -21,13 +21,20 @@ bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(bran
 std::int64_t OrchestrationContext::now_ms() const { return pass_.now_ms(branch_); }
 
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input) {
-  return pass_.schedule_activity(branch_, name, input, {}, false);
+  return pass_.schedule_activity(branch_, name, input, ActivityOptions(), false);
+}
+
+Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input,
+                                               const ActivityOptions& options) {
+  return pass_.schedule_activity(branch_, name, input, options, !options.session.empty());
 }
 
 Handle OrchestrationContext::schedule_activity_on_session(std::string_view name,
                                                           std::string_view input,
                                                           std::string_view session) {
-  return pass_.schedule_activity(branch_, name, input, session, true);
+  ActivityOptions options;
+  options.session = session;
+  return pass_.schedule_activity(branch_, name, input, options, true);
 }
 
 Handle OrchestrationContext::schedule_timer(std::chrono::milliseconds delay) {

@@ -55,6 +55,7 @@ const char* why_malformed(const Event& event) {
   if (event.base > TimerBase::kUtc) return "with an unknown time base";
   if (needs_name(event.kind) && event.name.empty()) return "without a name";
   if (!is_name_or_empty(event.name)) return "with a malformed name";
+  if (!is_name_or_empty(event.policy)) return "with malformed options";
   if (!is_name_or_empty(event.session)) return "with a malformed session";
   if (!is_name_or_empty(event.version)) return "with a malformed version";
   if (event.kind == EventKind::kGuid && event.payload.size() != 36) return "without a guid";
@@ -143,8 +144,8 @@ void History::clear() {
 }
 
 History::Record* History::stage(const Event& event) {
-  const std::size_t texts =
-      event.name.size() + event.session.size() + event.version.size() + event.payload.size();
+  const std::size_t texts = event.name.size() + event.session.size() + event.policy.size() +
+                            event.version.size() + event.payload.size();
   const std::size_t size = sizeof(Record) + texts;
   if (size > UINT32_MAX) return nullptr;
   void* const place = records_.allocate(size);
@@ -155,6 +156,7 @@ History::Record* History::stage(const Event& event) {
   char* text = static_cast<char*>(place) + sizeof(Record);
   record->event.name = copy_text(event.name, &text);
   record->event.session = copy_text(event.session, &text);
+  record->event.policy = copy_text(event.policy, &text);
   record->event.version = copy_text(event.version, &text);
   record->event.payload = copy_text(event.payload, &text);
   return record;

@@ -7,6 +7,7 @@
 
 #include "check.hpp"
 #include "hash.hpp"
+#include "policy.hpp"
 
 namespace pawl {
 namespace {
@@ -23,6 +24,8 @@ const char* difference(const Event& recorded, const Event& issued) {
   if (recorded.kind != issued.kind) return "kind";
   if (recorded.name != issued.name) return "name";
   if (recorded.session != issued.session) return "session";
+  if (const char* const what = policy_difference(recorded.policy, issued.policy); what != nullptr)
+    return what;
   if (recorded.argument_hash != issued.argument_hash) {
     if (recorded.kind == EventKind::kTimer)
       return recorded.base != issued.base ? "time base" : "duration";
@@ -386,17 +389,23 @@ Handle Pass::handle_of(Record* command) {
 }
 
 Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
-                               std::string_view session, bool on_session) {
+                               const ActivityOptions& options, bool on_session) {
   if (!is_active(branch, "schedule_activity")) return handle_of(Form::kNone);
   if (!is_valid_name(name)) return handle_of(Form::kBadName);
-  if (on_session && !is_valid_name(session)) return handle_of(Form::kBadSession);
+  if (on_session && !is_valid_name(options.session)) return handle_of(Form::kBadSession);
+  PolicyText policy;
+  if (!encode_policy(options, &policy)) return handle_of(Form::kBadOptions);
   if (input.size() > limits_.payload_bytes_max) return handle_of(Form::kBadPayload);
   Event event;
   event.kind = EventKind::kActivity;
   event.name = name;
-  event.session = session;
+  event.session = options.session;
+  event.policy = policy.view();
   event.payload = input;
-  event.argument_hash = Hash64().add(session).add(input).value();
+  Hash64 hash;
+  hash.add(options.session).add(input);
+  if (!policy.empty()) hash.add(policy.view());
+  event.argument_hash = hash.value();
   return handle_of(issue(event));
 }
 

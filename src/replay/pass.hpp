@@ -120,7 +120,7 @@ class Pass {
   }
   [[nodiscard]] std::int64_t now_ms(const BranchRun& branch) const;
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
-                           std::string_view session, bool on_session);
+                           const ActivityOptions& options, bool on_session);
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
   // kWait: the next event of this name to be raised; one raised while nobody waits is gone. kDequeue:
   // the next message of a queue; what a closed wait was given and nobody received goes to the next.
@@ -161,6 +161,7 @@ class Pass {
     kBadName,
     kBadSession,
     kBadPayload,
+    kBadOptions,
     kForeign
   };
 

@@ -66,6 +66,9 @@ Outcome Pass::refused(Form form) {
                               "a session is 1 to 256 bytes without control characters");
     case Form::kBadPayload:
       return Outcome::failure(ErrorKind::kLimit, "the input is longer than payload_bytes_max");
+    case Form::kBadOptions:
+      return Outcome::failure(ErrorKind::kInvalidArgument,
+                              "an option of the activity is out of its range");
     default:
       return Outcome::failure(
           ErrorKind::kInvalidArgument,

@@ -276,6 +276,12 @@ void RuntimeCore::plan_next_due() {
     const std::int64_t now = port_.clock->boot_ms();
     if (due_in_vain_ && next_stored_due_ >= 0 && next_stored_due_ <= now)
       next_stored_due_ = now + kVainDueDelayMs;
+    // Another worker may have ended what is overdue here: then nothing stored is due any more.
+    slots_.for_each([&](const internal::Slot& slot) {
+      if (slot.refused || slot.item.deadline < 0) return;
+      const std::int64_t overdue = provider_->boot_ms_of(slot.item.deadline);
+      if (next_stored_due_ < 0 || overdue < next_stored_due_) next_stored_due_ = overdue;
+    });
     const bool could_gain = !synced_this_boot_ && (due.pawl_time >= 0 || due.waiting_for_utc);
     if (could_gain && next_sync_look_ < 0) {
       sync_look_ms_ = next_sync_look_ms(0);

@@ -148,6 +148,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_batch(Turn* turns, std::size_t count);
   Status write_housekeeping();
   Status write_renewals();
+  Status tell_overdue_slots();
   Status write_requests();
   Status write_turns(Turn* turns, std::size_t count);
   Status write_results(Turn* turns, std::size_t count);

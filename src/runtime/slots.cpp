@@ -112,6 +112,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.fetched_now = false;
   slot.stored = false;
   slot.answered = false;
+  slot.permanent = false;
   slot.error = ErrorKind::kNone;
   slot.result_size = 0;
   slot.result_block = nullptr;
@@ -238,6 +239,7 @@ std::string_view ActivityContext::session_id() const { return slot_.item.session
 std::int64_t ActivityContext::session_epoch() const { return slot_.item.epoch; }
 bool ActivityContext::claimed_now() const { return slot_.item.claimed_now; }
 std::int64_t ActivityContext::attempt() const { return slot_.item.attempt; }
+std::int64_t ActivityContext::retry_attempt() const { return slot_.item.retry_attempt; }
 std::string_view ActivityContext::idempotency_key() const { return slot_.idempotency_key.view(); }
 std::string_view ActivityContext::worker_id() const { return slot_.shared->worker_id; }
 void* ActivityContext::user() const { return slot_.entry->user; }
@@ -282,6 +284,13 @@ ActivityResult ActivityContext::ok(std::string_view result) {
 
 ActivityResult ActivityContext::fail(std::string_view text) {
   slot_.answer(ErrorKind::kApplication, text);
+  slot_.permanent = false;
+  return ActivityResult(ActivityResult::State::kFailed);
+}
+
+ActivityResult ActivityContext::fail_permanently(std::string_view text) {
+  slot_.answer(ErrorKind::kApplication, text);
+  slot_.permanent = true;
   return ActivityResult(ActivityResult::State::kFailed);
 }
 

@@ -57,11 +57,16 @@ struct Slot {
   char* result = nullptr;
   std::size_t result_size = 0;
   bool answered = false;
+  bool permanent = false;        // fail_permanently()
   void* result_block = nullptr;  // from the pool: an inline result after it ran
 
   // Runs the activity's body; on the loop or on a pool thread.
   void run();
   void answer(ErrorKind kind, std::string_view text);
+  // The provider will not take its failure as the outcome, but put the item back.
+  [[nodiscard]] bool is_repeated() const {
+    return error == ErrorKind::kApplication && !permanent && item.may_retry;
+  }
   // A context of this slot; friends of ActivityContext can make one.
   static void call(Slot& slot);
 };

@@ -148,11 +148,30 @@ Status RuntimeCore::write_housekeeping() {
       due_in_vain_ = false;
     }
   }
+  PAWL_TRY(tell_overdue_slots());
   if (now >= next_cleanup_) {
     std::size_t removed = 0;
     PAWL_TRY(provider_->cleanup_orphaned_sessions(evidence_, kSweepMax, &removed));
   }
   return Status::kOk;
+}
+
+// Whoever ended the item for its limit: its execution here learns of it when the limit passes.
+Status RuntimeCore::tell_overdue_slots() {
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    const bool is_overdue = slot.item.deadline >= 0 && batch_.now >= slot.item.deadline;
+    if (status != Status::kOk || slot.refused || !is_overdue) return;
+    const Status checked =
+        provider_->check_work_item({slot.item.id, slot.item.token, slot.item.epoch});
+    if (checked == Status::kStale) {
+      slot.refused = true;
+      slot.cancelled.store(true, std::memory_order_relaxed);
+    } else {
+      status = checked;
+    }
+  });
+  return status;
 }
 
 Status RuntimeCore::write_renewals() {
@@ -230,6 +249,7 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
 // Results that ride with no turn become messages; those of others' work are refused.
 Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
   const auto rides = [&](const internal::Slot& slot) {
+    if (slot.is_repeated()) return false;
     for (std::size_t i = 0; i < count; ++i) {
       if (turns[i].key != slot.item.instance) continue;
       // A turn that was stale or skipped leaves its results in their slots for the next tick.
@@ -241,9 +261,11 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || slot.state != internal::Slot::State::kFinished) return;
     if (slot.refused || rides(slot)) return;
-    if (warm_.find(slot.item.instance) != nullptr && count == options_.batch) return;
+    if (!slot.is_repeated() && warm_.find(slot.item.instance) != nullptr && count == options_.batch)
+      return;
     const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
-    const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size)};
+    const WorkResult result = {slot.error, slot.permanent,
+                               std::string_view(slot.result, slot.result_size)};
     const Status stored = provider_->ack_work_item(done, result);
     if (stored == Status::kOk) {
       slot.stored = true;
@@ -376,7 +398,9 @@ void RuntimeCore::release_results() {
   slots_.for_each([&](internal::Slot& slot) {
     slot.fetched_now = false;
     if (slot.state != internal::Slot::State::kFinished || !(slot.refused || slot.stored)) return;
-    ++(slot.refused ? stats_.activities_refused : stats_.activities_completed);
+    ++(slot.refused         ? stats_.activities_refused
+       : slot.is_repeated() ? stats_.activities_retried
+                            : stats_.activities_completed);
     slots_.release(slot);
     look_for_work_ = true;  // what was passed over for want of room may go now
   });

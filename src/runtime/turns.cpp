@@ -90,7 +90,7 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     if (left_over_ != 0) add(left_over_);
     left_over_ = 0;
     slots_.for_each([&](internal::Slot& slot) {
-      if (slot.state == internal::Slot::State::kFinished && !slot.refused &&
+      if (slot.state == internal::Slot::State::kFinished && !slot.refused && !slot.is_repeated() &&
           warm_.find(slot.item.instance) != nullptr)
         add(slot.item.instance);
     });
@@ -213,7 +213,7 @@ void RuntimeCore::abandon_turn(Turn& turn, std::int64_t delay_ms, ErrorKind kind
 Status RuntimeCore::gather_messages(Turn& turn, Message** messages, std::size_t* count) {
   std::size_t riding = 0;
   const auto rides = [&](const internal::Slot& slot) {
-    return slot.state == internal::Slot::State::kFinished && !slot.refused &&
+    return slot.state == internal::Slot::State::kFinished && !slot.refused && !slot.is_repeated() &&
            slot.item.instance == turn.key;
   };
   slots_.for_each([&](internal::Slot& slot) { riding += rides(slot) ? 1U : 0U; });
@@ -383,7 +383,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
     if (event.kind == EventKind::kActivity)
-      work[commit.work_count++] = {id, event.session};
+      work[commit.work_count++] = {id, event.session, event.policy};
     else if (event.kind == EventKind::kTimer)
       timers[commit.timer_count++] = {id, event.base, event.number};
     else if (event.kind == EventKind::kCustomStatus) {

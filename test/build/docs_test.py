@@ -334,6 +334,8 @@ def check_link(where, one, target):
 STRUCTS = {
     "Options": "include/pawl/options.hpp",
     "SessionOptions": "include/pawl/options.hpp",
+    "ActivityOptions": "include/pawl/activity_options.hpp",
+    "Retry": "include/pawl/activity_options.hpp",
     "ProcessOptions": "include/pawl/process.hpp",
     "ClientOptions": "include/pawl/client.hpp",
     "PortOptions": "include/pawl/port_posix.hpp",

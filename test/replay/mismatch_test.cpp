@@ -90,6 +90,70 @@ TEST(Mismatch, CustomStatus) {
   EXPECT_NE(mismatch(activity, shows).find("the code issues custom_status"), std::string::npos);
 }
 
+ActivityOptions g_options;
+
+Poll with_options(OrchestrationContext& ctx) {
+  PAWL_AWAIT(result, ctx.schedule_activity("read", "a", g_options));
+  return ctx.complete(result.value());
+}
+
+TEST(Mismatch, EachOptionOfAnActivity) {
+  ActivityOptions recorded;
+  recorded.session = "bed-1";
+  recorded.retry = {5, Backoff::kFixed, 1'000, 2'000, 10};
+  recorded.start_to_close_ms = recorded.schedule_to_close_ms = 9'000;
+  recorded.schedule_to_start_ms = 9'000;
+  const auto differs = [&](auto change) {
+    Bench bench;
+    g_options = recorded;
+    bench.go(with_options, {start()});
+    change(g_options);
+    EXPECT_EQ(bench.turn(with_options), Status::kNondeterminism);
+    const std::string text = bench.text();
+    const std::size_t begin = text.find("): ") + 3;
+    return text.substr(begin, text.find(" differs") - begin);
+  };
+  using Options = ActivityOptions;
+  EXPECT_EQ(differs([](Options& o) { o.session = "bed-2"; }), "session");
+  EXPECT_EQ(differs([](Options& o) { o.retry.max_attempts = 6; }), "retry.max_attempts");
+  EXPECT_EQ(differs([](Options& o) { o.retry.max_attempts = 1; }), "retry.max_attempts");
+  EXPECT_EQ(differs([](Options& o) { o.retry.backoff = Backoff::kLinear; }), "retry.backoff");
+  EXPECT_EQ(differs([](Options& o) { o.retry.base_ms = 1'001; }), "retry.base_ms");
+  EXPECT_EQ(differs([](Options& o) { o.retry.cap_ms = 2'001; }), "retry.cap_ms");
+  EXPECT_EQ(differs([](Options& o) { o.retry.jitter_percent = 0; }), "retry.jitter_percent");
+  EXPECT_EQ(differs([](Options& o) { o.start_to_close_ms = 0; }), "start_to_close_ms");
+  EXPECT_EQ(differs([](Options& o) { o.schedule_to_close_ms = 1; }), "schedule_to_close_ms");
+  EXPECT_EQ(differs([](Options& o) { o.schedule_to_start_ms = 1; }), "schedule_to_start_ms");
+}
+
+TEST(Mismatch, OptionsAddedOrRemoved) {
+  g_options = ActivityOptions();
+  g_options.schedule_to_start_ms = 5;
+  EXPECT_NE(mismatch(activity, with_options).find("schedule_to_start_ms differs"),
+            std::string::npos);
+  EXPECT_NE(mismatch(with_options, activity).find("schedule_to_start_ms differs"),
+            std::string::npos);
+}
+
+TEST(Mismatch, DefaultOptionsAreNone) {
+  g_options = ActivityOptions();
+  Bench bench;
+  bench.go(activity, {start()}).go(with_options);
+}
+
+TEST(Mismatch, OptionsOutOfRangeScheduleNothing) {
+  g_options = ActivityOptions();
+  g_options.retry.max_attempts = 0;
+  Bench bench;
+  bench.go(
+      [](OrchestrationContext& ctx) {
+        PAWL_AWAIT(result, ctx.schedule_activity("read", "a", g_options));
+        return ctx.complete(error_kind_name(result.error().kind));
+      },
+      {start()});
+  EXPECT_EQ(bench.all(), "1 started\n2 ended completed = invalid_argument\n");
+}
+
 TEST(Mismatch, TimerDuration) {
   const std::string text = mismatch(timer, [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(6)));

@@ -378,7 +378,8 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   must(client_->commit(), *client_, "commit");
 }
 
-InstanceKey World::schedule(std::string_view activity, std::string_view session, int count) {
+InstanceKey World::schedule(std::string_view activity, std::string_view session, int count,
+                            std::string_view policy) {
   const std::string id = "i" + std::to_string(next_instance_++);
   NewInstance instance;
   instance.id = id;
@@ -393,7 +394,7 @@ InstanceKey World::schedule(std::string_view activity, std::string_view session,
   events.session = session;
   std::vector<NewWork> work;
   for (int i = 0; i < count; ++i)
-    work.push_back({static_cast<EventId>(2 + i), session});
+    work.push_back({static_cast<EventId>(2 + i), session, policy});
   turn(
       key,
       [&](TurnCommit& commit) {

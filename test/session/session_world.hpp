@@ -116,7 +116,8 @@ class World {
   ~World();
 
   // --- scheduling: one instance, one turn, `count` activities as events 2, 3, .. ---
-  InstanceKey schedule(std::string_view activity, std::string_view session = {}, int count = 1);
+  InstanceKey schedule(std::string_view activity, std::string_view session = {}, int count = 1,
+                       std::string_view policy = {});
   // The completions that reached the instance; taken.
   std::vector<Message> completions(InstanceKey instance);
   // Ends the instance; its work is cancelled.

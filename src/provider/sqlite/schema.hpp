@@ -92,10 +92,17 @@ CREATE TABLE worker_queue(
   token INTEGER, inc INTEGER, epoch INTEGER, locked_until INTEGER, boot_seq INTEGER,
   due INTEGER, unavailable_due INTEGER,
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, strikes INTEGER NOT NULL,
-  reboots INTEGER NOT NULL, unregistered INTEGER NOT NULL);
+  reboots INTEGER NOT NULL, unregistered INTEGER NOT NULL,
+  policy TEXT, failures INTEGER, last_error TEXT,
+  start_due INTEGER, close_due INTEGER, run_due INTEGER,
+  deadline INTEGER GENERATED ALWAYS AS (CASE
+    WHEN start_due IS NULL AND close_due IS NULL AND run_due IS NULL THEN NULL
+    ELSE min(coalesce(start_due, 9223372036854775807), coalesce(close_due, 9223372036854775807),
+      coalesce(run_due, 9223372036854775807)) END) VIRTUAL);
 CREATE INDEX wq_free ON worker_queue(id) WHERE sid IS NULL AND state=0;
 CREATE INDEX wq_session ON worker_queue(sid, state, id) WHERE sid IS NOT NULL;
 CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2;
+CREATE INDEX wq_deadline ON worker_queue(deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX wq_locked ON worker_queue(locked_until) WHERE state IN (1,3);
 CREATE INDEX wq_event ON worker_queue(instance, execution, event);
 CREATE TABLE kv(

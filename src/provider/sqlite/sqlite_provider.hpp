@@ -236,6 +236,8 @@ class SqliteProvider final : public Provider {
   Status poison_work(WorkItemId item, std::string_view why);
   // Delayed items whose time came become ready, at most `limit`; adds to *woken.
   Status wake_delayed_work(std::size_t limit, std::size_t* woken);
+  // Items past a limit of their policy, at most `limit`; adds to *ended.
+  Status end_overdue_work(std::size_t limit, std::size_t* ended);
 
   // ---- sqlite_work.cpp, and its own ----
   struct WorkRow;
@@ -248,6 +250,15 @@ class SqliteProvider final : public Provider {
   };
   Status read_work(WorkItemId item, WorkRow* row);
   Status complete_work(const WorkRow& row, ErrorKind kind, std::string_view text);
+  Status store_outcome(const WorkRow& row, ErrorKind kind, std::string_view text);
+  // Cancelled or past a limit while its execution goes on, in an exclusive session.
+  Status make_ghost(WorkItemId item);
+  // As complete_work(), of an item that may be handed over.
+  Status time_out(const WorkRow& row, std::string_view text);
+  // An attempt failed and the next follows.
+  Status retry_work(const WorkRow& row, std::string_view text);
+  Status end_overdue(const WorkRow& row);
+  Status set_policy(WorkItemId item, std::string_view policy);
   Status note_activity(SessionKey session);
   // A locked item becomes ready; counts what its lock's end means, and poisons at a limit.
   Status unlock_work(WorkItemId item, SessionKey session, bool strike, const CrashLimits& limits);

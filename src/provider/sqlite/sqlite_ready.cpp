@@ -17,6 +17,7 @@ enum Ids : int {
   kFirstTimers,
   kFirstParked,
   kFirstDelayed,
+  kFirstDeadline,
   kEnd,
 };
 static_assert(kEnd <= kIdsWork);
@@ -172,6 +173,10 @@ Status SqliteProvider::next_due(Incarnation me, bool turns, NextDue* out) {
   PAWL_TRY(first_number(connection_.use(kFirstDelayed,
                                         "SELECT due FROM worker_queue INDEXED BY wq_delayed "
                                         "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"),
+                        &first));
+  PAWL_TRY(first_number(connection_.use(kFirstDeadline,
+                                        "SELECT deadline FROM worker_queue INDEXED BY wq_deadline "
+                                        "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"),
                         &first));
   out->pawl_time = first == kNever ? -1 : first;
   out->waiting_for_utc = utc_waits && !clock_.off_known;

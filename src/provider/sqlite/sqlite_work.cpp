@@ -2,6 +2,8 @@
 //
 // A row of worker_queue holds no payload: name and input are read from the history of the instance,
 // and checked there, when the item is handed over.
+#include "hash.hpp"
+#include "policy.hpp"
 #include "sqlite_provider.hpp"
 #include "work_sql.hpp"
 
@@ -39,8 +41,12 @@ enum : int {
   kReadHead,
   kHasRunning,
   kDataVersion,
+  kSetPolicy,
+  kNextOverdue,
+  kLastError,
+  kFailAttempt,
 };
-static_assert(kDataVersion < kIdsSessions);
+static_assert(kFailAttempt < kIdsSessions);
 
 // States of a row; stored.
 constexpr std::int64_t kReady = 0;
@@ -105,7 +111,13 @@ struct SqliteProvider::WorkRow {
   Epoch epoch_used = 0;
   bool exclusive = false;
   bool hard = false;
+  ActivityOptions policy;
+  std::int64_t failures = 0;
+  // -1: none
+  std::int64_t start_due = -1;
+  std::int64_t close_due = -1;
 
+  [[nodiscard]] bool may_retry() const { return failures + 1 < policy.retry.max_attempts; }
   [[nodiscard]] bool holds(const WorkDone& done) const { return token != 0 && token == done.token; }
   // The rule of acceptance. Time is no part of it: an expired lock that nobody took is good.
   [[nodiscard]] bool accepts(const WorkDone& done) const {
@@ -152,8 +164,21 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
     insert.bind(id);
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
+  if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy));
   ++made_ready_;
   return session == 0 ? Status::kOk : recompute_head(session);
+}
+
+Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy) {
+  ActivityOptions options;
+  if (!decode_policy(policy, &options)) return fail(Status::kInvalidArgument, "read a policy");
+  Statement set = connection_.use(
+      kSetPolicy,
+      "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4 WHERE id=?1");
+  set.bind(item).bind_text(policy);
+  for (const std::int64_t limit_ms : {options.schedule_to_start_ms, options.schedule_to_close_ms})
+    limit_ms == 0 ? set.bind_null() : set.bind(make_due(batch_.now, limit_ms));
+  return fail(set.run(), "keep a policy");
 }
 
 Status SqliteProvider::delete_work(WorkItemId item, SessionKey session) {
@@ -201,11 +226,17 @@ Status SqliteProvider::cancel_range(InstanceKey instance, ExecutionId execution,
       PAWL_TRY(delete_work(item, session));
       continue;
     }
-    // Its execution goes on until it is told; until then nothing else of the session may start.
-    Statement ghost = connection_.use(kMakeGhost, "UPDATE worker_queue SET state=3 WHERE id=?1");
-    ghost.bind(item);
-    PAWL_TRY(fail(ghost.run(), "cancel running work"));
+    PAWL_TRY(make_ghost(item));
   }
+}
+
+// Its execution goes on until it is told; until then nothing else of the session may start.
+Status SqliteProvider::make_ghost(WorkItemId item) {
+  Statement ghost = connection_.use(
+      kMakeGhost,
+      "UPDATE worker_queue SET state=3,start_due=NULL,close_due=NULL,run_due=NULL WHERE id=?1");
+  ghost.bind(item);
+  return fail(ghost.run(), "cancel running work");
 }
 
 // ---- reading a row, ending it as failed ---------------------------------------------------------------
@@ -214,7 +245,8 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   Statement read = connection_.use(
       kRead,
       "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
-      "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard"
+      "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
+      "q.close_due"
       " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
   read.bind(item);
   if (!read.row())
@@ -234,10 +266,16 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   row->epoch_used = read.integer(11);
   row->exclusive = read.integer(12) != 0;
   row->hard = read.integer(13) != 0;
+  if (read.is_null(14)) return Status::kOk;
+  if (!decode_policy(read.bytes(14), &row->policy))
+    return fail(Status::kCorrupt, "read the policy of work");
+  row->failures = read.integer(15);
+  row->start_due = read.is_null(16) ? -1 : read.integer(16);
+  row->close_due = read.is_null(17) ? -1 : read.integer(17);
   return Status::kOk;
 }
 
-Status SqliteProvider::complete_work(const WorkRow& row, ErrorKind kind, std::string_view text) {
+Status SqliteProvider::store_outcome(const WorkRow& row, ErrorKind kind, std::string_view text) {
   Message message;
   message.kind = MessageKind::kActivityDone;
   message.error = kind;
@@ -248,7 +286,34 @@ Status SqliteProvider::complete_work(const WorkRow& row, ErrorKind kind, std::st
   // Nobody waits any more.
   if (stored != Status::kOk && stored != Status::kStale && stored != Status::kNotFound)
     return stored;
+  return Status::kOk;
+}
+
+Status SqliteProvider::complete_work(const WorkRow& row, ErrorKind kind, std::string_view text) {
+  PAWL_TRY(store_outcome(row, kind, text));
   return delete_work(row.id, row.session);
+}
+
+Status SqliteProvider::time_out(const WorkRow& row, std::string_view text) {
+  PAWL_TRY(store_outcome(row, ErrorKind::kTimeout, text));
+  return row.state == kLocked && row.exclusive ? make_ghost(row.id)
+                                               : delete_work(row.id, row.session);
+}
+
+// Requires: row.may_retry().
+Status SqliteProvider::retry_work(const WorkRow& row, std::string_view text) {
+  {
+    Statement count = connection_.use(
+        kFailAttempt, "UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1");
+    count.bind(row.id).bind_text(text);
+    PAWL_TRY(fail(count.run(), "count a failed attempt"));
+  }
+  Hash64 seed;
+  seed.add(database_id()).add(static_cast<std::uint64_t>(row.instance));
+  seed.add(static_cast<std::uint64_t>(row.execution)).add(row.event);
+  PutBack how;
+  how.delay_ms = retry_delay_ms(row.policy.retry, row.failures + 1, seed.value());
+  return put_back(row, how);
 }
 
 Status SqliteProvider::poison_work(WorkItemId item, std::string_view why) {
@@ -299,7 +364,7 @@ Status SqliteProvider::unlock_work(WorkItemId item, SessionKey session, bool str
         kUnlock,
         "UPDATE worker_queue SET reboots=reboots+(boot_seq<?2),"
         "strikes=strikes+(?3 AND boot_seq=?2),state=0,token=NULL,inc=NULL,epoch=NULL,"
-        "locked_until=NULL,boot_seq=NULL WHERE id=?1 AND state=1");
+        "locked_until=NULL,boot_seq=NULL,run_due=NULL WHERE id=?1 AND state=1");
     unlock.bind(item).bind(batch_.boot_seq).bind(strike ? 1 : 0);
     PAWL_TRY(fail(unlock.run(), "unlock work"));
   }
@@ -313,7 +378,7 @@ Status SqliteProvider::put_back(const WorkRow& row, const PutBack& how) {
     Statement delay = connection_.use(
         kDelay,
         "UPDATE worker_queue SET state=?2,due=?3,strikes=strikes+?4,unregistered=unregistered+?5,"
-        "token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,boot_seq=NULL WHERE id=?1");
+        "token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,boot_seq=NULL,run_due=NULL WHERE id=?1");
     delay.bind(row.id).bind(how.delay_ms > 0 ? kDelayed : kReady);
     how.delay_ms > 0 ? delay.bind(make_due(batch_.now, how.delay_ms)) : delay.bind_null();
     delay.bind(how.strike ? 1 : 0).bind(how.unregistered ? 1 : 0);
@@ -349,6 +414,52 @@ Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) 
   return Status::kOk;
 }
 
+// ---- limits of a policy -----------------------------------------------------------------------------------
+
+Status SqliteProvider::end_overdue_work(std::size_t limit, std::size_t* ended) {
+  for (std::size_t i = 0; i < limit; ++i) {
+    WorkRow row;
+    {
+      Statement next =
+          connection_.use(kNextOverdue,
+                          "SELECT id FROM worker_queue INDEXED BY wq_deadline"
+                          " WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1");
+      next.bind(batch_.now);
+      if (!next.row()) return fail(next.status(), "find overdue work");
+      row.id = next.integer(0);
+    }
+    PAWL_TRY(read_work(row.id, &row));
+    PAWL_TRY(end_overdue(row));
+    ++*ended;
+  }
+  return Status::kOk;
+}
+
+Status SqliteProvider::end_overdue(const WorkRow& row) {
+  Diagnostic why;
+  if (row.start_due >= 0 && row.start_due <= batch_.now) {
+    why.format("schedule_to_start_ms (%" PRId64 ") passed: no worker took it",
+               row.policy.schedule_to_start_ms);
+    return time_out(row, why.text());
+  }
+  if (row.close_due < 0 || row.close_due > batch_.now) {
+    why.format("start_to_close_ms (%" PRId64 ") passed", row.policy.start_to_close_ms);
+    // Beside an execution that goes on, an exclusive session can have no other.
+    return row.may_retry() && !row.exclusive ? retry_work(row, why.text())
+                                             : time_out(row, why.text());
+  }
+  {
+    Statement last = connection_.use(kLastError, "SELECT last_error FROM worker_queue WHERE id=?1");
+    last.bind(row.id);
+    if (!last.row()) return fail(last.status(), "read the last error of work");
+    const std::string_view error = last.bytes(0);
+    why.format("schedule_to_close_ms (%" PRId64 ") passed%s%.*s", row.policy.schedule_to_close_ms,
+               error.empty() ? "" : "; the last error was: ", static_cast<int>(error.size()),
+               error.data());
+  }
+  return time_out(row, why.text());
+}
+
 // ---- acknowledge, abandon, renew --------------------------------------------------------------------------
 
 Status SqliteProvider::check_work_item(const WorkDone& done) {
@@ -368,6 +479,8 @@ Status SqliteProvider::ack_work_item(const WorkDone& done, const WorkResult& res
   if (row.state == kGhost && row.holds(done)) return delete_work(row.id, row.session);
   if (!row.accepts(done)) return Status::kStale;
   PAWL_TRY(note_activity(row.session));
+  if (result.error == ErrorKind::kApplication && !result.permanent && row.may_retry())
+    return retry_work(row, result.payload);
   return complete_work(row, result.error, result.payload);
 }
 
@@ -682,13 +795,18 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   WorkItem& out = *fetch.out;
   PAWL_TRY(next_token(&out.token));
   out.locked_until = add_saturating(batch_.now, options.worker_lock_timeout_ms);
+  const std::int64_t run_ms = row.policy.start_to_close_ms;
+  const std::int64_t run_due = run_ms == 0 ? -1 : make_due(batch_.now, run_ms);
+  out.deadline = run_due;
+  if (row.close_due >= 0 && (run_due < 0 || row.close_due < run_due)) out.deadline = row.close_due;
   {
     Statement lock = connection_.use(
         kHandOver,
         "UPDATE worker_queue SET state=1,token=?2,inc=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
-        "attempt=attempt+1,unregistered=0 WHERE id=?1");
+        "attempt=attempt+1,unregistered=0,start_due=NULL,run_due=?7 WHERE id=?1");
     lock.bind(row.id).bind(out.token).bind(fetch.how.me).bind(row.session_epoch);
     lock.bind(out.locked_until).bind(batch_.boot_seq);
+    run_due < 0 ? lock.bind_null() : lock.bind(run_due);
     PAWL_TRY(fail(lock.run(), "hand work over"));
   }
   if (row.session != 0) {
@@ -712,6 +830,8 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   out.exclusive = row.exclusive;
   out.claimed_now = row.session != 0 && row.epoch_used != row.session_epoch;
   out.attempt = row.attempt + 1;
+  out.retry_attempt = static_cast<std::int32_t>(row.failures) + 1;
+  out.may_retry = row.may_retry();
   out.crashes = row.crashes;
   *fetch.found = true;
   return Status::kOk;

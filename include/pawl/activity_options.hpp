@@ -1,0 +1,48 @@
+// ActivityOptions: how an activity is repeated, and how long it may take.
+//
+// Purpose: the policy is part of the command, so that it is compared on replay; attempts that fail
+// write no history, only the outcome does. Ownership: plain values; `session` must live until the call
+// returns. Thread rule: none.
+#ifndef PAWL_ACTIVITY_OPTIONS_HPP
+#define PAWL_ACTIVITY_OPTIONS_HPP
+
+#include <cstdint>
+#include <string_view>
+
+namespace pawl {
+
+// The pause before the next attempt, after the n-th has failed.
+enum class Backoff : std::uint8_t {
+  kNone,         // 0
+  kFixed,        // base_ms
+  kLinear,       // n * base_ms
+  kExponential,  // base_ms, 2 * base_ms, 4 * base_ms ..
+};
+
+// Repeated are: an attempt that said fail(), and one that passed start_to_close_ms.
+// Never: fail_permanently(), a result that is too long, and everything that is not the attempt's own
+// doing (poison, a damaged row, the other limits of ActivityOptions).
+struct Retry {
+  std::int32_t max_attempts = 1;  // 1..1000000, with the first; 1: no retries
+  Backoff backoff = Backoff::kExponential;
+  std::int64_t base_ms = 1'000;  // 0..kActivityMsMax
+  std::int64_t cap_ms = 60'000;  // no pause is longer; base_ms..kActivityMsMax
+  std::int32_t jitter_percent =
+      0;  // 0..100: a pause is shortened by up to so much, always by the same
+};
+
+// All limits: 0 is none, at most kActivityMsMax; in time that truly passed. The error is kTimeout, its
+// text names the limit.
+struct ActivityOptions {
+  std::string_view session;  // as of schedule_activity_on_session(); empty: none
+  Retry retry;
+  std::int64_t start_to_close_ms = 0;  // one attempt, from its hand-over; then the next may follow
+  std::int64_t schedule_to_close_ms = 0;  // all attempts and pauses, from the commit of the call
+  std::int64_t schedule_to_start_ms = 0;  // until a worker takes it for the first time
+};
+
+inline constexpr std::int64_t kActivityMsMax = 31'536'000'000;  // 365 days
+
+}  // namespace pawl
+
+#endif  // PAWL_ACTIVITY_OPTIONS_HPP

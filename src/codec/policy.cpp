@@ -1,0 +1,135 @@
+#include "policy.hpp"
+
+#include <charconv>
+
+#include "hash.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::int64_t kAttemptsMax = 1'000'000;
+constexpr std::int64_t kPercentMax = 100;
+
+// A member as a number, whatever its type.
+struct Member {
+  const char* key;   // stored
+  const char* name;  // for people
+  bool of_retry;     // without retries it means nothing
+  std::int64_t least;
+  std::int64_t most;
+  std::int64_t (*get)(const ActivityOptions&);
+  void (*set)(ActivityOptions&, std::int64_t);
+};
+
+constexpr Member kMembers[] = {
+    {"attempts", "retry.max_attempts", false, 1, kAttemptsMax,
+     [](const ActivityOptions& o) -> std::int64_t { return o.retry.max_attempts; },
+     [](ActivityOptions& o, std::int64_t n) {
+       o.retry.max_attempts = static_cast<std::int32_t>(n);
+     }},
+    {"backoff", "retry.backoff", true, 0, static_cast<std::int64_t>(Backoff::kExponential),
+     [](const ActivityOptions& o) { return static_cast<std::int64_t>(o.retry.backoff); },
+     [](ActivityOptions& o, std::int64_t n) { o.retry.backoff = static_cast<Backoff>(n); }},
+    {"base_ms", "retry.base_ms", true, 0, kActivityMsMax,
+     [](const ActivityOptions& o) { return o.retry.base_ms; },
+     [](ActivityOptions& o, std::int64_t n) { o.retry.base_ms = n; }},
+    {"cap_ms", "retry.cap_ms", true, 0, kActivityMsMax,
+     [](const ActivityOptions& o) { return o.retry.cap_ms; },
+     [](ActivityOptions& o, std::int64_t n) { o.retry.cap_ms = n; }},
+    {"jitter_percent", "retry.jitter_percent", true, 0, kPercentMax,
+     [](const ActivityOptions& o) -> std::int64_t { return o.retry.jitter_percent; },
+     [](ActivityOptions& o, std::int64_t n) {
+       o.retry.jitter_percent = static_cast<std::int32_t>(n);
+     }},
+    {"start_to_close_ms", "start_to_close_ms", false, 0, kActivityMsMax,
+     [](const ActivityOptions& o) { return o.start_to_close_ms; },
+     [](ActivityOptions& o, std::int64_t n) { o.start_to_close_ms = n; }},
+    {"schedule_to_close_ms", "schedule_to_close_ms", false, 0, kActivityMsMax,
+     [](const ActivityOptions& o) { return o.schedule_to_close_ms; },
+     [](ActivityOptions& o, std::int64_t n) { o.schedule_to_close_ms = n; }},
+    {"schedule_to_start_ms", "schedule_to_start_ms", false, 0, kActivityMsMax,
+     [](const ActivityOptions& o) { return o.schedule_to_start_ms; },
+     [](ActivityOptions& o, std::int64_t n) { o.schedule_to_start_ms = n; }},
+};
+
+bool in_range(const Member& member, std::int64_t number) {
+  return number >= member.least && number <= member.most;
+}
+
+bool put(PolicyText* out, const char* key, std::int64_t number) {
+  return (out->empty() || out->append(',') == Status::kOk) && out->append(key) == Status::kOk &&
+         out->append('=') == Status::kOk && out->append_number(number) == Status::kOk;
+}
+
+const Member* find(std::string_view key) {
+  for (const Member& member : kMembers)
+    if (key == member.key) return &member;
+  return nullptr;
+}
+
+}  // namespace
+
+bool encode_policy(const ActivityOptions& options, PolicyText* out) {
+  out->clear();
+  const bool retries = options.retry.max_attempts != 1;
+  const ActivityOptions defaults;
+  for (const Member& member : kMembers) {
+    const std::int64_t number = member.get(options);
+    if (!in_range(member, number)) return false;
+    if (number == member.get(defaults) || (member.of_retry && !retries)) continue;
+    if (!put(out, member.key, number)) return false;
+  }
+  return options.retry.cap_ms >= options.retry.base_ms;
+}
+
+bool decode_policy(std::string_view text, ActivityOptions* out) {
+  *out = ActivityOptions();
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const std::size_t equals = one.find('=');
+    if (equals == std::string_view::npos) return false;
+    const Member* const member = find(one.substr(0, equals));
+    std::int64_t number = 0;
+    const char* const end = one.data() + one.size();
+    const auto read = std::from_chars(one.data() + equals + 1, end, number);
+    if (member == nullptr || read.ec != std::errc() || read.ptr != end ||
+        !in_range(*member, number))
+      return false;
+    member->set(*out, number);
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return true;
+}
+
+const char* policy_difference(std::string_view recorded, std::string_view issued) {
+  if (recorded == issued) return nullptr;
+  ActivityOptions before;
+  ActivityOptions after;
+  if (!decode_policy(recorded, &before) || !decode_policy(issued, &after)) return "options";
+  for (const Member& member : kMembers)
+    if (member.get(before) != member.get(after)) return member.name;
+  return "options";
+}
+
+std::int64_t retry_delay_ms(const Retry& retry, std::int64_t failures, std::uint64_t seed) {
+  std::int64_t delay = 0;
+  switch (retry.backoff) {
+    case Backoff::kNone: return 0;
+    case Backoff::kFixed: delay = retry.base_ms; break;
+    case Backoff::kLinear: delay = failures * retry.base_ms; break;  // at most 2^20 * 2^35
+    case Backoff::kExponential:
+      delay = retry.base_ms;
+      for (std::int64_t i = 1; i < failures && delay < retry.cap_ms && delay > 0; ++i)
+        delay *= 2;
+      break;
+  }
+  if (delay > retry.cap_ms) delay = retry.cap_ms;
+  constexpr std::int64_t kShares = 10'000;
+  const auto round = static_cast<std::uint64_t>(failures);
+  const auto share =
+      static_cast<std::int64_t>(Hash64().add(seed).add(round).value() % (kShares + 1));
+  return delay - delay * retry.jitter_percent / kPercentMax * share / kShares;
+}
+
+}  // namespace pawl

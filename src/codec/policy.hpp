@@ -1,0 +1,32 @@
+// The policy of an activity as text: "attempts=5,backoff=exponential,base_ms=1000,...".
+//
+// Purpose: one form for the event's meta, the argument hash and the work item's row; members at their
+// default are left out, so the text of default options is empty and equal options have equal texts.
+// Ownership, thread rule: plain values.
+#ifndef PAWL_CODEC_POLICY_HPP
+#define PAWL_CODEC_POLICY_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "ids.hpp"
+#include "pawl/activity_options.hpp"
+#include "text.hpp"
+
+namespace pawl {
+
+using PolicyText = FixedText<kNameBytesMax>;
+
+// The session is no part of it. False: a member is out of its range.
+bool encode_policy(const ActivityOptions& options, PolicyText* out);
+// False, with *out in any state: not what encode_policy() writes.
+bool decode_policy(std::string_view text, ActivityOptions* out);
+// Name of the first member in which two texts differ ("retry.max_attempts"); null: none.
+const char* policy_difference(std::string_view recorded, std::string_view issued);
+
+// Pause after `failures` attempts have failed. `seed` is fixed for the activity.
+std::int64_t retry_delay_ms(const Retry& retry, std::int64_t failures, std::uint64_t seed);
+
+}  // namespace pawl
+
+#endif  // PAWL_CODEC_POLICY_HPP

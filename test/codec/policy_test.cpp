@@ -1,0 +1,121 @@
+// Policies as text, there and back, and the pauses they give.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "policy.hpp"
+
+namespace pawl {
+namespace {
+
+std::string text_of(const ActivityOptions& options) {
+  PolicyText text;
+  EXPECT_TRUE(encode_policy(options, &text));
+  return std::string(text.view());
+}
+
+ActivityOptions full() {
+  ActivityOptions options;
+  options.retry = {1'000'000, Backoff::kLinear, kActivityMsMax - 1, kActivityMsMax, 100};
+  options.start_to_close_ms = kActivityMsMax;
+  options.schedule_to_close_ms = kActivityMsMax;
+  options.schedule_to_start_ms = kActivityMsMax;
+  return options;
+}
+
+TEST(Policy, DefaultsHaveNoText) {
+  ActivityOptions options;
+  options.session = "bed-1";
+  EXPECT_EQ(text_of(options), "");
+  options.retry.base_ms = 7;  // means nothing without retries
+  EXPECT_EQ(text_of(options), "");
+}
+
+TEST(Policy, TheLongestTextFits) {
+  EXPECT_EQ(text_of(full()),
+            "attempts=1000000,backoff=2,base_ms=31535999999,cap_ms=31536000000,jitter_percent=100,"
+            "start_to_close_ms=31536000000,schedule_to_close_ms=31536000000,"
+            "schedule_to_start_ms=31536000000");
+}
+
+TEST(Policy, ThereAndBack) {
+  ActivityOptions read;
+  ASSERT_TRUE(decode_policy(text_of(full()), &read));
+  EXPECT_EQ(text_of(read), text_of(full()));
+  ASSERT_TRUE(decode_policy("", &read));
+  EXPECT_EQ(read.retry.max_attempts, 1);
+}
+
+TEST(Policy, RefusesWhatIsOutOfRange) {
+  PolicyText text;
+  const auto refused = [&](auto change) {
+    ActivityOptions options;
+    options.retry.max_attempts = 3;
+    change(options);
+    return !encode_policy(options, &text);
+  };
+  EXPECT_FALSE(refused([](ActivityOptions&) {}));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.max_attempts = 0; }));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.max_attempts = 1'000'001; }));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.backoff = static_cast<Backoff>(4); }));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.base_ms = -1; }));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.cap_ms = 999; }));  // below base_ms
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.cap_ms = kActivityMsMax + 1; }));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.jitter_percent = 101; }));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.start_to_close_ms = -1; }));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.schedule_to_close_ms = kActivityMsMax + 1; }));
+  EXPECT_TRUE(refused([](ActivityOptions& o) { o.schedule_to_start_ms = -1; }));
+}
+
+TEST(Policy, RefusesWhatIsNoPolicy) {
+  ActivityOptions read;
+  for (const char* text : {"x", "attempts", "attempts=", "attempts=0", "attempts=2x", "what=1", ",",
+                           "backoff=4", "attempts=99999999999999999999"})
+    EXPECT_FALSE(decode_policy(text, &read)) << text;
+}
+
+TEST(Policy, NamesTheDifference) {
+  EXPECT_EQ(policy_difference("", ""), nullptr);
+  EXPECT_STREQ(policy_difference("", "attempts=2"), "retry.max_attempts");
+  EXPECT_STREQ(policy_difference("attempts=2,jitter_percent=5", "attempts=2"),
+               "retry.jitter_percent");
+  EXPECT_STREQ(policy_difference("start_to_close_ms=5", "start_to_close_ms=6"),
+               "start_to_close_ms");
+  EXPECT_STREQ(policy_difference("garbage", ""), "options");
+}
+
+TEST(Policy, PausesByBackoff) {
+  const auto pauses = [](const Retry& retry) {
+    std::vector<std::int64_t> out;
+    for (const int failures : {1, 2, 3, 4, 1'000'000})
+      out.push_back(retry_delay_ms(retry, failures, 7));
+    return out;
+  };
+  using Pauses = std::vector<std::int64_t>;
+  EXPECT_EQ(pauses({9, Backoff::kNone, 100, 350, 0}), (Pauses{0, 0, 0, 0, 0}));
+  EXPECT_EQ(pauses({9, Backoff::kFixed, 100, 350, 0}), (Pauses{100, 100, 100, 100, 100}));
+  EXPECT_EQ(pauses({9, Backoff::kLinear, 100, 350, 0}), (Pauses{100, 200, 300, 350, 350}));
+  EXPECT_EQ(pauses({9, Backoff::kExponential, 100, 350, 0}), (Pauses{100, 200, 350, 350, 350}));
+  EXPECT_EQ(pauses({9, Backoff::kExponential, 0, 350, 0}), (Pauses{0, 0, 0, 0, 0}));
+}
+
+TEST(Policy, JitterIsBoundedAndRepeatable) {
+  const Retry retry = {9, Backoff::kFixed, 10'000, 10'000, 20};
+  std::int64_t least = 10'000;
+  std::int64_t most = 0;
+  for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
+    const std::int64_t pause = retry_delay_ms(retry, 1, seed);
+    EXPECT_EQ(pause, retry_delay_ms(retry, 1, seed));
+    least = pause < least ? pause : least;
+    most = pause > most ? pause : most;
+  }
+  EXPECT_GE(least, 8'000);
+  EXPECT_LT(least, 8'050);
+  EXPECT_LE(most, 10'000);
+  EXPECT_GT(most, 9'950);
+  EXPECT_NE(retry_delay_ms(retry, 1, 7), retry_delay_ms(retry, 2, 7));
+}
+
+}  // namespace
+}  // namespace pawl

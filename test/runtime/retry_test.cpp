@@ -1,0 +1,344 @@
+// Retries and limits of activities through whole runtimes: times are exact, since time is simulated.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+struct Attempt {
+  std::int64_t at;
+  std::int64_t retry_attempt;
+  std::int64_t attempt;
+  std::string worker;
+};
+
+sim::Machine* g_machine = nullptr;
+ActivityOptions g_options;
+std::vector<Attempt> g_runs;
+int g_failures = 0;  // of the first attempts
+bool g_told = false;
+Worker* g_worker = nullptr;
+
+void note(ActivityContext& ctx) {
+  g_runs.push_back(
+      {g_machine->boot_ms(), ctx.retry_attempt(), ctx.attempt(), std::string(ctx.worker_id())});
+}
+
+ActivityResult flaky(ActivityContext& ctx) {
+  note(ctx);
+  if (ctx.retry_attempt() <= g_failures)
+    return ctx.fail("bus " + std::to_string(ctx.retry_attempt()));
+  return ctx.ok(std::to_string(ctx.retry_attempt()));
+}
+
+ActivityResult hopeless(ActivityContext& ctx) {
+  note(ctx);
+  return ctx.fail_permanently("no such valve");
+}
+
+ActivityResult too_long(ActivityContext& ctx) {
+  note(ctx);
+  static const std::string kLong(70'000, 'x');
+  return ctx.ok(kLong);
+}
+
+// A pool thread that blocks for ten seconds in its first attempt, while the loop goes on.
+ActivityResult slow(ActivityContext& ctx) {
+  note(ctx);
+  if (ctx.retry_attempt() > g_failures) return ctx.ok("in time");
+  for (int i = 0; i < 10; ++i) {
+    g_machine->advance(1'000);
+    static_cast<void>(g_worker->runtime->tick(INT64_MAX));
+  }
+  g_told = ctx.is_cancelled();
+  return ctx.ok("late");
+}
+
+// One without a loop beside it: an inline activity blocks it.
+ActivityResult blocking(ActivityContext& ctx) {
+  note(ctx);
+  g_machine->advance(10'000);
+  return ctx.ok("late");
+}
+
+std::string told(const Outcome& outcome) {
+  if (outcome.ok()) return std::string(outcome.value());
+  return error_kind_name(outcome.error().kind) + (": " + std::string(outcome.error().text));
+}
+
+Poll one(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "{}", g_options));
+  return ctx.complete(told(done));
+}
+
+Poll both(OrchestrationContext& ctx) {
+  const Handle a = ctx.schedule_activity("flaky", "{}", g_options);
+  const Handle b = ctx.schedule_activity("hopeless", "{}", g_options);
+  PAWL_AWAIT_DONE(ctx.join(a, b));
+  PAWL_AWAIT(first, a);
+  PAWL_AWAIT(second, b);
+  return ctx.complete(told(first) + ", " + told(second));
+}
+
+Poll first_of(OrchestrationContext& ctx) {
+  const Handle retrying = ctx.schedule_activity("flaky", "{}", g_options);
+  const Handle timer = ctx.schedule_timer(milliseconds(2'500));
+  PAWL_AWAIT(won, ctx.select(timer, retrying));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete(std::to_string(won.index()) + told(won));
+}
+
+class RetryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_machine = &machine;
+    g_options = ActivityOptions();
+    g_runs.clear();
+    g_failures = 0;
+    g_told = false;
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+    ASSERT_EQ(registry.add_orchestration("one", one), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("both", both), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("first_of", first_of), Status::kOk);
+    ASSERT_EQ(registry.add_activity("flaky", flaky), Status::kOk);
+    ASSERT_EQ(registry.add_activity("hopeless", hopeless), Status::kOk);
+    ASSERT_EQ(registry.add_activity("too_long", too_long), Status::kOk);
+    ASSERT_EQ(registry.add_activity("blocking", blocking), Status::kOk);
+    ASSERT_EQ(registry.add_activity("slow", slow, ActivityMode::kThreaded), Status::kOk);
+  }
+  static Options options(const char* node = nullptr) {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    return out;
+  }
+  std::string run(std::initializer_list<Worker*> workers, const char* orchestration,
+                  const char* input, std::int64_t ms = 4'000'000) {
+    TestClient client(machine, kPath);
+    EXPECT_EQ(client->start_orchestration("a", orchestration, input), Status::kOk);
+    EXPECT_TRUE(drive(
+        machine, workers, [&] { return client.status("a").state != OrchestrationState::kRunning; },
+        ms));
+    return std::string(client.status("a").output);
+  }
+  std::string run_alone(const char* orchestration, const char* input = "flaky") {
+    Worker worker(machine, registry, options());
+    g_worker = &worker;
+    EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    const std::string output = run({&worker}, orchestration, input);
+    stats = worker.runtime->stats();
+    return output;
+  }
+  [[nodiscard]] static std::vector<std::int64_t> gaps() {
+    std::vector<std::int64_t> out;
+    for (std::size_t i = 1; i < g_runs.size(); ++i)
+      out.push_back(g_runs[i].at - g_runs[i - 1].at);
+    return out;
+  }
+
+  sim::Machine machine{7};
+  Registry registry;
+  RuntimeStats stats;
+};
+
+using Gaps = std::vector<std::int64_t>;
+
+TEST_F(RetryTest, attempts_come_after_their_pauses_and_write_no_history) {
+  g_failures = 3;
+  g_options.retry = {5, Backoff::kExponential, 1'000, 3'000, 0};
+  EXPECT_EQ(run_alone("one"), "4");
+  EXPECT_EQ(gaps(), (Gaps{1'000, 2'000, 3'000}));
+  EXPECT_EQ(stats.turns, 2U);
+  EXPECT_EQ(stats.activities_retried, 3U);
+  EXPECT_EQ(stats.activities_completed, 1U);
+}
+
+TEST_F(RetryTest, without_pause_the_next_attempt_is_at_once) {
+  g_failures = 2;
+  g_options.retry = {3, Backoff::kNone, 0, 0, 0};
+  EXPECT_EQ(run_alone("one"), "3");
+  EXPECT_EQ(gaps(), (Gaps{0, 0}));
+}
+
+TEST_F(RetryTest, the_last_error_is_the_outcome) {
+  g_failures = 9;
+  g_options.retry = {3, Backoff::kLinear, 100, 1'000, 0};
+  EXPECT_EQ(run_alone("one"), "application: bus 3");
+  EXPECT_EQ(gaps(), (Gaps{100, 200}));
+}
+
+TEST_F(RetryTest, a_permanent_failure_ends_it) {
+  g_options.retry.max_attempts = 5;
+  EXPECT_EQ(run_alone("one", "hopeless"), "application: no such valve");
+  EXPECT_EQ(g_runs.size(), 1U);
+  EXPECT_EQ(stats.activities_retried, 0U);
+}
+
+TEST_F(RetryTest, a_result_that_is_too_long_stays_so) {
+  g_options.retry.max_attempts = 5;
+  EXPECT_EQ(run_alone("one", "too_long").substr(0, 6), "limit:");
+  EXPECT_EQ(g_runs.size(), 1U);
+}
+
+TEST_F(RetryTest, joins_like_any_other_handle) {
+  g_failures = 2;
+  g_options.retry = {5, Backoff::kFixed, 700, 700, 0};
+  EXPECT_EQ(run_alone("both"), "3, application: no such valve");
+}
+
+TEST_F(RetryTest, loses_a_select_between_two_attempts) {
+  g_failures = 1'000;
+  g_options.retry = {1'000, Backoff::kFixed, 1'000, 1'000, 0};
+  EXPECT_EQ(run_alone("first_of"), "0");
+  EXPECT_EQ(g_runs.size(), 3U);  // at 0, 1 and 2 s, and never again
+}
+
+TEST_F(RetryTest, wins_a_select_by_its_outcome) {
+  g_failures = 1;
+  g_options.retry = {5, Backoff::kFixed, 1'000, 1'000, 0};
+  EXPECT_EQ(run_alone("first_of"), "12");
+}
+
+TEST_F(RetryTest, a_kill_between_two_attempts_changes_neither_count_nor_time) {
+  g_failures = 2;
+  g_options.retry = {5, Backoff::kFixed, 60'000, 60'000, 0};
+  TestClient client(machine, kPath);
+  Worker first(machine, registry, options("node"));
+  ASSERT_EQ(first.start(), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("a", "one", "flaky"), Status::kOk);
+  ASSERT_TRUE(
+      drive(machine, {&first}, [&] { return first.runtime->stats().activities_retried == 1; }));
+  first.kill();
+  machine.advance(20'000);
+  Worker second(machine, registry, options("node"));
+  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
+  ASSERT_TRUE(drive(
+      machine, {&second}, [&] { return client.status("a").state != OrchestrationState::kRunning; },
+      600'000));
+  EXPECT_EQ(client.status("a").output, "3");
+  EXPECT_EQ(gaps(), (Gaps{60'000, 60'000}));
+  EXPECT_EQ(g_runs[2].attempt, 3);
+  // The former process confirmed the clock of this boot: there is nothing to look out for.
+  EXPECT_LT(second.runtime->stats().ticks, 100U);
+}
+
+TEST_F(RetryTest, a_kill_during_an_attempt_is_a_hand_over_and_no_failure) {
+  g_options.retry = {2, Backoff::kFixed, 1'000, 1'000, 0};
+  TestClient client(machine, kPath);
+  Registry threaded;
+  ASSERT_EQ(threaded.add_orchestration("one", one), Status::kOk);
+  ASSERT_EQ(threaded.add_activity("flaky", flaky, ActivityMode::kThreaded), Status::kOk);
+  Worker first(machine, threaded, options("node"));
+  ASSERT_EQ(first.start(), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("a", "one", "flaky"), Status::kOk);
+  for (int i = 0; i < 10 && first.runtime->stats().activities_started == 0; ++i)
+    static_cast<void>(first.runtime->tick(INT64_MAX));
+  ASSERT_EQ(first.runtime->stats().activities_started, 1U);
+  first.kill();  // before its thread ran
+  Worker second(machine, registry, options("node"));
+  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
+  ASSERT_TRUE(drive(machine, {&second},
+                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  ASSERT_EQ(g_runs.size(), 1U);
+  EXPECT_EQ(g_runs[0].attempt, 2);
+  EXPECT_EQ(g_runs[0].retry_attempt, 1);
+}
+
+TEST_F(RetryTest, stays_on_the_owner_of_its_session) {
+  g_failures = 8;
+  g_options.session = "bed-1";
+  g_options.retry = {9, Backoff::kFixed, 400'000, 400'000, 0};  // longer than a session may idle
+  Worker a(machine, registry, options("a"));
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  EXPECT_EQ(run({&a, &b}, "one", "flaky"), "9");
+  for (const Attempt& one : g_runs)
+    EXPECT_EQ(one.worker, g_runs[0].worker);
+  EXPECT_EQ(gaps(), Gaps(8, 400'000));
+}
+
+TEST_F(RetryTest, an_attempt_past_its_limit_is_told_refused_and_repeated) {
+  g_failures = 1;
+  g_options.start_to_close_ms = 5'000;
+  g_options.retry = {2, Backoff::kFixed, 20'000, 20'000, 0};
+  EXPECT_EQ(run_alone("one", "slow"), "in time");
+  EXPECT_TRUE(g_told);
+  EXPECT_EQ(gaps(), (Gaps{25'000}));
+  EXPECT_EQ(stats.activities_refused, 1U);
+  EXPECT_EQ(stats.activities_completed, 1U);
+}
+
+TEST_F(RetryTest, the_last_attempt_past_its_limit_is_a_timeout) {
+  g_failures = 1;
+  g_options.start_to_close_ms = 5'000;
+  EXPECT_EQ(run_alone("one", "slow"), "timeout: start_to_close_ms (5000) passed");
+}
+
+TEST_F(RetryTest, an_inline_activity_past_its_limit_is_refused_too) {
+  g_options.start_to_close_ms = 5'000;
+  EXPECT_EQ(run_alone("one", "blocking"), "timeout: start_to_close_ms (5000) passed");
+  EXPECT_EQ(stats.activities_refused, 1U);
+}
+
+TEST_F(RetryTest, all_attempts_together_have_a_limit) {
+  g_failures = 100;
+  g_options.schedule_to_close_ms = 2'500;
+  g_options.retry = {100, Backoff::kFixed, 1'000, 1'000, 0};
+  const std::int64_t begin = machine.boot_ms();
+  EXPECT_EQ(run_alone("one"),
+            "timeout: schedule_to_close_ms (2500) passed; the last error was: bus 3");
+  EXPECT_EQ(g_runs.size(), 3U);
+  EXPECT_EQ(machine.boot_ms() - begin, 2'500);
+}
+
+TEST_F(RetryTest, what_nobody_takes_ends_by_its_limit) {
+  g_options.schedule_to_start_ms = 90'000;
+  const std::int64_t begin = machine.boot_ms();
+  EXPECT_EQ(run_alone("one", "nobody_has_it"),
+            "timeout: schedule_to_start_ms (90000) passed: no worker took it");
+  EXPECT_EQ(machine.boot_ms() - begin, 90'000);
+}
+
+TEST_F(RetryTest, what_was_taken_in_time_may_run_on) {
+  g_failures = 3;
+  g_options.schedule_to_start_ms = 500;
+  g_options.retry = {5, Backoff::kFixed, 1'000, 1'000, 0};
+  EXPECT_EQ(run_alone("one"), "4");
+}
+
+TEST_F(RetryTest, another_worker_ends_what_a_frozen_one_holds) {
+  g_failures = 1'000;
+  g_options.start_to_close_ms = 5'000;
+  TestClient client(machine, kPath);
+  Worker frozen(machine, registry, options("a"));
+  ASSERT_EQ(frozen.start(), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("a", "one", "slow"), Status::kOk);
+  for (int i = 0; i < 10 && frozen.runtime->stats().activities_started == 0; ++i)
+    static_cast<void>(frozen.runtime->tick(INT64_MAX));
+  ASSERT_EQ(frozen.runtime->stats().activities_started, 1U);
+  Worker other(machine, registry, options("b"));
+  ASSERT_EQ(other.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&other},
+                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  EXPECT_EQ(client.status("a").output, "timeout: start_to_close_ms (5000) passed");
+  g_failures = 0;
+  ASSERT_TRUE(drive(machine, {&frozen, &other},
+                    [&] { return frozen.runtime->stats().activities_refused == 1; }));
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,143 @@
+// What a provider keeps of an activity's policy: attempts and limits live in the item's row, and only
+// the outcome reaches the instance.
+#include <gtest/gtest.h>
+
+#include "session_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+class WorkPolicy : public ::testing::Test {
+ protected:
+  WorkPolicy() { a_.join("A"); }
+  Status fail(const Job& job, std::string_view text, bool permanent = false) {
+    const WorkResult result = {ErrorKind::kApplication, permanent, text};
+    return a_.batch([&](Provider& provider) { return provider.ack_work_item(job.done(), result); });
+  }
+  std::int64_t next_due() {
+    NextDue due;
+    EXPECT_EQ(a_.provider().next_due(a_.me(), false, &due), Status::kOk);
+    return due.pawl_time;
+  }
+
+  World world_;
+  Worker a_{world_};
+};
+
+constexpr char kThree[] = "attempts=3,backoff=1,base_ms=500";
+
+TEST_F(WorkPolicy, a_failed_attempt_waits_in_its_row) {
+  const InstanceKey instance = world_.schedule("a", {}, 1, kThree);
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->item.retry_attempt, 1);
+  EXPECT_TRUE(first->item.may_retry);
+  ASSERT_EQ(fail(*first, "bus"), Status::kOk);
+  EXPECT_EQ(a_.check(*first), Status::kStale);
+  EXPECT_EQ(world_.text("SELECT last_error FROM worker_queue"), "bus");
+  EXPECT_EQ(world_.number("SELECT failures FROM worker_queue"), 1);
+  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 0);
+  EXPECT_EQ(world_.number("SELECT due FROM worker_queue"), world_.now() + 500);
+  EXPECT_EQ(next_due(), world_.now() + 500);
+  EXPECT_TRUE(world_.completions(instance).empty());
+  world_.pass(499);
+  a_.wake();
+  EXPECT_FALSE(a_.fetch());
+  world_.pass(1);
+  a_.wake();
+  const auto second = a_.fetch();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->item.retry_attempt, 2);
+}
+
+TEST_F(WorkPolicy, the_last_failure_is_the_outcome) {
+  const InstanceKey instance = world_.schedule("a", {}, 1, "attempts=2,backoff=0");
+  ASSERT_EQ(fail(*a_.fetch(), "one"), Status::kOk);
+  const auto last = a_.fetch();
+  ASSERT_TRUE(last);
+  EXPECT_FALSE(last->item.may_retry);
+  ASSERT_EQ(fail(*last, "two"), Status::kOk);
+  const auto messages = world_.completions(instance);
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].error, ErrorKind::kApplication);
+  EXPECT_EQ(messages[0].payload, "two");
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 0);
+}
+
+TEST_F(WorkPolicy, a_permanent_failure_is_the_outcome) {
+  const InstanceKey instance = world_.schedule("a", {}, 1, kThree);
+  ASSERT_EQ(fail(*a_.fetch(), "never", true), Status::kOk);
+  EXPECT_EQ(world_.completions(instance).size(), 1U);
+}
+
+TEST_F(WorkPolicy, a_hand_over_without_result_counts_no_failure) {
+  world_.schedule("a", {}, 1, kThree);
+  ASSERT_EQ(a_.abandon(*a_.fetch()), Status::kOk);
+  const auto again = a_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->item.attempt, 2);
+  EXPECT_EQ(again->item.retry_attempt, 1);
+}
+
+TEST_F(WorkPolicy, an_attempt_past_its_limit_is_refused) {
+  world_.schedule("a", {}, 1, "attempts=2,backoff=0,start_to_close_ms=1000");
+  EXPECT_EQ(next_due(), -1);  // the limit begins with the hand-over
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->item.deadline, world_.now() + 1'000);
+  EXPECT_EQ(next_due(), world_.now() + 1'000);
+  world_.pass(999);
+  EXPECT_EQ(a_.wake(), 0U);
+  EXPECT_EQ(a_.check(*job), Status::kOk);
+  world_.pass(1);
+  EXPECT_EQ(a_.wake(), 1U);
+  EXPECT_EQ(a_.ack(*job), Status::kStale);
+  EXPECT_EQ(world_.text("SELECT last_error FROM worker_queue"), "start_to_close_ms (1000) passed");
+  EXPECT_EQ(next_due(), -1);
+  ASSERT_TRUE(a_.fetch());
+}
+
+TEST_F(WorkPolicy, a_lost_lock_ends_the_limit_of_its_attempt) {
+  world_.schedule("a", {}, 1, "start_to_close_ms=1000");
+  ASSERT_EQ(a_.abandon(*a_.fetch()), Status::kOk);
+  EXPECT_EQ(next_due(), -1);
+}
+
+TEST_F(WorkPolicy, what_nobody_takes_ends_once) {
+  const InstanceKey instance = world_.schedule("a", "s", 1, "schedule_to_start_ms=1000");
+  world_.pass(1'000);
+  EXPECT_EQ(a_.wake(), 1U);
+  EXPECT_EQ(a_.wake(), 0U);
+  EXPECT_FALSE(a_.fetch());
+  const auto messages = world_.completions(instance);
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].error, ErrorKind::kTimeout);
+}
+
+TEST_F(WorkPolicy, what_is_overdue_ends_before_it_is_handed_over_again) {
+  world_.schedule("a", {}, 1, "attempts=9,backoff=1,base_ms=500,schedule_to_close_ms=500");
+  ASSERT_EQ(fail(*a_.fetch(), "bus"), Status::kOk);
+  world_.pass(500);
+  EXPECT_EQ(a_.wake(), 1U);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 0);
+}
+
+TEST_F(WorkPolicy, an_exclusive_session_waits_for_what_goes_on) {
+  const InstanceKey instance = world_.schedule("a", "s", 2, "start_to_close_ms=1000");
+  world_.execute("UPDATE sessions SET excl=1");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  a_.running.push_back(*job);
+  world_.pass(1'000);
+  EXPECT_EQ(a_.wake(), 1U);
+  EXPECT_EQ(world_.completions(instance).size(), 1U);
+  EXPECT_EQ(a_.check(*job), Status::kStale);
+  EXPECT_FALSE(a_.fetch());
+  a_.running.clear();
+  EXPECT_EQ(a_.ack(*job), Status::kOk);  // its end, not its result
+  EXPECT_TRUE(world_.completions(instance).empty());
+  EXPECT_TRUE(a_.fetch());
+}
+
+}  // namespace
+}  // namespace pawl::test
