@@ -59,6 +59,9 @@ struct Options {
   std::size_t thread_stack_bytes = 256 * 1024;
   std::int64_t inline_ms_max = 20;  // a longer inline activity is counted and logged by name
   SessionOptions sessions;
+  // After a cancel request the code has so long to end; then the instance fails with kCancelled.
+  // 0: no limit.
+  std::int64_t cancel_grace_ms = 60'000;
 
   // --- limits; running out is a named error that loses nothing ---
   std::size_t payload_bytes_max = 64 * 1024;  // input, result or output, 256 B .. 1 MiB

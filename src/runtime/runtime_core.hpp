@@ -169,6 +169,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status gather_messages(Turn& turn, Message** messages, std::size_t* count);
   Status load_warm(Turn& turn, bool first);
   void run_turn(Turn& turn);
+  static bool is_grace_over(const Turn& turn, const Message* messages, std::size_t count);
   void finish_turn(Turn& turn, const TurnResult& result);
   bool list_closed(Turn& turn);
   void terminate_turn(Turn& turn);

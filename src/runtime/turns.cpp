@@ -260,6 +260,17 @@ TurnInput RuntimeCore::turn_input(const Turn& turn) {
   return input;
 }
 
+// A timer that belongs to the cancel request and not to a command. It counts only after the request.
+bool RuntimeCore::is_grace_over(const Turn& turn, const Message* messages, std::size_t count) {
+  const EventId request = turn.warm->history.cancel_id();
+  if (request == 0) return false;
+  for (std::size_t i = 0; i < count; ++i)
+    if (messages[i].kind == MessageKind::kTimerFired && messages[i].ref == request &&
+        messages[i].execution == turn.item->execution)
+      return true;
+  return false;
+}
+
 void RuntimeCore::run_turn(Turn& turn) {
   if (turn.verdict != Turn::Verdict::kCommit) return;
   OrchestrationItem& item = *turn.item;
@@ -285,6 +296,15 @@ void RuntimeCore::run_turn(Turn& turn) {
     PAWL_CHECK("runtime-31", fits);
     ++stats_.poisoned;
     fail_turn(turn, ErrorKind::kPoison, keep_text(text.view()));
+    return;
+  }
+  if (is_grace_over(turn, messages, message_count)) {
+    FixedText<160> text;
+    const bool fits = text.append("the code did not end within ") == Status::kOk &&
+                      text.append_number(options_.cancel_grace_ms) == Status::kOk &&
+                      text.append(" ms (cancel_grace_ms) of the cancel request") == Status::kOk;
+    PAWL_CHECK("runtime-33", fits);
+    fail_turn(turn, ErrorKind::kCancelled, keep_text(text.view()));
     return;
   }
   const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(item.name.view());
@@ -386,6 +406,8 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
       work[commit.work_count++] = {id, event.session, event.policy};
     else if (event.kind == EventKind::kTimer)
       timers[commit.timer_count++] = {id, event.base, event.number};
+    else if (event.kind == EventKind::kCancelRequested && options_.cancel_grace_ms > 0)
+      timers[commit.timer_count++] = {id, TimerBase::kPawlTime, options_.cancel_grace_ms};
     else if (event.kind == EventKind::kCustomStatus) {
       ++commit.custom_status_changes;
       commit.custom_status = event.payload;

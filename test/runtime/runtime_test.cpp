@@ -96,6 +96,15 @@ Poll cancellable(OrchestrationContext& ctx) {
   return ctx.complete("fired");
 }
 
+// Takes no notice of a cancel request; its activity is never taken.
+Poll stubborn(OrchestrationContext& ctx) {
+  const Handle never = ctx.schedule_activity("nobody_has_it", "{}");
+  for (int i = 0; i < 100; ++i)
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(7)));
+  PAWL_AWAIT_DONE(never);
+  return ctx.complete("never");
+}
+
 Poll ids(OrchestrationContext& ctx) {
   const Guid first = ctx.new_guid();
   const Guid second = ctx.new_guid();
@@ -176,6 +185,7 @@ void fill(Registry& registry, ActivityMode mode = ActivityMode::kInline) {
   ok(registry.add_orchestration("failing", failing));
   ok(registry.add_orchestration("overflowing", overflowing));
   ok(registry.add_orchestration("cancellable", cancellable));
+  ok(registry.add_orchestration("stubborn", stubborn));
   ok(registry.add_orchestration("ids", ids));
   ok(registry.add_orchestration("impure", impure));
   ok(registry.add_orchestration("endless_history", endless_history));
@@ -328,6 +338,52 @@ TEST_F(RuntimeTest, activity_failure_is_an_error_of_its_kind) {
   EXPECT_EQ(client.status("a").output, "no such valve");
   ASSERT_TRUE(run(worker, client, "b"));
   EXPECT_EQ(client.status("b").output, "limit");
+}
+
+TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace) {
+  Options options = base_options();
+  options.cancel_grace_ms = 45'000;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "stubborn", ""), Status::kOk);
+  ASSERT_FALSE(run(worker, client, "a", 10'000));
+  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+  const std::int64_t begin = machine.boot_ms();
+  ASSERT_TRUE(run(worker, client, "a", 100'000)) << worker.lines.all();
+  EXPECT_EQ(machine.boot_ms() - begin, 45'000);
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
+  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
+  EXPECT_EQ(client.status("a").output,
+            "the code did not end within 45000 ms (cancel_grace_ms) of the cancel request");
+  EXPECT_EQ(client->cancel_instance("a", "again"), Status::kStale);
+}
+
+TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {
+  TestClient client(machine, kPath);
+  Worker first(machine, registry, base_options());
+  ASSERT_EQ(first.start(), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("a", "stubborn", ""), Status::kOk);
+  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+  const std::int64_t begin = machine.boot_ms();
+  ASSERT_FALSE(run(first, client, "a", 30'000));
+  first.kill();
+  Worker second(machine, registry, base_options());
+  ASSERT_EQ(second.start(), Status::kOk);
+  ASSERT_TRUE(run(second, client, "a", 100'000)) << second.lines.all();
+  EXPECT_EQ(machine.boot_ms() - begin, 60'000);
+  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
+}
+
+TEST_F(RuntimeTest, without_grace_only_the_code_ends_what_was_cancelled) {
+  Options options = base_options();
+  options.cancel_grace_ms = 0;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "stubborn", ""), Status::kOk);
+  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+  EXPECT_FALSE(run(worker, client, "a", 600'000));
 }
 
 TEST_F(RuntimeTest, cancel_is_seen_by_the_code_which_compensates) {
