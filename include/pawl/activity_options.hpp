@@ -31,8 +31,8 @@ struct Retry {
       0;  // 0..100: a pause is shortened by up to so much, always by the same
 };
 
-// All limits: 0 is none, at most kActivityMsMax; in time that truly passed. The error is kTimeout, its
-// text names the limit.
+// All limits: 0 is none, at most kActivityMsMax. Time in which the machine is off counts for none of
+// them, nor for a pause. The error is kTimeout, its text names the limit.
 struct ActivityOptions {
   std::string_view session;  // as of schedule_activity_on_session(); empty: none
   Retry retry;

@@ -31,7 +31,8 @@ class Plans : public ProviderWorld {
     const Incarnation me = worker(at, "me");
     for (const char* id : {"a", "b", "c"})
       create(at, id);
-    start(at, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}}, {{4, "s", "schedule_to_start_ms=1"}});
+    start(at, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}},
+          {{4, "s", "schedule_to_start_ms=1"}});
     ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", "r"); }), Status::kOk);
     clock.advance(20);
     Item item;
