@@ -242,8 +242,8 @@ struct FetchWork {
 
 struct WorkResult {
   ErrorKind error = ErrorKind::kNone;
-  bool permanent = false;  // a failure that no retry can mend
   std::string_view payload;
+  bool permanent = false;  // a failure that no retry can mend
 };
 
 // ---- workers --------------------------------------------------------------------------------------

@@ -264,8 +264,8 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     if (!slot.is_repeated() && warm_.find(slot.item.instance) != nullptr && count == options_.batch)
       return;
     const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
-    const WorkResult result = {slot.error, slot.permanent,
-                               std::string_view(slot.result, slot.result_size)};
+    const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
+                               slot.permanent};
     const Status stored = provider_->ack_work_item(done, result);
     if (stored == Status::kOk) {
       slot.stored = true;

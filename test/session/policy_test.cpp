@@ -11,7 +11,7 @@ class WorkPolicy : public ::testing::Test {
  protected:
   WorkPolicy() { a_.join("A"); }
   Status fail(const Job& job, std::string_view text, bool permanent = false) {
-    const WorkResult result = {ErrorKind::kApplication, permanent, text};
+    const WorkResult result = {ErrorKind::kApplication, text, permanent};
     return a_.batch([&](Provider& provider) { return provider.ack_work_item(job.done(), result); });
   }
   std::int64_t next_due() {
