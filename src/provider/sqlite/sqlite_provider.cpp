@@ -501,7 +501,6 @@ Status SqliteProvider::start_clock() {
   batch_.boot_seq = clock_.boot_seq;
   batch_.clock_confirmed = clock_.off_known && clock_.off_seq == clock_.boot_seq;
   batch_.utc_known = clock_.off_known;
-  batch_.clock_confirmed = clock_.off_known && clock_.off_seq == clock_.boot_seq;
   batch_.utc_ms = clock_.off_known ? add_saturating(batch_.now, clock_.off) : 0;
   return Status::kOk;
 }
