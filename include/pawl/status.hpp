@@ -68,9 +68,11 @@ class Diagnostic {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(Status status)
-      : status_(status) {}  // NOLINT(google-explicit-constructor): reads as return
-  Result(T value) : status_(Status::kOk), value_(value) {}  // NOLINT(google-explicit-constructor)
+  // Implicit, so that both a status and a value can be returned.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(Status status) : status_(status) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(T value) : status_(Status::kOk), value_(value) {}
   [[nodiscard]] bool ok() const { return status_ == Status::kOk; }
   [[nodiscard]] Status status() const { return status_; }
   // Requires: ok(). Otherwise a default-constructed T.

@@ -95,7 +95,7 @@ class FixedText : public Text {
   FixedText() : Text(Unborn(), storage_, N + 1) {}
   FixedText(const FixedText& other) : Text(Unborn(), storage_, N + 1) { put(other.view()); }
   FixedText& operator=(const FixedText& other) {
-    put(other.view());
+    if (this != &other) put(other.view());
     return *this;
   }
 

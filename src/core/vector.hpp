@@ -142,7 +142,7 @@ class FixedVector : public Vector<T> {
   FixedVector() : Vector<T>(storage_, N) {}
   FixedVector(const FixedVector& other) : Vector<T>(storage_, N) { this->copy_from(other); }
   FixedVector& operator=(const FixedVector& other) {
-    this->copy_from(other);
+    if (this != &other) this->copy_from(other);
     return *this;
   }
 

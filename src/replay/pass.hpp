@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "check.hpp"
 #include "engine.hpp"
 #include "history.hpp"
 #include "mailbox.hpp"
@@ -174,7 +175,9 @@ class Pass {
     Record* const* list = nullptr;
     std::size_t count = 0;
     [[nodiscard]] Record& operator[](std::size_t at) const {
-      return list == nullptr ? *single : *list[at];
+      Record* const leaf = list == nullptr ? single : list[at];
+      PAWL_CHECK("replay-60", leaf != nullptr);
+      return *leaf;
     }
   };
   enum class How : std::uint8_t { kNot, kCompleted, kReturned, kClosed, kRefused };

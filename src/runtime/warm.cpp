@@ -11,9 +11,12 @@ void WarmCache::start() {
   for (std::size_t i = 0; i < count_; ++i)
     ::new (static_cast<void*>(&entries_[i])) Warm(pool_);
   restore_reserve();
+  started_ = true;
 }
 
 void WarmCache::stop() {
+  if (!started_) return;  // a start that failed before it came to this
+  started_ = false;
   for (std::size_t i = 0; i < count_; ++i)
     entries_[i].~Warm();
   count_ = 0;

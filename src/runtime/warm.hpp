@@ -63,6 +63,7 @@ class WarmCache {
   BuddyPool pool_;
   IndexMap<InstanceKey, std::uint32_t> index_;
   std::uint64_t clock_ = 0;
+  bool started_ = false;
 };
 
 }  // namespace pawl
