@@ -108,8 +108,10 @@ class ArenaPlan {
 template <typename T>
 T* Arena::array(std::size_t count) {
   static_assert(std::is_trivially_destructible_v<T>, "an arena runs no destructors");
-  if (count > SIZE_MAX / sizeof(T)) return static_cast<T*>(refuse());
-  T* const first = static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+  constexpr std::size_t kBytes =
+      sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+  if (count > SIZE_MAX / kBytes) return static_cast<T*>(refuse());
+  T* const first = static_cast<T*>(allocate(count * kBytes, alignof(T)));
   if (first == nullptr) return nullptr;
   for (std::size_t i = 0; i < count; ++i)
     ::new (static_cast<void*>(first + i)) T();
@@ -126,11 +128,13 @@ T* Arena::make(Arguments&&... arguments) {
 template <typename T>
 T* ArenaPlan::array(std::size_t count) {
   static_assert(std::is_trivially_destructible_v<T>, "an arena runs no destructors");
-  if (count > SIZE_MAX / sizeof(T)) {
+  constexpr std::size_t kBytes =
+      sizeof(T);  // NOLINT(bugprone-sizeof-expression): T may be a pointer
+  if (count > SIZE_MAX / kBytes) {
     exhausted_ = true;
     return nullptr;
   }
-  static_cast<void>(allocate(count * sizeof(T), alignof(T)));
+  static_cast<void>(allocate(count * kBytes, alignof(T)));
   return nullptr;
 }
 

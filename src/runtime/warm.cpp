@@ -28,6 +28,7 @@ Warm* WarmCache::find(InstanceKey key) {
 }
 
 Warm* WarmCache::pin(InstanceKey key) {
+  PAWL_CHECK("runtime-11", started_ && entries_ != nullptr);
   Warm* entry = find(key);
   if (entry == nullptr) {
     if (index_.full() && !evict_one()) return nullptr;
@@ -60,6 +61,7 @@ void WarmCache::drop(Warm& entry) {
 }
 
 bool WarmCache::evict_one() {
+  PAWL_CHECK("runtime-12", started_ && entries_ != nullptr);
   Warm* oldest = nullptr;
   for (std::size_t i = 0; i < count_; ++i) {
     Warm& entry = entries_[i];
