@@ -26,7 +26,8 @@ struct ClientOptions {
   bool create = true;                   // false: kCannotOpen when there is no database yet
   bool synchronous_full = true;
   std::int64_t busy_ms_max = 5'000;           // longest wait for the write lock, then kBusy
-  std::size_t payload_bytes_max = 64 * 1024;  // of inputs given and outputs read
+  std::size_t payload_bytes_max = 64 * 1024;  // of inputs and messages given, and outputs read
+  std::uint32_t queue_messages_max = 256;     // as in Options
   int cache_pages = 128;
 };
 
@@ -71,6 +72,13 @@ class Client {
                              const StartOptions& options = StartOptions());
   // Asks the instance to stop: its code sees a cancelled await. kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
+  // For whoever waits for an event of this name now (schedule_wait()); nobody: it is gone, and counted in
+  // RuntimeStats::messages_dropped. `name`: as of an instance, else kInvalidArgument. kNotFound: no such
+  // instance; kStale: it has ended; kResourceExhausted: over payload_bytes_max, or queue_messages_max
+  // messages of this instance wait already, or those hold 4 * payload_bytes_max. Then nothing is written.
+  Status raise_event(std::string_view id, std::string_view name, std::string_view payload);
+  // Into a queue of the instance, until dequeue_event() takes it or the instance ends. Errors as above.
+  Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload);
   // kNotFound.
   Status get_status(std::string_view id, OrchestrationStatus* out);
   // Sleeps until the instance has ended or stopped; event-driven. kTimeout: `out` is the last known status;

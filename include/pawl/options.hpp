@@ -68,6 +68,9 @@ struct Options {
   std::uint32_t history_events_max = 4'096;   // of one execution; continue_as_new is the answer
   std::uint32_t commands_a_turn_max = 1'024;
   std::uint32_t traces_a_turn_max = 64;
+  // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold at
+  // most 4 * payload_bytes_max. Counts when this Runtime sends them and sizes its memory to take them.
+  std::uint32_t queue_messages_max = 256;
   std::uint32_t warm_instances = 256;        // decoded histories kept between turns
   std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
   std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick

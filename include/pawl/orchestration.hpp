@@ -112,6 +112,15 @@ class OrchestrationContext {
   Handle schedule_timer(std::chrono::milliseconds delay);
   // Fires when trusted UTC has reached `utc_ms` (since 1970).
   Handle schedule_timer_at(std::int64_t utc_ms);
+  // The next event raised under this name (Client::raise_event()); its result is the payload. Of several
+  // open waits of one name the oldest gets it. An event that finds no open wait in the turn it comes
+  // with is gone.
+  Handle schedule_wait(std::string_view name);
+  // The next message of this queue (Client::enqueue_event()), sent before or after; its result is the
+  // payload. Messages wait until they are taken, over continue_as_new() too. What was given to a wait that
+  // lost a select, was cancelled or left open at the end, and which nobody received, goes back to the
+  // queue, before all younger ones.
+  Handle dequeue_event(std::string_view queue);
   // Recorded in the turn itself: no activity, no extra commit.
   Guid new_guid();
   // UTC as well as this machine knows it, ms since 1970; recorded.

@@ -25,6 +25,7 @@
 namespace pawl {
 
 class RuntimeCore;
+struct Request;
 
 // Counters since start; all only rise, but the last three.
 struct RuntimeStats {
@@ -102,6 +103,10 @@ class Runtime {
                              Answer answer = nullptr, void* user = nullptr);
   Status cancel_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                          void* user = nullptr);
+  Status raise_event(std::string_view id, std::string_view name, std::string_view payload,
+                     Answer answer = nullptr, void* user = nullptr);
+  Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
+                       Answer answer = nullptr, void* user = nullptr);
   // Reads at once.
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
@@ -110,6 +115,7 @@ class Runtime {
   [[nodiscard]] std::string_view error_text() const;
 
  private:
+  Status ride(const Request& request);
   RuntimeCore* core_ = nullptr;
 };
 

@@ -75,6 +75,18 @@ struct NewInstance {
   std::int64_t start_after_ms = 0;  // parked so long before its first turn
 };
 
+// A message of kind kEvent or kQueue from outside.
+struct NewMail {
+  std::string_view id;  // of the instance
+  MessageKind kind = MessageKind::kEvent;
+  std::string_view name;
+  std::string_view payload;
+  // Refused if the instance would then have more of both kinds that no turn took, or if those held
+  // more bytes of names and payloads.
+  std::size_t count_max = 0;
+  std::size_t bytes_max = 0;
+};
+
 struct InstanceStatus {
   InstanceState state = InstanceState::kRunning;
   InstanceKey key = 0;
@@ -107,9 +119,12 @@ struct OrchestrationItem {
   std::int32_t crashes = 0;
   std::int32_t strikes = 0;
   std::int32_t reboots = 0;
-  Message* messages = nullptr;  // in the arena given; ready or due ones, in order
+  // In the arena given: the start of an execution, then those that wait on, then new or due ones.
+  Message* messages = nullptr;
   std::size_t message_count = 0;
-  bool more_messages = false;
+  std::size_t waiting_count =
+      0;                       // of them wait on since an earlier turn; they are always all there
+  bool more_messages = false;  // new or due ones
   // A stored row that cannot be read: the instance stops with this text.
   Status broken = Status::kOk;
   FixedText<kErrorTextBytesMax> broken_text;
@@ -159,6 +174,13 @@ struct TurnCommit {
   ExecutionId execution = 0;
   const MessageId* messages = nullptr;  // stored ones that the turn took; deleted
   std::size_t message_count = 0;
+  // Stored ones that it saw and that wait on: they make the instance ready no more.
+  const MessageId* kept = nullptr;
+  std::size_t kept_count = 0;
+  // Taken in an earlier turn, waiting again: stored under their old ids. Of no use with an end other
+  // than kContinuedAsNew, which takes all messages with it.
+  const Message* given_back = nullptr;
+  std::size_t given_back_count = 0;
   const WorkDone* done = nullptr;
   std::size_t done_count = 0;
   const EventSource* events = nullptr;
@@ -335,6 +357,9 @@ class Provider {
   virtual Status create_instance(const NewInstance& instance, InstanceKey* key) = 0;
   // kNotFound; kStale if it has ended.
   virtual Status cancel_instance(std::string_view id, std::string_view reason) = 0;
+  // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: refused for
+  // its limits, nothing was written, the diagnostic has the numbers.
+  virtual Status send_mail(const NewMail& mail, bool* room) = 0;
   // Reads; anywhere. Output and custom status together longer than `capacity`: kResourceExhausted.
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                              std::size_t capacity) = 0;
@@ -343,7 +368,9 @@ class Provider {
   // Outside of batches: candidates, oldest message first, mine and unowned before others'.
   virtual Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                             std::size_t* count) = 0;
-  // Messages go to `arena`; at most `messages_max`. kNotFound: it is gone.
+  // Messages go to `arena`; at most `messages_max` besides those that wait on. kNotFound: it is gone.
+  // kResourceExhausted with more_messages: those that wait on do not fit, or not one of the others; the
+  // rest of *out is good.
   virtual Status fetch_orchestration_item(InstanceKey key, std::int64_t now,
                                           std::size_t messages_max, Arena& arena,
                                           OrchestrationItem* out) = 0;

@@ -46,6 +46,14 @@ Handle OrchestrationContext::schedule_timer_at(std::int64_t utc_ms) {
   return pass_.schedule_timer(branch_, TimerBase::kUtc, utc_ms);
 }
 
+Handle OrchestrationContext::schedule_wait(std::string_view name) {
+  return pass_.schedule_wait(branch_, EventKind::kWait, name);
+}
+
+Handle OrchestrationContext::dequeue_event(std::string_view queue) {
+  return pass_.schedule_wait(branch_, EventKind::kDequeue, queue);
+}
+
 Guid OrchestrationContext::new_guid() { return pass_.new_guid(branch_); }
 std::int64_t OrchestrationContext::utc_now_ms() { return pass_.utc_now_ms(branch_); }
 

@@ -230,8 +230,9 @@ TurnResult Engine::run_turn(History& history, const TurnInput& input, Diagnostic
 
 Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diagnostic,
                       TurnResult& result) {
-  // Without a message the turn can only be about events that no pass has seen yet.
-  const EventId seen = input.message_count == 0 ? last_command_id(history) : history.last_id();
+  // Without a new message the turn can only be about events that no pass has seen yet.
+  const bool goes_on = input.message_count == input.waiting_count;
+  const EventId seen = goes_on ? last_command_id(history) : history.last_id();
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());
   result.dropped = intake.dropped();

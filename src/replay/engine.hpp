@@ -28,8 +28,8 @@ struct EngineLimits {
   std::size_t payload_bytes_max = 64 * 1024;
   std::uint32_t traces_a_turn_max = 64;
   std::uint32_t passes_max = 100;
-  std::uint32_t mail_max =
-      256;  // raised events and queue messages in one turn, with those given back
+  // Raised events and queue messages in one turn, with those given back; of these half as many.
+  std::uint32_t mail_max = 512;
 };
 
 // Everything a turn may know about the world.
@@ -45,6 +45,7 @@ struct TurnInput {
   const Message* messages =
       nullptr;  // in order of arrival; kStart or kContinue first for a new one
   std::size_t message_count = 0;
+  std::size_t waiting_count = 0;  // of them were there in an earlier turn and wait on
 };
 
 enum class TurnState : std::uint8_t { kSuspended, kEnded, kMore };

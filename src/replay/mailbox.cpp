@@ -9,7 +9,7 @@ void Mailbox::attach(Entry* entries, Message* given_back, MessageId* kept, std::
   capacity_ = capacity;
 }
 
-void Mailbox::clear() { count_ = given_back_count_ = kept_count_ = 0; }
+void Mailbox::clear() { count_ = old_count_ = given_back_count_ = kept_count_ = 0; }
 
 bool Mailbox::add(const Message& message, bool is_stored) {
   if (count_ == capacity_) return false;
@@ -26,6 +26,8 @@ bool Mailbox::give_back(const Event& wait, const Event& delivery) {
     entries_[i].is_waiting = true;
     return true;
   }
+  if (old_count_ >= capacity_ / 2) return false;
+  ++old_count_;
   Message message;
   message.id = delivery.number;
   message.kind = wait.kind == EventKind::kWait ? MessageKind::kEvent : MessageKind::kQueue;

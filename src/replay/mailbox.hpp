@@ -25,7 +25,8 @@ class Mailbox {
   void clear();
   // False: full.
   [[nodiscard]] bool add(const Message& message, bool is_stored);
-  // A delivery became void: its message waits again.
+  // A delivery became void: its message waits again. False: full. Half of the room is for those of
+  // earlier turns, so that what is stored then never fills more than all of it.
   [[nodiscard]] bool give_back(const Event& wait, const Event& delivery);
   // Each waiting message, the oldest first, goes to the oldest open wait of its kind and name.
   Status deliver(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
@@ -45,6 +46,7 @@ class Mailbox {
   MessageId* kept_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t count_ = 0;
+  std::size_t old_count_ = 0;  // of them given back from earlier turns
   std::size_t given_back_count_ = 0;
   std::size_t kept_count_ = 0;
 };

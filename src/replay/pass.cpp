@@ -252,8 +252,8 @@ Status Pass::append_returns() {
     const Event& wait = history_.event(delivery->event.ref);
     PAWL_TRY(history_.append(event, diagnostic_));
     if (mailbox_.give_back(wait, delivery->event)) continue;
-    diagnostic_.format("event %u: more than mail_max (%u) messages wait", event.id,
-                       limits_.mail_max);
+    diagnostic_.format("event %u: more than mail_max (%u) messages wait, or half as many come back",
+                       event.id, limits_.mail_max);
     return Status::kResourceExhausted;
   }
   return Status::kOk;
@@ -423,7 +423,7 @@ Handle Pass::schedule_timer(BranchRun& branch, TimerBase base, std::int64_t numb
 }
 
 Handle Pass::schedule_wait(BranchRun& branch, EventKind kind, std::string_view name) {
-  if (!is_active(branch, kind == EventKind::kWait ? "wait_event" : "dequeue"))
+  if (!is_active(branch, kind == EventKind::kWait ? "schedule_wait" : "dequeue_event"))
     return handle_of(Form::kNone);
   if (!is_valid_name(name)) return handle_of(Form::kBadName);
   Event event;

@@ -123,13 +123,8 @@ class Pass {
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
                            const ActivityOptions& options, bool on_session);
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
-  // kWait: the next event of this name to be raised; one raised while nobody waits is gone. kDequeue:
-  // the next message of a queue; what a closed wait was given and nobody received goes to the next.
-  // Not in the public header as long as no client can raise or enqueue.
-  static Handle schedule_wait(OrchestrationContext& context, EventKind kind,
-                              std::string_view name) {
-    return context.pass_.schedule_wait(context.branch_, kind, name);
-  }
+  // `kind`: kWait or kDequeue.
+  Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name);
   // State shared by the branches of one execution. A read sees the branch's own writes, those it knows
   // by cause, and of all others those at or before its position. Not in the public header as long as
   // state does not outlive its execution.
@@ -192,7 +187,6 @@ class Pass {
     ForeignWait* next;
   };
 
-  Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name);
   ErrorKind write_state(BranchRun& branch, std::string_view key, std::string_view value);
   std::string_view read_state(BranchRun& branch, std::string_view key);
   [[nodiscard]] bool knows(const BranchRun& branch, const Record& write) const;

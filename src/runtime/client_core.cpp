@@ -119,6 +119,27 @@ Status ClientCore::cancel_instance(std::string_view id, std::string_view reason)
   return in_batch(id, [&] { return provider_->cancel_instance(id, reason); });
 }
 
+Status ClientCore::send_mail(std::string_view id, MessageKind kind, std::string_view name,
+                             std::string_view payload) {
+  if (payload.size() > options_.payload_bytes_max) {
+    diagnostic_.format("the payload has %zu bytes; payload_bytes_max is %zu", payload.size(),
+                       options_.payload_bytes_max);
+    return Status::kResourceExhausted;
+  }
+  return in_batch(id, [&] {
+    NewMail mail;
+    mail.id = id;
+    mail.kind = kind;
+    mail.name = name;
+    mail.payload = payload;
+    mail.count_max = options_.queue_messages_max;
+    mail.bytes_max = mail_bytes_max(options_.payload_bytes_max);
+    bool room = false;
+    PAWL_TRY(provider_->send_mail(mail, &room));
+    return room ? Status::kOk : Status::kResourceExhausted;
+  });
+}
+
 Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   InstanceStatus row;
   const Status status =

@@ -13,6 +13,11 @@ namespace pawl {
 // Room for an output or an error text.
 [[nodiscard]] std::size_t status_buffer_bytes(std::size_t payload_bytes_max);
 
+// Raised events and queue messages of one instance may hold together so many bytes when one is sent.
+[[nodiscard]] constexpr std::size_t mail_bytes_max(std::size_t payload_bytes_max) {
+  return 4 * payload_bytes_max;
+}
+
 class ClientCore {
  public:
   ClientCore(Process& process, const ClientOptions& options, const port::Port& port)
@@ -51,6 +56,8 @@ class ClientCore {
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              const StartOptions& options);
   Status cancel_instance(std::string_view id, std::string_view reason);
+  Status send_mail(std::string_view id, MessageKind kind, std::string_view name,
+                   std::string_view payload);
   Status get_status(std::string_view id, OrchestrationStatus* out);
   Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
                                 OrchestrationStatus* out);

@@ -16,11 +16,11 @@
 namespace pawl {
 
 struct Request {
-  enum class Kind : std::uint8_t { kStart, kCancel };
+  enum class Kind : std::uint8_t { kStart, kCancel, kRaise, kEnqueue };
   Kind kind = Kind::kStart;
   std::string_view id;
-  std::string_view name;  // kStart
-  std::string_view text;  // input or reason
+  std::string_view name;  // kStart; of an event or queue
+  std::string_view text;  // input, reason or payload
   Answer answer = nullptr;
   void* user = nullptr;
   void* block = nullptr;        // from the pool; holds the texts

@@ -12,7 +12,11 @@ namespace {
 // Messages of one tick, decoded, and what the turns decide beside their events.
 std::size_t tick_bytes(const Options& options) {
   const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
-  return options.batch * one + 4 * options.payload_bytes_max + 2 * kErrorTextBytesMax +
+  // All that can wait for one instance: read, gathered, and sorted out again.
+  const std::size_t mail =
+      mail_max(options.queue_messages_max) * (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
+      2 * mail_bytes_max(options.payload_bytes_max);
+  return options.batch * one + mail + 4 * options.payload_bytes_max + 2 * kErrorTextBytesMax +
          (options.instance_batch_max + options.commands_a_turn_max + 64) * 256 + 64 * 1024;
 }
 
@@ -22,6 +26,7 @@ EngineLimits engine_limits(const Options& options) {
   limits.commands_a_turn_max = options.commands_a_turn_max;
   limits.payload_bytes_max = options.payload_bytes_max;
   limits.traces_a_turn_max = options.traces_a_turn_max;
+  limits.mail_max = mail_max(options.queue_messages_max);
   return limits;
 }
 
@@ -161,29 +166,28 @@ Status Runtime::stop(std::int64_t grace_ms) {
   return core_ == nullptr ? Status::kOk : core_->stop(grace_ms);
 }
 
+Status Runtime::ride(const Request& request) {
+  return core_ == nullptr ? Status::kStopped : core_->ride(request);
+}
+
 Status Runtime::start_orchestration(std::string_view id, std::string_view name,
                                     std::string_view input, Answer answer, void* user) {
-  if (core_ == nullptr) return Status::kStopped;
-  Request request;
-  request.kind = Request::Kind::kStart;
-  request.id = id;
-  request.name = name;
-  request.text = input;
-  request.answer = answer;
-  request.user = user;
-  return core_->ride(request);
+  return ride({Request::Kind::kStart, id, name, input, answer, user});
 }
 
 Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
                                 void* user) {
-  if (core_ == nullptr) return Status::kStopped;
-  Request request;
-  request.kind = Request::Kind::kCancel;
-  request.id = id;
-  request.text = reason;
-  request.answer = answer;
-  request.user = user;
-  return core_->ride(request);
+  return ride({Request::Kind::kCancel, id, {}, reason, answer, user});
+}
+
+Status Runtime::raise_event(std::string_view id, std::string_view name, std::string_view payload,
+                            Answer answer, void* user) {
+  return ride({Request::Kind::kRaise, id, name, payload, answer, user});
+}
+
+Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
+                              Answer answer, void* user) {
+  return ride({Request::Kind::kEnqueue, id, queue, payload, answer, user});
 }
 
 Status Runtime::get_status(std::string_view id, OrchestrationStatus* out) {
@@ -228,6 +232,7 @@ Status Client::open(Process& process, const ClientOptions& options, const port::
   check.warm_bytes = 4 * options.payload_bytes_max > check.warm_bytes
                          ? 4 * options.payload_bytes_max
                          : check.warm_bytes;
+  check.queue_messages_max = options.queue_messages_max;
   check.busy_ms_max = options.busy_ms_max;
   check.cache_pages = options.cache_pages;
   PAWL_TRY(check_options(check, diagnostic));
@@ -266,6 +271,15 @@ Status Client::start_orchestration(std::string_view id, std::string_view name,
 }
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->cancel_instance(id, reason);
+}
+Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->send_mail(id, MessageKind::kEvent, name, payload);
+}
+Status Client::enqueue_event(std::string_view id, std::string_view queue,
+                             std::string_view payload) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->send_mail(id, MessageKind::kQueue, queue, payload);
 }
 Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
   return core_ == nullptr ? Status::kStopped : core_->get_status(id, out);

@@ -21,6 +21,12 @@
 
 namespace pawl {
 
+// The engine's room for raised events and queue messages. Senders are refused beyond queue_messages_max, and
+// what is given back in one turn has half of the room: so no turn ever meets more.
+[[nodiscard]] constexpr std::uint32_t mail_max(std::uint32_t queue_messages_max) {
+  return 2 * queue_messages_max;
+}
+
 // One instance in a tick, from reading its messages to the commit.
 struct Turn {
   enum class Verdict : std::uint8_t {
@@ -150,6 +156,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_renewals();
   Status tell_overdue_slots();
   Status write_requests();
+  Status write_request(const Request& request, bool* room);
   Status write_turns(Turn* turns, std::size_t count);
   Status write_results(Turn* turns, std::size_t count);
   Status fetch_work();
@@ -171,6 +178,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void run_turn(Turn& turn);
   static bool is_grace_over(const Turn& turn, const Message* messages, std::size_t count);
   void finish_turn(Turn& turn, const TurnResult& result);
+  bool sort_mail(Turn& turn, const TurnResult& result);
+  [[nodiscard]] bool has_too_much_mail(const OrchestrationItem& item) const;
   bool list_closed(Turn& turn);
   void terminate_turn(Turn& turn);
   void fail_turn(Turn& turn, ErrorKind kind, std::string_view text);

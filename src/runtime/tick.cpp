@@ -1,5 +1,6 @@
 // One tick: what is due, one write transaction, and what leaves after it.
 #include "check.hpp"
+#include "client_core.hpp"
 #include "runtime_core.hpp"
 #include "session_options.hpp"
 
@@ -198,18 +199,8 @@ Status RuntimeCore::write_requests() {
   const std::size_t take = requests_.size() < options_.batch ? requests_.size() : options_.batch;
   for (std::size_t i = 0; i < take; ++i) {
     Request& request = requests_.at(i);
-    if (request.kind == Request::Kind::kStart) {
-      const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(request.name);
-      NewInstance instance;
-      instance.id = request.id;
-      instance.name = request.name;
-      instance.version = entry == nullptr ? std::string_view("1.0.0") : entry->version;
-      instance.input = request.text;
-      InstanceKey key = 0;
-      request.status = provider_->create_instance(instance, &key);
-    } else {
-      request.status = provider_->cancel_instance(request.id, request.text);
-    }
+    bool room = true;
+    request.status = write_request(request, &room);
     switch (request.status) {
       case Status::kOk: look_for_turns_ = true; break;
       case Status::kAlreadyExists:
@@ -218,9 +209,36 @@ Status RuntimeCore::write_requests() {
       case Status::kInvalidArgument: break;  // an answer, not a failure of the batch
       default: return request.status;
     }
+    if (!room) request.status = Status::kResourceExhausted;
   }
   requests_taken_ = take;
   return Status::kOk;
+}
+
+Status RuntimeCore::write_request(const Request& request, bool* room) {
+  switch (request.kind) {
+    case Request::Kind::kStart: {
+      const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(request.name);
+      NewInstance instance;
+      instance.id = request.id;
+      instance.name = request.name;
+      instance.version = entry == nullptr ? std::string_view("1.0.0") : entry->version;
+      instance.input = request.text;
+      InstanceKey key = 0;
+      return provider_->create_instance(instance, &key);
+    }
+    case Request::Kind::kCancel: return provider_->cancel_instance(request.id, request.text);
+    case Request::Kind::kRaise:
+    case Request::Kind::kEnqueue: break;
+  }
+  NewMail mail;
+  mail.id = request.id;
+  mail.kind = request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
+  mail.name = request.name;
+  mail.payload = request.text;
+  mail.count_max = options_.queue_messages_max;
+  mail.bytes_max = mail_bytes_max(options_.payload_bytes_max);
+  return provider_->send_mail(mail, room);
 }
 
 Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {

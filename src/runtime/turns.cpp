@@ -1,4 +1,5 @@
 // The turns of a tick: read, run, decide. Nothing is locked here and nothing leaves from here.
+#include <algorithm>
 #include <cstring>
 
 #include "check.hpp"
@@ -131,7 +132,12 @@ Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
   if (turn->item == nullptr) return Status::kResourceExhausted;
   const Status fetched = provider_->fetch_orchestration_item(key, now_, options_.instance_batch_max,
                                                              tick_arena_, turn->item);
-  if (fetched == Status::kResourceExhausted && first && turn->item->key != 0) {
+  if (fetched == Status::kOk && has_too_much_mail(*turn->item)) {
+    abandon_turn(*turn, Provider::kStoppedForGood, ErrorKind::kLimit,
+                 "more messages wait for it than this worker's queue_messages_max allows");
+    return Status::kOk;
+  }
+  if (fetched == Status::kResourceExhausted && first && turn->item->more_messages) {
     // Alone, and still too large: whoever stored it had a higher payload_bytes_max.
     abandon_turn(*turn, Provider::kStoppedForGood, ErrorKind::kLimit,
                  "a stored message is larger than this worker's payload_bytes_max allows");
@@ -156,9 +162,20 @@ Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
   if (must_wait_to_run_alone(turn->item->crashes)) {
     wants_quiet_ = true;
     turn->verdict = Turn::Verdict::kSkip;
+    tick_arena_.rewind(mark);
     return Status::kOk;
   }
   return load_warm(*turn, first);
+}
+
+// Sent by a process with larger options.
+bool RuntimeCore::has_too_much_mail(const OrchestrationItem& item) const {
+  std::size_t mail = 0;
+  for (std::size_t i = 0; i < item.message_count; ++i) {
+    const MessageKind kind = item.messages[i].kind;
+    if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) ++mail;
+  }
+  return mail > mail_max(options_.queue_messages_max);
 }
 
 Status RuntimeCore::load_warm(Turn& turn, bool first) {
@@ -322,6 +339,7 @@ void RuntimeCore::run_turn(Turn& turn) {
   input.function = entry->function;
   input.messages = messages;
   input.message_count = message_count;
+  input.waiting_count = item.waiting_count;
   Diagnostic why;
   notes_->entries[0].instance.store(turn.key, std::memory_order_relaxed);
   TurnResult result = engine_->run_turn(turn.warm->history, input, why);
@@ -375,6 +393,30 @@ bool RuntimeCore::list_closed(Turn& turn) {
   return true;
 }
 
+// Of the stored messages those that wait on are not taken. The engine's lists end with its next turn.
+// False: no memory.
+bool RuntimeCore::sort_mail(Turn& turn, const TurnResult& result) {
+  TurnCommit& commit = turn.commit;
+  if (result.kept_count == 0 && result.given_back_count == 0) return true;
+  const std::size_t stored = commit.message_count;
+  MessageId* const taken = tick_arena_.array<MessageId>(stored + 1);
+  MessageId* const kept = tick_arena_.array<MessageId>(result.kept_count + 1);
+  Message* const given_back = tick_arena_.array<Message>(result.given_back_count + 1);
+  if (taken == nullptr || kept == nullptr || given_back == nullptr) return false;
+  std::copy_n(result.kept, result.kept_count, kept);
+  std::copy_n(result.given_back, result.given_back_count, given_back);
+  commit.message_count = 0;
+  for (std::size_t i = 0; i < stored; ++i)
+    if (!std::binary_search(kept, kept + result.kept_count, commit.messages[i]))
+      taken[commit.message_count++] = commit.messages[i];
+  commit.messages = taken;
+  commit.kept = kept;
+  commit.kept_count = result.kept_count;
+  commit.given_back = given_back;
+  commit.given_back_count = result.given_back_count;
+  return true;
+}
+
 // Turns the new events into what the provider stores beside them.
 void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   History& history = turn.warm->history;
@@ -423,7 +465,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   }
   commit.work = work;
   commit.timers = timers;
-  if (!list_closed(turn)) {
+  if (!list_closed(turn) || !sort_mail(turn, result)) {
     history.rewind(turn.before);
     turn.verdict = Turn::Verdict::kSkip;
     turn.result_count = 0;

@@ -48,8 +48,8 @@ constexpr const char* kTexts[kSqlCount] = {
     "COMMIT",
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
     "created_stamp,updated_stamp) VALUES(?1,'hello','1.0.0',0,1,0,0,0,0,0,?2,?2)",
-    "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,name,payload,crc) "
-    "VALUES(?,1,1,0,0,'hello',?,?)",
+    "INSERT INTO orchestrator_queue(waiting,instance,execution,kind,error,ref,name,payload,crc) "
+    "VALUES(0,?,1,1,0,0,'hello',?,?)",
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1",
     "DELETE FROM orchestrator_queue WHERE id=?",
     "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "

@@ -34,6 +34,13 @@ class Plans : public ProviderWorld {
     start(at, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}},
           {{4, "s", "schedule_to_start_ms=1"}});
     ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", "r"); }), Status::kOk);
+    NewMail mail;
+    mail.id = "a";
+    mail.kind = MessageKind::kQueue;
+    mail.name = mail.payload = "m";
+    mail.count_max = mail.bytes_max = 10;
+    bool room = false;
+    ASSERT_EQ(batch(at, [&] { return at->send_mail(mail, &room); }), Status::kOk);
     clock.advance(20);
     Item item;
     ASSERT_EQ(fetch(at, 1, item), Status::kOk);
@@ -46,7 +53,17 @@ class Plans : public ProviderWorld {
     commit.home = 4711;
     commit.more = true;
     commit.custom_status_changes = 1;
+    // cancel request, message, timers: the second waits on
+    ASSERT_EQ(item.is.messages[1].kind, MessageKind::kQueue);
+    const std::vector<MessageId> taken = {item.is.messages[0].id, item.is.messages[2].id,
+                                          item.is.messages[3].id};
+    commit.messages = taken.data();
+    commit.message_count = taken.size();
+    commit.kept = &item.is.messages[1].id;
+    commit.kept_count = 1;
     ASSERT_EQ(ack(at, commit), Status::kOk);
+    ASSERT_EQ(fetch(at, 1, item), Status::kOk);
+    ASSERT_EQ(item.is.waiting_count, 1U);
     ready(at, me);
     KeepEvents sink;
     ASSERT_EQ(at->load_history(1, 1, 0, sink), Status::kOk);

@@ -78,12 +78,8 @@ class Run {
     switch (step.kind) {
       case Step::Kind::kActivity: handle = ctx.schedule_activity(name, ""); break;
       case Step::Kind::kTimer: handle = ctx.schedule_timer(std::chrono::seconds(1)); break;
-      case Step::Kind::kWait:
-        handle = internal::Pass::schedule_wait(ctx, EventKind::kWait, "e");
-        break;
-      case Step::Kind::kDequeue:
-        handle = internal::Pass::schedule_wait(ctx, EventKind::kDequeue, "q");
-        break;
+      case Step::Kind::kWait: handle = ctx.schedule_wait("e"); break;
+      case Step::Kind::kDequeue: handle = ctx.dequeue_event("q"); break;
       case Step::Kind::kSet:
         static_cast<void>(internal::Pass::write_state(ctx, name, current->names[step.handles[1]]));
         break;

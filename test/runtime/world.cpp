@@ -65,9 +65,8 @@ void Worker::kill() {
   killed = true;
 }
 
-TestClient::TestClient(sim::Machine& machine, const char* path)
-    : node(machine), memory(Client::required_memory(ClientOptions())) {
-  ClientOptions options;
+TestClient::TestClient(sim::Machine& machine, const char* path, ClientOptions options)
+    : node(machine), memory(Client::required_memory(options)) {
   options.database_path = path;
   Diagnostic diagnostic;
   const Status status = client.open(shared_process(), options, node.port(), memory.data(),

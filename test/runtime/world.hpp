@@ -67,7 +67,7 @@ class Worker {
 
 class TestClient {
  public:
-  TestClient(sim::Machine& machine, const char* path);
+  TestClient(sim::Machine& machine, const char* path, ClientOptions options = {});
   Client* operator->() { return &client; }
   OrchestrationStatus status(std::string_view id);
 

@@ -51,9 +51,9 @@ CREATE TABLE orchestrator_queue(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   instance INTEGER NOT NULL, execution INTEGER NOT NULL,
   kind INTEGER NOT NULL, error INTEGER NOT NULL, ref INTEGER NOT NULL,
-  base INTEGER, due INTEGER, seg INTEGER,
+  waiting INTEGER NOT NULL, base INTEGER, due INTEGER, seg INTEGER,
   name TEXT, payload BLOB, crc INTEGER NOT NULL);
-CREATE INDEX oq_instance ON orchestrator_queue(instance, due, id);
+CREATE INDEX oq_instance ON orchestrator_queue(instance, waiting, due, id);
 CREATE INDEX oq_due ON orchestrator_queue(base, due) WHERE due IS NOT NULL;
 CREATE TABLE workers(
   inc INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -16,6 +16,7 @@ enum Ids : int {
   kPark,
   kUnpark,
   kRetryStopped,
+  kCountMail,
   kEnd,
 };
 static_assert(kEnd <= kIdsReady);
@@ -77,17 +78,59 @@ Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey*
 Status SqliteProvider::cancel_instance(std::string_view id, std::string_view reason) {
   require_batch();
   InstanceKey key = 0;
-  {
-    Statement row = connection_.use(kFindId, "SELECT key,state FROM instances WHERE id=?");
-    if (!row.bind_text(id).row())
-      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
-    if (has_ended(row.integer(1))) return Status::kStale;
-    key = row.integer(0);
-  }
+  PAWL_TRY(find_running(id, &key));
   Message cancel;
   cancel.kind = MessageKind::kCancel;
   cancel.payload = cut_text(reason, kErrorTextBytesMax);
   return insert_message(key, cancel);
+}
+
+Status SqliteProvider::find_running(std::string_view id, InstanceKey* key) {
+  Statement row = connection_.use(kFindId, "SELECT key,state FROM instances WHERE id=?");
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *key = row.integer(0);
+  return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
+}
+
+Status SqliteProvider::send_mail(const NewMail& mail, bool* room) {
+  require_batch();
+  *room = true;
+  if (!is_valid_name(mail.name)) {
+    diagnostic_.format("names have 1 to %zu bytes and no control characters", kNameBytesMax);
+    return Status::kInvalidArgument;
+  }
+  InstanceKey key = 0;
+  PAWL_TRY(find_running(mail.id, &key));
+  PAWL_TRY(has_room(key, mail, room));
+  if (!*room) return Status::kOk;
+  Message message;
+  message.kind = mail.kind;
+  message.name = mail.name;
+  message.payload = mail.payload;
+  return insert_message(key, message);
+}
+
+// What no turn took is counted from its rows: bounded by the limit itself, and by the completions that
+// wait beside.
+Status SqliteProvider::has_room(InstanceKey key, const NewMail& mail, bool* room) {
+  Statement row = connection_.use(
+      kCountMail,
+      "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
+      "FROM orchestrator_queue INDEXED BY oq_instance "
+      "WHERE instance=? AND waiting IN (0,1) AND due IS NULL AND kind IN (6,7)");
+  if (!row.bind(key).row()) return fail(row.status(), "count messages");
+  const std::int64_t count = row.integer(0);
+  const std::int64_t bytes = row.integer(1);
+  const auto more = static_cast<std::int64_t>(mail.name.size() + mail.payload.size());
+  *room = count < static_cast<std::int64_t>(mail.count_max) &&
+          bytes + more <= static_cast<std::int64_t>(mail.bytes_max);
+  if (!*room)
+    diagnostic_.format(
+        "%lld messages with %lld bytes wait for \"%.*s\"; at most %zu with %zu bytes may",
+        static_cast<long long>(count), static_cast<long long>(bytes),
+        static_cast<int>(mail.id.size()), mail.id.data(), mail.count_max, mail.bytes_max);
+  return Status::kOk;
 }
 
 Status SqliteProvider::read_status(std::string_view id, InstanceStatus* out, char* buffer,
@@ -161,14 +204,18 @@ Status SqliteProvider::insert_message(InstanceKey instance, const Message& messa
       "make ready");
 }
 
-// The row's id is the last inserted one then. `timer`: when and in what time; null: ready now.
+// The row's id is the last inserted one then. `timer`: when and in what time; null: ready now. A message
+// that has an id was there before: it waits.
 Status SqliteProvider::store_message(InstanceKey instance, const Message& message,
                                      const Due* timer) {
   Statement insert = connection_.use(
       kInsertMessage,
-      "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,base,due,seg,name,payload,"
-      "crc) VALUES(?,?,?,?,?,?,?,?,?,?,?)");
-  insert.bind(instance)
+      "INSERT INTO "
+      "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
+      "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  insert.bind_or_null(message.id)
+      .bind(message.id == 0 ? 0 : 1)
+      .bind(instance)
       .bind(message.execution)
       .bind(static_cast<std::int64_t>(message.kind))
       .bind(static_cast<std::int64_t>(message.error))

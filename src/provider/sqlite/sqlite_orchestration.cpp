@@ -1,7 +1,7 @@
 // A turn's way out of the database and back: the item with its messages, the history, the commit.
 //
-// Order of messages: the start of an execution; then those that wait, by id, which is the order of their
-// commits; then due timers by (due in Pawl time, id). So a result that was there before a look wins over
+// Order of messages: the start of an execution; then those that wait on since an earlier turn, by id; then
+// new ones by id, which is the order of their commits; then due timers by (due in Pawl time, id). So a result that was there before a look wins over
 // a timeout that the same look finds due.
 #include <cstring>
 #include <limits>
@@ -16,6 +16,7 @@ enum Ids : int {
   kFindInstance = kIdsOrchestration,
   kReadItem,
   kFirstMessage,
+  kWaitingMessages,
   kReadyMessages,
   kDueMessages,
   kFindMessage,
@@ -24,6 +25,7 @@ enum Ids : int {
   kReadEvent,
   kFindWork,
   kDeleteMessage,
+  kKeepMessage,
   kInsertEvent,
   kDeleteTimer,
   kWriteStatus,
@@ -118,13 +120,14 @@ class SqliteProvider::MessageReader {
       : arena_(arena), max_(messages_max), item_(item) {}
 
   Status start() {
-    item_->messages = arena_.array<Message>(max_);
-    return item_->messages == nullptr ? Status::kResourceExhausted : Status::kOk;
+    item_->messages = arena_.array<Message>(max_ + item_->waiting_count);
+    item_->more_messages = item_->messages == nullptr;
+    return item_->more_messages ? Status::kResourceExhausted : Status::kOk;
   }
   // False: no more rows are wanted.
   bool take(const Statement& row) {
     if (row.integer(0) == first_) return true;
-    if (item_->message_count == max_) return cut();
+    if (item_->message_count == max_ + item_->waiting_count) return cut();
     Message message;
     if (!decode(row, item_->key, &message)) {
       item_->broken = Status::kCorrupt;
@@ -179,19 +182,26 @@ Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t no
   if (out->broken != Status::kOk || out->terminate) return Status::kOk;
   MessageReader reader(arena, messages_max, out);
   PAWL_TRY(reader.start());
-  PAWL_TRY(read_ready_messages(reader, *out));
+  if (out->last_event == 0) PAWL_TRY(read_first_message(reader, *out));
+  if (reader.wants_more() && out->waiting_count > 0) PAWL_TRY(read_waiting_messages(reader, *out));
+  // Without those that wait the others might be given the wrong wait.
+  if (out->more_messages) return Status::kResourceExhausted;
+  if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key));
   if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, key, now));
-  // Not even one fits.
-  const bool stuck = out->message_count == 0 && out->more_messages && messages_max > 0;
-  return stuck ? Status::kResourceExhausted : Status::kOk;
+  const bool none_fits =
+      out->message_count == out->waiting_count && out->more_messages && messages_max > 0;
+  return none_fits ? Status::kResourceExhausted : Status::kOk;
 }
 
 Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   Statement row = connection_.use(
       kReadItem,
       "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
-      "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text FROM instances AS i "
-      "LEFT JOIN executions AS e ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+      "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,"
+      "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
+      "WHERE instance=i.key AND waiting=1) "
+      "FROM instances AS i LEFT JOIN executions AS e "
+      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   // Ended, stopped or parked since it was listed.
@@ -204,6 +214,7 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   out->reboots = static_cast<std::int32_t>(row.integer(9));
   out->terminate = row.integer(11) == static_cast<std::int64_t>(ErrorKind::kTerminated);
   if (out->terminate) out->broken_text.assign_cut(row.bytes(12));
+  out->waiting_count = static_cast<std::size_t>(row.integer(13));
   const bool whole = fits(row.integer(10), &out->last_event) &&
                      out->id.assign(row.bytes(0)) == Status::kOk &&
                      out->name.assign(row.bytes(1)) == Status::kOk &&
@@ -215,21 +226,34 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   return out->broken_text.append(": a name or number is too long");
 }
 
-Status SqliteProvider::read_ready_messages(MessageReader& reader, const OrchestrationItem& item) {
-  // A cancel request kept from the execution before is older than the start of this one.
-  if (item.last_event == 0) {
-    Statement first = connection_.use(
-        kFirstMessage, "SELECT " PAWL_MESSAGE_COLUMNS
-                       " FROM orchestrator_queue INDEXED BY oq_instance "
-                       "WHERE instance=? AND due IS NULL AND kind IN (1,2) ORDER BY id LIMIT 1");
-    if (first.bind(item.key).row() && reader.take(first)) reader.note_first(first.integer(0));
-    PAWL_TRY(fail(first.status(), "read first message"));
-  }
-  if (!reader.wants_more()) return Status::kOk;
-  Statement row = connection_.use(kReadyMessages, "SELECT " PAWL_MESSAGE_COLUMNS
-                                                  " FROM orchestrator_queue INDEXED BY oq_instance "
-                                                  "WHERE instance=? AND due IS NULL ORDER BY id");
+// What was kept from the execution before is older than the start of this one.
+Status SqliteProvider::read_first_message(MessageReader& reader, const OrchestrationItem& item) {
+  Statement first = connection_.use(
+      kFirstMessage,
+      "SELECT " PAWL_MESSAGE_COLUMNS
+      " FROM orchestrator_queue INDEXED BY oq_instance "
+      "WHERE instance=? AND waiting=0 AND due IS NULL AND kind IN (1,2) ORDER BY id LIMIT 1");
+  if (first.bind(item.key).row() && reader.take(first)) reader.note_first(first.integer(0));
+  return fail(first.status(), "read first message");
+}
+
+Status SqliteProvider::read_waiting_messages(MessageReader& reader, const OrchestrationItem& item) {
+  Statement row = connection_.use(kWaitingMessages,
+                                  "SELECT " PAWL_MESSAGE_COLUMNS
+                                  " FROM orchestrator_queue INDEXED BY oq_instance "
+                                  "WHERE instance=? AND waiting=1 AND due IS NULL ORDER BY id");
   row.bind(item.key);
+  while (row.row() && reader.take(row)) {
+  }
+  return fail(row.status(), "read waiting messages");
+}
+
+Status SqliteProvider::read_ready_messages(MessageReader& reader, InstanceKey key) {
+  Statement row =
+      connection_.use(kReadyMessages, "SELECT " PAWL_MESSAGE_COLUMNS
+                                      " FROM orchestrator_queue INDEXED BY oq_instance "
+                                      "WHERE instance=? AND waiting=0 AND due IS NULL ORDER BY id");
+  row.bind(key);
   while (row.row() && reader.take(row)) {
   }
   return fail(row.status(), "read messages");
@@ -239,11 +263,11 @@ Status SqliteProvider::read_due_messages(MessageReader& reader, InstanceKey key,
   constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
   const std::int64_t utc = clock_.off_known ? add_saturating(now, clock_.off) : kNothing;
   Statement row = connection_.use(
-      kDueMessages,
-      "SELECT " PAWL_MESSAGE_COLUMNS
-      " FROM orchestrator_queue INDEXED BY oq_instance "
-      "WHERE instance=?1 AND due IS NOT NULL AND due<=max(?2,?3) AND due<=iif(base=0,?2,?3) "
-      "ORDER BY iif(base=0,due,due-?4),id");
+      kDueMessages, "SELECT " PAWL_MESSAGE_COLUMNS
+                    " FROM orchestrator_queue INDEXED BY oq_instance "
+                    "WHERE instance=?1 AND waiting=0 AND due IS NOT NULL AND due<=max(?2,?3) "
+                    "AND due<=iif(base=0,?2,?3) "
+                    "ORDER BY iif(base=0,due,due-?4),id");
   row.bind(key).bind(now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
   while (row.row() && reader.take(row)) {
   }
@@ -313,21 +337,26 @@ Status SqliteProvider::load_history(InstanceKey key, ExecutionId execution, Even
   return Status::kOk;
 }
 
-// What an ended instance answers is in the end event of its last execution.
+// What an ended instance answers is in the end event of its last execution; behind that there are only
+// returns.
 Status SqliteProvider::read_end(InstanceStatus* out, char* buffer, std::size_t capacity) {
   std::int64_t last = 0;
   PAWL_TRY(last_event_of(out->key, out->execution, &last));
   Statement row = connection_.use(kReadEvent, "SELECT " PAWL_EVENT_COLUMNS
                                               " FROM history WHERE instance=? AND execution=? "
-                                              "AND id=?");
-  if (!row.bind(out->key).bind(out->execution).bind(last).row()) {
-    PAWL_TRY(fail(row.status(), "history"));
-    return broken_event(out->key, out->execution, last, "is missing");
-  }
+                                              "AND id<=? ORDER BY id DESC");
+  row.bind(out->key).bind(out->execution).bind(last);
   Event event;
-  PAWL_TRY(read_event(row, out->key, out->execution, &event));
-  if (event.kind != EventKind::kEnded)
-    return broken_event(out->key, out->execution, last, "is not the end");
+  for (std::int64_t expected = last; event.kind != EventKind::kEnded; --expected) {
+    if (!row.row()) {
+      PAWL_TRY(fail(row.status(), "history"));
+      return broken_event(out->key, out->execution, expected, "is missing");
+    }
+    PAWL_TRY(read_event(row, out->key, out->execution, &event));
+    if (event.id != expected) return broken_event(out->key, out->execution, expected, "is missing");
+    if (event.kind != EventKind::kEnded && event.kind != EventKind::kReturn)
+      return broken_event(out->key, out->execution, expected, "is not the end");
+  }
   out->error = event.error;
   return copy_output(event.payload, out, buffer, capacity);
 }
@@ -399,10 +428,22 @@ Status SqliteProvider::write_turn(const TurnCommit& turn) {
     PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[i]));
   for (std::size_t i = 0; i < turn.timer_count; ++i)
     PAWL_TRY(insert_timer(turn, turn.timers[i]));
+  PAWL_TRY(write_mail(turn));
   // Last: what is asked for and closed in one turn leaves nothing.
   for (std::size_t i = 0; i < turn.closed_count; ++i)
     PAWL_TRY(close_command(turn, turn.closed[i]));
   return go_on(turn, turn.execution);
+}
+
+Status SqliteProvider::write_mail(const TurnCommit& turn) {
+  for (std::size_t i = 0; i < turn.kept_count; ++i) {
+    Statement keep = connection_.use(
+        kKeepMessage, "UPDATE orchestrator_queue SET waiting=1 WHERE id=? AND waiting=0");
+    PAWL_TRY(fail(keep.bind(turn.kept[i]).run(), "keep message"));
+  }
+  for (std::size_t i = 0; i < turn.given_back_count; ++i)
+    PAWL_TRY(store_message(turn.key, turn.given_back[i], nullptr));
+  return Status::kOk;
 }
 
 Status SqliteProvider::insert_events(const TurnCommit& turn) {
@@ -481,8 +522,8 @@ Status SqliteProvider::close_command(const TurnCommit& turn, EventId command) {
   PAWL_TRY(cancel_work(turn.key, turn.execution, command));
   return fail(connection_
                   .use(kDeleteTimer,
-                       "DELETE FROM orchestrator_queue WHERE instance=?1 AND due IS NOT NULL "
-                       "AND execution=?2 AND ref=?3")
+                       "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=0 "
+                       "AND due IS NOT NULL AND execution=?2 AND ref=?3")
                   .bind(turn.key)
                   .bind(turn.execution)
                   .bind(command)
@@ -494,7 +535,8 @@ Status SqliteProvider::first_ready(const TurnCommit& turn, std::int64_t* id) {
   {
     Statement row = connection_.use(kFirstReady,
                                     "SELECT id FROM orchestrator_queue INDEXED BY oq_instance "
-                                    "WHERE instance=? AND due IS NULL ORDER BY id LIMIT 1");
+                                    "WHERE instance=? AND waiting=0 AND due IS NULL "
+                                    "ORDER BY id LIMIT 1");
     if (row.bind(turn.key).row()) {
       *id = row.integer(0);
       return Status::kOk;
@@ -552,7 +594,8 @@ Status SqliteProvider::end_execution(const TurnCommit& turn) {
       "end instance");
 }
 
-// Completions and timers belong to the execution that asked; a cancel request to the instance.
+// Completions and timers belong to the execution that asked; a cancel request, raised events that came
+// meanwhile and messages of queues to the instance.
 Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_
                     .use(kDeleteCompletions,
@@ -562,6 +605,7 @@ Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
                     .bind(turn.execution)
                     .run(),
                 "delete completions"));
+  PAWL_TRY(write_mail(turn));
   Message next;
   next.kind = MessageKind::kContinue;
   next.execution = turn.execution + 1;

@@ -52,6 +52,7 @@ class SqliteProvider final : public Provider {
 
   Status create_instance(const NewInstance& instance, InstanceKey* key) override;
   Status cancel_instance(std::string_view id, std::string_view reason) override;
+  Status send_mail(const NewMail& mail, bool* room) override;
   Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                      std::size_t capacity) override;
 
@@ -139,6 +140,8 @@ class SqliteProvider final : public Provider {
     std::int64_t due = 0;
   };
   Status store_message(InstanceKey instance, const Message& message, const Due* timer);
+  Status find_running(std::string_view id, InstanceKey* key);
+  Status has_room(InstanceKey key, const NewMail& mail, bool* room);
   Status copy_output(std::string_view output, InstanceStatus* out, char* buffer,
                      std::size_t capacity);
   Status copy_custom_status(std::string_view text, InstanceStatus* out, char* buffer,
@@ -180,7 +183,9 @@ class SqliteProvider final : public Provider {
   class MessageReader;
   Status read_instance(InstanceKey key, InstanceRow* out);
   Status read_item_row(InstanceKey key, OrchestrationItem* out);
-  Status read_ready_messages(MessageReader& reader, const OrchestrationItem& item);
+  Status read_first_message(MessageReader& reader, const OrchestrationItem& item);
+  Status read_waiting_messages(MessageReader& reader, const OrchestrationItem& item);
+  Status read_ready_messages(MessageReader& reader, InstanceKey key);
   Status read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now);
   Status broken_event(InstanceKey key, ExecutionId execution, std::int64_t event, const char* what);
   Status read_event(const Statement& row, InstanceKey key, ExecutionId execution, Event* event);
@@ -190,6 +195,7 @@ class SqliteProvider final : public Provider {
   Status check_message(InstanceKey key, MessageId message);
   Status check_done(const TurnCommit& turn, const WorkDone& done);
   Status write_turn(const TurnCommit& turn);
+  Status write_mail(const TurnCommit& turn);
   Status insert_events(const TurnCommit& turn);
   Status insert_event(const TurnCommit& turn, const Event& event);
   Status write_custom_status(const TurnCommit& turn);

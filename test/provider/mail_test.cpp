@@ -1,0 +1,265 @@
+// Goal: a message that waits makes nobody ready, is there in every turn until one takes it, keeps its
+// number, outlives an execution and not its instance; a sender is told when there is no room.
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+class MailBox : public ProviderWorld {
+ protected:
+  Item& fetched(Site& at, InstanceKey key, std::size_t messages_max = 16) {
+    items_.push_back(std::make_unique<Item>());
+    EXPECT_EQ(fetch(at, key, *items_.back(), messages_max), Status::kOk) << at->diagnostic().text();
+    return *items_.back();
+  }
+  Status send(Site& at, std::string_view payload, MessageKind kind = MessageKind::kQueue,
+              std::size_t count_max = 100, std::size_t bytes_max = 1000) {
+    NewMail mail;
+    mail.id = "a";
+    mail.kind = kind;
+    mail.name = "q";
+    mail.payload = payload;
+    mail.count_max = count_max;
+    mail.bytes_max = bytes_max;
+    room = false;
+    return batch(at, [&] { return at->send_mail(mail, &room); });
+  }
+  void sent(Site& at, std::string_view payload) {
+    ASSERT_EQ(send(at, payload), Status::kOk);
+    ASSERT_TRUE(room);
+  }
+  // Takes what is not of a queue and lets the rest wait.
+  TurnCommit keeping(const Item& item, const Events* events = nullptr) {
+    TurnCommit commit = turn(item, events);
+    lists_.emplace_back();
+    lists_.emplace_back();
+    std::vector<MessageId>& taken = lists_[lists_.size() - 2];
+    std::vector<MessageId>& kept = lists_.back();
+    for (std::size_t i = 0; i < item.is.message_count; ++i) {
+      const Message& message = item.is.messages[i];
+      (message.kind == MessageKind::kQueue ? kept : taken).push_back(message.id);
+    }
+    commit.messages = taken.data();
+    commit.message_count = taken.size();
+    commit.kept = kept.data();
+    commit.kept_count = kept.size();
+    return commit;
+  }
+  // An instance "a" past its start, for which these wait.
+  InstanceKey waiting(Site& at, const Strings& payloads) {
+    const InstanceKey key = create(at, "a");
+    for (const std::string& payload : payloads)
+      sent(at, payload);
+    Events events(1);
+    events.add(EventKind::kStarted).name = "n";
+    EXPECT_EQ(ack(at, keeping(fetched(at, key), &events)), Status::kOk) << at->diagnostic().text();
+    return key;
+  }
+  static Strings payloads(const Item& item) {
+    Strings all;
+    for (std::size_t i = 0; i < item.is.message_count; ++i)
+      all.emplace_back(item.is.messages[i].payload);
+    return all;
+  }
+
+  bool room = false;
+
+ private:
+  std::vector<std::unique_ptr<Item>> items_;
+  std::deque<std::vector<MessageId>> lists_;
+};
+INSTANTIATE_TEST_SUITE_P(Ports, MailBox, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
+
+TEST_P(MailBox, NewOnesMakeReadyAndWaitingOnesDoNot) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1", "2"});
+  EXPECT_TRUE(ready(at).empty());
+  sent(at, "3");
+  EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
+  const Item& item = fetched(at, key);
+  EXPECT_EQ(payloads(item), (Strings{"1", "2", "3"}));
+  EXPECT_EQ(item.is.waiting_count, 2U);
+  EXPECT_EQ(item.kinds(), (Strings{"queue", "queue", "queue"}));
+  EXPECT_EQ(item.is.messages[0].name, "q");
+  ASSERT_EQ(ack(at, keeping(item)), Status::kOk);
+  EXPECT_TRUE(ready(at).empty());
+}
+
+TEST_P(MailBox, WaitingOnesTakeNobodysPlace) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1", "2", "3"});
+  sent(at, "4");
+  sent(at, "5");
+  const Item& item = fetched(at, key, 1);
+  EXPECT_EQ(payloads(item), (Strings{"1", "2", "3", "4"}));
+  EXPECT_TRUE(item.is.more_messages);
+  ASSERT_EQ(ack(at, keeping(item)), Status::kOk);
+  EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
+  EXPECT_EQ(payloads(fetched(at, key, 1)), (Strings{"1", "2", "3", "4", "5"}));
+}
+
+TEST_P(MailBox, TakenOnesAreGone) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1", "2"});
+  sent(at, "3");
+  TurnCommit commit = turn(fetched(at, key));
+  commit.message_count = 2;
+  commit.kept = commit.messages + 2;
+  commit.kept_count = 1;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  sent(at, "4");
+  EXPECT_EQ(payloads(fetched(at, key)), (Strings{"3", "4"}));
+}
+
+TEST_P(MailBox, GivenBackOnesStandWhereTheyStood) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1", "2", "3"});
+  sent(at, "4");
+  const Item& all = fetched(at, key);
+  Message first = all.is.messages[0];
+  TurnCommit taking = turn(all);
+  taking.kept = taking.messages + 1;
+  taking.kept_count = 3;
+  taking.message_count = 1;
+  ASSERT_EQ(ack(at, taking), Status::kOk);
+  sent(at, "5");
+  TurnCommit giving = keeping(fetched(at, key));
+  giving.given_back = &first;
+  giving.given_back_count = 1;
+  ASSERT_EQ(ack(at, giving), Status::kOk) << at->diagnostic().text();
+  EXPECT_TRUE(ready(at).empty()) << "what comes back wakes nobody";
+  sent(at, "6");
+  const Item& next = fetched(at, key);
+  EXPECT_EQ(payloads(next), (Strings{"1", "2", "3", "4", "5", "6"}));
+  EXPECT_EQ(next.is.messages[0].id, first.id);
+}
+
+TEST_P(MailBox, ContinueAsNewCarriesThemBehindItsStart) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1", "2"});
+  sent(at, "3");
+  const Item& item = fetched(at, key);
+  Message first = item.is.messages[0];
+  sent(at, "4");  // after the turn looked
+  Events events(2);
+  events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
+  TurnCommit commit = turn(item, &events);
+  commit.message_count = 1;
+  commit.kept = commit.messages + 1;
+  commit.kept_count = 2;
+  commit.given_back = &first;
+  commit.given_back_count = 1;
+  commit.end = EndKind::kContinuedAsNew;
+  commit.next_input = "again";
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
+  const Item& next = fetched(at, key);
+  EXPECT_EQ(payloads(next), (Strings{"again", "1", "2", "3", "4"}));
+  EXPECT_EQ(next.is.waiting_count, 3U);
+}
+
+TEST_P(MailBox, TheEndTakesThemAll) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1", "2"});
+  sent(at, "3");
+  const Item& item = fetched(at, key);
+  Message first = item.is.messages[0];
+  Events events(2);
+  events.add(EventKind::kDelivery).ref = 1;
+  Event& end = events.add(EventKind::kEnded);
+  end.end = EndKind::kCompleted;
+  end.payload = "out";
+  events.add(EventKind::kReturn).ref = 2;
+  events.add(EventKind::kReturn).ref = 2;
+  TurnCommit commit = keeping(item, &events);
+  commit.given_back = &first;
+  commit.given_back_count = 1;
+  commit.kept_count = 0;
+  commit.end = EndKind::kCompleted;
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue"), 0);
+  EXPECT_EQ(status(at, "a").output, "out") << "behind the end there may be returns";
+  raw("UPDATE history SET kind=7,crc=0 WHERE id=4");
+  InstanceStatus out;
+  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  raw("DELETE FROM history WHERE id=4");
+  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+}
+
+TEST_P(MailBox, ATurnThatIsStaleMovesNoMessage) {
+  Site& at = site();
+  Site& other = site();
+  const InstanceKey key = waiting(at, {"1"});
+  sent(at, "2");
+  TurnCommit mine = turn(fetched(at, key));
+  TurnCommit theirs = turn(fetched(other, key));
+  ASSERT_EQ(ack(other, theirs), Status::kOk);
+  const std::string before = dump();
+  EXPECT_EQ(ack(at, mine), Status::kStale);
+  EXPECT_EQ(dump(), before);
+}
+
+TEST_P(MailBox, WhatWaitsAndDoesNotFitIsSaid) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {std::string(300, 'x'), std::string(300, 'y')});
+  alignas(64) unsigned char block[18 * sizeof(Message) + 500];
+  Arena arena(block, sizeof(block));
+  OrchestrationItem item;
+  EXPECT_EQ(at->fetch_orchestration_item(key, at->pawl_now(), 16, arena, &item),
+            Status::kResourceExhausted);
+  EXPECT_TRUE(item.more_messages);
+  EXPECT_EQ(item.revision, 1);
+}
+
+TEST_P(MailBox, DamagedOneBreaksItsInstance) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1"});
+  raw("UPDATE orchestrator_queue SET payload='im'");
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_EQ(item.is.broken, Status::kCorrupt);
+}
+
+// ---- senders ------------------------------------------------------------------------------------
+
+TEST_P(MailBox, SendersAreRefusedByCountAndBytes) {
+  Site& at = site();
+  waiting(at, {"1", "2"});
+  sent(at, "3");
+  const std::string before = dump();
+  for (const MessageKind kind : {MessageKind::kQueue, MessageKind::kEvent}) {
+    ASSERT_EQ(send(at, "4", kind, 3), Status::kOk);
+    EXPECT_FALSE(room) << "waiting and new ones count";
+    EXPECT_NE(at->diagnostic().text().find("3 messages with 6 bytes"), std::string_view::npos)
+        << at->diagnostic().text();
+    ASSERT_EQ(send(at, "4", kind, 4, 7), Status::kOk);
+    EXPECT_FALSE(room);
+  }
+  EXPECT_EQ(dump(), before);
+  ASSERT_EQ(send(at, "4", MessageKind::kEvent, 4, 8), Status::kOk);
+  EXPECT_TRUE(room);
+  ASSERT_EQ(send(at, "5", MessageKind::kEvent, 4, 100), Status::kOk);
+  EXPECT_FALSE(room) << "events count too";
+}
+
+TEST_P(MailBox, SendersAreToldOfTheInstance) {
+  Site& at = site();
+  EXPECT_EQ(send(at, "1"), Status::kNotFound);
+  const InstanceKey key = create(at, "a");
+  NewMail mail;
+  mail.id = "a";
+  mail.count_max = mail.bytes_max = 10;
+  EXPECT_EQ(batch(at, [&] { return at->send_mail(mail, &room); }), Status::kInvalidArgument);
+  Events events(1);
+  events.add(EventKind::kStarted).name = "n";
+  events.add(EventKind::kEnded).end = EndKind::kCompleted;
+  TurnCommit commit = turn(fetched(at, key), &events);
+  commit.end = EndKind::kCompleted;
+  ASSERT_EQ(ack(at, commit), Status::kOk);
+  EXPECT_EQ(send(at, "1"), Status::kStale);
+}
+
+}  // namespace
+}  // namespace pawl::test

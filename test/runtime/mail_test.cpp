@@ -1,0 +1,484 @@
+// Goal: a raised event meets the wait it came for or nobody; a message of a queue is received once, in
+// order, whatever is killed, closed or carried over in between.
+// Method: whole runtimes on the simulated machine; what an orchestration received is its output.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
+
+Poll waits(OrchestrationContext& ctx) {
+  PAWL_AWAIT(first, ctx.schedule_wait("go"));
+  PAWL_AWAIT(second, ctx.schedule_wait("go"));
+  return ctx.complete(std::string(first.value()) + "," + std::string(second.value()));
+}
+
+Poll waits_late(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+  PAWL_AWAIT(event, ctx.schedule_wait("go"));
+  return ctx.complete(event.value());
+}
+
+// As many messages as the input says.
+Poll takes(OrchestrationContext& ctx) {
+  const int count = std::stoi(std::string(ctx.input()));
+  std::string all;
+  for (int i = 0; i < count; ++i) {
+    PAWL_AWAIT(message, ctx.dequeue_event("q"));
+    if (!message.ok()) return ctx.fail(message.error());
+    all += std::string(message.value()) + ",";
+    ctx.trace(LogLevel::kInfo, "took " + std::string(message.value()));
+  }
+  return ctx.complete(all);
+}
+
+// A dequeue that loses against a timer, and the next one at once.
+Poll patient(OrchestrationContext& ctx) {
+  std::string all;
+  for (int i = 0; i < 12; ++i) {
+    const Handle timer = ctx.schedule_timer(std::chrono::seconds(1));
+    const Handle message = ctx.dequeue_event("q");
+    PAWL_AWAIT(first, ctx.select(timer, message));
+    all += first.index() == 0 ? "-," : std::string(first.value()) + ",";
+    if (first.value() == "end") return ctx.complete(all);
+  }
+  return ctx.complete(all + "late");
+}
+
+// Each execution receives one message and leaves with two dequeues open.
+Poll goes_round(OrchestrationContext& ctx) {
+  const Handle mine = ctx.dequeue_event("q");
+  ctx.dequeue_event("q");
+  ctx.dequeue_event("q");
+  PAWL_AWAIT(message, mine);
+  const std::string all = std::string(ctx.input()) + std::string(message.value()) + ",";
+  return message.value() == "end" ? ctx.complete(all) : ctx.continue_as_new(all);
+}
+
+Poll bad_names(OrchestrationContext& ctx) {
+  PAWL_AWAIT(wait, ctx.schedule_wait(""));
+  PAWL_AWAIT(message, ctx.dequeue_event("a\nb"));
+  const bool refused = wait.error().kind == ErrorKind::kInvalidArgument &&
+                       message.error().kind == ErrorKind::kInvalidArgument;
+  return ctx.complete(refused ? "refused" : "taken");
+}
+
+// Every way to ask for a message and give it back, one open wait at a time.
+Poll collects(OrchestrationContext& ctx) {
+  std::string all(ctx.input());
+  const std::size_t first_round = all.size();
+  for (std::size_t round = first_round; round < first_round + 5; ++round) {
+    std::string got;
+    const Handle message = ctx.dequeue_event("q");
+    switch (round % 4) {
+      case 0: {
+        PAWL_AWAIT(plain, message);
+        got = std::string(plain.value());
+        break;
+      }
+      case 1: {
+        PAWL_AWAIT(first, ctx.select(ctx.schedule_timer(std::chrono::milliseconds(30)), message));
+        if (first.index() == 1) got = std::string(first.value());
+        break;
+      }
+      case 2: {
+        PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "x"));
+        ctx.cancel(message);
+        break;
+      }
+      default: {
+        ctx.cancel(message);
+        const Handle branch = ctx.open_branch([](OrchestrationContext& own) -> Poll {
+          PAWL_AWAIT(inner, own.dequeue_event("q"));
+          PAWL_AWAIT_DONE(own.schedule_activity("echo", "y"));
+          return own.complete(inner.value());
+        });
+        PAWL_AWAIT(done, branch);
+        got = std::string(done.value());
+      }
+    }
+    if (got.empty()) continue;
+    all += got + ",";
+    if (got == "end") return ctx.complete(all);
+  }
+  ctx.dequeue_event("q");
+  return ctx.continue_as_new(all);
+}
+
+class Mail : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    registry.add_orchestration("waits", waits);
+    registry.add_orchestration("waits_late", waits_late);
+    registry.add_orchestration("takes", takes);
+    registry.add_orchestration("patient", patient);
+    registry.add_orchestration("goes_round", goes_round);
+    registry.add_orchestration("bad_names", bad_names);
+    registry.add_orchestration("collects", collects);
+    registry.add_activity("echo", echo);
+    options.database_path = kPath;
+    options.verify_turns = true;
+    options.home_grace_ms = 0;
+    options.traces_a_turn_max = 400;
+  }
+  std::unique_ptr<Worker> worker() {
+    auto made = std::make_unique<Worker>(machine, registry, options);
+    EXPECT_EQ(made->start(), Status::kOk) << made->diagnostic.text();
+    return made;
+  }
+  std::unique_ptr<Worker> revive(std::unique_ptr<Worker> old) {
+    old->kill();
+    old.reset();
+    return worker();
+  }
+  static void start(TestClient& client, const char* name, std::string_view input = "") {
+    ASSERT_EQ(client->start_orchestration("i", name, input), Status::kOk);
+  }
+  static void send(TestClient& client, int first, int last) {
+    for (int i = first; i <= last; ++i)
+      ASSERT_EQ(client->enqueue_event("i", "q", std::to_string(i)), Status::kOk)
+          << client->error_text();
+  }
+  static void end(TestClient& client) {
+    ASSERT_EQ(client->enqueue_event("i", "q", "end"), Status::kOk);
+  }
+  static std::string numbers(int first, int last) {
+    std::string all;
+    for (int i = first; i <= last; ++i)
+      all += std::to_string(i) + ",";
+    return all;
+  }
+  // What it received by its end.
+  std::string output(TestClient& client, std::initializer_list<Worker*> workers) {
+    const auto done = [&] { return client.status("i").state != OrchestrationState::kRunning; };
+    if (!drive(machine, workers, done, 600'000)) return "still running";
+    const OrchestrationStatus status = client.status("i");
+    return std::string(orchestration_state_name(status.state)) + " " + std::string(status.output);
+  }
+  void idle(std::initializer_list<Worker*> workers, std::int64_t ms = 1'000) {
+    static_cast<void>(drive(
+        machine, workers, [] { return false; }, ms));
+  }
+
+  sim::Machine machine{11};
+  Registry registry;
+  Options options;
+};
+
+// ---- events -------------------------------------------------------------------------------------
+
+TEST_F(Mail, EventsGoToTheWaitThatIsOpen) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "waits");
+  idle({at.get()});
+  ASSERT_EQ(client->raise_event("i", "other", "no"), Status::kOk);
+  ASSERT_EQ(client->raise_event("i", "go", "one"), Status::kOk);
+  idle({at.get()});
+  ASSERT_EQ(client->raise_event("i", "go", "two"), Status::kOk);
+  EXPECT_EQ(output(client, {at.get()}), "completed one,two");
+  EXPECT_EQ(at->runtime->stats().messages_dropped, 1U);
+}
+
+TEST_F(Mail, EventsOfOneTurnMeetTheWaitsOfThatTurn) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "waits");
+  ASSERT_EQ(client->raise_event("i", "go", "one"), Status::kOk);
+  ASSERT_EQ(client->raise_event("i", "go", "two"), Status::kOk);
+  EXPECT_EQ(output(client, {at.get()}), "completed one,two");
+}
+
+TEST_F(Mail, EventThatNobodyWaitsForIsGone) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "waits_late");
+  ASSERT_EQ(client->raise_event("i", "go", "early"), Status::kOk);
+  idle({at.get()}, 15'000);
+  EXPECT_EQ(client.status("i").state, OrchestrationState::kRunning);
+  EXPECT_EQ(at->runtime->stats().messages_dropped, 1U);
+  ASSERT_EQ(client->raise_event("i", "go", "in time"), Status::kOk);
+  EXPECT_EQ(output(client, {at.get()}), "completed in time");
+}
+
+// ---- queues -------------------------------------------------------------------------------------
+
+TEST_F(Mail, MessagesBeforeAndAfterTheWaitComeInOrder) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "takes", "6");
+  send(client, 1, 3);
+  idle({at.get()});
+  send(client, 4, 6);
+  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 6));
+}
+
+TEST_F(Mail, MessagesThatNobodyTakesCostNoTurns) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "takes", "1");
+  ASSERT_EQ(client->enqueue_event("i", "other", "kept"), Status::kOk);
+  idle({at.get()});
+  const std::uint64_t turns = at->runtime->stats().turns;
+  idle({at.get()}, 100'000);
+  EXPECT_EQ(at->runtime->stats().turns, turns);
+  send(client, 1, 1);
+  EXPECT_EQ(output(client, {at.get()}), "completed 1,");
+}
+
+TEST_F(Mail, LosersGiveBackWhatTheyWereGiven) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "patient");
+  idle({at.get()}, 2'500);  // two timers have won
+  // While nobody looks a timer fires and messages come: the timer is older in history or it is not, and
+  // either way no message is lost or doubled.
+  machine.advance(5'000);
+  send(client, 1, 3);
+  end(client);
+  const std::string received = output(client, {at.get()});
+  std::string messages;
+  for (std::size_t i = 10; i < received.size(); ++i)
+    if (received[i] == '-') {
+      ++i;
+    } else {
+      messages += received[i];
+    }
+  EXPECT_EQ(messages, "1,2,3,end,") << received;
+  EXPECT_EQ(received.compare(0, 14, "completed -,-,"), 0) << received;
+}
+
+TEST_F(Mail, ContinueAsNewCarriesAllThatWaits) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "goes_round");
+  send(client, 1, 9);
+  end(client);
+  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 9) + "end,");
+  EXPECT_EQ(client.status("i").execution_id, 10);
+}
+
+TEST_F(Mail, MoreMessagesThanATurnHasPasses) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "takes", "250");
+  ASSERT_EQ(client->enqueue_event("i", "other", "waits on"), Status::kOk);
+  send(client, 1, 250);
+  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 250));
+  EXPECT_EQ(at->lines.count("text=took "), 250U) << "each trace once, wherever turns are cut";
+}
+
+TEST_F(Mail, NamesAreChecked) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "bad_names");
+  EXPECT_EQ(output(client, {at.get()}), "completed refused");
+}
+
+TEST_F(Mail, TwoWorkersReceiveAsOne) {
+  const auto one = worker();
+  const auto two = worker();
+  TestClient client(machine, kPath);
+  start(client, "goes_round");
+  for (int i = 1; i <= 20; ++i) {
+    send(client, i, i);
+    if (i % 3 == 0) idle({one.get(), two.get()}, 5);
+    if (i % 5 == 0) idle({two.get()}, 5);
+  }
+  end(client);
+  EXPECT_EQ(output(client, {two.get(), one.get()}), "completed " + numbers(1, 20) + "end,");
+}
+
+// ---- who may send -------------------------------------------------------------------------------
+
+TEST_F(Mail, SendersAreToldWhatIsWrong) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  EXPECT_EQ(client->raise_event("i", "go", ""), Status::kNotFound);
+  EXPECT_EQ(client->enqueue_event("i", "q", ""), Status::kNotFound);
+  start(client, "takes", "1");
+  EXPECT_EQ(client->enqueue_event("i", "", ""), Status::kInvalidArgument);
+  EXPECT_EQ(client->raise_event("i", std::string(257, 'n'), ""), Status::kInvalidArgument);
+  EXPECT_EQ(client->enqueue_event("i", "q", std::string(65'537, 'p')), Status::kResourceExhausted);
+  send(client, 1, 1);
+  EXPECT_EQ(output(client, {at.get()}), "completed 1,");
+  EXPECT_EQ(client->raise_event("i", "go", ""), Status::kStale);
+  EXPECT_EQ(client->enqueue_event("i", "q", ""), Status::kStale);
+}
+
+TEST_F(Mail, OverTheLimitTheSenderIsRefused) {
+  const auto at = worker();
+  ClientOptions few;
+  few.database_path = kPath;
+  few.queue_messages_max = 4;
+  TestClient client(machine, kPath, few);
+  start(client, "takes", "5");
+  send(client, 1, 4);
+  const std::uint64_t writes = machine.writes();
+  EXPECT_EQ(client->enqueue_event("i", "q", "5"), Status::kResourceExhausted);
+  EXPECT_NE(client->error_text().find("at most 4"), std::string_view::npos);
+  EXPECT_EQ(client->raise_event("i", "go", "5"), Status::kResourceExhausted);
+  EXPECT_EQ(machine.writes(), writes) << "nothing was written";
+  idle({at.get()});
+  send(client, 5, 5);
+  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 5));
+}
+
+TEST_F(Mail, BytesThatWaitAreLimitedToo) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "takes", "1");
+  const std::string large(60 * 1024, 'p');
+  for (int i = 0; i < 4; ++i)
+    ASSERT_EQ(client->enqueue_event("i", "other", large), Status::kOk);
+  EXPECT_EQ(client->enqueue_event("i", "other", large), Status::kResourceExhausted);
+  send(client, 1, 1);
+  EXPECT_EQ(output(client, {at.get()}), "completed 1,") << "what waits holds nothing up";
+}
+
+TEST_F(Mail, MoreThanThisRuntimeTakesStopsTheInstanceAndLosesNothing) {
+  options.queue_messages_max = 4;
+  auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "takes", "20");
+  send(client, 1, 20);
+  const std::string stopped = output(client, {at.get()});
+  EXPECT_NE(stopped.find("stopped more messages wait for it"), std::string::npos) << stopped;
+  options.queue_messages_max = 256;
+  at = revive(std::move(at));
+  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 20));
+}
+
+struct Told {
+  int calls = 0;
+  Status last = Status::kOk;
+  static void note(void* user, Status status) {
+    ++static_cast<Told*>(user)->calls;
+    static_cast<Told*>(user)->last = status;
+  }
+};
+
+TEST_F(Mail, RidingCallsAnswerAsTheClients) {
+  options.queue_messages_max = 2;
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  Told told;
+  const auto ask = [&](Status asked) {
+    EXPECT_EQ(asked, Status::kOk);
+    const int calls = told.calls;
+    EXPECT_TRUE(drive(machine, {at.get()}, [&] { return told.calls > calls; }));
+    return told.last;
+  };
+  Runtime& runtime = *at->runtime;
+  EXPECT_EQ(ask(runtime.raise_event("i", "go", "", Told::note, &told)), Status::kNotFound);
+  ASSERT_EQ(runtime.start_orchestration("i", "takes", "3"), Status::kOk);
+  for (int i = 1; i <= 2; ++i)
+    EXPECT_EQ(ask(runtime.enqueue_event("i", "other", "m", Told::note, &told)), Status::kOk);
+  EXPECT_EQ(ask(runtime.enqueue_event("i", "q", "m", Told::note, &told)),
+            Status::kResourceExhausted);
+  EXPECT_EQ(ask(runtime.enqueue_event("i", "", "m", Told::note, &told)), Status::kInvalidArgument);
+  EXPECT_EQ(ask(runtime.start_orchestration("j", "waits", "", Told::note, &told)), Status::kOk)
+      << "a refusal harms no other call";
+  EXPECT_EQ(ask(runtime.raise_event("j", "go", "1", Told::note, &told)), Status::kOk);
+  EXPECT_EQ(ask(runtime.raise_event("j", "go", "2", Told::note, &told)), Status::kOk);
+  EXPECT_TRUE(drive(machine, {at.get()},
+                    [&] { return client.status("j").state == OrchestrationState::kCompleted; }));
+  EXPECT_EQ(client.status("j").output, "1,2");
+  EXPECT_EQ(runtime.enqueue_event("i", "q", std::string(65'537, 'p')), Status::kResourceExhausted);
+}
+
+// ---- kills --------------------------------------------------------------------------------------
+
+// The worker is killed after this many ticks; a message is sent before each of the first ones.
+TEST_F(Mail, KilledBetweenAnyTwoTicks) {
+  for (const char* program : {"goes_round", "collects"}) {
+    for (int kill_at = 0; kill_at < 24; ++kill_at) {
+      SCOPED_TRACE(std::string(program) + " killed after tick " + std::to_string(kill_at));
+      sim::Machine fresh(static_cast<std::uint64_t>(kill_at) + 1);
+      const auto make = [&] {
+        auto made = std::make_unique<Worker>(fresh, registry, options);
+        EXPECT_EQ(made->start(), Status::kOk) << made->diagnostic.text();
+        return made;
+      };
+      auto at = make();
+      TestClient client(fresh, kPath);
+      start(client, program);
+      for (int tick = 0; tick < 24; ++tick) {
+        if (tick < 8) send(client, tick + 1, tick + 1);
+        if (tick == 8) end(client);
+        if (tick == kill_at) {
+          at->kill();
+          at = make();
+        }
+        ASSERT_TRUE(at->runtime->tick(INT64_MAX).ok());
+        fresh.advance(10);
+      }
+      ASSERT_TRUE(drive(fresh, {at.get()},
+                        [&] { return client.status("i").state != OrchestrationState::kRunning; }));
+      EXPECT_EQ(client.status("i").output, numbers(1, 8) + "end,");
+    }
+  }
+}
+
+// Sends, ticks, kills, failing writes and time in random order: what was accepted is received once.
+class RandomMail : public Mail, public ::testing::WithParamInterface<std::uint64_t> {};
+
+TEST_P(RandomMail, ReceivedOnceAndInOrder) {
+  std::mt19937_64 random(GetParam());
+  const auto upto = [&](std::uint64_t most) { return static_cast<int>(random() % (most + 1)); };
+  options.queue_messages_max = 8;
+  ClientOptions same;
+  same.database_path = kPath;
+  same.queue_messages_max = 8;
+  std::unique_ptr<Worker> workers[2] = {worker(), worker()};
+  TestClient client(machine, kPath, same);
+  start(client, GetParam() % 3 == 0 ? "goes_round" : "collects");
+  int sent = 0;
+  int refused = 0;
+  for (int step = 0; step < 250; ++step) {
+    std::unique_ptr<Worker>& one = workers[upto(1)];
+    const int what = upto(19);
+    if (what < 6) {
+      const Status status = client->enqueue_event("i", "q", std::to_string(sent + 1));
+      ASSERT_TRUE(status == Status::kOk || status == Status::kResourceExhausted);
+      ++(status == Status::kOk ? sent : refused);
+    } else if (what < 8) {
+      ASSERT_NE(client->raise_event("i", "unheard", "x"), Status::kStale);
+    } else if (what < 17) {
+      if (what == 16)
+        machine.fail_write(static_cast<std::uint64_t>(upto(20)) + 1, Status::kIo, false);
+      one->node.run_jobs();
+      ASSERT_TRUE(one->runtime->tick(INT64_MAX).ok());
+      machine.fail_write(0, Status::kOk, false);
+    } else if (what == 17) {
+      one = revive(std::move(one));
+    } else {
+      machine.advance(upto(60));
+    }
+  }
+  // Room for the last one.
+  Status last = Status::kResourceExhausted;
+  ASSERT_TRUE(drive(machine, {workers[0].get(), workers[1].get()}, [&] {
+    if (last != Status::kOk) last = client->enqueue_event("i", "q", "end");
+    return last == Status::kOk;
+  }));
+  EXPECT_EQ(output(client, {workers[0].get(), workers[1].get()}),
+            "completed " + numbers(1, sent) + "end,")
+      << refused << " refused";
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomMail, ::testing::Range<std::uint64_t>(1, 41));
+
+}  // namespace
+}  // namespace pawl
