@@ -271,7 +271,10 @@ TEST_F(Errors, an_input_too_large_for_the_worker_stops_alone) {
   ClientOptions large;
   large.database_path = path_.c_str();
   large.payload_bytes_max = 1'024 * 1'024;
-  ASSERT_EQ(start(options()), Status::kOk);
+  Options small = options();
+  small.payload_bytes_max = 4 * 1024;
+  small.queue_messages_max = 16;
+  ASSERT_EQ(start(small), Status::kOk);
   open_client();
   posix::SystemPort port;
   Block memory(Client::required_memory(large));
