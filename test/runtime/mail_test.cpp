@@ -44,6 +44,12 @@ Poll takes(OrchestrationContext& ctx) {
   return ctx.complete(all);
 }
 
+Poll takes_late(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+  PAWL_CALL(takes(ctx));
+  return Poll::done();
+}
+
 // A dequeue that loses against a timer, and the next one at once.
 Poll patient(OrchestrationContext& ctx) {
   std::string all;
@@ -123,6 +129,7 @@ class Mail : public ::testing::Test {
     registry.add_orchestration("waits", waits);
     registry.add_orchestration("waits_late", waits_late);
     registry.add_orchestration("takes", takes);
+    registry.add_orchestration("takes_late", takes_late);
     registry.add_orchestration("patient", patient);
     registry.add_orchestration("goes_round", goes_round);
     registry.add_orchestration("bad_names", bad_names);
@@ -273,9 +280,10 @@ TEST_F(Mail, ContinueAsNewCarriesAllThatWaits) {
 TEST_F(Mail, MoreMessagesThanATurnHasPasses) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  start(client, "takes", "250");
+  start(client, "takes_late", "250");
   ASSERT_EQ(client->enqueue_event("i", "other", "waits on"), Status::kOk);
   send(client, 1, 250);
+  idle({at.get()});  // all of them wait when the first is asked for
   EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 250));
   EXPECT_EQ(at->lines.count("text=took "), 250U) << "each trace once, wherever turns are cut";
 }
