@@ -65,9 +65,10 @@ class Client {
   // Text of the last failure.
   [[nodiscard]] std::string_view error_text() const;
 
-  // `id`, `name`: 1..256 bytes. kAlreadyExists: the id is in use, running or ended; that instance is
+  // `id`, `name`: 1..256 bytes; kInvalidArgument: they are not, or the id has "::", as children's have.
+  // kAlreadyExists: the id is in use, running or ended; that instance is
   // untouched, whatever name, input and options were given now. kResourceExhausted: the input is over
-  // payload_bytes_max; kInvalidArgument; kBusy; kFull; kIo.
+  // payload_bytes_max; kBusy; kFull; kIo.
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              const StartOptions& options = StartOptions());
   // Asks the instance to stop: its code sees a cancelled await. kNotFound; kStale: it has ended.

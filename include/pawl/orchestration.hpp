@@ -121,6 +121,22 @@ class OrchestrationContext {
   // lost a select, was cancelled or left open at the end, and which nobody received, goes back to the
   // queue, before all younger ones.
   Handle dequeue_event(std::string_view queue);
+  // --- other orchestrations: created in the commit of this turn ---
+  // A child. Its end is the handle's result, told exactly once, over its own and its ancestors' crashes
+  // and its continue-as-new; its kCancelled and kClosed arrive as kApplication, since at this await they
+  // are the parent's own. When the parent closes the handle, ends or continues as new, an open child
+  // gets a cancel request. Without an id it is "<parent>::<execution>.<event>", unique for ever; if that
+  // is longer than 256 bytes the result is kInvalidArgument.
+  Handle schedule_sub_orchestration(std::string_view name, std::string_view input);
+  // `id`: as `name`, without "::". If an instance of this id exists, the result is kApplication and that
+  // instance is left alone.
+  Handle schedule_sub_orchestration_with_id(std::string_view name, std::string_view id,
+                                            std::string_view input);
+  // Starts an instance that is nobody's child: no result, no link, and it lives on whatever becomes of
+  // this one. Started with every turn that is recorded, also one that ends or continues as new. If the id
+  // exists, that instance is left alone and the worker's log has "start_refused". kInvalidArgument: the
+  // name or the id (as above); kLimit: the input; nothing is recorded then. kNone otherwise.
+  ErrorKind start_orchestration(std::string_view name, std::string_view id, std::string_view input);
   // Recorded in the turn itself: no activity, no extra commit.
   Guid new_guid();
   // UTC as well as this machine knows it, ms since 1970; recorded.

@@ -102,6 +102,7 @@ const char* message_kind_name(MessageKind kind) {
     case MessageKind::kCancel: return "cancel";
     case MessageKind::kEvent: return "event";
     case MessageKind::kQueue: return "queue";
+    case MessageKind::kChildDone: return "child_done";
   }
   return "unknown";
 }
@@ -135,6 +136,19 @@ bool is_valid_name(std::string_view name) {
     if (byte < 0x20 || byte == 0x7f) return false;
   }
   return true;
+}
+
+bool is_valid_root_id(std::string_view id) {
+  return is_valid_name(id) && id.find("::") == std::string_view::npos;
+}
+
+Status child_id(std::string_view parent, ExecutionId execution, EventId event,
+                FixedText<kNameBytesMax>* out) {
+  PAWL_TRY(out->assign(parent));
+  PAWL_TRY(out->append("::"));
+  PAWL_TRY(out->append_number(execution));
+  PAWL_TRY(out->append("."));
+  return out->append_number(event);
 }
 
 std::string_view cut_text(std::string_view text, std::size_t bytes_max) {

@@ -13,6 +13,7 @@
 #include "ids.hpp"
 #include "pawl/error.hpp"
 #include "pawl/status.hpp"
+#include "text.hpp"
 
 namespace pawl {
 
@@ -71,10 +72,11 @@ struct Event {
   std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
   std::uint64_t path_hash = 0;  // commands and kEnded: awaits and selects since the last command
   std::string_view name;        // commands; kStarted: the orchestration's name
-  std::string_view session;     // kActivity on a session
+  std::string_view session;     // kActivity on a session; kChild, kDetached: the id asked for
   std::string_view policy;      // kActivity: policy.hpp; empty: defaults
-  std::string_view version;     // kStarted: of the orchestration
-  std::string_view payload;     // input, result, error text, guid
+  // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by default.
+  std::string_view version;
+  std::string_view payload;  // input, result, error text, guid
 };
 
 // Stored kinds of rows in orchestrator_queue; never reuse a number.
@@ -86,6 +88,7 @@ enum class MessageKind : std::uint8_t {
   kCancel = 5,        // payload = reason
   kEvent = 6,         // name, payload: for whoever waits for it in this turn
   kQueue = 7,         // name = queue, payload: waits until it is taken; its id is its number
+  kChildDone = 8,     // ref = command event
 };
 [[nodiscard]] const char* message_kind_name(MessageKind kind);
 
@@ -102,6 +105,12 @@ struct Message {
 // 1..kNameBytesMax bytes without control characters: what names, sessions and versions must be. It is
 // also what makes every meta text fit kMetaBytesMax.
 [[nodiscard]] bool is_valid_name(std::string_view name);
+// A valid name without "::", which stands in the ids that children are given: so no id that anybody
+// chooses is that of a child to come.
+[[nodiscard]] bool is_valid_root_id(std::string_view id);
+// The id of a child that was not given one: "<parent>::<execution>.<event>". kResourceExhausted: too long.
+Status child_id(std::string_view parent, ExecutionId execution, EventId event,
+                FixedText<kNameBytesMax>* out);
 // At most `bytes_max` bytes, cut between two UTF-8 characters.
 [[nodiscard]] std::string_view cut_text(std::string_view text, std::size_t bytes_max);
 

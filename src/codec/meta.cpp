@@ -144,7 +144,7 @@ bool read_text(const cJSON& item, TextOut* out, std::string_view* value) {
 bool read_member(const cJSON& item, Event* event, TextOut* out) {
   const std::string_view key(item.string);
   if (key == "name") return read_text(item, out, &event->name);
-  if (key == "session") return read_text(item, out, &event->session);
+  if (key == "session" || key == "id") return read_text(item, out, &event->session);
   if (key == "policy") return read_text(item, out, &event->policy);
   if (key == "version") return read_text(item, out, &event->version);
   if (key == "hash") return read_hash(item, &event->argument_hash);
@@ -178,7 +178,9 @@ bool has_what_it_needs(const Event& event) {
 Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size) {
   MetaWriter writer;
   writer.add_text("name", event.name);
-  writer.add_text("session", event.session);
+  const bool starts = event.kind == EventKind::kChild || event.kind == EventKind::kDetached;
+  if (starts) writer.add_text("id", event.session);
+  if (!starts) writer.add_text("session", event.session);
   writer.add_text("policy", event.policy);
   writer.add_text("version", event.version);
   writer.add_number("number", event.number);

@@ -125,6 +125,7 @@ struct OrchestrationItem {
   std::size_t waiting_count =
       0;                       // of them wait on since an earlier turn; they are always all there
   bool more_messages = false;  // new or due ones
+  bool has_parent = false;
   // A stored row that cannot be read: the instance stops with this text.
   Status broken = Status::kOk;
   FixedText<kErrorTextBytesMax> broken_text;
@@ -170,6 +171,7 @@ struct WorkDone {
 
 struct TurnCommit {
   InstanceKey key = 0;
+  std::string_view id;        // of the instance
   std::int64_t revision = 0;  // as fetched
   ExecutionId execution = 0;
   const MessageId* messages = nullptr;  // stored ones that the turn took; deleted
@@ -190,7 +192,10 @@ struct TurnCommit {
   std::size_t work_count = 0;
   const NewTimer* timers = nullptr;
   std::size_t timer_count = 0;
-  // Commands of this execution that are closed: their work items and timers go.
+  // Commands among the new events that start an instance: kChild (not with an end) and kDetached.
+  const EventId* starts = nullptr;
+  std::size_t start_count = 0;
+  // Commands of this execution that are closed: their work items and timers go, children are cancelled.
   const EventId* closed = nullptr;
   std::size_t closed_count = 0;
   // How often the turn set or reset the custom status, and to what at last.
@@ -200,6 +205,7 @@ struct TurnCommit {
   EndKind end = EndKind::kNone;
   ErrorKind error = ErrorKind::kNone;
   std::string_view next_input;  // kContinuedAsNew
+  std::string_view output;      // kCompleted, kFailed: what a parent is told
   Incarnation home = 0;         // who commits
 };
 
@@ -320,6 +326,9 @@ class ChangeSink {
   // No living worker has a handler of this name; the item waits and is looked at again.
   virtual void on_unregistered(std::string_view /*activity*/, InstanceKey /*instance*/,
                                EventId /*event*/) {}
+  // A detached start found an instance of its id.
+  virtual void on_start_refused(std::string_view /*id*/, InstanceKey /*instance*/,
+                                EventId /*event*/) {}
 
  protected:
   ~ChangeSink() = default;

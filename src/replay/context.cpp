@@ -54,6 +54,22 @@ Handle OrchestrationContext::dequeue_event(std::string_view queue) {
   return pass_.schedule_wait(branch_, EventKind::kDequeue, queue);
 }
 
+Handle OrchestrationContext::schedule_sub_orchestration(std::string_view name,
+                                                        std::string_view input) {
+  return pass_.schedule_child(branch_, {name, input, false, {}});
+}
+
+Handle OrchestrationContext::schedule_sub_orchestration_with_id(std::string_view name,
+                                                                std::string_view id,
+                                                                std::string_view input) {
+  return pass_.schedule_child(branch_, {name, input, true, id});
+}
+
+ErrorKind OrchestrationContext::start_orchestration(std::string_view name, std::string_view id,
+                                                    std::string_view input) {
+  return pass_.start_detached(branch_, {name, input, true, id});
+}
+
 Guid OrchestrationContext::new_guid() { return pass_.new_guid(branch_); }
 std::int64_t OrchestrationContext::utc_now_ms() { return pass_.utc_now_ms(branch_); }
 

@@ -86,6 +86,7 @@ class Intake {
         return completion(message, EventKind::kActivity, EventKind::kActivityDone, event);
       case MessageKind::kTimerFired:
         return completion(message, EventKind::kTimer, EventKind::kTimerFired, event);
+      case MessageKind::kChildDone: return child_done(message, event);
       case MessageKind::kCancel: return cancel(message, event);
       case MessageKind::kEvent:
       case MessageKind::kQueue: break;
@@ -113,6 +114,14 @@ class Intake {
       event->error = ErrorKind::kLimit;
       event->payload = "the result is longer than payload_bytes_max";
     }
+    return true;
+  }
+
+  // That a child was cancelled or closed would be taken for a cancel of the parent, or for its close.
+  bool child_done(const Message& message, Event* event) const {
+    if (!completion(message, EventKind::kChild, EventKind::kChildDone, event)) return false;
+    if (event->error == ErrorKind::kCancelled || event->error == ErrorKind::kClosed)
+      event->error = ErrorKind::kApplication;
     return true;
   }
 

@@ -23,7 +23,8 @@ int shown(std::string_view name) {
 const char* difference(const Event& recorded, const Event& issued) {
   if (recorded.kind != issued.kind) return "kind";
   if (recorded.name != issued.name) return "name";
-  if (recorded.session != issued.session) return "session";
+  if (recorded.session != issued.session)
+    return recorded.kind == EventKind::kActivity ? "session" : "instance id";
   if (const char* const what = policy_difference(recorded.policy, issued.policy); what != nullptr)
     return what;
   if (recorded.argument_hash != issued.argument_hash) {
@@ -420,6 +421,37 @@ Handle Pass::schedule_timer(BranchRun& branch, TimerBase base, std::int64_t numb
                             .add(static_cast<std::uint64_t>(number))
                             .value();
   return handle_of(issue(event));
+}
+
+Pass::Form Pass::form_of_call(const NewInstanceCall& call) const {
+  if (!is_valid_name(call.name)) return Form::kBadName;
+  if (call.has_id && !is_valid_root_id(call.id)) return Form::kBadId;
+  if (call.input.size() > limits_.payload_bytes_max) return Form::kBadPayload;
+  return Form::kCommand;
+}
+
+History::Record* Pass::issue_start(EventKind kind, const NewInstanceCall& call) {
+  Event event;
+  event.kind = kind;
+  event.name = call.name;
+  event.session = call.id;
+  event.payload = call.input;
+  event.argument_hash = Hash64().add(call.id).add(call.input).value();
+  return issue(event);
+}
+
+Handle Pass::schedule_child(BranchRun& branch, const NewInstanceCall& call) {
+  if (!is_active(branch, "schedule_sub_orchestration")) return handle_of(Form::kNone);
+  const Form form = form_of_call(call);
+  return form == Form::kCommand ? handle_of(issue_start(EventKind::kChild, call)) : handle_of(form);
+}
+
+ErrorKind Pass::start_detached(BranchRun& branch, const NewInstanceCall& call) {
+  if (!is_active(branch, "start_orchestration")) return ErrorKind::kNone;
+  const Form form = form_of_call(call);
+  if (form != Form::kCommand) return refused(form).error().kind;
+  issue_start(EventKind::kDetached, call);
+  return ErrorKind::kNone;
 }
 
 Handle Pass::schedule_wait(BranchRun& branch, EventKind kind, std::string_view name) {

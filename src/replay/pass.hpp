@@ -22,6 +22,14 @@ namespace internal {
 
 inline constexpr EventId kNoHorizon = UINT32_MAX;
 
+// Arguments of a call that starts another instance.
+struct NewInstanceCall {
+  std::string_view name;
+  std::string_view input;
+  bool has_id = false;
+  std::string_view id;
+};
+
 // A branch in one pass; the root is one.
 struct BranchRun {
   BranchId number = 0;
@@ -125,6 +133,8 @@ class Pass {
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
   // `kind`: kWait or kDequeue.
   Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name);
+  Handle schedule_child(BranchRun& branch, const NewInstanceCall& call);
+  ErrorKind start_detached(BranchRun& branch, const NewInstanceCall& call);
   // State shared by the branches of one execution. A read sees the branch's own writes, those it knows
   // by cause, and of all others those at or before its position. Not in the public header as long as
   // state does not outlive its execution.
@@ -156,6 +166,7 @@ class Pass {
     kJoin,
     kBadName,
     kBadSession,
+    kBadId,
     kBadPayload,
     kBadOptions,
     kForeign
@@ -192,6 +203,8 @@ class Pass {
   [[nodiscard]] bool knows(const BranchRun& branch, const Record& write) const;
   void learn(BranchRun& branch, const BranchRun& from);
   bool is_active(const BranchRun& branch, const char* call);
+  [[nodiscard]] Form form_of_call(const NewInstanceCall& call) const;
+  Record* issue_start(EventKind kind, const NewInstanceCall& call);
   Record* issue(Event& event);
   Record* issue_recorded(Event& event);
   Record* issue_new(Event& event);

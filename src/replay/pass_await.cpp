@@ -64,6 +64,10 @@ Outcome Pass::refused(Form form) {
     case Form::kBadSession:
       return Outcome::failure(ErrorKind::kInvalidArgument,
                               "a session is 1 to 256 bytes without control characters");
+    case Form::kBadId:
+      return Outcome::failure(
+          ErrorKind::kInvalidArgument,
+          "an instance id is 1 to 256 bytes without control characters and without \"::\"");
     case Form::kBadPayload:
       return Outcome::failure(ErrorKind::kLimit, "the input is longer than payload_bytes_max");
     case Form::kBadOptions:

@@ -48,6 +48,7 @@ struct Turn {
   std::int64_t delay_ms = 0;         // kAbandon
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
   std::string_view why_text;
+  bool wakes_others = false;  // its commit is news for other instances
   bool written = false;
 };
 
@@ -116,6 +117,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     SessionChange::Kind kind = SessionChange::Kind::kClaimed;
     bool poison = false;
     bool unregistered = false;
+    bool start_refused = false;
     bool resumed = false;
     Epoch epoch = 0;
     InstanceKey instance = 0;
@@ -182,6 +184,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool has_too_much_mail(const OrchestrationItem& item) const;
   bool list_closed(Turn& turn);
   void terminate_turn(Turn& turn);
+  bool list_starts(Turn& turn);
+  [[nodiscard]] static bool ends_for_others(const Turn& turn);
   void fail_turn(Turn& turn, ErrorKind kind, std::string_view text);
   void abandon_turn(Turn& turn, std::int64_t delay_ms, ErrorKind kind, std::string_view text);
   TurnInput turn_input(const Turn& turn);
@@ -198,6 +202,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void on_session_change(const SessionChange& change) override;
   void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
   void on_unregistered(std::string_view activity, InstanceKey instance, EventId event) override;
+  void on_start_refused(std::string_view id, InstanceKey instance, EventId event) override;
 
   // ---- WorkFilter ----
   [[nodiscard]] bool has_handler(std::string_view activity_name) const override;

@@ -260,6 +260,7 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
       look_for_turns_ = true;
     }
     if (turn.written && (turn.commit.work_count > 0)) look_for_work_ = true;
+    if (turn.written && turn.wakes_others) look_for_turns_ = true;
   }
   return Status::kOk;
 }
@@ -518,6 +519,12 @@ void RuntimeCore::tell_notices() {
       log(LogLevel::kError, "activity_unregistered", fields, 3);
       continue;
     }
+    if (notice.start_refused) {
+      const LogField fields[] = {
+          {"id", notice.session.view()}, {"instance", notice.instance}, {"event", notice.event}};
+      log(LogLevel::kWarning, "start_refused", fields, 3);
+      continue;
+    }
     tell_session_change(notice);
   }
   notices_.clear();
@@ -590,6 +597,18 @@ void RuntimeCore::on_unregistered(std::string_view activity, InstanceKey instanc
   notice->instance = instance;
   notice->event = event;
   notice->session.assign_cut(activity);
+}
+
+void RuntimeCore::on_start_refused(std::string_view id, InstanceKey instance, EventId event) {
+  Notice* const notice = notices_.add();
+  if (notice == nullptr) {
+    ++notices_lost_;
+    return;
+  }
+  notice->start_refused = true;
+  notice->instance = instance;
+  notice->event = event;
+  notice->session.assign_cut(id);
 }
 
 void RuntimeCore::on_poison(InstanceKey instance, EventId event, std::string_view why) {

@@ -43,6 +43,10 @@ class OneEvent final : public EventSource {
   Event is;
 };
 
+std::size_t new_events_of(const TurnCommit& commit) {
+  return commit.last_new >= commit.first_new ? commit.last_new - commit.first_new + 1 : 0;
+}
+
 }  // namespace
 
 std::string_view RuntimeCore::keep_text(std::string_view text) {
@@ -367,7 +371,7 @@ void RuntimeCore::run_turn(Turn& turn) {
   }
 }
 
-// The activities and timers that closes of this turn ended: of a branch all it and those below it have
+// The activities, timers and children that closes of this turn ended: of a branch all it and those below it have
 // open. Some may have completed or been closed before; removing what is not there harms nobody.
 // False: no memory.
 bool RuntimeCore::list_closed(Turn& turn) {
@@ -385,9 +389,10 @@ bool RuntimeCore::list_closed(Turn& turn) {
   if (closed == nullptr) return false;
   for (EventId id = first; id <= commit.last_new; ++id) {
     const EventKind kind = history.event(id).kind;
-    if ((kind == EventKind::kActivity || kind == EventKind::kTimer) &&
-        !history.awaits_completion(id))
-      closed[commit.closed_count++] = id;
+    if (kind != EventKind::kActivity && kind != EventKind::kTimer && kind != EventKind::kChild)
+      continue;
+    if (!history.awaits_completion(id)) closed[commit.closed_count++] = id;
+    if (kind == EventKind::kChild) turn.wakes_others = true;
   }
   commit.closed = closed;
   return true;
@@ -417,12 +422,41 @@ bool RuntimeCore::sort_mail(Turn& turn, const TurnResult& result) {
   return true;
 }
 
+// Instances that the turn starts. A child that is not wanted any more when its turn is over never is.
+// False: no memory.
+bool RuntimeCore::list_starts(Turn& turn) {
+  const History& history = turn.warm->history;
+  TurnCommit& commit = turn.commit;
+  EventId* const starts = tick_arena_.array<EventId>(new_events_of(commit) + 1);
+  if (starts == nullptr) return false;
+  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
+    const EventKind kind = history.event(id).kind;
+    if (kind == EventKind::kDetached ||
+        (kind == EventKind::kChild && history.awaits_completion(id)))
+      starts[commit.start_count++] = id;
+  }
+  commit.starts = starts;
+  if (commit.start_count > 0) turn.wakes_others = true;
+  return true;
+}
+
+// An end is news for the parent and for the children.
+bool RuntimeCore::ends_for_others(const Turn& turn) {
+  if (turn.commit.end == EndKind::kNone) return false;
+  if (turn.item->has_parent) return true;
+  const History& history = turn.warm->history;
+  for (EventId id = 1; id <= turn.commit.last_new; ++id)
+    if (history.event(id).kind == EventKind::kChild) return true;
+  return false;
+}
+
 // Turns the new events into what the provider stores beside them.
 void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
   turn.state = result.state;
   commit.key = turn.key;
+  commit.id = turn.item->id.view();
   commit.revision = turn.item->revision;
   commit.execution = turn.item->execution;
   commit.first_new = result.first_new;
@@ -430,8 +464,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   commit.events = tick_arena_.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
   commit.home = me_;
-  std::size_t new_events = 0;
-  if (commit.last_new >= commit.first_new) new_events = commit.last_new - commit.first_new + 1;
+  const std::size_t new_events = new_events_of(commit);
   NewWork* const work = tick_arena_.array<NewWork>(new_events + 1);
   NewTimer* const timers = tick_arena_.array<NewTimer>(new_events + 1);
   turn.traces = tick_arena_.array<Trace>(result.trace_count + 1);
@@ -456,7 +489,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
     } else if (event.kind == EventKind::kEnded) {
       commit.end = event.end;
       commit.error = event.error;
-      if (event.end == EndKind::kContinuedAsNew) commit.next_input = event.payload;
+      (event.end == EndKind::kContinuedAsNew ? commit.next_input : commit.output) = event.payload;
       if (event.end == EndKind::kFailed) {
         turn.why = event.error;
         turn.why_text = event.payload;
@@ -465,13 +498,14 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   }
   commit.work = work;
   commit.timers = timers;
-  if (!list_closed(turn) || !sort_mail(turn, result)) {
+  if (!list_starts(turn) || !list_closed(turn) || !sort_mail(turn, result)) {
     history.rewind(turn.before);
     turn.verdict = Turn::Verdict::kSkip;
     turn.result_count = 0;
     look_for_turns_ = true;
     return;
   }
+  if (ends_for_others(turn)) turn.wakes_others = true;
   for (std::size_t i = 0; i < result.trace_count; ++i)
     turn.traces[i] = {result.traces[i].level, keep_text(result.traces[i].text)};
   turn.trace_count = result.trace_count;
@@ -503,7 +537,9 @@ void RuntimeCore::terminate_turn(Turn& turn) {
   commit.last_new = end->is.id;
   commit.end = EndKind::kFailed;
   commit.error = ErrorKind::kTerminated;
+  commit.output = end->is.payload;
   commit.home = me_;
+  turn.wakes_others = true;
   turn.state = TurnState::kEnded;
   turn.why = ErrorKind::kTerminated;
   turn.why_text = item.broken_text.view();

@@ -35,6 +35,8 @@ CREATE TABLE instances(
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER);
 CREATE INDEX i_ready ON instances(home, ready_id) WHERE ready_id IS NOT NULL AND parked_until IS NULL;
+CREATE INDEX i_children ON instances(parent, parent_execution, parent_event)
+  WHERE parent IS NOT NULL;
 CREATE INDEX i_stopped ON instances(key) WHERE state=3;
 CREATE INDEX i_parked ON instances(parked_until) WHERE parked_until IS NOT NULL;
 CREATE TABLE executions(

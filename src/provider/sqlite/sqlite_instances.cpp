@@ -32,6 +32,15 @@ bool has_ended(std::int64_t state) {
 
 Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey* key) {
   require_batch();
+  if (is_valid_name(instance.id) && !is_valid_root_id(instance.id)) {
+    diagnostic_.format("ids with \"::\" are those of children");
+    return Status::kInvalidArgument;
+  }
+  return insert_instance(instance, ParentLink(), key);
+}
+
+Status SqliteProvider::insert_instance(const NewInstance& instance, const ParentLink& parent,
+                                       InstanceKey* key) {
   if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
       (!instance.version.empty() && !is_valid_name(instance.version))) {
     diagnostic_.format("ids, names and versions have 1 to %zu bytes and no control characters",
@@ -53,19 +62,15 @@ Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey*
   }
   const std::int64_t parked =
       instance.start_after_ms == 0 ? 0 : make_due(batch_.now, instance.start_after_ms);
-  PAWL_TRY(fail_written(
-      connection_
-          .use(kInsertInstance,
-               "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,"
-               "strikes,reboots,created_stamp,updated_stamp,parked_until) "
-               "VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4,?5)")
-          .bind_text(instance.id)
-          .bind_text(instance.name)
-          .bind_text(instance.version)
-          .bind(batch_.stamp_ms)
-          .bind_or_null(parked)
-          .run(),
-      "insert instance"));
+  Statement insert = connection_.use(
+      kInsertInstance,
+      "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
+      "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until) "
+      "VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4,?5,?6,?7,?8)");
+  insert.bind_text(instance.id).bind_text(instance.name).bind_text(instance.version);
+  insert.bind(batch_.stamp_ms).bind_or_null(parent.instance).bind_or_null(parent.execution);
+  insert.bind_or_null(parent.event).bind_or_null(parked);
+  PAWL_TRY(fail_written(insert.run(), "insert instance"));
   *key = connection_.last_insert_id();
   Message start;
   start.kind = MessageKind::kStart;

@@ -28,7 +28,7 @@ enum Ids : int {
   kListSessions,
   kEnd,
 };
-static_assert(kEnd <= Connection::kStatementsMax);
+static_assert(kEnd <= kIdsChildren);
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 constexpr std::int64_t kCountMax = 100'000;  // rows of each table

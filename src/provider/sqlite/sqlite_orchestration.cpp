@@ -41,6 +41,7 @@ enum Ids : int {
 static_assert(kEnd <= kIdsInstances);
 
 constexpr std::string_view kEmptyMeta = "{}";
+constexpr EventId kEveryEvent = std::numeric_limits<EventId>::max();
 
 bool is_known(EventKind kind) { return std::string_view(event_kind_name(kind)) != "unknown"; }
 bool is_known(MessageKind kind) { return std::string_view(message_kind_name(kind)) != "unknown"; }
@@ -197,7 +198,7 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   Statement row = connection_.use(
       kReadItem,
       "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
-      "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,"
+      "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
       "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
       "WHERE instance=i.key AND waiting=1) "
       "FROM instances AS i LEFT JOIN executions AS e "
@@ -214,7 +215,8 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   out->reboots = static_cast<std::int32_t>(row.integer(9));
   out->terminate = row.integer(11) == static_cast<std::int64_t>(ErrorKind::kTerminated);
   if (out->terminate) out->broken_text.assign_cut(row.bytes(12));
-  out->waiting_count = static_cast<std::size_t>(row.integer(13));
+  out->waiting_count = static_cast<std::size_t>(row.integer(14));
+  out->has_parent = row.integer(13) != 0;
   const bool whole = fits(row.integer(10), &out->last_event) &&
                      out->id.assign(row.bytes(0)) == Status::kOk &&
                      out->name.assign(row.bytes(1)) == Status::kOk &&
@@ -423,6 +425,8 @@ Status SqliteProvider::write_turn(const TurnCommit& turn) {
     PAWL_TRY(take_work(turn.done[i]));
   PAWL_TRY(insert_events(turn));
   PAWL_TRY(write_custom_status(turn));
+  for (std::size_t i = 0; i < turn.start_count; ++i)
+    PAWL_TRY(start_instance(turn, turn.starts[i]));
   if (turn.end != EndKind::kNone) return end_execution(turn);
   for (std::size_t i = 0; i < turn.work_count; ++i)
     PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[i]));
@@ -520,6 +524,8 @@ Status SqliteProvider::insert_timer(const TurnCommit& turn, const NewTimer& time
 
 Status SqliteProvider::close_command(const TurnCommit& turn, EventId command) {
   PAWL_TRY(cancel_work(turn.key, turn.execution, command));
+  PAWL_TRY(cancel_children(turn.key, turn.execution, command, command,
+                           "parent does not wait for it any more"));
   return fail(connection_
                   .use(kDeleteTimer,
                        "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=0 "
@@ -572,7 +578,11 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
 
 Status SqliteProvider::end_execution(const TurnCommit& turn) {
   PAWL_TRY(cancel_all_work(turn.key, turn.execution));
-  if (turn.end == EndKind::kContinuedAsNew) return continue_as_new(turn);
+  const bool ends = turn.end != EndKind::kContinuedAsNew;
+  PAWL_TRY(cancel_children(turn.key, turn.execution, 1, kEveryEvent,
+                           ends ? "parent ended" : "parent continued as new"));
+  if (!ends) return continue_as_new(turn);
+  PAWL_TRY(tell_parent(turn.key, turn.error, turn.output));
   PAWL_TRY(fail(connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?")
                     .bind(turn.key)
                     .run(),
@@ -599,7 +609,7 @@ Status SqliteProvider::end_execution(const TurnCommit& turn) {
 Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_
                     .use(kDeleteCompletions,
-                         "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4) AND "
+                         "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4,8) AND "
                          "execution<=?2")
                     .bind(turn.key)
                     .bind(turn.execution)

@@ -2,9 +2,9 @@
 //
 // Files: sqlite_provider.cpp (open, transactions, clock), sqlite_orchestration.cpp (items, history,
 // commits of turns), sqlite_instances.cpp (instances and their messages), sqlite_ready.cpp (what is
-// ready, and when), sqlite_work.cpp (work items), sqlite_sessions.cpp (sessions: every change of an owner goes
-// through one function), sqlite_workers.cpp (register, bury), sqlite_management.cpp (for operators). Statement ids are
-// ranges per file.
+// ready, and when), sqlite_children.cpp (children and detached starts), sqlite_work.cpp (work items),
+// sqlite_sessions.cpp (sessions: every change of an owner goes through one function), sqlite_workers.cpp
+// (register, bury), sqlite_management.cpp (for operators). Statement ids are ranges per file.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
@@ -27,6 +27,7 @@ inline constexpr int kIdsWork = 80;
 inline constexpr int kIdsSessions = 112;
 inline constexpr int kIdsWorkers = 152;
 inline constexpr int kIdsManagement = 176;
+inline constexpr int kIdsChildren = 216;
 
 class SqliteProvider final : public Provider {
  public:
@@ -225,7 +226,25 @@ class SqliteProvider final : public Provider {
   Status count_messages(Metrics* out);
   Status count_work(Metrics* out);
 
+  // ---- sqlite_children.cpp, for the other files ----
+  // The instance that a kChild or kDetached event of the turn asks for. If there cannot be one, the
+  // parent gets the answer of a child that failed, and of a detached start the sink is told.
+  Status start_instance(const TurnCommit& turn, EventId event);
+  // Cancel requests for the open children of these events of an execution.
+  Status cancel_children(InstanceKey parent, ExecutionId execution, EventId first, EventId last,
+                         std::string_view reason);
+  // Whatever ends an instance calls this once, in the same batch: its parent is told, if that execution
+  // of it still runs.
+  Status tell_parent(InstanceKey child, ErrorKind error, std::string_view output);
+
   // ---- sqlite_instances.cpp, for the other files ----
+  struct ParentLink {
+    InstanceKey instance = 0;  // 0: none
+    ExecutionId execution = 0;
+    EventId event = 0;
+  };
+  // kAlreadyExists, kInvalidArgument: nothing was written.
+  Status insert_instance(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended) otherwise.
   Status insert_message(InstanceKey instance, const Message& message);
 

@@ -1,0 +1,94 @@
+// Children and detached starts: created with the turn that asks, told with the commit that ends them.
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+enum Ids : int {
+  kNextChild = kIdsChildren,
+  kReadParent,
+  kEnd,
+};
+static_assert(kEnd <= Connection::kStatementsMax);
+
+}  // namespace
+
+Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
+  const Event& event = turn.events->event(command);
+  const bool is_child = event.kind == EventKind::kChild;
+  FixedText<kNameBytesMax> own_id;
+  NewInstance instance;
+  instance.id = event.session;
+  instance.name = event.name;
+  instance.input = event.payload;
+  Status status = Status::kOk;
+  if (instance.id.empty()) {
+    // Too long an id is a fact about this call; the turn is good.
+    if (child_id(turn.id, turn.execution, command, &own_id) != Status::kOk)
+      status = Status::kInvalidArgument;
+    instance.id = own_id.view();
+  }
+  ParentLink parent;
+  if (is_child) parent = {turn.key, turn.execution, command};
+  InstanceKey key = 0;
+  if (status == Status::kOk) status = insert_instance(instance, parent, &key);
+  if (status != Status::kAlreadyExists && status != Status::kInvalidArgument) return status;
+  if (!is_child) {
+    if (sink_ != nullptr) sink_->on_start_refused(instance.id, turn.key, command);
+    return Status::kOk;
+  }
+  Message refused;
+  refused.kind = MessageKind::kChildDone;
+  refused.execution = turn.execution;
+  refused.ref = command;
+  const bool exists = status == Status::kAlreadyExists;
+  refused.error = exists ? ErrorKind::kApplication : ErrorKind::kInvalidArgument;
+  refused.payload = exists ? "an instance of this id exists" : "the child's id would be too long";
+  return store_message(turn.key, refused, nullptr);
+}
+
+// One at a time, so that no row is written that a reader stands on.
+Status SqliteProvider::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
+                                       EventId last, std::string_view reason) {
+  Message cancel;
+  cancel.kind = MessageKind::kCancel;
+  cancel.payload = reason;
+  std::int64_t next = first;
+  while (true) {
+    InstanceKey child = 0;
+    {
+      Statement row = connection_.use(
+          kNextChild,
+          "SELECT key,parent_event FROM instances INDEXED BY i_children WHERE parent=?1 AND "
+          "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (1,2) "
+          "ORDER BY parent_event LIMIT 1");
+      row.bind(parent).bind(execution).bind(next).bind(std::int64_t{last});
+      if (!row.row()) return fail(row.status(), "find child");
+      child = row.integer(0);
+      next = row.integer(1) + 1;
+    }
+    PAWL_TRY(insert_message(child, cancel));
+  }
+}
+
+Status SqliteProvider::tell_parent(InstanceKey child, ErrorKind error, std::string_view output) {
+  Message done;
+  done.kind = MessageKind::kChildDone;
+  done.error = error;
+  done.payload = output;
+  InstanceKey parent = 0;
+  {
+    Statement row = connection_.use(
+        kReadParent,
+        "SELECT p.key,c.parent_execution,c.parent_event FROM instances AS c JOIN instances AS p "
+        "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
+        "(1,2)");
+    if (!row.bind(child).row()) return fail(row.status(), "find parent");
+    parent = row.integer(0);
+    done.execution = row.integer(1);
+    done.ref = static_cast<EventId>(row.integer(2));
+  }
+  return insert_message(parent, done);
+}
+
+}  // namespace pawl::sqlite
