@@ -71,6 +71,11 @@ class Client {
   // payload_bytes_max; kBusy; kFull; kIo.
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              const StartOptions& options = StartOptions());
+  // Of exactly this version, in the form of Registry (kInvalidArgument: it is none); empty: the one that
+  // the worker that begins it takes by default.
+  Status start_orchestration_versioned(std::string_view id, std::string_view name,
+                                       std::string_view version, std::string_view input,
+                                       const StartOptions& options = StartOptions());
   // Asks the instance to stop: its code sees a cancelled await. kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
   // For whoever waits for an event of this name now (schedule_wait()); nobody: it is gone, and counted in

@@ -132,11 +132,20 @@ class OrchestrationContext {
   // instance is left alone.
   Handle schedule_sub_orchestration_with_id(std::string_view name, std::string_view id,
                                             std::string_view input);
+  // As these two, of a version registered by the worker that runs it; otherwise it is the one that worker's
+  // Registry takes by default when the child begins. No version in the form of Registry: kInvalidArgument.
+  Handle schedule_sub_orchestration_versioned(std::string_view name, std::string_view version,
+                                              std::string_view input);
+  Handle schedule_sub_orchestration_versioned_with_id(std::string_view name,
+                                                      std::string_view version, std::string_view id,
+                                                      std::string_view input);
   // Starts an instance that is nobody's child: no result, no link, and it lives on whatever becomes of
   // this one. Started with every turn that is recorded, also one that ends or continues as new. If the id
   // exists, that instance is left alone and the worker's log has "start_refused". kInvalidArgument: the
   // name or the id (as above); kLimit: the input; nothing is recorded then. kNone otherwise.
   ErrorKind start_orchestration(std::string_view name, std::string_view id, std::string_view input);
+  ErrorKind start_orchestration_versioned(std::string_view name, std::string_view version,
+                                          std::string_view id, std::string_view input);
   // Recorded in the turn itself: no activity, no extra commit.
   Guid new_guid();
   // UTC as well as this machine knows it, ms since 1970; recorded.
@@ -192,7 +201,10 @@ class OrchestrationContext {
   Poll fail(std::string_view text);
   Poll fail(const Error& error);
   // Ends this execution and starts the next of the same instance with an empty history.
+  // It begins with the version that the Registry takes by default then, so a newer one takes over here.
   Poll continue_as_new(std::string_view input);
+  // It begins with this version. One that is none fails the execution with kInvalidArgument.
+  Poll continue_as_new_versioned(std::string_view version, std::string_view input);
 
   // --- tracing: leaves once, after the commit of the turn that first came here ---
   void trace(LogLevel level, std::string_view text);

@@ -24,6 +24,7 @@ class Registry {
     std::string_view name;
     std::string_view version;
     Orchestration function = nullptr;
+    bool is_default = false;  // by set_default_version()
   };
   struct ActivityEntry {
     std::string_view name;
@@ -32,15 +33,22 @@ class Registry {
     void* user = nullptr;
   };
 
-  // kAlreadyExists: the name is taken; kInvalidArgument: empty, longer than 256 bytes, or no function;
-  // kResourceExhausted: full.
+  // One name may have several versions: "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE", at most 64 bytes,
+  // ordered as Semantic Versioning 2.0.0 says. An instance keeps the version it began with until it ends
+  // or continues as new. kAlreadyExists: this version of the name is there; kInvalidArgument: the name is
+  // empty or longer than 256 bytes, the version is none, or no function; kResourceExhausted: full.
   Status add_orchestration(std::string_view name, Orchestration function,
                            std::string_view version = "1.0.0");
+  // What an execution begins with when nobody asked for a version: this one; with an empty `version` the
+  // latest that is registered, which is the default. kNotFound: it is not registered.
+  Status set_default_version(std::string_view name, std::string_view version);
   // `user` comes back as ActivityContext::user().
   Status add_activity(std::string_view name, Activity function,
                       ActivityMode mode = ActivityMode::kInline, void* user = nullptr);
 
-  [[nodiscard]] const OrchestrationEntry* find_orchestration(std::string_view name) const;
+  // Exactly this version; with none, what set_default_version() says. Null: not registered.
+  [[nodiscard]] const OrchestrationEntry* find_orchestration(std::string_view name,
+                                                             std::string_view version = {}) const;
   [[nodiscard]] const ActivityEntry* find_activity(std::string_view name) const;
   [[nodiscard]] std::size_t activity_count() const { return activity_count_; }
   [[nodiscard]] const ActivityEntry& activity(std::size_t index) const {

@@ -101,6 +101,10 @@ class Runtime {
   // answer (null: none wanted) has the status that Client's call would give.
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              Answer answer = nullptr, void* user = nullptr);
+  // kInvalidArgument at once: the version.
+  Status start_orchestration_versioned(std::string_view id, std::string_view name,
+                                       std::string_view version, std::string_view input,
+                                       Answer answer = nullptr, void* user = nullptr);
   Status cancel_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                          void* user = nullptr);
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload,

@@ -67,6 +67,7 @@ enum class InstanceState : std::uint8_t {
 };
 
 // ---- instances and orchestration items -------------------------------------------------------------
+// An empty version is none yet: the first turn brings it.
 struct NewInstance {
   std::string_view id;
   std::string_view name;
@@ -204,9 +205,11 @@ struct TurnCommit {
   bool more = false;  // passes_max reached: ready again at once
   EndKind end = EndKind::kNone;
   ErrorKind error = ErrorKind::kNone;
-  std::string_view next_input;  // kContinuedAsNew
-  std::string_view output;      // kCompleted, kFailed: what a parent is told
-  Incarnation home = 0;         // who commits
+  std::string_view next_input;    // kContinuedAsNew
+  std::string_view version;       // of this execution, if the instance had none yet; else empty
+  std::string_view next_version;  // kContinuedAsNew: of the next execution; empty: none yet
+  std::string_view output;        // kCompleted, kFailed: what a parent is told
+  Incarnation home = 0;           // who commits
 };
 
 // ---- work items ---------------------------------------------------------------------------------

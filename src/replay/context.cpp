@@ -56,18 +56,38 @@ Handle OrchestrationContext::dequeue_event(std::string_view queue) {
 
 Handle OrchestrationContext::schedule_sub_orchestration(std::string_view name,
                                                         std::string_view input) {
-  return pass_.schedule_child(branch_, {name, input, false, {}});
+  return pass_.schedule_child(branch_, {name, input, false, {}, false, {}});
 }
 
 Handle OrchestrationContext::schedule_sub_orchestration_with_id(std::string_view name,
                                                                 std::string_view id,
                                                                 std::string_view input) {
-  return pass_.schedule_child(branch_, {name, input, true, id});
+  return pass_.schedule_child(branch_, {name, input, true, id, false, {}});
+}
+
+Handle OrchestrationContext::schedule_sub_orchestration_versioned(std::string_view name,
+                                                                  std::string_view version,
+                                                                  std::string_view input) {
+  return pass_.schedule_child(branch_, {name, input, false, {}, true, version});
+}
+
+Handle OrchestrationContext::schedule_sub_orchestration_versioned_with_id(std::string_view name,
+                                                                          std::string_view version,
+                                                                          std::string_view id,
+                                                                          std::string_view input) {
+  return pass_.schedule_child(branch_, {name, input, true, id, true, version});
 }
 
 ErrorKind OrchestrationContext::start_orchestration(std::string_view name, std::string_view id,
                                                     std::string_view input) {
-  return pass_.start_detached(branch_, {name, input, true, id});
+  return pass_.start_detached(branch_, {name, input, true, id, false, {}});
+}
+
+ErrorKind OrchestrationContext::start_orchestration_versioned(std::string_view name,
+                                                              std::string_view version,
+                                                              std::string_view id,
+                                                              std::string_view input) {
+  return pass_.start_detached(branch_, {name, input, true, id, true, version});
 }
 
 Guid OrchestrationContext::new_guid() { return pass_.new_guid(branch_); }
@@ -110,6 +130,11 @@ Poll OrchestrationContext::fail(const Error& error) {
 
 Poll OrchestrationContext::continue_as_new(std::string_view input) {
   return pass_.end(branch_, EndKind::kContinuedAsNew, ErrorKind::kNone, input);
+}
+
+Poll OrchestrationContext::continue_as_new_versioned(std::string_view version,
+                                                     std::string_view input) {
+  return pass_.continue_as_new(branch_, version, input);
 }
 
 void OrchestrationContext::trace(LogLevel level, std::string_view text) {

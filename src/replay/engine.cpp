@@ -18,6 +18,15 @@ EventId last_command_id(const History& history) {
   return id;
 }
 
+// A newer engine may have meant something else by the same events.
+Status check_behaviour(const History& history, Diagnostic& diagnostic) {
+  const std::int64_t behaviour = history.event(1).number;
+  if (behaviour <= kBehaviour) return Status::kOk;
+  diagnostic.format("event 1: recorded by behaviour %lld of the engine, this one knows up to %lld",
+                    static_cast<long long>(behaviour), static_cast<long long>(kBehaviour));
+  return Status::kUnsupported;
+}
+
 Event started(const TurnInput& input, std::string_view payload) {
   Event event;
   event.id = 1;
@@ -245,7 +254,9 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());
   result.dropped = intake.dropped();
-  if (history.last_id() == 0 || history.ended()) return Status::kOk;
+  if (history.last_id() == 0) return Status::kOk;
+  PAWL_TRY(check_behaviour(history, diagnostic));
+  if (history.ended()) return Status::kOk;
   return run_passes(history, input, diagnostic, seen, result);
 }
 

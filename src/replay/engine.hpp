@@ -58,6 +58,7 @@ struct Trace {
 // Views live until the next turn of this engine.
 struct TurnResult {
   // kOk; kNondeterminism, kAwaitSteppedOver: the instance stops with the diagnostic's text;
+  // kUnsupported: a newer engine recorded the history; it needs that one.
   // kResourceExhausted: a limit (the diagnostic names it). Unless kOk the history is as it was before.
   Status status = Status::kOk;
   TurnState state = TurnState::kSuspended;

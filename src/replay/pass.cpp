@@ -8,6 +8,7 @@
 #include "check.hpp"
 #include "hash.hpp"
 #include "policy.hpp"
+#include "version.hpp"
 
 namespace pawl {
 namespace {
@@ -27,6 +28,7 @@ const char* difference(const Event& recorded, const Event& issued) {
     return recorded.kind == EventKind::kActivity ? "session" : "instance id";
   if (const char* const what = policy_difference(recorded.policy, issued.policy); what != nullptr)
     return what;
+  if (recorded.version != issued.version) return "version";
   if (recorded.argument_hash != issued.argument_hash) {
     if (recorded.kind == EventKind::kTimer)
       return recorded.base != issued.base ? "time base" : "duration";
@@ -426,6 +428,7 @@ Handle Pass::schedule_timer(BranchRun& branch, TimerBase base, std::int64_t numb
 Pass::Form Pass::form_of_call(const NewInstanceCall& call) const {
   if (!is_valid_name(call.name)) return Form::kBadName;
   if (call.has_id && !is_valid_root_id(call.id)) return Form::kBadId;
+  if (call.has_version && !is_valid_version(call.version)) return Form::kBadVersion;
   if (call.input.size() > limits_.payload_bytes_max) return Form::kBadPayload;
   return Form::kCommand;
 }
@@ -435,6 +438,7 @@ History::Record* Pass::issue_start(EventKind kind, const NewInstanceCall& call) 
   event.kind = kind;
   event.name = call.name;
   event.session = call.id;
+  event.version = call.version;
   event.payload = call.input;
   event.argument_hash = Hash64().add(call.id).add(call.input).value();
   return issue(event);
@@ -552,7 +556,15 @@ void Pass::keep_result(BranchRun& branch, const Event& end) {
 
 // --- endings --------------------------------------------------------------------------------------
 
-Poll Pass::end(BranchRun& branch, EndKind kind, ErrorKind error, std::string_view payload) {
+Poll Pass::continue_as_new(BranchRun& branch, std::string_view version, std::string_view input) {
+  if (is_valid_version(version))
+    return end(branch, EndKind::kContinuedAsNew, ErrorKind::kNone, input, version);
+  return end(branch, EndKind::kFailed, ErrorKind::kInvalidArgument,
+             refused(Form::kBadVersion).error().text);
+}
+
+Poll Pass::end(BranchRun& branch, EndKind kind, ErrorKind error, std::string_view payload,
+               std::string_view version) {
   if (!is_active(branch, "complete(), fail() or continue_as_new()")) return Poll::done();
   ++branch.end_calls;
   Event event;
@@ -560,11 +572,13 @@ Poll Pass::end(BranchRun& branch, EndKind kind, ErrorKind error, std::string_vie
   event.end = kind;
   event.error = error;
   event.payload = payload;
+  event.version = version;
   if (kind == EndKind::kFailed) {
     event.payload = cut_text(payload, kErrorTextBytesMax);
   } else if (payload.size() > limits_.payload_bytes_max) {
     event.end = EndKind::kFailed;
     event.error = ErrorKind::kLimit;
+    event.version = {};
     event.payload = kind == EndKind::kCompleted ? "the output is longer than payload_bytes_max"
                                                 : "the next input is longer than payload_bytes_max";
   }
@@ -598,6 +612,8 @@ void Pass::check_recorded_end(const Event& end) {
   const char* what = nullptr;
   if (recorded.end != end.end || recorded.error != end.error) {
     what = "kind of end";
+  } else if (recorded.version != end.version) {
+    what = "version";
   } else if (recorded.payload != end.payload) {
     what = "payload";
   } else if (recorded.path_hash != end.path_hash) {

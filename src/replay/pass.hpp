@@ -28,6 +28,8 @@ struct NewInstanceCall {
   std::string_view input;
   bool has_id = false;
   std::string_view id;
+  bool has_version = false;
+  std::string_view version;
 };
 
 // A branch in one pass; the root is one.
@@ -152,7 +154,9 @@ class Pass {
   Handle join(BranchRun& branch, const Handle* handles, std::size_t count);
   Selection select(BranchRun& branch, const Handle* handles, std::size_t count);
   void cancel(BranchRun& branch, const Handle& handle);
-  Poll end(BranchRun& branch, EndKind kind, ErrorKind error, std::string_view payload);
+  Poll end(BranchRun& branch, EndKind kind, ErrorKind error, std::string_view payload,
+           std::string_view version = {});
+  Poll continue_as_new(BranchRun& branch, std::string_view version, std::string_view input);
   void trace(BranchRun& branch, LogLevel level, std::string_view text);
   Outcome await(const Handle& handle);
   Outcome await_first(const Selection& selection);
@@ -167,6 +171,7 @@ class Pass {
     kBadName,
     kBadSession,
     kBadId,
+    kBadVersion,
     kBadPayload,
     kBadOptions,
     kForeign

@@ -68,6 +68,9 @@ Outcome Pass::refused(Form form) {
       return Outcome::failure(
           ErrorKind::kInvalidArgument,
           "an instance id is 1 to 256 bytes without control characters and without \"::\"");
+    case Form::kBadVersion:
+      return Outcome::failure(ErrorKind::kInvalidArgument,
+                              "a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
     case Form::kBadPayload:
       return Outcome::failure(ErrorKind::kLimit, "the input is longer than payload_bytes_max");
     case Form::kBadOptions:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "check.hpp"
+#include "version.hpp"
 
 namespace pawl {
 namespace {
@@ -92,7 +93,12 @@ Status ClientCore::told(Status status, std::string_view id) {
 }
 
 Status ClientCore::start_orchestration(std::string_view id, std::string_view name,
-                                       std::string_view input, const StartOptions& options) {
+                                       std::string_view version, std::string_view input,
+                                       const StartOptions& options) {
+  if (!version.empty() && !is_valid_version(version)) {
+    diagnostic_.format("a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
+    return Status::kInvalidArgument;
+  }
   if (input.size() > options_.payload_bytes_max) {
     diagnostic_.format("the input has %zu bytes; payload_bytes_max is %zu", input.size(),
                        options_.payload_bytes_max);
@@ -102,7 +108,7 @@ Status ClientCore::start_orchestration(std::string_view id, std::string_view nam
     NewInstance instance;
     instance.id = id;
     instance.name = name;
-    instance.version = "1.0.0";
+    instance.version = version;
     instance.input = input;
     instance.start_after_ms = options.start_after_ms;
     InstanceKey key = 0;

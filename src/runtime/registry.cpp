@@ -1,16 +1,17 @@
 #include "pawl/registry.hpp"
 
 #include "event.hpp"
+#include "version.hpp"
 
 namespace pawl {
 
 Status Registry::add_orchestration(std::string_view name, Orchestration function,
                                    std::string_view version) {
-  if (!is_valid_name(name) || !is_valid_name(version) || function == nullptr)
+  if (!is_valid_name(name) || !is_valid_version(version) || function == nullptr)
     return Status::kInvalidArgument;
-  if (find_orchestration(name) != nullptr) return Status::kAlreadyExists;
+  if (find_orchestration(name, version) != nullptr) return Status::kAlreadyExists;
   if (orchestration_count_ == kOrchestrationsMax) return Status::kResourceExhausted;
-  orchestrations_[orchestration_count_++] = {name, version, function};
+  orchestrations_[orchestration_count_++] = {name, version, function, false};
   return Status::kOk;
 }
 
@@ -23,10 +24,26 @@ Status Registry::add_activity(std::string_view name, Activity function, Activity
   return Status::kOk;
 }
 
-const Registry::OrchestrationEntry* Registry::find_orchestration(std::string_view name) const {
-  for (std::size_t i = 0; i < orchestration_count_; ++i)
-    if (orchestrations_[i].name == name) return &orchestrations_[i];
-  return nullptr;
+Status Registry::set_default_version(std::string_view name, std::string_view version) {
+  if (find_orchestration(name, version) == nullptr) return Status::kNotFound;
+  for (std::size_t i = 0; i < orchestration_count_; ++i) {
+    OrchestrationEntry& entry = orchestrations_[i];
+    if (entry.name == name) entry.is_default = entry.version == version;
+  }
+  return Status::kOk;
+}
+
+const Registry::OrchestrationEntry* Registry::find_orchestration(std::string_view name,
+                                                                 std::string_view version) const {
+  const OrchestrationEntry* best = nullptr;
+  for (std::size_t i = 0; i < orchestration_count_; ++i) {
+    const OrchestrationEntry& entry = orchestrations_[i];
+    if (entry.name != name) continue;
+    if (version.empty() ? entry.is_default : entry.version == version) return &entry;
+    if (version.empty() && (best == nullptr || compare_versions(entry.version, best->version) > 0))
+      best = &entry;
+  }
+  return best;
 }
 
 const Registry::ActivityEntry* Registry::find_activity(std::string_view name) const {

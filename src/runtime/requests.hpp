@@ -19,8 +19,9 @@ struct Request {
   enum class Kind : std::uint8_t { kStart, kCancel, kRaise, kEnqueue };
   Kind kind = Kind::kStart;
   std::string_view id;
-  std::string_view name;  // kStart; of an event or queue
-  std::string_view text;  // input, reason or payload
+  std::string_view name;     // kStart; of an event or queue
+  std::string_view version;  // kStart; empty: by default
+  std::string_view text;     // input, reason or payload
   Answer answer = nullptr;
   void* user = nullptr;
   void* block = nullptr;        // from the pool; holds the texts
@@ -42,14 +43,15 @@ class Requests {
 
   Status push(const Request& request) {
     if (size_ == capacity_) return Status::kResourceExhausted;
-    const std::size_t bytes = request.id.size() + request.name.size() + request.text.size() + 1;
+    const std::size_t bytes =
+        request.id.size() + request.name.size() + request.version.size() + request.text.size() + 1;
     void* const block = pool_.allocate(bytes);
     if (block == nullptr) return Status::kResourceExhausted;
     Request& kept = ring_[(first_ + size_) % capacity_];
     kept = request;
     kept.block = block;
     char* at = static_cast<char*>(block);
-    for (std::string_view* view : {&kept.id, &kept.name, &kept.text}) {
+    for (std::string_view* view : {&kept.id, &kept.name, &kept.version, &kept.text}) {
       if (!view->empty()) std::memcpy(at, view->data(), view->size());
       *view = std::string_view(at, view->size());
       at += view->size();

@@ -5,6 +5,7 @@
 #include "client_core.hpp"
 #include "options_check.hpp"
 #include "runtime_core.hpp"
+#include "version.hpp"
 
 namespace pawl {
 namespace {
@@ -172,22 +173,29 @@ Status Runtime::ride(const Request& request) {
 
 Status Runtime::start_orchestration(std::string_view id, std::string_view name,
                                     std::string_view input, Answer answer, void* user) {
-  return ride({Request::Kind::kStart, id, name, input, answer, user});
+  return start_orchestration_versioned(id, name, {}, input, answer, user);
+}
+
+Status Runtime::start_orchestration_versioned(std::string_view id, std::string_view name,
+                                              std::string_view version, std::string_view input,
+                                              Answer answer, void* user) {
+  if (!version.empty() && !is_valid_version(version)) return Status::kInvalidArgument;
+  return ride({Request::Kind::kStart, id, name, version, input, answer, user});
 }
 
 Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
                                 void* user) {
-  return ride({Request::Kind::kCancel, id, {}, reason, answer, user});
+  return ride({Request::Kind::kCancel, id, {}, {}, reason, answer, user});
 }
 
 Status Runtime::raise_event(std::string_view id, std::string_view name, std::string_view payload,
                             Answer answer, void* user) {
-  return ride({Request::Kind::kRaise, id, name, payload, answer, user});
+  return ride({Request::Kind::kRaise, id, name, {}, payload, answer, user});
 }
 
 Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                               Answer answer, void* user) {
-  return ride({Request::Kind::kEnqueue, id, queue, payload, answer, user});
+  return ride({Request::Kind::kEnqueue, id, queue, {}, payload, answer, user});
 }
 
 Status Runtime::get_status(std::string_view id, OrchestrationStatus* out) {
@@ -267,7 +275,13 @@ std::string_view Client::error_text() const {
 
 Status Client::start_orchestration(std::string_view id, std::string_view name,
                                    std::string_view input, const StartOptions& options) {
-  return core_ == nullptr ? Status::kStopped : core_->start_orchestration(id, name, input, options);
+  return start_orchestration_versioned(id, name, {}, input, options);
+}
+Status Client::start_orchestration_versioned(std::string_view id, std::string_view name,
+                                             std::string_view version, std::string_view input,
+                                             const StartOptions& options) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->start_orchestration(id, name, version, input, options);
 }
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->cancel_instance(id, reason);

@@ -218,11 +218,10 @@ Status RuntimeCore::write_requests() {
 Status RuntimeCore::write_request(const Request& request, bool* room) {
   switch (request.kind) {
     case Request::Kind::kStart: {
-      const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(request.name);
       NewInstance instance;
       instance.id = request.id;
       instance.name = request.name;
-      instance.version = entry == nullptr ? std::string_view("1.0.0") : entry->version;
+      instance.version = request.version;
       instance.input = request.text;
       InstanceKey key = 0;
       return provider_->create_instance(instance, &key);

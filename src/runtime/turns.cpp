@@ -328,18 +328,24 @@ void RuntimeCore::run_turn(Turn& turn) {
     fail_turn(turn, ErrorKind::kCancelled, keep_text(text.view()));
     return;
   }
-  const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(item.name.view());
+  const Registry::OrchestrationEntry* const entry =
+      registry_.find_orchestration(item.name.view(), item.version.view());
   if (entry == nullptr) {
-    FixedText<kNameBytesMax + 64> text;
+    FixedText<2 * kNameBytesMax + 64> text;
     const bool fits = text.append("no orchestration \"") == Status::kOk &&
                       text.append(item.name.view()) == Status::kOk &&
+                      text.append(item.version.view().empty() ? "" : "@") == Status::kOk &&
+                      text.append(item.version.view()) == Status::kOk &&
                       text.append("\" is registered here") == Status::kOk;
     PAWL_CHECK("runtime-32", fits);
     ++stats_.unregistered;
     abandon_turn(turn, kUnregisteredDelayMs, ErrorKind::kUnregistered, keep_text(text.view()));
     return;
   }
+  // Pinned with this turn: whoever runs the next ones runs this version.
+  if (item.version.view().empty()) turn.commit.version = entry->version;
   TurnInput input = turn_input(turn);
+  input.version = entry->version;
   input.function = entry->function;
   input.messages = messages;
   input.message_count = message_count;
@@ -360,6 +366,10 @@ void RuntimeCore::run_turn(Turn& turn) {
     case Status::kAwaitSteppedOver:
       abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kAwaitSteppedOver,
                    keep_text(why.text()));
+      return;
+    case Status::kUnsupported:
+      ++stats_.unregistered;
+      abandon_turn(turn, kUnregisteredDelayMs, ErrorKind::kUnregistered, keep_text(why.text()));
       return;
     case Status::kCorrupt:
       abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kCorrupt, keep_text(why.text()));
@@ -490,6 +500,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
       commit.end = event.end;
       commit.error = event.error;
       (event.end == EndKind::kContinuedAsNew ? commit.next_input : commit.output) = event.payload;
+      commit.next_version = event.version;
       if (event.end == EndKind::kFailed) {
         turn.why = event.error;
         turn.why_text = event.payload;

@@ -20,6 +20,7 @@ Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
   NewInstance instance;
   instance.id = event.session;
   instance.name = event.name;
+  instance.version = event.version;
   instance.input = event.payload;
   Status status = Status::kOk;
   if (instance.id.empty()) {

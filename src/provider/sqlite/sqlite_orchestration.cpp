@@ -566,14 +566,17 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
       kGoOn,
       "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
       "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-      "updated_stamp=?6 WHERE key=?1");
+      "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)) WHERE key=?1");
   update.bind(turn.key).bind(execution).bind(turn.home);
   if (ready >= 0) {
     update.bind(ready).bind(batch_.now);
   } else {
     update.bind_null().bind_null();
   }
-  return fail(update.bind(batch_.stamp_ms).run(), "update instance");
+  const bool is_next = execution != turn.execution;
+  update.bind(batch_.stamp_ms).bind(is_next ? 1 : 0);
+  update.bind_text(is_next ? turn.next_version : turn.version);
+  return fail(update.run(), "update instance");
 }
 
 Status SqliteProvider::end_execution(const TurnCommit& turn) {
@@ -594,12 +597,14 @@ Status SqliteProvider::end_execution(const TurnCommit& turn) {
           .use(kFinish,
                "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
                "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
-               "reboots=0,updated_stamp=?4,finished_at=?5 WHERE key=?1")
+               "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6) WHERE "
+               "key=?1")
           .bind(turn.key)
           .bind(static_cast<std::int64_t>(state))
           .bind(turn.home)
           .bind(batch_.stamp_ms)
           .bind(batch_.now)
+          .bind_text(turn.version)
           .run(),
       "end instance");
 }

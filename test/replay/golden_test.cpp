@@ -1,0 +1,187 @@
+// Golden histories: what an engine recorded once must replay, event for event, in every engine to come.
+//
+// Each file under golden/ is one execution, a line an event: id, kind, branch, ordinal, ref, time, meta,
+// payload, with a tab between. Delete a file and run with PAWL_GOLDEN_WRITE=1 to record it anew; a file
+// is only ever replaced together with a new behaviour number of the engine.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "replay_bench.hpp"
+
+namespace pawl::test {
+namespace {
+
+std::string path_of(const std::string& name) {
+  return std::string(PAWL_GOLDEN_FOLDER) + "/" + name + ".txt";
+}
+
+std::string text_of(const Event& event) {
+  char meta[kMetaBytesMax];
+  std::size_t size = 0;
+  EXPECT_EQ(encode_meta(event, meta, sizeof meta, &size), Status::kOk);
+  std::ostringstream text;
+  text << event.id << '\t' << static_cast<int>(event.kind) << '\t' << event.branch << '\t'
+       << event.ordinal << '\t' << event.ref << '\t' << event.time_ms << '\t'
+       << std::string_view(meta, size) << '\t' << event.payload << '\n';
+  return text.str();
+}
+
+std::string text_of(const History& history) {
+  std::string text;
+  for (EventId id = 1; id <= history.last_id(); ++id)
+    text += text_of(history.event(id));
+  return text;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Appends what the file has.
+void load(const std::string& text, History& history) {
+  std::istringstream in(text);
+  alignas(std::max_align_t) static char json[kJsonMemoryBytes];
+  for (std::string row; std::getline(in, row);) {
+    std::istringstream fields(row);
+    std::string field[8];
+    for (std::string& one : field)
+      std::getline(fields, one, '\t');
+    Event event;
+    event.id = static_cast<EventId>(std::stoul(field[0]));
+    event.kind = static_cast<EventKind>(std::stoi(field[1]));
+    event.branch = static_cast<BranchId>(std::stoul(field[2]));
+    event.ordinal = static_cast<Ordinal>(std::stoul(field[3]));
+    event.ref = static_cast<EventId>(std::stoul(field[4]));
+    event.time_ms = std::stoll(field[5]);
+    event.payload = field[7];
+    char texts[kMetaBytesMax];
+    const JsonMemory memory(json, sizeof json);
+    ASSERT_EQ(decode_meta(field[6], &event, texts, sizeof texts), Status::kOk) << row;
+    Diagnostic diagnostic;
+    ASSERT_EQ(history.append(event, diagnostic), Status::kOk) << diagnostic.text();
+  }
+}
+
+struct Golden {
+  const char* name;
+  Orchestration function;
+  std::vector<std::vector<Message>> turns;
+};
+
+Message child_done(EventId ref, std::string_view result) {
+  return completion(MessageKind::kChildDone, ref, ErrorKind::kNone, result);
+}
+
+Poll basic(OrchestrationContext& ctx) {
+  const Guid guid = ctx.new_guid();
+  const std::int64_t now = ctx.utc_now_ms();
+  PAWL_AWAIT(read, ctx.schedule_activity_on_session("read", guid.view(), "bed-7"));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(5)));
+  PAWL_AWAIT_DONE(ctx.schedule_timer_at(now + 1));
+  PAWL_AWAIT(write, ctx.schedule_activity("write", read.value()));
+  return write.ok() ? ctx.complete(write.value()) : ctx.fail(write.error());
+}
+
+Poll branches(OrchestrationContext& ctx) {
+  const auto body = [](OrchestrationContext& branch) -> Poll {
+    PAWL_AWAIT(a, branch.schedule_activity("a", "1"));
+    PAWL_AWAIT_DONE(branch.schedule_timer(std::chrono::seconds(1)));
+    return branch.complete(a.value());
+  };
+  const Handle one = ctx.open_branch(body);
+  const Handle two = ctx.open_branch(body);
+  PAWL_AWAIT(first, ctx.select(one, two));
+  if (first.cancelled()) return ctx.fail(first.error());
+  PAWL_AWAIT(last, ctx.schedule_activity("last", first.value()));
+  return ctx.continue_as_new_versioned("1.2.3", last.value());
+}
+
+Poll family(OrchestrationContext& ctx) {
+  static_cast<void>(ctx.start_orchestration("report", "r-1", "x"));
+  const Handle one = ctx.schedule_sub_orchestration("bed", "1");
+  const Handle two = ctx.schedule_sub_orchestration_versioned_with_id("bed", "2.0.0", "b-2", "2");
+  PAWL_AWAIT_DONE(ctx.join(one, two));
+  PAWL_AWAIT(result, two);
+  return ctx.complete(result.value());
+}
+
+Poll cancelled(OrchestrationContext& ctx) {
+  const Handle slow = ctx.schedule_activity("slow", "");
+  PAWL_AWAIT(result, slow);
+  ctx.cancel(slow);
+  PAWL_AWAIT_DONE(ctx.schedule_activity("undo", ""));
+  return ctx.fail(result.error());
+}
+
+const Golden kGolden[] = {
+    {"basic", basic, {{start()}, {done(4, "17")}, {fired(6)}, {fired(8)}, {done(10, "out")}}},
+    {"branches",
+     branches,
+     {{start()}, {done(5, "b")}, {done(3, "a")}, {fired(9)}, {done(12, "z")}}},
+    {"family", family, {{start()}, {child_done(4, "b")}, {child_done(3, "a")}}},
+    {"cancelled", cancelled, {{start()}, {cancel("rain")}, {done(5)}}},
+};
+
+void record(const Golden& golden, Bench& bench) {
+  for (const std::vector<Message>& messages : golden.turns)
+    bench.go(golden.function, messages);
+}
+
+TEST(GoldenHistories, EveryPrefixReplays) {
+  for (const Golden& golden : kGolden) {
+    SCOPED_TRACE(golden.name);
+    if (std::getenv("PAWL_GOLDEN_WRITE") != nullptr) {
+      Bench writer;
+      record(golden, writer);
+      std::ofstream(path_of(golden.name), std::ios::binary) << text_of(writer.history());
+    }
+    const std::string text = read_file(path_of(golden.name));
+    ASSERT_FALSE(text.empty());
+    Bench whole;
+    load(text, whole.history());
+    EXPECT_TRUE(whole.history().ended());
+    EXPECT_EQ(text_of(whole.history()), text);
+    // Whatever stands before a turn, the code agrees with it. A turn begins with what came from outside.
+    for (EventId count = 2; count <= whole.history().last_id(); ++count) {
+      const bool is_whole = count == whole.history().last_id();
+      const EventKind next =
+          is_whole ? EventKind::kCancelRequested : whole.history().event(count + 1).kind;
+      if (!is_completion(next) && next != EventKind::kCancelRequested) continue;
+      Bench bench;
+      bench.load(whole, count);
+      bench.go(golden.function);
+      for (EventId id = 1; id <= count; ++id)
+        EXPECT_EQ(text_of(bench.history().event(id)), text_of(whole.history().event(id)));
+    }
+  }
+}
+
+// The same messages make the same history.
+TEST(GoldenHistories, AreMadeAgain) {
+  for (const Golden& golden : kGolden) {
+    Bench bench;
+    record(golden, bench);
+    EXPECT_EQ(text_of(bench.history()), read_file(path_of(golden.name))) << golden.name;
+  }
+}
+
+TEST(GoldenHistories, ThoseOfANewerEngineAreRefusedByName) {
+  Bench recorded;
+  recorded.go(basic, {start()});
+  Bench bench;
+  Event started = recorded.history().event(1);
+  started.number = 2;
+  ASSERT_EQ(bench.history().append(started, bench.diagnostic()), Status::kOk);
+  EXPECT_EQ(bench.turn(basic), Status::kUnsupported);
+  EXPECT_EQ(bench.text(), "event 1: recorded by behaviour 2 of the engine, this one knows up to 1");
+  EXPECT_EQ(bench.history().last_id(), 1U);
+}
+
+}  // namespace
+}  // namespace pawl::test
