@@ -364,7 +364,7 @@ void run_all_and_count() {
 
 TEST(Alloc, FullRunOfEverything_CallsMallocNever) { in_child(run_all_and_count); }
 
-#if !defined(__SANITIZE_ADDRESS__)  // whose malloc cannot be counted this way
+#if ALLOC_COUNTED  // a sanitizer's malloc cannot be counted this way
 
 AllocCounts count_one(const char* activity) {
   const Folder folder;
