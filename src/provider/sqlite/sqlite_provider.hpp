@@ -3,8 +3,9 @@
 // Files: sqlite_provider.cpp (open, transactions, clock), sqlite_orchestration.cpp (items, history,
 // commits of turns), sqlite_instances.cpp (instances and their messages), sqlite_ready.cpp (what is
 // ready, and when), sqlite_children.cpp (children and detached starts), sqlite_work.cpp (work items),
-// sqlite_sessions.cpp (sessions: every change of an owner goes through one function), sqlite_workers.cpp
-// (register, bury), sqlite_management.cpp (for operators). Statement ids are ranges per file.
+// sqlite_fetch.cpp (which of them a worker gets next), sqlite_sessions.cpp (sessions: every change of
+// an owner goes through one function), sqlite_workers.cpp (register, bury), sqlite_management.cpp (for
+// operators). Statement ids are ranges per file.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
@@ -24,6 +25,7 @@ inline constexpr int kIdsOrchestration = 32;
 inline constexpr int kIdsInstances = 56;
 inline constexpr int kIdsReady = 68;
 inline constexpr int kIdsWork = 80;
+inline constexpr int kIdsFetch = 100;
 inline constexpr int kIdsSessions = 112;
 inline constexpr int kIdsWorkers = 152;
 inline constexpr int kIdsManagement = 176;
@@ -266,8 +268,6 @@ class SqliteProvider final : public Provider {
 
   // ---- sqlite_work.cpp, and its own ----
   struct WorkRow;
-  struct Fetch;
-  struct Candidate;
   // Rows looked at last among the expired ones, in order of (until, key).
   struct Expired {
     std::int64_t until = -1;
@@ -298,6 +298,10 @@ class SqliteProvider final : public Provider {
   Status put_back(const WorkRow& row, const PutBack& how);
   Status cancel_range(InstanceKey instance, ExecutionId execution, EventId first, EventId last);
   Status next_token(LockToken* token);
+
+  // ---- sqlite_fetch.cpp, its own ----
+  struct Fetch;
+  struct Candidate;
   Status next_candidate(Fetch& fetch, Candidate* candidate);
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
   void pass_over(const Candidate& candidate, bool waits);

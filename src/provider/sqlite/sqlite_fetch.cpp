@@ -1,0 +1,457 @@
+// Which work item a worker gets next, and its hand-over. Rules: docs/sessions.md.
+#include "work_row.hpp"
+#include "work_sql.hpp"
+
+#include <cinttypes>
+#include <cstring>
+
+namespace pawl::sqlite {
+
+namespace {
+
+enum : int {
+  kCandidate = kIdsFetch,
+  kActivity,
+  kHandOver,
+  kTouchSession,
+  kNextExpiredLock,
+  kNextExpiredSession,
+  kReadHead,
+  kHasRunning,
+  kDataVersion,
+};
+static_assert(kDataVersion < kIdsSessions);
+
+// Where a candidate came from; the first three are branches of the fetch statement.
+constexpr int kFree = 0;
+constexpr int kOwned = 1;
+constexpr int kClaimable = 2;
+constexpr int kTakeover = 3;
+
+constexpr int kBranches = 3;
+constexpr unsigned kExpiredLooksMax = 8;  // a call, at locks and at sessions
+
+// An item without a handler waits 1, 2, 4 .. 60 s.
+constexpr std::int64_t kUnregisteredFirstMs = 1'000;
+constexpr std::int64_t kUnregisteredMs = 60'000;
+// So often a session with running work is let be before it takes no more of it and moves.
+constexpr std::int64_t kUnregisteredPatience = 7;
+
+std::int64_t unregistered_delay_ms(std::int64_t count) {
+  const std::int64_t steps = count < kUnregisteredPatience ? count : kUnregisteredPatience;
+  const std::int64_t delay = kUnregisteredFirstMs << steps;
+  return delay < kUnregisteredMs ? delay : kUnregisteredMs;
+}
+
+// Copies texts one behind the other into a buffer of the caller.
+struct TextsOut {
+  char* at;
+  std::size_t left;
+  bool full = false;
+
+  std::string_view put(std::string_view text) {
+    full = full || text.size() > left;
+    if (full) return {};
+    if (!text.empty()) std::memcpy(at, text.data(), text.size());
+    const std::string_view copy(at, text.size());
+    at += text.size();
+    left -= text.size();
+    return copy;
+  }
+};
+
+}  // namespace
+
+// What one call of fetch_work_item() carries along.
+struct SqliteProvider::Fetch {
+  enum class Verdict { kHandler, kForeign, kNoRoom, kCorrupt };
+  const FetchWork& how;
+  char* buffer;
+  std::size_t capacity;
+  WorkItem* out;
+  bool* found;
+  bool claims_open;  // not draining, and not yet found at capacity
+  Verdict verdict = Verdict::kHandler;
+  bool strike = false;  // of a takeover
+};
+
+struct SqliteProvider::Candidate {
+  WorkItemId id = 0;
+  SessionKey session = 0;
+  int branch = kFree;
+};
+
+Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
+                                       WorkItem* out, bool* found) {
+  *found = false;
+  if (how.look_again != nullptr) *how.look_again = false;
+  const bool may_claim = !how.draining && how.options->max_sessions_per_worker > 0;
+  Fetch fetch{how, buffer, capacity, out, found, may_claim};
+  PAWL_TRY(begin_scans());
+  if (how.evidence != nullptr) {
+    PAWL_TRY(take_expired_locks(fetch));
+    if (!*found) PAWL_TRY(take_expired_sessions(fetch));
+  }
+  while (!*found) {
+    Candidate candidate;
+    PAWL_TRY(next_candidate(fetch, &candidate));
+    if (candidate.id == 0) break;
+    PAWL_TRY(try_candidate(fetch, candidate));
+  }
+  for (const BranchScan& scan : scans_)
+    if (!*found && how.look_again != nullptr && scan.look_again()) *how.look_again = true;
+  return Status::kOk;
+}
+
+Status SqliteProvider::begin_scans() {
+  ScanVersion version;
+  version.own = made_ready_;
+  bool in_use = false;
+  for (const BranchScan& scan : scans_)
+    in_use = in_use || scan.in_use();
+  if (in_use) {
+    Statement read = connection_.use(kDataVersion, "PRAGMA data_version");
+    if (!read.row()) return fail(read.status(), "read the data version");
+    version.others = read.integer(0);
+  }
+  for (BranchScan& scan : scans_)
+    scan.begin_call(version);
+  return Status::kOk;
+}
+
+Status SqliteProvider::next_candidate(Fetch& fetch, Candidate* candidate) {
+  bool goes_on = true;
+  while (goes_on) {
+    {
+      Statement next = connection_.use(kCandidate, kFetchSql);
+      next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
+      for (const BranchScan& scan : scans_)
+        next.bind(scan.range().after);
+      for (const BranchScan& scan : scans_)
+        next.bind(scan.range().until);
+      if (next.row()) {
+        candidate->id = next.integer(0);
+        candidate->session = next.integer(1);
+        candidate->branch = static_cast<int>(next.integer(2));
+        return Status::kOk;
+      }
+      PAWL_TRY(fail(next.status(), "find work"));
+    }
+    goes_on = false;
+    for (int branch = kFree; branch < kBranches; ++branch)
+      if (branch != kClaimable || fetch.claims_open)
+        goes_on = scans_[branch].exhausted() || goes_on;
+  }
+  return Status::kOk;
+}
+
+// Not for this process, or not now: another item of the branch is looked at.
+void SqliteProvider::pass_over(const Candidate& candidate, bool waits) {
+  if (candidate.branch < kBranches) scans_[candidate.branch].passed_over(candidate.id, waits);
+}
+
+void SqliteProvider::moved_away(const Candidate& candidate) {
+  if (candidate.branch < kBranches) scans_[candidate.branch].moved_away();
+}
+
+// Hands the candidate over, or sees to it that the next look finds another.
+Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
+  WorkRow row;
+  PAWL_TRY(read_work(candidate.id, &row));
+  const WorkFilter& filter = *fetch.how.filter;
+  const bool blocked = row.exclusive && filter.runs_session(row.session);
+  if (blocked && candidate.branch == kOwned && !row.hard) {
+    // A head means that no valid lock stands: what runs here is lost, and holds the session up.
+    moved_away(candidate);
+    return release(row.session, "blocked");
+  }
+  if (blocked || filter.runs_item(row.id) || !filter.may_run_with(row.crashes)) {
+    pass_over(candidate, true);
+    return Status::kOk;
+  }
+  PAWL_TRY(read_activity(fetch, row));
+  if (fetch.verdict == Fetch::Verdict::kCorrupt) {
+    moved_away(candidate);
+    return complete_work(row, ErrorKind::kCorrupt, diagnostic_.text());
+  }
+  if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
+  if (!filter.has_room(fetch.out->activity_name)) {
+    pass_over(candidate, true);
+    return Status::kOk;
+  }
+  if (candidate.branch == kFree || candidate.branch == kOwned) return hand_over(fetch, row);
+  return claim(fetch, candidate, row);
+}
+
+// Verdict and texts of a row. The input is touched only for a process that has the handler.
+Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
+  Statement read = connection_.use(
+      kActivity,
+      "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload"
+      " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
+      " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+      " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
+  read.bind(row.id);
+  if (!read.row())
+    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read activity");
+  Event event;
+  event.id = row.event;
+  event.kind = static_cast<EventKind>(read.integer(0));
+  event.branch = static_cast<BranchId>(read.integer(1));
+  event.ordinal = static_cast<Ordinal>(read.integer(2));
+  event.ref = static_cast<EventId>(read.integer(3));
+  event.time_ms = read.integer(4);
+  Status decoded = Status::kCorrupt;
+  if (event.kind == EventKind::kActivity) {
+    JsonMemory memory(json_memory_, sizeof json_memory_);
+    decoded = decode_meta(read.bytes(5), &event, meta_text_, sizeof meta_text_);
+  }
+  fetch.verdict = Fetch::Verdict::kForeign;
+  if (decoded == Status::kOk && !fetch.how.filter->has_handler(event.name)) {
+    fetch.out->activity_name = event.name;  // in meta_text_
+    return Status::kOk;
+  }
+  if (decoded == Status::kOk && !fetch.how.filter->has_room(event.name)) {
+    fetch.verdict = Fetch::Verdict::kNoRoom;
+    return Status::kOk;
+  }
+  event.payload = read.bytes(10);
+  if (decoded != Status::kOk || event_crc(row.instance, row.execution, event, read.bytes(5)) !=
+                                    static_cast<std::uint32_t>(read.integer(6))) {
+    fetch.verdict = Fetch::Verdict::kCorrupt;
+    diagnostic_.format(
+        "the stored event %" PRIu32 " of execution %" PRId64
+        " of the instance, an activity, cannot be read: its form or checksum is wrong",
+        row.event, row.execution);
+    return Status::kOk;
+  }
+  fetch.verdict = Fetch::Verdict::kHandler;
+  TextsOut texts{fetch.buffer, fetch.capacity};
+  fetch.out->instance_id = texts.put(read.bytes(7));
+  fetch.out->orchestration_name = texts.put(read.bytes(8));
+  fetch.out->activity_name = texts.put(event.name);
+  fetch.out->session_name = texts.put(read.bytes(9));
+  fetch.out->input = texts.put(event.payload);
+  return texts.full ? fail(Status::kResourceExhausted, "an activity's input for the buffer given")
+                    : Status::kOk;
+}
+
+// This process has no handler: whoever has one gets the item, and if nobody has, it waits.
+Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
+  if (candidate.branch == kTakeover) return Status::kOk;
+  const std::string_view name = fetch.out->activity_name;
+  bool elsewhere = false;
+  PAWL_TRY(handler_elsewhere(name, fetch.how.me, row.session != 0, &elsewhere));
+  if (elsewhere && candidate.branch != kOwned) {
+    pass_over(candidate, false);
+    return Status::kOk;
+  }
+  bool running = false;
+  if (elsewhere && !row.hard) PAWL_TRY(has_running(row.session, &running));
+  // A session is never let go under what still runs: its foreign item backs off, so that other work of
+  // it goes on. When that has lasted long enough the item stays at the head, and the session drains.
+  if (running && row.unregistered >= kUnregisteredPatience) {
+    pass_over(candidate, true);
+    return Status::kOk;
+  }
+  moved_away(candidate);
+  if (elsewhere && !row.hard && !running) return release(row.session, "no_handler");
+  if (!elsewhere && sink_ != nullptr) sink_->on_unregistered(name, row.instance, row.event);
+  PutBack how;
+  how.delay_ms = unregistered_delay_ms(row.unregistered);
+  how.unregistered = true;
+  return put_back(row, how);
+}
+
+Status SqliteProvider::release(SessionKey session, std::string_view reason) {
+  OwnerChange change;
+  change.session = session;
+  change.reason = reason;
+  change.limits = limits_;
+  return change_owner(change, nullptr);
+}
+
+Status SqliteProvider::has_running(SessionKey session, bool* running) {
+  Statement find = connection_.use(
+      kHasRunning,
+      "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
+      " OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)");
+  find.bind(session);
+  if (!find.row()) return fail(find.status(), "find running work");
+  *running = find.integer(0) != 0;
+  return Status::kOk;
+}
+
+// Capacity gates claims only; expired sessions that are still mine count.
+Status SqliteProvider::may_claim(Fetch& fetch, bool* may) {
+  *may = false;
+  if (!fetch.claims_open) return Status::kOk;
+  const std::int64_t most = fetch.how.options->max_sessions_per_worker;
+  std::int64_t owned = 0;
+  PAWL_TRY(count_owned(fetch.how.me, most, &owned));
+  fetch.claims_open = owned < most;
+  *may = fetch.claims_open;
+  return Status::kOk;
+}
+
+Status SqliteProvider::claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
+  bool may = false;
+  PAWL_TRY(may_claim(fetch, &may));
+  if (!may) return Status::kOk;
+  OwnerChange change;
+  change.session = row.session;
+  change.to = fetch.how.me;
+  change.lease_ms = fetch.how.options->session_lock_timeout_ms;
+  change.strike = fetch.strike;
+  change.limits = fetch.how.limits;
+  WorkRow claimed = row;
+  PAWL_TRY(change_owner(change, &claimed.session_epoch));
+  if (candidate.branch != kTakeover) return hand_over(fetch, claimed);
+  // Locks of the session ended, so its head may be another item now; or it was poisoned.
+  Candidate head{0, row.session, kOwned};
+  {
+    Statement read = connection_.use(kReadHead, "SELECT head_id FROM sessions WHERE sid=?1");
+    read.bind(row.session);
+    if (!read.row()) return fail(read.status(), "read a session's head");
+    head.id = read.integer(0);
+  }
+  return head.id == 0 ? Status::kOk : try_candidate(fetch, head);
+}
+
+Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
+  const SessionOptions& options = *fetch.how.options;
+  WorkItem& out = *fetch.out;
+  PAWL_TRY(next_token(&out.token));
+  out.locked_until = add_saturating(batch_.now, options.worker_lock_timeout_ms);
+  const std::int64_t run_ms = row.policy.start_to_close_ms;
+  const std::int64_t run_due = run_ms == 0 ? -1 : make_due(batch_.now, run_ms);
+  out.deadline = run_due;
+  if (row.close_due >= 0 && (run_due < 0 || row.close_due < run_due)) out.deadline = row.close_due;
+  {
+    Statement lock = connection_.use(
+        kHandOver,
+        "UPDATE worker_queue SET state=1,token=?2,inc=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
+        "attempt=attempt+1,unregistered=0,start_due=NULL,run_due=?7 WHERE id=?1");
+    lock.bind(row.id).bind(out.token).bind(fetch.how.me).bind(row.session_epoch);
+    lock.bind(out.locked_until).bind(batch_.boot_seq);
+    run_due < 0 ? lock.bind_null() : lock.bind(run_due);
+    PAWL_TRY(fail(lock.run(), "hand work over"));
+  }
+  if (row.session != 0) {
+    {
+      Statement touch = connection_.use(
+          kTouchSession,
+          "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
+          "locked_until=max(locked_until,?3) WHERE sid=?1");
+      touch.bind(row.session).bind(batch_.now);
+      touch.bind(add_saturating(batch_.now, options.session_lock_timeout_ms));
+      PAWL_TRY(fail(touch.run(), "note a session's activity"));
+    }
+    PAWL_TRY(recompute_head(row.session));
+  }
+  out.id = row.id;
+  out.instance = row.instance;
+  out.execution = row.execution;
+  out.event = row.event;
+  out.session = row.session;
+  out.epoch = row.session_epoch;
+  out.exclusive = row.exclusive;
+  out.claimed_now = row.session != 0 && row.epoch_used != row.session_epoch;
+  out.attempt = row.attempt + 1;
+  out.retry_attempt = static_cast<std::int32_t>(row.failures) + 1;
+  out.may_retry = row.may_retry();
+  out.crashes = row.crashes;
+  *fetch.found = true;
+  return Status::kOk;
+}
+
+// ---- fetch: what is normally empty -------------------------------------------------------------------------
+
+// Locks and ghosts past their lease whose holder is gone, and own ones that this process does not run
+// (a commit whose answer was lost). At most kExpiredLooksMax a call, in rotation.
+Status SqliteProvider::take_expired_locks(Fetch& fetch) {
+  for (unsigned looks = 0; looks < kExpiredLooksMax && !*fetch.found; ++looks) {
+    Claim lock;
+    WorkItemId item = 0;
+    {
+      Statement next = connection_.use(
+          kNextExpiredLock,
+          "SELECT q.id,q.inc,coalesce(w.buried,1),coalesce(w.lock_visible,0),q.locked_until,"
+          "q.boot_seq,q.token FROM worker_queue q INDEXED BY wq_locked"
+          " LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (1,3) AND q.locked_until<=?1"
+          " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
+      next.bind(batch_.now).bind(expired_lock_.until).bind(expired_lock_.key);
+      if (!next.row()) {
+        expired_lock_ = Expired();
+        return fail(next.status(), "find expired locks");
+      }
+      item = next.integer(0);
+      lock.holder = next.integer(1);
+      lock.buried = next.integer(2) != 0;
+      lock.lock_visible = next.integer(3) != 0;
+      lock.locked_until = next.integer(4);
+      lock.boot_seq = next.integer(5);
+      lock.version = next.integer(6);
+      expired_lock_ = {lock.locked_until, item};
+    }
+    PAWL_TRY(take_expired_lock(fetch, lock, item));
+  }
+  return Status::kOk;
+}
+
+Status SqliteProvider::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item) {
+  const bool own = lock.holder == fetch.how.me;
+  if (own && fetch.how.filter->runs_item(item)) return Status::kOk;
+  WorkRow row;
+  PAWL_TRY(read_work(item, &row));
+  // Others' work of a session goes with the session, whose owner is who holds it: one observation.
+  const bool ghost = row.state == kGhost;
+  if (!own && !ghost && row.session != 0)
+    return take_expired_session(fetch, Candidate{item, row.session, kTakeover});
+  Gone gone = Gone::kSuspicion;
+  if (!own) gone = fetch.how.evidence->gone(lock, fetch.how.me, batch_.now, batch_.boot_seq);
+  if (gone == Gone::kNo) return Status::kOk;
+  if (ghost) return delete_work(item, row.session);
+  // A dead process is charged by its notes when it is buried.
+  return unlock_work(item, row.session, gone == Gone::kSuspicion, fetch.how.limits);
+}
+
+Status SqliteProvider::take_expired_sessions(Fetch& fetch) {
+  for (unsigned looks = 0; looks < kExpiredLooksMax && fetch.claims_open && !*fetch.found;
+       ++looks) {
+    Candidate candidate{0, 0, kTakeover};
+    {
+      Statement next = connection_.use(
+          kNextExpiredSession,
+          "SELECT head_id,sid,locked_until FROM sessions INDEXED BY s_lease"
+          " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
+          " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=0"
+          " ORDER BY locked_until,sid LIMIT 1");
+      next.bind(batch_.now).bind(expired_session_.until).bind(expired_session_.key);
+      next.bind(fetch.how.me);
+      if (!next.row()) {
+        expired_session_ = Expired();
+        return fail(next.status(), "find expired sessions");
+      }
+      candidate.id = next.integer(0);
+      candidate.session = next.integer(1);
+      expired_session_ = {next.integer(2), candidate.session};
+    }
+    PAWL_TRY(take_expired_session(fetch, candidate));
+  }
+  return Status::kOk;
+}
+
+// Takes the session over if its owner is gone and this process can run the candidate.
+Status SqliteProvider::take_expired_session(Fetch& fetch, const Candidate& candidate) {
+  Claim claim;
+  const Status read = session_claim(candidate.session, &claim);
+  if (read == Status::kNotFound) return Status::kOk;
+  PAWL_TRY(read);
+  const Gone gone = fetch.how.evidence->gone(claim, fetch.how.me, batch_.now, batch_.boot_seq);
+  if (gone == Gone::kNo) return Status::kOk;
+  fetch.strike = gone == Gone::kSuspicion;
+  return try_candidate(fetch, candidate);
+}
+
+}  // namespace pawl::sqlite
