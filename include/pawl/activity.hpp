@@ -59,6 +59,8 @@ class ActivityContext {
   [[nodiscard]] bool is_cancelled() const;
   // What the registration gave.
   [[nodiscard]] void* user() const;
+  // The result does not wait for Options::commit_window_ms: for activities that moved something.
+  void commit_now();
   // Straight to the log sink, with the activity's identity.
   void trace(LogLevel level, std::string_view text);
 

@@ -44,9 +44,13 @@ struct Options {
   std::uint32_t batch = 64;               // instances a tick, 1..1024
   std::uint32_t instance_batch_max = 64;  // messages of one instance a tick, 1..1024
   std::int64_t tick_ms_max = 50;          // a tick starts no inline activity after so long
-  std::int64_t busy_ms_max = 1'000;       // longest wait for the database's write lock
-  std::int64_t home_grace_ms = 2'000;     // others leave an instance's messages to its home so long
-  bool verify_turns =                     // run every turn twice and compare
+  // After a commit that wrote, results, messages and due timers wait up to so long for company, so that
+  // there is no more than one flush in that time. 0: none. Calls of this Runtime's thread never wait,
+  // nor do results of activities that called ActivityContext::commit_now(). At most 10 s.
+  std::int64_t commit_window_ms = 0;
+  std::int64_t busy_ms_max = 1'000;    // longest wait for the database's write lock
+  std::int64_t home_grace_ms = 2'000;  // others leave an instance's messages to its home so long
+  bool verify_turns =                  // run every turn twice and compare
 #ifdef NDEBUG
       false;
 #else

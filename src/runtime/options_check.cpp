@@ -23,6 +23,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"batch", options.batch, 1, 1'024},
       {"instance_batch_max", options.instance_batch_max, 1, 1'024},
       {"tick_ms_max", options.tick_ms_max, 1, 10'000},
+      {"commit_window_ms", options.commit_window_ms, 0, 10'000},
       {"busy_ms_max", options.busy_ms_max, 1, 60'000},
       {"home_grace_ms", options.home_grace_ms, 0, 3'600'000},
       {"inline_slots", options.inline_slots, 0, 1'024},

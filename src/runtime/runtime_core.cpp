@@ -300,6 +300,13 @@ void RuntimeCore::plan_next_due() {
 std::int64_t RuntimeCore::next_due() const {
   const std::int64_t now = port_.clock->boot_ms();
   if (retry_at_ > now) return retry_at_;
+  const std::int64_t due = first_due(now);
+  if (due >= gathers_until_ || !gathers(now)) return due;
+  const std::int64_t punctual = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
+  return punctual < gathers_until_ ? punctual : gathers_until_;
+}
+
+std::int64_t RuntimeCore::first_due(std::int64_t now) const {
   if (must_register_ || look_for_turns_ || requests_.size() > 0 || slots_.finished() > 0 ||
       (look_for_work_ && slots_.room()))
     return 0;

@@ -147,11 +147,15 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] CrashLimits crash_limits() const;
   Status bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir);
   void plan_next_due();
+  [[nodiscard]] std::int64_t first_due(std::int64_t now_boot_ms) const;
   void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count);
   void log_status(LogLevel level, std::string_view event, Status status);
 
   // ---- tick.cpp ----
   [[nodiscard]] bool anything_to_do(std::int64_t now_boot_ms);
+  // What there is to do waits for company (Options::commit_window_ms).
+  [[nodiscard]] bool gathers(std::int64_t now_boot_ms) const;
+  void run_batch();
   Status commit_tick(Turn* turns, std::size_t count);
   Status write_batch(Turn* turns, std::size_t count);
   Status write_housekeeping();
@@ -243,6 +247,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
   bool bury_now_ = false;
   bool must_register_ = false;
+  bool batch_was_full_ = false;   // the last tick left over what one tick cannot take
+  bool slots_were_full_ = false;  // of results: it found no room for further work
   bool draining_ = false;
   bool stopped_ = false;
   bool threads_stuck_ = false;
@@ -253,6 +259,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t retry_at_ = -1;  // boot time; a store in trouble is left alone until then
   int retry_step_ = 0;
   std::int64_t planned_wake_ = -1;  // boot time
+  std::int64_t gathers_until_ = 0;  // boot time
   std::int64_t next_renewal_ = 0;
   std::int64_t next_cleanup_ = 0;
   std::int64_t next_look_ = -1;

@@ -113,6 +113,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.stored = false;
   slot.answered = false;
   slot.permanent = false;
+  slot.hurries = false;
   slot.error = ErrorKind::kNone;
   slot.result_size = 0;
   slot.result_block = nullptr;
@@ -209,6 +210,21 @@ std::size_t Slots::finished() const {
   return count;
 }
 
+bool Slots::full_of_results() const {
+  return inline_result_held_ || results_alone(0, inline_count_, room_inline()) ||
+         results_alone(inline_count_, count_, room_threaded());
+}
+
+bool Slots::results_alone(std::size_t begin, std::size_t end, bool room) const {
+  bool any = false;
+  for (std::size_t i = begin; i < end; ++i) {
+    const Slot::State state = slots_[i].state;
+    if (state == Slot::State::kReady || state == Slot::State::kRunning) return false;
+    any = any || state == Slot::State::kFinished;
+  }
+  return any && !room;
+}
+
 std::size_t Slots::running_threads() const {
   std::size_t count = 0;
   for (std::size_t i = inline_count_; i < count_; ++i)
@@ -254,6 +270,8 @@ std::int64_t ActivityContext::session_lease_left_ms() const {
 bool ActivityContext::is_cancelled() const {
   return slot_.cancelled.load(std::memory_order_relaxed);
 }
+
+void ActivityContext::commit_now() { slot_.hurries = true; }
 
 void ActivityContext::trace(LogLevel level, std::string_view text) {
   if (slot_.shared->log == nullptr) return;

@@ -58,6 +58,7 @@ struct Slot {
   std::size_t result_size = 0;
   bool answered = false;
   bool permanent = false;        // fail_permanently()
+  bool hurries = false;          // commit_now()
   void* result_block = nullptr;  // from the pool: an inline result after it ran
 
   // Runs the activity's body; on the loop or on a pool thread.
@@ -113,8 +114,15 @@ class Slots {
     for (std::size_t i = 0; i < count_; ++i)
       if (slots_[i].state != Slot::State::kFree) visit(slots_[i]);
   }
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (slots_[i].state != Slot::State::kFree) visit(static_cast<const Slot&>(slots_[i]));
+  }
   [[nodiscard]] std::size_t in_hand() const { return in_hand_; }
   [[nodiscard]] std::size_t finished() const;
+  // All of a kind hold results: nothing further of it runs before a commit.
+  [[nodiscard]] bool full_of_results() const;
   [[nodiscard]] std::size_t running_threads() const;
   [[nodiscard]] std::size_t thread_slots() const { return count_ - inline_count_; }
   // Crashes of items in hand that are not finished: how many have any, and the highest.
@@ -122,6 +130,7 @@ class Slots {
 
  private:
   NoteEntry* note_of(const Slot& slot);
+  [[nodiscard]] bool results_alone(std::size_t begin, std::size_t end, bool room) const;
 
   Slot* slots_ = nullptr;  // inline ones first
   std::size_t count_ = 0;

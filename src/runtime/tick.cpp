@@ -56,30 +56,52 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (evidence_.watching()) look_for_work_ = true;
   if (next_look_ >= 0 && start >= next_look_) look_again(false);
   due_in_vain_ = next_stored_due_ >= 0 && start >= next_stored_due_;
-  if (anything_to_do(start)) {
-    tick_arena_.rewind(Arena::Mark());
-    wants_quiet_ = false;
-    std::size_t count = 0;
-    const std::size_t batch = solo_ticks_ > 0 ? 1 : options_.batch;
-    Status status = Status::kOk;
-    // After oversleeping leases are renewed before anything else, so this tick takes no turns.
-    if (!overslept_ && !must_register_ && (look_for_turns_ || slots_.finished() > 0))
-      status = collect_turns(parts_.turns, batch, &count);
-    if (count > 0) due_in_vain_ = false;
-    for (std::size_t i = 0; i < count && status == Status::kOk; ++i)
-      run_turn(parts_.turns[i]);
-    if (status == Status::kOk) status = commit_tick(parts_.turns, count);
-    if (status != Status::kOk) after_rollback(status, parts_.turns, count);
-    warm_.unpin_all();
-    warm_.restore_reserve();
-  }
+  if (anything_to_do(start) && !gathers(start)) run_batch();
   const bool inline_left = run_inline(end);
   stats_.activities_started += slots_.start_threaded(*port_.threads);
   plan_next_due();
   if (stopped_) return Status::kStopped;
-  return inline_left ||
-         (retry_at_ < 0 && (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 ||
-                            must_register_ || (look_for_work_ && slots_.room())));
+  return inline_left || (retry_at_ < 0 && !gathers(port_.clock->boot_ms()) &&
+                         (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 ||
+                          must_register_ || (look_for_work_ && slots_.room())));
+}
+
+bool RuntimeCore::gathers(std::int64_t now) const {
+  if (now >= gathers_until_ || now >= next_renewal_ || now >= next_cleanup_) return false;
+  if (must_register_ || bury_now_ || draining_ || batch_was_full_ || solo_ticks_ > 0 ||
+      slots_were_full_ || requests_.size() > 0)
+    return false;
+  bool can_wait = !slots_.full_of_results();
+  slots_.for_each([&](const internal::Slot& slot) {
+    if (slot.state != internal::Slot::State::kFinished) return;
+    // A result that is there must not be refused for a limit that passes while it waits.
+    const bool is_late =
+        slot.item.deadline >= 0 && provider_->boot_ms_of(slot.item.deadline) <= gathers_until_;
+    if (!slot.refused && (slot.hurries || is_late)) can_wait = false;
+  });
+  return can_wait;
+}
+
+void RuntimeCore::run_batch() {
+  tick_arena_.rewind(Arena::Mark());
+  wants_quiet_ = false;
+  std::size_t count = 0;
+  const std::size_t batch = solo_ticks_ > 0 ? 1 : options_.batch;
+  Status status = Status::kOk;
+  batch_was_full_ = false;
+  slots_were_full_ = slots_.full_of_results();
+  // After oversleeping leases are renewed before anything else, so this tick takes no turns.
+  if (!overslept_ && !must_register_ && (look_for_turns_ || slots_.finished() > 0)) {
+    status = collect_turns(parts_.turns, batch, &count);
+    batch_was_full_ = look_for_turns_;
+  }
+  if (count > 0) due_in_vain_ = false;
+  for (std::size_t i = 0; i < count && status == Status::kOk; ++i)
+    run_turn(parts_.turns[i]);
+  if (status == Status::kOk) status = commit_tick(parts_.turns, count);
+  if (status != Status::kOk) after_rollback(status, parts_.turns, count);
+  warm_.unpin_all();
+  warm_.restore_reserve();
 }
 
 // Runs what was handed over inline; true if some is left for the next tick.
@@ -121,7 +143,10 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
     provider_->rollback();
     return status;
   }
-  if (provider_->last_commit_wrote()) ++stats_.commits;
+  if (provider_->last_commit_wrote()) {
+    ++stats_.commits;
+    gathers_until_ = port_.clock->boot_ms() + options_.commit_window_ms;
+  }
   after_commit(turns, count);
   return Status::kOk;
 }
