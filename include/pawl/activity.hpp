@@ -37,6 +37,7 @@ class ActivityContext {
   [[nodiscard]] std::string_view instance_id() const;
   [[nodiscard]] std::int64_t execution_id() const;
   [[nodiscard]] std::string_view orchestration_name() const;
+  [[nodiscard]] std::string_view orchestration_version() const;
   // Empty for an activity without a session.
   [[nodiscard]] std::string_view session_id() const;
   // Rises at every change of the session's owner; 0 without a session. Give it to devices that can

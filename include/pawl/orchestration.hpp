@@ -89,6 +89,8 @@ class OrchestrationContext {
   [[nodiscard]] std::string_view instance_id() const;
   [[nodiscard]] std::int64_t execution_id() const;
   [[nodiscard]] std::string_view orchestration_name() const;
+  // Of this execution, in the form of Registry.
+  [[nodiscard]] std::string_view orchestration_version() const;
   [[nodiscard]] std::string_view input() const;
   // True while the code between the last await and here has run in an earlier turn.
   [[nodiscard]] bool is_replaying() const;

@@ -231,6 +231,7 @@ struct WorkItem {
   std::int64_t deadline = -1;    // what its limits allow; -1: none
   std::string_view instance_id;  // views into the buffer given to fetch_work_item
   std::string_view orchestration_name;
+  std::string_view orchestration_version;
   std::string_view activity_name;
   std::string_view session_name;
   std::string_view input;

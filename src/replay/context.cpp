@@ -15,6 +15,9 @@ std::int64_t OrchestrationContext::execution_id() const { return pass_.input().e
 std::string_view OrchestrationContext::orchestration_name() const {
   return pass_.input().orchestration_name;
 }
+std::string_view OrchestrationContext::orchestration_version() const {
+  return pass_.start_version();
+}
 std::string_view OrchestrationContext::input() const { return pass_.start_payload(); }
 bool OrchestrationContext::is_replaying() const { return pass_.is_replaying(branch_); }
 bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(branch_); }

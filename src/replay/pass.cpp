@@ -631,6 +631,7 @@ void Pass::check_recorded_end(const Event& end) {
 // --- reading --------------------------------------------------------------------------------------
 
 std::string_view Pass::start_payload() const { return history_.event(1).payload; }
+std::string_view Pass::start_version() const { return history_.event(1).version; }
 
 std::int64_t Pass::now_ms(const BranchRun& branch) const {
   return history_.event(branch.position).time_ms;

@@ -123,6 +123,7 @@ class Pass {
   // --- behind the public interface ---
   [[nodiscard]] const TurnInput& input() const { return *input_; }
   [[nodiscard]] std::string_view start_payload() const;
+  [[nodiscard]] std::string_view start_version() const;
   [[nodiscard]] bool is_replaying(const BranchRun& branch) const {
     return branch.position <= seen_;
   }

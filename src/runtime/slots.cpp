@@ -91,9 +91,9 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
     ++index;
   PAWL_CHECK("runtime-1", index < end);
   Slot& slot = slots_[index];
-  std::string_view* const views[] = {&slot.item.instance_id, &slot.item.orchestration_name,
-                                     &slot.item.activity_name, &slot.item.session_name,
-                                     &slot.item.input};
+  std::string_view* const views[] = {
+      &slot.item.instance_id,   &slot.item.orchestration_name, &slot.item.orchestration_version,
+      &slot.item.activity_name, &slot.item.session_name,       &slot.item.input};
   slot.item = item;
   std::size_t bytes = 1;
   for (const std::string_view* view : views)
@@ -250,6 +250,9 @@ std::string_view ActivityContext::instance_id() const { return slot_.item.instan
 std::int64_t ActivityContext::execution_id() const { return slot_.item.execution; }
 std::string_view ActivityContext::orchestration_name() const {
   return slot_.item.orchestration_name;
+}
+std::string_view ActivityContext::orchestration_version() const {
+  return slot_.item.orchestration_version;
 }
 std::string_view ActivityContext::session_id() const { return slot_.item.session_name; }
 std::int64_t ActivityContext::session_epoch() const { return slot_.item.epoch; }

@@ -158,7 +158,7 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   payload_bytes_max_ = options.payload_bytes_max;
   slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
   taken_ = arena.template array<std::uint64_t>(count_ + 1);
-  // Names of five kinds stand beside the input.
+  // Names of five kinds and a version stand beside the input.
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax;
   buffer_ = arena.template array<char>(buffer_bytes_);
   pool_bytes_ = 4 * buffer_bytes_ + count_ * 2048;

@@ -81,7 +81,7 @@ OrchestrationStatus TestClient::status(std::string_view id) {
   return out;
 }
 
-bool drive(sim::Machine& machine, std::initializer_list<Worker*> workers,
+bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
            const std::function<bool()>& until, std::int64_t ms) {
   const std::int64_t end = machine.boot_ms() + ms;
   // Every round does something or moves time, so this ends.

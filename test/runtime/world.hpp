@@ -78,7 +78,7 @@ class TestClient {
 
 // Ticks the workers in turn until nothing is ready; then moves time to the next due and goes on, until
 // `until` holds or `ms` of simulated time have passed. True: it holds.
-bool drive(sim::Machine& machine, std::initializer_list<Worker*> workers,
+bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
            const std::function<bool()>& until, std::int64_t ms = 60'000);
 
 }  // namespace pawl::testing

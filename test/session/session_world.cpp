@@ -34,7 +34,7 @@ Job keep(const WorkItem& item) {
   job.activity = item.activity_name;
   job.session = item.session_name;
   job.input = item.input;
-  job.item.instance_id = job.item.orchestration_name = {};
+  job.item.instance_id = job.item.orchestration_name = job.item.orchestration_version = {};
   job.item.activity_name = job.item.session_name = job.item.input = {};
   return job;
 }

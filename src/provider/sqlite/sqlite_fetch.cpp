@@ -187,7 +187,8 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
 Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   Statement read = connection_.use(
       kActivity,
-      "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload"
+      "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
+      "i.version"
       " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
       " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
       " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
@@ -229,6 +230,7 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   TextsOut texts{fetch.buffer, fetch.capacity};
   fetch.out->instance_id = texts.put(read.bytes(7));
   fetch.out->orchestration_name = texts.put(read.bytes(8));
+  fetch.out->orchestration_version = texts.put(read.bytes(11));
   fetch.out->activity_name = texts.put(event.name);
   fetch.out->session_name = texts.put(read.bytes(9));
   fetch.out->input = texts.put(event.payload);
