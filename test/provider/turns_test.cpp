@@ -1,5 +1,8 @@
 // Goal: of two commits of one turn exactly one wins and the other writes nothing; what a turn asked for
 // is there, all of it; a history comes back as it went in, or says which row is damaged.
+#include <numeric>
+#include <thread>
+
 #include "provider_world.hpp"
 
 namespace pawl::test {
@@ -139,6 +142,106 @@ TEST_P(Turns, OfTwoCommitsOneWins) {
   const std::vector<KeptEvent> kept = history(at, key);
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept[0].name, "theirs");
+}
+
+// Four threads, each with a connection of its own, after the same forty instances.
+TEST_P(Turns, ManyThreadsEndEachInstanceOnce) {
+  if (is_sim()) GTEST_SKIP() << "one thread drives the simulated machine";
+  constexpr int kThreads = 4;
+  constexpr int kInstances = 40;
+  std::vector<TestClock> clocks(kThreads);
+  std::vector<Site*> all;
+  for (TestClock& own : clocks) {
+    Site& at = process();
+    at.port.clock = &own;
+    ProviderOptions patient;
+    patient.busy_ms_max = 20'000;
+    ASSERT_EQ(open(at, patient), Status::kOk) << at.diagnostic.text();
+    all.push_back(&at);
+  }
+  for (int i = 0; i < kInstances; ++i)
+    create(*all[0], "i" + std::to_string(i));
+  std::vector<int> ended(kThreads, 0);
+  std::vector<std::thread> threads;
+  for (std::size_t me = 0; me < kThreads; ++me) {
+    threads.emplace_back([&, me] {
+      Site& at = *all[me];
+      touch(at);
+      for (std::vector<InstanceKey> found = ready(at); !found.empty(); found = ready(at)) {
+        for (const InstanceKey key : found) {
+          Item item;
+          if (fetch(at, key, item) != Status::kOk || item.is.message_count == 0) continue;
+          Events events(1);
+          events.add(EventKind::kStarted).name = "irrigate";
+          events.add(EventKind::kEnded).end = EndKind::kCompleted;
+          const std::vector<MessageId> taken = item.ids();
+          TurnCommit commit;
+          commit.key = key;
+          commit.revision = item.is.revision;
+          commit.execution = item.is.execution;
+          commit.messages = taken.data();
+          commit.message_count = taken.size();
+          commit.events = &events;
+          commit.first_new = 1;
+          commit.last_new = 2;
+          commit.end = EndKind::kCompleted;
+          if (ack(at, commit) == Status::kOk) ++ended[me];
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(std::accumulate(ended.begin(), ended.end(), 0), kInstances);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM history"), 2 * kInstances);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM instances WHERE state=1"), kInstances);
+}
+
+// Ids of events begin anew with each execution, and one does not show in the other.
+TEST_P(Turns, ExecutionsAreApart) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  const std::string inputs[] = {"1", "2", "3"};
+  for (ExecutionId execution = 1; execution <= 3; ++execution) {
+    const Item& item = fetched(at, key);
+    EXPECT_EQ(item.is.execution, execution);
+    EXPECT_EQ(item.is.last_event, 0U);
+    Events events(1);
+    Event& started = events.add(EventKind::kStarted);
+    started.name = "irrigate";
+    started.payload = inputs[execution - 1];
+    events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
+    TurnCommit commit = turn(item, &events);
+    commit.end = EndKind::kContinuedAsNew;
+    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  }
+  for (ExecutionId execution = 1; execution <= 3; ++execution) {
+    const std::vector<KeptEvent> kept = history(at, key, execution);
+    ASSERT_EQ(kept.size(), 2U);
+    EXPECT_EQ(kept[0].payload, inputs[execution - 1]);
+  }
+  EXPECT_TRUE(history(at, key, 4).empty());
+  EXPECT_EQ(status(at, "a").execution, 4);
+}
+
+// What a turn asks for and gives up at once nets to nothing.
+TEST_P(Turns, WorkOfACommandThatTheSameTurnClosedIsNotThere) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  const Item& item = fetched(at, key);
+  Events events(1);
+  events.add(EventKind::kStarted).name = "irrigate";
+  events.add(EventKind::kActivity).name = "read";
+  events.add(EventKind::kClose).ref = 2;
+  TurnCommit commit = turn(item, &events);
+  const NewWork work[] = {{2, {}}};
+  const EventId closed[] = {2};
+  commit.work = work;
+  commit.work_count = 1;
+  commit.closed = closed;
+  commit.closed_count = 1;
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
 }
 
 TEST_P(Turns, StaleTurnWritesNothingAndLeavesTheBatchAlive) {

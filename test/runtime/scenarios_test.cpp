@@ -232,6 +232,26 @@ TEST_F(Scenario, OutOfScopeHandleIsClosedAtTheEnd) {
   EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
 }
 
+// Given up in the turn that asked for it: neither is ever there.
+Poll changes_its_mind(OrchestrationContext& ctx) {
+  const Handle work = ctx.schedule_activity("note", "never");
+  const Handle timer = ctx.schedule_timer(std::chrono::hours(1));
+  ctx.cancel(work);
+  ctx.cancel(timer);
+  PAWL_AWAIT(of_work, work);
+  PAWL_AWAIT_DONE(ctx.schedule_activity("note", "instead"));
+  return ctx.complete(error_kind_name(of_work.error().kind));
+}
+
+TEST_F(Scenario, GivenUpInTheSameTurnNeverRuns) {
+  add("changes_its_mind", changes_its_mind);
+  EXPECT_EQ(both_ways("changes_its_mind"), "completed closed");
+  EXPECT_EQ(log_text(), "instead;");
+  Metrics metrics;
+  ASSERT_EQ(client()->get_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(metrics.timers_waiting, 0);
+}
+
 // Nothing is stopped by force: the instance ends at once, the thread when it likes.
 ActivityResult deaf(ActivityContext& ctx) {
   for (int i = 0; i < 30; ++i) {

@@ -1,0 +1,240 @@
+// The contract of an activity without a session, from the queue to its result: what every storage of such
+// a system must promise, by the names these promises go by.
+#include <gtest/gtest.h>
+
+#include "session_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+constexpr std::int64_t kLease = 30'000;
+
+class WorkContract : public ::testing::Test {
+ protected:
+  WorkContract() {
+    a_.join("A");
+    b_.join("B");
+  }
+  std::int64_t rows() { return world_.number("SELECT count(*) FROM worker_queue"); }
+
+  World world_;
+  Worker a_{world_};
+  Worker b_{world_};
+};
+
+// ---- the queue ----------------------------------------------------------------------------------------
+
+TEST_F(WorkContract, worker_queue_fifo_ordering) {
+  const InstanceKey first = world_.schedule("a");
+  const InstanceKey second = world_.schedule("a", {}, 2);
+  for (const InstanceKey instance : {first, second, second}) {
+    const auto job = a_.fetch();
+    ASSERT_TRUE(job);
+    EXPECT_EQ(job->item.instance, instance);
+  }
+}
+
+TEST_F(WorkContract, worker_peek_lock_semantics) {
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(rows(), 1);
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  EXPECT_EQ(rows(), 0);
+}
+
+// The row goes and the message comes in one transaction, or neither does.
+TEST_F(WorkContract, worker_ack_atomicity) {
+  const InstanceKey instance = world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  const WorkResult result = {ErrorKind::kNone, "r"};
+  EXPECT_EQ(a_.batch([&](Provider& provider) {
+    EXPECT_EQ(provider.ack_work_item(job->done(), result), Status::kOk);
+    return Status::kFull;  // the batch is rolled back
+  }),
+            Status::kFull);
+  EXPECT_EQ(rows(), 1);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM orchestrator_queue"), 0);
+  EXPECT_EQ(a_.ack(*job, "r"), Status::kOk);
+  EXPECT_EQ(rows(), 0);
+  EXPECT_EQ(world_.completions(instance).size(), 1U);
+}
+
+TEST_F(WorkContract, worker_item_immediate_visibility) {
+  world_.schedule("a");
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(WorkContract, worker_delayed_visibility_skips_future_items) {
+  world_.schedule("a");
+  const InstanceKey later = world_.schedule("a");
+  EXPECT_EQ(a_.abandon(*a_.fetch(), 5'000), Status::kOk);
+  const auto next = b_.fetch();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->item.instance, later);
+  EXPECT_FALSE(b_.fetch());
+  world_.pass(5'000);
+  EXPECT_EQ(b_.wake(), 1U);
+  EXPECT_TRUE(b_.fetch());
+}
+
+// The commit of a hand-over whose answer never came: nobody runs it, and it comes back.
+TEST_F(WorkContract, lost_lock_token_handling) {
+  world_.schedule("a");
+  const auto lost = a_.fetch();
+  ASSERT_TRUE(lost);
+  world_.pass(kLease - 1);
+  EXPECT_FALSE(a_.fetch());
+  world_.pass(1);
+  const auto again = a_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(a_.ack(*lost), Status::kStale);
+  EXPECT_EQ(a_.ack(*again), Status::kOk);
+}
+
+// ---- locks --------------------------------------------------------------------------------------------
+
+TEST_F(WorkContract, lock_token_uniqueness) {
+  world_.schedule("a", {}, 3);
+  std::set<LockToken> tokens;
+  for (int i = 0; i < 3; ++i) {
+    const auto job = (i == 1 ? b_ : a_).fetch();
+    ASSERT_TRUE(job);
+    EXPECT_TRUE(tokens.insert(job->item.token).second);
+    EXPECT_EQ((i == 1 ? b_ : a_).abandon(*job), Status::kOk);
+  }
+}
+
+TEST_F(WorkContract, invalid_lock_token_rejection) {
+  const InstanceKey instance = world_.schedule("a");
+  auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  Job forged = *job;
+  forged.item.token += 1;
+  EXPECT_EQ(a_.check(forged), Status::kStale);
+  EXPECT_EQ(a_.renew(forged), Status::kStale);
+  EXPECT_EQ(a_.abandon(forged), Status::kStale);
+  EXPECT_EQ(a_.ack(forged), Status::kStale);
+  forged = *job;
+  forged.item.id += 1;
+  EXPECT_EQ(a_.ack(forged), Status::kStale);
+  EXPECT_TRUE(world_.completions(instance).empty());
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+}
+
+TEST_F(WorkContract, worker_lock_renewal_extends_timeout) {
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  for (int i = 0; i < 5; ++i) {
+    world_.pass(kLease - 1);
+    EXPECT_EQ(a_.renew(*job), Status::kOk);
+    EXPECT_EQ(world_.number("SELECT locked_until FROM worker_queue"), world_.now() + kLease);
+    EXPECT_FALSE(b_.fetch());
+  }
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+}
+
+// A lease that ended is given back while nobody has taken the item; the store that is busy or a machine
+// that slept do not lose work that still runs.
+TEST_F(WorkContract, worker_lock_renewal_after_expiration) {
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  a_.running.push_back(*job);
+  world_.pass(3 * kLease);
+  EXPECT_EQ(a_.renew(*job), Status::kOk);
+  EXPECT_EQ(world_.number("SELECT locked_until FROM worker_queue"), world_.now() + kLease);
+  a_.kill();
+  world_.pass(kLease);
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(WorkContract, worker_lock_renewal_after_ack) {
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  EXPECT_EQ(a_.renew(*job), Status::kStale);
+}
+
+TEST_F(WorkContract, abandon_work_item_releases_lock) {
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.abandon(*job), Status::kOk);
+  const auto again = b_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(a_.ack(*job), Status::kStale);
+  EXPECT_EQ(b_.ack(*again), Status::kOk);
+}
+
+// ---- counts -------------------------------------------------------------------------------------------
+
+TEST_F(WorkContract, worker_attempt_count_starts_at_one) {
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->item.attempt, 1);
+}
+
+TEST_F(WorkContract, worker_attempt_count_increments_on_lock_expiry) {
+  world_.schedule("a");
+  ASSERT_TRUE(a_.fetch());
+  a_.kill();
+  world_.pass(kLease);
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->item.attempt, 2);
+}
+
+TEST_F(WorkContract, attempt_count_is_per_message) {
+  world_.schedule("a");
+  ASSERT_EQ(a_.abandon(*a_.fetch(), 0, true), Status::kOk);
+  world_.schedule("a");
+  EXPECT_EQ(a_.fetch()->item.attempt, 2);
+  EXPECT_EQ(a_.fetch()->item.attempt, 1);
+  EXPECT_EQ(world_.number("SELECT max(strikes) FROM worker_queue"), 1);
+  EXPECT_EQ(world_.number("SELECT min(strikes) FROM worker_queue"), 0);
+}
+
+// ---- cancellation -------------------------------------------------------------------------------------
+
+TEST_F(WorkContract, cancelled_activities_deleted_from_worker_queue) {
+  const InstanceKey instance = world_.schedule("a", {}, 3);
+  const auto running = a_.fetch();
+  ASSERT_TRUE(running);
+  world_.close(instance, 2);
+  world_.close(instance, 3);
+  EXPECT_EQ(rows(), 1);
+  const auto left = b_.fetch();
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->item.event, 4U);
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_EQ(a_.check(*running), Status::kStale);
+  EXPECT_EQ(a_.renew(*running), Status::kStale);
+  EXPECT_EQ(a_.ack(*running), Status::kStale);
+  EXPECT_TRUE(world_.completions(instance).empty());
+}
+
+TEST_F(WorkContract, cancelling_nonexistent_activities_is_idempotent) {
+  const InstanceKey instance = world_.schedule("a");
+  EXPECT_EQ(a_.ack(*a_.fetch()), Status::kOk);
+  EXPECT_EQ(world_.completions(instance).size(), 1U);
+  world_.close(instance, 2);
+  world_.close(instance, 2);
+  EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(WorkContract, batch_cancellation_deletes_multiple_activities) {
+  const InstanceKey instance = world_.schedule("a", {}, 20);
+  world_.schedule("a");
+  ASSERT_TRUE(a_.fetch());
+  world_.end(instance);
+  EXPECT_EQ(rows(), 1);
+}
+
+}  // namespace
+}  // namespace pawl::test
