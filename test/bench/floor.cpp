@@ -1,9 +1,9 @@
-// The floor: the rows and commits that hello needs, written by SQLite and nothing else.
+// The floor: the rows and commits that a scenario needs, written by SQLite and nothing else.
 //
 // Same schema, pragmas, statements that write, values of the same size and instances a commit; left out
-// is all that reads, checks, encodes or runs anything. An orchestration is three steps in three
-// commits: it is created; its first turn schedules the activity, which is handed over at once; its
-// second turn takes the result and ends.
+// is all that reads, checks, encodes or runs anything. A hello is three steps in three commits: it is
+// created; its first turn schedules the activity, which is handed over at once; its second turn takes
+// the result and ends.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -21,6 +21,7 @@ constexpr std::int64_t kStamp = 2'208'988'800'000;  // 2040, as wide as a real o
 constexpr std::int64_t kPawlTime = 30'000;          // counts from the database's first boot
 constexpr std::string_view kStarted = R"({"name":"hello","version":"1.0.0","number":1})";
 constexpr std::string_view kActivity = R"({"name":"greet","hash":"0123456789abcdef"})";
+constexpr std::string_view kTimer = R"({"delay":3600000,"hash":"0123456789abcdef"})";
 constexpr std::string_view kEnded = R"({"end":1,"horizon":3,"path":"0123456789abcdef"})";
 constexpr std::string_view kInput = "world";
 constexpr std::string_view kOutput = "Hello, world!";
@@ -40,6 +41,7 @@ enum Sql {
   kHandOver,
   kDeleteWork,
   kFinish,
+  kInsertTimer,
   kSqlCount
 };
 
@@ -58,7 +60,7 @@ constexpr const char* kTexts[kSqlCount] = {
     "VALUES(?1,1,?2,?3,?4,?5) ON CONFLICT(instance,execution) DO UPDATE "
     "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp",
     "INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
-    "unregistered) VALUES(?1,?1,1,2,0,0,0,0,0,0)",
+    "unregistered) VALUES(?1,?2,1,?3,0,0,0,0,0,0)",
     "UPDATE instances SET execution=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?2 WHERE key=?1",
@@ -68,7 +70,9 @@ constexpr const char* kTexts[kSqlCount] = {
     "DELETE FROM worker_queue WHERE id=?",
     "UPDATE instances SET state=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-    "updated_stamp=?2,finished_at=?3 WHERE key=?1"};
+    "updated_stamp=?2,finished_at=?3 WHERE key=?1",
+    "INSERT INTO orchestrator_queue(waiting,instance,execution,kind,error,ref,base,due,seg,crc) "
+    "VALUES(0,?1,1,4,0,2,0,?2,1,?3)"};
 
 class Bare {
  public:
@@ -161,25 +165,57 @@ class Steps {
     const int size = std::snprintf(id, sizeof(id), "hello-%lld", static_cast<long long>(key));
     bare_.run(kInsertInstance, std::string_view(id, static_cast<std::size_t>(size)), kStamp);
     bare_.run(kInsertMessage, key, kInput, crc_of(key));
-    bare_.run(kMakeReady, key, bare_.last_id(), kPawlTime);
+    last_message_ = bare_.last_id();
+    bare_.run(kMakeReady, key, last_message_, kPawlTime);
   }
   void first_turn(std::int64_t key) {
     bare_.run(kDeleteMessage, key);
-    insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput);
-    insert_event(key, 2, 2, std::int64_t{0}, std::int64_t{0}, kNull, kActivity, kInput);
-    bare_.run(kWriteExecution, key, std::int64_t{0}, std::int64_t{2}, kStamp, kNull);
-    bare_.run(kNextToken);
-    bare_.run(kInsertWork, key);
-    bare_.run(kGoOn, key, kStamp);
-    bare_.run(kNextToken);
-    bare_.run(kHandOver, key, kPawlTime);
+    start(key);
+    schedule(key, 2);
+    go_on(key, 2);
+    hand_over();
   }
   void second_turn(std::int64_t key) {
-    bare_.run(kDeleteWork, key);
-    insert_event(key, 3, 32, kNull, kNull, std::int64_t{2}, kNull, kOutput);
-    insert_event(key, 4, 50, kNull, kNull, kNull, kEnded, kOutput);
-    bare_.run(kWriteExecution, key, std::int64_t{1}, std::int64_t{4}, kStamp, kStamp);
+    take_result(key, 3, 2);
+    end(key, 4);
+  }
+  // Of a first turn, behind its message.
+  void start(std::int64_t key) { insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput); }
+  void schedule(std::int64_t key, std::int64_t event) {
+    insert_event(key, event, 2, std::int64_t{0}, event, kNull, kActivity, kInput);
+    bare_.run(kNextToken);
+    bare_.run(kInsertWork, ++last_work_, key, event);
+  }
+  void go_on(std::int64_t key, std::int64_t last_event) {
+    bare_.run(kWriteExecution, key, std::int64_t{0}, last_event, kStamp, kNull);
+    bare_.run(kGoOn, key, kStamp);
+  }
+  void hand_over() {
+    bare_.run(kNextToken);
+    bare_.run(kHandOver, ++last_handed_, kPawlTime);
+  }
+  void take_result(std::int64_t key, std::int64_t event, std::int64_t command) {
+    bare_.run(kDeleteWork, ++last_done_);
+    insert_event(key, event, 32, kNull, kNull, command, kNull, kOutput);
+  }
+  void end(std::int64_t key, std::int64_t event) {
+    insert_event(key, event, 50, kNull, kNull, kNull, kEnded, kOutput);
+    bare_.run(kWriteExecution, key, std::int64_t{1}, event, kStamp, kStamp);
     bare_.run(kFinish, key, kStamp, kPawlTime);
+  }
+  // An instance that waits for a timer, and what follows when that is due.
+  void park(std::int64_t key) {
+    create(key);
+    bare_.run(kDeleteMessage, last_message_);
+    start(key);
+    insert_event(key, 2, 3, std::int64_t{0}, std::int64_t{0}, kNull, kTimer, kNull);
+    bare_.run(kInsertTimer, key, kPawlTime, crc_of(key));
+    go_on(key, 2);
+  }
+  void wake(std::int64_t key, std::int64_t message) {
+    bare_.run(kDeleteMessage, message);
+    insert_event(key, 3, 33, kNull, kNull, std::int64_t{2}, kNull, kNull);
+    end(key, 4);
   }
 
  private:
@@ -187,14 +223,18 @@ class Steps {
   static std::int64_t crc_of(std::int64_t id) {
     return id % 2 == 0 ? 1'735'928'559 : 3'735'928'559;
   }
-  template <typename Branch, typename Ordinal, typename Ref, typename Meta>
+  template <typename Branch, typename Ordinal, typename Ref, typename Meta, typename Payload>
   void insert_event(std::int64_t key, std::int64_t id, std::int64_t kind, const Branch& branch,
                     const Ordinal& ordinal, const Ref& ref, const Meta& meta,
-                    std::string_view payload) {
+                    const Payload& payload) {
     bare_.run(kInsertEvent, key, id, kind, branch, ordinal, ref, kStamp, meta, payload, crc_of(id));
   }
 
   Bare& bare_;
+  std::int64_t last_message_ = 0;
+  std::int64_t last_work_ = 0;
+  std::int64_t last_handed_ = 0;
+  std::int64_t last_done_ = 0;
 };
 
 void commit(Bare& bare, Figures* figures) {
@@ -246,20 +286,140 @@ void run_hello_floor(const Setup& setup, Bare& bare, Figures* figures) {
   }
 }
 
+// One row of one page each.
+void run_commit_floor(const Setup& setup, Bare& bare, Figures* figures) {
+  for (std::uint64_t i = 0; i < setup.n && bare.well(); ++i) {
+    const double begin_ms = now_ms();
+    bare.run(kBegin);
+    bare.run(kNextToken);
+    commit(bare, figures);
+    figures->latencies_ms.push_back(now_ms() - begin_ms);
+  }
+}
+
+// The result of one step and the next one, handed over, in one commit.
+void run_chain_floor(const Setup& setup, Bare& bare, Figures* figures) {
+  Steps steps(bare);
+  bare.run(kBegin);
+  steps.create(1);
+  commit(bare, figures);
+  bare.run(kBegin);
+  steps.first_turn(1);
+  commit(bare, figures);
+  for (std::uint64_t i = 1; i < setup.n && bare.well(); ++i) {
+    const auto event = static_cast<std::int64_t>(2 * i + 1);
+    const double begin_ms = now_ms();
+    bare.run(kBegin);
+    steps.take_result(1, event, event - 1);
+    steps.schedule(1, event + 1);
+    steps.go_on(1, event + 1);
+    steps.hand_over();
+    commit(bare, figures);
+    figures->latencies_ms.push_back(now_ms() - begin_ms);
+  }
+  bare.run(kBegin);
+  steps.take_result(1, static_cast<std::int64_t>(2 * setup.n + 1), 1);
+  steps.end(1, static_cast<std::int64_t>(2 * setup.n + 2));
+  commit(bare, figures);
+}
+
+// As many results and hand-overs a commit as there are slots.
+void run_fanout_floor(const Setup& setup, Bare& bare, Figures* figures) {
+  const auto slots = static_cast<std::int64_t>(pawl::Options().inline_slots);
+  const auto all = static_cast<std::int64_t>(setup.n);
+  Steps steps(bare);
+  const double begin_ms = now_ms();
+  bare.run(kBegin);
+  steps.create(1);
+  commit(bare, figures);
+  std::int64_t event = 1;
+  std::int64_t handed = 0;
+  bare.run(kBegin);
+  bare.run(kDeleteMessage, std::int64_t{1});
+  steps.start(1);
+  for (std::int64_t i = 0; i < all; ++i)
+    steps.schedule(1, ++event);
+  steps.go_on(1, event);
+  for (; handed < std::min(all, slots); ++handed)
+    steps.hand_over();
+  commit(bare, figures);
+  for (std::int64_t done = 0; done < all && bare.well();) {
+    bare.run(kBegin);
+    for (const std::int64_t end = handed; done < end; ++done)
+      steps.take_result(1, ++event, done + 2);
+    if (done == all) {
+      steps.end(1, ++event);
+    } else {
+      steps.go_on(1, event);
+    }
+    for (const std::int64_t end = std::min(all, handed + slots); handed < end; ++handed)
+      steps.hand_over();
+    commit(bare, figures);
+  }
+  figures->latencies_ms.push_back(now_ms() - begin_ms);
+}
+
+void prepare_burst_floor(const Setup& setup, Bare& bare) {
+  Steps steps(bare);
+  bare.run(kBegin);
+  for (std::uint64_t i = 0; i < setup.n; ++i)
+    steps.park(static_cast<std::int64_t>(i + 1));
+  bare.run(kCommit);
+}
+
+void run_burst_floor(const Setup& setup, Bare& bare, Figures* figures) {
+  const auto batch = static_cast<std::int64_t>(pawl::Options().batch);
+  const auto all = static_cast<std::int64_t>(setup.n);
+  Steps steps(bare);
+  const double begin_ms = now_ms();
+  for (std::int64_t done = 0; done < all && bare.well();) {
+    bare.run(kBegin);
+    // A start's message and a timer's were made in turn.
+    for (const std::int64_t end = std::min(all, done + batch); done < end; ++done)
+      steps.wake(done + 1, 2 * (done + 1));
+    commit(bare, figures);
+    figures->latencies_ms.resize(static_cast<std::size_t>(done), now_ms() - begin_ms);
+  }
+}
+
+struct Floor {
+  const char* name;
+  const char* what;
+  void (*run)(const Setup&, Bare&, Figures*);
+  void (*prepare)(const Setup&, Bare&);
+};
+
+constexpr Floor kFloors[] = {
+    {"commit", "N commits of one row", run_commit_floor, nullptr},
+    {"hello", "as the scenario", run_hello_floor, nullptr},
+    {"latency", "as the scenario", run_latency_floor, nullptr},
+    {"chain", "as the scenario", run_chain_floor, nullptr},
+    {"fanout", "as the scenario", run_fanout_floor, nullptr},
+    {"burst", "as the scenario", run_burst_floor, prepare_burst_floor},
+};
+
 }  // namespace
+
+std::vector<Name> floor_list() {
+  std::vector<Name> names;
+  for (const Floor& floor : kFloors)
+    names.push_back({floor.name, floor.what});
+  return names;
+}
 
 bool run_floor(const Setup& setup, Figures* figures, std::string* error) {
   Bare bare;
   figures->latencies_ms.reserve(setup.n);
-  if (bare.open(setup)) {
+  for (const Floor& floor : kFloors) {
+    if (setup.scenario != floor.name || !bare.open(setup)) continue;
+    if (floor.prepare != nullptr) floor.prepare(setup, bare);
     Measurement measurement;
-    setup.scenario == "latency" ? run_latency_floor(setup, bare, figures)
-                                : run_hello_floor(setup, bare, figures);
+    floor.run(setup, bare, figures);
     measurement.end(figures);
   }
   *error = "SQLite: " + bare.text();
-  figures->orchestrations = setup.n;
-  figures->activities = setup.n;
+  figures->steps = setup.n;
+  figures->step = "step";
   return bare.well();
 }
 

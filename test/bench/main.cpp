@@ -15,25 +15,41 @@
 #include <vector>
 
 #include "measure.hpp"
+#include "processes.hpp"
 
 namespace {
 
 constexpr char kUsage[] =
-    "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--json]\n"
-    "\n"
-    "  hello     N orchestrations of 1 activity, all started at once\n"
-    "  chain     1 orchestration of N sequential activities; latencies are those of a step\n"
-    "  session   N orchestrations of 5 sequential activities on one of 8 sessions\n"
-    "  latency   N times: start a hello, wait for it, then the next\n"
-    "  floor     the rows and commits of hello or latency by SQLite alone\n"
+    "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--slots N]\n"
+    "                  [--processes N] [--window MS] [--json]\n"
     "\n"
     "  --db PATH   a database to make, which is kept; otherwise one in the current folder, "
     "removed\n"
     "  --sync      full: every commit is flushed (default); normal: flushed at checkpoints\n"
+    "  --slots     activities at once in stress (8)\n"
+    "  --processes workers of multi and multi_session (2)\n"
+    "  --window    commit_window_ms, 1 or more (none)\n"
     "  --json      one line of JSON\n";
+
+void print_usage(std::FILE* to) {
+  std::fputs(kUsage, to);
+  std::fputs("\nscenarios\n", to);
+  for (const bench::Name& name : bench::scenario_list())
+    std::fprintf(to, "  %-17s %s\n", name.name, name.what);
+  std::fputs("\nfloor: the same rows and commits by SQLite alone\n", to);
+  for (const bench::Name& name : bench::floor_list())
+    std::fprintf(to, "  %-17s %s\n", name.name, name.what);
+}
+
+bool is_among(const std::vector<bench::Name>& names, const std::string& name) {
+  for (const bench::Name& known : names)
+    if (name == known.name) return true;
+  return false;
+}
 
 struct Arguments {
   bench::Setup setup;
+  std::string role;  // of a process started by a scenario
   bool json = false;
   bool help = false;
 };
@@ -55,14 +71,16 @@ bool parse_positional(int count, char** values, bench::Setup* setup) {
   }
   if (count != 2 || !parse_count(values[1], &setup->n)) return false;
   setup->scenario = values[0];
-  const bool hello_or_latency = setup->scenario == "hello" || setup->scenario == "latency";
-  if (setup->floor) return hello_or_latency;
-  return hello_or_latency || setup->scenario == "chain" || setup->scenario == "session";
+  return is_among(setup->floor ? bench::floor_list() : bench::scenario_list(), setup->scenario);
 }
 
 bool parse(int argc, char** argv, Arguments* out) {
   static constexpr option kOptions[] = {{"db", required_argument, nullptr, 'd'},
                                         {"sync", required_argument, nullptr, 's'},
+                                        {"slots", required_argument, nullptr, 'a'},
+                                        {"processes", required_argument, nullptr, 'p'},
+                                        {"window", required_argument, nullptr, 'w'},
+                                        {"role", required_argument, nullptr, 'r'},
                                         {"json", no_argument, nullptr, 'j'},
                                         {"help", no_argument, nullptr, 'h'},
                                         {nullptr, 0, nullptr, 0}};
@@ -73,6 +91,16 @@ bool parse(int argc, char** argv, Arguments* out) {
         out->setup.synchronous_full = std::strcmp(::optarg, "full") == 0;
         if (!out->setup.synchronous_full && std::strcmp(::optarg, "normal") != 0) return false;
         break;
+      case 'a':
+        if (!parse_count(::optarg, &out->setup.slots)) return false;
+        break;
+      case 'p':
+        if (!parse_count(::optarg, &out->setup.processes)) return false;
+        break;
+      case 'w':
+        if (!parse_count(::optarg, &out->setup.window_ms)) return false;
+        break;
+      case 'r': out->role = ::optarg; break;
       case 'j': out->json = true; break;
       case 'h': out->help = true; return true;
       default: return false;
@@ -117,7 +145,7 @@ std::uint64_t bytes_of(const std::string& path) {
 }
 
 struct Field {
-  const char* name;
+  std::string name;
   std::string value;
   bool is_text = false;
 };
@@ -131,29 +159,44 @@ std::string decimal(double value, int places) {
 // bytes_*_total and fsyncs_total: from the start of the process, for observers who see no marks.
 std::vector<Field> fields_of(const bench::Setup& setup, bench::Figures& figures) {
   const auto rate = [&](std::uint64_t count) {
-    return decimal(static_cast<double>(count) / figures.wall_s, 1);
+    return decimal(figures.wall_s > 0 ? static_cast<double>(count) / figures.wall_s : 0, 1);
   };
   const auto latency = [&](double percent) {
     return decimal(bench::percentile(figures.latencies_ms, percent), 3);
   };
+  const auto per_step = [&](std::uint64_t count, int places) {
+    return decimal(
+        static_cast<double>(count) / static_cast<double>(figures.steps == 0 ? 1 : figures.steps),
+        places);
+  };
   const bench::IoCounts total = bench::io_counts();
-  return {{"scenario", (setup.floor ? "floor " : "") + setup.scenario, true},
-          {"n", std::to_string(setup.n)},
-          {"wall_s", decimal(figures.wall_s, 6)},
-          {"orchestrations_per_s", rate(figures.orchestrations)},
-          {"activities_per_s", rate(figures.activities)},
-          {"p50_ms", latency(50)},
-          {"p95_ms", latency(95)},
-          {"p99_ms", latency(99)},
-          {"vmhwm_kib", std::to_string(figures.vmhwm_kib)},
-          {"db_bytes", std::to_string(bytes_of(setup.database))},
-          {"fsyncs", std::to_string(figures.io.fsyncs)},
-          {"bytes_written", std::to_string(figures.io.bytes_written)},
-          {"commits", std::to_string(figures.commits)},
-          {"allocs_after_start", std::to_string(figures.allocs_after_start)},
-          {"sync", setup.synchronous_full ? "full" : "normal", true},
-          {"fsyncs_total", std::to_string(total.fsyncs)},
-          {"bytes_written_total", std::to_string(total.bytes_written)}};
+  std::vector<Field> fields = {{"scenario", (setup.floor ? "floor " : "") + setup.scenario, true},
+                               {"n", std::to_string(setup.n)},
+                               {"wall_s", decimal(figures.wall_s, 6)},
+                               {"orchestrations_per_s", rate(figures.orchestrations)},
+                               {"activities_per_s", rate(figures.activities)},
+                               {"step", figures.step, true},
+                               {"steps", std::to_string(figures.steps)},
+                               {"steps_per_s", rate(figures.steps)},
+                               {"p50_ms", latency(50)},
+                               {"p95_ms", latency(95)},
+                               {"p99_ms", latency(99)},
+                               {"rss_kib", std::to_string(figures.rss_kib)},
+                               {"vmhwm_kib", std::to_string(figures.vmhwm_kib)},
+                               {"db_bytes", std::to_string(bytes_of(setup.database))},
+                               {"fsyncs", std::to_string(figures.io.fsyncs)},
+                               {"fsyncs_per_step", per_step(figures.io.fsyncs, 4)},
+                               {"bytes_written", std::to_string(figures.io.bytes_written)},
+                               {"bytes_per_step", per_step(figures.io.bytes_written, 0)},
+                               {"commits", std::to_string(figures.commits)},
+                               {"commits_per_step", per_step(figures.commits, 4)},
+                               {"allocs_after_start", std::to_string(figures.allocs_after_start)},
+                               {"sync", setup.synchronous_full ? "full" : "normal", true},
+                               {"fsyncs_total", std::to_string(total.fsyncs)},
+                               {"bytes_written_total", std::to_string(total.bytes_written)}};
+  for (const auto& [name, value] : figures.more)
+    fields.push_back({name, decimal(value, 3)});
+  return fields;
 }
 
 void print(const std::vector<Field>& fields, bool json) {
@@ -161,13 +204,22 @@ void print(const std::vector<Field>& fields, bool json) {
   for (const Field& field : fields) {
     if (json) {
       const char* quote = field.is_text ? "\"" : "";
-      std::printf("%s\"%s\":%s%s%s", before, field.name, quote, field.value.c_str(), quote);
+      std::printf("%s\"%s\":%s%s%s", before, field.name.c_str(), quote, field.value.c_str(), quote);
     } else {
-      std::printf("%-22s%s\n", field.name, field.value.c_str());
+      std::printf("%-30s%s\n", field.name.c_str(), field.value.c_str());
     }
     before = ",";
   }
   if (json) std::puts("}");
+}
+
+// In the name of the process that started this one.
+int play(const bench::Setup& setup, const std::string& role) {
+  bench::io_watch(setup.database.c_str());
+  std::string error;
+  if (bench::run_role(setup, role, &error)) return 0;
+  std::fprintf(stderr, "pawl-bench: %s\n", error.c_str());
+  return 1;
 }
 
 }  // namespace
@@ -175,14 +227,17 @@ void print(const std::vector<Field>& fields, bool json) {
 int main(int argc, char** argv) {
   Arguments arguments;
   if (!parse(argc, argv, &arguments)) {
-    std::fputs(kUsage, stderr);
+    print_usage(stderr);
     return 2;
   }
   if (arguments.help) {
-    std::fputs(kUsage, stdout);
+    print_usage(stdout);
     return 0;
   }
   bench::Setup& setup = arguments.setup;
+  char program[PATH_MAX] = {};
+  if (::readlink("/proc/self/exe", program, sizeof(program) - 1) > 0) setup.program = program;
+  if (!arguments.role.empty()) return play(setup, arguments.role);
   std::string own_folder;
   if (!place(&setup.database, &own_folder)) {
     std::fprintf(stderr, "pawl-bench: %s: %s\n", setup.database.c_str(), std::strerror(errno));

@@ -18,23 +18,27 @@ void mark(const char (&text)[N]) {
   static_cast<void>(refused);
 }
 
-std::uint64_t read_vmhwm_kib() {
+std::uint64_t read_status_kib(const char* name) {
   std::ifstream status("/proc/self/status");
   std::string word;
   while (status >> word) {
     std::uint64_t kib = 0;
-    if (word == "VmHWM:" && status >> kib) return kib;
+    if (word == name && status >> kib) return kib;
   }
   return 0;
 }
 
-}  // namespace
-
-double now_ms() {
+double read_clock_ms(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
+
+}  // namespace
+
+double now_ms() { return read_clock_ms(CLOCK_MONOTONIC); }
+double cpu_ms() { return read_clock_ms(CLOCK_PROCESS_CPUTIME_ID); }
+double boot_now_ms() { return read_clock_ms(CLOCK_BOOTTIME); }
 
 Measurement::Measurement() {
   mark(kBeginMark);
@@ -50,7 +54,8 @@ void Measurement::end(Figures* figures) {
   mark(kEndMark);
   figures->io.fsyncs = io.fsyncs - io_before_.fsyncs;
   figures->io.bytes_written = io.bytes_written - io_before_.bytes_written;
-  figures->vmhwm_kib = read_vmhwm_kib();
+  figures->rss_kib = read_status_kib("VmRSS:");
+  figures->vmhwm_kib = read_status_kib("VmHWM:");
   if (alloc_counters.own != nullptr) {
     AllocCounts counts;
     alloc_counters.own->read(&counts);
@@ -58,7 +63,7 @@ void Measurement::end(Figures* figures) {
   }
 }
 
-double percentile(std::vector<double>& values, double percent) {
+double percentile(std::vector<double> values, double percent) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   const double rank = std::ceil(percent / 100 * static_cast<double>(values.size()));

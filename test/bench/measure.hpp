@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io_count.hpp"
@@ -11,25 +12,35 @@
 namespace bench {
 
 struct Setup {
-  std::string scenario;  // hello, chain, session, latency
+  std::string program;   // this one, to be started again
+  std::string scenario;  // a name of scenario_list() or of floor_list()
   bool floor = false;    // its rows and commits by SQLite alone
   std::uint64_t n = 0;
   std::string database;  // canonical; does not exist yet
   bool synchronous_full = true;
+  std::uint64_t slots = 8;      // stress: activities at once
+  std::uint64_t processes = 2;  // multi
+  std::uint64_t window_ms = 0;  // commit_window_ms
 };
 
 struct Figures {
   double wall_s = 0;
+  const char* step = "";  // what is counted in `steps`
+  std::uint64_t steps = 0;
   std::uint64_t orchestrations = 0;
   std::uint64_t activities = 0;
   std::uint64_t commits = 0;
   std::vector<double> latencies_ms;
   IoCounts io;
   std::uint64_t allocs_after_start = 0;
-  std::uint64_t vmhwm_kib = 0;
+  std::uint64_t rss_kib = 0;                         // at the end of what is measured
+  std::uint64_t vmhwm_kib = 0;                       // highest until then
+  std::vector<std::pair<std::string, double>> more;  // of this scenario alone
 };
 
-[[nodiscard]] double now_ms();  // monotonic
+[[nodiscard]] double now_ms();       // monotonic
+[[nodiscard]] double cpu_ms();       // of this process, user and system
+[[nodiscard]] double boot_now_ms();  // the clock of Runtime::next_due()
 
 // From construction to end(): time, calls of the kernel and of malloc. An outside observer finds both
 // ends as writes of kBeginMark and kEndMark to descriptor -1.
@@ -48,7 +59,14 @@ class Measurement {
 };
 
 // Sorts. The smallest value that at least `percent` of the values do not exceed; 0 of none.
-[[nodiscard]] double percentile(std::vector<double>& values, double percent);
+[[nodiscard]] double percentile(std::vector<double> values, double percent);
+
+struct Name {
+  const char* name;
+  const char* what;
+};
+[[nodiscard]] std::vector<Name> scenario_list();
+[[nodiscard]] std::vector<Name> floor_list();
 
 // False: `error` says why.
 bool run_pawl(const Setup& setup, Figures* figures, std::string* error);

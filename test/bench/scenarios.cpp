@@ -1,265 +1,510 @@
 // The scenarios on Pawl, through its public headers only.
-#include <sys/mman.h>
-
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
-#include <cstring>
-#include <string_view>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <time.h>
 
 #include "alloc_count.hpp"
-#include "measure.hpp"
-#include "pawl/pawl.hpp"
-#include "pawl/port_posix.hpp"
+#include "machine.hpp"
+#include "processes.hpp"
+#include "work.hpp"
 
 namespace bench {
 namespace {
 
-constexpr std::int64_t kPatienceMs = 3'600'000;
 constexpr std::uint64_t kSessions = 8;
-constexpr std::uint64_t kSessionSteps = 5;
+constexpr std::uint64_t kFurtherSteps = 200;
+constexpr char kAnHour[] = "3600000";
 
-// ---- the work -------------------------------------------------------------------------------------
-
-// When each activity of `chain` began; room for all is there before the start.
-std::vector<double>* step_times = nullptr;
-
-pawl::ActivityResult greet(pawl::ActivityContext& ctx) {
-  const AllocBody body;
-  char text[64];
-  const std::string_view name = ctx.input();
-  const int size =
-      std::snprintf(text, sizeof(text), "Hello, %.*s!",
-                    static_cast<int>(name.size() < 32 ? name.size() : 32), name.data());
-  return ctx.ok({text, static_cast<std::size_t>(size)});
+pawl::Status keep_steps(Machine& machine, std::uint64_t steps, const char* step) {
+  machine.figures.steps = steps;
+  machine.figures.step = step;
+  return pawl::Status::kOk;
 }
 
-pawl::ActivityResult step(pawl::ActivityContext& ctx) {
-  const AllocBody body;
-  if (step_times != nullptr && step_times->size() < step_times->capacity()) {
-    step_times->push_back(now_ms());
-  }
-  return ctx.ok(ctx.input());
+// One history of so many events that stays in memory.
+void fit_history(std::uint64_t events, pawl::Options* options) {
+  options->history_events_max = static_cast<std::uint32_t>(events + 16);
+  options->warm_bytes = std::max<std::size_t>((events + 16) * 512, options->warm_bytes);
 }
 
-pawl::Poll hello(pawl::OrchestrationContext& ctx) {
-  PAWL_AWAIT(greeting, ctx.schedule_activity("greet", ctx.input()));
-  if (!greeting.ok()) return ctx.fail(greeting.error());
-  return ctx.complete(greeting.value());
-}
+// ---- many at once ---------------------------------------------------------------------------------
 
-bool read_count(std::string_view text, std::uint64_t* out) {
-  *out = 0;
-  for (const char digit : text) {
-    if (digit < '0' || digit > '9') return false;
-    *out = *out * 10 + static_cast<std::uint64_t>(digit - '0');
-  }
-  return !text.empty();
-}
-
-pawl::Poll chain(pawl::OrchestrationContext& ctx) {
-  std::uint64_t steps = 0;
-  if (!read_count(ctx.input(), &steps)) return ctx.fail("the input is no number");
-  for (std::uint64_t i = 0; i < steps; ++i) {
-    PAWL_AWAIT(done, ctx.schedule_activity("step", "x"));
-    if (!done.ok()) return ctx.fail(done.error());
-  }
-  return ctx.complete("done");
-}
-
-// The input is the name of the session.
-pawl::Poll pinned(pawl::OrchestrationContext& ctx) {
-  for (std::uint64_t i = 0; i < kSessionSteps; ++i) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("step", "x", ctx.input()));
-    if (!done.ok()) return ctx.fail(done.error());
-  }
-  return ctx.complete("done");
-}
-
-// ---- the machine ----------------------------------------------------------------------------------
-
-// Pages that were never touched do not count as resident, so a generous block costs nothing.
-class Block {
- public:
-  explicit Block(std::size_t bytes)
-      : bytes_(bytes),
-        memory_(::mmap(nullptr, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                       0)) {}
-  ~Block() {
-    if (memory_ != MAP_FAILED) ::munmap(memory_, bytes_ + 1);
-  }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  [[nodiscard]] void* get() const { return memory_ == MAP_FAILED ? nullptr : memory_; }
-  [[nodiscard]] std::size_t size() const { return bytes_; }
-
- private:
-  std::size_t bytes_;
-  void* memory_;
-};
-
-pawl::Options options_of(const Setup& setup) {
-  pawl::Options options;
-  options.database_path = setup.database.c_str();
-  options.synchronous_full = setup.synchronous_full;
-  if (setup.scenario == "chain") {
-    // Two events a step, and the whole history stays in memory.
-    options.history_events_max = static_cast<std::uint32_t>(2 * setup.n + 16);
-    const std::size_t history = (2 * setup.n + 16) * 512;
-    options.warm_bytes = history > options.warm_bytes ? history : options.warm_bytes;
-  }
-  return options;
-}
-
-std::string explain(const char* what, pawl::Status status, std::string_view text) {
-  return std::string(what) + ": " + pawl::status_name(status) + ": " + std::string(text);
-}
-
-// Counts ends as the loop commits them, and when they were seen.
-struct Watch {
-  const pawl::Runtime* runtime = nullptr;
-  std::uint64_t wanted = 0;
-  std::uint64_t seen = 0;
-  double begin_ms = 0;
-  std::vector<double>* latencies_ms = nullptr;  // null: not of this scenario
-
-  bool done() {
-    const pawl::RuntimeStats& stats = runtime->stats();
-    const std::uint64_t ended = stats.orchestrations_completed + stats.orchestrations_failed;
-    const double age_ms = now_ms() - begin_ms;
-    for (; seen < ended; ++seen) {
-      if (latencies_ms != nullptr && latencies_ms->size() < latencies_ms->capacity()) {
-        latencies_ms->push_back(age_ms);
-      }
-    }
-    return seen >= wanted;
-  }
-  static bool done_of(void* watch) { return static_cast<Watch*>(watch)->done(); }
-};
-
-// A call that rides on a tick: when as many wait as may, a tick takes them.
-pawl::Status start_one(pawl::Runtime& runtime, Watch& watch, std::uint64_t number, const char* name,
-                       std::string_view input) {
-  char id[32];
-  std::snprintf(id, sizeof(id), "%s-%llu", name, static_cast<unsigned long long>(number));
-  for (;;) {
-    const pawl::Status status = runtime.start_orchestration(id, name, input);
-    if (status != pawl::Status::kResourceExhausted) return status;
-    const pawl::Result<bool> ticked = runtime.tick(1'000);
-    if (!ticked.ok()) return ticked.status();
-    static_cast<void>(watch.done());
-  }
-}
-
-pawl::Status start_all(const Setup& setup, pawl::Runtime& runtime, Watch& watch) {
-  if (setup.scenario == "chain") {
-    char steps[32];
-    std::snprintf(steps, sizeof(steps), "%llu", static_cast<unsigned long long>(setup.n));
-    return start_one(runtime, watch, 0, "chain", steps);
-  }
-  for (std::uint64_t i = 0; i < setup.n; ++i) {
+pawl::Status all_at_once(Machine& machine, const char* name, std::uint64_t steps_each,
+                         const char* step) {
+  const std::uint64_t n = machine.setup.n;
+  machine.figures.latencies_ms.reserve(n);
+  machine.keep_latencies = true;
+  machine.begin();
+  for (std::uint64_t i = 0; i < n; ++i) {
     char session[32];
     std::snprintf(session, sizeof(session), "session-%llu",
                   static_cast<unsigned long long>(i % kSessions));
-    PAWL_TRY(setup.scenario == "session" ? start_one(runtime, watch, i, "pinned", session)
-                                         : start_one(runtime, watch, i, "hello", "world"));
+    PAWL_TRY(machine.start_one(i, name, std::string_view(name) == "hello" ? "world" : session));
   }
-  return pawl::Status::kOk;
+  PAWL_TRY(machine.run_to_ends(n));
+  machine.end();
+  return keep_steps(machine, n * steps_each, step);
 }
 
-pawl::Status run_until(pawl::Runtime& runtime, Watch& watch) {
-  if (watch.done()) return pawl::Status::kOk;
-  PAWL_TRY(runtime.run_for(kPatienceMs, Watch::done_of, &watch));
-  return watch.done() ? pawl::Status::kOk : pawl::Status::kTimeout;
+pawl::Status run_hello(Machine& machine) {
+  return all_at_once(machine, "hello", 1, "orchestration");
+}
+pawl::Status run_session(Machine& machine) {
+  return all_at_once(machine, "pinned", kPinnedSteps, "activity");
+}
+pawl::Status run_plain(Machine& machine) {
+  return all_at_once(machine, "plain", kPinnedSteps, "activity");
 }
 
-pawl::Status run_latency(const Setup& setup, pawl::Runtime& runtime, Watch& watch) {
-  for (std::uint64_t i = 0; i < setup.n; ++i) {
-    watch.wanted = i + 1;
-    watch.begin_ms = now_ms();
-    PAWL_TRY(start_one(runtime, watch, i, "hello", "world"));
-    PAWL_TRY(run_until(runtime, watch));
+// ---- one at a time --------------------------------------------------------------------------------
+
+pawl::Status run_latency(Machine& machine) {
+  const std::uint64_t n = machine.setup.n;
+  machine.figures.latencies_ms.reserve(n);
+  machine.keep_latencies = true;
+  machine.begin();
+  for (std::uint64_t i = 0; i < n; ++i) {
+    machine.since_ms = now_ms();
+    PAWL_TRY(machine.start_one(i, "hello", "world"));
+    PAWL_TRY(machine.run_to_ends(i + 1));
   }
-  return pawl::Status::kOk;
+  machine.end();
+  return keep_steps(machine, n, "orchestration");
 }
 
-pawl::Status run_throughput(const Setup& setup, pawl::Runtime& runtime, Watch& watch) {
-  watch.wanted = setup.scenario == "chain" ? 1 : setup.n;
-  watch.begin_ms = now_ms();
-  PAWL_TRY(start_all(setup, runtime, watch));
-  return run_until(runtime, watch);
+// The same by a Client on another thread, as from another process: its commit, then the bell.
+pawl::Status run_latency_client(Machine& machine) {
+  const std::uint64_t n = machine.setup.n;
+  std::vector<double>& latencies_ms = machine.figures.latencies_ms;
+  latencies_ms.reserve(n);
+  pawl::ClientOptions options;
+  options.database_path = machine.setup.database.c_str();
+  options.synchronous_full = machine.setup.synchronous_full;
+  const Block block(pawl::Client::required_memory(options));
+  pawl::posix::SystemPort port;
+  pawl::Client client;
+  pawl::Diagnostic diagnostic;
+  const pawl::Status opened =
+      client.open(machine.process(), options, port.port(), block.get(), block.size(), diagnostic);
+  PAWL_TRY(machine.explain("open of the client", opened, diagnostic.text()));
+  pawl::Status status = pawl::Status::kOk;
+  machine.begin();
+  std::thread caller;
+  const auto call = [&] {
+    for (std::uint64_t i = 0; i < n && status == pawl::Status::kOk; ++i) {
+      char id[32];
+      std::snprintf(id, sizeof(id), "hello-%llu", static_cast<unsigned long long>(i));
+      const double begin_ms = now_ms();
+      pawl::OrchestrationStatus end;
+      status = client.start_orchestration(id, "hello", "world");
+      if (status == pawl::Status::kOk) status = client.wait_for_orchestration(id, 60'000, &end);
+      latencies_ms.push_back(now_ms() - begin_ms);
+    }
+    machine.runtime().request_stop();
+  };
+  {
+    const AllocBody body;
+    caller = std::thread(call);
+  }
+  while (!machine.runtime().stop_requested() && status == pawl::Status::kOk)
+    static_cast<void>(machine.runtime().run_for(60'000));
+  caller.join();
+  machine.end();
+  PAWL_TRY(machine.explain("client", status, client.error_text()));
+  machine.figures.commits += n;  // its own
+  return keep_steps(machine, n, "orchestration");
 }
 
-void steps_to_latencies(const std::vector<double>& times, std::vector<double>* latencies_ms) {
-  for (std::size_t i = 1; i < times.size(); ++i)
-    latencies_ms->push_back(times[i] - times[i - 1]);
+double mean(const double* values, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    sum += values[i];
+  return count == 0 ? 0 : sum / static_cast<double>(count);
 }
+
+// Of the activities' beginnings.
+void steps_to_latencies(const std::vector<double>& times, std::size_t from, Figures* figures) {
+  for (std::size_t i = from + 1; i < times.size(); ++i)
+    figures->latencies_ms.push_back(times[i] - times[i - 1]);
+}
+
+void chain_options(const Setup& setup, pawl::Options* options) {
+  fit_history(2 * setup.n, options);
+}
+
+pawl::Status run_chain(Machine& machine) {
+  const std::uint64_t n = machine.setup.n;
+  Figures& figures = machine.figures;
+  std::vector<double> times;
+  times.reserve(n + 1);
+  figures.latencies_ms.reserve(n + 1);
+  step_times = &times;
+  machine.begin();
+  PAWL_TRY(machine.start_one(0, "chain", std::to_string(n)));
+  PAWL_TRY(machine.run_to_ends(1));
+  machine.end();
+  step_times = nullptr;
+  steps_to_latencies(times, 0, &figures);
+  const std::vector<double>& steps = figures.latencies_ms;
+  if (steps.size() >= 200) {
+    const std::vector<double> first(steps.begin(), steps.begin() + 100);
+    const std::vector<double> last(steps.end() - 100, steps.end());
+    figures.more.emplace_back("last_100_over_first_100_p50",
+                              percentile(last, 50) / percentile(first, 50));
+    figures.more.emplace_back("last_100_over_first_100_mean",
+                              mean(last.data(), 100) / mean(first.data(), 100));
+  }
+  return keep_steps(machine, n, "activity");
+}
+
+void fanout_options(const Setup& setup, pawl::Options* options) {
+  fit_history(2 * setup.n, options);
+  options->commands_a_turn_max = static_cast<std::uint32_t>(setup.n + 1);
+}
+
+pawl::Status run_fanout(Machine& machine) {
+  machine.figures.latencies_ms.reserve(1);
+  machine.keep_latencies = true;
+  machine.begin();
+  PAWL_TRY(machine.start_one(0, "fanout", std::to_string(machine.setup.n)));
+  PAWL_TRY(machine.run_to_ends(1));
+  machine.end();
+  return keep_steps(machine, machine.setup.n, "activity");
+}
+
+// ---- timers and events ----------------------------------------------------------------------------
+
+// Looks at the clock after every tick; what ended in it was due when the Runtime last said so, or later.
+struct DueWatch {
+  Machine* machine;
+  std::uint64_t wanted;
+  std::uint64_t seen;
+  double due_ms;
+
+  bool look() {
+    const double now = boot_now_ms();
+    for (; seen < machine->ends(); ++seen)
+      machine->figures.latencies_ms.push_back(now - due_ms);
+    due_ms = static_cast<double>(machine->runtime().next_due());
+    return seen >= wanted;
+  }
+};
+
+pawl::Status run_timer(Machine& machine) {
+  const std::uint64_t n = machine.setup.n;
+  machine.figures.latencies_ms.reserve(n);
+  for (std::uint64_t i = 0; i < n; ++i)
+    PAWL_TRY(machine.start_one(i, "sleeper", std::to_string(2'000 + i * 1'000 / n)));
+  PAWL_TRY(machine.run_to_turns(n));
+  if (machine.ends() > 0)
+    return machine.explain("timers", pawl::Status::kTimeout, "due before all were set");
+  DueWatch watch{&machine, n, 0, 0};
+  machine.begin();
+  const pawl::Status status = machine.runtime().run_for(
+      60'000, [](void* given) { return static_cast<DueWatch*>(given)->look(); }, &watch);
+  machine.end();
+  PAWL_TRY(machine.explain("timers", status, machine.runtime().error_text()));
+  return keep_steps(machine, n, "timer");
+}
+
+pawl::Status run_burst(Machine& machine) {
+  const std::uint64_t n = machine.setup.n;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t target = now.tv_sec * 1'000 + now.tv_nsec / 1'000'000 + 2'000;
+  const std::string due = std::to_string(target);
+  PAWL_TRY(machine.start_many(n, "until", due));
+  PAWL_TRY(machine.run_to_turns(n));
+  if (machine.ends() > 0)
+    return machine.explain("timers", pawl::Status::kTimeout, "due before all were set");
+  // Nobody ticks until all are due.
+  do {
+    timespec pause{0, 10'000'000};
+    ::nanosleep(&pause, nullptr);
+    ::clock_gettime(CLOCK_REALTIME, &now);
+  } while (now.tv_sec * 1'000 + now.tv_nsec / 1'000'000 < target + 200);
+  machine.figures.latencies_ms.reserve(n);
+  machine.keep_latencies = true;
+  machine.begin();
+  PAWL_TRY(machine.run_to_ends(n));
+  machine.end();
+  return keep_steps(machine, n, "timer");
+}
+
+pawl::Status run_event(Machine& machine) {
+  const std::uint64_t n = machine.setup.n;
+  PAWL_TRY(machine.start_many(n, "listener", ""));
+  PAWL_TRY(machine.run_to_turns(n));
+  machine.figures.latencies_ms.reserve(n);
+  machine.keep_latencies = true;
+  machine.begin();
+  for (std::uint64_t i = 0; i < n; ++i) {
+    char id[32];
+    std::snprintf(id, sizeof(id), "listener-%llu", static_cast<unsigned long long>(i));
+    machine.since_ms = now_ms();
+    const pawl::Status raised = machine.runtime().raise_event(id, "go", "x");
+    PAWL_TRY(machine.explain("raise", raised, machine.runtime().error_text()));
+    PAWL_TRY(machine.run_to_ends(i + 1));
+  }
+  machine.end();
+  return keep_steps(machine, n, "event");
+}
+
+// ---- load for some time ---------------------------------------------------------------------------
+
+void stress_options(const Setup& setup, pawl::Options* options) {
+  options->thread_slots = static_cast<std::uint32_t>(setup.slots);
+  options->inline_slots = 1;
+}
+
+struct StressWatch {
+  Machine* machine;
+  double end_ms;
+  std::uint64_t started;
+  std::uint64_t at_end;
+  pawl::Status status;
+
+  // A new one for every one that ended, until the time is over.
+  bool look() {
+    if (now_ms() >= end_ms) return true;
+    for (; started < machine->ends() + kStressAtOnce && status == pawl::Status::kOk; ++started)
+      status = machine->start_one(started, "naps", "");
+    return status != pawl::Status::kOk;
+  }
+  static constexpr std::uint64_t kStressAtOnce = 20;
+};
+
+pawl::Status run_stress(Machine& machine) {
+  constexpr double kActivitiesEach = 5;
+  constexpr double kNapMs = 10;
+  StressWatch watch{&machine, now_ms() + static_cast<double>(machine.setup.n) * 1e3, 0, 0,
+                    pawl::Status::kOk};
+  static_cast<void>(watch.look());
+  machine.begin();
+  const pawl::Status status = machine.runtime().run_for(
+      3'600'000, [](void* given) { return static_cast<StressWatch*>(given)->look(); }, &watch);
+  machine.end();
+  PAWL_TRY(watch.status);
+  PAWL_TRY(machine.explain("stress", status, machine.runtime().error_text()));
+  Figures& figures = machine.figures;
+  const double at_once = std::min(static_cast<double>(machine.setup.slots),
+                                  kActivitiesEach * StressWatch::kStressAtOnce);
+  const double allowed = at_once / kNapMs * 1e3 * figures.wall_s;
+  figures.more.emplace_back("slots", static_cast<double>(machine.setup.slots));
+  figures.more.emplace_back("share_of_allowed", static_cast<double>(figures.activities) / allowed);
+  figures.more.emplace_back("failed", static_cast<double>(machine.stats().orchestrations_failed));
+  const std::uint64_t done = figures.activities;
+  PAWL_TRY(machine.run_to_ends(watch.started));
+  return keep_steps(machine, done, "activity");
+}
+
+void sensors_options(const Setup& setup, pawl::Options* options) {
+  constexpr std::uint64_t kEventsASample = 4;
+  options->history_events_max = static_cast<std::uint32_t>(kEventsASample * setup.n + 16);
+}
+
+pawl::Status run_sensors(Machine& machine) {
+  constexpr std::uint64_t kSensors = 10;
+  constexpr double kSecondsADay = 86'400;
+  const std::uint64_t n = machine.setup.n;
+  machine.begin();
+  for (std::uint64_t i = 0; i < kSensors; ++i)
+    PAWL_TRY(machine.start_one(i, "sensor", std::to_string(n) + " " + std::to_string(100 * i)));
+  PAWL_TRY(machine.run_to_ends(kSensors));
+  machine.end();
+  Figures& figures = machine.figures;
+  const double days = figures.wall_s / kSecondsADay;
+  figures.more.emplace_back("window_ms", static_cast<double>(machine.setup.window_ms));
+  figures.more.emplace_back("fsyncs_a_day", static_cast<double>(figures.io.fsyncs) / days);
+  figures.more.emplace_back("megabytes_a_day",
+                            static_cast<double>(figures.io.bytes_written) / 1e6 / days);
+  return keep_steps(machine, kSensors * n, "sample");
+}
+
+// ---- parked ---------------------------------------------------------------------------------------
+
+void idle_options(const Setup&, pawl::Options* options) {
+  options->sessions.max_sessions_per_worker = 10;
+}
+
+pawl::Status run_idle(Machine& machine) {
+  constexpr std::int64_t kSettleMs = 7'000;  // past the looks that follow a commit
+  constexpr std::int64_t kMeasuredMs = 10'000;
+  constexpr std::uint64_t kOwned = 10;
+  PAWL_TRY(machine.start_many(machine.setup.n, "sleeper", kAnHour));
+  PAWL_TRY(machine.run_to_turns(machine.setup.n));
+  for (std::uint64_t i = 0; i < kOwned; ++i)
+    PAWL_TRY(machine.start_one(i, "pinned", "session-" + std::to_string(i)));
+  PAWL_TRY(machine.run_to_ends(kOwned));
+  static_cast<void>(machine.runtime().run_for(kSettleMs));
+  const std::uint64_t wakeups = machine.stats().wakeups;
+  const double cpu_before_ms = cpu_ms();
+  machine.begin();
+  static_cast<void>(machine.runtime().run_for(kMeasuredMs));
+  const double cpu_used_ms = cpu_ms() - cpu_before_ms;
+  machine.end();
+  // The last return from sleep is the end of the measurement itself.
+  machine.figures.more.emplace_back("wakeups",
+                                    static_cast<double>(machine.stats().wakeups - wakeups - 1));
+  machine.figures.more.emplace_back("cpu_ms", cpu_used_ms);
+  return keep_steps(machine, 1, "run");
+}
+
+pawl::Status run_instances(Machine& machine) {
+  const std::uint64_t n = machine.setup.n;
+  Figures& figures = machine.figures;
+  machine.begin();
+  PAWL_TRY(machine.start_many(n, "sleeper", kAnHour));
+  PAWL_TRY(machine.run_to_turns(n));
+  machine.end();
+  PAWL_TRY(machine.stop());
+  const double begin_ms = now_ms();
+  PAWL_TRY(machine.start(machine.default_options()));
+  static_cast<void>(machine.runtime().tick(1'000));
+  figures.more.emplace_back("restart_ms", now_ms() - begin_ms);
+  const IoCounts before = io_counts();
+  const std::uint64_t commits = machine.stats().commits;
+  const double one_begin_ms = now_ms();
+  PAWL_TRY(machine.start_one(n, "sleeper", kAnHour));
+  PAWL_TRY(machine.run_to_turns(1));
+  figures.more.emplace_back("one_more_ms", now_ms() - one_begin_ms);
+  figures.more.emplace_back("one_more_commits",
+                            static_cast<double>(machine.stats().commits - commits));
+  figures.more.emplace_back("one_more_bytes",
+                            static_cast<double>(io_counts().bytes_written - before.bytes_written));
+  return keep_steps(machine, n, "instance");
+}
+
+// ---- growth: the cost of 200 further steps behind N of something -----------------------------------
+
+// A chain whose first steps are not measured.
+pawl::Status run_steps(Machine& machine, std::uint64_t before, const char* name,
+                       const std::string& input) {
+  std::vector<double> times;
+  times.reserve(before + kFurtherSteps + 1);
+  machine.figures.latencies_ms.reserve(kFurtherSteps);
+  step_times = &times;
+  const std::uint64_t ends = machine.ends();
+  PAWL_TRY(machine.start_one(machine.setup.n, name, input));
+  const std::uint64_t turns = machine.stats().turns;
+  PAWL_TRY(machine.run_to_turns(turns + before + 1));
+  machine.begin();
+  PAWL_TRY(machine.run_to_ends(ends + 1));
+  machine.end();
+  step_times = nullptr;
+  steps_to_latencies(times, before, &machine.figures);
+  machine.figures.more.emplace_back(
+      "mean_ms", mean(machine.figures.latencies_ms.data(), machine.figures.latencies_ms.size()));
+  return keep_steps(machine, kFurtherSteps, "activity");
+}
+
+pawl::Status run_behind_instances(Machine& machine) {
+  PAWL_TRY(machine.start_many(machine.setup.n, "sleeper", kAnHour));
+  PAWL_TRY(machine.run_to_turns(machine.setup.n));
+  return run_steps(machine, 0, "chain", std::to_string(kFurtherSteps));
+}
+
+void behind_history_options(const Setup& setup, pawl::Options* options) {
+  fit_history(setup.n + 2 * kFurtherSteps, options);
+}
+pawl::Status run_behind_history(Machine& machine) {
+  const std::uint64_t before = machine.setup.n / 2;
+  return run_steps(machine, before, "chain", std::to_string(before + kFurtherSteps));
+}
+
+void behind_sessions_options(const Setup& setup, pawl::Options* options) {
+  options->sessions.max_sessions_per_worker = static_cast<std::uint32_t>(setup.n + 1);
+}
+pawl::Status run_behind_sessions(Machine& machine) {
+  for (std::uint64_t i = 0; i < machine.setup.n; ++i)
+    PAWL_TRY(machine.start_one(i, "pinned", "session-" + std::to_string(i)));
+  PAWL_TRY(machine.run_to_ends(machine.setup.n));
+  return run_steps(machine, 0, "chain_on", "session-0 " + std::to_string(kFurtherSteps));
+}
+
+// Work of one session that this worker must not claim.
+void behind_queue_options(const Setup&, pawl::Options* options) {
+  options->sessions.max_sessions_per_worker = 0;
+}
+pawl::Status run_behind_queue(Machine& machine) {
+  for (std::uint64_t i = 0; i < machine.setup.n; ++i)
+    PAWL_TRY(machine.start_one(i, "pinned", "absent"));
+  PAWL_TRY(machine.run_to_turns(machine.setup.n));
+  return run_steps(machine, 0, "chain", std::to_string(kFurtherSteps));
+}
+
+// ---- the table ------------------------------------------------------------------------------------
+
+struct Scenario {
+  const char* name;
+  const char* what;
+  pawl::Status (*run)(Machine&);
+  void (*options)(const Setup&, pawl::Options*);
+};
+
+constexpr Scenario kScenarios[] = {
+    {"hello", "N orchestrations of 1 activity, all started at once", run_hello, nullptr},
+    {"chain", "1 orchestration of N sequential activities; latencies are those of a step",
+     run_chain, chain_options},
+    {"fanout", "1 orchestration of N activities at once, joined", run_fanout, fanout_options},
+    {"session", "N orchestrations of 5 sequential activities on one of 8 sessions", run_session,
+     nullptr},
+    {"plain", "the same without sessions", run_plain, nullptr},
+    {"latency", "N times: start a hello, wait for it, then the next", run_latency, nullptr},
+    {"latency_client", "the same by a Client on another thread", run_latency_client, nullptr},
+    {"event", "N times: raise an event that one instance waits for, until that has ended",
+     run_event, nullptr},
+    {"timer", "N timers due over 1 s; latencies are from due to commit", run_timer, nullptr},
+    {"burst", "N timers that are all due when the loop looks", run_burst, nullptr},
+    {"stress", "for N s: 20 orchestrations of 5 activities of 10 ms at once, in --slots slots",
+     run_stress, stress_options},
+    {"sensors", "ten sensors that are read once a second, N times each", run_sensors,
+     sensors_options},
+    {"idle", "10 s with N parked instances and 10 owned sessions", run_idle, idle_options},
+    {"instances", "N instances parked; a new start of the runtime; one instance more",
+     run_instances, nullptr},
+    {"behind_instances", "200 steps of a chain beside N parked instances", run_behind_instances,
+     nullptr},
+    {"behind_history", "200 steps of a chain behind N events of history", run_behind_history,
+     behind_history_options},
+    {"behind_sessions", "200 steps on a session beside N owned ones", run_behind_sessions,
+     behind_sessions_options},
+    {"behind_queue", "200 steps of a chain beside N activities of a session nobody may own",
+     run_behind_queue, behind_queue_options},
+};
 
 }  // namespace
 
+std::vector<Name> scenario_list() {
+  std::vector<Name> names;
+  for (const Scenario& scenario : kScenarios)
+    names.push_back({scenario.name, scenario.what});
+  const std::vector<Name> others = process_scenario_list();
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
 bool run_pawl(const Setup& setup, Figures* figures, std::string* error) {
-  pawl::Diagnostic diagnostic;
-  pawl::Process process;
-  const pawl::ProcessOptions process_options;
-  const Block process_block(pawl::Process::required_memory(process_options));
-  pawl::Status status =
-      process.start(process_options, process_block.get(), process_block.size(), diagnostic);
-  if (status != pawl::Status::kOk) {
-    *error = explain("start of the process", status, diagnostic.text());
-    return false;
+  for (const Scenario& scenario : kScenarios) {
+    if (setup.scenario != scenario.name) continue;
+    Machine machine(setup, *figures);
+    const pawl::Status status = [&] {
+      PAWL_TRY(machine.start_process());
+      pawl::Options options = machine.default_options();
+      if (scenario.options != nullptr) scenario.options(setup, &options);
+      PAWL_TRY(machine.start(options));
+      PAWL_TRY(scenario.run(machine));
+      return machine.stop();
+    }();
+    *error = machine.error();
+    return status == pawl::Status::kOk && error->empty();
   }
-
-  pawl::Registry registry;
-  if (registry.add_activity("greet", greet) != pawl::Status::kOk ||
-      registry.add_activity("step", step) != pawl::Status::kOk ||
-      registry.add_orchestration("hello", hello) != pawl::Status::kOk ||
-      registry.add_orchestration("chain", chain) != pawl::Status::kOk ||
-      registry.add_orchestration("pinned", pinned) != pawl::Status::kOk) {
-    *error = "registration failed";
-    return false;
-  }
-
-  const pawl::Options options = options_of(setup);
-  const Block block(pawl::Runtime::required_memory(options));
-  pawl::posix::SystemPort port;
-  pawl::Runtime runtime;
-  status =
-      runtime.start(process, registry, options, port.port(), block.get(), block.size(), diagnostic);
-  if (status != pawl::Status::kOk) {
-    *error = explain("start of the runtime", status, diagnostic.text());
-    return false;
-  }
-
-  const bool is_chain = setup.scenario == "chain";
-  std::vector<double> times;
-  times.reserve(setup.n + 1);
-  figures->latencies_ms.reserve(setup.n + 1);
-  if (is_chain) step_times = &times;
-  Watch watch;
-  watch.runtime = &runtime;
-  watch.latencies_ms = is_chain ? nullptr : &figures->latencies_ms;
-  const pawl::RuntimeStats before = runtime.stats();
-  Measurement measurement;
-  status = setup.scenario == "latency" ? run_latency(setup, runtime, watch)
-                                       : run_throughput(setup, runtime, watch);
-  measurement.end(figures);
-  step_times = nullptr;
-  const pawl::RuntimeStats after = runtime.stats();
-
-  if (status != pawl::Status::kOk) {
-    *error = explain("run", status, runtime.error_text());
-    return false;
-  }
-  if (after.orchestrations_failed > 0) {
-    *error = std::to_string(after.orchestrations_failed) + " orchestrations failed";
-    return false;
-  }
-  if (is_chain) steps_to_latencies(times, &figures->latencies_ms);
-  figures->commits = after.commits - before.commits;
-  figures->orchestrations = after.orchestrations_completed - before.orchestrations_completed;
-  figures->activities = after.activities_completed - before.activities_completed;
-  status = runtime.stop(10'000);
-  if (status == pawl::Status::kOk) return true;
-  *error = explain("stop", status, runtime.error_text());
-  return false;
+  return run_processes(setup, figures, error);
 }
 
 }  // namespace bench
