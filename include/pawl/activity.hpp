@@ -38,6 +38,8 @@ class ActivityContext {
   [[nodiscard]] std::int64_t execution_id() const;
   [[nodiscard]] std::string_view orchestration_name() const;
   [[nodiscard]] std::string_view orchestration_version() const;
+  // Of the event that asked for it: the same for every attempt, unique in its execution.
+  [[nodiscard]] std::int64_t activity_id() const;
   // Empty for an activity without a session.
   [[nodiscard]] std::string_view session_id() const;
   // Rises at every change of the session's owner; 0 without a session. Give it to devices that can
@@ -58,11 +60,13 @@ class ActivityContext {
   // The result will not be accepted any more: cancelled by the orchestration, past a limit of
   // ActivityOptions, or lost to another worker. Long activities look here and return early.
   [[nodiscard]] bool is_cancelled() const;
+  // Milliseconds until the first limit of this attempt passes (ActivityOptions); 0: it has; -1: it has none.
+  [[nodiscard]] std::int64_t time_left_ms() const;
   // What the registration gave.
   [[nodiscard]] void* user() const;
   // The result does not wait for Options::commit_window_ms: for activities that moved something.
   void commit_now();
-  // Straight to the log sink, with the activity's identity.
+  // Straight to the log sink, with the identity of activity, attempt and worker.
   void trace(LogLevel level, std::string_view text);
 
   // A result of at most payload_bytes_max; a longer one fails the activity with kLimit. Error texts

@@ -62,6 +62,9 @@ struct Options {
   std::uint32_t thread_slots = 4;   // blocking activities at once, 0..64
   std::size_t thread_stack_bytes = 256 * 1024;
   std::int64_t inline_ms_max = 20;  // a longer inline activity is counted and logged by name
+  // An activity that was told to stop (ActivityContext::is_cancelled()) has so long to come back. A thread
+  // that does not is counted and logged, and keeps its slot.
+  std::int64_t activity_grace_ms = 10'000;
   SessionOptions sessions;
   // After a cancel request the code has so long to end; then the instance fails with kCancelled.
   // 0: no limit.

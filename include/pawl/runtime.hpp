@@ -27,7 +27,7 @@ namespace pawl {
 class RuntimeCore;
 struct Request;
 
-// Counters since start; all only rise, but the last three.
+// Counters since start; all only rise, but the last four.
 struct RuntimeStats {
   std::uint64_t ticks = 0;
   std::uint64_t commits = 0;  // that wrote something: flushes, but for those of checkpoints
@@ -42,6 +42,7 @@ struct RuntimeStats {
   std::uint64_t activities_retried = 0;    // failed attempts that are followed by another
   std::uint64_t activities_refused = 0;    // results of work that was taken over or cancelled
   std::uint64_t activities_overlong = 0;   // inline ones beyond inline_ms_max
+  std::uint64_t activities_abandoned = 0;  // told to stop, and not back within activity_grace_ms
   std::uint64_t messages_dropped = 0;      // duplicates and late ones
   std::uint64_t traces_lost = 0;
   std::uint64_t busy_ticks = 0;    // the write lock was not free in time
@@ -55,6 +56,7 @@ struct RuntimeStats {
   std::uint64_t clock_steps = 0;
   std::uint32_t warm_instances = 0;
   std::uint32_t activities_running = 0;
+  std::uint32_t slots_abandoned = 0;  // held by abandoned activities now
   std::size_t warm_bytes_used = 0;
 };
 
@@ -86,6 +88,10 @@ class Runtime {
   Status run(std::int64_t grace_ms = 10'000);
   // Ticks and sleeps for at most this long, or until `until` answers true after a tick.
   Status run_for(std::int64_t ms, bool (*until)(void*) = nullptr, void* user = nullptr);
+
+  // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing disk),
+  // or activities that were told to stop and did not hold all thread slots, so that only a restart helps.
+  [[nodiscard]] bool ready() const;
 
   void wake();
   void request_stop();

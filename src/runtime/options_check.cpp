@@ -31,6 +31,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"thread_stack_bytes", static_cast<std::int64_t>(options.thread_stack_bytes), 64 * 1024,
        64 * 1024 * 1024},
       {"inline_ms_max", options.inline_ms_max, 1, 60'000},
+      {"activity_grace_ms", options.activity_grace_ms, 0, 3'600'000},
       {"cancel_grace_ms", options.cancel_grace_ms, 0, 31'536'000'000},
       {"payload_bytes_max", static_cast<std::int64_t>(options.payload_bytes_max), 256, 1024 * 1024},
       {"history_events_max", options.history_events_max, 16, 1'000'000},

@@ -156,6 +156,8 @@ Status Runtime::run_for(std::int64_t ms, bool (*until)(void*), void* user) {
   return Status::kStopped;
 }
 
+bool Runtime::ready() const { return core_ != nullptr && core_->ready(); }
+
 void Runtime::wake() {
   if (core_ != nullptr) core_->wake();
 }

@@ -170,10 +170,7 @@ void RuntimeCore::forget_registration() {
 // Others declared this process dead: nothing it holds is its own any more.
 void RuntimeCore::drop_everything_held() {
   log(LogLevel::kError, "worker_was_buried", nullptr, 0);
-  slots_.for_each([&](internal::Slot& slot) {
-    slot.refused = true;
-    slot.cancelled.store(true, std::memory_order_relaxed);
-  });
+  slots_.for_each([&](internal::Slot& slot) { slot.lose(); });
   me_ = 0;
   must_register_ = true;
 }
@@ -278,9 +275,9 @@ void RuntimeCore::plan_next_due() {
       next_stored_due_ = now + kVainDueDelayMs;
     // Another worker may have ended what is overdue here: then nothing stored is due any more.
     slots_.for_each([&](const internal::Slot& slot) {
-      if (slot.refused || slot.item.deadline < 0) return;
-      const std::int64_t overdue = provider_->boot_ms_of(slot.item.deadline);
-      if (next_stored_due_ < 0 || overdue < next_stored_due_) next_stored_due_ = overdue;
+      const std::int64_t overdue = slot.refused ? -1 : slot.deadline_boot_ms;
+      if (overdue >= 0 && (next_stored_due_ < 0 || overdue < next_stored_due_))
+        next_stored_due_ = overdue;
     });
     const bool could_gain = !synced_this_boot_ && (due.pawl_time >= 0 || due.waiting_for_utc);
     if (could_gain && next_sync_look_ < 0) {
@@ -293,8 +290,26 @@ void RuntimeCore::plan_next_due() {
   stats_.warm_instances = static_cast<std::uint32_t>(warm_.size());
   stats_.warm_bytes_used = warm_.bytes_used();
   stats_.activities_running = static_cast<std::uint32_t>(slots_.in_hand());
+  plan_slots();
   planned_wake_ = next_due();
   if (port_.threads->fd() >= 0) port_.threads->arm(planned_wake_);
+}
+
+// What the slots need without a message.
+void RuntimeCore::plan_slots() {
+  next_slot_due_ = -1;
+  stats_.slots_abandoned = 0;
+  slots_.for_each([&](const internal::Slot& slot) {
+    if (slot.abandoned) ++stats_.slots_abandoned;
+    if (slot.abandoned || slot.lost_boot_ms < 0 || !slot.is_under_way()) return;
+    const std::int64_t due = slot.lost_boot_ms + options_.activity_grace_ms;
+    if (next_slot_due_ < 0 || due < next_slot_due_) next_slot_due_ = due;
+  });
+}
+
+bool RuntimeCore::ready() const {
+  if (stopped_ || draining_ || must_register_ || retry_at_ >= 0) return false;
+  return slots_.thread_slots() == 0 || stats_.slots_abandoned < slots_.thread_slots();
 }
 
 std::int64_t RuntimeCore::next_due() const {
@@ -311,7 +326,7 @@ std::int64_t RuntimeCore::first_due(std::int64_t now) const {
       (look_for_work_ && slots_.room()))
     return 0;
   std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
-  for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_})
+  for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_, next_slot_due_})
     if (other >= 0 && other < due) due = other;
   if (evidence_.watching() && now + kObserverWakeMs < due) due = now + kObserverWakeMs;
   return due;

@@ -89,6 +89,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
   [[nodiscard]] std::int64_t boot_ms() const { return port_.clock->boot_ms(); }
   [[nodiscard]] bool stopped() const { return stopped_; }
+  [[nodiscard]] bool ready() const;
   [[nodiscard]] bool threads_stuck() const { return threads_stuck_; }
 
  private:
@@ -147,6 +148,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] CrashLimits crash_limits() const;
   Status bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir);
   void plan_next_due();
+  void plan_slots();
   [[nodiscard]] std::int64_t first_due(std::int64_t now_boot_ms) const;
   void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count);
   void log_status(LogLevel level, std::string_view event, Status status);
@@ -160,7 +162,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_batch(Turn* turns, std::size_t count);
   Status write_housekeeping();
   Status write_renewals();
-  Status tell_overdue_slots();
+  Status tell_lost_slots();
   Status write_requests();
   Status write_request(const Request& request, bool* room);
   Status write_turns(Turn* turns, std::size_t count);
@@ -173,6 +175,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void abandon_alone(const Turn& turn, Status why);
   void renew_slot_leases();
   bool run_inline(std::int64_t end_boot_ms);
+  void abandon_slots(std::int64_t now_boot_ms);
   // Tells running activities of a command, or of the whole execution (0), that nobody wants them.
   void cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event);
 
@@ -246,6 +249,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool look_for_work_ = true;
   bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
   bool bury_now_ = false;
+  bool others_committed_ = false;
   bool must_register_ = false;
   bool batch_was_full_ = false;   // the last tick left over what one tick cannot take
   bool slots_were_full_ = false;  // of results: it found no room for further work
@@ -265,6 +269,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t next_look_ = -1;
   int look_step_ = 0;
   std::int64_t next_stored_due_ = -1;  // boot time
+  std::int64_t next_slot_due_ = -1;    // boot time
   InstanceKey left_over_ = 0;          // did not fit the last tick beside others: first in the next
   bool due_in_vain_ = false;           // the last tick met a due time and found nothing to do
   bool synced_this_boot_ = false;

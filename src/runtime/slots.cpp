@@ -29,6 +29,12 @@ void Slot::call(Slot& slot) {
   static_cast<void>(outcome);  // what it says was kept when it was made
 }
 
+void Slot::lose() {
+  refused = true;
+  if (lost_boot_ms < 0) lost_boot_ms = shared->clock->boot_ms();
+  cancelled.store(true, std::memory_order_relaxed);
+}
+
 void Slot::run() {
   note->item.store(item.id, std::memory_order_relaxed);
   call(*this);
@@ -114,6 +120,9 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.answered = false;
   slot.permanent = false;
   slot.hurries = false;
+  slot.deadline_boot_ms = -1;
+  slot.lost_boot_ms = -1;
+  slot.abandoned = false;
   slot.error = ErrorKind::kNone;
   slot.result_size = 0;
   slot.result_block = nullptr;
@@ -254,6 +263,7 @@ std::string_view ActivityContext::orchestration_name() const {
 std::string_view ActivityContext::orchestration_version() const {
   return slot_.item.orchestration_version;
 }
+std::int64_t ActivityContext::activity_id() const { return slot_.item.event; }
 std::string_view ActivityContext::session_id() const { return slot_.item.session_name; }
 std::int64_t ActivityContext::session_epoch() const { return slot_.item.epoch; }
 bool ActivityContext::claimed_now() const { return slot_.item.claimed_now; }
@@ -270,6 +280,12 @@ std::int64_t ActivityContext::session_lease_left_ms() const {
   return left > 0 ? left : 0;
 }
 
+std::int64_t ActivityContext::time_left_ms() const {
+  if (slot_.deadline_boot_ms < 0) return -1;
+  const std::int64_t left = slot_.deadline_boot_ms - slot_.shared->clock->boot_ms();
+  return left > 0 ? left : 0;
+}
+
 bool ActivityContext::is_cancelled() const {
   return slot_.cancelled.load(std::memory_order_relaxed);
 }
@@ -279,11 +295,10 @@ void ActivityContext::commit_now() { slot_.hurries = true; }
 void ActivityContext::trace(LogLevel level, std::string_view text) {
   if (slot_.shared->log == nullptr) return;
   const LogField fields[] = {
-      {"instance", slot_.item.instance_id},
-      {"execution", slot_.item.execution},
-      {"activity", slot_.item.activity_name},
-      {"worker", slot_.shared->worker_id},
-      {"text", text},
+      {"instance", slot_.item.instance_id}, {"execution", slot_.item.execution},
+      {"event", slot_.item.event},          {"activity", slot_.item.activity_name},
+      {"attempt", slot_.item.attempt},      {"session", slot_.item.session_name},
+      {"worker", slot_.shared->worker_id},  {"text", text},
   };
   slot_.shared->log->write(level, "activity_trace", fields, sizeof fields / sizeof fields[0]);
 }

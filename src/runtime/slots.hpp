@@ -50,6 +50,9 @@ struct Slot {
   NoteEntry* note = nullptr;
   FixedText<96> idempotency_key;
   std::int64_t started_boot_ms = 0;
+  std::int64_t deadline_boot_ms = -1;  // item.deadline; -1: none
+  std::int64_t lost_boot_ms = -1;      // since when nobody wants the result; -1: it is wanted
+  bool abandoned = false;              // lost for longer than the grace, and still running
   std::atomic<bool> cancelled{false};
   std::atomic<std::int64_t> session_lease_boot_ms{0};
   // The result: `result` has room for payload_bytes_max while the activity runs.
@@ -61,9 +64,12 @@ struct Slot {
   bool hurries = false;          // commit_now()
   void* result_block = nullptr;  // from the pool: an inline result after it ran
 
+  // Nobody wants its result any more: it is told, and what it answers goes nowhere.
+  void lose();
   // Runs the activity's body; on the loop or on a pool thread.
   void run();
   void answer(ErrorKind kind, std::string_view text);
+  [[nodiscard]] bool is_under_way() const { return state == State::kRunning; }
   // The provider will not take its failure as the outcome, but put the item back.
   [[nodiscard]] bool is_repeated() const {
     return error == ErrorKind::kApplication && !permanent && item.may_retry;

@@ -36,9 +36,11 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
     if (version.ok()) data_version_ = version.value();
     look_for_turns_ = true;
     look_for_work_ = true;
+    others_committed_ = true;
     look_again(true);
   }
-  return look_for_turns_ || (look_for_work_ && slots_.room());
+  return look_for_turns_ || (look_for_work_ && slots_.room()) ||
+         (others_committed_ && slots_.in_hand() > 0);
 }
 
 Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
@@ -57,6 +59,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (next_look_ >= 0 && start >= next_look_) look_again(false);
   due_in_vain_ = next_stored_due_ >= 0 && start >= next_stored_due_;
   if (anything_to_do(start) && !gathers(start)) run_batch();
+  abandon_slots(start);
   const bool inline_left = run_inline(end);
   stats_.activities_started += slots_.start_threaded(*port_.threads);
   plan_next_due();
@@ -75,8 +78,7 @@ bool RuntimeCore::gathers(std::int64_t now) const {
   slots_.for_each([&](const internal::Slot& slot) {
     if (slot.state != internal::Slot::State::kFinished) return;
     // A result that is there must not be refused for a limit that passes while it waits.
-    const bool is_late =
-        slot.item.deadline >= 0 && provider_->boot_ms_of(slot.item.deadline) <= gathers_until_;
+    const bool is_late = slot.deadline_boot_ms >= 0 && slot.deadline_boot_ms <= gathers_until_;
     if (!slot.refused && (slot.hurries || is_late)) can_wait = false;
   });
   return can_wait;
@@ -174,7 +176,7 @@ Status RuntimeCore::write_housekeeping() {
       due_in_vain_ = false;
     }
   }
-  PAWL_TRY(tell_overdue_slots());
+  PAWL_TRY(tell_lost_slots());
   if (now >= next_cleanup_) {
     std::size_t removed = 0;
     PAWL_TRY(provider_->cleanup_orphaned_sessions(evidence_, kSweepMax, &removed));
@@ -182,17 +184,18 @@ Status RuntimeCore::write_housekeeping() {
   return Status::kOk;
 }
 
-// Whoever ended the item for its limit: its execution here learns of it when the limit passes.
-Status RuntimeCore::tell_overdue_slots() {
+// Whoever ended the item, its execution here learns of it: for a limit when that passes, else with the
+// commit that ended it, wherever that was made.
+Status RuntimeCore::tell_lost_slots() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     const bool is_overdue = slot.item.deadline >= 0 && batch_.now >= slot.item.deadline;
-    if (status != Status::kOk || slot.refused || !is_overdue) return;
+    const bool may_be_lost = is_overdue || (others_committed_ && slot.is_under_way());
+    if (status != Status::kOk || slot.refused || !may_be_lost) return;
     const Status checked =
         provider_->check_work_item({slot.item.id, slot.item.token, slot.item.epoch});
     if (checked == Status::kStale) {
-      slot.refused = true;
-      slot.cancelled.store(true, std::memory_order_relaxed);
+      slot.lose();
     } else {
       status = checked;
     }
@@ -207,8 +210,7 @@ Status RuntimeCore::write_renewals() {
     const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
     const Status renewed = provider_->renew_work_item_lock(done, me_, options_.sessions);
     if (renewed == Status::kStale) {
-      slot.refused = true;
-      slot.cancelled.store(true, std::memory_order_relaxed);
+      slot.lose();
     } else if (renewed != Status::kOk) {
       status = renewed;
     }
@@ -348,17 +350,31 @@ Status RuntimeCore::fetch_work() {
         provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms),
         std::memory_order_relaxed);
     slot.item.locked_until = item.locked_until;
+    if (item.deadline >= 0) slot.deadline_boot_ms = provider_->boot_ms_of(item.deadline);
     slot.fetched_now = true;
   }
   return Status::kOk;
+}
+
+// A thread cannot be ended by force: it keeps its slot, and people are told.
+void RuntimeCore::abandon_slots(std::int64_t now) {
+  slots_.for_each([&](internal::Slot& slot) {
+    if (slot.abandoned || !slot.is_under_way() || slot.lost_boot_ms < 0) return;
+    if (now < slot.lost_boot_ms + options_.activity_grace_ms) return;
+    slot.abandoned = true;
+    ++stats_.activities_abandoned;
+    const LogField fields[] = {{"activity", slot.item.activity_name},
+                               {"instance", slot.item.instance_id},
+                               {"event", slot.item.event}};
+    log(LogLevel::kError, "activity_abandoned", fields, 3);
+  });
 }
 
 void RuntimeCore::cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event) {
   slots_.for_each([&](internal::Slot& slot) {
     if (slot.item.instance != key || slot.item.execution != execution) return;
     if (event != 0 && slot.item.event != event) return;
-    slot.refused = true;
-    slot.cancelled.store(true, std::memory_order_relaxed);
+    slot.lose();
   });
 }
 
@@ -380,6 +396,7 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   if (now >= next_renewal_) next_renewal_ = now + renewal_interval_ms(options_.sessions);
   if (now >= next_cleanup_) next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
   bury_now_ = false;
+  others_committed_ = false;
   tell_requests();
   tell_notices();
   tell_clock();

@@ -1,0 +1,345 @@
+// What an activity sees, and how it learns that nobody wants its result.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+constexpr std::int64_t kGraceMs = 3'000;
+
+sim::Machine* g_machine = nullptr;
+std::vector<Worker*> g_loops;         // go on while an activity blocks
+std::vector<std::int64_t> g_told_at;  // when it saw the flag; -1: never
+std::int64_t g_patience_ms = 0;
+std::string g_seen;
+
+void tick_all() {
+  for (Worker* loop : g_loops)
+    if (!loop->killed) static_cast<void>(loop->runtime->tick(INT64_MAX));
+}
+
+// A pool thread that looks at the flag every 10 ms, while the loops go on.
+ActivityResult blocking(ActivityContext& ctx) {
+  for (std::int64_t ms = 0; ms < g_patience_ms; ms += 10) {
+    if (ctx.is_cancelled()) {
+      g_told_at.push_back(g_machine->boot_ms());
+      return ctx.fail("told to stop");
+    }
+    g_machine->advance(10);
+    tick_all();
+  }
+  g_told_at.push_back(-1);
+  return ctx.ok("done");
+}
+
+// Looks at nothing.
+ActivityResult deaf(ActivityContext& ctx) {
+  for (std::int64_t ms = 0; ms < g_patience_ms; ms += 10) {
+    g_machine->advance(10);
+    tick_all();
+  }
+  return ctx.ok("late");
+}
+
+ActivityResult look(ActivityContext& ctx) {
+  g_seen = std::string(ctx.instance_id()) + " " + std::to_string(ctx.execution_id()) + " " +
+           std::string(ctx.orchestration_name()) + " " + std::string(ctx.orchestration_version()) +
+           " " + std::string(ctx.activity_name()) + " " + std::to_string(ctx.activity_id()) + " " +
+           std::string(ctx.worker_id()) + " " + std::string(ctx.session_id()) + " " +
+           std::to_string(ctx.attempt()) + " " + std::to_string(ctx.time_left_ms());
+  const std::string_view key = ctx.idempotency_key();
+  const std::string tail =
+      "/" + std::to_string(ctx.execution_id()) + "/" + std::to_string(ctx.activity_id());
+  EXPECT_EQ(key.substr(key.size() - tail.size()), tail);
+  ctx.trace(LogLevel::kInfo, "looked");
+  return ctx.ok("");
+}
+
+ActivityResult look_without_limits(ActivityContext& ctx) {
+  g_seen = std::to_string(ctx.time_left_ms());
+  return ctx.ok("");
+}
+
+// A whole client of its own, opened by whoever registered it.
+ActivityResult with_client(ActivityContext& ctx) {
+  TestClient& client = *static_cast<TestClient*>(ctx.user());
+  const std::string child = std::string(ctx.instance_id()) + "-child";
+  if (client->start_orchestration(child, "nothing", "") != Status::kOk) return ctx.fail("start");
+  OrchestrationStatus status;
+  if (client->get_status(child, &status) != Status::kOk) return ctx.fail("status");
+  return ctx.ok(client->wait_for_orchestration(child, 1'000, &status) == Status::kWouldBlock
+                    ? "would block"
+                    : "waited");
+}
+
+Poll nothing(OrchestrationContext& ctx) { return ctx.complete("nothing"); }
+
+Poll call(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), ""));
+  return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
+}
+
+Poll look_around(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.session = "bed-7";
+  options.start_to_close_ms = 5'000;
+  PAWL_AWAIT(done, ctx.schedule_activity("look", "", options));
+  PAWL_AWAIT(again, ctx.schedule_activity("look_without_limits", ""));
+  return ctx.complete("");
+}
+
+// The timer wins after a second; the code goes on for an hour.
+Poll race(OrchestrationContext& ctx) {
+  const Handle slow = ctx.schedule_activity(ctx.input(), "");
+  const Handle timer = ctx.schedule_timer(milliseconds(1'000));
+  PAWL_AWAIT_DONE(ctx.select(slow, timer));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(hours(1)));
+  return ctx.complete("the timer");
+}
+
+Poll drops_it_at_once(OrchestrationContext& ctx) {
+  const Handle slow = ctx.schedule_activity("blocking", "");
+  ctx.cancel(slow);
+  PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(1'000)));
+  return ctx.complete("dropped");
+}
+
+Poll drops_it_unfetched(OrchestrationContext& ctx) {
+  const Handle slow = ctx.schedule_activity("nobody_has_it", "");
+  PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(500)));
+  ctx.cancel(slow);
+  PAWL_AWAIT_DONE(ctx.schedule_timer(hours(1)));
+  return ctx.complete("dropped");
+}
+
+class ActivitiesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_machine = &machine;
+    g_loops.clear();
+    g_told_at.clear();
+    g_seen.clear();
+    g_patience_ms = 20'000;
+    for (Registry* one : {&registry, &coordinator}) {
+      ASSERT_EQ(one->add_orchestration("nothing", nothing), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("call", call), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("look_around", look_around, "2.1.0"), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("race", race), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("drops_it_at_once", drops_it_at_once), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("drops_it_unfetched", drops_it_unfetched), Status::kOk);
+    }
+    ASSERT_EQ(registry.add_activity("blocking", blocking, ActivityMode::kThreaded), Status::kOk);
+    ASSERT_EQ(registry.add_activity("deaf", deaf, ActivityMode::kThreaded), Status::kOk);
+    ASSERT_EQ(registry.add_activity("look", look), Status::kOk);
+    ASSERT_EQ(registry.add_activity("look_without_limits", look_without_limits), Status::kOk);
+  }
+  static Options options(const char* node = nullptr) {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    out.activity_grace_ms = kGraceMs;
+    return out;
+  }
+  bool run(std::initializer_list<Worker*> workers, const std::function<bool()>& until,
+           std::int64_t ms = 7'200'000) {
+    g_loops.assign(workers);
+    return drive(machine, workers, until, ms);
+  }
+  bool ends(std::initializer_list<Worker*> workers, TestClient& client) {
+    return run(workers, [&] { return client.status("a").state != OrchestrationState::kRunning; });
+  }
+  std::int64_t told_after(std::int64_t begin) const {
+    return g_told_at.size() != 1 || g_told_at[0] < 0 ? -1 : g_told_at[0] - begin;
+  }
+
+  sim::Machine machine{7};
+  Registry registry;
+  Registry coordinator;  // without activities
+};
+
+TEST_F(ActivitiesTest, sees_who_asked_for_it_and_how_long_it_may_take) {
+  Worker worker(machine, registry, options("greenhouse"));
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "look_around", ""), Status::kOk);
+  ASSERT_TRUE(run({&worker}, [&] { return !g_seen.empty(); }));
+  EXPECT_EQ(g_seen, "a 1 look_around 2.1.0 look 2 greenhouse bed-7 1 5000");
+  EXPECT_EQ(worker.lines.count("activity_trace instance=a execution=1 event=2 activity=look "
+                               "attempt=1 session=bed-7 worker=greenhouse text=looked"),
+            1U)
+      << worker.lines.all();
+  ASSERT_TRUE(ends({&worker}, client));
+  EXPECT_EQ(g_seen, "-1");
+}
+
+TEST_F(ActivitiesTest, an_inline_activity_may_use_a_client_but_not_wait_with_it) {
+  TestClient own(machine, kPath);
+  ASSERT_EQ(registry.add_activity("with_client", with_client, ActivityMode::kInline, &own),
+            Status::kOk);
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "call", "with_client"), Status::kOk);
+  ASSERT_TRUE(ends({&worker}, client));
+  EXPECT_EQ(client.status("a").output, "would block");
+  ASSERT_TRUE(run(
+      {&worker}, [&] { return client.status("a-child").state == OrchestrationState::kCompleted; }));
+}
+
+TEST_F(ActivitiesTest, the_loser_of_a_select_is_told_in_the_tick_that_commits_it) {
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  const std::int64_t begin = machine.boot_ms();
+  ASSERT_EQ(client->start_orchestration("a", "race", "blocking"), Status::kOk);
+  ASSERT_TRUE(run({&worker}, [&] { return !g_told_at.empty(); }));
+  EXPECT_EQ(told_after(begin), 1'000);
+  ASSERT_TRUE(run({&worker}, [&] { return worker.runtime->stats().activities_refused == 1; }));
+  EXPECT_EQ(worker.runtime->stats().activities_abandoned, 0U);
+  ASSERT_TRUE(ends({&worker}, client));
+  EXPECT_EQ(client.status("a").output, "the timer");
+}
+
+TEST_F(ActivitiesTest, a_cancel_request_reaches_another_process_without_the_lease) {
+  Options worker_only = options("hands");
+  worker_only.run_orchestrations = false;
+  Worker hands(machine, registry, worker_only);
+  Worker head(machine, coordinator, options("head"));
+  ASSERT_EQ(hands.start(), Status::kOk);
+  ASSERT_EQ(head.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  const std::int64_t begin = machine.boot_ms();
+  ASSERT_EQ(client->start_orchestration("a", "race", "blocking"), Status::kOk);
+  ASSERT_TRUE(run({&hands, &head}, [&] { return !g_told_at.empty(); }));
+  // The lease is renewed after 25 s.
+  EXPECT_GE(told_after(begin), 1'000);
+  EXPECT_LE(told_after(begin), 1'100);
+  ASSERT_TRUE(run({&hands, &head}, [&] { return hands.runtime->stats().activities_refused == 1; }));
+}
+
+TEST_F(ActivitiesTest, an_operator_who_terminates_the_instance_reaches_its_activity) {
+  Options worker_only = options("hands");
+  worker_only.run_orchestrations = false;
+  Worker hands(machine, registry, worker_only);
+  Worker head(machine, coordinator, options("head"));
+  ASSERT_EQ(hands.start(), Status::kOk);
+  ASSERT_EQ(head.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "call", "deaf"), Status::kOk);
+  g_loops = {&hands, &head};
+  for (int i = 0; i < 20 && hands.runtime->stats().activities_started == 0; ++i)
+    tick_all();
+  ASSERT_EQ(hands.runtime->stats().activities_started, 1U);
+  ASSERT_EQ(client->terminate_instance("a", "enough"), Status::kOk);
+  tick_all();  // the head ends it
+  tick_all();  // the hands learn of it
+  tick_all();
+  const std::int64_t begin = machine.boot_ms();
+  machine.advance(kGraceMs);
+  tick_all();
+  EXPECT_EQ(hands.runtime->stats().activities_abandoned, 1U);
+  EXPECT_EQ(machine.boot_ms() - begin, kGraceMs);
+}
+
+TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace) {
+  Options one_thread = options();
+  one_thread.thread_slots = 1;
+  Worker worker(machine, registry, one_thread);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  EXPECT_TRUE(worker.runtime->ready());
+  TestClient client(machine, kPath);
+  g_patience_ms = 1'000 + kGraceMs + 100;
+  bool was_ready = true;
+  std::uint32_t held = 0;
+  worker.node.hold_jobs(true);
+  ASSERT_EQ(client->start_orchestration("a", "race", "deaf"), Status::kOk);
+  for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
+    static_cast<void>(worker.runtime->tick(INT64_MAX));
+  // Its thread does not come back while time passes.
+  const std::int64_t end = machine.boot_ms() + 1'000 + kGraceMs;
+  while (machine.boot_ms() < end) {
+    EXPECT_TRUE(worker.runtime->ready());
+    EXPECT_EQ(worker.runtime->stats().activities_abandoned, 0U);
+    machine.advance(100);
+    static_cast<void>(worker.runtime->tick(INT64_MAX));
+    static_cast<void>(worker.runtime->tick(INT64_MAX));
+  }
+  EXPECT_EQ(worker.runtime->stats().activities_abandoned, 1U);
+  EXPECT_EQ(worker.lines.count("activity_abandoned activity=deaf instance=a"), 1U);
+  was_ready = worker.runtime->ready();
+  held = worker.runtime->stats().slots_abandoned;
+  EXPECT_FALSE(was_ready);
+  EXPECT_EQ(held, 1U);
+  // It comes back after all: its result is refused, its slot is free again.
+  worker.node.hold_jobs(false);
+  ASSERT_TRUE(run({&worker}, [&] { return worker.runtime->stats().activities_refused == 1; }));
+  static_cast<void>(worker.runtime->tick(INT64_MAX));
+  EXPECT_TRUE(worker.runtime->ready());
+  EXPECT_EQ(worker.runtime->stats().slots_abandoned, 0U);
+  EXPECT_EQ(worker.runtime->stats().activities_abandoned, 1U);
+}
+
+TEST_F(ActivitiesTest, the_end_of_the_grace_is_a_due_time) {
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  worker.node.hold_jobs(true);
+  ASSERT_EQ(client->start_orchestration("a", "race", "deaf"), Status::kOk);
+  const std::int64_t begin = machine.boot_ms();
+  for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
+    static_cast<void>(worker.runtime->tick(INT64_MAX));
+  while (worker.runtime->stats().activities_abandoned == 0 && machine.boot_ms() - begin < 60'000) {
+    const std::int64_t due = worker.runtime->next_due();
+    if (due > machine.boot_ms()) machine.advance(due - machine.boot_ms());
+    static_cast<void>(worker.runtime->tick(INT64_MAX));
+  }
+  EXPECT_EQ(machine.boot_ms() - begin, 1'000 + kGraceMs);
+  worker.node.hold_jobs(false);
+}
+
+TEST_F(ActivitiesTest, a_cancelled_activity_that_was_never_fetched_vanishes) {
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "drops_it_at_once", ""), Status::kOk);
+  ASSERT_TRUE(ends({&worker}, client));
+  EXPECT_TRUE(g_told_at.empty());
+  EXPECT_EQ(worker.runtime->stats().activities_started, 0U);
+  ASSERT_EQ(client->start_orchestration("b", "drops_it_unfetched", ""), Status::kOk);
+  ASSERT_TRUE(run({&worker}, [&] { return worker.lines.count("activity_unregistered") > 0; }));
+  Metrics metrics;
+  ASSERT_TRUE(run({&worker}, [&] {
+    EXPECT_EQ(client->get_metrics(&metrics), Status::kOk);
+    return metrics.activities_ready + metrics.activities_delayed == 0;
+  }));
+}
+
+TEST_F(ActivitiesTest, a_cancelled_instance_tells_its_activity) {
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "call", "blocking"), Status::kOk);
+  for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
+    static_cast<void>(worker.runtime->tick(INT64_MAX));
+  const std::int64_t begin = machine.boot_ms();
+  ASSERT_EQ(client->cancel_instance("a", "no water"), Status::kOk);
+  ASSERT_TRUE(ends({&worker}, client));
+  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
+  ASSERT_TRUE(run({&worker}, [&] { return !g_told_at.empty(); }));
+  EXPECT_LE(told_after(begin), 20);
+}
+
+}  // namespace
+}  // namespace pawl
