@@ -14,6 +14,7 @@ Marks of fenced blocks:
   cpp compile activity       the body of an activity
   cpp compile conformance    what stands in the test program of a port
   cpp compile host           statements of a host that has a runtime, a client and so on
+  cpp run NAME               a program; pawl_add_sample(NAME ...) in test/build/CMakeLists.txt compiles and runs it
   sh run                     every command is checked; sqlite3 is run
   sql run                    runs on an empty database of the real schema
   text                       for people
@@ -216,6 +217,10 @@ def check_blocks():
                 jobs.append((where, one.name, line, (words[1:] or [""])[0], text, earlier))
                 if words == ["compile"]:
                     earlier += text
+            elif language == "cpp" and words[:1] == ["run"] and len(words) == 2:
+                count("programs")
+                if f"pawl_add_sample({words[1]} {one.path.name} " not in read("test/build/CMakeLists.txt"):
+                    problem(where, f"nothing runs the program {words[1]}")
             elif language == "sh" and words == ["run"]:
                 check_commands(where, text)
             elif language == "sql" and words == ["run"]:

@@ -13,24 +13,10 @@
 
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
+#include "pawl/testing.hpp"
 
 namespace pawl {
 namespace {
-
-class Block {
- public:
-  explicit Block(std::size_t bytes)
-      : bytes_(bytes), data_(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {}
-  ~Block() { std::free(data_); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  [[nodiscard]] void* data() { return data_; }
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
@@ -61,7 +47,7 @@ class Embedding : public ::testing::Test {
 
   std::string folder_;
   std::string path_;
-  Block memory_{Process::required_memory(ProcessOptions())};
+  testing::Block memory_{Process::required_memory(ProcessOptions())};
   Process process_;
   Registry registry_;
   Options options_;
@@ -70,7 +56,7 @@ class Embedding : public ::testing::Test {
 
 TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
   posix::SystemPort port;
-  Block memory(Runtime::required_memory(options_));
+  testing::Block memory(Runtime::required_memory(options_));
   Runtime runtime;
   ASSERT_EQ(runtime.start(process_, registry_, options_, port.port(), memory.data(), memory.bytes(),
                           diagnostic_),
@@ -82,7 +68,7 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
     posix::SystemPort client_port;
     ClientOptions given;
     given.database_path = path_.c_str();
-    Block client_memory(Client::required_memory(given));
+    testing::Block client_memory(Client::required_memory(given));
     Client client;
     Diagnostic diagnostic;
     ASSERT_EQ(client.open(process_, given, client_port.port(), client_memory.data(),
@@ -117,11 +103,11 @@ TEST_F(Embedding, sqlites_memory_suffices_for_every_connection) {
   constexpr int kCount = 4;  // ProcessOptions().connections_max
   struct One {
     posix::SystemPort port;
-    std::unique_ptr<Block> memory;
+    std::unique_ptr<testing::Block> memory;
     Runtime runtime;
   } all[kCount];
   for (One& one : all) {
-    one.memory = std::make_unique<Block>(Runtime::required_memory(options_));
+    one.memory = std::make_unique<testing::Block>(Runtime::required_memory(options_));
     ASSERT_EQ(one.runtime.start(process_, registry_, options_, one.port.port(), one.memory->data(),
                                 one.memory->bytes(), diagnostic_),
               Status::kOk)
@@ -148,7 +134,7 @@ Runtime* g_runtime = nullptr;
 
 TEST_F(Embedding, request_stop_from_a_signal_handler_ends_run) {
   posix::SystemPort port;
-  Block memory(Runtime::required_memory(options_));
+  testing::Block memory(Runtime::required_memory(options_));
   Runtime runtime;
   ASSERT_EQ(runtime.start(process_, registry_, options_, port.port(), memory.data(), memory.bytes(),
                           diagnostic_),
@@ -167,8 +153,8 @@ TEST_F(Embedding, two_runtimes_on_two_files_in_one_loop) {
   const std::string other_path = folder_ + "/other.db";
   Options other = options_;
   other.database_path = other_path.c_str();
-  Block first_memory(Runtime::required_memory(options_));
-  Block second_memory(Runtime::required_memory(other));
+  testing::Block first_memory(Runtime::required_memory(options_));
+  testing::Block second_memory(Runtime::required_memory(other));
   Runtime first;
   Runtime second;
   ASSERT_EQ(first.start(process_, registry_, options_, first_port.port(), first_memory.data(),

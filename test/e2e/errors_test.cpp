@@ -16,31 +16,17 @@
 
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
+#include "pawl/testing.hpp"
 
 namespace pawl {
 namespace {
 
-class Block {
- public:
-  explicit Block(std::size_t bytes)
-      : bytes_(bytes), data_(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {}
-  ~Block() { std::free(data_); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  [[nodiscard]] void* data() { return data_; }
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
-
 Process& shared_process() {
-  static Block* block = nullptr;
+  static testing::Block* block = nullptr;
   static Process process;
   if (!process.started()) {
     const ProcessOptions options;
-    block = new Block(Process::required_memory(options));
+    block = new testing::Block(Process::required_memory(options));
     Diagnostic diagnostic;
     EXPECT_EQ(process.start(options, block->data(), block->bytes(), diagnostic), Status::kOk)
         << diagnostic.text();
@@ -122,14 +108,14 @@ class Errors : public ::testing::Test {
   }
   Status start(const Options& given) {
     runtime_ = std::make_unique<Runtime>();
-    memory_ = std::make_unique<Block>(Runtime::required_memory(given));
+    memory_ = std::make_unique<testing::Block>(Runtime::required_memory(given));
     return runtime_->start(shared_process(), registry_, given, port_.port(), memory_->data(),
                            memory_->bytes(), diagnostic_);
   }
   void open_client() {
     ClientOptions given;
     given.database_path = path_.c_str();
-    client_memory_ = std::make_unique<Block>(Client::required_memory(given));
+    client_memory_ = std::make_unique<testing::Block>(Client::required_memory(given));
     ASSERT_EQ(client_.open(shared_process(), given, client_port_.port(), client_memory_->data(),
                            client_memory_->bytes(), diagnostic_),
               Status::kOk)
@@ -186,8 +172,8 @@ class Errors : public ::testing::Test {
   posix::SystemPort port_;
   posix::SystemPort client_port_;
   Diagnostic diagnostic_;
-  std::unique_ptr<Block> memory_;
-  std::unique_ptr<Block> client_memory_;
+  std::unique_ptr<testing::Block> memory_;
+  std::unique_ptr<testing::Block> client_memory_;
   std::unique_ptr<Runtime> runtime_;
   Client client_;
 };
@@ -277,7 +263,7 @@ TEST_F(Errors, an_input_too_large_for_the_worker_stops_alone) {
   ASSERT_EQ(start(small), Status::kOk);
   open_client();
   posix::SystemPort port;
-  Block memory(Client::required_memory(large));
+  testing::Block memory(Client::required_memory(large));
   Client client;
   ASSERT_EQ(
       client.open(shared_process(), large, port.port(), memory.data(), memory.bytes(), diagnostic_),
@@ -369,7 +355,7 @@ TEST_F(Errors, second_process_with_the_same_node_id_is_refused_with_the_pid) {
   const std::string own_pid = std::to_string(getpid());
   posix::SystemPort other_port;
   Runtime other;
-  Block memory(Runtime::required_memory(given));
+  testing::Block memory(Runtime::required_memory(given));
   Diagnostic diagnostic;
   EXPECT_EQ(other.start(shared_process(), registry_, given, other_port.port(), memory.data(),
                         memory.bytes(), diagnostic),

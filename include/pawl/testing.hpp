@@ -1,0 +1,197 @@
+// pawl::testing: unit tests of orchestrations and activities, without threads and without sleeping.
+//
+// Purpose: a World is a simulated machine (port_sim.hpp) with one process that runs the real Runtime on a
+// real database in simulated files. Time stands still but for the calls that move it, so a test of a week
+// takes milliseconds, and a crash can be put behind any write to the disk. Deterministic: the same
+// program and seed do the same, down to the ids. Works under any test framework and in a plain main().
+// Link pawl::testing. Ownership: a World owns all it makes; the Registry and what Options points to outlive
+// it. Memory: for tests, so all of it lies on the heap, unlike in the library.
+// Thread rule: one thread; kThreaded activities run on it too, between two ticks.
+#ifndef PAWL_TESTING_HPP
+#define PAWL_TESTING_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_sim.hpp"
+
+namespace pawl::testing {
+
+// Memory of one object that wants a block; released with it, so it is declared before the object.
+class Block {
+ public:
+  explicit Block(std::size_t bytes)
+      : bytes_(bytes), data_(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {}
+  ~Block() { std::free(data_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  [[nodiscard]] void* data() { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+// The Process of the whole test program, with room for eight Runtimes and Clients: SQLite's memory is
+// global, so it is started with the first call and never stopped. kSqliteAlreadyInitialised: the program
+// has used SQLite before; start a Process of its own (SqliteMemory::kHost) and give it to each World.
+Status shared_process(Process** out, Diagnostic& diagnostic);
+
+// Keeps every line of a log as "level event key=value ...".
+class Lines final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view event, const LogField* fields,
+             std::size_t count) override;
+  // Lines with this text in them.
+  [[nodiscard]] std::size_t count(std::string_view part) const;
+  // Each with a newline behind it.
+  [[nodiscard]] std::string all() const;
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+// An activity that answers as it was told and keeps its inputs.
+class FakeActivity {
+ public:
+  // Answers of the attempts in their order, of whatever instance; the last one also of all further ones.
+  // None: success with an empty result.
+  FakeActivity& returns(std::string_view result);
+  FakeActivity& fails(std::string_view text);
+  // Under this name; the fake outlives the registry. Errors of Registry::add_activity().
+  Status add_to(Registry& registry, std::string_view name,
+                ActivityMode mode = ActivityMode::kInline);
+  [[nodiscard]] std::size_t calls() const { return inputs_.size(); }
+  // Of the attempts; requires: at < calls().
+  [[nodiscard]] const std::string& input(std::size_t at) const { return inputs_[at]; }
+
+ private:
+  struct Answer {
+    bool ok = true;
+    std::string text;
+  };
+  static ActivityResult run(ActivityContext& context);
+  std::vector<Answer> answers_;
+  std::vector<std::string> inputs_;
+};
+
+// One simulated process with a Runtime: what a World is made of, for tests that need several.
+class Worker {
+ public:
+  // Where Options::log is null, `lines` takes the log.
+  Worker(sim::Machine& machine, const Registry& known, Options given);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  // Errors of Runtime::start() and shared_process(); null: the shared Process.
+  Status start(Process* process = nullptr);
+  // SIGKILL: the machine forgets the process; the object is only freed.
+  void kill();
+  void stop() { static_cast<void>(runtime->stop(1'000)); }
+  [[nodiscard]] bool running() const { return runtime != nullptr && !killed; }
+
+  sim::Node node;
+  Options options;
+  const Registry& registry;
+  Lines lines;
+  Diagnostic diagnostic;
+  std::unique_ptr<Block> memory;
+  std::unique_ptr<Runtime> runtime;
+  bool killed = false;
+};
+
+// Ticks the workers in turn until nothing is ready; then moves time to the next due and goes on, until
+// `until` holds or `ms` of simulated time have passed. True: it holds.
+bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
+           const std::function<bool()>& until, std::int64_t ms);
+
+struct WorldOptions {
+  std::uint64_t seed = 1;  // of guids and database ids, and of what a power cut loses
+  // database_path and worker_node_id null: names of the World's own. log null: World::log().
+  Options runtime;
+  Process* process = nullptr;  // null: shared_process()
+};
+
+class World {
+ public:
+  static constexpr std::int64_t kDayMs = 86'400'000;
+
+  explicit World(const Registry& registry, const WorldOptions& options = WorldOptions());
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  // --- life -----------------------------------------------------------------------------------------
+  // Starts what does not run: the Runtime, and at first and after reboot() the Client. Errors of
+  // Runtime::start() and Client::open(), with error_text().
+  Status start();
+  // An orderly end of the Runtime; start() goes on.
+  Status stop();
+  // The process of the Runtime dies at once, with all activities it has in hand.
+  void crash();
+  // It dies in the middle of its n-th write or sync from now on, n from 1, which does not reach the disk;
+  // 0: not any more. Whatever it does happens between two of these, so a test that counts n up until nothing
+  // crashes any more has met every moment.
+  void crash_at_write(std::uint64_t nth);
+  // Power off for so long: all processes die. Views of the Client end, and start() makes a new one.
+  void reboot(std::int64_t off_ms);
+  [[nodiscard]] bool running() const { return worker_ != nullptr && worker_->running(); }
+
+  // --- time: kStopped if the Runtime does not run, or died meanwhile ----------------------------------
+  // Runs everything that is ready now; no time passes. kTimeout: it does not come to rest (an instance
+  // that goes round without waiting for anything).
+  Status run_until_idle();
+  // Lets `ms` pass, and runs what comes due at its time. Without a Runtime time passes all the same: kOk.
+  Status advance(std::int64_t ms);
+  // Lets time pass until this holds. kTimeout: not within `ms_max`.
+  Status run_until(const std::function<bool()>& holds, std::int64_t ms_max = kDayMs);
+  // Lets time pass until the instance has ended or stopped; views of `out`, which may be null, live until
+  // the next call of client(). kTimeout: not within `ms_max`; kNotFound.
+  Status run_until_done(std::string_view id, OrchestrationStatus* out = nullptr,
+                        std::int64_t ms_max = kDayMs);
+  // Of the simulated machine, since 1970 UTC.
+  [[nodiscard]] std::int64_t now_ms() const { return machine_.wall_ms(); }
+
+  // --- what to do and what to look at -----------------------------------------------------------------
+  // In a process of its own. Its calls are there at once and take effect with the calls above. Those that
+  // wait would wait for the thread they are on: use run_until_done(). Requires: start() answered kOk.
+  [[nodiscard]] Client& client() { return *client_; }
+  // The events of an execution (0: the current one) as export_history() writes them, a line each. Errors
+  // of Client::read_history().
+  Status history(std::string_view id, std::string* out, std::int64_t execution_id = 0);
+  // Of all Runtimes so far.
+  [[nodiscard]] const Lines& log() const { return lines_; }
+  [[nodiscard]] const RuntimeStats& stats() const { return worker_->runtime->stats(); }
+  // For what a World has no call for: clocks, full disks, damage. Its own writes count in it too.
+  [[nodiscard]] sim::Machine& machine() { return machine_; }
+  // Of the last start() that failed.
+  [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
+
+ private:
+  Status open_client();
+  template <typename Until>
+  Status go(std::int64_t ms, Until&& until);
+
+  sim::Machine machine_;
+  const Registry& registry_;
+  WorldOptions options_;
+  Lines lines_;
+  Diagnostic diagnostic_;
+  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<sim::Node> client_node_;
+  std::unique_ptr<Block> client_memory_;
+  std::unique_ptr<Client> client_;
+  std::uint64_t writes_left_ = 0;  // until the crash; 0: none is planned
+};
+
+}  // namespace pawl::testing
+
+#endif  // PAWL_TESTING_HPP

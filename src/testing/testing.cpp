@@ -1,0 +1,271 @@
+#include "pawl/testing.hpp"
+
+#include <algorithm>
+
+namespace pawl::testing {
+namespace {
+
+constexpr char kDatabase[] = "/world.db";
+constexpr char kNode[] = "world";
+constexpr int kRoundsMax = 10'000;  // without time passing; more is an instance that never rests
+
+class HistoryText final : public TextSink {
+ public:
+  explicit HistoryText(std::string* out) : out_(out) {}
+  bool write(std::string_view text) override {
+    out_->append(text);
+    return true;
+  }
+
+ private:
+  std::string* out_;
+};
+
+}  // namespace
+
+Status shared_process(Process** out, Diagnostic& diagnostic) {
+  static Process process;
+  static Block* block = nullptr;
+  *out = &process;
+  if (process.started()) return Status::kOk;
+  ProcessOptions options;
+  options.connections_max = 8;
+  options.page_cache_pages = 8 * 256;
+  if (block == nullptr) block = new Block(Process::required_memory(options));
+  return process.start(options, block->data(), block->bytes(), diagnostic);
+}
+
+// --- Lines ----------------------------------------------------------------------------------------
+
+void Lines::write(LogLevel level, std::string_view event, const LogField* fields,
+                  std::size_t count) {
+  std::string line = std::string(log_level_name(level)) + " " + std::string(event);
+  for (std::size_t i = 0; i < count; ++i) {
+    line += " " + std::string(fields[i].key) + "=";
+    line += fields[i].is_number ? std::to_string(fields[i].number) : std::string(fields[i].text);
+  }
+  lines_.push_back(line);
+}
+
+std::size_t Lines::count(std::string_view part) const {
+  std::size_t found = 0;
+  for (const std::string& line : lines_)
+    found += line.find(part) != std::string::npos ? 1U : 0U;
+  return found;
+}
+
+std::string Lines::all() const {
+  std::string text;
+  for (const std::string& line : lines_)
+    text += line + "\n";
+  return text;
+}
+
+// --- FakeActivity ---------------------------------------------------------------------------------
+
+FakeActivity& FakeActivity::returns(std::string_view result) {
+  answers_.push_back({true, std::string(result)});
+  return *this;
+}
+
+FakeActivity& FakeActivity::fails(std::string_view text) {
+  answers_.push_back({false, std::string(text)});
+  return *this;
+}
+
+Status FakeActivity::add_to(Registry& registry, std::string_view name, ActivityMode mode) {
+  return registry.add_activity(name, run, mode, this);
+}
+
+ActivityResult FakeActivity::run(ActivityContext& context) {
+  auto& fake = *static_cast<FakeActivity*>(context.user());
+  fake.inputs_.emplace_back(context.input());
+  if (fake.answers_.empty()) return context.ok("");
+  const Answer& answer = fake.answers_[std::min(fake.calls(), fake.answers_.size()) - 1];
+  return answer.ok ? context.ok(answer.text) : context.fail(answer.text);
+}
+
+// --- Worker ---------------------------------------------------------------------------------------
+
+Worker::Worker(sim::Machine& machine, const Registry& known, Options given)
+    : node(machine), options(given), registry(known) {
+  if (options.log == nullptr) options.log = &lines;
+}
+
+// On a killed node every call fails, so nothing reaches the machine any more; SQLite's memory comes back.
+Worker::~Worker() {
+  if (running()) stop();
+}
+
+Status Worker::start(Process* process) {
+  if (process == nullptr) PAWL_TRY(shared_process(&process, diagnostic));
+  memory = std::make_unique<Block>(Runtime::required_memory(options));
+  runtime = std::make_unique<Runtime>();
+  return runtime->start(*process, registry, options, node.port(), memory->data(), memory->bytes(),
+                        diagnostic);
+}
+
+void Worker::kill() {
+  node.kill();
+  killed = true;
+}
+
+bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
+           const std::function<bool()>& until, std::int64_t ms) {
+  const std::int64_t end = machine.boot_ms() + ms;
+  // Every round does something or moves time, so this ends.
+  while (true) {
+    bool more = false;
+    std::int64_t due = end;
+    for (Worker* worker : workers) {
+      if (!worker->running()) continue;
+      const Result<bool> ticked = worker->runtime->tick(INT64_MAX);
+      if (!ticked.ok()) continue;
+      more = more || ticked.value();
+      const std::int64_t next = worker->runtime->next_due();
+      if (next >= 0 && next < due) due = next;
+    }
+    if (until()) return true;
+    // What a tick has handed to a thread belongs to this moment too.
+    for (Worker* worker : workers)
+      more = (worker->running() && worker->node.run_jobs() > 0) || more;
+    if (more || due == 0) continue;
+    if (machine.boot_ms() >= end) return false;
+    machine.advance(due > machine.boot_ms() ? due - machine.boot_ms() : 1);
+  }
+}
+
+// --- World ----------------------------------------------------------------------------------------
+
+World::World(const Registry& registry, const WorldOptions& options)
+    : machine_(options.seed), registry_(registry), options_(options) {
+  if (options_.runtime.database_path == nullptr) options_.runtime.database_path = kDatabase;
+  if (options_.runtime.worker_node_id == nullptr) options_.runtime.worker_node_id = kNode;
+  if (options_.runtime.log == nullptr) options_.runtime.log = &lines_;
+}
+
+World::~World() = default;
+
+Status World::start() {
+  diagnostic_.clear();
+  if (!running()) {
+    worker_ = std::make_unique<Worker>(machine_, registry_, options_.runtime);
+    const Status status = worker_->start(options_.process);
+    if (status != Status::kOk) {
+      diagnostic_ = worker_->diagnostic;
+      worker_ = nullptr;
+      return status;
+    }
+  }
+  return client_ != nullptr ? Status::kOk : open_client();
+}
+
+Status World::open_client() {
+  Process* process = options_.process;
+  if (process == nullptr) PAWL_TRY(shared_process(&process, diagnostic_));
+  const Options& runtime = options_.runtime;
+  ClientOptions options;
+  options.database_path = runtime.database_path;
+  options.payload_bytes_max = runtime.payload_bytes_max;
+  options.queue_messages_max = runtime.queue_messages_max;
+  client_node_ = std::make_unique<sim::Node>(machine_);
+  client_memory_ = std::make_unique<Block>(Client::required_memory(options));
+  client_ = std::make_unique<Client>();
+  const Status status = client_->open(*process, options, client_node_->port(),
+                                      client_memory_->data(), client_memory_->bytes(), diagnostic_);
+  if (status != Status::kOk) client_ = nullptr;
+  return status;
+}
+
+Status World::stop() {
+  if (!running()) return Status::kStopped;
+  const Status status = worker_->runtime->stop(1'000);
+  worker_ = nullptr;
+  return status;
+}
+
+void World::crash() {
+  if (running()) worker_->kill();
+  writes_left_ = 0;
+  machine_.fail_write(0, Status::kOk, false);
+}
+
+void World::crash_at_write(std::uint64_t nth) { writes_left_ = nth; }
+
+void World::reboot(std::int64_t off_ms) {
+  crash();
+  machine_.reboot(off_ms);
+  client_ = nullptr;
+}
+
+// The disk takes no more from the n-th write on, and then the process is dead: to the file that is the same
+// as a death in the middle of it. Only ticks of the Runtime count, so between them the disk is whole.
+template <typename Until>
+Status World::go(std::int64_t ms, Until&& until) {
+  if (!running()) return Status::kStopped;
+  std::uint64_t before = 0;
+  const auto arm = [&] {
+    before = machine_.writes() + machine_.syncs();
+    if (writes_left_ > 0) machine_.fail_write(writes_left_, Status::kIo, true);
+  };
+  const auto settle = [&] {
+    if (writes_left_ == 0) return;
+    const std::uint64_t written = machine_.writes() + machine_.syncs() - before;
+    machine_.fail_write(0, Status::kOk, false);
+    if (written >= writes_left_) return crash();
+    writes_left_ -= written;
+  };
+  arm();
+  const bool holds = drive(
+      machine_, {worker_.get()},
+      [&] {
+        settle();
+        const bool is_over = !running() || until();
+        if (!is_over) arm();
+        return is_over;
+      },
+      ms);
+  if (!holds) settle();
+  if (!running()) return Status::kStopped;
+  return holds ? Status::kOk : Status::kTimeout;
+}
+
+Status World::run_until_idle() {
+  int rounds = 0;
+  const Status status = go(0, [&rounds] { return ++rounds > kRoundsMax; });
+  if (status == Status::kStopped) return status;
+  return status == Status::kOk ? Status::kTimeout : Status::kOk;
+}
+
+Status World::advance(std::int64_t ms) {
+  const bool was_running = running();
+  const std::int64_t end = machine_.boot_ms() + ms;
+  const Status status = was_running ? go(ms, [] { return false; }) : Status::kOk;
+  if (machine_.boot_ms() < end) machine_.advance(end - machine_.boot_ms());
+  return status == Status::kTimeout ? Status::kOk : status;
+}
+
+Status World::run_until(const std::function<bool()>& holds, std::int64_t ms_max) {
+  return go(ms_max, holds);
+}
+
+Status World::run_until_done(std::string_view id, OrchestrationStatus* out, std::int64_t ms_max) {
+  OrchestrationStatus status;
+  Status read = Status::kOk;
+  const Status gone = go(ms_max, [&] {
+    read = client_->get_status(id, &status);
+    return read != Status::kOk || (status.state != OrchestrationState::kRunning &&
+                                   status.state != OrchestrationState::kSuspended);
+  });
+  if (gone == Status::kOk && read != Status::kOk) return read;
+  if (gone != Status::kStopped && out != nullptr) *out = status;
+  return gone;
+}
+
+Status World::history(std::string_view id, std::string* out, std::int64_t execution_id) {
+  out->clear();
+  HistoryText text(out);
+  return export_history(*client_, id, execution_id, text);
+}
+
+}  // namespace pawl::testing

@@ -1,0 +1,204 @@
+// pawl::testing, used as users do: their own code in a World.
+#include "pawl/testing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+namespace pawl {
+namespace {
+
+using std::chrono::hours;
+using testing::FakeActivity;
+using testing::World;
+using testing::WorldOptions;
+
+// Waters when the soil is dry; asks every six hours, and stops when it is told to.
+Poll water(OrchestrationContext& ctx) {
+  const Handle stop = ctx.schedule_wait("stop");
+  PAWL_AWAIT(level, ctx.schedule_activity("read", ctx.input()));
+  if (!level.ok()) return ctx.fail(level.error());
+  if (level.value() == "dry") PAWL_AWAIT_DONE(ctx.schedule_activity("open_valve", ctx.input()));
+  static_cast<void>(ctx.set_custom_status(ctx.new_guid().view()));
+  PAWL_AWAIT(first, ctx.select(stop, ctx.schedule_timer(hours(6))));
+  if (first.index() == 0) return ctx.complete(first.value());
+  return ctx.continue_as_new(ctx.input());
+}
+
+Poll restless(OrchestrationContext& ctx) { return ctx.continue_as_new(""); }
+
+struct Garden {
+  Garden() {
+    EXPECT_EQ(registry.add_orchestration("water", water), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("restless", restless), Status::kOk);
+    EXPECT_EQ(read.add_to(registry, "read"), Status::kOk);
+    EXPECT_EQ(valve.add_to(registry, "open_valve", ActivityMode::kThreaded), Status::kOk);
+  }
+  Registry registry;
+  FakeActivity read;
+  FakeActivity valve;
+};
+
+OrchestrationStatus status_of(World& world, std::string_view id) {
+  OrchestrationStatus status;
+  EXPECT_EQ(world.client().get_status(id, &status), Status::kOk);
+  return status;
+}
+
+TEST(TestingWorld, RunsWhatIsReadyAndNoTimePasses) {
+  Garden garden;
+  garden.read.returns("dry").returns("wet");
+  World world(garden.registry);
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  const std::int64_t begin = world.now_ms();
+  ASSERT_EQ(world.client().start_orchestration("bed", "water", "7"), Status::kOk);
+  EXPECT_EQ(world.run_until_idle(), Status::kOk);
+  EXPECT_EQ(garden.valve.calls(), 1U);
+  EXPECT_EQ(garden.valve.input(0), "7");
+  EXPECT_EQ(world.now_ms(), begin);
+  EXPECT_EQ(status_of(world, "bed").execution_id, 1);
+
+  EXPECT_EQ(world.advance(hours(6) / std::chrono::milliseconds(1) - 1), Status::kOk);
+  EXPECT_EQ(garden.read.calls(), 1U);
+  EXPECT_EQ(world.advance(1), Status::kOk);
+  EXPECT_EQ(garden.read.calls(), 2U);
+  EXPECT_EQ(garden.valve.calls(), 1U);
+  EXPECT_EQ(world.now_ms(), begin + 6 * 3'600'000);
+  EXPECT_EQ(status_of(world, "bed").execution_id, 2);
+}
+
+TEST(TestingWorld, EventsReachTheCodeAndTheEndIsSeen) {
+  Garden garden;
+  garden.read.returns("wet");
+  World world(garden.registry);
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("bed", "water", ""), Status::kOk);
+  OrchestrationStatus status;
+  EXPECT_EQ(world.run_until_done("bed", &status, 3'600'000), Status::kTimeout);
+  EXPECT_EQ(status.state, OrchestrationState::kRunning);
+  ASSERT_EQ(world.client().raise_event("bed", "stop", "rain"), Status::kOk);
+  EXPECT_EQ(world.run_until_done("bed", &status), Status::kOk);
+  EXPECT_EQ(status.state, OrchestrationState::kCompleted);
+  EXPECT_EQ(status.output, "rain");
+  EXPECT_EQ(world.run_until_done("nobody"), Status::kNotFound);
+  std::string history;
+  EXPECT_EQ(world.history("bed", &history), Status::kOk);
+  EXPECT_NE(history.find(R"("kind":"delivery")"), std::string::npos) << history;
+  EXPECT_EQ(world.history("nobody", &history), Status::kNotFound);
+  EXPECT_EQ(history, "");
+}
+
+TEST(TestingWorld, FailuresAreValues) {
+  Garden garden;
+  garden.read.fails("no sensor");
+  World world(garden.registry);
+  EXPECT_EQ(world.run_until_idle(), Status::kStopped);
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("bed", "water", ""), Status::kOk);
+  OrchestrationStatus status;
+  EXPECT_EQ(world.run_until_done("bed", &status), Status::kOk);
+  EXPECT_EQ(status.state, OrchestrationState::kFailed);
+  EXPECT_EQ(status.output, "no sensor");
+
+  WorldOptions wrong;
+  wrong.runtime.batch = 0;
+  World none(garden.registry, wrong);
+  EXPECT_EQ(none.start(), Status::kInvalidOptions);
+  EXPECT_NE(none.error_text().find("batch"), std::string_view::npos) << none.error_text();
+}
+
+TEST(TestingWorld, AnInstanceThatNeverRestsIsTold) {
+  Garden garden;
+  World world(garden.registry);
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("mad", "restless", ""), Status::kOk);
+  EXPECT_EQ(world.run_until_idle(), Status::kTimeout);
+}
+
+// So many rounds, with a stop after the last; the process dies at its n-th write.
+std::string rounds(int count, std::uint64_t seed, std::uint64_t crash_at, bool* has_crashed) {
+  Garden garden;
+  garden.read.returns("dry");
+  WorldOptions options;
+  options.seed = seed;
+  World world(garden.registry, options);
+  EXPECT_EQ(world.start(), Status::kOk);
+  EXPECT_EQ(world.client().start_orchestration("bed", "water", "7"), Status::kOk);
+  world.crash_at_write(crash_at);
+  *has_crashed = world.run_until_idle() == Status::kStopped;
+  EXPECT_EQ(world.running(), !*has_crashed);
+  world.crash_at_write(0);
+  EXPECT_EQ(world.start(), Status::kOk) << world.error_text();
+  EXPECT_EQ(world.advance((count - 1) * 6 * 3'600'000), Status::kOk);
+  EXPECT_EQ(status_of(world, "bed").execution_id, count);
+  EXPECT_EQ(world.client().raise_event("bed", "stop", "rain"), Status::kOk);
+  OrchestrationStatus status;
+  EXPECT_EQ(world.run_until_done("bed", &status), Status::kOk);
+  EXPECT_EQ(status.output, "rain");
+  EXPECT_GE(garden.valve.calls(), static_cast<std::size_t>(count));
+  std::string history;
+  EXPECT_EQ(world.history("bed", &history), Status::kOk);
+  return history;
+}
+
+TEST(TestingWorld, OneSeedOneHistory) {
+  bool has_crashed = false;
+  const std::string first = rounds(5, 1, 0, &has_crashed);
+  EXPECT_FALSE(has_crashed);
+  EXPECT_EQ(rounds(5, 1, 0, &has_crashed), first);
+  EXPECT_NE(rounds(5, 2, 0, &has_crashed), first);  // the guid
+}
+
+// Counted up until there is no write left to crash at.
+TEST(TestingWorld, CrashesAtAnyWrite) {
+  std::uint64_t nth = 0;
+  for (bool has_crashed = true; has_crashed;) {
+    SCOPED_TRACE(++nth);
+    rounds(1, 1, nth, &has_crashed);
+    ASSERT_LT(nth, 1'000U);
+  }
+  EXPECT_GT(nth, 20U);
+  RecordProperty("writes", std::to_string(nth));
+}
+
+TEST(TestingWorld, CrashedStoppedOrRebooted_GoesOnWhereItWas) {
+  Garden garden;
+  garden.read.returns("wet");
+  World world(garden.registry);
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("bed", "water", ""), Status::kOk);
+  ASSERT_EQ(world.run_until_idle(), Status::kOk);
+  world.crash();
+  EXPECT_FALSE(world.running());
+  EXPECT_EQ(world.run_until_idle(), Status::kStopped);
+  EXPECT_EQ(world.advance(1'000), Status::kOk);
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  EXPECT_EQ(world.stop(), Status::kOk);
+  EXPECT_EQ(world.stop(), Status::kStopped);
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  world.reboot(6 * 3'600'000);
+  EXPECT_FALSE(world.running());
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  EXPECT_EQ(world.advance(60'000), Status::kOk);
+  EXPECT_EQ(status_of(world, "bed").execution_id, 2);
+  EXPECT_EQ(garden.read.calls(), 2U);
+}
+
+TEST(TestingWorld, TakesAProcessOfItsOwn) {
+  Process* process = nullptr;
+  Diagnostic diagnostic;
+  ASSERT_EQ(testing::shared_process(&process, diagnostic), Status::kOk);
+  Process foreign;
+  Garden garden;
+  WorldOptions options;
+  options.process = &foreign;  // which is not started
+  World world(garden.registry, options);
+  EXPECT_NE(world.start(), Status::kOk);
+  options.process = process;
+  World good(garden.registry, options);
+  EXPECT_EQ(good.start(), Status::kOk) << good.error_text();
+}
+
+}  // namespace
+}  // namespace pawl
