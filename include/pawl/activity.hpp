@@ -42,6 +42,8 @@ class ActivityContext {
   [[nodiscard]] std::int64_t activity_id() const;
   // Empty for an activity without a session.
   [[nodiscard]] std::string_view session_id() const;
+  // ActivityOptions::tag; empty for an activity without one.
+  [[nodiscard]] std::string_view tag() const;
   // Rises at every change of the session's owner; 0 without a session. Give it to devices that can
   // refuse an older one.
   [[nodiscard]] std::int64_t session_epoch() const;

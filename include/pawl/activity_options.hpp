@@ -1,7 +1,7 @@
 // ActivityOptions: how an activity is repeated, and how long it may take.
 //
 // Purpose: the policy is part of the command, so that it is compared on replay; attempts that fail
-// write no history, only the outcome does. Ownership: plain values; `session` must live until the call
+// write no history, only the outcome does. Ownership: plain values; the texts must live until the call
 // returns. Thread rule: none.
 #ifndef PAWL_ACTIVITY_OPTIONS_HPP
 #define PAWL_ACTIVITY_OPTIONS_HPP
@@ -32,13 +32,18 @@ struct Retry {
 };
 
 // All limits: 0 is none, at most kActivityMsMax. Time in which the machine is off counts for none of
-// them, nor for a pause. The error is kTimeout, its text names the limit.
+// them, nor for a pause. The error is kTimeout, and kNotStarted for the last; its text names the limit.
 struct ActivityOptions {
   std::string_view session;  // as of schedule_activity_on_session(); empty: none
+  // Only workers that serve this tag take it (Options::worker_tag_filter): 1..256 bytes, no control
+  // characters; empty: none.
+  std::string_view tag;
   Retry retry;
   std::int64_t start_to_close_ms = 0;  // one attempt, from its hand-over; then the next may follow
   std::int64_t schedule_to_close_ms = 0;  // all attempts and pauses, from the commit of the call
-  std::int64_t schedule_to_start_ms = 0;  // until a worker takes it for the first time
+  // Until a worker takes it for the first time: also if none lives that serves its tag or has its name
+  // registered. Whatever Runtime of the database lives ends it.
+  std::int64_t schedule_to_start_ms = 0;
 };
 
 inline constexpr std::int64_t kActivityMsMax = 31'536'000'000;  // 365 days

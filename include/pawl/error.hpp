@@ -22,7 +22,7 @@ enum class ErrorKind : std::uint8_t {
   kApplication = 1,       // the activity, child or orchestration itself said so
   kCancelled = 2,         // a cancel request reached this await, or ended the instance
   kClosed = 3,            // the handle lost a select or was cancelled by the code
-  kTimeout = 4,           // a limit of an activity passed
+  kTimeout = 4,           // a limit of an activity passed; but see kNotStarted
   kPoison = 5,            // crashed, was taken over or met reboots too often
   kNondeterminism = 6,    // the code does not match its history
   kAwaitSteppedOver = 7,  // the code went on after a pending await
@@ -34,6 +34,7 @@ enum class ErrorKind : std::uint8_t {
   kSessionUnavailable = 13,
   kInvalidArgument = 14,  // a bad name, session id, delay or option in a call
   kTerminated = 15,       // ended by an operator
+  kNotStarted = 16,       // no worker took the activity within schedule_to_start_ms
 };
 
 // The stable, lower-case name ("application"); never null.

@@ -23,7 +23,7 @@ class TextSink {
 
 // The events of an execution (0: the current one), each as one JSON object: "id", "kind" and "time_ms",
 // and where they are not 0 or empty "branch", "ordinal", "ref", "number", "error" (the name of the kind),
-// "name", "session", "version" and "payload". A text that is not UTF-8 is under its key with "_base64"
+// "name", "session", "tag", "version" and "payload". A text that is not UTF-8 is under its key with "_base64"
 // behind it. Integers are written in full: read them as 64-bit ones.
 // Errors of Client::read_history(); kIo: the sink took no more, and got no more.
 Status export_history(Client& client, std::string_view id, std::int64_t execution_id,

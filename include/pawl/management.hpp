@@ -97,6 +97,7 @@ struct HistoryEvent {
   ErrorKind error = ErrorKind::kNone;
   std::string_view name;
   std::string_view session;
+  std::string_view tag;
   std::string_view version;
   std::string_view payload;  // bytes
 };

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <string_view>
 
 #include "pawl/log.hpp"
 #include "pawl/status.hpp"
@@ -25,6 +27,54 @@ struct SessionOptions {
   std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
   // Take over at once from a process whose kernel lock is free; false: only leases count.
   bool fast_handoff = true;
+};
+
+// Which activities a worker takes, by ActivityOptions::tag. At start the set has 1..5 different tags of
+// 1..256 bytes without control characters, or is empty where the mode has none.
+struct TagFilter {
+  enum class Mode : std::uint8_t {
+    kDefaultOnly,  // those without a tag
+    kTags,         // those of the set
+    kDefaultAnd,   // those of the set, and those without a tag
+    kAny,          // all
+    kNone,         // no activities at all
+  };
+  static constexpr std::size_t kTagsMax = 5;
+
+  static TagFilter default_only() { return of(Mode::kDefaultOnly, {}); }
+  static TagFilter tags(std::initializer_list<std::string_view> set) {
+    return of(Mode::kTags, set);
+  }
+  static TagFilter default_and(std::initializer_list<std::string_view> set) {
+    return of(Mode::kDefaultAnd, set);
+  }
+  static TagFilter any() { return of(Mode::kAny, {}); }
+  static TagFilter none() { return of(Mode::kNone, {}); }
+
+  // Empty: no tag.
+  [[nodiscard]] bool serves(std::string_view tag) const {
+    if (mode == Mode::kAny) return true;
+    if (tag.empty()) return mode == Mode::kDefaultOnly || mode == Mode::kDefaultAnd;
+    for (std::size_t i = 0; i < count && i < kTagsMax; ++i)
+      if (set[i] == tag) return true;
+    return false;
+  }
+
+  Mode mode = Mode::kDefaultOnly;
+  std::size_t count = 0;
+  std::string_view set[kTagsMax];
+
+ private:
+  // More than fit are counted, so that start refuses them.
+  static TagFilter of(Mode mode, std::initializer_list<std::string_view> set) {
+    TagFilter filter;
+    filter.mode = mode;
+    for (const std::string_view tag : set) {
+      if (filter.count < kTagsMax) filter.set[filter.count] = tag;
+      ++filter.count;
+    }
+    return filter;
+  }
 };
 
 struct Options {
@@ -66,6 +116,7 @@ struct Options {
   // that does not is counted and logged, and keeps its slot.
   std::int64_t activity_grace_ms = 10'000;
   SessionOptions sessions;
+  TagFilter worker_tag_filter;  // by default only activities without a tag
   // After a cancel request the code has so long to end; then the instance fails with kCancelled.
   // 0: no limit.
   std::int64_t cancel_grace_ms = 60'000;

@@ -78,6 +78,7 @@ class PrintEvents final : public pawl::HistoryVisitor {
     std::printf("%lld\t%s", static_cast<long long>(event.id), event.kind);
     if (event.ref != 0) std::printf("\tof %lld", static_cast<long long>(event.ref));
     if (!event.name.empty()) std::printf("\t%.*s", length(event.name), event.name.data());
+    if (!event.tag.empty()) std::printf("\ttag %.*s", length(event.tag), event.tag.data());
     if (event.error != pawl::ErrorKind::kNone)
       std::printf("\t%s", pawl::error_kind_name(event.error));
     if (!event.payload.empty()) std::printf("\t%zu bytes", event.payload.size());

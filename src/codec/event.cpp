@@ -125,6 +125,7 @@ const char* error_kind_name(ErrorKind kind) {
     case ErrorKind::kSessionUnavailable: return "session_unavailable";
     case ErrorKind::kInvalidArgument: return "invalid_argument";
     case ErrorKind::kTerminated: return "terminated";
+    case ErrorKind::kNotStarted: return "not_started";
   }
   return "unknown";
 }

@@ -49,6 +49,8 @@ enum class EventKind : std::uint8_t {
 [[nodiscard]] bool can_complete(EventKind kind);
 [[nodiscard]] bool needs_name(EventKind kind);
 
+inline constexpr ErrorKind kErrorKindLast = ErrorKind::kNotStarted;  // what reading accepts
+
 // How an execution ended; stored in the end event.
 enum class EndKind : std::uint8_t { kNone = 0, kCompleted = 1, kFailed = 2, kContinuedAsNew = 3 };
 [[nodiscard]] const char* end_kind_name(EndKind kind);
@@ -74,6 +76,7 @@ struct Event {
   std::string_view name;        // commands; kStarted: the orchestration's name
   std::string_view session;     // kActivity on a session; kChild, kDetached: the id asked for
   std::string_view policy;      // kActivity: policy.hpp; empty: defaults
+  std::string_view tag;         // kActivity; empty: none
   // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by default.
   std::string_view version;
   std::string_view payload;  // input, result, error text, guid
@@ -117,8 +120,8 @@ Status child_id(std::string_view parent, ExecutionId execution, EventId event,
 // Writes the meta text of an event: at most kMetaBytesMax. Members at their default are left out.
 // kResourceExhausted if it does not fit, kInvalidArgument if a name is none (is_valid_name()).
 Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size);
-// Fills in the members that live in meta; `event->kind` must be set before. name, session, policy and
-// version become views into `text_out`, a caller-given buffer of at least kMetaBytesMax bytes. Unknown members
+// Fills in the members that live in meta; `event->kind` must be set before. name, session, policy, tag
+// and version become views into `text_out`, a caller-given buffer of at least kMetaBytesMax bytes. Unknown members
 // are ignored (a newer writer). kCorrupt if the text is not the JSON this kind needs, or if reading it
 // takes more than the JsonMemory; kResourceExhausted outside a JsonMemory. Unless kOk the event is as
 // it was.

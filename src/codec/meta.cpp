@@ -84,11 +84,11 @@ class MetaWriter {
     }
   }
 
-  static constexpr std::size_t kItemsMax = 13;
+  static constexpr std::size_t kItemsMax = 14;
   cJSON items_[kItemsMax];
   std::size_t count_ = 0;
-  // Four texts, two hashes, five numbers, each with its zero byte.
-  char text_[4 * (kNameBytesMax + 1) + 2 * 17 + 5 * 21] = {};
+  // Five texts, two hashes, five numbers, each with its zero byte.
+  char text_[5 * (kNameBytesMax + 1) + 2 * 17 + 5 * 21] = {};
   std::size_t text_size_ = 0;
   bool valid_ = true;
 };
@@ -146,11 +146,12 @@ bool read_member(const cJSON& item, Event* event, TextOut* out) {
   if (key == "name") return read_text(item, out, &event->name);
   if (key == "session" || key == "id") return read_text(item, out, &event->session);
   if (key == "policy") return read_text(item, out, &event->policy);
+  if (key == "tag") return read_text(item, out, &event->tag);
   if (key == "version") return read_text(item, out, &event->version);
   if (key == "hash") return read_hash(item, &event->argument_hash);
   if (key == "path") return read_hash(item, &event->path_hash);
   if (key == "number") return read_number(item, &event->number);
-  if (key == "error") return read_enum(item, ErrorKind::kTerminated, &event->error);
+  if (key == "error") return read_enum(item, kErrorKindLast, &event->error);
   if (key == "end") return read_enum(item, EndKind::kContinuedAsNew, &event->end);
   if (key == "base") return read_enum(item, TimerBase::kUtc, &event->base);
   if (key == "horizon") {
@@ -182,6 +183,7 @@ Status encode_meta(const Event& event, char* out, std::size_t capacity, std::siz
   if (starts) writer.add_text("id", event.session);
   if (!starts) writer.add_text("session", event.session);
   writer.add_text("policy", event.policy);
+  writer.add_text("tag", event.tag);
   writer.add_text("version", event.version);
   writer.add_number("number", event.number);
   writer.add_number("base", static_cast<std::int64_t>(event.base));
@@ -204,7 +206,7 @@ Status decode_meta(std::string_view meta, Event* event, char* text_out, std::siz
   decoded.horizon = 0;
   decoded.argument_hash = 0;
   decoded.path_hash = 0;
-  decoded.name = decoded.session = decoded.policy = decoded.version = {};
+  decoded.name = decoded.session = decoded.policy = decoded.tag = decoded.version = {};
   const bool whole = read_members(parse_json(meta), &decoded, {text_out, capacity});
   if (!whole || !has_what_it_needs(decoded)) return Status::kCorrupt;
   *event = decoded;

@@ -22,6 +22,7 @@
 #include "evidence.hpp"
 #include "ids.hpp"
 #include "pawl/management.hpp"
+#include "pawl/options.hpp"
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
 #include "session_options.hpp"
@@ -155,6 +156,7 @@ struct NewWork {
   EventId event = 0;
   std::string_view session;      // empty: none
   std::string_view policy = {};  // policy.hpp; empty: defaults
+  std::string_view tag = {};     // empty: none
 };
 
 struct NewTimer {
@@ -234,6 +236,7 @@ struct WorkItem {
   std::string_view orchestration_version;
   std::string_view activity_name;
   std::string_view session_name;
+  std::string_view tag;
   std::string_view input;
 };
 
@@ -265,6 +268,7 @@ struct FetchWork {
   bool draining = false;
   const SessionOptions* options = nullptr;
   const WorkFilter* filter = nullptr;
+  TagFilter tags;                // the same in every call, and as registered
   Evidence* evidence = nullptr;  // who is gone? (session-rules 3.1); null: nobody
   CrashLimits limits;            // of the items whose locks are taken over
   // Set to true if a call stopped at its bound of looks before it had seen everything: what this
@@ -287,6 +291,7 @@ struct NewWorker {
   std::int64_t lease_ms = 0;
   const std::string_view* handlers = nullptr;  // activity names it can run
   std::size_t handler_count = 0;
+  TagFilter tags;
   // Not null: gets the dead incarnation of the same node and boot (0: none), and the caller must call
   // bury_worker(former, heir = the newcomer, its notes) in the same batch. Null: it is buried without
   // notes, so no crash is charged.
@@ -327,9 +332,10 @@ class ChangeSink {
   virtual void on_session_change(const SessionChange& change) = 0;
   // A work item or instance reached a limit of CrashLimits and was failed.
   virtual void on_poison(InstanceKey instance, EventId event, std::string_view why) = 0;
-  // No living worker has a handler of this name; the item waits and is looked at again.
-  virtual void on_unregistered(std::string_view /*activity*/, InstanceKey /*instance*/,
-                               EventId /*event*/) {}
+  // No living worker has a handler of this name and serves the item's tag; it waits and is looked at
+  // again.
+  virtual void on_unregistered(std::string_view /*activity*/, std::string_view /*tag*/,
+                               InstanceKey /*instance*/, EventId /*event*/) {}
   // A detached start found an instance of its id.
   virtual void on_start_refused(std::string_view /*id*/, InstanceKey /*instance*/,
                                 EventId /*event*/) {}

@@ -50,12 +50,13 @@ bool is_name_or_empty(std::string_view text) { return text.empty() || is_valid_n
 // What is wrong with the event taken alone, or null.
 const char* why_malformed(const Event& event) {
   if (!is_known(event.kind)) return "of an unknown kind";
-  if (event.error > ErrorKind::kTerminated) return "with an unknown error";
+  if (event.error > kErrorKindLast) return "with an unknown error";
   if (event.end > EndKind::kContinuedAsNew) return "with an unknown end";
   if (event.base > TimerBase::kUtc) return "with an unknown time base";
   if (needs_name(event.kind) && event.name.empty()) return "without a name";
   if (!is_name_or_empty(event.name)) return "with a malformed name";
   if (!is_name_or_empty(event.policy)) return "with malformed options";
+  if (!is_name_or_empty(event.tag)) return "with a malformed tag";
   if (!is_name_or_empty(event.session)) return "with a malformed session";
   if (!is_name_or_empty(event.version)) return "with a malformed version";
   if (event.kind == EventKind::kGuid && event.payload.size() != 36) return "without a guid";
@@ -145,7 +146,7 @@ void History::clear() {
 
 History::Record* History::stage(const Event& event) {
   const std::size_t texts = event.name.size() + event.session.size() + event.policy.size() +
-                            event.version.size() + event.payload.size();
+                            event.tag.size() + event.version.size() + event.payload.size();
   const std::size_t size = sizeof(Record) + texts;
   if (size > UINT32_MAX) return nullptr;
   void* const place = records_.allocate(size);
@@ -157,6 +158,7 @@ History::Record* History::stage(const Event& event) {
   record->event.name = copy_text(event.name, &text);
   record->event.session = copy_text(event.session, &text);
   record->event.policy = copy_text(event.policy, &text);
+  record->event.tag = copy_text(event.tag, &text);
   record->event.version = copy_text(event.version, &text);
   record->event.payload = copy_text(event.payload, &text);
   return record;

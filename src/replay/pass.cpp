@@ -28,6 +28,7 @@ const char* difference(const Event& recorded, const Event& issued) {
     return recorded.kind == EventKind::kActivity ? "session" : "instance id";
   if (const char* const what = policy_difference(recorded.policy, issued.policy); what != nullptr)
     return what;
+  if (recorded.tag != issued.tag) return "tag";
   if (recorded.version != issued.version) return "version";
   if (recorded.argument_hash != issued.argument_hash) {
     if (recorded.kind == EventKind::kTimer)
@@ -396,6 +397,7 @@ Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::st
   if (!is_active(branch, "schedule_activity")) return handle_of(Form::kNone);
   if (!is_valid_name(name)) return handle_of(Form::kBadName);
   if (on_session && !is_valid_name(options.session)) return handle_of(Form::kBadSession);
+  if (!options.tag.empty() && !is_valid_name(options.tag)) return handle_of(Form::kBadTag);
   PolicyText policy;
   if (!encode_policy(options, &policy)) return handle_of(Form::kBadOptions);
   if (input.size() > limits_.payload_bytes_max) return handle_of(Form::kBadPayload);
@@ -404,10 +406,12 @@ Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::st
   event.name = name;
   event.session = options.session;
   event.policy = policy.view();
+  event.tag = options.tag;
   event.payload = input;
   Hash64 hash;
   hash.add(options.session).add(input);
   if (!policy.empty()) hash.add(policy.view());
+  if (!options.tag.empty()) hash.add(options.tag);
   event.argument_hash = hash.value();
   return handle_of(issue(event));
 }

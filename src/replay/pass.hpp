@@ -171,6 +171,7 @@ class Pass {
     kJoin,
     kBadName,
     kBadSession,
+    kBadTag,
     kBadId,
     kBadVersion,
     kBadPayload,

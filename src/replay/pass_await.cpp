@@ -64,6 +64,9 @@ Outcome Pass::refused(Form form) {
     case Form::kBadSession:
       return Outcome::failure(ErrorKind::kInvalidArgument,
                               "a session is 1 to 256 bytes without control characters");
+    case Form::kBadTag:
+      return Outcome::failure(ErrorKind::kInvalidArgument,
+                              "a tag is 1 to 256 bytes without control characters");
     case Form::kBadId:
       return Outcome::failure(
           ErrorKind::kInvalidArgument,

@@ -56,6 +56,7 @@ class TellEvents final : public EventSink {
     told.error = event.error;
     told.name = event.name;
     told.session = event.session;
+    told.tag = event.tag;
     told.version = event.version;
     told.payload = event.payload;
     visitor_.on_event(told);

@@ -58,6 +58,7 @@ class JsonLines final : public HistoryVisitor {
     if (event.error != ErrorKind::kNone) text("error", error_kind_name(event.error));
     text("name", event.name);
     text("session", event.session);
+    text("tag", event.tag);
     text("version", event.version);
     text("payload", event.payload);
     put("}\n");

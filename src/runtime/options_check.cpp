@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "crash_notes.hpp"
+#include "event.hpp"
 #include "ids.hpp"
 #include "session_options.hpp"
 
@@ -57,6 +58,33 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
+Status check_tags(const TagFilter& filter, Diagnostic& diagnostic) {
+  const bool has_set =
+      filter.mode == TagFilter::Mode::kTags || filter.mode == TagFilter::Mode::kDefaultAnd;
+  const std::size_t least = has_set ? 1 : 0;
+  const std::size_t most = has_set ? TagFilter::kTagsMax : 0;
+  if (filter.count < least || filter.count > most) {
+    diagnostic.format("worker_tag_filter has %zu tags; its mode needs %zu..%zu", filter.count,
+                      least, most);
+    return Status::kInvalidOptions;
+  }
+  for (std::size_t i = 0; i < filter.count; ++i) {
+    if (!is_valid_name(filter.set[i])) {
+      diagnostic.format(
+          "worker_tag_filter: tag %zu has %zu bytes or a control character; "
+          "1..%zu bytes are allowed",
+          i + 1, filter.set[i].size(), kNameBytesMax);
+      return Status::kInvalidOptions;
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (filter.set[j] != filter.set[i]) continue;
+      diagnostic.format("worker_tag_filter: tags %zu and %zu are the same", j + 1, i + 1);
+      return Status::kInvalidOptions;
+    }
+  }
+  return Status::kOk;
+}
+
 }  // namespace
 
 Status check_options(const Options& options, Diagnostic& diagnostic) {
@@ -78,6 +106,7 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
     }
   }
   PAWL_TRY(check_ranges(options, diagnostic));
+  PAWL_TRY(check_tags(options.worker_tag_filter, diagnostic));
   if (options.warm_bytes < 4 * options.payload_bytes_max) {
     diagnostic.format("warm_bytes = %zu must be at least 4 * payload_bytes_max = %zu",
                       options.warm_bytes, 4 * options.payload_bytes_max);

@@ -113,6 +113,7 @@ Status RuntimeCore::register_in_batch() {
   worker.lease_ms = options_.sessions.worker_lock_timeout_ms;
   worker.handlers = names;
   worker.handler_count = count;
+  worker.tags = options_.worker_tag_filter;
   worker.former = &former;
   PAWL_TRY(provider_->register_worker(worker, evidence_, crash_limits(), &me_));
   // The lock is held before anybody can see the row.
@@ -323,7 +324,7 @@ std::int64_t RuntimeCore::next_due() const {
 
 std::int64_t RuntimeCore::first_due(std::int64_t now) const {
   if (must_register_ || look_for_turns_ || requests_.size() > 0 || slots_.finished() > 0 ||
-      (look_for_work_ && slots_.room()))
+      wants_work())
     return 0;
   std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
   for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_, next_slot_due_})

@@ -168,6 +168,12 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_turns(Turn* turns, std::size_t count);
   Status write_results(Turn* turns, std::size_t count);
   Status fetch_work();
+  [[nodiscard]] bool takes_activities() const {
+    return options_.worker_tag_filter.mode != TagFilter::Mode::kNone;
+  }
+  [[nodiscard]] bool wants_work() const {
+    return look_for_work_ && takes_activities() && slots_.room();
+  }
   void after_commit(Turn* turns, std::size_t count);
   void after_rollback(Status status, Turn* turns, std::size_t count);
   void settle_turn(Turn& turn);
@@ -208,7 +214,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   // ---- ChangeSink: what a batch tells; it leaves after the commit ----
   void on_session_change(const SessionChange& change) override;
   void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
-  void on_unregistered(std::string_view activity, InstanceKey instance, EventId event) override;
+  void on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
+                       EventId event) override;
   void on_start_refused(std::string_view id, InstanceKey instance, EventId event) override;
 
   // ---- WorkFilter ----

@@ -99,7 +99,8 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   Slot& slot = slots_[index];
   std::string_view* const views[] = {
       &slot.item.instance_id,   &slot.item.orchestration_name, &slot.item.orchestration_version,
-      &slot.item.activity_name, &slot.item.session_name,       &slot.item.input};
+      &slot.item.activity_name, &slot.item.session_name,       &slot.item.tag,
+      &slot.item.input};
   slot.item = item;
   std::size_t bytes = 1;
   for (const std::string_view* view : views)
@@ -265,6 +266,7 @@ std::string_view ActivityContext::orchestration_version() const {
 }
 std::int64_t ActivityContext::activity_id() const { return slot_.item.event; }
 std::string_view ActivityContext::session_id() const { return slot_.item.session_name; }
+std::string_view ActivityContext::tag() const { return slot_.item.tag; }
 std::int64_t ActivityContext::session_epoch() const { return slot_.item.epoch; }
 bool ActivityContext::claimed_now() const { return slot_.item.claimed_now; }
 std::int64_t ActivityContext::attempt() const { return slot_.item.attempt; }

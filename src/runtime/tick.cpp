@@ -39,8 +39,7 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
     others_committed_ = true;
     look_again(true);
   }
-  return look_for_turns_ || (look_for_work_ && slots_.room()) ||
-         (others_committed_ && slots_.in_hand() > 0);
+  return look_for_turns_ || wants_work() || (others_committed_ && slots_.in_hand() > 0);
 }
 
 Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
@@ -66,7 +65,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (stopped_) return Status::kStopped;
   return inline_left || (retry_at_ < 0 && !gathers(port_.clock->boot_ms()) &&
                          (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 ||
-                          must_register_ || (look_for_work_ && slots_.room())));
+                          must_register_ || wants_work()));
 }
 
 bool RuntimeCore::gathers(std::int64_t now) const {
@@ -325,11 +324,12 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
 }
 
 Status RuntimeCore::fetch_work() {
-  if (!look_for_work_ || draining_ || wants_quiet_) return Status::kOk;
+  if (!look_for_work_ || draining_ || wants_quiet_ || !takes_activities()) return Status::kOk;
   FetchWork how;
   how.me = me_;
   how.options = &options_.sessions;
   how.filter = this;
+  how.tags = options_.worker_tag_filter;
   how.evidence = &evidence_;
   how.limits = crash_limits();
   bool more = false;
@@ -556,8 +556,9 @@ void RuntimeCore::tell_notices() {
       ++stats_.unregistered;
       const LogField fields[] = {{"instance", notice.instance},
                                  {"event", notice.event},
-                                 {"activity", notice.session.view()}};
-      log(LogLevel::kError, "activity_unregistered", fields, 3);
+                                 {"activity", notice.session.view()},
+                                 {"tag", notice.to.view()}};
+      log(LogLevel::kError, "activity_unregistered", fields, 4);
       continue;
     }
     if (notice.start_refused) {
@@ -628,7 +629,8 @@ void RuntimeCore::on_session_change(const SessionChange& change) {
   notice->reason.assign_cut(change.reason);
 }
 
-void RuntimeCore::on_unregistered(std::string_view activity, InstanceKey instance, EventId event) {
+void RuntimeCore::on_unregistered(std::string_view activity, std::string_view tag,
+                                  InstanceKey instance, EventId event) {
   Notice* const notice = notices_.add();
   if (notice == nullptr) {
     ++notices_lost_;
@@ -638,6 +640,7 @@ void RuntimeCore::on_unregistered(std::string_view activity, InstanceKey instanc
   notice->instance = instance;
   notice->event = event;
   notice->session.assign_cut(activity);
+  notice->to.assign_cut(tag);
 }
 
 void RuntimeCore::on_start_refused(std::string_view id, InstanceKey instance, EventId event) {
@@ -665,6 +668,7 @@ void RuntimeCore::on_poison(InstanceKey instance, EventId event, std::string_vie
 }
 
 bool RuntimeCore::has_handler(std::string_view activity_name) const {
+  if (!takes_activities()) return false;
   const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
   if (entry == nullptr) return false;
   return entry->mode == ActivityMode::kThreaded ? slots_.thread_slots() > 0

@@ -488,7 +488,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
     if (event.kind == EventKind::kActivity)
-      work[commit.work_count++] = {id, event.session, event.policy};
+      work[commit.work_count++] = {id, event.session, event.policy, event.tag};
     else if (event.kind == EventKind::kTimer)
       timers[commit.timer_count++] = {id, event.base, event.number};
     else if (event.kind == EventKind::kCancelRequested && options_.cancel_grace_ms > 0)

@@ -171,7 +171,7 @@ TEST(Meta, IgnoresMembersOfANewerWriter) {
   Meta meta;
   Event event;
   event.kind = EventKind::kActivity;
-  EXPECT_EQ(meta.decode(R"({"tag":{"a":[1,2,"x}"]},"name":"n","extra":null})", &event),
+  EXPECT_EQ(meta.decode(R"({"flag":{"a":[1,2,"x}"]},"name":"n","extra":null})", &event),
             Status::kOk);
   EXPECT_EQ(event.name, "n");
 }
@@ -197,7 +197,7 @@ TEST(Meta, NamesWhatIsCorrupt) {
       R"({"name":"a","hash":"12"})",
       R"({"name":"a","hash":"000000000000000g"})",
       R"({"name":"a","hash":18446744073709551615})",
-      R"({"name":"a","error":16})",
+      R"({"name":"a","error":17})",
       R"({"name":"a","error":-1})",
       R"({"name":"a","base":2})",
       R"({"name":"a","end":4})",

@@ -100,6 +100,7 @@ Poll with_options(OrchestrationContext& ctx) {
 TEST(Mismatch, EachOptionOfAnActivity) {
   ActivityOptions recorded;
   recorded.session = "bed-1";
+  recorded.tag = "gpu";
   recorded.retry = {5, Backoff::kFixed, 1'000, 2'000, 10};
   recorded.start_to_close_ms = recorded.schedule_to_close_ms = 9'000;
   recorded.schedule_to_start_ms = 9'000;
@@ -115,6 +116,8 @@ TEST(Mismatch, EachOptionOfAnActivity) {
   };
   using Options = ActivityOptions;
   EXPECT_EQ(differs([](Options& o) { o.session = "bed-2"; }), "session");
+  EXPECT_EQ(differs([](Options& o) { o.tag = "radio"; }), "tag");
+  EXPECT_EQ(differs([](Options& o) { o.tag = ""; }), "tag");
   EXPECT_EQ(differs([](Options& o) { o.retry.max_attempts = 6; }), "retry.max_attempts");
   EXPECT_EQ(differs([](Options& o) { o.retry.max_attempts = 1; }), "retry.max_attempts");
   EXPECT_EQ(differs([](Options& o) { o.retry.backoff = Backoff::kLinear; }), "retry.backoff");
@@ -127,6 +130,10 @@ TEST(Mismatch, EachOptionOfAnActivity) {
 }
 
 TEST(Mismatch, OptionsAddedOrRemoved) {
+  g_options = ActivityOptions();
+  g_options.tag = "gpu";
+  EXPECT_NE(mismatch(activity, with_options).find("tag differs"), std::string::npos);
+  EXPECT_NE(mismatch(with_options, activity).find("tag differs"), std::string::npos);
   g_options = ActivityOptions();
   g_options.schedule_to_start_ms = 5;
   EXPECT_NE(mismatch(activity, with_options).find("schedule_to_start_ms differs"),

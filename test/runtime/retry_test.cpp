@@ -309,7 +309,7 @@ TEST_F(RetryTest, what_nobody_takes_ends_by_its_limit) {
   g_options.schedule_to_start_ms = 90'000;
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(run_alone("one", "nobody_has_it"),
-            "timeout: schedule_to_start_ms (90000) passed: no worker took it");
+            "not_started: schedule_to_start_ms (90000) passed: no worker took it");
   EXPECT_EQ(machine.boot_ms() - begin, 90'000);
 }
 

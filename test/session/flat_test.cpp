@@ -75,6 +75,16 @@ TEST_F(Plan, every_branch_of_the_fetch_is_one_seek) {
   EXPECT_EQ(all.find("SCAN sessions"), std::string::npos) << all;
 }
 
+TEST_F(Plan, every_tag_is_one_seek) {
+  EXPECT_NE(plan(sqlite::kFetchTagSql)
+                .find("SEARCH worker_queue USING INDEX wq_tag (tag=? AND id>? AND id<?)"),
+            std::string::npos)
+      << plan(sqlite::kFetchTagSql);
+  EXPECT_NE(plan(sqlite::kFetchTaggedSql).find("USING INDEX wq_tagged (id>? AND id<?)"),
+            std::string::npos)
+      << plan(sqlite::kFetchTaggedSql);
+}
+
 TEST_F(Plan, its_steps_do_not_depend_on_the_rows) {
   run("INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,owner,epoch,epoch_used,"
       "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities,head_id)"
@@ -133,6 +143,31 @@ TEST_F(Flat, behind_many_items_of_the_same_session) {
   const std::int64_t few = cost_of_a_round(a);
   world_.schedule("a", "mine", kMany);
   EXPECT_LE(cost_of_a_round(a), 2 * few);
+}
+
+// Of a tag that nobody here serves: not even one look is for them.
+TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
+  Worker a(world_);
+  a.tags = TagFilter::default_and({"gpu", "radio"});
+  a.join("A");
+  cost_of_a_round(a);
+  const std::int64_t few = cost_of_a_round(a);
+  ASSERT_EQ(world_.schedule("a", {}, 1, {}, "disk"), 3);
+  world_.execute(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
+      " INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
+      "unregistered,tag) SELECT (SELECT next_token FROM meta)+i,3,1,2,0,0,0,0,0,0,'disk' FROM n");
+  world_.execute("UPDATE meta SET next_token=next_token+100001");
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 100'001);
+  EXPECT_LE(cost_of_a_round(a), few + few / 4);
+  world_.schedule("a", {}, 1, {}, "radio");
+  std::int64_t steps = 0;
+  sqlite3_progress_handler(a.handle(), 1, on_step, &steps);
+  const auto job = a.fetch();
+  sqlite3_progress_handler(a.handle(), 0, nullptr, nullptr);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->tag, "radio");
+  EXPECT_LE(steps, few + few / 4);
 }
 
 TEST_F(Flat, behind_many_items_of_a_foreign_handler) {

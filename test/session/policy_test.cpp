@@ -111,7 +111,7 @@ TEST_F(WorkPolicy, what_nobody_takes_ends_once) {
   EXPECT_FALSE(a_.fetch());
   const auto messages = world_.completions(instance);
   ASSERT_EQ(messages.size(), 1U);
-  EXPECT_EQ(messages[0].error, ErrorKind::kTimeout);
+  EXPECT_EQ(messages[0].error, ErrorKind::kNotStarted);
 }
 
 TEST_F(WorkPolicy, what_is_overdue_ends_before_it_is_handed_over_again) {

@@ -33,9 +33,10 @@ Job keep(const WorkItem& item) {
   job.instance = item.instance_id;
   job.activity = item.activity_name;
   job.session = item.session_name;
+  job.tag = item.tag;
   job.input = item.input;
   job.item.instance_id = job.item.orchestration_name = job.item.orchestration_version = {};
-  job.item.activity_name = job.item.session_name = job.item.input = {};
+  job.item.activity_name = job.item.session_name = job.item.tag = job.item.input = {};
   return job;
 }
 
@@ -91,6 +92,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   row.handlers = names.data();
   row.handler_count = names.size();
   row.former = &former;
+  row.tags = tags;
   Incarnation registered = 0;
   status = provider_->register_worker(row, *evidence_, limits, &registered);
   if (status == Status::kOk && former != 0)
@@ -140,6 +142,7 @@ std::optional<Job> Worker::fetch() {
     how.draining = draining;
     how.options = &options;
     how.filter = this;
+    how.tags = tags;
     how.evidence = evidence_.get();
     how.limits = limits;
     how.look_again = &look_again_;
@@ -259,8 +262,10 @@ void Worker::on_poison(InstanceKey instance, EventId event, std::string_view why
                    std::string(why));
 }
 
-void Worker::on_unregistered(std::string_view activity, InstanceKey, EventId) {
-  events.push_back("unregistered " + std::string(activity));
+void Worker::on_unregistered(std::string_view activity, std::string_view tag, InstanceKey,
+                             EventId) {
+  events.push_back("unregistered " + std::string(activity) + (tag.empty() ? "" : " tagged ") +
+                   std::string(tag));
 }
 
 bool Worker::has_handler(std::string_view activity_name) const {
@@ -302,12 +307,14 @@ struct World::Turn final : EventSource {
       made.ordinal = id - 2;
       made.name = activity;
       made.session = session;
+      made.tag = tag;
       made.payload = "input";
     }
     return made;
   }
   std::string activity;
   std::string session;
+  std::string tag;
   std::int64_t closes = 0;
   mutable Event made;
 };
@@ -379,7 +386,7 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
 }
 
 InstanceKey World::schedule(std::string_view activity, std::string_view session, int count,
-                            std::string_view policy) {
+                            std::string_view policy, std::string_view tag) {
   const std::string id = "i" + std::to_string(next_instance_++);
   NewInstance instance;
   instance.id = id;
@@ -392,9 +399,10 @@ InstanceKey World::schedule(std::string_view activity, std::string_view session,
   Turn events;
   events.activity = activity;
   events.session = session;
+  events.tag = tag;
   std::vector<NewWork> work;
   for (int i = 0; i < count; ++i)
-    work.push_back({static_cast<EventId>(2 + i), session, policy});
+    work.push_back({static_cast<EventId>(2 + i), session, policy, tag});
   turn(
       key,
       [&](TurnCommit& commit) {

@@ -32,6 +32,7 @@ struct Job {
   std::string instance;
   std::string activity;
   std::string session;
+  std::string tag;
   std::string input;
   [[nodiscard]] WorkDone done() const { return {item.id, item.token, item.epoch}; }
 };
@@ -86,7 +87,8 @@ class Worker final : private ChangeSink, private WorkFilter {
   CrashLimits limits;
   bool draining = false;
   std::set<std::string> handlers;  // empty: all
-  std::vector<Job> running;        // what the filter knows to run here
+  TagFilter tags;
+  std::vector<Job> running;  // what the filter knows to run here
   bool one_crashed_at_a_time = false;
   std::vector<std::string> events;  // "claimed s@3 by A", "released s@4 idle", ...
   sim::Node node;
@@ -94,7 +96,8 @@ class Worker final : private ChangeSink, private WorkFilter {
  private:
   void on_session_change(const SessionChange& change) override;
   void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
-  void on_unregistered(std::string_view activity, InstanceKey instance, EventId event) override;
+  void on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
+                       EventId event) override;
   bool has_handler(std::string_view activity_name) const override;
   bool runs_item(WorkItemId id) const override;
   bool runs_session(SessionKey session) const override;
@@ -117,7 +120,7 @@ class World {
 
   // --- scheduling: one instance, one turn, `count` activities as events 2, 3, .. ---
   InstanceKey schedule(std::string_view activity, std::string_view session = {}, int count = 1,
-                       std::string_view policy = {});
+                       std::string_view policy = {}, std::string_view tag = {});
   // The completions that reached the instance; taken.
   std::vector<Message> completions(InstanceKey instance);
   // Ends the instance; its work is cancelled.

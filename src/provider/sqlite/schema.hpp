@@ -61,10 +61,12 @@ CREATE TABLE workers(
   inc INTEGER PRIMARY KEY AUTOINCREMENT,
   node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,
   boot_seq INTEGER NOT NULL, lock_visible INTEGER NOT NULL, locked_until INTEGER NOT NULL,
-  draining INTEGER NOT NULL, buried INTEGER NOT NULL);
+  draining INTEGER NOT NULL, buried INTEGER NOT NULL, any_tag INTEGER NOT NULL);
 CREATE INDEX w_living ON workers(inc) WHERE buried=0;
 CREATE TABLE handlers(
   inc INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY(name, inc)) WITHOUT ROWID;
+CREATE TABLE worker_tags(
+  inc INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY(inc, tag)) WITHOUT ROWID;
 CREATE TABLE devices(
   sid INTEGER NOT NULL, inc INTEGER NOT NULL, role INTEGER NOT NULL,
   PRIMARY KEY(sid, inc)) WITHOUT ROWID;
@@ -95,13 +97,15 @@ CREATE TABLE worker_queue(
   due INTEGER, unavailable_due INTEGER,
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, strikes INTEGER NOT NULL,
   reboots INTEGER NOT NULL, unregistered INTEGER NOT NULL,
-  policy TEXT, failures INTEGER, last_error TEXT,
+  tag TEXT, policy TEXT, failures INTEGER, last_error TEXT,
   start_due INTEGER, close_due INTEGER, run_due INTEGER,
   deadline INTEGER GENERATED ALWAYS AS (CASE
     WHEN start_due IS NULL AND close_due IS NULL AND run_due IS NULL THEN NULL
     ELSE min(coalesce(start_due, 9223372036854775807), coalesce(close_due, 9223372036854775807),
       coalesce(run_due, 9223372036854775807)) END) VIRTUAL);
-CREATE INDEX wq_free ON worker_queue(id) WHERE sid IS NULL AND state=0;
+CREATE INDEX wq_free ON worker_queue(id) WHERE sid IS NULL AND state=0 AND tag IS NULL;
+CREATE INDEX wq_tagged ON worker_queue(id) WHERE sid IS NULL AND state=0 AND tag IS NOT NULL;
+CREATE INDEX wq_tag ON worker_queue(tag, id) WHERE sid IS NULL AND state=0 AND tag IS NOT NULL;
 CREATE INDEX wq_session ON worker_queue(sid, state, id) WHERE sid IS NOT NULL;
 CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2;
 CREATE INDEX wq_deadline ON worker_queue(deadline) WHERE deadline IS NOT NULL;

@@ -19,17 +19,21 @@ enum : int {
   kReadHead,
   kHasRunning,
   kDataVersion,
+  kTagCandidate,
+  kTaggedCandidate,
 };
-static_assert(kDataVersion < kIdsSessions);
+static_assert(kTaggedCandidate < Connection::kStatementsMax);
 
-// Where a candidate came from; the first three are branches of the fetch statement.
-constexpr int kFree = 0;
+// Where a candidate came from; the first three are branches of one statement.
+constexpr int kFree = 0;  // and without a tag
 constexpr int kOwned = 1;
 constexpr int kClaimable = 2;
-constexpr int kTakeover = 3;
+constexpr int kTagged = 3;  // to kTagged + 4: one a tag of this worker; the first also for any tag
+constexpr int kBranches = kTagged + static_cast<int>(TagFilter::kTagsMax);
+constexpr int kTakeover = kBranches;
 
-constexpr int kBranches = 3;
-constexpr unsigned kExpiredLooksMax = 8;  // a call, at locks and at sessions
+constexpr int kSessionBranches = kTagged;  // that kFetchSql knows
+constexpr unsigned kExpiredLooksMax = 8;   // a call, at locks and at sessions
 
 // An item without a handler waits 1, 2, 4 .. 60 s.
 constexpr std::int64_t kUnregisteredFirstMs = 1'000;
@@ -73,6 +77,13 @@ struct SqliteProvider::Fetch {
   bool claims_open;  // not draining, and not yet found at capacity
   Verdict verdict = Verdict::kHandler;
   bool strike = false;  // of a takeover
+
+  [[nodiscard]] int tag_branches() const {
+    return how.tags.mode == TagFilter::Mode::kAny ? 1 : static_cast<int>(how.tags.count);
+  }
+  [[nodiscard]] bool is_open(int branch) const {
+    return branch == kClaimable ? claims_open : branch != kFree || how.tags.serves({});
+  }
 };
 
 struct SqliteProvider::Candidate {
@@ -119,29 +130,49 @@ Status SqliteProvider::begin_scans() {
   return Status::kOk;
 }
 
+// The lowest of all branches, so that no tag waits behind another.
 Status SqliteProvider::next_candidate(Fetch& fetch, Candidate* candidate) {
   bool goes_on = true;
   while (goes_on) {
-    {
-      Statement next = connection_.use(kCandidate, kFetchSql);
-      next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
-      for (const BranchScan& scan : scans_)
-        next.bind(scan.range().after);
-      for (const BranchScan& scan : scans_)
-        next.bind(scan.range().until);
-      if (next.row()) {
-        candidate->id = next.integer(0);
-        candidate->session = next.integer(1);
-        candidate->branch = static_cast<int>(next.integer(2));
-        return Status::kOk;
-      }
-      PAWL_TRY(fail(next.status(), "find work"));
-    }
+    PAWL_TRY(first_untagged(fetch, candidate));
+    for (int branch = kTagged; branch < kTagged + fetch.tag_branches(); ++branch)
+      PAWL_TRY(first_tagged(fetch, branch, candidate));
+    if (candidate->id != 0) return Status::kOk;
     goes_on = false;
-    for (int branch = kFree; branch < kBranches; ++branch)
-      if (branch != kClaimable || fetch.claims_open)
-        goes_on = scans_[branch].exhausted() || goes_on;
+    for (int branch = kFree; branch < kTagged + fetch.tag_branches(); ++branch)
+      if (fetch.is_open(branch)) goes_on = scans_[branch].exhausted() || goes_on;
   }
+  return Status::kOk;
+}
+
+Status SqliteProvider::first_untagged(const Fetch& fetch, Candidate* candidate) {
+  constexpr BranchScan::Range kNothing = {BranchScan::kIdMax, BranchScan::kIdMax};
+  BranchScan::Range ranges[kSessionBranches];
+  for (int branch = kFree; branch < kSessionBranches; ++branch)
+    ranges[branch] = fetch.is_open(branch) ? scans_[branch].range() : kNothing;
+  Statement next = connection_.use(kCandidate, kFetchSql);
+  next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
+  for (const BranchScan::Range& range : ranges)
+    next.bind(range.after);
+  for (const BranchScan::Range& range : ranges)
+    next.bind(range.until);
+  if (!next.row()) return fail(next.status(), "find work");
+  candidate->id = next.integer(0);
+  candidate->session = next.integer(1);
+  candidate->branch = static_cast<int>(next.integer(2));
+  return Status::kOk;
+}
+
+Status SqliteProvider::first_tagged(const Fetch& fetch, int branch, Candidate* candidate) {
+  const bool any = fetch.how.tags.mode == TagFilter::Mode::kAny;
+  const BranchScan::Range range = scans_[branch].range();
+  Statement next = any ? connection_.use(kTaggedCandidate, kFetchTaggedSql)
+                       : connection_.use(kTagCandidate, kFetchTagSql);
+  if (!any) next.bind_text(fetch.how.tags.set[branch - kTagged]);
+  next.bind(range.after).bind(range.until);
+  if (!next.row()) return fail(next.status(), "find tagged work");
+  const WorkItemId id = next.integer(0);
+  if (candidate->id == 0 || id < candidate->id) *candidate = {id, 0, branch};
   return Status::kOk;
 }
 
@@ -175,15 +206,15 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
     return complete_work(row, ErrorKind::kCorrupt, diagnostic_.text());
   }
   if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
-  if (!filter.has_room(fetch.out->activity_name)) {
+  if (fetch.verdict == Fetch::Verdict::kNoRoom) {
     pass_over(candidate, true);
     return Status::kOk;
   }
-  if (candidate.branch == kFree || candidate.branch == kOwned) return hand_over(fetch, row);
-  return claim(fetch, candidate, row);
+  const bool claims = candidate.branch == kClaimable || candidate.branch == kTakeover;
+  return claims ? claim(fetch, candidate, row) : hand_over(fetch, row);
 }
 
-// Verdict and texts of a row. The input is touched only for a process that has the handler.
+// Verdict and texts of a row. The input is touched only for a process that can run it.
 Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   Statement read = connection_.use(
       kActivity,
@@ -208,8 +239,10 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
     decoded = decode_meta(read.bytes(5), &event, meta_text_, sizeof meta_text_);
   }
   fetch.verdict = Fetch::Verdict::kForeign;
-  if (decoded == Status::kOk && !fetch.how.filter->has_handler(event.name)) {
+  if (decoded == Status::kOk &&
+      !(fetch.how.tags.serves(event.tag) && fetch.how.filter->has_handler(event.name))) {
     fetch.out->activity_name = event.name;  // in meta_text_
+    fetch.out->tag = event.tag;
     return Status::kOk;
   }
   if (decoded == Status::kOk && !fetch.how.filter->has_room(event.name)) {
@@ -233,17 +266,20 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   fetch.out->orchestration_version = texts.put(read.bytes(11));
   fetch.out->activity_name = texts.put(event.name);
   fetch.out->session_name = texts.put(read.bytes(9));
+  fetch.out->tag = texts.put(event.tag);
   fetch.out->input = texts.put(event.payload);
   return texts.full ? fail(Status::kResourceExhausted, "an activity's input for the buffer given")
                     : Status::kOk;
 }
 
-// This process has no handler: whoever has one gets the item, and if nobody has, it waits.
+// This process has no handler, or does not serve the tag: whoever can gets the item, and if nobody can,
+// it waits.
 Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   if (candidate.branch == kTakeover) return Status::kOk;
   const std::string_view name = fetch.out->activity_name;
   bool elsewhere = false;
-  PAWL_TRY(handler_elsewhere(name, fetch.how.me, row.session != 0, &elsewhere));
+  const std::string_view tag = fetch.out->tag;
+  PAWL_TRY(handler_elsewhere(name, tag, fetch.how.me, row.session != 0, &elsewhere));
   if (elsewhere && candidate.branch != kOwned) {
     pass_over(candidate, false);
     return Status::kOk;
@@ -258,7 +294,7 @@ Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const
   }
   moved_away(candidate);
   if (elsewhere && !row.hard && !running) return release(row.session, "no_handler");
-  if (!elsewhere && sink_ != nullptr) sink_->on_unregistered(name, row.instance, row.event);
+  if (!elsewhere && sink_ != nullptr) sink_->on_unregistered(name, tag, row.instance, row.event);
   PutBack how;
   how.delay_ms = unregistered_delay_ms(row.unregistered);
   how.unregistered = true;

@@ -25,11 +25,11 @@ inline constexpr int kIdsOrchestration = 32;
 inline constexpr int kIdsInstances = 56;
 inline constexpr int kIdsReady = 68;
 inline constexpr int kIdsWork = 80;
-inline constexpr int kIdsFetch = 100;
 inline constexpr int kIdsSessions = 112;
 inline constexpr int kIdsWorkers = 152;
 inline constexpr int kIdsManagement = 176;
 inline constexpr int kIdsChildren = 216;
+inline constexpr int kIdsFetch = 224;
 
 class SqliteProvider final : public Provider {
  public:
@@ -279,7 +279,7 @@ class SqliteProvider final : public Provider {
   // Cancelled or past a limit while its execution goes on, in an exclusive session.
   Status make_ghost(WorkItemId item);
   // As complete_work(), of an item that may be handed over.
-  Status time_out(const WorkRow& row, std::string_view text);
+  Status time_out(const WorkRow& row, ErrorKind kind, std::string_view text);
   // An attempt failed and the next follows.
   Status retry_work(const WorkRow& row, std::string_view text);
   Status end_overdue(const WorkRow& row);
@@ -303,6 +303,8 @@ class SqliteProvider final : public Provider {
   struct Fetch;
   struct Candidate;
   Status next_candidate(Fetch& fetch, Candidate* candidate);
+  Status first_untagged(const Fetch& fetch, Candidate* candidate);
+  Status first_tagged(const Fetch& fetch, int branch, Candidate* candidate);
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
   void pass_over(const Candidate& candidate, bool waits);
   void moved_away(const Candidate& candidate);
@@ -352,8 +354,10 @@ class SqliteProvider final : public Provider {
   // ---- sqlite_workers.cpp, for the other files ----
   // Node of a registration, living or buried; empty if the row is gone.
   Status node_of(Incarnation worker, FixedText<kNameBytesMax>* node);
-  // Does another worker that is not buried (and, to claim a session, not draining) have the handler?
-  Status handler_elsewhere(std::string_view activity, Incarnation me, bool to_claim, bool* found);
+  // Does another worker that is not buried (and, to claim a session, not draining) have the handler and
+  // serve the tag?
+  Status handler_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
+                           bool to_claim, bool* found);
 
   // ---- sqlite_workers.cpp, its own ----
   struct Predecessor {
@@ -370,6 +374,7 @@ class SqliteProvider final : public Provider {
   Status read_predecessor(Statement& next, Predecessor* row);
   Status check_node(const NewWorker& worker, Evidence& evidence);
   Status insert_worker(const NewWorker& worker, Incarnation* out);
+  Status insert_tags(const TagFilter& tags, Incarnation worker);
   Status bury_earlier_boots(Incarnation newcomer, std::string_view node, const CrashLimits& limits);
   Status inherit(const NewWorker& worker, Incarnation newcomer, const CrashLimits& limits);
   Status hand_sessions_over(Incarnation from, Incarnation heir, std::string_view reason,
@@ -409,7 +414,8 @@ class SqliteProvider final : public Provider {
   Incarnation home_cursor_ = 0;  // where the look at other homes goes on
   alignas(std::max_align_t) char json_memory_[kJsonMemoryBytes] = {};
   char meta_text_[kMetaBytesMax] = {};
-  BranchScan scans_[3];  // free, owned and claimable candidates
+  // Free, owned and claimable candidates; then those of the tags that this worker serves.
+  BranchScan scans_[3 + TagFilter::kTagsMax];
   Expired expired_lock_;
   Expired expired_session_;
   std::int64_t made_ready_ = 0;  // rises when this connection makes an item ready

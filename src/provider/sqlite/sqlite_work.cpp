@@ -35,8 +35,9 @@ enum : int {
   kNextOverdue,
   kLastError,
   kFailAttempt,
+  kTag,
 };
-static_assert(kFailAttempt < kIdsFetch);
+static_assert(kTag < kIdsSessions);
 
 }  // namespace
 
@@ -53,11 +54,11 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
     Statement insert = connection_.use(
         kInsert,
         "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
-        "reboots,unregistered,id)"
-        " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),0,0,0,0,0,0,?5)");
+        "reboots,unregistered,id,tag)"
+        " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),0,0,0,0,0,0,?5,?6)");
     insert.bind(instance).bind(execution).bind(work.event);
     session == 0 ? insert.bind_null() : insert.bind(session);
-    insert.bind(id);
+    insert.bind(id).bind_text_or_null(work.tag);
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
   if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy));
@@ -198,8 +199,8 @@ Status SqliteProvider::complete_work(const WorkRow& row, ErrorKind kind, std::st
   return delete_work(row.id, row.session);
 }
 
-Status SqliteProvider::time_out(const WorkRow& row, std::string_view text) {
-  PAWL_TRY(store_outcome(row, ErrorKind::kTimeout, text));
+Status SqliteProvider::time_out(const WorkRow& row, ErrorKind kind, std::string_view text) {
+  PAWL_TRY(store_outcome(row, kind, text));
   return row.state == kLocked && row.exclusive ? make_ghost(row.id)
                                                : delete_work(row.id, row.session);
 }
@@ -342,15 +343,20 @@ Status SqliteProvider::end_overdue_work(std::size_t limit, std::size_t* ended) {
 Status SqliteProvider::end_overdue(const WorkRow& row) {
   Diagnostic why;
   if (row.start_due >= 0 && row.start_due <= batch_.now) {
-    why.format("schedule_to_start_ms (%" PRId64 ") passed: no worker took it",
-               row.policy.schedule_to_start_ms);
-    return time_out(row, why.text());
+    Statement read = connection_.use(kTag, "SELECT tag FROM worker_queue WHERE id=?1");
+    read.bind(row.id);
+    if (!read.row()) return fail(read.status(), "read the tag of work");
+    const std::string_view tag = read.bytes(0);
+    why.format("schedule_to_start_ms (%" PRId64 ") passed: no worker took it%s%.*s%s",
+               row.policy.schedule_to_start_ms, tag.empty() ? "" : "; its tag is \"",
+               static_cast<int>(tag.size()), tag.data(), tag.empty() ? "" : "\"");
+    return time_out(row, ErrorKind::kNotStarted, why.text());
   }
   if (row.close_due < 0 || row.close_due > batch_.now) {
     why.format("start_to_close_ms (%" PRId64 ") passed", row.policy.start_to_close_ms);
     // Beside an execution that goes on, an exclusive session can have no other.
     return row.may_retry() && !row.exclusive ? retry_work(row, why.text())
-                                             : time_out(row, why.text());
+                                             : time_out(row, ErrorKind::kTimeout, why.text());
   }
   {
     Statement last = connection_.use(kLastError, "SELECT last_error FROM worker_queue WHERE id=?1");
@@ -361,7 +367,7 @@ Status SqliteProvider::end_overdue(const WorkRow& row) {
                error.empty() ? "" : "; the last error was: ", static_cast<int>(error.size()),
                error.data());
   }
-  return time_out(row, why.text());
+  return time_out(row, ErrorKind::kTimeout, why.text());
 }
 
 // ---- acknowledge, abandon, renew --------------------------------------------------------------------------

@@ -18,6 +18,7 @@ enum : int {
   kInsertWorker,
   kNameWorker,
   kInsertHandler,
+  kInsertTag,
   kRenewWorker,
   kDrainWorker,
   kReadWorker,
@@ -26,6 +27,7 @@ enum : int {
   kFirstLockOf,
   kBuryRow,
   kDeleteHandlers,
+  kDeleteTags,
   kPruneBuried,
   kCountTurnCrash,
   kListWorkers,
@@ -46,14 +48,15 @@ Status SqliteProvider::node_of(Incarnation worker, FixedText<kNameBytesMax>* nod
   return fail(read.status(), "read a worker");
 }
 
-Status SqliteProvider::handler_elsewhere(std::string_view activity, Incarnation me, bool to_claim,
-                                         bool* found) {
+Status SqliteProvider::handler_elsewhere(std::string_view activity, std::string_view tag,
+                                         Incarnation me, bool to_claim, bool* found) {
   // A draining worker claims no session.
   Statement find = connection_.use(
       kHandlerElsewhere,
       "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
-      " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3))");
-  find.bind_text(activity).bind(me).bind(to_claim ? 1 : 0);
+      " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3)"
+      " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))");
+  find.bind_text(activity).bind(me).bind(to_claim ? 1 : 0).bind_text(tag);
   if (!find.row()) return fail(find.status(), "find a handler");
   *found = find.integer(0) != 0;
   return Status::kOk;
@@ -148,9 +151,10 @@ Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) 
     Statement insert = connection_.use(
         kInsertWorker,
         "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
-        "buried) VALUES(?1,?2,?3,?4,?5,?6,0,0)");
+        "buried,any_tag) VALUES(?1,?2,?3,?4,?5,?6,0,0,?7)");
     insert.bind_text(worker.node).bind(worker.pid).bind(worker.start_time).bind(batch_.boot_seq);
     insert.bind(worker.lock_visible ? 1 : 0).bind(add_saturating(batch_.now, worker.lease_ms));
+    insert.bind(worker.tags.mode == TagFilter::Mode::kAny ? 1 : 0);
     PAWL_TRY(fail(insert.run(), "register a worker"));
     *out = connection_.last_insert_id();
   }
@@ -164,6 +168,18 @@ Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) 
         connection_.use(kInsertHandler, "INSERT OR IGNORE INTO handlers(name,inc) VALUES(?1,?2)");
     insert.bind_text(worker.handlers[i]).bind(*out);
     PAWL_TRY(fail(insert.run(), "register a handler"));
+  }
+  return insert_tags(worker.tags, *out);
+}
+
+// No tag is the empty one; of who serves any tag the row of the worker says so.
+Status SqliteProvider::insert_tags(const TagFilter& tags, Incarnation worker) {
+  const bool untagged = tags.serves({});
+  for (std::size_t i = 0; i < tags.count + (untagged ? 1U : 0U); ++i) {
+    Statement insert =
+        connection_.use(kInsertTag, "INSERT OR IGNORE INTO worker_tags(inc,tag) VALUES(?1,?2)");
+    insert.bind(worker).bind_text(i < tags.count ? tags.set[i] : std::string_view());
+    PAWL_TRY(fail(insert.run(), "register a tag"));
   }
   return Status::kOk;
 }
@@ -306,6 +322,11 @@ Status SqliteProvider::bury_row(Incarnation worker) {
     Statement remove = connection_.use(kDeleteHandlers, "DELETE FROM handlers WHERE inc=?1");
     remove.bind(worker);
     PAWL_TRY(fail(remove.run(), "remove handlers"));
+  }
+  {
+    Statement remove = connection_.use(kDeleteTags, "DELETE FROM worker_tags WHERE inc=?1");
+    remove.bind(worker);
+    PAWL_TRY(fail(remove.run(), "remove tags"));
   }
   Statement prune = connection_.use(
       kPruneBuried,

@@ -1,16 +1,17 @@
-// The fetch statement, here and not at its place of use so that a test can explain it.
+// The statements of the fetch, here and not at its place of use so that a test can explain them.
 #ifndef PAWL_PROVIDER_SQLITE_WORK_SQL_HPP
 #define PAWL_PROVIDER_SQLITE_WORK_SQL_HPP
 
 namespace pawl::sqlite {
 
-// ?1 me, ?2 may claim sessions, then for the branches free, owned and claimable: ?3 to ?5 the last id
+// What has no tag, and sessions. ?1 me, ?2 may claim sessions, then for the branches free, owned and claimable: ?3 to ?5 the last id
 // passed over, ?6 to ?8 the last id of interest. Each branch is one seek: the cost hangs on the depth
 // of the indices alone. A constant false in ?2 is tested before the seek.
 inline constexpr char kFetchSql[] =
     "SELECT id,sid,branch FROM ("
     " SELECT id,sid,branch FROM (SELECT id,NULL AS sid,0 AS branch"
-    "  FROM worker_queue INDEXED BY wq_free WHERE sid IS NULL AND state=0 AND id>?3 AND id<=?6"
+    "  FROM worker_queue INDEXED BY wq_free WHERE sid IS NULL AND state=0 AND tag IS NULL AND "
+    "id>?3 AND id<=?6"
     "  ORDER BY id LIMIT 1)"
     " UNION ALL SELECT * FROM (SELECT head_id,sid,1 FROM sessions INDEXED BY s_owned"
     "  WHERE owner=?1 AND head_id IS NOT NULL AND state=0 AND head_id>?4 AND head_id<=?7"
@@ -19,6 +20,16 @@ inline constexpr char kFetchSql[] =
     "  WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0"
     "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)"
     ") ORDER BY id LIMIT 1";
+
+// Items of tag ?1 without a session; ?2 and ?3 as above. One seek.
+inline constexpr char kFetchTagSql[] =
+    "SELECT id FROM worker_queue INDEXED BY wq_tag WHERE tag=?1 AND sid IS NULL AND state=0"
+    " AND id>?2 AND id<=?3 ORDER BY id LIMIT 1";
+
+// Items of any tag without a session; ?1 and ?2 as above. One seek.
+inline constexpr char kFetchTaggedSql[] =
+    "SELECT id FROM worker_queue INDEXED BY wq_tagged WHERE tag IS NOT NULL AND sid IS NULL"
+    " AND state=0 AND id>?1 AND id<=?2 ORDER BY id LIMIT 1";
 
 }  // namespace pawl::sqlite
 

@@ -1,0 +1,269 @@
+// Activities with tags through whole runtimes: workers of different kinds on one database.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+int g_failures = 0;
+
+// Who ran it, and with which tag.
+ActivityResult work(ActivityContext& ctx) {
+  if (ctx.retry_attempt() <= g_failures) return ctx.fail("not yet");
+  return ctx.ok(std::string(ctx.worker_id()) + "/" + std::string(ctx.tag()));
+}
+
+ActivityOptions tagged(std::string_view tag) {
+  ActivityOptions options;
+  options.tag = tag;
+  return options;
+}
+
+std::string told(const Outcome& outcome) {
+  if (outcome.ok()) return std::string(outcome.value());
+  return error_kind_name(outcome.error().kind);
+}
+
+Poll three(OrchestrationContext& ctx) {
+  const Handle plain = ctx.schedule_activity("work", "");
+  const Handle gpu = ctx.schedule_activity("work", "", tagged("gpu"));
+  const Handle radio = ctx.schedule_activity("work", "", tagged("radio"));
+  PAWL_AWAIT_DONE(ctx.join(plain, gpu, radio));
+  PAWL_AWAIT(a, plain);
+  PAWL_AWAIT(b, gpu);
+  PAWL_AWAIT(c, radio);
+  return ctx.complete(told(a) + " " + told(b) + " " + told(c));
+}
+
+// With a session, retries and a limit, in a select against a timer.
+Poll composed(OrchestrationContext& ctx) {
+  ActivityOptions options = tagged("gpu");
+  options.session = "s";
+  options.retry.max_attempts = 3;
+  const Handle work = ctx.schedule_activity("work", "", options);
+  const Handle timer = ctx.schedule_timer(std::chrono::hours(1));
+  PAWL_AWAIT(won, ctx.select(work, timer));
+  return ctx.complete(std::to_string(won.index()) + " " + told(won));
+}
+
+Poll starves(OrchestrationContext& ctx) {
+  ActivityOptions options = tagged("nobody");
+  options.schedule_to_start_ms = 30'000;
+  PAWL_AWAIT(done, ctx.schedule_activity("work", "", options));
+  PAWL_AWAIT(after, ctx.schedule_activity("work", ""));
+  return ctx.complete(told(done) + " " + told(after));
+}
+
+Poll gives_up(OrchestrationContext& ctx) {
+  const Handle work = ctx.schedule_activity("work", "", tagged("nobody"));
+  PAWL_AWAIT(won, ctx.select(work, ctx.schedule_timer(milliseconds(5'000))));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(5'000)));
+  return ctx.complete(std::to_string(won.index()));
+}
+
+Poll bad(OrchestrationContext& ctx) {
+  PAWL_AWAIT(control, ctx.schedule_activity("work", "", tagged("a\nb")));
+  const std::string longer(257, 'x');
+  PAWL_AWAIT(too_long, ctx.schedule_activity("work", "", tagged(longer)));
+  return ctx.complete(told(control) + " " + told(too_long));
+}
+
+class TagsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_failures = 0;
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+    ASSERT_EQ(registry.add_orchestration("three", three), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("composed", composed), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("starves", starves), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("gives_up", gives_up), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("bad", bad), Status::kOk);
+    ASSERT_EQ(registry.add_activity("work", work), Status::kOk);
+  }
+  Options options(const char* node, const TagFilter& filter, bool orchestrates = false) {
+    Options is;
+    is.database_path = kPath;
+    is.worker_node_id = node;
+    is.worker_tag_filter = filter;
+    is.run_orchestrations = orchestrates;
+    return is;
+  }
+  std::string ended(std::initializer_list<Worker*> workers, Worker& asked, const char* id,
+                    std::int64_t ms = 60'000) {
+    OrchestrationStatus status;
+    const bool is_over = drive(
+        machine, workers,
+        [&] {
+          return asked.runtime->get_status(id, &status) == Status::kOk &&
+                 status.state != OrchestrationState::kRunning;
+        },
+        ms);
+    return (is_over ? "" : "running: ") + std::string(status.output);
+  }
+
+  sim::Machine machine{17};
+  Registry registry;
+};
+
+TEST_F(TagsTest, heterogeneous_tagged_workers) {
+  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
+  Worker gpu(machine, registry, options("gpu", TagFilter::tags({"gpu"})));
+  Worker radio(machine, registry, options("radio", TagFilter::tags({"radio"})));
+  for (Worker* worker : {&main, &gpu, &radio})
+    ASSERT_EQ(worker->start(), Status::kOk);
+  for (const char* id : {"a", "b", "c"})
+    ASSERT_EQ(main.runtime->start_orchestration(id, "three", ""), Status::kOk);
+  for (const char* id : {"a", "b", "c"})
+    EXPECT_EQ(ended({&main, &gpu, &radio}, main, id), "main/ gpu/gpu radio/radio");
+}
+
+TEST_F(TagsTest, dual_runtime_tags) {
+  Worker main(machine, registry, options("main", TagFilter::default_and({"radio"}), true));
+  Worker gpu(machine, registry, options("gpu", TagFilter::tags({"gpu"}), true));
+  ASSERT_EQ(main.start(), Status::kOk);
+  ASSERT_EQ(gpu.start(), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("a", "three", ""), Status::kOk);
+  ASSERT_EQ(gpu.runtime->start_orchestration("b", "three", ""), Status::kOk);
+  EXPECT_EQ(ended({&main, &gpu}, main, "a"), "main/ gpu/gpu main/radio");
+  EXPECT_EQ(ended({&main, &gpu}, main, "b"), "main/ gpu/gpu main/radio");
+}
+
+// The only worker does not serve the tag; its tick ends the activity.
+TEST_F(TagsTest, starvation_safe_tag_timeout) {
+  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
+  ASSERT_EQ(main.start(), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("a", "starves", ""), Status::kOk);
+  EXPECT_EQ(ended({&main}, main, "a", 29'000), "running: ");
+  EXPECT_EQ(ended({&main}, main, "a", 2'000), "not_started main/");
+}
+
+// Nobody takes activities at all: who runs orchestrations, or nothing, ends it.
+TEST_F(TagsTest, expires_without_any_worker_for_activities) {
+  Worker none(machine, registry, options("none", TagFilter::none(), true));
+  ASSERT_EQ(none.start(), Status::kOk);
+  ASSERT_EQ(none.runtime->start_orchestration("a", "starves", ""), Status::kOk);
+  drive(
+      machine, {&none}, [] { return false; }, 5'000);
+  EXPECT_EQ(ended({&none}, none, "a", 60'000), "running: ");
+  TestClient client(machine, kPath);
+  Metrics metrics;
+  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(metrics.activities_ready, 1) << "the second one, which has no limit";
+  Worker main(machine, registry, options("main", TagFilter::default_only()));
+  ASSERT_EQ(main.start(), Status::kOk);
+  EXPECT_EQ(ended({&none, &main}, none, "a"), "not_started main/");
+}
+
+// A worker with mode none does not look for work again and again.
+TEST_F(TagsTest, none_sleeps) {
+  Worker none(machine, registry, options("none", TagFilter::none(), true));
+  ASSERT_EQ(none.start(), Status::kOk);
+  ASSERT_EQ(none.runtime->start_orchestration("a", "three", ""), Status::kOk);
+  drive(
+      machine, {&none}, [] { return false; }, 10'000);
+  const auto ticks = none.runtime->stats().ticks;
+  drive(
+      machine, {&none}, [] { return false; }, 10'000);
+  EXPECT_LE(none.runtime->stats().ticks, ticks + 3);
+}
+
+TEST_F(TagsTest, with_session_retries_and_select) {
+  g_failures = 2;
+  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
+  Worker gpu(machine, registry, options("gpu", TagFilter::default_and({"gpu"})));
+  ASSERT_EQ(main.start(), Status::kOk);
+  ASSERT_EQ(gpu.start(), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("a", "composed", ""), Status::kOk);
+  EXPECT_EQ(ended({&main, &gpu}, main, "a"), "0 gpu/gpu");
+}
+
+// The loser of a select leaves the queue, whoever served its tag.
+TEST_F(TagsTest, cancelled_while_nobody_serves_it) {
+  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
+  ASSERT_EQ(main.start(), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("a", "gives_up", ""), Status::kOk);
+  TestClient client(machine, kPath);
+  Metrics metrics;
+  drive(
+      machine, {&main}, [] { return false; }, 2'000);
+  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(metrics.activities_ready, 1);
+  drive(
+      machine, {&main}, [] { return false; }, 5'000);
+  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(metrics.activities_ready, 0);
+  EXPECT_EQ(ended({&main}, main, "a"), "1");
+}
+
+// The tag is in history: whoever starts anew goes on with the same.
+TEST_F(TagsTest, recovery_across_restart) {
+  {
+    Worker main(machine, registry, options("main", TagFilter::default_only(), true));
+    ASSERT_EQ(main.start(), Status::kOk);
+    ASSERT_EQ(main.runtime->start_orchestration("a", "three", ""), Status::kOk);
+    drive(
+        machine, {&main}, [] { return false; }, 2'000);
+    main.kill();
+  }
+  Worker main(machine, registry, options("main", TagFilter::any(), true));
+  ASSERT_EQ(main.start(), Status::kOk);
+  EXPECT_EQ(ended({&main}, main, "a"), "main/ main/gpu main/radio");
+  TestClient client(machine, kPath);
+  class Tags final : public HistoryVisitor {
+   public:
+    void on_event(const HistoryEvent& event) override {
+      if (!event.tag.empty()) all += std::string(event.kind) + ":" + std::string(event.tag) + " ";
+    }
+    std::string all;
+  } tags;
+  ASSERT_EQ(client->read_history("a", 1, tags), Status::kOk);
+  EXPECT_EQ(tags.all, "activity:gpu activity:radio ");
+}
+
+TEST_F(TagsTest, a_bad_tag_is_an_error_at_the_await) {
+  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
+  ASSERT_EQ(main.start(), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("a", "bad", ""), Status::kOk);
+  EXPECT_EQ(ended({&main}, main, "a"), "invalid_argument invalid_argument");
+}
+
+TEST_F(TagsTest, the_filter_is_validated_at_start) {
+  const std::string longest(256, 't');
+  const std::string longer(257, 't');
+  const auto start = [&](const TagFilter& filter) {
+    Worker worker(machine, registry, options("v", filter));
+    const Status status = worker.start();
+    return status == Status::kOk ? std::string("ok") : std::string(worker.diagnostic.text());
+  };
+  EXPECT_EQ(start(TagFilter::tags({"a", "b", "c", "d", "e"})), "ok");
+  EXPECT_EQ(start(TagFilter::default_and({longest})), "ok");
+  EXPECT_EQ(start(TagFilter::tags({"a", "b", "c", "d", "e", "f"})),
+            "worker_tag_filter has 6 tags; its mode needs 1..5");
+  EXPECT_EQ(start(TagFilter::default_and({})), "worker_tag_filter has 0 tags; its mode needs 1..5");
+  EXPECT_EQ(
+      start(TagFilter::tags({"a", longer})),
+      "worker_tag_filter: tag 2 has 257 bytes or a control character; 1..256 bytes are allowed");
+  EXPECT_EQ(
+      start(TagFilter::tags({""})),
+      "worker_tag_filter: tag 1 has 0 bytes or a control character; 1..256 bytes are allowed");
+  EXPECT_EQ(start(TagFilter::tags({"a", "b", "a"})),
+            "worker_tag_filter: tags 1 and 3 are the same");
+  TagFilter odd = TagFilter::any();
+  odd.count = 1;
+  EXPECT_EQ(start(odd), "worker_tag_filter has 1 tags; its mode needs 0..0");
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,247 @@
+// Which worker gets an activity with a tag: the ten validations of the family by their names, and what
+// sessions, names and crowds of foreign tags do to it.
+#include <gtest/gtest.h>
+
+#include "session_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+class Tags : public ::testing::Test {
+ protected:
+  // Each with its filter; the instance of an activity tells which it was.
+  void join(Worker& worker, std::string_view node, const TagFilter& filter) {
+    worker.tags = filter;
+    worker.join(node);
+  }
+  InstanceKey tagged(std::string_view tag, std::string_view session = {},
+                     std::string_view policy = {}) {
+    return world_.schedule("a", session, 1, policy, tag);
+  }
+  // The tags that one worker is given, in order, "-" for none.
+  std::string taken(Worker& worker) {
+    std::string all;
+    while (const auto job = worker.fetch())
+      all += (all.empty() ? "" : " ") + (job->tag.empty() ? "-" : job->tag);
+    return all;
+  }
+  void schedule_three() {
+    tagged("");
+    tagged("gpu");
+    tagged("radio");
+  }
+
+  World world_;
+  Worker a_{world_};
+  Worker b_{world_};
+};
+
+TEST_F(Tags, test_default_only_fetches_untagged) {
+  join(a_, "A", TagFilter::default_only());
+  schedule_three();
+  EXPECT_EQ(taken(a_), "-");
+}
+
+TEST_F(Tags, test_tags_fetches_only_matching) {
+  join(a_, "A", TagFilter::tags({"gpu"}));
+  schedule_three();
+  EXPECT_EQ(taken(a_), "gpu");
+}
+
+TEST_F(Tags, test_default_and_fetches_untagged_and_matching) {
+  join(a_, "A", TagFilter::default_and({"radio"}));
+  schedule_three();
+  EXPECT_EQ(taken(a_), "- radio");
+}
+
+TEST_F(Tags, test_none_filter_returns_nothing) {
+  join(a_, "A", TagFilter::none());
+  schedule_three();
+  tagged("", "s");
+  EXPECT_EQ(taken(a_), "");
+}
+
+// In the order of their commits, whatever their tags.
+TEST_F(Tags, test_multi_tag_filter) {
+  join(a_, "A", TagFilter::tags({"e", "d", "c", "b", "a"}));
+  for (const char* tag : {"c", "x", "a", "", "b", "e", "d", "a"})
+    tagged(tag);
+  EXPECT_EQ(taken(a_), "c a b e d a");
+}
+
+TEST_F(Tags, test_tag_round_trip_preservation) {
+  const std::string longest(256, 't');
+  join(a_, "A", TagFilter::tags({longest, "\"ü\\"}));
+  tagged(longest);
+  tagged("\"ü\\");
+  EXPECT_EQ(taken(a_), longest + " \"ü\\");
+}
+
+TEST_F(Tags, test_any_filter_fetches_everything) {
+  join(a_, "A", TagFilter::any());
+  tagged("radio");
+  tagged("");
+  tagged("gpu");
+  tagged("x", "s");
+  EXPECT_EQ(taken(a_), "radio - gpu x");
+}
+
+TEST_F(Tags, test_tag_survives_abandon_and_refetch) {
+  join(a_, "A", TagFilter::tags({"gpu"}));
+  join(b_, "B", TagFilter::default_only());
+  tagged("gpu");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  ASSERT_EQ(a_.abandon(*job, 5), Status::kOk);
+  world_.pass(5);
+  b_.wake();
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_EQ(taken(a_), "gpu");
+}
+
+TEST_F(Tags, test_multi_runtime_tag_isolation) {
+  join(a_, "A", TagFilter::tags({"gpu"}));
+  join(b_, "B", TagFilter::default_and({"radio"}));
+  schedule_three();
+  schedule_three();
+  EXPECT_EQ(taken(a_), "gpu gpu");
+  EXPECT_EQ(taken(b_), "- radio - radio");
+}
+
+TEST_F(Tags, test_tag_preserved_through_ack_orchestration_item) {
+  join(a_, "A", TagFilter::any());
+  const InstanceKey instance = tagged("gpu");
+  EXPECT_EQ(world_.text("SELECT tag FROM worker_queue"), "gpu");
+  EXPECT_EQ(world_.text("SELECT json_extract(meta,'$.tag') FROM history WHERE id=2"), "gpu");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->tag, "gpu");
+  ASSERT_EQ(a_.ack(*job), Status::kOk);
+  EXPECT_EQ(world_.completions(instance).size(), 1U);
+}
+
+// A worker that dies with a tagged activity in hand leaves it to the next of its tag.
+TEST_F(Tags, survives_the_death_of_its_worker) {
+  join(a_, "A", TagFilter::tags({"gpu"}));
+  tagged("gpu");
+  ASSERT_TRUE(a_.fetch());
+  a_.kill();
+  Worker heir(world_);
+  join(heir, "A", TagFilter::tags({"gpu"}));
+  EXPECT_EQ(taken(heir), "gpu");
+}
+
+// ---- sessions -----------------------------------------------------------------------------------
+
+// An owner takes of its session what its filter lets it; the session moves when that is all.
+TEST_F(Tags, session_moves_to_who_serves_the_tag) {
+  join(a_, "A", TagFilter::default_only());
+  join(b_, "B", TagFilter::default_and({"gpu"}));
+  tagged("", "s");
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  tagged("gpu", "s");
+  tagged("", "s");
+  const auto second = a_.fetch();
+  ASSERT_TRUE(second) << "the tagged one stands in nobody's way";
+  EXPECT_EQ(second->tag, "");
+  EXPECT_FALSE(b_.fetch()) << "A runs the session";
+  EXPECT_EQ(a_.ack(*first), Status::kOk);
+  EXPECT_EQ(a_.ack(*second), Status::kOk);
+  world_.pass(60'000);
+  a_.wake();
+  EXPECT_FALSE(a_.fetch());
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->tag, "gpu");
+  EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
+}
+
+TEST_F(Tags, session_of_a_foreign_tag_is_not_claimed) {
+  join(a_, "A", TagFilter::default_only());
+  join(b_, "B", TagFilter::tags({"gpu"}));
+  tagged("gpu", "s");
+  EXPECT_FALSE(a_.fetch());
+  EXPECT_EQ(taken(b_), "gpu");
+}
+
+// ---- names --------------------------------------------------------------------------------------
+
+// Only a worker that has both the name and the tag counts as one that could take it.
+TEST_F(Tags, unregistered_counts_the_tag) {
+  a_.handlers = {"b"};
+  join(a_, "A", TagFilter::any());
+  join(b_, "B", TagFilter::default_only());
+  tagged("gpu");
+  EXPECT_FALSE(a_.fetch());
+  EXPECT_EQ(a_.events, std::vector<std::string>{"unregistered a tagged gpu"});
+  EXPECT_EQ(world_.number("SELECT state FROM worker_queue"), 2);
+  Worker c(world_);
+  join(c, "C", TagFilter::tags({"gpu"}));
+  world_.pass(1'000);
+  c.wake();
+  EXPECT_EQ(taken(c), "gpu");
+}
+
+TEST_F(Tags, a_buried_worker_serves_no_tag) {
+  join(a_, "A", TagFilter::tags({"gpu"}));
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 1);
+  join(b_, "B", TagFilter::default_and({"x"}));
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 3);
+  b_.bury(a_.me());
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 2);
+  b_.leave();
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 0);
+}
+
+// ---- work that nobody takes ---------------------------------------------------------------------
+
+// Ended by a worker that could not take it.
+TEST_F(Tags, expires_if_nobody_serves_the_tag) {
+  join(a_, "A", TagFilter::none());
+  const InstanceKey instance = tagged("gpu", "", "schedule_to_start_ms=5000");
+  const InstanceKey of_session = tagged("gpu", "s", "schedule_to_start_ms=5000");
+  world_.pass(4'999);
+  a_.wake();
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 2);
+  world_.pass(1);
+  a_.wake();
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 0);
+  for (const InstanceKey key : {instance, of_session}) {
+    const auto told = world_.completions(key);
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0].error, ErrorKind::kNotStarted);
+    EXPECT_EQ(told[0].payload,
+              "schedule_to_start_ms (5000) passed: no worker took it; its tag is \"gpu\"");
+  }
+}
+
+// Also while it backs off because nobody has the name.
+TEST_F(Tags, expires_while_unregistered) {
+  a_.handlers = {"b"};
+  join(a_, "A", TagFilter::any());
+  const InstanceKey instance = tagged("", "", "schedule_to_start_ms=5000");
+  EXPECT_FALSE(a_.fetch());
+  EXPECT_EQ(world_.number("SELECT state FROM worker_queue"), 2);
+  world_.pass(5'000);
+  a_.wake();
+  const auto told = world_.completions(instance);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].error, ErrorKind::kNotStarted);
+}
+
+// One hand-over is enough: what follows are attempts.
+TEST_F(Tags, does_not_expire_once_it_was_taken) {
+  join(a_, "A", TagFilter::tags({"gpu"}));
+  const InstanceKey instance = tagged("gpu", "", "schedule_to_start_ms=5000");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  ASSERT_EQ(a_.abandon(*job), Status::kOk);
+  world_.pass(10'000);
+  a_.wake();
+  EXPECT_TRUE(world_.completions(instance).empty());
+  EXPECT_EQ(taken(a_), "gpu");
+}
+
+}  // namespace
+}  // namespace pawl::test
