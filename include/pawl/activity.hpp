@@ -68,6 +68,10 @@ class ActivityContext {
   [[nodiscard]] void* user() const;
   // The result does not wait for Options::commit_window_ms: for activities that moved something.
   void commit_now();
+  // With the result of this activity its session ends here: what this process kept for it is of no use.
+  // One that fails on loss is lost, and all its other work with it; any other is released, and the next
+  // activity has a new epoch. No retry follows. Without a session it does nothing.
+  void abort_session();
   // Straight to the log sink, with the identity of activity, attempt and worker.
   void trace(LogLevel level, std::string_view text);
 

@@ -37,6 +37,13 @@ struct StartOptions {
   std::int64_t start_after_ms = 0;
 };
 
+struct TransferOptions {
+  // Running work has so long to end, in ms, 0 or more. Then a session moves all the same and what still
+  // runs is refused; but an exclusive one stays where it is, unless `force`.
+  std::int64_t stop_ms = 20'000;
+  bool force = false;
+};
+
 struct OrchestrationStatus {
   OrchestrationState state = OrchestrationState::kRunning;
   std::int64_t execution_id = 0;  // rises by one at every continue-as-new
@@ -123,6 +130,17 @@ class Client {
   Status list_workers(WorkerVisitor& visitor);
   // In order of their making. kInvalidArgument: rows_max is 0.
   Status list_sessions(Page* page, SessionVisitor& visitor);
+  // Moves a session to the living worker with this worker_node_id (as list_workers() shows it), or, empty,
+  // away from its owner: nothing of it starts any more, and when its running work has ended it moves. The
+  // answer does not wait for that. kNotFound: no such session; kNoEligibleTarget: the worker does not
+  // run, is draining, is full or did not declare the device (error_text()). kInvalidArgument: stop_ms.
+  Status transfer_session(std::string_view session, std::string_view node,
+                          const TransferOptions& options = TransferOptions());
+  // The worker takes nothing new and its sessions move away likewise, devices only to who stands by for
+  // them; until its process registers anew. kNotFound: no living worker has this worker_node_id.
+  Status drain_worker(std::string_view node, const TransferOptions& options = TransferOptions());
+  // Removes the row of a device that nobody declares and no work waits for. kNotFound; kStillRunning.
+  Status forget_device(std::string_view device);
 
   // Removes an instance with everything of it; its id is free again. Work in flight is refused when it
   // comes back. In transactions of bounded size, so another caller may see old executions go first.

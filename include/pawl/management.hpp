@@ -133,6 +133,9 @@ struct SessionInfo {
   std::int64_t epoch = 0;             // rises with every change of the owner; 0: never had one
   std::int64_t activities = 0;        // handed over so far
   std::int64_t lease_ends_in_ms = 0;  // with an owner
+  bool device = false;                // only who declared it may own it
+  bool exclusive = false;             // one activity at a time
+  bool stopping = false;              // to move when its running work has ended
 };
 
 class SessionVisitor {

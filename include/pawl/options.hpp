@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "pawl/log.hpp"
+#include "pawl/session_listener.hpp"
 #include "pawl/status.hpp"
 
 namespace pawl {
@@ -25,6 +26,8 @@ struct SessionOptions {
   std::int64_t worker_lock_timeout_ms = 30'000;         // lease of a handed-over activity
   std::int64_t worker_lock_renewal_buffer_ms = 5'000;
   std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
+  // Sessions that one instance may have open, 1..1000; as the runtime that makes the turn has it.
+  std::uint32_t max_sessions_per_orchestration = 10;
   // Take over at once from a process whose kernel lock is free; false: only leases count.
   bool fast_handoff = true;
 };
@@ -84,6 +87,8 @@ struct Options {
       nullptr;                     // stable identity over restarts; null: a new one each start
   bool run_orchestrations = true;  // false: worker-only
   LogSink* log = nullptr;          // null: silent
+  // Told when a session comes to this worker and when it goes; null: nobody.
+  SessionListener* session_listener = nullptr;
 
   // --- durability ---
   // false: WAL with synchronous=NORMAL. A power cut may then lose what was acknowledged since the last

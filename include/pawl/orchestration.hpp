@@ -19,6 +19,7 @@
 #include "pawl/activity_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/log.hpp"
+#include "pawl/session.hpp"
 
 namespace pawl {
 
@@ -110,6 +111,29 @@ class OrchestrationContext {
   // All activities of one session run in the one process that owns it. `session`: as `name`.
   Handle schedule_activity_on_session(std::string_view name, std::string_view input,
                                       std::string_view session);
+  // On the worker that has declared this device, one at a time and in order; short for
+  // ActivityOptions with `session`, `device` and `exclusive`.
+  Handle schedule_activity_on_device(std::string_view name, std::string_view input,
+                                     std::string_view device);
+  // --- sessions of this instance's own ---
+  // Opens a session, in the commit of this turn. Its id is its place in the code: another execution
+  // opens another one. At most SessionOptions::max_sessions_per_orchestration may be open: of one too
+  // many, activities scheduled on it fail with kLimit.
+  Session open_session(const SessionSettings& settings = SessionSettings());
+  // Of this id, 1..248 bytes. If this instance has it open already, that one, as it is: so it is found
+  // again after continue_as_new(). One that was closed or lost is opened anew.
+  Session open_session_with_id(std::string_view id,
+                               const SessionSettings& settings = SessionSettings());
+  // Its activities that have no result yet fail with kSessionClosed, and those that run are told. One that
+  // is not open is left alone. kInvalidArgument: the id; nothing is recorded then. kNone otherwise.
+  ErrorKind close_session(std::string_view id);
+  // On the session's owner. kSessionClosed at the await: it is not open; kSessionLost: see
+  // SessionSettings::fail_on_loss.
+  Handle schedule_activity_on_session(std::string_view name, std::string_view input,
+                                      const Session& session);
+  // The next change of its owner, with SessionSettings::notify; as dequeue_event(). The payload is
+  // JSON: "change" (claimed, migrated, released, lost), "epoch", "from" and "to" (nodes), "reason".
+  Handle session_events(const Session& session);
   // Durable; counts from the commit of this turn, in time that truly passed. Negative counts as 0.
   Handle schedule_timer(std::chrono::milliseconds delay);
   // Fires when trusted UTC has reached `utc_ms` (since 1970).

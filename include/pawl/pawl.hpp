@@ -15,6 +15,7 @@
 #include "pawl/process.hpp"
 #include "pawl/registry.hpp"
 #include "pawl/runtime.hpp"
+#include "pawl/session_listener.hpp"
 #include "pawl/status.hpp"
 
 #endif  // PAWL_PAWL_HPP

@@ -50,6 +50,7 @@ struct RuntimeStats {
   std::uint64_t sessions_claimed = 0;
   std::uint64_t sessions_migrated = 0;
   std::uint64_t sessions_released = 0;
+  std::uint64_t sessions_lost = 0;
   std::uint64_t poisoned = 0;
   std::uint64_t unregistered = 0;  // items of names nobody here or elsewhere knows
   std::uint64_t wakeups = 0;       // returns from sleep
@@ -117,6 +118,17 @@ class Runtime {
                      Answer answer = nullptr, void* user = nullptr);
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                        Answer answer = nullptr, void* user = nullptr);
+  // This worker holds the hardware of `device`, and from here on only it owns the session of that name
+  // (see ActivityOptions::device), over its restarts of registration, until it withdraws or ends.
+  // Answers: kDeviceHeld: a living worker has declared it (the log's "device_refused" names it). With
+  // `standby` kOk then: it follows when the holder is gone. kInvalidArgument: the name, 1..256 bytes.
+  // kResourceExhausted: more than 32. Work that another owner of the session is running may end first,
+  // within 20 s.
+  Status declare_session(std::string_view device, bool standby, Answer answer = nullptr,
+                         void* user = nullptr);
+  // Work of it that runs may end first, within 20 s; if work of an exclusive session does not, the
+  // declaration stands again (the log's "session_stop_failed"). kNotFound: not declared here.
+  Status withdraw_session(std::string_view device, Answer answer = nullptr, void* user = nullptr);
   // Reads at once.
   Status get_status(std::string_view id, OrchestrationStatus* out);
 

@@ -42,6 +42,8 @@ enum class Status : std::uint8_t {
   kStopped,                   // request_stop() was called
   kVersionMismatch,           // a port of another interface version
   kStillRunning,              // the instance has not ended
+  kDeviceHeld,                // a living worker has declared this device
+  kNoEligibleTarget,          // the worker named cannot take the session
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

@@ -23,6 +23,10 @@ constexpr char kUsage[] =
     "  metrics            what the database holds\n"
     "  workers            registered runtimes\n"
     "  sessions           and who owns them\n"
+    "  transfer SESSION   moves it to another worker       --to NODE --stop-ms N --force\n"
+    "  drain NODE         the worker takes nothing new, its sessions move\n"
+    "    --stop-ms N\n"
+    "  forget-device NAME nobody declares, nothing waits\n"
     "  cancel ID          asks its code to stop            --reason TEXT\n"
     "  terminate ID       ends it now, without its code    --reason TEXT\n"
     "  suspend ID         no turns until resumed\n"
@@ -39,6 +43,8 @@ struct Command {
   long long execution = 0;
   long long keep = 1;
   std::string_view reason;
+  std::string_view to;
+  long long stop = -1;  // -1: by default
   bool json = false;
   bool force = false;
 };
@@ -163,10 +169,11 @@ class PrintWorkers final : public pawl::WorkerVisitor {
 class PrintSessions final : public pawl::SessionVisitor {
  public:
   void on_session(const pawl::SessionInfo& one) override {
-    std::printf("%.*s\tof %.*s\tepoch %lld\t%lld activities\tlease %lld ms\n", length(one.name),
-                one.name.data(), length(one.node), one.node.data(),
+    std::printf("%.*s\tof %.*s\tepoch %lld\t%lld activities\tlease %lld ms%s%s%s\n",
+                length(one.name), one.name.data(), length(one.node), one.node.data(),
                 static_cast<long long>(one.epoch), static_cast<long long>(one.activities),
-                static_cast<long long>(one.lease_ends_in_ms));
+                static_cast<long long>(one.lease_ends_in_ms), one.device ? "\tdevice" : "",
+                one.exclusive ? "\texclusive" : "", one.stopping ? "\tstopping" : "");
   }
 };
 
@@ -198,6 +205,21 @@ pawl::Status resume(pawl::Client& client, const Command& command) {
 pawl::Status remove(pawl::Client& client, const Command& command) {
   return client.delete_instance(command.id, command.force);
 }
+pawl::TransferOptions transfer_options(const Command& command) {
+  pawl::TransferOptions options;
+  if (command.stop >= 0) options.stop_ms = command.stop;
+  options.force = command.force;
+  return options;
+}
+pawl::Status transfer(pawl::Client& client, const Command& command) {
+  return client.transfer_session(command.id, command.to, transfer_options(command));
+}
+pawl::Status drain(pawl::Client& client, const Command& command) {
+  return client.drain_worker(command.id, transfer_options(command));
+}
+pawl::Status forget(pawl::Client& client, const Command& command) {
+  return client.forget_device(command.id);
+}
 pawl::Status prune(pawl::Client& client, const Command& command) {
   std::size_t pruned = 0;
   PAWL_TRY(client.prune_executions(command.id, command.keep, 0, &pruned));
@@ -211,10 +233,11 @@ struct Entry {
   bool needs_id;
 };
 constexpr Entry kEntries[] = {
-    {"list", list, false},       {"show", show, true},        {"history", history, true},
-    {"metrics", metrics, false}, {"cancel", cancel, true},    {"terminate", terminate, true},
-    {"suspend", suspend, true},  {"resume", resume, true},    {"delete", remove, true},
-    {"prune", prune, true},      {"workers", workers, false}, {"sessions", sessions, false},
+    {"list", list, false},        {"show", show, true},        {"history", history, true},
+    {"metrics", metrics, false},  {"cancel", cancel, true},    {"terminate", terminate, true},
+    {"suspend", suspend, true},   {"resume", resume, true},    {"delete", remove, true},
+    {"prune", prune, true},       {"workers", workers, false}, {"sessions", sessions, false},
+    {"transfer", transfer, true}, {"drain", drain, true},      {"forget-device", forget, true},
 };
 
 const Entry* find(std::string_view name) {
@@ -253,6 +276,8 @@ bool parse_option(int option, Command* out) {
     case 'e': return parse_number(optarg, &out->execution);
     case 'k': return parse_number(optarg, &out->keep);
     case 'r': out->reason = optarg; return true;
+    case 't': out->to = optarg; return true;
+    case 'w': return parse_number(optarg, &out->stop);
     case 'j': out->json = true; return true;
     case 'f': out->force = true; return true;
     default: return false;
@@ -266,6 +291,7 @@ bool parse(int argc, char** argv, const Entry& entry, Command* out) {
       {"prefix", required_argument, nullptr, 'p'},    {"limit", required_argument, nullptr, 'l'},
       {"execution", required_argument, nullptr, 'e'}, {"keep", required_argument, nullptr, 'k'},
       {"reason", required_argument, nullptr, 'r'},    {"json", no_argument, nullptr, 'j'},
+      {"to", required_argument, nullptr, 't'},        {"stop-ms", required_argument, nullptr, 'w'},
       {"force", no_argument, nullptr, 'f'},           {nullptr, 0, nullptr, 0}};
   int found = getopt_long(argc, argv, "", kOptions, nullptr);
   for (; found != -1; found = getopt_long(argc, argv, "", kOptions, nullptr))

@@ -78,6 +78,8 @@ bool needs_name(EventKind kind) {
     case EventKind::kDequeue:
     case EventKind::kChild:
     case EventKind::kDetached:
+    case EventKind::kSessionOpen:
+    case EventKind::kSessionClose:
     case EventKind::kStateWrite: return true;
     default: return false;
   }

@@ -105,6 +105,9 @@ struct Message {
   std::string_view payload;
 };
 
+// Changes of an opened session come as messages of the queue with this and its id for a name.
+inline constexpr std::string_view kSessionEventsPrefix = "session:";
+
 // 1..kNameBytesMax bytes without control characters: what names, sessions and versions must be. It is
 // also what makes every meta text fit kMetaBytesMax.
 [[nodiscard]] bool is_valid_name(std::string_view name);

@@ -11,17 +11,18 @@ constexpr std::int64_t kAttemptsMax = 1'000'000;
 constexpr std::int64_t kPercentMax = 100;
 
 // A member as a number, whatever its type.
+template <typename Of>
 struct Member {
   const char* key;   // stored
   const char* name;  // for people
   bool of_retry;     // without retries it means nothing
   std::int64_t least;
   std::int64_t most;
-  std::int64_t (*get)(const ActivityOptions&);
-  void (*set)(ActivityOptions&, std::int64_t);
+  std::int64_t (*get)(const Of&);
+  void (*set)(Of&, std::int64_t);
 };
 
-constexpr Member kMembers[] = {
+constexpr Member<ActivityOptions> kMembers[] = {
     {"attempts", "retry.max_attempts", false, 1, kAttemptsMax,
      [](const ActivityOptions& o) -> std::int64_t { return o.retry.max_attempts; },
      [](ActivityOptions& o, std::int64_t n) {
@@ -50,9 +51,37 @@ constexpr Member kMembers[] = {
     {"schedule_to_start_ms", "schedule_to_start_ms", false, 0, kActivityMsMax,
      [](const ActivityOptions& o) { return o.schedule_to_start_ms; },
      [](ActivityOptions& o, std::int64_t n) { o.schedule_to_start_ms = n; }},
+    {"device", "device", false, 0, 1,
+     [](const ActivityOptions& o) -> std::int64_t { return o.device ? 1 : 0; },
+     [](ActivityOptions& o, std::int64_t n) { o.device = n != 0; }},
+    {"exclusive", "exclusive", false, 0, 1,
+     [](const ActivityOptions& o) -> std::int64_t { return o.exclusive ? 1 : 0; },
+     [](ActivityOptions& o, std::int64_t n) { o.exclusive = n != 0; }},
+    {"own_session", "own_session", false, 0, 1,
+     [](const ActivityOptions& o) -> std::int64_t { return o.own_session ? 1 : 0; },
+     [](ActivityOptions& o, std::int64_t n) { o.own_session = n != 0; }},
+    {"unavailable_ms", "unavailable_ms", false, 0, kActivityMsMax,
+     [](const ActivityOptions& o) { return o.unavailable_ms; },
+     [](ActivityOptions& o, std::int64_t n) { o.unavailable_ms = n; }},
 };
 
-bool in_range(const Member& member, std::int64_t number) {
+constexpr Member<SessionSettings> kSettings[] = {
+    {"exclusive", "exclusive", false, 0, 1,
+     [](const SessionSettings& s) -> std::int64_t { return s.exclusive ? 1 : 0; },
+     [](SessionSettings& s, std::int64_t n) { s.exclusive = n != 0; }},
+    {"fail_on_loss", "fail_on_loss", false, 0, 1,
+     [](const SessionSettings& s) -> std::int64_t { return s.fail_on_loss ? 1 : 0; },
+     [](SessionSettings& s, std::int64_t n) { s.fail_on_loss = n != 0; }},
+    {"notify", "notify", false, 0, 1,
+     [](const SessionSettings& s) -> std::int64_t { return s.notify ? 1 : 0; },
+     [](SessionSettings& s, std::int64_t n) { s.notify = n != 0; }},
+    {"idle_ms", "idle_ms", false, 0, kActivityMsMax,
+     [](const SessionSettings& s) { return s.idle_ms; },
+     [](SessionSettings& s, std::int64_t n) { s.idle_ms = n; }},
+};
+
+template <typename Of>
+bool in_range(const Member<Of>& member, std::int64_t number) {
   return number >= member.least && number <= member.most;
 }
 
@@ -61,35 +90,35 @@ bool put(PolicyText* out, const char* key, std::int64_t number) {
          out->append('=') == Status::kOk && out->append_number(number) == Status::kOk;
 }
 
-const Member* find(std::string_view key) {
-  for (const Member& member : kMembers)
+template <typename Of, std::size_t N>
+const Member<Of>* find(const Member<Of> (&members)[N], std::string_view key) {
+  for (const Member<Of>& member : members)
     if (key == member.key) return &member;
   return nullptr;
 }
 
-}  // namespace
-
-bool encode_policy(const ActivityOptions& options, PolicyText* out) {
+template <typename Of, std::size_t N>
+bool encode(const Member<Of> (&members)[N], const Of& is, bool retries, PolicyText* out) {
   out->clear();
-  const bool retries = options.retry.max_attempts != 1;
-  const ActivityOptions defaults;
-  for (const Member& member : kMembers) {
-    const std::int64_t number = member.get(options);
+  const Of defaults;
+  for (const Member<Of>& member : members) {
+    const std::int64_t number = member.get(is);
     if (!in_range(member, number)) return false;
     if (number == member.get(defaults) || (member.of_retry && !retries)) continue;
     if (!put(out, member.key, number)) return false;
   }
-  return options.retry.cap_ms >= options.retry.base_ms;
+  return true;
 }
 
-bool decode_policy(std::string_view text, ActivityOptions* out) {
-  *out = ActivityOptions();
+template <typename Of, std::size_t N>
+bool decode(const Member<Of> (&members)[N], std::string_view text, Of* out) {
+  *out = Of();
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view one = text.substr(0, comma);
     const std::size_t equals = one.find('=');
     if (equals == std::string_view::npos) return false;
-    const Member* const member = find(one.substr(0, equals));
+    const Member<Of>* const member = find(members, one.substr(0, equals));
     std::int64_t number = 0;
     const char* const end = one.data() + one.size();
     const auto read = std::from_chars(one.data() + equals + 1, end, number);
@@ -102,12 +131,32 @@ bool decode_policy(std::string_view text, ActivityOptions* out) {
   return true;
 }
 
+}  // namespace
+
+bool encode_policy(const ActivityOptions& options, PolicyText* out) {
+  return encode(kMembers, options, options.retry.max_attempts != 1, out) &&
+         options.retry.cap_ms >= options.retry.base_ms;
+}
+
+bool decode_policy(std::string_view text, ActivityOptions* out) {
+  return decode(kMembers, text, out);
+}
+
+bool encode_settings(const SessionSettings& settings, PolicyText* out) {
+  return encode(kSettings, settings, false, out) &&
+         !(settings.fail_on_loss && settings.idle_ms != 0);
+}
+
+bool decode_settings(std::string_view text, SessionSettings* out) {
+  return decode(kSettings, text, out);
+}
+
 const char* policy_difference(std::string_view recorded, std::string_view issued) {
   if (recorded == issued) return nullptr;
   ActivityOptions before;
   ActivityOptions after;
   if (!decode_policy(recorded, &before) || !decode_policy(issued, &after)) return "options";
-  for (const Member& member : kMembers)
+  for (const Member<ActivityOptions>& member : kMembers)
     if (member.get(before) != member.get(after)) return member.name;
   return "options";
 }

@@ -11,6 +11,7 @@
 
 #include "ids.hpp"
 #include "pawl/activity_options.hpp"
+#include "pawl/session.hpp"
 #include "text.hpp"
 
 namespace pawl {
@@ -21,6 +22,9 @@ using PolicyText = FixedText<kNameBytesMax>;
 bool encode_policy(const ActivityOptions& options, PolicyText* out);
 // False, with *out in any state: not what encode_policy() writes.
 bool decode_policy(std::string_view text, ActivityOptions* out);
+// Likewise for a session that is opened.
+bool encode_settings(const SessionSettings& settings, PolicyText* out);
+bool decode_settings(std::string_view text, SessionSettings* out);
 // Name of the first member in which two texts differ ("retry.max_attempts"); null: none.
 const char* policy_difference(std::string_view recorded, std::string_view issued);
 

@@ -37,6 +37,8 @@ const char* status_name(Status status) {
     case Status::kStopped: return "stopped";
     case Status::kVersionMismatch: return "version_mismatch";
     case Status::kStillRunning: return "still_running";
+    case Status::kDeviceHeld: return "device_held";
+    case Status::kNoEligibleTarget: return "no_eligible_target";
   }
   return "unknown";
 }

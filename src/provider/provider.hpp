@@ -46,6 +46,7 @@ struct BatchInfo {
   std::int64_t boot_seq = 0;
   bool utc_known = false;
   std::int64_t utc_ms = 0;
+  bool draining = false;             // `me` was told to: it claims nothing any more
   bool clock_adopted = false;        // this batch adopted a new boot
   bool clock_synced = false;         // this batch confirmed the offset
   bool clock_confirmed = false;      // it is confirmed for this boot, by whomever
@@ -170,6 +171,7 @@ struct WorkDone {
   WorkItemId item = 0;
   LockToken token = 0;
   Epoch epoch = 0;
+  bool abort_session = false;  // with the result, its session is lost
 };
 
 struct TurnCommit {
@@ -193,6 +195,10 @@ struct TurnCommit {
   EventId last_new = 0;
   const NewWork* work = nullptr;
   std::size_t work_count = 0;
+  // Commands among the new events that open or close a session of the instance.
+  const EventId* sessions = nullptr;
+  std::size_t session_count = 0;
+  std::int64_t sessions_max = 10;  // that the instance may have open
   const NewTimer* timers = nullptr;
   std::size_t timer_count = 0;
   // Commands among the new events that start an instance: kChild (not with an end) and kDetached.
@@ -276,6 +282,20 @@ struct FetchWork {
   bool* look_again = nullptr;
 };
 
+struct DeclareSession {
+  Incarnation me = 0;
+  std::string_view device;
+  bool standby = false;
+  std::int64_t lease_ms = 30'000;
+  std::int64_t stop_ms = 20'000;
+};
+
+struct OwnedSession {
+  SessionKey session = 0;
+  Epoch epoch = 0;
+  FixedText<kNameBytesMax> name;
+};
+
 struct WorkResult {
   ErrorKind error = ErrorKind::kNone;
   std::string_view payload;
@@ -289,6 +309,7 @@ struct NewWorker {
   std::int64_t start_time = 0;
   bool lock_visible = true;  // others can test its kernel lock
   std::int64_t lease_ms = 0;
+  std::int64_t sessions_max = 0;               // its capacity, for transfers
   const std::string_view* handlers = nullptr;  // activity names it can run
   std::size_t handler_count = 0;
   TagFilter tags;
@@ -317,7 +338,17 @@ struct CrashNote {
 
 // One event a change of a session or worker; reported in the batch, valid for people only after commit.
 struct SessionChange {
-  enum class Kind : std::uint8_t { kClaimed, kMigrated, kReleased, kLost, kSwept };
+  // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed: work
+  // that still runs kept it where it is.
+  enum class Kind : std::uint8_t {
+    kClaimed,
+    kMigrated,
+    kReleased,
+    kLost,
+    kSwept,
+    kConflict,
+    kStopFailed
+  };
   Kind kind = Kind::kClaimed;
   std::string_view session;
   std::string_view reason;  // released, lost
@@ -433,8 +464,37 @@ class Provider {
                                     std::size_t* renewed, std::size_t* released) = 0;
   virtual Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                            std::size_t* removed) = 0;
+  // `me` holds the device from here on: its session, made if absent, is this worker's alone. A worker
+  // that owns it meanwhile with work running keeps it until that ends, at most `stop_ms`. kDeviceHeld if
+  // a living worker has declared it (the diagnostic names it); with `standby` it is then noted instead
+  // (*held = false), to follow when the holder is gone. Again by the holder: nothing changes.
+  virtual Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held) = 0;
+  // kNotFound: not declared by `me`. A holder's running work is waited for, at most `stop_ms`; if work of
+  // an exclusive session then still runs, the declaration stands again (SessionChange::kStopFailed).
+  virtual Status withdraw_session(Incarnation me, std::string_view device,
+                                  std::int64_t stop_ms) = 0;
+  // Where `me` is a standby and the holder is gone, it is the holder now.
+  virtual Status take_devices_over(Incarnation me, const SessionOptions& options,
+                                   Evidence& evidence) = 0;
+  // The row of a device that nobody declares and nothing waits for. kNotFound; kStillRunning.
+  virtual Status forget_device(std::string_view device) = 0;
+  // Moves a session to the living worker of this node, or away from its owner (empty): nothing is handed
+  // over any more, and when nothing of it runs it moves. After `stop_ms` it moves with work running
+  // (whose results are then refused) if it is not exclusive or `force`; otherwise it stays
+  // (SessionChange::kStopFailed). kNotFound: no such session; kNoEligibleTarget.
+  virtual Status transfer_session(std::string_view session, std::string_view node,
+                                  std::int64_t stop_ms, bool force) = 0;
+  // The worker claims nothing any more, and its sessions move away as above; devices only to a standby.
+  virtual Status drain_worker(std::string_view node, std::int64_t stop_ms) = 0;
+  // What `me` owns; those beyond `capacity` are left out.
+  virtual Status owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
+                                std::size_t* count) = 0;
+  // The last epoch that was given out: as long as it stands, no session changed its owner.
+  virtual Status last_epoch(Epoch* epoch) = 0;
+  // Ends the stops of sessions for which it is time; bounded. Adds to *ended.
+  virtual Status end_stops(std::size_t limit, std::size_t* ended) = 0;
   // Delayed items and parked instances whose time came, and items past a limit of their policy: these
-  // get kTimeout, or their next attempt; bounded.
+  // get kTimeout, or their next attempt; work of absent devices; bounded.
   virtual Status wake_delayed(std::size_t limit, std::size_t* woken) = 0;
 
   // ---- workers: in a batch ----
@@ -446,7 +506,6 @@ class Provider {
   virtual Status register_worker(const NewWorker& worker, Evidence& evidence,
                                  const CrashLimits& limits, Incarnation* out) = 0;
   virtual Status renew_worker(Incarnation me, std::int64_t lease_ms) = 0;
-  virtual Status set_draining(Incarnation me) = 0;
   // Sessions to `heir` (0: unowned), locks to ready, crashes charged, once. Notes may be empty.
   virtual Status bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                              std::size_t note_count, const CrashLimits& limits) = 0;

@@ -40,6 +40,42 @@ Handle OrchestrationContext::schedule_activity_on_session(std::string_view name,
   return pass_.schedule_activity(branch_, name, input, options, true);
 }
 
+Handle OrchestrationContext::schedule_activity_on_device(std::string_view name,
+                                                         std::string_view input,
+                                                         std::string_view device) {
+  ActivityOptions options;
+  options.session = device;
+  options.device = true;
+  options.exclusive = true;
+  return pass_.schedule_activity(branch_, name, input, options, true);
+}
+
+Session OrchestrationContext::open_session(const SessionSettings& settings) {
+  return pass_.open_session(branch_, {}, false, settings);
+}
+
+Session OrchestrationContext::open_session_with_id(std::string_view id,
+                                                   const SessionSettings& settings) {
+  return pass_.open_session(branch_, id, true, settings);
+}
+
+ErrorKind OrchestrationContext::close_session(std::string_view id) {
+  return pass_.close_session(branch_, id);
+}
+
+Handle OrchestrationContext::schedule_activity_on_session(std::string_view name,
+                                                          std::string_view input,
+                                                          const Session& session) {
+  ActivityOptions options;
+  options.session = session.id();
+  options.own_session = true;
+  return pass_.schedule_activity(branch_, name, input, options, true);
+}
+
+Handle OrchestrationContext::session_events(const Session& session) {
+  return pass_.session_events(branch_, session.id());
+}
+
 Handle OrchestrationContext::schedule_timer(std::chrono::milliseconds delay) {
   const std::int64_t delay_ms = delay.count();
   return pass_.schedule_timer(branch_, TimerBase::kPawlTime, delay_ms < 0 ? 0 : delay_ms);

@@ -399,7 +399,11 @@ Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::st
   if (on_session && !is_valid_name(options.session)) return handle_of(Form::kBadSession);
   if (!options.tag.empty() && !is_valid_name(options.tag)) return handle_of(Form::kBadTag);
   PolicyText policy;
-  if (!encode_policy(options, &policy)) return handle_of(Form::kBadOptions);
+  const bool declared = options.device || options.exclusive || options.unavailable_ms != 0;
+  if (((declared || options.own_session) && options.session.empty()) ||
+      (declared && options.own_session) || (options.unavailable_ms != 0 && !options.device) ||
+      !encode_policy(options, &policy))
+    return handle_of(Form::kBadOptions);
   if (input.size() > limits_.payload_bytes_max) return handle_of(Form::kBadPayload);
   Event event;
   event.kind = EventKind::kActivity;

@@ -133,6 +133,11 @@ class Pass {
   [[nodiscard]] std::int64_t now_ms(const BranchRun& branch) const;
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
                            const ActivityOptions& options, bool on_session);
+  // Without `has_id` it gets one of its own.
+  Session open_session(BranchRun& branch, std::string_view id, bool has_id,
+                       const SessionSettings& settings);
+  ErrorKind close_session(BranchRun& branch, std::string_view id);
+  Handle session_events(BranchRun& branch, std::string_view id);
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
   // `kind`: kWait or kDequeue.
   Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name);

@@ -76,6 +76,10 @@ class ClientCore {
   Status get_metrics(Metrics* out);
   Status list_workers(WorkerVisitor& visitor);
   Status list_sessions(Page* page, SessionVisitor& visitor);
+  Status transfer_session(std::string_view session, std::string_view node,
+                          const TransferOptions& options);
+  Status drain_worker(std::string_view node, const TransferOptions& options);
+  Status forget_device(std::string_view device);
   Status delete_instance(std::string_view id, bool force);
   Status delete_instances(const InstanceFilter& filter, Page* page, std::size_t* deleted);
   Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
@@ -83,6 +87,7 @@ class ClientCore {
 
  private:
   static constexpr std::size_t kWorkersMax = 64;  // as a Runtime looks at
+  Status told_of(const char* what, std::string_view name, Status status);
   template <typename Work>
   Status in_batch(std::string_view id, Work&& work) {
     BatchInfo info;

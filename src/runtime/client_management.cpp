@@ -143,6 +143,37 @@ Status ClientCore::list_sessions(Page* page, SessionVisitor& visitor) {
   return in_batch({}, [&] { return provider_->list_sessions(page, visitor); });
 }
 
+// in_batch() speaks of instances.
+Status ClientCore::told_of(const char* what, std::string_view name, Status status) {
+  const int size = static_cast<int>(name.size() < kNameBytesMax ? name.size() : kNameBytesMax);
+  if (status == Status::kNotFound)
+    diagnostic_.format("there is no %s \"%.*s\"", what, size, name.data());
+  if (status == Status::kStillRunning)
+    diagnostic_.format("the %s \"%.*s\" is declared, or work waits for it", what, size,
+                       name.data());
+  return status;
+}
+
+Status ClientCore::transfer_session(std::string_view session, std::string_view node,
+                                    const TransferOptions& options) {
+  if (options.stop_ms < 0) return told(Status::kInvalidArgument, session);
+  return told_of("session", session, in_batch(session, [&] {
+                   return provider_->transfer_session(session, node, options.stop_ms,
+                                                      options.force);
+                 }));
+}
+
+Status ClientCore::drain_worker(std::string_view node, const TransferOptions& options) {
+  if (options.stop_ms < 0) return told(Status::kInvalidArgument, node);
+  return told_of("living worker", node,
+                 in_batch(node, [&] { return provider_->drain_worker(node, options.stop_ms); }));
+}
+
+Status ClientCore::forget_device(std::string_view device) {
+  return told_of("device", device,
+                 in_batch(device, [&] { return provider_->forget_device(device); }));
+}
+
 // One transaction a step, so that the write lock is free in between.
 Status ClientCore::remove(InstanceKey key, std::string_view id, bool force) {
   bool gone = false;

@@ -16,7 +16,15 @@
 namespace pawl {
 
 struct Request {
-  enum class Kind : std::uint8_t { kStart, kCancel, kRaise, kEnqueue };
+  enum class Kind : std::uint8_t {
+    kStart,
+    kCancel,
+    kRaise,
+    kEnqueue,
+    kDeclare,
+    kStandby,
+    kWithdraw
+  };
   Kind kind = Kind::kStart;
   std::string_view id;
   std::string_view name;     // kStart; of an event or queue

@@ -60,6 +60,12 @@ Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& part
   parts.ready = arena.template array<InstanceKey>(options.batch);
   parts.status_buffer = arena.template array<char>(status_buffer_bytes(options.payload_bytes_max));
   parts.workers = arena.template array<WorkerRow>(kWorkersMax);
+  if (options.session_listener != nullptr) {
+    // An heir may have more than it would claim.
+    parts.owned_capacity = 2 * options.sessions.max_sessions_per_worker + kDevicesMax;
+    parts.owned = arena.template array<OwnedSession>(parts.owned_capacity);
+    parts.owned_next = arena.template array<OwnedSession>(parts.owned_capacity);
+  }
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 
@@ -198,6 +204,15 @@ Status Runtime::raise_event(std::string_view id, std::string_view name, std::str
 Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                               Answer answer, void* user) {
   return ride({Request::Kind::kEnqueue, id, queue, {}, payload, answer, user});
+}
+
+Status Runtime::declare_session(std::string_view device, bool standby, Answer answer, void* user) {
+  const Request::Kind kind = standby ? Request::Kind::kStandby : Request::Kind::kDeclare;
+  return ride({kind, device, {}, {}, {}, answer, user});
+}
+
+Status Runtime::withdraw_session(std::string_view device, Answer answer, void* user) {
+  return ride({Request::Kind::kWithdraw, device, {}, {}, {}, answer, user});
 }
 
 Status Runtime::get_status(std::string_view id, OrchestrationStatus* out) {
@@ -340,6 +355,16 @@ Status Client::list_workers(WorkerVisitor& visitor) {
 }
 Status Client::list_sessions(Page* page, SessionVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped : core_->list_sessions(page, visitor);
+}
+Status Client::transfer_session(std::string_view session, std::string_view node,
+                                const TransferOptions& options) {
+  return core_ == nullptr ? Status::kStopped : core_->transfer_session(session, node, options);
+}
+Status Client::drain_worker(std::string_view node, const TransferOptions& options) {
+  return core_ == nullptr ? Status::kStopped : core_->drain_worker(node, options);
+}
+Status Client::forget_device(std::string_view device) {
+  return core_ == nullptr ? Status::kStopped : core_->forget_device(device);
 }
 Status Client::delete_instance(std::string_view id, bool force) {
   return core_ == nullptr ? Status::kStopped : core_->delete_instance(id, force);

@@ -111,6 +111,7 @@ Status RuntimeCore::register_in_batch() {
   worker.pid = port_.threads->process_id();
   worker.start_time = port_.threads->process_start_time(worker.pid);
   worker.lease_ms = options_.sessions.worker_lock_timeout_ms;
+  worker.sessions_max = options_.sessions.max_sessions_per_worker;
   worker.handlers = names;
   worker.handler_count = count;
   worker.tags = options_.worker_tag_filter;
@@ -122,6 +123,7 @@ Status RuntimeCore::register_in_batch() {
   if (!file.ok()) return file.status();
   new_file_ = {me_, file.value()};
   buried_.clear();
+  PAWL_TRY(declare_again());
   if (former != 0) PAWL_TRY(bury(former, batch_.boot_seq, me_));
   PAWL_TRY(bury_the_dead());
   std::size_t retried = 0;
@@ -174,6 +176,7 @@ void RuntimeCore::drop_everything_held() {
   slots_.for_each([&](internal::Slot& slot) { slot.lose(); });
   me_ = 0;
   must_register_ = true;
+  tell_all_lost();
 }
 
 void RuntimeCore::close_retired_files() {
@@ -323,8 +326,8 @@ std::int64_t RuntimeCore::next_due() const {
 }
 
 std::int64_t RuntimeCore::first_due(std::int64_t now) const {
-  if (must_register_ || look_for_turns_ || requests_.size() > 0 || slots_.finished() > 0 ||
-      wants_work())
+  if (must_register_ || sessions_changed_ || look_for_turns_ || requests_.size() > 0 ||
+      slots_.finished() > 0 || wants_work())
     return 0;
   std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
   for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_, next_slot_due_})
@@ -399,6 +402,7 @@ void RuntimeCore::unregister() {
   }
   if (status != Status::kOk) log_status(LogLevel::kWarning, "unregister_failed", status);
   tell_notices();
+  tell_all_lost();
 }
 
 void RuntimeCore::log(LogLevel level, std::string_view event, const LogField* fields,

@@ -105,6 +105,14 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     InstanceKey* ready = nullptr;
     char* status_buffer = nullptr;
     WorkerRow* workers = nullptr;
+    // Only with a SessionListener: what it was told of, and what it is to be told of.
+    OwnedSession* owned = nullptr;
+    OwnedSession* owned_next = nullptr;
+    std::size_t owned_capacity = 0;
+    std::size_t owned_count = 0;
+    std::size_t owned_next_count = 0;
+    Epoch owned_next_epoch = 0;
+    Incarnation owned_by = 0;
   };
   // Over an ArenaPlan it only counts, so that what is asked for and what is taken cannot drift apart.
   template <typename AnyArena>
@@ -113,6 +121,10 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   struct HeldFile {
     Incarnation incarnation = 0;
     port::Storage::WorkerFile file;
+  };
+  struct DeclaredDevice {
+    FixedText<kNameBytesMax> name;
+    bool standby = false;
   };
   struct Notice {
     SessionChange::Kind kind = SessionChange::Kind::kClaimed;
@@ -185,6 +197,17 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   // Tells running activities of a command, or of the whole execution (0), that nobody wants them.
   void cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event);
 
+  // ---- devices.cpp ----
+  Status write_declaration(const Request& request, bool* room);
+  Status declare(std::string_view device, bool standby);
+  void note_declaration(const Request& request);
+  DeclaredDevice* find_declared(std::string_view name);
+  Status declare_again();
+  Status move_sessions();
+  Status look_at_owned();
+  void tell_owned();
+  void tell_all_lost();
+
   // ---- turns.cpp ----
   Status collect_turns(Turn* turns, std::size_t capacity, std::size_t* count);
   Status prepare_turn(InstanceKey key, bool first, Turn* turn);
@@ -226,6 +249,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
 
   static constexpr std::size_t kNoticesMax = 64;
+  static constexpr std::size_t kDevicesMax = 32;
   static constexpr std::size_t kWorkersMax = 64;
 
   Process& process_;
@@ -257,6 +281,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
   bool bury_now_ = false;
   bool others_committed_ = false;
+  bool sessions_changed_ = false;  // work in hand may have lost its session in the last commit
   bool must_register_ = false;
   bool batch_was_full_ = false;   // the last tick left over what one tick cannot take
   bool slots_were_full_ = false;  // of results: it found no room for further work
@@ -284,6 +309,10 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t next_sync_look_ = -1;
   std::size_t requests_taken_ = 0;
   bool overslept_ = false;
+
+  FixedVector<DeclaredDevice, kDevicesMax> declared_;
+  Epoch owned_epoch_ = -1;  // the last one when the owned sessions were looked at
+  bool owned_changed_ = false;
 
   FixedVector<Notice, kNoticesMax> notices_;
   std::uint64_t notices_lost_ = 0;

@@ -124,6 +124,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.deadline_boot_ms = -1;
   slot.lost_boot_ms = -1;
   slot.abandoned = false;
+  slot.aborts_session = false;
   slot.error = ErrorKind::kNone;
   slot.result_size = 0;
   slot.result_block = nullptr;
@@ -293,6 +294,7 @@ bool ActivityContext::is_cancelled() const {
 }
 
 void ActivityContext::commit_now() { slot_.hurries = true; }
+void ActivityContext::abort_session() { slot_.aborts_session = true; }
 
 void ActivityContext::trace(LogLevel level, std::string_view text) {
   if (slot_.shared->log == nullptr) return;

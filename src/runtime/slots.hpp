@@ -62,6 +62,7 @@ struct Slot {
   bool answered = false;
   bool permanent = false;        // fail_permanently()
   bool hurries = false;          // commit_now()
+  bool aborts_session = false;   // abort_session()
   void* result_block = nullptr;  // from the pool: an inline result after it ran
 
   // Nobody wants its result any more: it is told, and what it answers goes nowhere.
@@ -72,8 +73,9 @@ struct Slot {
   [[nodiscard]] bool is_under_way() const { return state == State::kRunning; }
   // The provider will not take its failure as the outcome, but put the item back.
   [[nodiscard]] bool is_repeated() const {
-    return error == ErrorKind::kApplication && !permanent && item.may_retry;
+    return error == ErrorKind::kApplication && !permanent && !aborts_session && item.may_retry;
   }
+  [[nodiscard]] WorkDone done() const { return {item.id, item.token, item.epoch, aborts_session}; }
   // A context of this slot; friends of ActivityContext can make one.
   static void call(Slot& slot);
 };

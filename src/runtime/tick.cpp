@@ -18,6 +18,7 @@ constexpr std::size_t kSweepMax = 256;
 bool RuntimeCore::anything_to_do(std::int64_t now) {
   if (retry_at_ >= 0 && now < retry_at_) return false;
   if (must_register_ || bury_now_ || requests_.size() > 0 || slots_.finished() > 0) return true;
+  if (sessions_changed_) return true;
   if (now >= next_renewal_ || now >= next_cleanup_) return true;
   if (next_stored_due_ >= 0 && now >= next_stored_due_) {
     look_for_turns_ = true;
@@ -159,7 +160,9 @@ Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
   PAWL_TRY(write_requests());
   PAWL_TRY(write_turns(turns, count));
   PAWL_TRY(write_results(turns, count));
-  return fetch_work();
+  PAWL_TRY(move_sessions());
+  PAWL_TRY(fetch_work());
+  return look_at_owned();
 }
 
 Status RuntimeCore::write_housekeeping() {
@@ -189,10 +192,10 @@ Status RuntimeCore::tell_lost_slots() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     const bool is_overdue = slot.item.deadline >= 0 && batch_.now >= slot.item.deadline;
-    const bool may_be_lost = is_overdue || (others_committed_ && slot.is_under_way());
+    const bool may_be_lost =
+        is_overdue || ((others_committed_ || sessions_changed_) && slot.is_under_way());
     if (status != Status::kOk || slot.refused || !may_be_lost) return;
-    const Status checked =
-        provider_->check_work_item({slot.item.id, slot.item.token, slot.item.epoch});
+    const Status checked = provider_->check_work_item(slot.done());
     if (checked == Status::kStale) {
       slot.lose();
     } else {
@@ -206,7 +209,7 @@ Status RuntimeCore::write_renewals() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || slot.refused) return;
-    const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
+    const WorkDone done = slot.done();
     const Status renewed = provider_->renew_work_item_lock(done, me_, options_.sessions);
     if (renewed == Status::kStale) {
       slot.lose();
@@ -232,7 +235,8 @@ Status RuntimeCore::write_requests() {
       case Status::kAlreadyExists:
       case Status::kNotFound:
       case Status::kStale:
-      case Status::kInvalidArgument: break;  // an answer, not a failure of the batch
+      case Status::kInvalidArgument:
+      case Status::kDeviceHeld: break;  // an answer, not a failure of the batch
       default: return request.status;
     }
     if (!room) request.status = Status::kResourceExhausted;
@@ -253,6 +257,9 @@ Status RuntimeCore::write_request(const Request& request, bool* room) {
       return provider_->create_instance(instance, &key);
     }
     case Request::Kind::kCancel: return provider_->cancel_instance(request.id, request.text);
+    case Request::Kind::kDeclare:
+    case Request::Kind::kStandby:
+    case Request::Kind::kWithdraw: return write_declaration(request, room);
     case Request::Kind::kRaise:
     case Request::Kind::kEnqueue: break;
   }
@@ -307,7 +314,7 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     if (slot.refused || rides(slot)) return;
     if (!slot.is_repeated() && warm_.find(slot.item.instance) != nullptr && count == options_.batch)
       return;
-    const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
+    const WorkDone done = slot.done();
     const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
                                slot.permanent};
     const Status stored = provider_->ack_work_item(done, result);
@@ -327,6 +334,7 @@ Status RuntimeCore::fetch_work() {
   if (!look_for_work_ || draining_ || wants_quiet_ || !takes_activities()) return Status::kOk;
   FetchWork how;
   how.me = me_;
+  how.draining = batch_.draining;
   how.options = &options_.sessions;
   how.filter = this;
   how.tags = options_.worker_tag_filter;
@@ -397,6 +405,12 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   if (now >= next_cleanup_) next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
   bury_now_ = false;
   others_committed_ = false;
+  sessions_changed_ = false;
+  for (std::size_t i = 0; i < count; ++i)
+    if (turns[i].written && turns[i].commit.session_count > 0) sessions_changed_ = true;
+  for (const Notice& notice : notices_)
+    if (notice.kind == SessionChange::Kind::kLost) sessions_changed_ = true;
+  tell_owned();
   tell_requests();
   tell_notices();
   tell_clock();
@@ -538,6 +552,12 @@ void RuntimeCore::renew_slot_leases() {
 void RuntimeCore::tell_requests() {
   for (; requests_taken_ > 0; --requests_taken_) {
     const Request request = requests_.at(0);
+    switch (request.kind) {
+      case Request::Kind::kDeclare:
+      case Request::Kind::kStandby:
+      case Request::Kind::kWithdraw: note_declaration(request); break;
+      default: break;
+    }
     requests_.pop();
     if (request.answer != nullptr) request.answer(request.user, request.status);
   }
@@ -595,7 +615,12 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
       event = "session_released";
       ++stats_.sessions_released;
       break;
-    case SessionChange::Kind::kLost: event = "session_lost"; break;
+    case SessionChange::Kind::kLost:
+      event = "session_lost";
+      ++stats_.sessions_lost;
+      break;
+    case SessionChange::Kind::kConflict: event = "session_property_conflict"; break;
+    case SessionChange::Kind::kStopFailed: event = "session_stop_failed"; break;
     case SessionChange::Kind::kSwept: break;
   }
   log(LogLevel::kInfo, event, fields, sizeof fields / sizeof fields[0]);

@@ -257,7 +257,7 @@ Status RuntimeCore::gather_messages(Turn& turn, Message** messages, std::size_t*
     message.execution = slot.item.execution;
     message.ref = slot.item.event;
     message.payload = std::string_view(slot.result, slot.result_size);
-    done[turn.result_count] = {slot.item.id, slot.item.token, slot.item.epoch};
+    done[turn.result_count] = slot.done();
     turn.results[turn.result_count++] = &slot;
   });
   turn.commit.messages = ids;
@@ -477,8 +477,10 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   const std::size_t new_events = new_events_of(commit);
   NewWork* const work = tick_arena_.array<NewWork>(new_events + 1);
   NewTimer* const timers = tick_arena_.array<NewTimer>(new_events + 1);
+  EventId* const sessions = tick_arena_.array<EventId>(new_events + 1);
   turn.traces = tick_arena_.array<Trace>(result.trace_count + 1);
-  if (commit.events == nullptr || work == nullptr || timers == nullptr || turn.traces == nullptr) {
+  if (sessions == nullptr || commit.events == nullptr || work == nullptr || timers == nullptr ||
+      turn.traces == nullptr) {
     history.rewind(turn.before);
     turn.verdict = Turn::Verdict::kSkip;
     turn.result_count = 0;
@@ -489,6 +491,8 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
     const Event& event = history.event(id);
     if (event.kind == EventKind::kActivity)
       work[commit.work_count++] = {id, event.session, event.policy, event.tag};
+    else if (event.kind == EventKind::kSessionOpen || event.kind == EventKind::kSessionClose)
+      sessions[commit.session_count++] = id;
     else if (event.kind == EventKind::kTimer)
       timers[commit.timer_count++] = {id, event.base, event.number};
     else if (event.kind == EventKind::kCancelRequested && options_.cancel_grace_ms > 0)
@@ -509,6 +513,8 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   }
   commit.work = work;
   commit.timers = timers;
+  commit.sessions = sessions;
+  commit.sessions_max = options_.sessions.max_sessions_per_orchestration;
   if (!list_starts(turn) || !list_closed(turn) || !sort_mail(turn, result)) {
     history.rewind(turn.before);
     turn.verdict = Turn::Verdict::kSkip;

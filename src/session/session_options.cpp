@@ -9,6 +9,7 @@ namespace {
 // Below a second the lease would be shorter than one busy wait for the write lock.
 constexpr std::int64_t kLeaseMsMin = 1'000;
 // Sums of a Pawl time and an option must not overflow.
+constexpr std::uint32_t kOpenSessionsMax = 1'000;
 constexpr std::int64_t kDurationMsMax = std::int64_t{1} << 50;
 
 Status in_range(const char* name, std::int64_t value, std::int64_t least, Diagnostic& diagnostic) {
@@ -40,6 +41,12 @@ Status validate(const SessionOptions& options, Diagnostic& diagnostic) {
                        "session_lock_timeout", options.session_lock_timeout_ms, diagnostic));
   PAWL_TRY(buffer_fits("worker_lock_renewal_buffer", options.worker_lock_renewal_buffer_ms,
                        "worker_lock_timeout", options.worker_lock_timeout_ms, diagnostic));
+  if (options.max_sessions_per_orchestration < 1 ||
+      options.max_sessions_per_orchestration > kOpenSessionsMax) {
+    diagnostic.format("max_sessions_per_orchestration (%" PRIu32 ") must be from 1 to %" PRIu32,
+                      options.max_sessions_per_orchestration, kOpenSessionsMax);
+    return Status::kInvalidOptions;
+  }
   // A running activity shows itself at every renewal of its lock; a shorter idle timeout would take
   // its session away in between.
   const std::int64_t renewal =

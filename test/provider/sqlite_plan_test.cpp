@@ -80,6 +80,8 @@ class Plans : public ProviderWorld {
     NextDue due;
     ASSERT_EQ(at->next_due(me, true, &due), Status::kOk);
     manage(at);
+    move(at, me);
+    open_and_close(at);
     clock.reboot(5000);
     clock.trusted = true;
     touch(at);
@@ -111,11 +113,76 @@ class Plans : public ProviderWorld {
               Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->delete_instance(3, false, &done); }), Status::kOk);
   }
-  void end_one(Site& at, InstanceKey key, EndKind kind) {
+  // Devices and moves.
+  void move(Site& at, Incarnation me) {
+    Evidence evidence(*at.port.storage, path(), Evidence::Options());
+    DeclareSession how;
+    how.me = me;
+    bool held = false;
+    std::size_t ended = 0;
+    for (const char* device : {"bed", "bank"}) {
+      how.device = device;
+      ASSERT_EQ(batch(
+                    at, [&] { return at->declare_session(how, evidence, &held); }, me),
+                Status::kOk);
+    }
+    ASSERT_EQ(batch(
+                  at, [&] { return at->withdraw_session(me, "bed", 0); }, me),
+              Status::kOk);
+    ASSERT_EQ(batch(
+                  at, [&] { return at->forget_device("bed"); }, me),
+              Status::kOk);
+    ASSERT_EQ(batch(
+                  at, [&] { return at->take_devices_over(me, SessionOptions(), evidence); }, me),
+              Status::kOk);
+    ASSERT_EQ(batch(
+                  at, [&] { return at->transfer_session("bank", "nobody", 0, true); }, me),
+              Status::kNoEligibleTarget);
+    ASSERT_EQ(batch(
+                  at, [&] { return at->end_stops(5, &ended); }, me),
+              Status::kOk);
+    OwnedSession owned[4];
+    ASSERT_EQ(batch(
+                  at, [&] { return at->owned_sessions(me, owned, 4, &ended); }, me),
+              Status::kOk);
+    Epoch epoch = 0;
+    ASSERT_EQ(batch(
+                  at, [&] { return at->last_epoch(&epoch); }, me),
+              Status::kOk);
+    ASSERT_EQ(batch(
+                  at, [&] { return at->drain_worker("me", 0); }, me),
+              Status::kOk);
+  }
+  // Sessions of an instance: opened, closed, opened anew, and work on them.
+  void open_and_close(Site& at) {
+    const InstanceKey key = create(at, "opens");
     Item item;
     ASSERT_EQ(fetch(at, key, item), Status::kOk);
     Events events(1);
     events.add(EventKind::kStarted).name = "n";
+    std::vector<EventId> sessions;
+    for (const EventKind kind : {EventKind::kSessionOpen, EventKind::kSessionClose,
+                                 EventKind::kSessionOpen, EventKind::kSessionClose}) {
+      Event& event = events.add(kind);
+      event.name = "own";
+      if (kind == EventKind::kSessionOpen) event.policy = "exclusive=1,fail_on_loss=1,notify=1";
+      sessions.push_back(event.id);
+    }
+    events.add(EventKind::kActivity).name = "a";
+    const NewWork work = {6, "own", "own_session=1"};
+    TurnCommit commit = turn(item, &events);
+    commit.sessions = sessions.data();
+    commit.session_count = sessions.size();
+    commit.work = &work;
+    commit.work_count = 1;
+    ASSERT_EQ(ack(at, commit), Status::kOk);
+    end_one(at, key, EndKind::kCompleted);
+  }
+  void end_one(Site& at, InstanceKey key, EndKind kind) {
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    Events events(item.is.last_event + 1);
+    if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "n";
     events.add(EventKind::kEnded).end = kind;
     TurnCommit commit = turn(item, &events);
     commit.end = kind;

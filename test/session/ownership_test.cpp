@@ -244,20 +244,29 @@ TEST_F(Ownership, leaving_releases_all_without_a_strike) {
   EXPECT_TRUE(b->fetch());
 }
 
-TEST_F(Ownership, a_draining_worker_claims_nothing_and_serves_what_it_owns) {
+TEST_F(Ownership, a_draining_worker_claims_nothing_and_hands_its_sessions_away) {
   const auto a = worker("A");
+  world_.schedule("a", "idle");
+  const auto idle = a->fetch();
+  ASSERT_TRUE(idle);
+  EXPECT_EQ(a->ack(*idle), Status::kOk);
   world_.schedule("a", "s", 2);
-  ASSERT_TRUE(a->fetch());
+  const auto running = a->fetch();
+  ASSERT_TRUE(running);
   world_.schedule("a", "t");
   a->drain();
-  const auto owned = a->fetch();
-  ASSERT_TRUE(owned);
-  EXPECT_EQ(owned->session, "s");
+  EXPECT_EQ(world_.session_number("owner", "idle"), -1);
+  EXPECT_EQ(world_.session_number("owner", "s"), a->me()) << "its work still runs";
   EXPECT_FALSE(a->fetch());
+  EXPECT_EQ(a->ack(*running), Status::kOk);
+  EXPECT_EQ(a->end_stops(), 1u);
+  EXPECT_EQ(world_.session_number("owner", "s"), -1);
+  const auto b = worker("B");
+  EXPECT_TRUE(b->fetch() && b->fetch());
   WorkerRow rows[4];
   std::size_t count = 0;
   EXPECT_EQ(a->provider().list_workers(rows, 4, &count), Status::kOk);
-  ASSERT_EQ(count, 1u);
+  ASSERT_EQ(count, 2u);
   EXPECT_TRUE(rows[0].draining);
   EXPECT_EQ(rows[0].node.view(), "A");
 }

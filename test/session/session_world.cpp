@@ -89,6 +89,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   row.node = name;
   row.pid = port_.threads->process_id();
   row.lease_ms = options.session_lock_timeout_ms;
+  row.sessions_max = options.max_sessions_per_worker;
   row.handlers = names.data();
   row.handler_count = names.size();
   row.former = &former;
@@ -104,6 +105,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   // Buried by others and registered anew: the old lock goes.
   if (me_ != 0) port_.storage->worker_close(kPath, me_, file_);
   me_ = registered;
+  name_ = name;
   const auto file = port_.storage->worker_create(kPath, me_, 4096);
   EXPECT_TRUE(file.ok());
   file_ = file.value();
@@ -228,7 +230,45 @@ void Worker::leave() {
 
 void Worker::drain() {
   draining = true;
-  must(batch([&](Provider& provider) { return provider.set_draining(me_); }), *provider_, "drain");
+  must(batch([&](Provider& provider) { return provider.drain_worker(name_, kStopMs); }), *provider_,
+       "drain");
+}
+
+Status Worker::declare(std::string_view device, bool standby, bool* held) {
+  DeclareSession how;
+  how.me = me_;
+  how.device = device;
+  how.standby = standby;
+  how.lease_ms = options.session_lock_timeout_ms;
+  how.stop_ms = kStopMs;
+  bool holds = false;
+  const Status status =
+      batch([&](Provider& provider) { return provider.declare_session(how, *evidence_, &holds); });
+  if (held != nullptr) *held = holds;
+  return status;
+}
+
+Status Worker::withdraw(std::string_view device) {
+  return batch([&](Provider& provider) { return provider.withdraw_session(me_, device, kStopMs); });
+}
+
+void Worker::take_devices_over() {
+  must(batch([&](Provider& provider) {
+         return provider.take_devices_over(me_, options, *evidence_);
+       }),
+       *provider_, "take devices over");
+}
+
+Status Worker::transfer(std::string_view session, std::string_view to, bool force) {
+  return batch(
+      [&](Provider& provider) { return provider.transfer_session(session, to, kStopMs, force); });
+}
+
+std::size_t Worker::end_stops() {
+  std::size_t ended = 0;
+  must(batch([&](Provider& provider) { return provider.end_stops(100, &ended); }), *provider_,
+       "end stops");
+  return ended;
 }
 
 void Worker::observe() {
@@ -251,6 +291,13 @@ void Worker::on_session_change(const SessionChange& change) {
       events.push_back("released " + what + " " + std::string(change.reason));
       break;
     case SessionChange::Kind::kLost: events.push_back("lost " + what); break;
+    case SessionChange::Kind::kConflict:
+      events.push_back("conflict " + std::string(change.session) + " " +
+                       std::string(change.reason));
+      break;
+    case SessionChange::Kind::kStopFailed:
+      events.push_back("stop failed " + std::string(change.session));
+      break;
     case SessionChange::Kind::kSwept:
       events.push_back("swept " + std::string(change.session));
       break;

@@ -26,6 +26,8 @@ namespace pawl::test {
 
 inline constexpr char kPath[] = "pawl.db";
 
+inline constexpr std::int64_t kStopMs = 20'000;
+
 // A handed-over work item, kept.
 struct Job {
   WorkItem item;
@@ -70,6 +72,11 @@ class Worker final : private ChangeSink, private WorkFilter {
             Incarnation heir = 0);
   void leave();
   void drain();
+  Status declare(std::string_view device, bool standby = false, bool* held = nullptr);
+  Status withdraw(std::string_view device);
+  void take_devices_over();
+  Status transfer(std::string_view session, std::string_view to, bool force = false);
+  std::size_t end_stops();
   // What a runtime does before its ticks: the observer's clock.
   void observe();
   // Any other call, in a batch.
@@ -110,6 +117,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   port::Storage::WorkerFile file_;
   sqlite3* handle_ = nullptr;
   Incarnation me_ = 0;
+  std::string name_;
   bool look_again_ = false;
 };
 

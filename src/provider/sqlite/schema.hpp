@@ -61,7 +61,8 @@ CREATE TABLE workers(
   inc INTEGER PRIMARY KEY AUTOINCREMENT,
   node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,
   boot_seq INTEGER NOT NULL, lock_visible INTEGER NOT NULL, locked_until INTEGER NOT NULL,
-  draining INTEGER NOT NULL, buried INTEGER NOT NULL, any_tag INTEGER NOT NULL);
+  draining INTEGER NOT NULL, buried INTEGER NOT NULL, any_tag INTEGER NOT NULL,
+  sessions_max INTEGER NOT NULL);
 CREATE INDEX w_living ON workers(inc) WHERE buried=0;
 CREATE TABLE handlers(
   inc INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY(name, inc)) WITHOUT ROWID;
@@ -70,6 +71,7 @@ CREATE TABLE worker_tags(
 CREATE TABLE devices(
   sid INTEGER NOT NULL, inc INTEGER NOT NULL, role INTEGER NOT NULL,
   PRIMARY KEY(sid, inc)) WITHOUT ROWID;
+CREATE INDEX d_worker ON devices(inc);
 CREATE TABLE sessions(
   sid INTEGER PRIMARY KEY AUTOINCREMENT,
   scope INTEGER NOT NULL, name TEXT NOT NULL, gen INTEGER NOT NULL,
@@ -79,7 +81,7 @@ CREATE TABLE sessions(
   epoch_used INTEGER NOT NULL,
   locked_until INTEGER NOT NULL, boot_seq INTEGER NOT NULL,
   last_activity_at INTEGER NOT NULL, hold_until INTEGER NOT NULL,
-  stop_to INTEGER, stop_due INTEGER, head_id INTEGER,
+  stop_to INTEGER, stop_due INTEGER, stop_force INTEGER, head_id INTEGER,
   created_stamp INTEGER NOT NULL, activities INTEGER NOT NULL,
   owner_label TEXT, kind TEXT, max_age_ms INTEGER,
   UNIQUE(scope, name));
@@ -88,6 +90,7 @@ CREATE INDEX s_claim ON sessions(head_id)
   WHERE head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0;
 CREATE INDEX s_lease ON sessions(locked_until) WHERE owner IS NOT NULL;
 CREATE INDEX s_owner ON sessions(owner, hard) WHERE owner IS NOT NULL;
+CREATE INDEX s_stopping ON sessions(stop_due) WHERE state=1;
 CREATE INDEX s_orphan ON sessions(last_activity_at) WHERE owner IS NULL AND head_id IS NULL;
 CREATE TABLE worker_queue(
   id INTEGER PRIMARY KEY,
@@ -110,6 +113,7 @@ CREATE INDEX wq_session ON worker_queue(sid, state, id) WHERE sid IS NOT NULL;
 CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2;
 CREATE INDEX wq_deadline ON worker_queue(deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX wq_locked ON worker_queue(locked_until) WHERE state IN (1,3);
+CREATE INDEX wq_unavailable ON worker_queue(unavailable_due) WHERE unavailable_due IS NOT NULL;
 CREATE INDEX wq_event ON worker_queue(instance, execution, event);
 CREATE TABLE kv(
   instance INTEGER NOT NULL, key TEXT NOT NULL, value BLOB, updated_stamp INTEGER NOT NULL,

@@ -82,6 +82,8 @@ struct SqliteProvider::Fetch {
     return how.tags.mode == TagFilter::Mode::kAny ? 1 : static_cast<int>(how.tags.count);
   }
   [[nodiscard]] bool is_open(int branch) const {
+    // Who drains takes nothing new, and serves what it could not hand away.
+    if (how.draining) return branch == kOwned;
     return branch == kClaimable ? claims_open : branch != kFree || how.tags.serves({});
   }
 };
@@ -136,7 +138,7 @@ Status SqliteProvider::next_candidate(Fetch& fetch, Candidate* candidate) {
   while (goes_on) {
     PAWL_TRY(first_untagged(fetch, candidate));
     for (int branch = kTagged; branch < kTagged + fetch.tag_branches(); ++branch)
-      PAWL_TRY(first_tagged(fetch, branch, candidate));
+      if (fetch.is_open(branch)) PAWL_TRY(first_tagged(fetch, branch, candidate));
     if (candidate->id != 0) return Status::kOk;
     goes_on = false;
     for (int branch = kFree; branch < kTagged + fetch.tag_branches(); ++branch)
@@ -344,6 +346,7 @@ Status SqliteProvider::claim(Fetch& fetch, const Candidate& candidate, const Wor
   change.limits = fetch.how.limits;
   WorkRow claimed = row;
   PAWL_TRY(change_owner(change, &claimed.session_epoch));
+  if (claimed.session_epoch == 0) return Status::kOk;  // lost, and its work with it
   if (candidate.branch != kTakeover) return hand_over(fetch, claimed);
   // Locks of the session ended, so its head may be another item now; or it was poisoned.
   Candidate head{0, row.session, kOwned};
@@ -488,6 +491,10 @@ Status SqliteProvider::take_expired_session(Fetch& fetch, const Candidate& candi
   PAWL_TRY(read);
   const Gone gone = fetch.how.evidence->gone(claim, fetch.how.me, batch_.now, batch_.boot_seq);
   if (gone == Gone::kNo) return Status::kOk;
+  // Losing needs neither room nor handler.
+  bool fails = false;
+  PAWL_TRY(must_fail(candidate.session, &fails));
+  if (fails) return lose_session(candidate.session, "taken over");
   fetch.strike = gone == Gone::kSuspicion;
   return try_candidate(fetch, candidate);
 }

@@ -145,10 +145,11 @@ Status SqliteProvider::list_sessions(Page* page, SessionVisitor& visitor) {
     diagnostic_.format("a page of no sessions");
     return Status::kInvalidArgument;
   }
-  Statement row = connection_.use(
-      kListSessions,
-      "SELECT s.sid,s.name,w.node,s.epoch,s.activities,s.locked_until,s.owner FROM sessions AS s "
-      "LEFT JOIN workers AS w ON w.inc=s.owner WHERE s.sid>?1 ORDER BY s.sid");
+  Statement row =
+      connection_.use(kListSessions,
+                      "SELECT s.sid,s.name,w.node,s.epoch,s.activities,s.locked_until,s.owner,"
+                      "s.hard,s.excl,s.state=1 FROM sessions AS s "
+                      "LEFT JOIN workers AS w ON w.inc=s.owner WHERE s.sid>?1 ORDER BY s.sid");
   row.bind(page->after);
   page->more = true;
   for (std::size_t told = 0; told < page->rows_max && told < kListLooksMax; ++told) {
@@ -163,6 +164,9 @@ Status SqliteProvider::list_sessions(Page* page, SessionVisitor& visitor) {
     info.epoch = row.integer(3);
     info.activities = row.integer(4);
     if (!row.is_null(6)) info.lease_ends_in_ms = subtract_saturating(row.integer(5), batch_.now);
+    info.device = row.integer(7) != 0;
+    info.exclusive = row.integer(8) != 0;
+    info.stopping = row.integer(9) != 0;
     page->after = info.key;
     visitor.on_session(info);
   }
@@ -361,6 +365,7 @@ Status SqliteProvider::delete_instance(InstanceKey key, bool force, bool* gone) 
   // Its own transaction for what is left, if anything went before.
   if (more || pruned > 0) return Status::kOk;
   PAWL_TRY(written(cancel_all_work(key, row.execution)));
+  PAWL_TRY(written(close_all_sessions(key)));
   PAWL_TRY(delete_execution(key, row.execution));
   PAWL_TRY(delete_rows_of(key));
   *gone = true;

@@ -427,9 +427,8 @@ Status SqliteProvider::write_turn(const TurnCommit& turn) {
   PAWL_TRY(write_custom_status(turn));
   for (std::size_t i = 0; i < turn.start_count; ++i)
     PAWL_TRY(start_instance(turn, turn.starts[i]));
+  PAWL_TRY(write_sessions_and_work(turn));
   if (turn.end != EndKind::kNone) return end_execution(turn);
-  for (std::size_t i = 0; i < turn.work_count; ++i)
-    PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[i]));
   for (std::size_t i = 0; i < turn.timer_count; ++i)
     PAWL_TRY(insert_timer(turn, turn.timers[i]));
   PAWL_TRY(write_mail(turn));
@@ -437,6 +436,22 @@ Status SqliteProvider::write_turn(const TurnCommit& turn) {
   for (std::size_t i = 0; i < turn.closed_count; ++i)
     PAWL_TRY(close_command(turn, turn.closed[i]));
   return go_on(turn, turn.execution);
+}
+
+// In the order of the commands: what is scheduled between an opening and a closing belongs to it.
+Status SqliteProvider::write_sessions_and_work(const TurnCommit& turn) {
+  const std::size_t works = turn.end == EndKind::kNone ? turn.work_count : 0;
+  std::size_t work = 0;
+  for (std::size_t i = 0; i < turn.session_count; ++i) {
+    for (; work < works && turn.work[work].event < turn.sessions[i]; ++work)
+      PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[work]));
+    const Event& event = turn.events->event(turn.sessions[i]);
+    PAWL_TRY(event.kind == EventKind::kSessionOpen ? open_session(turn, event)
+                                                   : close_session(turn.key, event.name));
+  }
+  for (; work < works; ++work)
+    PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[work]));
+  return Status::kOk;
 }
 
 Status SqliteProvider::write_mail(const TurnCommit& turn) {
@@ -585,6 +600,7 @@ Status SqliteProvider::end_execution(const TurnCommit& turn) {
   PAWL_TRY(cancel_children(turn.key, turn.execution, 1, kEveryEvent,
                            ends ? "parent ended" : "parent continued as new"));
   if (!ends) return continue_as_new(turn);
+  PAWL_TRY(close_all_sessions(turn.key));
   PAWL_TRY(tell_parent(turn.key, turn.error, turn.output));
   PAWL_TRY(fail(connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?")
                     .bind(turn.key)

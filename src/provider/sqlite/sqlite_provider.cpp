@@ -359,8 +359,11 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
 }
 
 Status SqliteProvider::check_worker(Incarnation me) {
-  Statement row = connection_.use(kCheckWorker, "SELECT buried FROM workers WHERE inc=?");
-  if (row.bind(me).row() && row.integer(0) == 0) return Status::kOk;
+  Statement row = connection_.use(kCheckWorker, "SELECT buried,draining FROM workers WHERE inc=?");
+  if (row.bind(me).row() && row.integer(0) == 0) {
+    batch_.draining = row.integer(1) != 0;
+    return Status::kOk;
+  }
   if (row.status() != Status::kOk) return fail(row.status(), "workers");
   diagnostic_.format("worker incarnation %lld was buried", static_cast<long long>(me));
   return Status::kBuried;

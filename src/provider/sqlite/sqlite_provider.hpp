@@ -4,8 +4,9 @@
 // commits of turns), sqlite_instances.cpp (instances and their messages), sqlite_ready.cpp (what is
 // ready, and when), sqlite_children.cpp (children and detached starts), sqlite_work.cpp (work items),
 // sqlite_fetch.cpp (which of them a worker gets next), sqlite_sessions.cpp (sessions: every change of
-// an owner goes through one function), sqlite_workers.cpp (register, bury), sqlite_management.cpp (for
-// operators). Statement ids are ranges per file.
+// an owner goes through one function), sqlite_devices.cpp (devices, moving sessions),
+// sqlite_opened.cpp (sessions that an orchestration opens), sqlite_workers.cpp
+// (register, bury), sqlite_management.cpp (for operators). Statement ids are ranges per file.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
@@ -14,6 +15,8 @@
 #include "branch_scan.hpp"
 #include "clock_rules.hpp"
 #include "connection.hpp"
+#include "pawl/activity_options.hpp"
+#include "pawl/session.hpp"
 #include "provider.hpp"
 #include "schema.hpp"
 
@@ -30,6 +33,8 @@ inline constexpr int kIdsWorkers = 152;
 inline constexpr int kIdsManagement = 176;
 inline constexpr int kIdsChildren = 216;
 inline constexpr int kIdsFetch = 224;
+inline constexpr int kIdsDevices = 256;
+inline constexpr int kIdsOpened = 288;
 
 class SqliteProvider final : public Provider {
  public:
@@ -83,12 +88,23 @@ class SqliteProvider final : public Provider {
                             std::size_t* renewed, std::size_t* released) override;
   Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                    std::size_t* removed) override;
+  Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held) override;
+  Status withdraw_session(Incarnation me, std::string_view device, std::int64_t stop_ms) override;
+  Status take_devices_over(Incarnation me, const SessionOptions& options,
+                           Evidence& evidence) override;
+  Status forget_device(std::string_view device) override;
+  Status transfer_session(std::string_view session, std::string_view node, std::int64_t stop_ms,
+                          bool force) override;
+  Status drain_worker(std::string_view node, std::int64_t stop_ms) override;
+  Status owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
+                        std::size_t* count) override;
+  Status last_epoch(Epoch* epoch) override;
+  Status end_stops(std::size_t limit, std::size_t* ended) override;
   Status wake_delayed(std::size_t limit, std::size_t* woken) override;
 
   Status register_worker(const NewWorker& worker, Evidence& evidence, const CrashLimits& limits,
                          Incarnation* out) override;
   Status renew_worker(Incarnation me, std::int64_t lease_ms) override;
-  Status set_draining(Incarnation me) override;
   Status bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                      std::size_t note_count, const CrashLimits& limits) override;
   Status unregister_worker(Incarnation me) override;
@@ -198,6 +214,7 @@ class SqliteProvider final : public Provider {
   Status check_message(InstanceKey key, MessageId message);
   Status check_done(const TurnCommit& turn, const WorkDone& done);
   Status write_turn(const TurnCommit& turn);
+  Status write_sessions_and_work(const TurnCommit& turn);
   Status write_mail(const TurnCommit& turn);
   Status insert_events(const TurnCommit& turn);
   Status insert_event(const TurnCommit& turn, const Event& event);
@@ -261,6 +278,8 @@ class SqliteProvider final : public Provider {
   Status take_work(const WorkDone& done);
   // A limit of CrashLimits: the item's failure becomes a message, the item goes.
   Status poison_work(WorkItemId item, std::string_view why);
+  // The item's outcome is this failure, whether it is handed over or not.
+  Status end_work(WorkItemId item, ErrorKind kind, std::string_view text);
   // Delayed items whose time came become ready, at most `limit`; adds to *woken.
   Status wake_delayed_work(std::size_t limit, std::size_t* woken);
   // Items past a limit of their policy, at most `limit`; adds to *ended.
@@ -283,7 +302,9 @@ class SqliteProvider final : public Provider {
   // An attempt failed and the next follows.
   Status retry_work(const WorkRow& row, std::string_view text);
   Status end_overdue(const WorkRow& row);
-  Status set_policy(WorkItemId item, std::string_view policy);
+  Status refuse_work(InstanceKey instance, ExecutionId execution, const NewWork& work,
+                     ErrorKind why);
+  Status set_policy(WorkItemId item, std::string_view policy, const ActivityOptions& options);
   Status note_activity(SessionKey session);
   // A locked item becomes ready; counts what its lock's end means, and poisons at a limit.
   Status unlock_work(WorkItemId item, SessionKey session, bool strike, const CrashLimits& limits);
@@ -322,8 +343,14 @@ class SqliteProvider final : public Provider {
   Status take_expired_session(Fetch& fetch, const Candidate& candidate);
 
   // ---- sqlite_sessions.cpp, for the other files ----
+  Status next_epoch(Epoch* epoch);
+  // How work is scheduled on a session; its row keeps the strictest.
+  struct SessionUse {
+    bool device = false;
+    bool exclusive = false;
+  };
   // The row of a global implicit session, made if absent.
-  Status session_for(std::string_view name, SessionKey* key);
+  Status session_for(std::string_view name, const SessionUse& use, SessionKey* key);
   // THE change: owner, next epoch, locks of its items cleared, head recomputed, one event reported.
   struct OwnerChange {
     SessionKey session = 0;
@@ -337,19 +364,111 @@ class SqliteProvider final : public Provider {
   Status change_owner(const OwnerChange& change, Epoch* epoch);
   // After any write to rows of the session in worker_queue.
   Status recompute_head(SessionKey session);
-  // Claim of the session's owner, for Evidence; kNotFound if there is none.
+  // Claim of the owner of a session that who fetches may take over; kNotFound if there is none.
   Status session_claim(SessionKey session, Claim* claim);
+  // Of any session; holder 0: nobody owns it.
+  Status device_claim(SessionKey session, Claim* claim);
   // Soft sessions owned by `me`, counted up to `at_most`.
   Status count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count);
 
+  // An activity said that its session is of no use any more: one that fails on loss is lost, any other is
+  // released.
+  Status abort_session(SessionKey session);
+  // Name, and node of the owner or of the last one.
+  Status session_names(SessionKey session, FixedText<kNameBytesMax>* name,
+                       FixedText<kNameBytesMax>* node);
+
   // ---- sqlite_sessions.cpp, its own ----
-  Status next_epoch(Epoch* epoch);
+  Status read_claim(SessionKey session, Claim* claim, bool* soft);
   Status unlock_session(const OwnerChange& change);
-  void tell_change(const OwnerChange& change, const SessionChange& told);
+  Status tell_change(const OwnerChange& change, const SessionChange& told);
+  Status must_fail(SessionKey session, bool* fails);
   Status sweep(SessionKey session, std::string_view name);
   Status sweep_unowned(std::size_t limit, std::size_t* removed);
   Status sweep_owned_by_gone(Evidence& evidence, std::size_t limit, std::size_t* removed);
   Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
+
+  // ---- sqlite_opened.cpp, for the other files ----
+  Status open_session(const TurnCommit& turn, const Event& event);
+  Status close_session(InstanceKey instance, std::string_view name);
+  // The instance ended or goes.
+  Status close_all_sessions(InstanceKey instance);
+  // A session of the instance's own to schedule on. kClosed, kLost or kLimit in *why if there is none.
+  Status find_opened(InstanceKey instance, std::string_view name, SessionKey* key, ErrorKind* why);
+  // Its owner is gone and it does not move: all its work fails.
+  Status lose_session(SessionKey session, std::string_view reason);
+  // Who opened it and asked for it is told.
+  Status notify_change(SessionKey session, const SessionChange& told);
+  // The last cancelled item of a closed exclusive session has ended.
+  Status forget_if_closed(SessionKey session);
+
+  // ---- sqlite_opened.cpp, its own ----
+  struct Opened {
+    SessionKey session = 0;
+    std::int64_t state = 0;
+  };
+  Status read_opened(InstanceKey instance, std::string_view name, Opened* out);
+  Status insert_opened(const TurnCommit& turn, const Event& event, const SessionSettings& settings);
+  Status has_session_room(const TurnCommit& turn, bool* room);
+  Status set_session_state(SessionKey session, std::int64_t state);
+  Status reopen_session(SessionKey session, const SessionSettings& settings);
+  Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text);
+  Status close_row(SessionKey session);
+
+  // ---- sqlite_devices.cpp, for the other files ----
+  // Work is scheduled with stricter properties than the session has.
+  Status tighten(SessionKey session, std::string_view name, const SessionUse& use);
+  // The device of a dead or leaving owner goes to a standby, or to nobody.
+  Status hand_device_over(SessionKey session, std::string_view reason);
+  // Work of devices that nobody declared for so long, at most `limit`; adds to *ended.
+  Status end_unavailable_work(std::size_t limit, std::size_t* ended);
+
+  // ---- sqlite_devices.cpp, its own ----
+  struct Declaration {
+    Incarnation worker = 0;
+    std::int64_t role = 0;
+    FixedText<kNameBytesMax> node;
+    std::int64_t pid = 0;
+    Claim claim;  // of the worker
+  };
+  // A session that may move.
+  struct Moving {
+    SessionKey session = 0;
+    bool hard = false;
+    bool exclusive = false;
+    bool stopping = false;
+    bool running = false;  // something of it does
+    Incarnation owner = 0;
+    // Of a stop.
+    Incarnation target = 0;
+    std::int64_t due = 0;
+    bool force = false;
+  };
+  struct Move {
+    Incarnation target = 0;  // 0: away from its owner
+    std::int64_t stop_ms = 0;
+    bool force = false;
+    std::string_view reason;
+  };
+  struct Target {
+    Incarnation worker = 0;  // 0: it may not
+    std::int64_t lease_ms = 0;
+  };
+  Status find_session(std::string_view name, SessionKey* key);
+  Status read_moving(SessionKey session, Moving* out);
+  Status set_use(SessionKey session, const SessionUse& use);
+  Status read_holder(SessionKey session, Declaration* out);
+  Status read_role(SessionKey session, Incarnation worker, std::int64_t* role);
+  Status put_declaration(SessionKey session, Incarnation worker, std::int64_t role);
+  Status drop_declaration(SessionKey session, Incarnation worker);
+  Status first_standby(SessionKey session, Incarnation* worker);
+  Status has_declarer(SessionKey session, bool* found);
+  Status read_target(const Moving& row, Incarnation worker, Target* out);
+  Status move_or_stop(const Moving& row, const Move& move);
+  Status move_now(const Moving& row, Incarnation worker, std::string_view reason);
+  Status reopen(SessionKey session);
+  Status living_worker(std::string_view node, Incarnation* worker);
+  Status stop_failed(const Moving& row, std::string_view name);
 
   // ---- sqlite_workers.cpp, for the other files ----
   // Node of a registration, living or buried; empty if the row is gone.

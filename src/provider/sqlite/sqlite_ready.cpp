@@ -18,6 +18,8 @@ enum Ids : int {
   kFirstParked,
   kFirstDelayed,
   kFirstDeadline,
+  kFirstUnavailable,
+  kFirstStop,
   kEnd,
 };
 static_assert(kEnd <= kIdsWork);
@@ -177,6 +179,15 @@ Status SqliteProvider::next_due(Incarnation me, bool turns, NextDue* out) {
   PAWL_TRY(first_number(connection_.use(kFirstDeadline,
                                         "SELECT deadline FROM worker_queue INDEXED BY wq_deadline "
                                         "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"),
+                        &first));
+  PAWL_TRY(first_number(
+      connection_.use(kFirstUnavailable,
+                      "SELECT unavailable_due FROM worker_queue INDEXED BY wq_unavailable "
+                      "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"),
+      &first));
+  PAWL_TRY(first_number(connection_.use(kFirstStop,
+                                        "SELECT stop_due FROM sessions INDEXED BY s_stopping "
+                                        "WHERE state=1 AND stop_due>=0 ORDER BY stop_due LIMIT 1"),
                         &first));
   out->pawl_time = first == kNever ? -1 : first;
   out->waiting_for_utc = utc_waits && !clock_.off_known;

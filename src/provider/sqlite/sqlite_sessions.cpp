@@ -23,34 +23,43 @@ enum : int {
   kFirstUnowned,
   kDeleteSession,
   kNextExpired,
+  kListOwned,
+  kLastEpoch,
+  kMustFail,
 };
 
 constexpr std::int64_t kGlobalScope = 0;
 
 }  // namespace
 
-Status SqliteProvider::session_for(std::string_view name, SessionKey* key) {
+Status SqliteProvider::session_for(std::string_view name, const SessionUse& use, SessionKey* key) {
+  bool tighter = false;
   {
-    Statement find =
-        connection_.use(kFindSession, "SELECT sid FROM sessions WHERE scope=?1 AND name=?2");
+    Statement find = connection_.use(
+        kFindSession, "SELECT sid,hard,excl FROM sessions WHERE scope=?1 AND name=?2");
     find.bind(kGlobalScope).bind_text(name);
-    if (find.row()) {
-      *key = find.integer(0);
-      return Status::kOk;
-    }
+    const bool is_there = find.row();
     PAWL_TRY(fail(find.status(), "find session"));
+    if (is_there) {
+      *key = find.integer(0);
+      tighter = (use.device && find.integer(1) == 0) || (use.exclusive && find.integer(2) == 0);
+      if (!tighter) return Status::kOk;
+    }
   }
+  if (tighter) return tighten(*key, name, use);
   // Epoch 0 is none: the first claim takes one.
   Statement insert = connection_.use(
       kInsertSession,
       "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
       "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities)"
-      " VALUES(?1,?2,1,0,0,0,0,0,0,0,0,?3,?4,0,?5,0)");
+      " VALUES(?1,?2,1,0,0,?6,?7,0,0,0,0,?3,?4,0,?5,0)");
   insert.bind(kGlobalScope)
       .bind_text(name)
       .bind(batch_.boot_seq)
       .bind(batch_.now)
-      .bind(batch_.stamp_ms);
+      .bind(batch_.stamp_ms)
+      .bind(use.device ? 1 : 0)
+      .bind(use.exclusive ? 1 : 0);
   PAWL_TRY(fail(insert.run(), "insert session"));
   *key = connection_.last_insert_id();
   return Status::kOk;
@@ -85,17 +94,13 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
   FixedText<kNameBytesMax> from;  // node of the owner, or of the last one
   FixedText<kNameBytesMax> to;
   SessionChange told;
-  {
-    Statement row = connection_.use(
-        kReadSession,
-        "SELECT s.name,coalesce(w.node,s.prev_node),s.owner IS NOT NULL FROM sessions s"
-        " LEFT JOIN workers w ON w.inc=s.owner WHERE s.sid=?1");
-    row.bind(change.session);
-    if (!row.row())
-      return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read session");
-    name.assign_cut(row.bytes(0));
-    from.assign_cut(row.bytes(1));
+  bool fails = false;
+  PAWL_TRY(must_fail(change.session, &fails));
+  if (fails) {
+    if (epoch != nullptr) *epoch = 0;
+    return lose_session(change.session, change.reason.empty() ? "taken over" : change.reason);
   }
+  PAWL_TRY(session_names(change.session, &name, &from));
   if (change.to != 0) PAWL_TRY(node_of(change.to, &to));
   PAWL_TRY(next_epoch(&told.epoch));
   PAWL_TRY(unlock_session(change));
@@ -104,7 +109,8 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
     Statement write = connection_.use(
         kWriteOwner,
         "UPDATE sessions SET owner=?2,prev_node=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
-        "state=CASE state WHEN 1 THEN 0 ELSE state END,stop_to=NULL,stop_due=NULL WHERE sid=?1");
+        "state=CASE state WHEN 1 THEN 0 ELSE state END,stop_to=NULL,stop_due=NULL,stop_force=NULL "
+        "WHERE sid=?1");
     write.bind(change.session);
     change.to == 0 ? write.bind_null() : write.bind(change.to);
     from.empty() ? write.bind_null() : write.bind_text(from.view());
@@ -116,13 +122,43 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
   told.session = name.view();
   told.from = from.view();
   told.to = to.view();
-  tell_change(change, told);
   if (epoch != nullptr) *epoch = told.epoch;
+  return tell_change(change, told);
+}
+
+// One that was owned and fails on loss goes to nobody else; also its own worker, restarted, lost its state.
+Status SqliteProvider::must_fail(SessionKey session, bool* fails) {
+  Statement read =
+      connection_.use(kMustFail, "SELECT fail<>0 AND owner IS NOT NULL FROM sessions WHERE sid=?1");
+  read.bind(session);
+  if (!read.row())
+    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read session");
+  *fails = read.integer(0) != 0;
   return Status::kOk;
 }
 
-void SqliteProvider::tell_change(const OwnerChange& change, const SessionChange& told) {
-  if (sink_ == nullptr) return;
+Status SqliteProvider::session_names(SessionKey session, FixedText<kNameBytesMax>* name,
+                                     FixedText<kNameBytesMax>* node) {
+  Statement row = connection_.use(kReadSession,
+                                  "SELECT s.name,coalesce(w.node,s.prev_node) FROM sessions s"
+                                  " LEFT JOIN workers w ON w.inc=s.owner WHERE s.sid=?1");
+  row.bind(session);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read session");
+  name->assign_cut(row.bytes(0));
+  node->assign_cut(row.bytes(1));
+  return Status::kOk;
+}
+
+Status SqliteProvider::abort_session(SessionKey session) {
+  OwnerChange change;
+  change.session = session;
+  change.reason = "aborted";
+  change.limits = limits_;
+  return change_owner(change, nullptr);
+}
+
+Status SqliteProvider::tell_change(const OwnerChange& change, const SessionChange& told) {
   SessionChange event = told;
   event.resumed = !told.from.empty() && told.from == told.to;
   if (change.to == 0) {
@@ -134,7 +170,8 @@ void SqliteProvider::tell_change(const OwnerChange& change, const SessionChange&
   } else {
     event.kind = SessionChange::Kind::kMigrated;
   }
-  sink_->on_session_change(event);
+  if (sink_ != nullptr) sink_->on_session_change(event);
+  return notify_change(change.session, event);
 }
 
 // Unbounded: the lowest ready item. Exclusive: the lowest of any state, and only if it is ready.
@@ -158,14 +195,27 @@ Status SqliteProvider::recompute_head(SessionKey session) {
 }
 
 Status SqliteProvider::session_claim(SessionKey session, Claim* claim) {
+  bool soft = false;
+  PAWL_TRY(read_claim(session, claim, &soft));
+  return claim->holder != 0 && soft ? Status::kOk : Status::kNotFound;
+}
+
+Status SqliteProvider::device_claim(SessionKey session, Claim* claim) {
+  bool soft = false;
+  return read_claim(session, claim, &soft);
+}
+
+// holder 0: nobody owns it. `soft`: open to be taken by who fetches.
+Status SqliteProvider::read_claim(SessionKey session, Claim* claim, bool* soft) {
   Statement row = connection_.use(
       kClaimOf,
       "SELECT s.owner,coalesce(w.buried,1),coalesce(w.lock_visible,0),s.locked_until,s.boot_seq,"
-      "s.epoch FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
-      " WHERE s.sid=?1 AND s.owner IS NOT NULL AND s.hard=0 AND s.state=0");
+      "s.epoch,s.hard=0 AND s.state=0 FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+      " WHERE s.sid=?1");
   row.bind(session);
   if (!row.row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "read a claim");
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read a claim");
+  *soft = row.integer(6) != 0;
   claim->holder = row.integer(0);
   claim->buried = row.integer(1) != 0;
   claim->lock_visible = row.integer(2) != 0;
@@ -184,6 +234,29 @@ Status SqliteProvider::count_owned(Incarnation me, std::int64_t at_most, std::in
   owned.bind(me).bind(at_most);
   if (!owned.row()) return fail(owned.status(), "count sessions");
   *count = owned.integer(0);
+  return Status::kOk;
+}
+
+Status SqliteProvider::owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
+                                      std::size_t* count) {
+  *count = 0;
+  Statement owned = connection_.use(
+      kListOwned, "SELECT sid,epoch,name FROM sessions INDEXED BY s_owner WHERE owner=?1");
+  owned.bind(me);
+  while (*count < capacity && owned.row()) {
+    OwnedSession& one = out[(*count)++];
+    one.session = owned.integer(0);
+    one.epoch = owned.integer(1);
+    one.name.assign_cut(owned.bytes(2));
+  }
+  return fail(owned.status(), "list own sessions");
+}
+
+Status SqliteProvider::last_epoch(Epoch* epoch) {
+  Statement read = connection_.use(kLastEpoch, "SELECT next_epoch-1 FROM meta");
+  if (!read.row())
+    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read meta");
+  *epoch = read.integer(0);
   return Status::kOk;
 }
 

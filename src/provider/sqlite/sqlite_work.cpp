@@ -45,8 +45,17 @@ static_assert(kTag < kIdsSessions);
 
 Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
                                    const NewWork& work) {
+  ActivityOptions options;
+  if (!work.policy.empty() && !decode_policy(work.policy, &options))
+    return fail(Status::kInvalidArgument, "read a policy");
   SessionKey session = 0;
-  if (!work.session.empty()) PAWL_TRY(session_for(work.session, &session));
+  if (options.own_session) {
+    ErrorKind why = ErrorKind::kNone;
+    PAWL_TRY(find_opened(instance, work.session, &session, &why));
+    if (why != ErrorKind::kNone) return refuse_work(instance, execution, work, why);
+  } else if (!work.session.empty()) {
+    PAWL_TRY(session_for(work.session, {options.device, options.exclusive}, &session));
+  }
   // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
   WorkItemId id = 0;
   PAWL_TRY(next_token(&id));
@@ -61,19 +70,33 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
     insert.bind(id).bind_text_or_null(work.tag);
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
-  if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy));
+  if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));
   ++made_ready_;
   return session == 0 ? Status::kOk : recompute_head(session);
 }
 
-Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy) {
-  ActivityOptions options;
-  if (!decode_policy(policy, &options)) return fail(Status::kInvalidArgument, "read a policy");
+// Scheduled on a session that is not open: the failure is its outcome, told with the next turn.
+Status SqliteProvider::refuse_work(InstanceKey instance, ExecutionId execution, const NewWork& work,
+                                   ErrorKind why) {
+  WorkRow row;
+  row.instance = instance;
+  row.execution = execution;
+  row.event = work.event;
+  const char* text = "the session is not open";
+  if (why == ErrorKind::kSessionLost) text = "the session was lost and not opened again";
+  if (why == ErrorKind::kLimit) text = "the instance has max_sessions_per_orchestration open";
+  return store_outcome(row, why, text);
+}
+
+Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy,
+                                  const ActivityOptions& options) {
   Statement set = connection_.use(
       kSetPolicy,
-      "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4 WHERE id=?1");
+      "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5"
+      " WHERE id=?1");
   set.bind(item).bind_text(policy);
-  for (const std::int64_t limit_ms : {options.schedule_to_start_ms, options.schedule_to_close_ms})
+  for (const std::int64_t limit_ms :
+       {options.schedule_to_start_ms, options.schedule_to_close_ms, options.unavailable_ms})
     limit_ms == 0 ? set.bind_null() : set.bind(make_due(batch_.now, limit_ms));
   return fail(set.run(), "keep a policy");
 }
@@ -84,7 +107,9 @@ Status SqliteProvider::delete_work(WorkItemId item, SessionKey session) {
     remove.bind(item);
     PAWL_TRY(fail(remove.run(), "delete a work item"));
   }
-  return session == 0 ? Status::kOk : recompute_head(session);
+  if (session == 0) return Status::kOk;
+  PAWL_TRY(recompute_head(session));
+  return forget_if_closed(session);
 }
 
 Status SqliteProvider::cancel_work(InstanceKey instance, ExecutionId execution, EventId event) {
@@ -197,6 +222,14 @@ Status SqliteProvider::store_outcome(const WorkRow& row, ErrorKind kind, std::st
 Status SqliteProvider::complete_work(const WorkRow& row, ErrorKind kind, std::string_view text) {
   PAWL_TRY(store_outcome(row, kind, text));
   return delete_work(row.id, row.session);
+}
+
+Status SqliteProvider::end_work(WorkItemId item, ErrorKind kind, std::string_view text) {
+  WorkRow row;
+  PAWL_TRY(read_work(item, &row));
+  PAWL_TRY(store_outcome(row, kind, text));
+  return row.state == kLocked && row.exclusive ? make_ghost(row.id)
+                                               : delete_work(row.id, row.session);
 }
 
 Status SqliteProvider::time_out(const WorkRow& row, ErrorKind kind, std::string_view text) {
@@ -389,6 +422,10 @@ Status SqliteProvider::ack_work_item(const WorkDone& done, const WorkResult& res
   if (row.state == kGhost && row.holds(done)) return delete_work(row.id, row.session);
   if (!row.accepts(done)) return Status::kStale;
   PAWL_TRY(note_activity(row.session));
+  if (done.abort_session && row.session != 0) {
+    PAWL_TRY(complete_work(row, result.error, result.payload));
+    return abort_session(row.session);
+  }
   if (result.error == ErrorKind::kApplication && !result.permanent && row.may_retry())
     return retry_work(row, result.payload);
   return complete_work(row, result.error, result.payload);
@@ -401,7 +438,8 @@ Status SqliteProvider::take_work(const WorkDone& done) {
   PAWL_TRY(read);
   if (!row.accepts(done)) return Status::kStale;
   PAWL_TRY(note_activity(row.session));
-  return delete_work(row.id, row.session);
+  PAWL_TRY(delete_work(row.id, row.session));
+  return done.abort_session && row.session != 0 ? abort_session(row.session) : Status::kOk;
 }
 
 Status SqliteProvider::note_activity(SessionKey session) {

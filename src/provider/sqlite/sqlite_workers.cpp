@@ -20,7 +20,6 @@ enum : int {
   kInsertHandler,
   kInsertTag,
   kRenewWorker,
-  kDrainWorker,
   kReadWorker,
   kReadHeir,
   kFirstSessionOf,
@@ -28,6 +27,7 @@ enum : int {
   kBuryRow,
   kDeleteHandlers,
   kDeleteTags,
+  kDeleteDeclarations,
   kPruneBuried,
   kCountTurnCrash,
   kListWorkers,
@@ -151,10 +151,10 @@ Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) 
     Statement insert = connection_.use(
         kInsertWorker,
         "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
-        "buried,any_tag) VALUES(?1,?2,?3,?4,?5,?6,0,0,?7)");
+        "buried,any_tag,sessions_max) VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8)");
     insert.bind_text(worker.node).bind(worker.pid).bind(worker.start_time).bind(batch_.boot_seq);
     insert.bind(worker.lock_visible ? 1 : 0).bind(add_saturating(batch_.now, worker.lease_ms));
-    insert.bind(worker.tags.mode == TagFilter::Mode::kAny ? 1 : 0);
+    insert.bind(worker.tags.mode == TagFilter::Mode::kAny ? 1 : 0).bind(worker.sessions_max);
     PAWL_TRY(fail(insert.run(), "register a worker"));
     *out = connection_.last_insert_id();
   }
@@ -223,14 +223,6 @@ Status SqliteProvider::renew_worker(Incarnation me, std::int64_t lease_ms) {
   return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
 }
 
-Status SqliteProvider::set_draining(Incarnation me) {
-  Statement drain =
-      connection_.use(kDrainWorker, "UPDATE workers SET draining=1 WHERE inc=?1 AND buried=0");
-  drain.bind(me);
-  PAWL_TRY(fail(drain.run(), "drain a worker"));
-  return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
-}
-
 // ---- bury ---------------------------------------------------------------------------------------------
 
 Status SqliteProvider::bury_worker(Incarnation incarnation, Incarnation heir,
@@ -280,14 +272,17 @@ Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
     PAWL_TRY(fail(read.status(), "read the heir"));
   }
   while (true) {
+    bool hard = false;
     {
       Statement first = connection_.use(
-          kFirstSessionOf, "SELECT sid FROM sessions INDEXED BY s_owner WHERE owner=?1 LIMIT 1");
+          kFirstSessionOf,
+          "SELECT sid,hard FROM sessions INDEXED BY s_owner WHERE owner=?1 LIMIT 1");
       first.bind(from);
       if (!first.row()) return fail(first.status(), "find a worker's sessions");
       change.session = first.integer(0);
+      hard = first.integer(1) != 0;
     }
-    PAWL_TRY(change_owner(change, nullptr));
+    PAWL_TRY(hard ? hand_device_over(change.session, reason) : change_owner(change, nullptr));
   }
 }
 
@@ -328,6 +323,14 @@ Status SqliteProvider::bury_row(Incarnation worker) {
     remove.bind(worker);
     PAWL_TRY(fail(remove.run(), "remove tags"));
   }
+  {
+    Statement remove =
+        connection_.use(kDeleteDeclarations,
+                        "DELETE FROM devices WHERE inc=?1 AND sid IN"
+                        " (SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1)");
+    remove.bind(worker);
+    PAWL_TRY(fail(remove.run(), "remove declarations"));
+  }
   Statement prune = connection_.use(
       kPruneBuried,
       "DELETE FROM workers WHERE buried=1 AND inc<=(SELECT inc FROM workers WHERE buried=1"
@@ -337,9 +340,9 @@ Status SqliteProvider::bury_row(Incarnation worker) {
 }
 
 Status SqliteProvider::unregister_worker(Incarnation me) {
+  PAWL_TRY(bury_row(me));
   PAWL_TRY(hand_sessions_over(me, 0, "shutdown", limits_));
-  PAWL_TRY(free_locks_of(me, limits_));
-  return bury_row(me);
+  return free_locks_of(me, limits_);
 }
 
 Status SqliteProvider::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) {

@@ -1,0 +1,44 @@
+// Session: one that an orchestration opens and closes itself.
+//
+// Purpose: affinity with a lifetime that the code states. Such a session belongs to its instance: other
+// instances' sessions of the same id are others, and so are sessions that are only named in a call.
+// It survives continue_as_new() and ends with close_session() or the instance. Ownership: plain values;
+// views of a Session live until the orchestration function returns. Thread rule: as the context.
+#ifndef PAWL_SESSION_HPP
+#define PAWL_SESSION_HPP
+
+#include <cstdint>
+#include <string_view>
+
+namespace pawl {
+
+namespace internal {
+class Pass;
+}
+
+struct SessionSettings {
+  bool exclusive = false;  // one activity at a time, in the order of scheduling
+  // When its owner is gone, for whatever reason, the session is lost instead of moving: what is queued or
+  // runs on it fails with kSessionLost, and so does what is scheduled on it, until it is opened again.
+  bool fail_on_loss = false;
+  // Each change of its owner is a message: OrchestrationContext::session_events().
+  bool notify = false;
+  // Released after so long without work; 0: never. 0..kActivityMsMax; with fail_on_loss it must be 0.
+  std::int64_t idle_ms = 0;
+};
+
+class Session {
+ public:
+  Session() = default;
+  // Empty: the settings or the id were refused; scheduling on it is kInvalidArgument at the await.
+  [[nodiscard]] std::string_view id() const { return id_; }
+
+ private:
+  friend class internal::Pass;
+  explicit Session(std::string_view id) : id_(id) {}
+  std::string_view id_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_SESSION_HPP

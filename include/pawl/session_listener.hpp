@@ -1,0 +1,30 @@
+// SessionListener: what a worker is told of the sessions it owns.
+//
+// Purpose: the application keeps state beside its sessions (an open bus, a locked device, a cache) and
+// must know when one comes and goes. Ownership: the object must outlive the Runtime; views end with the
+// call. Thread rule: called on the Runtime's thread, never inside a transaction; must not block.
+// Order: claimed comes before the first activity of that epoch begins, and after the lost of an earlier
+// epoch. Lost comes as soon as this worker learns of it, which for a frozen process is when it wakes:
+// what must never be used by two at once needs a lock that dies with the process, too.
+#ifndef PAWL_SESSION_LISTENER_HPP
+#define PAWL_SESSION_LISTENER_HPP
+
+#include <cstdint>
+#include <string_view>
+
+namespace pawl {
+
+class SessionListener {
+ public:
+  // This worker owns it from now on. `epoch` as in ActivityContext::session_epoch().
+  virtual void on_session_claimed(std::string_view session, std::int64_t epoch) = 0;
+  // It does not any more: released, moved, taken over, or the worker stopped.
+  virtual void on_session_lost(std::string_view session, std::int64_t epoch) = 0;
+
+ protected:
+  ~SessionListener() = default;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_SESSION_LISTENER_HPP

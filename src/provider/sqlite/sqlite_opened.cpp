@@ -1,0 +1,280 @@
+// Sessions that an orchestration opens and closes, and those that are lost instead of moving.
+// Rules: docs/sessions.md. Their scope is the instance's key; 0 is that of all others.
+#include <cinttypes>
+
+#include "policy.hpp"
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+
+namespace {
+
+enum : int {
+  kReadOpened = kIdsOpened,
+  kCountOpened,
+  kInsertOpened,
+  kReopenOpened,
+  kNextItemOf,
+  kCloseRow,
+  kDeleteRow,
+  kFirstOf,
+  kLose,
+  kReadNotify,
+  kForget,
+};
+static_assert(kForget < kIdsOpened + 16);
+
+// sessions.state; 0 open and 1 stopping are not named here.
+constexpr std::int64_t kLost = 2;
+constexpr std::int64_t kClosed = 3;   // kept while cancelled work of an exclusive one still runs
+constexpr std::int64_t kRefused = 4;  // one too many
+
+}  // namespace
+
+Status SqliteProvider::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
+  Statement read =
+      connection_.use(kReadOpened, "SELECT sid,state FROM sessions WHERE scope=?1 AND name=?2");
+  read.bind(instance).bind_text(name);
+  if (!read.row())
+    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
+  out->session = read.integer(0);
+  out->state = read.integer(1);
+  return Status::kOk;
+}
+
+Status SqliteProvider::find_opened(InstanceKey instance, std::string_view name, SessionKey* key,
+                                   ErrorKind* why) {
+  Opened row;
+  const Status found = read_opened(instance, name, &row);
+  if (found != Status::kOk && found != Status::kNotFound) return found;
+  *key = row.session;
+  *why = ErrorKind::kNone;
+  if (found == Status::kNotFound || row.state == kClosed) *why = ErrorKind::kSessionClosed;
+  if (row.state == kLost) *why = ErrorKind::kSessionLost;
+  if (row.state == kRefused) *why = ErrorKind::kLimit;
+  return Status::kOk;
+}
+
+// ---- opening --------------------------------------------------------------------------------------------
+
+Status SqliteProvider::open_session(const TurnCommit& turn, const Event& event) {
+  SessionSettings settings;
+  if (!decode_settings(event.policy, &settings))
+    return fail(Status::kInvalidArgument, "read a session's settings");
+  Opened row;
+  const Status found = read_opened(turn.key, event.name, &row);
+  if (found == Status::kNotFound) return insert_opened(turn, event, settings);
+  PAWL_TRY(found);
+  if (row.state == kLost) return reopen_session(row.session, settings);
+  if (row.state != kClosed && row.state != kRefused) return Status::kOk;
+  bool room = false;
+  PAWL_TRY(has_session_room(turn, &room));
+  if (room) return reopen_session(row.session, settings);
+  return set_session_state(row.session, kRefused);
+}
+
+Status SqliteProvider::has_session_room(const TurnCommit& turn, bool* room) {
+  Statement count = connection_.use(
+      kCountOpened,
+      "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1 AND state<3 LIMIT ?2)");
+  count.bind(turn.key).bind(turn.sessions_max);
+  if (!count.row()) return fail(count.status(), "count sessions");
+  *room = count.integer(0) < turn.sessions_max;
+  return Status::kOk;
+}
+
+Status SqliteProvider::set_session_state(SessionKey session, std::int64_t state) {
+  Statement write = connection_.use(
+      kCloseRow,
+      "UPDATE sessions SET state=?2,owner=NULL,head_id=NULL,stop_to=NULL,stop_due=NULL,"
+      "stop_force=NULL WHERE sid=?1");
+  write.bind(session).bind(state);
+  return fail(write.run(), "close a session");
+}
+
+Status SqliteProvider::insert_opened(const TurnCommit& turn, const Event& event,
+                                     const SessionSettings& settings) {
+  bool room = false;
+  PAWL_TRY(has_session_room(turn, &room));
+  // Epoch 0 is none: the first claim takes one.
+  Statement insert = connection_.use(
+      kInsertOpened,
+      "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
+      "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities)"
+      " VALUES(?1,?2,1,1,?3,0,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,0)");
+  insert.bind(turn.key).bind_text(event.name);
+  insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
+  settings.idle_ms == 0 ? insert.bind_null() : insert.bind(settings.idle_ms);
+  settings.notify ? insert.bind(turn.key) : insert.bind_null();
+  insert.bind(room ? 0 : kRefused);
+  insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
+  return fail(insert.run(), "open a session");
+}
+
+// A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds it.
+Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings& settings) {
+  Epoch epoch = 0;
+  PAWL_TRY(next_epoch(&epoch));
+  {
+    Statement open = connection_.use(
+        kReopenOpened,
+        "UPDATE sessions SET gen=gen+1,state=0,owner=NULL,prev_node=NULL,epoch=?2,fail=?3,excl=?4,"
+        "idle_ms=?5,notify=iif(?6,scope,NULL),last_activity_at=?7 WHERE sid=?1");
+    open.bind(session).bind(epoch).bind(settings.fail_on_loss ? 1 : 0);
+    open.bind(settings.exclusive ? 1 : 0);
+    settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
+    open.bind(settings.notify ? 1 : 0).bind(batch_.now);
+    PAWL_TRY(fail(open.run(), "open a session again"));
+  }
+  return recompute_head(session);
+}
+
+// ---- closing --------------------------------------------------------------------------------------------
+
+Status SqliteProvider::close_session(InstanceKey instance, std::string_view name) {
+  Opened row;
+  const Status found = read_opened(instance, name, &row);
+  if (found == Status::kNotFound) return Status::kOk;
+  PAWL_TRY(found);
+  if (row.state == kClosed) return Status::kOk;
+  PAWL_TRY(fail_work_of(row.session, ErrorKind::kSessionClosed, "the session was closed"));
+  return close_row(row.session);
+}
+
+// What still runs in an exclusive session keeps the row, so that a new opening waits for it.
+Status SqliteProvider::close_row(SessionKey session) {
+  bool runs = false;
+  PAWL_TRY(has_running(session, &runs));
+  if (!runs) {
+    Statement remove = connection_.use(kDeleteRow, "DELETE FROM sessions WHERE sid=?1");
+    remove.bind(session);
+    return fail(remove.run(), "close a session");
+  }
+  return set_session_state(session, kClosed);
+}
+
+Status SqliteProvider::close_all_sessions(InstanceKey instance) {
+  while (true) {
+    SessionKey session = 0;
+    {
+      Statement first = connection_.use(
+          kFirstOf, "SELECT sid FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1");
+      first.bind(instance);
+      if (!first.row()) return fail(first.status(), "find sessions of an instance");
+      session = first.integer(0);
+    }
+    PAWL_TRY(close_row(session));
+  }
+}
+
+Status SqliteProvider::forget_if_closed(SessionKey session) {
+  Statement forget =
+      connection_.use(kForget,
+                      "DELETE FROM sessions WHERE sid=?1 AND state=3 AND NOT EXISTS"
+                      " (SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)");
+  forget.bind(session);
+  return fail(forget.run(), "forget a closed session");
+}
+
+// Everything but what was cancelled before; what runs is told when it renews, and its result is refused.
+Status SqliteProvider::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text) {
+  while (true) {
+    WorkItemId item = 0;
+    {
+      Statement next = connection_.use(kNextItemOf,
+                                       "SELECT id FROM worker_queue INDEXED BY wq_session"
+                                       " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 1");
+      next.bind(session);
+      if (!next.row()) return fail(next.status(), "find work of a session");
+      item = next.integer(0);
+    }
+    PAWL_TRY(end_work(item, kind, text));
+  }
+}
+
+// ---- losing ---------------------------------------------------------------------------------------------
+
+Status SqliteProvider::lose_session(SessionKey session, std::string_view reason) {
+  SessionChange told;
+  told.kind = SessionChange::Kind::kLost;
+  told.reason = reason;
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> from;
+  PAWL_TRY(session_names(session, &name, &from));
+  told.session = name.view();
+  told.from = from.view();
+  PAWL_TRY(next_epoch(&told.epoch));
+  Diagnostic why;
+  why.format("the session was lost with its owner \"%.*s\" (%.*s)", static_cast<int>(from.size()),
+             from.view().data(), static_cast<int>(reason.size()), reason.data());
+  PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, why.text()));
+  {
+    Statement lose = connection_.use(
+        kLose,
+        "UPDATE sessions SET state=2,owner=NULL,prev_node=?3,epoch=?2,head_id=NULL,stop_to=NULL,"
+        "stop_due=NULL,stop_force=NULL WHERE sid=?1");
+    lose.bind(session).bind(told.epoch);
+    from.empty() ? lose.bind_null() : lose.bind_text(from.view());
+    PAWL_TRY(fail(lose.run(), "lose a session"));
+  }
+  if (sink_ != nullptr) sink_->on_session_change(told);
+  return notify_change(session, told);
+}
+
+// ---- telling the instance -------------------------------------------------------------------------------
+
+namespace {
+
+const char* change_name(SessionChange::Kind kind) {
+  switch (kind) {
+    case SessionChange::Kind::kClaimed: return "claimed";
+    case SessionChange::Kind::kMigrated: return "migrated";
+    case SessionChange::Kind::kReleased: return "released";
+    case SessionChange::Kind::kLost: return "lost";
+    default: return nullptr;
+  }
+}
+
+// Names have no control characters; what JSON would escape is left out of them.
+bool put_text(FixedText<1024>* out, const char* key, std::string_view text) {
+  if (text.empty()) return true;
+  bool fits = out->append(",\"") == Status::kOk && out->append(key) == Status::kOk &&
+              out->append("\":\"") == Status::kOk;
+  for (const char c : text)
+    if (c != '"' && c != '\\') fits = fits && out->append(c) == Status::kOk;
+  return fits && out->append('"') == Status::kOk;
+}
+
+}  // namespace
+
+Status SqliteProvider::notify_change(SessionKey session, const SessionChange& told) {
+  const char* const change = change_name(told.kind);
+  InstanceKey instance = 0;
+  {
+    Statement read =
+        connection_.use(kReadNotify, "SELECT coalesce(notify,0) FROM sessions WHERE sid=?1");
+    read.bind(session);
+    if (!read.row()) return fail(read.status(), "read whom to notify");
+    instance = read.integer(0);
+  }
+  if (instance == 0 || change == nullptr) return Status::kOk;
+  FixedText<kNameBytesMax> queue;
+  FixedText<1024> payload;
+  const bool fits = queue.append(kSessionEventsPrefix) == Status::kOk &&
+                    queue.append(told.session) == Status::kOk &&
+                    payload.append("{\"change\":\"") == Status::kOk &&
+                    payload.append(change) == Status::kOk &&
+                    payload.append("\",\"epoch\":") == Status::kOk &&
+                    payload.append_number(told.epoch) == Status::kOk &&
+                    put_text(&payload, "from", told.from) && put_text(&payload, "to", told.to) &&
+                    put_text(&payload, "reason", told.reason) && payload.append('}') == Status::kOk;
+  if (!fits) return fail(Status::kResourceExhausted, "tell of a session's change");
+  Message message;
+  message.kind = MessageKind::kQueue;
+  message.name = queue.view();
+  message.payload = payload.view();
+  const Status stored = insert_message(instance, message);
+  return stored == Status::kStale || stored == Status::kNotFound ? Status::kOk : stored;
+}
+
+}  // namespace pawl::sqlite

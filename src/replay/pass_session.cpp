@@ -1,0 +1,59 @@
+// Sessions that the code opens and closes: commands without a result. What is scheduled on one that is
+// not open, or is lost, is told at its await; so the engine keeps no list of open sessions.
+#include "hash.hpp"
+#include "pass.hpp"
+#include "policy.hpp"
+
+namespace pawl::internal {
+
+namespace {
+
+// Room for the name of its queue of changes.
+bool is_session_id(std::string_view id) {
+  return is_valid_name(id) && id.size() + kSessionEventsPrefix.size() <= kNameBytesMax;
+}
+
+}  // namespace
+
+Session Pass::open_session(BranchRun& branch, std::string_view id, bool has_id,
+                           const SessionSettings& settings) {
+  if (!is_active(branch, "open_session")) return Session();
+  PolicyText policy;
+  if (!encode_settings(settings, &policy) || (has_id && !is_session_id(id))) return Session();
+  FixedText<kNameBytesMax> own;
+  if (!has_id) {
+    // Where it stands in the code is its name; another execution's is another.
+    const bool fits =
+        own.append_number(input_->execution) == Status::kOk && own.append('.') == Status::kOk &&
+        own.append_number(branch.number) == Status::kOk && own.append('.') == Status::kOk &&
+        own.append_number(branch.ordinal) == Status::kOk;
+    if (!fits) return Session();
+    id = own.view();
+  }
+  Event event;
+  event.kind = EventKind::kSessionOpen;
+  event.name = id;
+  event.policy = policy.view();
+  event.argument_hash = Hash64().add(policy.view()).value();
+  const Record* const record = issue(event);
+  return record == nullptr ? Session() : Session(record->event.name);
+}
+
+ErrorKind Pass::close_session(BranchRun& branch, std::string_view id) {
+  if (!is_active(branch, "close_session")) return ErrorKind::kNone;
+  if (!is_session_id(id)) return ErrorKind::kInvalidArgument;
+  Event event;
+  event.kind = EventKind::kSessionClose;
+  event.name = id;
+  static_cast<void>(issue(event));
+  return ErrorKind::kNone;
+}
+
+Handle Pass::session_events(BranchRun& branch, std::string_view id) {
+  FixedText<kNameBytesMax> queue;
+  const bool fits = is_session_id(id) && queue.append(kSessionEventsPrefix) == Status::kOk &&
+                    queue.append(id) == Status::kOk;
+  return schedule_wait(branch, EventKind::kDequeue, fits ? queue.view() : std::string_view());
+}
+
+}  // namespace pawl::internal

@@ -1,0 +1,297 @@
+// Devices, exclusive sessions, transfer and draining through whole runtimes on the simulated machine.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+std::vector<std::string> g_runs;  // "worker session@epoch input"
+
+ActivityResult note(ActivityContext& ctx) {
+  g_runs.push_back(std::string(ctx.worker_id()) + " " + std::string(ctx.session_id()) + "@" +
+                   std::to_string(ctx.session_epoch()) + " " + std::string(ctx.input()));
+  return ctx.ok(ctx.worker_id());
+}
+
+Poll read_device(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity_on_device("note", "1", ctx.input()));
+  return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
+}
+
+Poll impatient(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.session = ctx.input();
+  options.device = true;
+  options.unavailable_ms = 30'000;
+  PAWL_AWAIT(done, ctx.schedule_activity("note", "1", options));
+  if (done.ok()) return ctx.complete(done.value());
+  return ctx.complete(error_kind_name(done.error().kind));
+}
+
+Poll misused(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.exclusive = true;  // of which session?
+  PAWL_AWAIT(done, ctx.schedule_activity("note", "1", options));
+  return ctx.complete(error_kind_name(done.error().kind));
+}
+
+Poll three_in_order(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.session = "bus";
+  options.exclusive = true;
+  const Handle all[] = {ctx.schedule_activity("note", "1", options),
+                        ctx.schedule_activity("note", "2", options),
+                        ctx.schedule_activity("note", "3", options)};
+  for (const Handle& one : all)
+    PAWL_AWAIT_DONE(one);
+  return ctx.complete("three");
+}
+
+Poll on_session(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", ctx.input()));
+  return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
+}
+
+class Told final : public SessionListener {
+ public:
+  void on_session_claimed(std::string_view session, std::int64_t epoch) override {
+    g_runs.push_back("claimed " + std::string(session) + "@" + std::to_string(epoch));
+  }
+  void on_session_lost(std::string_view session, std::int64_t epoch) override {
+    g_runs.push_back("lost " + std::string(session) + "@" + std::to_string(epoch));
+  }
+};
+
+void keep_status(void* user, Status status) { *static_cast<Status*>(user) = status; }
+
+class DeviceRuntime : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_runs.clear();
+    ASSERT_EQ(registry.add_orchestration("read", read_device), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("impatient", impatient), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("misused", misused), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("three", three_in_order), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("session", on_session), Status::kOk);
+    ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+  }
+  static Options options(const char* node) {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    return out;
+  }
+  Status declare(Worker& worker, std::string_view device, bool standby = false) {
+    Status answer = Status::kTimeout;
+    EXPECT_EQ(worker.runtime->declare_session(device, standby, keep_status, &answer), Status::kOk);
+    drive(
+        machine, {&worker}, [&] { return answer != Status::kTimeout; }, 100);
+    return answer;
+  }
+  static bool ended(TestClient& client, std::string_view id) {
+    return client.status(id).state != OrchestrationState::kRunning;
+  }
+
+  sim::Machine machine{11};
+  Registry registry;
+};
+
+TEST_F(DeviceRuntime, work_goes_to_who_declared_the_device_and_waits_for_it) {
+  Worker a(machine, registry, options("a"));
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "read", "bed-7"), Status::kOk);
+  EXPECT_FALSE(drive(
+      machine, {&a, &b}, [&] { return ended(client, "i"); }, 120'000));
+  EXPECT_TRUE(g_runs.empty());
+  EXPECT_EQ(declare(b, "bed-7"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client.status("i").output, "b");
+  EXPECT_EQ(declare(a, "bed-7"), Status::kDeviceHeld);
+  EXPECT_EQ(a.lines.count("device_refused"), 1u) << a.lines.all();
+  EXPECT_NE(a.lines.all().find("\"b\""), std::string::npos) << "names the holder";
+}
+
+TEST_F(DeviceRuntime, a_killed_holder_comes_back_to_its_device) {
+  auto a = std::make_unique<Worker>(machine, registry, options("a"));
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(a->start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  EXPECT_EQ(declare(*a, "bed-7"), Status::kOk);
+  a->kill();
+  ASSERT_EQ(client->start_orchestration("i", "read", "bed-7"), Status::kOk);
+  EXPECT_FALSE(drive(
+      machine, {&b}, [&] { return ended(client, "i"); }, 120'000));
+  Worker again(machine, registry, options("a"));
+  ASSERT_EQ(again.start(), Status::kOk);
+  EXPECT_EQ(declare(again, "bed-7"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&again, &b}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client.status("i").output, "a");
+}
+
+TEST_F(DeviceRuntime, a_standby_takes_over_at_once_when_the_holder_is_killed) {
+  Worker a(machine, registry, options("a"));
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  EXPECT_EQ(declare(a, "bed-7"), Status::kOk);
+  EXPECT_EQ(declare(b, "bed-7", true), Status::kOk);
+  a.kill();
+  ASSERT_EQ(client->start_orchestration("i", "read", "bed-7"), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&b}, [&] { return ended(client, "i"); }, 1'000));
+  EXPECT_EQ(client.status("i").output, "b");
+}
+
+TEST_F(DeviceRuntime, withdraw_makes_room_for_another) {
+  Worker a(machine, registry, options("a"));
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  EXPECT_EQ(declare(a, "bed-7"), Status::kOk);
+  Status answer = Status::kTimeout;
+  ASSERT_EQ(a.runtime->withdraw_session("bed-7", keep_status, &answer), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&a}, [&] { return answer != Status::kTimeout; }, 100));
+  EXPECT_EQ(answer, Status::kOk);
+  EXPECT_EQ(declare(b, "bed-7"), Status::kOk);
+}
+
+TEST_F(DeviceRuntime, who_was_buried_and_lives_declares_again) {
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  EXPECT_EQ(declare(a, "bed-7"), Status::kOk);
+  TestClient client(machine, kPath);
+  // The same node is registered by a process that cannot see the lock of the first.
+  a.node.set_locks_testable(false);
+  Worker observer(machine, registry, options("b"));
+  observer.node.set_locks_testable(false);
+  ASSERT_EQ(observer.start(), Status::kOk);
+  // Only the observer ticks: a's lease and two more pass.
+  drive(
+      machine, {&observer}, [] { return false; }, 200'000);
+  ASSERT_EQ(client->start_orchestration("i", "read", "bed-7"), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&a, &observer}, [&] { return ended(client, "i"); }, 60'000));
+  EXPECT_EQ(client.status("i").output, "a");
+  EXPECT_EQ(a.lines.count("worker_was_buried"), 1u);
+}
+
+TEST_F(DeviceRuntime, an_absent_device_is_session_unavailable_after_its_limit) {
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "impatient", "bed-7"), Status::kOk);
+  EXPECT_FALSE(drive(
+      machine, {&a}, [&] { return ended(client, "i"); }, 29'000));
+  ASSERT_TRUE(drive(
+      machine, {&a}, [&] { return ended(client, "i"); }, 3'000));
+  EXPECT_EQ(client.status("i").output, "session_unavailable");
+}
+
+TEST_F(DeviceRuntime, exclusive_without_a_session_is_an_invalid_argument) {
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "misused", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client.status("i").output, "invalid_argument");
+}
+
+TEST_F(DeviceRuntime, exclusive_work_of_many_orchestrations_is_in_order) {
+  Worker a(machine, registry, options("a"));
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (const char* id : {"i", "j", "k"})
+    ASSERT_EQ(client->start_orchestration(id, "three", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] {
+    return ended(client, "i") && ended(client, "j") && ended(client, "k");
+  }));
+  ASSERT_EQ(g_runs.size(), 9u);
+  for (std::size_t i = 0; i < 9; ++i)
+    EXPECT_EQ(g_runs[i].back(), static_cast<char>('1' + i % 3)) << i << ": " << g_runs[i];
+}
+
+TEST_F(DeviceRuntime, the_listener_hears_before_the_first_activity_and_after_the_last) {
+  Told told;
+  Options with_listener = options("a");
+  with_listener.session_listener = &told;
+  Worker a(machine, registry, with_listener);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "session", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  ASSERT_EQ(g_runs.size(), 2u);
+  EXPECT_EQ(g_runs[0], "claimed s@1");
+  EXPECT_EQ(g_runs[1], "a s@1 1");
+  EXPECT_EQ(declare(a, "bed-7"), Status::kOk);
+  EXPECT_EQ(g_runs.back(), "claimed bed-7@2");
+  // Idle release.
+  drive(
+      machine, {&a}, [&] { return g_runs.back() == "lost s@1"; }, 400'000);
+  EXPECT_EQ(g_runs.back(), "lost s@1");
+  a.stop();
+  EXPECT_EQ(g_runs.back(), "lost bed-7@2");
+}
+
+TEST_F(DeviceRuntime, a_transfer_moves_the_session_and_both_listeners_hear) {
+  Told told;
+  Options a_options = options("a");
+  a_options.session_listener = &told;
+  Worker a(machine, registry, a_options);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "session", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  EXPECT_EQ(client->transfer_session("s", "c"), Status::kNoEligibleTarget);
+  EXPECT_NE(client->error_text().find("\"c\""), std::string::npos);
+  EXPECT_EQ(client->transfer_session("t", "b"), Status::kNotFound);
+  EXPECT_EQ(client->transfer_session("s", "b"), Status::kOk);
+  drive(
+      machine, {&a, &b}, [&] { return g_runs.back() == "lost s@1"; }, 1'000);
+  EXPECT_EQ(g_runs.back(), "lost s@1");
+  ASSERT_EQ(client->start_orchestration("j", "session", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "j"); }));
+  EXPECT_EQ(client.status("j").output, "b");
+}
+
+TEST_F(DeviceRuntime, a_drained_worker_takes_nothing_new) {
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "session", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client->drain_worker("nobody"), Status::kNotFound);
+  EXPECT_EQ(client->drain_worker("a"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("j", "session", "s"), Status::kOk);
+  EXPECT_FALSE(drive(
+      machine, {&a}, [&] { return ended(client, "j"); }, 60'000));
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "j"); }));
+  EXPECT_EQ(client.status("j").output, "b");
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,478 @@
+// Sessions that orchestrations open and close: affinity, closing, losing, notices and limits, through whole
+// runtimes on the simulated machine.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+std::vector<std::string> g_runs;  // "worker session@epoch input"
+
+ActivityResult note(ActivityContext& ctx) {
+  g_runs.push_back(std::string(ctx.worker_id()) + " " + std::string(ctx.session_id()) + "@" +
+                   std::to_string(ctx.session_epoch()) + " " + std::string(ctx.input()));
+  if (ctx.input() == "abort") ctx.abort_session();
+  if (ctx.input() == "fail") return ctx.fail("said so");
+  return ctx.ok(ctx.worker_id());
+}
+
+// The body of the test at hand.
+std::function<Poll(OrchestrationContext&)> g_code;
+Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
+
+class OpenedSessions : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_runs.clear();
+    ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
+    ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
+    ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+  }
+  static Options options(const char* node) {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    return out;
+  }
+  // Runs the code to its end at one worker; its output, or "kind: text".
+  std::string run(std::function<Poll(OrchestrationContext&)> what, Options how = options("a")) {
+    g_code = std::move(what);
+    Worker a(machine, registry, how);
+    EXPECT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
+    TestClient client(machine, kPath);
+    EXPECT_EQ(client->start_orchestration("i", "code", "in"), Status::kOk);
+    EXPECT_TRUE(drive(
+        machine, {&a}, [&] { return ended(client, "i"); }, 3'600'000));
+    std::string out(client.status("i").output);
+    if (client.status("i").state == OrchestrationState::kFailed)
+      out = std::string(error_kind_name(client.status("i").error)) + ": " + out;
+    sessions_left = count_sessions(client);
+    a.stop();
+    return out;
+  }
+  static bool ended(TestClient& client, std::string_view id) {
+    return client.status(id).state != OrchestrationState::kRunning;
+  }
+  static std::size_t count_sessions(TestClient& client) {
+    struct Count final : SessionVisitor {
+      void on_session(const SessionInfo&) override { ++count; }
+      std::size_t count = 0;
+    } visitor;
+    Page page;
+    EXPECT_EQ(client->list_sessions(&page, visitor), Status::kOk);
+    return visitor.count;
+  }
+
+  sim::Machine machine{11};
+  Registry registry;
+  Registry coordinator;
+  std::size_t sessions_left = 0;
+};
+
+TEST_F(OpenedSessions, open_schedule_close) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              const Session session = ctx.open_session();
+              PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", session));
+              PAWL_AWAIT(two, ctx.schedule_activity_on_session("note", "2", session));
+              if (!one.ok() || !two.ok()) return ctx.fail("work");
+              if (ctx.close_session(session.id()) != ErrorKind::kNone) return ctx.fail("close");
+              PAWL_AWAIT(three, ctx.schedule_activity_on_session("note", "3", session));
+              return ctx.complete(error_kind_name(three.error().kind));
+            }),
+            "session_closed");
+  ASSERT_EQ(g_runs.size(), 2u);
+  EXPECT_EQ(g_runs[0], "a 1.0.0@1 1");
+  EXPECT_EQ(g_runs[1], "a 1.0.0@1 2");
+  EXPECT_EQ(sessions_left, 0u);
+}
+
+TEST_F(OpenedSessions, a_session_nobody_opened_is_closed) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              ActivityOptions options;
+              options.session = "x";
+              options.own_session = true;
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
+              return ctx.complete(error_kind_name(one.error().kind));
+            }),
+            "session_closed");
+  EXPECT_TRUE(g_runs.empty());
+}
+
+TEST_F(OpenedSessions, open_with_id_is_idempotent_and_close_too) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              const Session first = ctx.open_session_with_id("s");
+              const Session again = ctx.open_session_with_id("s");
+              if (first.id() != "s" || again.id() != "s") return ctx.fail("id");
+              PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", first));
+              PAWL_AWAIT(two, ctx.schedule_activity_on_session("note", "2", again));
+              for (int i = 0; i < 2; ++i)
+                if (ctx.close_session("s") != ErrorKind::kNone) return ctx.fail("close");
+              if (ctx.close_session("never opened") != ErrorKind::kNone) return ctx.fail("close");
+              const Session anew = ctx.open_session_with_id("s");
+              PAWL_AWAIT(three, ctx.schedule_activity_on_session("note", "3", anew));
+              return ctx.complete(one.ok() && two.ok() && three.ok() ? "ok" : "not ok");
+            }),
+            "ok");
+  ASSERT_EQ(g_runs.size(), 3u);
+  EXPECT_EQ(g_runs[0].substr(0, 5), g_runs[1].substr(0, 5)) << "one epoch";
+  EXPECT_NE(g_runs[1].substr(0, 5), g_runs[2].substr(0, 5)) << "another one after closing";
+  EXPECT_EQ(sessions_left, 0u);
+}
+
+TEST_F(OpenedSessions, bad_ids_and_settings_are_invalid_arguments) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              const std::string long_id(249, 'x');
+              if (!ctx.open_session_with_id("").id().empty()) return ctx.fail("empty");
+              if (!ctx.open_session_with_id(long_id).id().empty()) return ctx.fail("long");
+              if (ctx.close_session("") != ErrorKind::kInvalidArgument) return ctx.fail("close");
+              SessionSettings settings;
+              settings.fail_on_loss = true;
+              settings.idle_ms = 1'000;
+              const Session bad = ctx.open_session(settings);
+              if (!bad.id().empty()) return ctx.fail("settings");
+              PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", bad));
+              return ctx.complete(error_kind_name(one.error().kind));
+            }),
+            "invalid_argument");
+}
+
+TEST_F(OpenedSessions, one_too_many_is_a_limit_and_closing_makes_room) {
+  Options options = OpenedSessions::options("a");
+  options.sessions.max_sessions_per_orchestration = 2;
+  EXPECT_EQ(run(
+                [](OrchestrationContext& ctx) {
+                  const Session a = ctx.open_session_with_id("a");
+                  ctx.open_session_with_id("b");
+                  const Session c = ctx.open_session_with_id("c");
+                  PAWL_AWAIT(in, ctx.schedule_activity_on_session("note", "1", a));
+                  PAWL_AWAIT(out, ctx.schedule_activity_on_session("note", "2", c));
+                  if (!in.ok() || out.error().kind != ErrorKind::kLimit) return ctx.fail("limit");
+                  static_cast<void>(ctx.close_session("b"));
+                  const Session again = ctx.open_session_with_id("c");
+                  PAWL_AWAIT(now, ctx.schedule_activity_on_session("note", "3", again));
+                  return ctx.complete(now.ok() ? "room" : "no room");
+                },
+                options),
+            "room");
+}
+
+TEST_F(OpenedSessions, instances_do_not_share_what_they_open) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("same");
+    PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+    return ctx.complete(one.value());
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("j", "code", ""), Status::kOk);
+  drive(
+      machine, {&a}, [&] { return g_runs.size() == 2; }, 500);
+  EXPECT_EQ(count_sessions(client), 2u);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i") && ended(client, "j"); }));
+  EXPECT_NE(g_runs[0], g_runs[1]) << "two epochs";
+  EXPECT_EQ(count_sessions(client), 0u) << "both ends closed them";
+}
+
+TEST_F(OpenedSessions, survive_continue_as_new_without_being_opened_again) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              ActivityOptions options;
+              options.session = "s";
+              options.own_session = true;
+              if (ctx.execution_id() == 1) ctx.open_session_with_id("s");
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
+              if (!one.ok()) return ctx.fail(one.error());
+              if (ctx.execution_id() < 3) return ctx.continue_as_new("");
+              return ctx.complete("round");
+            }),
+            "round");
+  ASSERT_EQ(g_runs.size(), 3u);
+  EXPECT_EQ(g_runs[0], g_runs[2]) << "one owner and epoch all along";
+  EXPECT_EQ(sessions_left, 0u);
+}
+
+TEST_F(OpenedSessions, an_opening_in_the_turn_that_continues_as_new_counts) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              if (ctx.execution_id() == 1) {
+                ctx.open_session_with_id("s");
+                return ctx.continue_as_new("");
+              }
+              ActivityOptions options;
+              options.session = "s";
+              options.own_session = true;
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
+              return ctx.complete(one.ok() ? "ok" : error_kind_name(one.error().kind));
+            }),
+            "ok");
+}
+
+TEST_F(OpenedSessions, closing_fails_pending_work_and_refuses_late_results) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              const Session session = ctx.open_session_with_id("s");
+              const Handle pending = ctx.schedule_activity_on_session("unknown", "1", session);
+              PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+              static_cast<void>(ctx.close_session("s"));
+              PAWL_AWAIT(done, pending);
+              return ctx.complete(error_kind_name(done.error().kind));
+            }),
+            "session_closed");
+  EXPECT_EQ(sessions_left, 0u);
+}
+
+TEST_F(OpenedSessions, what_is_scheduled_and_closed_in_one_turn_is_closed) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              const Session session = ctx.open_session_with_id("s");
+              const Handle before = ctx.schedule_activity_on_session("note", "1", session);
+              static_cast<void>(ctx.close_session("s"));
+              const Session again = ctx.open_session_with_id("s");
+              const Handle after = ctx.schedule_activity_on_session("note", "2", again);
+              PAWL_AWAIT(first, before);
+              PAWL_AWAIT(second, after);
+              if (first.error().kind != ErrorKind::kSessionClosed) return ctx.fail(first.error());
+              return second.ok() ? ctx.complete("ordered") : ctx.fail(second.error());
+            }),
+            "ordered");
+  ASSERT_EQ(g_runs.size(), 1u);
+  EXPECT_EQ(g_runs[0].back(), '2');
+}
+
+TEST_F(OpenedSessions, exclusive_ones_run_in_order) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              SessionSettings settings;
+              settings.exclusive = true;
+              const Session session = ctx.open_session(settings);
+              const Handle all[] = {ctx.schedule_activity_on_session("note", "1", session),
+                                    ctx.schedule_activity_on_session("note", "2", session),
+                                    ctx.schedule_activity_on_session("note", "3", session)};
+              for (const Handle& one : all)
+                PAWL_AWAIT_DONE(one);
+              return ctx.complete("all");
+            }),
+            "all");
+  ASSERT_EQ(g_runs.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(g_runs[i].back(), static_cast<char>('1' + i));
+}
+
+TEST_F(OpenedSessions, are_released_when_idle_only_if_asked) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              SessionSettings settings;
+              settings.idle_ms = 30'000;
+              const Session idles = ctx.open_session_with_id("idles", settings);
+              const Session stays = ctx.open_session_with_id("stays");
+              for (const Session& one : {idles, stays})
+                PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
+              PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(30)));
+              for (const Session& one : {idles, stays})
+                PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", one));
+              return ctx.complete("done");
+            }),
+            "done");
+  ASSERT_EQ(g_runs.size(), 4u);
+  EXPECT_EQ(g_runs[0], "a idles@1 1");
+  EXPECT_EQ(g_runs[1], "a stays@2 1");
+  EXPECT_NE(g_runs[2], "a idles@1 2");
+  EXPECT_EQ(g_runs[3], "a stays@2 2");
+}
+
+// ---- loss as failure ------------------------------------------------------------------------------------
+
+Poll lose_and_recover(OrchestrationContext& ctx) {
+  SessionSettings settings;
+  settings.fail_on_loss = true;
+  settings.notify = true;
+  const Session session = ctx.open_session_with_id("s", settings);
+  PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
+  if (!first.ok()) return ctx.fail(first.error());
+  PAWL_AWAIT(claimed, ctx.session_events(session));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+  PAWL_AWAIT(lost, ctx.schedule_activity_on_session("note", "2", session));
+  if (lost.error().kind != ErrorKind::kSessionLost) return ctx.fail("not lost");
+  PAWL_AWAIT(told, ctx.session_events(session));
+  const Session again = ctx.open_session_with_id("s", settings);
+  PAWL_AWAIT(third, ctx.schedule_activity_on_session("note", "3", again));
+  if (!third.ok()) return ctx.fail(third.error());
+  return ctx.complete(std::string(claimed.value()) + std::string(told.value()));
+}
+
+TEST_F(OpenedSessions, one_that_fails_on_loss_is_lost_with_its_owner_and_opened_again) {
+  g_code = lose_and_recover;
+  Worker boss(machine, coordinator, options("boss"));
+  auto a = std::make_unique<Worker>(machine, registry, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive(
+      machine, {&boss, a.get()}, [] { return false; }, 5'000);
+  ASSERT_EQ(g_runs.size(), 1u);
+  a->kill();
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &b}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client.status("i").state, OrchestrationState::kCompleted) << client.status("i").output;
+  EXPECT_EQ(client.status("i").output,
+            R"({"change":"claimed","epoch":1,"to":"a"})"
+            R"({"change":"lost","epoch":2,"from":"a","reason":"buried"})");
+  ASSERT_EQ(g_runs.size(), 2u) << "what was lost never ran";
+  EXPECT_EQ(g_runs[1].substr(0, 4), "b s@");
+  EXPECT_EQ(boss.runtime->stats().sessions_lost + b.runtime->stats().sessions_lost, 1u);
+}
+
+TEST_F(OpenedSessions, queued_work_of_a_lost_session_fails_and_is_not_stranded) {
+  g_code = [](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.fail_on_loss = true;
+    const Session session = ctx.open_session_with_id("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Handle all[] = {ctx.schedule_activity_on_session("unknown", "2", session),
+                          ctx.schedule_activity_on_session("unknown", "3", session)};
+    std::string kinds;
+    for (const Handle& one : all) {
+      PAWL_AWAIT(done, one);
+      kinds += error_kind_name(done.error().kind);
+      kinds += ' ';
+    }
+    return ctx.complete(kinds);
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive(
+      machine, {&boss, &a}, [] { return false; }, 5'000);
+  ASSERT_EQ(g_runs.size(), 1u);
+  a.kill();
+  ASSERT_TRUE(drive(machine, {&boss}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client.status("i").output, "session_lost session_lost ");
+}
+
+TEST_F(OpenedSessions, an_orderly_stop_loses_them_too) {
+  g_code = lose_and_recover;
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&boss, &a}, [&] { return g_runs.size() == 1; }, 1'000));
+  a.stop();
+  Worker again(machine, registry, options("a"));
+  ASSERT_EQ(again.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &again}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client.status("i").state, OrchestrationState::kCompleted) << client.status("i").output;
+}
+
+TEST_F(OpenedSessions, one_that_does_not_fail_moves_to_another_worker) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "2", session));
+    return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&boss, &a}, [&] { return g_runs.size() == 1; }, 1'000));
+  a.kill();
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &b}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client.status("i").output, "b");
+}
+
+TEST_F(OpenedSessions, abort_from_inside_an_activity) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              SessionSettings settings;
+              settings.fail_on_loss = true;
+              const Session fails = ctx.open_session_with_id("fails", settings);
+              const Session moves = ctx.open_session_with_id("moves");
+              const Handle queued = ctx.schedule_activity_on_session("unknown", "1", fails);
+              PAWL_AWAIT(own, ctx.schedule_activity_on_session("note", "abort", fails));
+              if (!own.ok()) return ctx.fail("its own result counts");
+              PAWL_AWAIT(other, queued);
+              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "abort", moves));
+              PAWL_AWAIT(next, ctx.schedule_activity_on_session("note", "2", moves));
+              if (!next.ok()) return ctx.fail(next.error());
+              return ctx.complete(error_kind_name(other.error().kind));
+            }),
+            "session_lost");
+  ASSERT_EQ(g_runs.size(), 3u);
+  EXPECT_NE(g_runs[1].substr(0, 9), g_runs[2].substr(0, 9)) << "a new epoch after the abort";
+}
+
+TEST_F(OpenedSessions, terminating_and_deleting_leave_no_session) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(10)));
+    return ctx.complete("");
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (const char* id : {"i", "j"})
+    ASSERT_EQ(client->start_orchestration(id, "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&a}, [&] { return g_runs.size() == 2; }, 1'000));
+  EXPECT_EQ(count_sessions(client), 2u);
+  EXPECT_EQ(client->terminate_instance("i", "operator"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(count_sessions(client), 1u);
+  EXPECT_EQ(client->delete_instance("j", true), Status::kOk);
+  EXPECT_EQ(count_sessions(client), 0u);
+}
+
+TEST_F(OpenedSessions, other_settings_or_ids_under_a_history_are_noticed) {
+  bool changed = false;
+  g_code = [&changed](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.exclusive = changed;
+    const Session session = ctx.open_session_with_id("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+    return ctx.complete("");
+  };
+  auto a = std::make_unique<Worker>(machine, registry, options("a"));
+  ASSERT_EQ(a->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {a.get()}, [&] { return g_runs.size() == 1; }, 1'000));
+  drive(
+      machine, {a.get()}, [] { return false; }, 1'000);
+  a->kill();
+  changed = true;
+  Worker again(machine, registry, options("a"));
+  ASSERT_EQ(again.start(), Status::kOk);
+  drive(
+      machine, {&again}, [&] { return ended(client, "i"); }, 20'000);
+  EXPECT_EQ(client.status("i").state, OrchestrationState::kStopped);
+}
+
+}  // namespace
+}  // namespace pawl

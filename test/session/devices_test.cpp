@@ -1,0 +1,410 @@
+// Devices and exclusive sessions over the contract: who may own what, who follows whom, and what waits.
+#include <gtest/gtest.h>
+
+#include "policy.hpp"
+#include "session_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+constexpr char kDevice[] = "device=1,exclusive=1";
+constexpr char kUnboundedDevice[] = "device=1";
+constexpr char kExclusive[] = "exclusive=1";
+
+class Devices : public ::testing::Test {
+ protected:
+  Devices() {
+    a_.join("A");
+    b_.join("B");
+  }
+  Incarnation owner(std::string_view session) { return world_.session_number("owner", session); }
+  static bool told(const Worker& worker, std::string_view what) {
+    for (const std::string& event : worker.events)
+      if (event.rfind(what, 0) == 0) return true;
+    return false;
+  }
+
+  World world_;
+  Worker a_{world_};
+  Worker b_{world_};
+};
+
+TEST_F(Devices, work_waits_until_somebody_declares_the_device) {
+  world_.schedule("a", "bed", 1, kDevice);
+  EXPECT_FALSE(a_.fetch());
+  EXPECT_FALSE(b_.fetch());
+  bool held = false;
+  EXPECT_EQ(b_.declare("bed", false, &held), Status::kOk);
+  EXPECT_TRUE(held);
+  EXPECT_FALSE(a_.fetch());
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_TRUE(job->item.exclusive);
+  EXPECT_EQ(owner("bed"), b_.me());
+}
+
+TEST_F(Devices, a_device_declared_before_any_work_is_owned_at_once) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(owner("bed"), a_.me());
+  EXPECT_TRUE(told(a_, "claimed bed@"));
+  // A session scheduled without the word is still the device.
+  world_.schedule("a", "bed");
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_TRUE(a_.fetch());
+}
+
+TEST_F(Devices, a_second_declarer_is_refused_with_the_holders_name) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(b_.declare("bed"), Status::kDeviceHeld);
+  EXPECT_NE(b_.refusal().find("\"A\""), std::string::npos) << b_.refusal();
+  EXPECT_EQ(a_.declare("bed"), Status::kOk) << "the holder again";
+  EXPECT_EQ(owner("bed"), a_.me());
+}
+
+TEST_F(Devices, a_standby_follows_a_dead_holder) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  bool held = true;
+  EXPECT_EQ(b_.declare("bed", true, &held), Status::kOk);
+  EXPECT_FALSE(held);
+  world_.schedule("a", "bed", 2, kDevice);
+  const auto at_a = a_.fetch();
+  ASSERT_TRUE(at_a);
+  EXPECT_FALSE(b_.fetch());
+  const Incarnation dead = a_.me();
+  a_.kill();
+  b_.bury(dead);
+  EXPECT_EQ(owner("bed"), b_.me());
+  EXPECT_TRUE(told(b_, "migrated bed@"));
+  const auto again = b_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->item.id, at_a->item.id) << "in order: the interrupted one first";
+  EXPECT_GT(again->item.epoch, at_a->item.epoch);
+  EXPECT_EQ(b_.declare("bed"), Status::kOk) << "it is the holder now";
+}
+
+TEST_F(Devices, a_device_of_a_dead_worker_waits_for_it_to_declare_again) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  world_.schedule("a", "bed", 1, kDevice);
+  ASSERT_TRUE(a_.fetch());
+  const Incarnation before = a_.me();
+  a_.kill();
+  b_.bury(before);
+  EXPECT_EQ(owner("bed"), -1);
+  EXPECT_FALSE(b_.fetch());
+  Worker again(world_);
+  again.join("A");
+  EXPECT_FALSE(again.fetch()) << "having held it is not declaring it";
+  EXPECT_EQ(again.declare("bed"), Status::kOk);
+  const auto job = again.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->item.attempt, 2);
+  EXPECT_TRUE(job->item.claimed_now);
+}
+
+TEST_F(Devices, who_restarts_under_its_node_inherits_no_device_undeclared) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  world_.schedule("a", "soft");
+  ASSERT_TRUE(a_.fetch());
+  a_.kill();
+  Worker again(world_);
+  again.join("A");
+  EXPECT_EQ(owner("soft"), again.me());
+  EXPECT_EQ(owner("bed"), -1);
+}
+
+TEST_F(Devices, a_declaration_of_a_proved_dead_holder_does_not_refuse) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  world_.schedule("a", "bed", 1, kDevice);
+  ASSERT_TRUE(a_.fetch());
+  a_.kill();
+  EXPECT_EQ(b_.declare("bed"), Status::kOk) << b_.refusal();
+  EXPECT_EQ(owner("bed"), b_.me());
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(Devices, a_frozen_holder_loses_to_its_standby_by_suspicion_only_after_an_interval) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(b_.declare("bed", true), Status::kOk);
+  world_.pass(29'000);
+  b_.take_devices_over();
+  EXPECT_EQ(owner("bed"), a_.me());
+  world_.pass(2'000);  // the lease has passed, the lock is held: observation begins
+  for (int i = 0; i < 4; ++i) {
+    b_.take_devices_over();
+    EXPECT_EQ(owner("bed"), a_.me());
+    world_.pass(5'000);
+  }
+  world_.pass(5'000);
+  b_.take_devices_over();
+  EXPECT_EQ(owner("bed"), b_.me());
+}
+
+TEST_F(Devices, withdrawing_hands_over_to_a_standby_or_to_nobody) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
+  EXPECT_EQ(owner("bed"), -1);
+  EXPECT_EQ(a_.withdraw("bed"), Status::kNotFound);
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(b_.declare("bed", true), Status::kOk);
+  EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
+  EXPECT_EQ(owner("bed"), b_.me());
+  EXPECT_EQ(a_.declare("bed"), Status::kDeviceHeld);
+}
+
+TEST_F(Devices, withdrawing_waits_for_running_work) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(b_.declare("bed", true), Status::kOk);
+  world_.schedule("a", "bed", 2, kDevice);
+  const auto running = a_.fetch();
+  ASSERT_TRUE(running);
+  EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
+  EXPECT_EQ(owner("bed"), a_.me());
+  EXPECT_EQ(b_.end_stops(), 0u);
+  EXPECT_EQ(a_.ack(*running), Status::kOk);
+  EXPECT_FALSE(a_.fetch()) << "nothing more is handed over";
+  EXPECT_EQ(b_.end_stops(), 1u) << "any worker ends it";
+  EXPECT_EQ(owner("bed"), b_.me());
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(Devices, a_withdrawal_that_takes_too_long_is_taken_back) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  world_.schedule("a", "bed", 2, kDevice);
+  const auto running = a_.fetch();
+  ASSERT_TRUE(running);
+  EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
+  world_.pass(kStopMs - 1);
+  EXPECT_EQ(a_.end_stops(), 0u);
+  world_.pass(1);
+  EXPECT_EQ(a_.end_stops(), 1u);
+  EXPECT_TRUE(told(a_, "stop failed bed"));
+  EXPECT_EQ(b_.declare("bed"), Status::kDeviceHeld);
+  EXPECT_EQ(a_.ack(*running), Status::kOk);
+  EXPECT_TRUE(a_.fetch());
+}
+
+TEST_F(Devices, a_session_that_others_own_softly_moves_to_who_declares_it) {
+  world_.schedule("a", "bed", 2);
+  const auto running = a_.fetch();
+  ASSERT_TRUE(running);
+  EXPECT_EQ(b_.declare("bed"), Status::kOk);
+  EXPECT_EQ(owner("bed"), a_.me()) << "its work still runs";
+  EXPECT_FALSE(a_.fetch());
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_EQ(a_.ack(*running), Status::kOk);
+  EXPECT_EQ(a_.end_stops(), 1u);
+  EXPECT_EQ(owner("bed"), b_.me());
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(Devices, scheduling_for_a_device_ends_a_soft_ownership) {
+  world_.schedule("a", "bed");
+  const auto soft = a_.fetch();
+  ASSERT_TRUE(soft);
+  world_.schedule("a", "bed", 1, kUnboundedDevice);
+  EXPECT_EQ(a_.ack(*soft), Status::kOk);
+  a_.end_stops();
+  EXPECT_EQ(owner("bed"), -1);
+  EXPECT_FALSE(a_.fetch());
+}
+
+TEST_F(Devices, an_absent_device_fails_work_after_its_own_limit) {
+  const InstanceKey instance = world_.schedule("a", "bed", 1, "device=1,unavailable_ms=60000");
+  const InstanceKey patient = world_.schedule("a", "bed", 1, kDevice);
+  world_.pass(59'999);
+  EXPECT_EQ(a_.wake(), 0u);
+  world_.pass(1);
+  EXPECT_EQ(a_.wake(), 1u);
+  const auto done = world_.completions(instance);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].error, ErrorKind::kSessionUnavailable);
+  EXPECT_NE(done[0].payload.find("\"bed\""), std::string::npos) << done[0].payload;
+  EXPECT_TRUE(world_.completions(patient).empty());
+}
+
+TEST_F(Devices, a_device_that_is_there_makes_no_work_unavailable) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  const InstanceKey instance = world_.schedule("a", "bed", 1, "device=1,unavailable_ms=60000");
+  world_.pass(60'000);
+  EXPECT_EQ(a_.wake(), 0u);
+  EXPECT_TRUE(world_.completions(instance).empty());
+  EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
+  world_.pass(60'000);
+  EXPECT_EQ(a_.wake(), 1u);
+  EXPECT_EQ(world_.completions(instance).size(), 1u);
+}
+
+TEST_F(Devices, count_for_no_capacity) {
+  a_.options.max_sessions_per_worker = 1;
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(a_.declare("bank"), Status::kOk);
+  world_.schedule("a", "soft");
+  EXPECT_TRUE(a_.fetch());
+}
+
+TEST_F(Devices, are_never_idle_nor_swept) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  world_.pass(400'000);
+  std::size_t released = 0;
+  a_.renew_sessions(true, &released);
+  EXPECT_EQ(released, 0u);
+  EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
+  EXPECT_EQ(a_.cleanup(), 0u);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 1);
+}
+
+TEST_F(Devices, can_be_forgotten_when_nobody_declares_them_and_nothing_waits) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  const auto forget = [&] {
+    return a_.batch([](Provider& provider) { return provider.forget_device("bed"); });
+  };
+  EXPECT_EQ(forget(), Status::kStillRunning);
+  EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
+  const InstanceKey waiting = world_.schedule("a", "bed", 1, kDevice);
+  EXPECT_EQ(forget(), Status::kStillRunning);
+  world_.end(waiting);
+  EXPECT_EQ(forget(), Status::kOk);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 0);
+  EXPECT_EQ(forget(), Status::kNotFound);
+}
+
+TEST_F(Devices, leave_with_an_orderly_stop) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(a_.declare("bank"), Status::kOk);
+  EXPECT_EQ(b_.declare("bank", true), Status::kOk);
+  a_.leave();
+  EXPECT_EQ(owner("bed"), -1);
+  EXPECT_EQ(owner("bank"), b_.me());
+  EXPECT_EQ(b_.declare("bed"), Status::kOk);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM devices"), 2);
+}
+
+TEST_F(Devices, after_a_reboot_are_nobodys_until_declared) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  world_.schedule("a", "bed", 1, kDevice);
+  world_.reboot(10'000);
+  Worker again(world_);
+  again.join("A");
+  EXPECT_EQ(owner("bed"), -1);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM devices"), 0);
+  EXPECT_EQ(again.declare("bed"), Status::kOk);
+  EXPECT_TRUE(again.fetch());
+}
+
+// ---- exclusive ------------------------------------------------------------------------------------------
+
+TEST_F(Devices, exclusive_work_runs_one_at_a_time_and_in_order) {
+  world_.schedule("a", "s", 3, kExclusive);
+  WorkItemId last = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto job = a_.fetch();
+    ASSERT_TRUE(job);
+    EXPECT_GT(job->item.id, last);
+    last = job->item.id;
+    a_.running = {*job};
+    EXPECT_FALSE(a_.fetch());
+    EXPECT_FALSE(b_.fetch());
+    a_.running.clear();
+    EXPECT_EQ(a_.ack(*job), Status::kOk);
+  }
+}
+
+TEST_F(Devices, exclusive_order_holds_while_the_first_backs_off) {
+  world_.schedule("a", "s", 2, kExclusive);
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(a_.abandon(*first, 5'000), Status::kOk);
+  EXPECT_FALSE(a_.fetch());
+  world_.pass(5'000);
+  a_.wake();
+  const auto again = a_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->item.id, first->item.id);
+}
+
+TEST_F(Devices, a_session_becomes_exclusive_for_all_its_work) {
+  world_.schedule("a", "s", 2);
+  const auto first = a_.fetch();
+  const auto second = a_.fetch();
+  ASSERT_TRUE(first && second);
+  world_.schedule("a", "s", 1, kExclusive);
+  EXPECT_FALSE(a_.fetch());
+  EXPECT_EQ(a_.ack(*first), Status::kOk);
+  EXPECT_FALSE(a_.fetch());
+  EXPECT_EQ(a_.ack(*second), Status::kOk);
+  EXPECT_TRUE(a_.fetch());
+}
+
+// ---- transfer -------------------------------------------------------------------------------------------
+
+TEST_F(Devices, a_session_is_transferred_to_a_named_worker) {
+  world_.schedule("a", "s", 2);
+  const auto running = a_.fetch();
+  ASSERT_TRUE(running);
+  EXPECT_EQ(a_.transfer("s", "B"), Status::kOk);
+  EXPECT_FALSE(a_.fetch());
+  EXPECT_EQ(a_.ack(*running), Status::kOk);
+  EXPECT_EQ(a_.end_stops(), 1u);
+  EXPECT_EQ(owner("s"), b_.me());
+  EXPECT_TRUE(told(a_, "migrated s@2 from A to B"));
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(Devices, a_transfer_names_who_cannot_take_it) {
+  world_.schedule("a", "s");
+  ASSERT_TRUE(a_.fetch());
+  EXPECT_EQ(a_.transfer("s", "C"), Status::kNoEligibleTarget);
+  EXPECT_EQ(a_.transfer("none", "B"), Status::kNotFound);
+  EXPECT_EQ(a_.transfer("s", "A"), Status::kOk) << "it is there";
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(a_.transfer("bed", "B"), Status::kNoEligibleTarget) << "B does not declare it";
+  EXPECT_EQ(b_.declare("bed", true), Status::kOk);
+  EXPECT_EQ(a_.transfer("bed", "B"), Status::kOk);
+  EXPECT_EQ(owner("bed"), b_.me());
+  EXPECT_EQ(a_.transfer("bed", "A"), Status::kOk) << "who had it stands by";
+  EXPECT_EQ(owner("bed"), a_.me());
+}
+
+TEST_F(Devices, a_late_transfer_of_exclusive_work_fails_and_a_forced_one_refuses_the_result) {
+  world_.schedule("a", "s", 1, kExclusive);
+  const auto running = a_.fetch();
+  ASSERT_TRUE(running);
+  EXPECT_EQ(a_.transfer("s", "B"), Status::kOk);
+  world_.pass(kStopMs);
+  EXPECT_EQ(a_.renew(*running), Status::kOk);
+  a_.end_stops();
+  EXPECT_EQ(owner("s"), a_.me());
+  EXPECT_TRUE(told(a_, "stop failed s"));
+  EXPECT_EQ(a_.transfer("s", "B", true), Status::kOk);
+  world_.pass(kStopMs);
+  EXPECT_EQ(a_.renew(*running), Status::kOk);
+  a_.end_stops();
+  EXPECT_EQ(owner("s"), b_.me());
+  EXPECT_EQ(a_.ack(*running), Status::kStale);
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(Devices, a_transfer_ends_with_the_death_of_the_owner) {
+  world_.schedule("a", "s");
+  ASSERT_TRUE(a_.fetch());
+  EXPECT_EQ(b_.transfer("s", "B"), Status::kOk);
+  const Incarnation dead = a_.me();
+  a_.kill();
+  b_.bury(dead);
+  EXPECT_EQ(world_.session_number("state", "s"), 0);
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(Devices, draining_moves_a_device_only_to_a_standby) {
+  EXPECT_EQ(a_.declare("bed"), Status::kOk);
+  EXPECT_EQ(a_.declare("bank"), Status::kOk);
+  EXPECT_EQ(b_.declare("bank", true), Status::kOk);
+  a_.drain();
+  EXPECT_EQ(owner("bank"), b_.me());
+  EXPECT_EQ(owner("bed"), a_.me());
+  world_.schedule("a", "bed", 1, kDevice);
+  EXPECT_TRUE(a_.fetch()) << "nobody else can";
+}
+
+}  // namespace
+}  // namespace pawl::test
