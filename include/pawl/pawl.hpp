@@ -9,6 +9,7 @@
 #include "pawl/export.hpp"
 #include "pawl/log.hpp"
 #include "pawl/management.hpp"
+#include "pawl/name_stats.hpp"
 #include "pawl/options.hpp"
 #include "pawl/orchestration.hpp"
 #include "pawl/port.hpp"

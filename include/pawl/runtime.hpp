@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "pawl/client.hpp"
+#include "pawl/name_stats.hpp"
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
@@ -133,6 +134,10 @@ class Runtime {
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
   [[nodiscard]] const RuntimeStats& stats() const;
+  // Null: not registered, or never started. An empty `version`: what Registry takes by default.
+  [[nodiscard]] const OrchestrationStats* orchestration_stats(std::string_view name,
+                                                              std::string_view version = {}) const;
+  [[nodiscard]] const ActivityStats* activity_stats(std::string_view name) const;
   [[nodiscard]] std::string_view worker_id() const;
   [[nodiscard]] std::string_view error_text() const;
 

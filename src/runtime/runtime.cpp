@@ -219,6 +219,15 @@ Status Runtime::get_status(std::string_view id, OrchestrationStatus* out) {
   return core_ == nullptr ? Status::kStopped : core_->get_status(id, out);
 }
 
+const OrchestrationStats* Runtime::orchestration_stats(std::string_view name,
+                                                       std::string_view version) const {
+  return core_ == nullptr ? nullptr : core_->orchestration_stats(name, version);
+}
+
+const ActivityStats* Runtime::activity_stats(std::string_view name) const {
+  return core_ == nullptr ? nullptr : core_->activity_stats(name);
+}
+
 const RuntimeStats& Runtime::stats() const {
   static const RuntimeStats kNone;
   return core_ == nullptr ? kNone : core_->stats();

@@ -13,6 +13,7 @@
 #include "arena.hpp"
 #include "engine.hpp"
 #include "evidence.hpp"
+#include "name_counters.hpp"
 #include "pawl/runtime.hpp"
 #include "requests.hpp"
 #include "slots.hpp"
@@ -85,6 +86,15 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
   [[nodiscard]] const RuntimeStats& stats() const { return stats_; }
+  // Null: not registered.
+  OrchestrationStats* orchestration_stats(std::string_view name, std::string_view version) {
+    const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(name, version);
+    return entry == nullptr ? nullptr : &names_.of(*entry);
+  }
+  ActivityStats* activity_stats(std::string_view name) {
+    const Registry::ActivityEntry* const entry = registry_.find_activity(name);
+    return entry == nullptr ? nullptr : &names_.of(*entry);
+  }
   [[nodiscard]] std::string_view worker_id() const { return worker_id_.view(); }
   [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
   [[nodiscard]] std::int64_t boot_ms() const { return port_.clock->boot_ms(); }
@@ -189,6 +199,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void after_commit(Turn* turns, std::size_t count);
   void after_rollback(Status status, Turn* turns, std::size_t count);
   void settle_turn(Turn& turn);
+  void count_turn(const Turn& turn);
+  void release_result(internal::Slot& slot);
   void release_results();
   void abandon_alone(const Turn& turn, Status why);
   void renew_slot_leases();
@@ -318,6 +330,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::uint64_t notices_lost_ = 0;
   std::atomic<bool> stop_requested_{false};
   RuntimeStats stats_;
+  NameCounters names_;
   Diagnostic diagnostic_;
 };
 

@@ -37,7 +37,9 @@ void Slot::lose() {
 
 void Slot::run() {
   note->item.store(item.id, std::memory_order_relaxed);
+  const std::int64_t begun = shared->clock->boot_ms();
   call(*this);
+  took_ms = shared->clock->boot_ms() - begun;
   note->item.store(0, std::memory_order_relaxed);
   if (!answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
@@ -119,6 +121,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.fetched_now = false;
   slot.stored = false;
   slot.answered = false;
+  slot.took_ms = 0;
   slot.permanent = false;
   slot.hurries = false;
   slot.deadline_boot_ms = -1;
@@ -187,7 +190,6 @@ std::size_t Slots::start_threaded(port::Threads& threads) {
     Slot& slot = slots_[i];
     if (slot.state != Slot::State::kReady) continue;
     slot.state = Slot::State::kRunning;
-    slot.started_boot_ms = shared_->clock->boot_ms();
     threads.executor_submit(slot.thread, run_slot, &slot);
     ++started;
   }

@@ -49,10 +49,10 @@ struct Slot {
   const SlotShared* shared = nullptr;
   NoteEntry* note = nullptr;
   FixedText<96> idempotency_key;
-  std::int64_t started_boot_ms = 0;
   std::int64_t deadline_boot_ms = -1;  // item.deadline; -1: none
   std::int64_t lost_boot_ms = -1;      // since when nobody wants the result; -1: it is wanted
   bool abandoned = false;              // lost for longer than the grace, and still running
+  std::int64_t took_ms = 0;
   std::atomic<bool> cancelled{false};
   std::atomic<std::int64_t> session_lease_boot_ms{0};
   // The result: `result` has room for payload_bytes_max while the activity runs.

@@ -114,14 +114,12 @@ bool RuntimeCore::run_inline(std::int64_t end_boot_ms) {
         (slot->item.crashes >= options_.crashes_max - 1 && slots_.running_threads() > 0)) {
       return false;  // a thread's end wakes the loop
     }
-    const std::int64_t before = port_.clock->boot_ms();
     slots_.run_inline(*slot);
     ++stats_.activities_started;
-    const std::int64_t took = port_.clock->boot_ms() - before;
-    if (took > options_.inline_ms_max) {
+    if (slot->took_ms > options_.inline_ms_max) {
       ++stats_.activities_overlong;
       const LogField fields[] = {{"activity", slot->item.activity_name},
-                                 {"took_ms", took},
+                                 {"took_ms", slot->took_ms},
                                  {"inline_ms_max", options_.inline_ms_max}};
       log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
     }
@@ -428,55 +426,84 @@ void RuntimeCore::settle_turn(Turn& turn) {
     warm_.drop(*warm);  // whoever was first changed it; read again
     return;
   }
-  for (std::size_t i = 0; i < turn.result_count; ++i) {
-    internal::Slot& slot = *turn.results[i];
-    ++stats_.activities_completed;
-    slots_.release(slot);
-    look_for_work_ = true;
-  }
+  for (std::size_t i = 0; i < turn.result_count; ++i)
+    release_result(*turn.results[i]);
   for (std::size_t i = 0; i < turn.trace_count; ++i) {
     const LogField fields[] = {{"instance", turn.item->id.view()},
                                {"execution", turn.item->execution},
                                {"text", turn.traces[i].text}};
     log(turn.traces[i].level, "trace", fields, 3);
   }
+  count_turn(turn);
   for (std::size_t i = 0; i < turn.commit.closed_count; ++i)
     cancel_slots_of(turn.key, turn.item->execution, turn.commit.closed[i]);
+  if (turn.commit.end != EndKind::kNone) cancel_slots_of(turn.key, turn.item->execution, 0);
   warm->revision = turn.item->revision + 1;
   if (turn.commit.end == EndKind::kNone) {
     if (turn.commit.more) look_for_turns_ = true;
-    return;
-  }
-  cancel_slots_of(turn.key, turn.item->execution, 0);
-  if (turn.commit.end == EndKind::kContinuedAsNew) {
-    ++stats_.continued_as_new;
+  } else if (turn.commit.end == EndKind::kContinuedAsNew) {
     warm->history.clear();
     warm->execution = turn.item->execution + 1;
     look_for_turns_ = true;
-    return;
+  } else {
+    warm_.drop(*warm);
   }
-  if (turn.commit.end == EndKind::kCompleted) {
+}
+
+// Counts a committed turn, and tells of a failed end.
+void RuntimeCore::count_turn(const Turn& turn) {
+  OrchestrationStats* const named = orchestration_stats(
+      turn.item->name.view(),
+      turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version);
+  if (named != nullptr) {
+    ++named->turns;
+    if (turn.commit.first_new == 1) ++named->started;
+  }
+  if (turn.commit.end == EndKind::kNone) return;
+  const History& history = turn.warm->history;
+  if (named != nullptr && history.last_id() == turn.commit.last_new) {  // not if it was terminated
+    named->lasted.add(history.event(history.last_id()).time_ms - history.event(1).time_ms);
+  }
+  if (turn.commit.end == EndKind::kContinuedAsNew) {
+    ++stats_.continued_as_new;
+    if (named != nullptr) ++named->continued_as_new;
+  } else if (turn.commit.end == EndKind::kCompleted) {
     ++stats_.orchestrations_completed;
+    if (named != nullptr) ++named->completed;
   } else {
     ++stats_.orchestrations_failed;
+    if (named != nullptr) ++named->failed;
     const LogField fields[] = {{"instance", turn.item->id.view()},
                                {"kind", error_kind_name(turn.why)},
                                {"text", turn.why_text}};
     log(LogLevel::kWarning, "orchestration_failed", fields, 3);
   }
-  warm_.drop(*warm);
+}
+
+// A slot whose result was taken or refused for good.
+void RuntimeCore::release_result(internal::Slot& slot) {
+  ActivityStats& named = names_.of(*slot.entry);
+  if (slot.answered) named.ran.add(slot.took_ms);
+  if (slot.refused) {
+    ++stats_.activities_refused;
+    ++named.refused;
+  } else if (slot.is_repeated()) {
+    ++stats_.activities_retried;
+    ++named.retried;
+  } else {
+    ++stats_.activities_completed;
+    ++(slot.error == ErrorKind::kNone ? named.completed : named.failed);
+  }
+  slots_.release(slot);
+  look_for_work_ = true;  // what was passed over for want of room may go now
 }
 
 // Slots whose result is a stored message now, and those whose work was not ours any more.
 void RuntimeCore::release_results() {
   slots_.for_each([&](internal::Slot& slot) {
     slot.fetched_now = false;
-    if (slot.state != internal::Slot::State::kFinished || !(slot.refused || slot.stored)) return;
-    ++(slot.refused         ? stats_.activities_refused
-       : slot.is_repeated() ? stats_.activities_retried
-                            : stats_.activities_completed);
-    slots_.release(slot);
-    look_for_work_ = true;  // what was passed over for want of room may go now
+    if (slot.state == internal::Slot::State::kFinished && (slot.refused || slot.stored))
+      release_result(slot);
   });
 }
 
@@ -533,6 +560,9 @@ void RuntimeCore::abandon_alone(const Turn& turn, Status why) {
 
 void RuntimeCore::tell_abandoned(const Turn& turn) {
   const bool stopped = turn.delay_ms == Provider::kStoppedForGood;
+  OrchestrationStats* const named =
+      orchestration_stats(turn.item->name.view(), turn.item->version.view());
+  if (stopped && named != nullptr) ++named->stopped;
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"kind", error_kind_name(turn.why)},
                              {"text", turn.why_text}};

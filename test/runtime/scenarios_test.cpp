@@ -85,6 +85,41 @@ TEST_F(Scenario, Hello) {
   EXPECT_EQ(both_ways("hello", "bed 7"), "completed Hello, bed 7");
 }
 
+// What an activity knows of itself, its instance and its worker.
+ActivityResult who_am_i(ActivityContext& ctx) {
+  ctx.trace(LogLevel::kInfo, "here I am");
+  std::string all;
+  for (const std::string_view part :
+       {ctx.instance_id(), ctx.orchestration_name(), ctx.orchestration_version(),
+        ctx.activity_name(), ctx.session_id(), ctx.worker_id(), ctx.input()})
+    all += std::string(part) + "|";
+  all += std::to_string(ctx.execution_id()) + "|" + std::to_string(ctx.attempt()) + "|" +
+         std::to_string(ctx.retry_attempt());
+  g_log.emplace_back(ctx.idempotency_key());
+  return ctx.ok(all);
+}
+
+Poll asks_who(OrchestrationContext& ctx) {
+  if (ctx.execution_id() == 1) return ctx.continue_as_new(ctx.input());
+  PAWL_AWAIT(plain, ctx.schedule_activity("who_am_i", "in"));
+  PAWL_AWAIT(on_session, ctx.schedule_activity_on_session("who_am_i", "in", "bus"));
+  return ctx.complete(std::string(plain.value()) + " " + std::string(on_session.value()));
+}
+
+TEST_F(Scenario, ActivityKnowsWhereItIs) {
+  add("asks_who", asks_who, "3.1.4");
+  add("who_am_i", who_am_i);
+  options.worker_node_id = "node-1";
+  const Worker& worker = start_worker();
+  start("a", "asks_who");
+  EXPECT_EQ(end_of("a"),
+            "completed a|asks_who|3.1.4|who_am_i||node-1|in|2|1|1 "
+            "a|asks_who|3.1.4|who_am_i|bus|node-1|in|2|1|1");
+  EXPECT_EQ(worker.lines.count("here I am"), 2U);
+  ASSERT_EQ(g_log.size(), 2U);
+  EXPECT_NE(g_log[0], g_log[1]);
+}
+
 Poll control_flow(OrchestrationContext& ctx) {
   PAWL_AWAIT(kind, ctx.schedule_activity("echo", ctx.input()));
   if (kind.value() == "dry") {

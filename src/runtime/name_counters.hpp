@@ -1,0 +1,27 @@
+// NameCounters: the tables behind Runtime::orchestration_stats() and activity_stats().
+//
+// Ownership: all of it is a member. Thread rule: the Runtime's thread.
+#ifndef PAWL_RUNTIME_NAME_COUNTERS_HPP
+#define PAWL_RUNTIME_NAME_COUNTERS_HPP
+
+#include "pawl/name_stats.hpp"
+#include "pawl/registry.hpp"
+
+namespace pawl {
+
+class NameCounters {
+ public:
+  // Of an entry of the one Registry; made at its first use.
+  OrchestrationStats& of(const Registry::OrchestrationEntry& entry);
+  ActivityStats& of(const Registry::ActivityEntry& entry);
+
+ private:
+  OrchestrationStats orchestrations_[Registry::kOrchestrationsMax];
+  ActivityStats activities_[Registry::kActivitiesMax];
+  std::size_t orchestration_count_ = 0;
+  std::size_t activity_count_ = 0;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_NAME_COUNTERS_HPP

@@ -1,0 +1,158 @@
+// Goal: the counters by name say what happened, once each, whatever was replayed, refused or rolled back.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "story.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::Story;
+using testing::Worker;
+
+sim::Machine* g_machine = nullptr;
+
+// Takes as many ms as its input says.
+ActivityResult takes(ActivityContext& ctx) {
+  g_machine->advance(std::stoll(std::string(ctx.input())));
+  return ctx.ok("");
+}
+
+ActivityResult fails(ActivityContext& ctx) { return ctx.fail("no"); }
+
+Poll steps(OrchestrationContext& ctx) {
+  for (const char* ms : {"0", "5", "50"})
+    PAWL_AWAIT_DONE(ctx.schedule_activity("takes", ms));
+  ActivityOptions options;
+  options.retry.max_attempts = 3;
+  options.retry.backoff = Backoff::kNone;
+  PAWL_AWAIT(failed, ctx.schedule_activity("fails", "", options));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(20)));
+  if (ctx.input() == "again") return ctx.continue_as_new("last");
+  return ctx.input() == "last" ? ctx.complete("") : ctx.fail(failed.error());
+}
+
+Poll waits(OrchestrationContext& ctx) {
+  PAWL_AWAIT(waited, ctx.schedule_wait("never"));
+  return ctx.fail(waited.error());
+}
+
+int g_runs = 0;
+Poll impure(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("takes", std::to_string(++g_runs)));
+  return ctx.complete("");
+}
+
+class NameStats : public Story {
+ protected:
+  NameStats() {
+    g_machine = &machine;
+    add("steps", steps);
+    add("steps", steps, "2.0.0");
+    add("waits", waits);
+    add("impure", impure);
+    add("takes", takes);
+    add("fails", fails);
+  }
+};
+
+TEST_F(NameStats, CountWhatWasCommittedOnce) {
+  Runtime& runtime = *start_worker().runtime;
+  ASSERT_EQ(client()->start_orchestration_versioned("a", "steps", "1.0.0", "again"), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration_versioned("b", "steps", "1.0.0", "fail"), Status::kOk);
+  EXPECT_EQ(end_of("b"), "failed application no");
+  // Another process goes on with what a client started: the first execution's end chooses 2.0.0.
+  EXPECT_EQ(end_of("a"), "completed ");
+  const OrchestrationStats& first = *runtime.orchestration_stats("steps", "1.0.0");
+  EXPECT_EQ(first.name, "steps");
+  EXPECT_EQ(first.version, "1.0.0");
+  EXPECT_EQ(first.started, 2U);
+  EXPECT_EQ(first.continued_as_new, 1U);
+  EXPECT_EQ(first.failed, 1U);
+  EXPECT_EQ(first.completed, 0U);
+  const OrchestrationStats& second = *runtime.orchestration_stats("steps");
+  EXPECT_EQ(second.version, "2.0.0");
+  EXPECT_EQ(second.started, 1U);
+  EXPECT_EQ(second.completed, 1U);
+  EXPECT_EQ(first.turns + second.turns, runtime.stats().turns);
+  // 20 s and a little: the bucket up to 60 s.
+  EXPECT_EQ(first.lasted.counts[5], 2U);
+  EXPECT_GE(first.lasted.total_ms, 40'000);
+  EXPECT_GE(first.lasted.longest_ms, 20'000);
+  EXPECT_EQ(runtime.orchestration_stats("waits")->started, 0U);
+  EXPECT_EQ(runtime.orchestration_stats("nobody"), nullptr);
+
+  const ActivityStats& done = *runtime.activity_stats("takes");
+  EXPECT_EQ(done.completed, 9U);
+  EXPECT_EQ(done.failed + done.retried + done.refused, 0U);
+  EXPECT_EQ(done.ran.counts[0], 3U);
+  EXPECT_EQ(done.ran.counts[1], 3U);
+  EXPECT_EQ(done.ran.counts[2], 3U);
+  EXPECT_EQ(done.ran.total_ms, 165);
+  EXPECT_EQ(done.ran.longest_ms, 50);
+  const ActivityStats& failed = *runtime.activity_stats("fails");
+  EXPECT_EQ(failed.retried, 6U);
+  EXPECT_EQ(failed.failed, 3U);
+  EXPECT_EQ(failed.completed, 0U);
+  EXPECT_EQ(runtime.activity_stats("nobody"), nullptr);
+}
+
+TEST_F(NameStats, EveryEndWithoutTheCodeIsAFailureAndAStopIsNone) {
+  Runtime& runtime = *start_worker().runtime;
+  for (const char* id : {"cancelled", "terminated"})
+    start(id, "waits");
+  start("stopped", "impure");
+  pass(1'000);
+  ASSERT_EQ(client()->cancel_instance("cancelled", ""), Status::kOk);
+  ASSERT_EQ(client()->terminate_instance("terminated", ""), Status::kOk);
+  pass(1'000);
+  const OrchestrationStats& is = *runtime.orchestration_stats("waits");
+  EXPECT_EQ(is.started, 2U);
+  EXPECT_EQ(is.failed, 2U);
+  EXPECT_EQ(runtime.stats().orchestrations_failed, 2U);
+  EXPECT_EQ(runtime.orchestration_stats("impure")->stopped, 1U);
+  EXPECT_EQ(runtime.orchestration_stats("impure")->failed, 0U);
+}
+
+// A tick that the disk refused is done again, and counted when it is stored.
+TEST_F(NameStats, RolledBackWorkIsNotCountedTwice) {
+  Runtime& runtime = *start_worker().runtime;
+  start("a", "steps", "last");
+  for (std::uint64_t nth = 1; is_running("a") && nth < 400; ++nth) {
+    machine.fail_write(1 + nth % 3, Status::kFull, false);
+    static_cast<void>(runtime.tick(INT64_MAX));
+    machine.fail_write(0, Status::kOk, false);
+    machine.advance(5'000);
+    static_cast<void>(runtime.tick(INT64_MAX));
+  }
+  EXPECT_EQ(end_of("a"), "completed ");
+  EXPECT_GE(runtime.stats().failed_ticks, 3U);
+  EXPECT_EQ(runtime.orchestration_stats("steps")->started, 1U);
+  EXPECT_EQ(runtime.orchestration_stats("steps")->completed, 1U);
+  EXPECT_EQ(runtime.activity_stats("takes")->completed, 3U);
+  EXPECT_EQ(runtime.activity_stats("fails")->failed, 1U);
+}
+
+TEST_F(NameStats, AreGoneWithTheRuntime) {
+  Worker& worker = start_worker();
+  worker.stop();
+  EXPECT_NE(worker.runtime->activity_stats("takes"), nullptr);  // the last figures stay readable
+  Runtime never;
+  EXPECT_EQ(never.orchestration_stats("steps"), nullptr);
+  EXPECT_EQ(never.activity_stats("takes"), nullptr);
+}
+
+TEST(Durations, CountByTheirBounds) {
+  Durations durations;
+  for (const std::int64_t ms : {-5, 0, 1, 2, 10, 11, 3'600'000, 3'600'001})
+    durations.add(ms);
+  const std::uint64_t expected[] = {3, 2, 1, 0, 0, 0, 1, 1};
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_EQ(durations.counts[i], expected[i]) << i;
+  EXPECT_EQ(durations.total_ms, 7'200'025);
+  EXPECT_EQ(durations.longest_ms, 3'600'001);
+}
+
+}  // namespace
+}  // namespace pawl
