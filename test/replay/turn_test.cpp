@@ -33,6 +33,18 @@ TEST(Messages, DuplicateOfHistoryIsDropped) {
   EXPECT_EQ(bench.dropped(), 1U);
 }
 
+// A second failure, a result behind a failure, a failure behind a result: in one batch or a later one.
+TEST(Messages, FailureAndResultOfOneActivityAreOneOutcome) {
+  const Message failure = failed(2, ErrorKind::kApplication, "no");
+  Bench later;
+  later.go(two_steps, {start()}).go(two_steps, {failure}).go(two_steps, {failure, done(2)});
+  EXPECT_EQ(later.added(), "");
+  EXPECT_EQ(later.dropped(), 2U);
+  Bench at_once;
+  at_once.go(two_steps, {start()}).go(two_steps, {done(2), failure});
+  EXPECT_EQ(at_once.dropped(), 1U);
+}
+
 TEST(Messages, OfAnotherExecutionIsDropped) {
   Bench bench;
   Message other = done(2);

@@ -1,0 +1,147 @@
+// Goal: defects that other systems of this family have, or had, are not here. docs/model.md lists them all,
+// most with tests that stand elsewhere.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "story.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::KeptEvent;
+using testing::Story;
+using testing::Worker;
+
+sim::Machine* g_machine = nullptr;
+Worker* g_worker = nullptr;
+std::function<void()> g_meanwhile;
+
+ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
+
+// Blocks for ten seconds while the world goes on.
+ActivityResult slow(ActivityContext& ctx) {
+  g_meanwhile();
+  for (int i = 0; i < 10; ++i) {
+    g_machine->advance(1'000);
+    static_cast<void>(g_worker->runtime->tick(INT64_MAX));
+  }
+  return ctx.ok("of the first");
+}
+
+// "output", "input", "history", "calls": ends by that limit.
+Poll over_a_limit(OrchestrationContext& ctx) {
+  const std::string which(ctx.input());
+  const std::string too_long(70'000, 'x');
+  if (which == "output") return ctx.complete(too_long);
+  if (which == "input") return ctx.continue_as_new(too_long);
+  for (int i = 0; i < 10'000; ++i) {
+    const Handle asked = ctx.schedule_activity("echo", "x");
+    if (which == "history") PAWL_AWAIT_DONE(asked);
+  }
+  return ctx.complete("never");
+}
+
+Poll asks(OrchestrationContext& ctx) {
+  PAWL_AWAIT(child, ctx.schedule_sub_orchestration_with_id(
+                        "over_a_limit", "child of " + std::string(ctx.input()), ctx.input()));
+  return ctx.complete(error_kind_name(child.error().kind));
+}
+
+Poll join_of_two_thousand(OrchestrationContext& ctx) {
+  constexpr std::size_t kCount = 2'000;
+  std::vector<Handle> all;
+  for (std::size_t i = 0; i < kCount; ++i)
+    all.push_back(ctx.schedule_activity("echo", std::to_string(i)));
+  PAWL_AWAIT_DONE(ctx.join_all(all.data(), all.size()));
+  std::size_t sum = 0;
+  for (const Handle& one : all) {
+    PAWL_AWAIT(value, one);
+    sum += std::stoul(std::string(value.value()));
+  }
+  return ctx.complete(std::to_string(sum));
+}
+
+Poll goes_on_at_2(OrchestrationContext& ctx) {
+  PAWL_AWAIT(first, ctx.dequeue_event("q"));
+  if (ctx.execution_id() == 1) return ctx.continue_as_new_versioned("2.0.0", first.value());
+  PAWL_AWAIT(second, ctx.dequeue_event("q"));
+  return ctx.complete(std::string(ctx.input()) + std::string(first.value()) +
+                      std::string(second.value()));
+}
+
+Poll works(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "of the second"));
+  return ctx.complete(done.value());
+}
+
+class Defects : public Story {
+ protected:
+  Defects() {
+    g_machine = &machine;
+    add("echo", echo);
+    add("slow", slow, ActivityMode::kThreaded);
+  }
+};
+
+// However a child ends, its parent is told in the same commit; and its history has one end, the last event.
+TEST_F(Defects, LimitInAChildReachesItsParent) {
+  add("over_a_limit", over_a_limit);
+  add("asks", asks);
+  options.history_events_max = 64;
+  start_worker();
+  for (const char* which : {"output", "input", "history", "calls"}) {
+    const std::string id = std::string("parent of ") + which;
+    start(id, "asks", which);
+    EXPECT_EQ(end_of(id), "completed limit") << which;
+    const std::vector<KeptEvent> events = history(std::string("child of ") + which);
+    EXPECT_EQ(count(events, "ended"), 1U) << which;
+    EXPECT_EQ(events.back().kind, "ended") << which;
+  }
+}
+
+TEST_F(Defects, JoinOfTwoThousandActivities) {
+  add("join", join_of_two_thousand);
+  options.commands_a_turn_max = 4'096;
+  options.history_events_max = 8'192;
+  options.verify_turns = false;
+  start_worker();
+  start("a", "join");
+  pass(1);
+  restart();
+  EXPECT_EQ(end_of("a"), "completed 1999000");
+}
+
+// The next execution waits for a program that has its version; what is sent meanwhile waits with it.
+TEST_F(Defects, MessagesWaitForAVersionThatNobodyHas) {
+  add("goes_on", goes_on_at_2, "1.0.0");
+  start_worker();
+  start("a", "goes_on");
+  ASSERT_EQ(client()->enqueue_event("a", "q", "1"), Status::kOk);
+  ASSERT_EQ(client()->enqueue_event("a", "q", "2"), Status::kOk);
+  pass(60'000);
+  ASSERT_EQ(client().status("a").error, ErrorKind::kUnregistered);
+  ASSERT_EQ(client()->enqueue_event("a", "q", "3"), Status::kOk);
+  pass(60'000);
+  add("goes_on", goes_on_at_2, "2.0.0");
+  restart();
+  EXPECT_EQ(end_of("a"), "completed 123");
+}
+
+// Deleted while its activity runs, and made again: the late result is for nobody.
+TEST_F(Defects, ResultForADeletedIdIsNotForItsSuccessor) {
+  add("works", works);
+  g_worker = &start_worker();
+  start("a", "works", "slow");
+  g_meanwhile = [this] {
+    ASSERT_EQ(client()->delete_instance("a", true), Status::kOk);
+    start("a", "works", "echo");
+  };
+  EXPECT_EQ(end_of("a"), "completed of the second");
+  pass(20'000);
+  EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
+  EXPECT_EQ(told("a"), "completed of the second");
+}
+
+}  // namespace
+}  // namespace pawl
