@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""docs/model.md, held to the tests and headers that exist.
+
+usage: model_test.py PROJECT BUILD CTEST
+
+Every test that the page names is known to ctest; every call and field in its columns is in include/pawl; a row has a
+test or says why there is none; and no table of the page is missing.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+PROJECT, BUILD, CTEST = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+PAGE = PROJECT / "docs" / "model.md"
+# Heading of each table, and the fewest rows it can have.
+TABLES = {
+    "What orchestrations call": 18,
+    "What activities see": 8,
+    "What clients call": 18,
+    "Retries": 6,
+    "Timers": 4,
+    "Positional events": 5,
+    "Queues": 5,
+    "Children and detached starts": 7,
+    "Continue as new": 4,
+    "Cancellation": 8,
+    "Registry and versions": 4,
+    "Options of a runtime": 11,
+    "Limits": 8,
+    "Errors": 9,
+    "Poison and unknown names": 5,
+    "What is told": 8,
+    "Known defects of the peer, shown absent": 50,
+    "What a storage must promise": 34,
+    "Replay": 18,
+    "End to end": 33,
+}
+problems = []
+
+
+def problem(line, text):
+    problems.append(f"docs/model.md:{line}: {text}")
+
+
+def known_tests():
+    listed = subprocess.run([CTEST, "--test-dir", BUILD, "-N"], capture_output=True, text=True, check=True).stdout
+    tests = set()
+    for name in re.findall(r"^ +Test +#\d+: (\S+)", listed, re.M):
+        # program.[Instances/]Suite.Test[/parameter]
+        at = re.fullmatch(r"\w+\.(?:\w+/)?(\w+)\.(\w+)(?:/\S+)?", name)
+        if at:
+            tests.update({f"{at[1]}.{at[2]}", f"{at[1]}.*"})
+    return tests
+
+
+def rows():
+    """(heading, line, header cells, cells) of every row of every table."""
+    heading, header = "", None
+    for number, line in enumerate(PAGE.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        if not line.startswith("|"):
+            header = None
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if header is None:
+            header = cells
+        elif not set(line) <= set("|- "):
+            yield heading, number, header, cells
+
+
+def check_row(line, header, cells, tests, headers):
+    if len(cells) != len(header):
+        return problem(line, f"{len(cells)} cells instead of {len(header)}")
+    named = re.findall(r"`([A-Z]\w*\.(?:\w+|\*))`", " ".join(cells))
+    for test in named:
+        if test not in tests:
+            problem(line, f"ctest knows no {test}")
+    for cell in (cells[header.index("Pawl")] if "Pawl" in header else "",):
+        for call in re.findall(r"`(\w+)\(\)`", cell):
+            if not re.search(rf"\b{call}\(", headers):
+                problem(line, f"include/pawl has no {call}()")
+        for name in re.findall(r"`(?:\w+::)?(\w+)`", cell):
+            if not re.search(rf"\b{name}\b", headers):
+                problem(line, f"include/pawl has no {name}")
+    if not named and not (header[-1] == "different" and cells[-1]):
+        problem(line, "neither a test nor a reason")
+    return named
+
+
+def main():
+    tests = known_tests()
+    headers = "".join(re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+                      for path in sorted((PROJECT / "include" / "pawl").glob("*.hpp")))
+    counts, named = dict.fromkeys(TABLES, 0), set()
+    for heading, line, header, cells in rows():
+        if heading not in counts:
+            problem(line, f"a table that nobody expects: {heading}")
+            continue
+        counts[heading] += 1
+        named.update(check_row(line, header, cells, tests, headers) or [])
+    for heading, least in TABLES.items():
+        if counts[heading] < least:
+            problem(0, f"{counts[heading]} rows of at least {least}: {heading}")
+    for text in problems:
+        print(text)
+    print(f"{sum(counts.values())} rows, {len(named)} tests named, {len(problems)} problems")
+    return 1 if problems or len(tests) < 500 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
