@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 PROJECT, BUILD, CTEST = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 PAGE = PROJECT / "docs" / "model.md"
@@ -45,7 +46,10 @@ def problem(line, text):
 
 
 def known_tests():
-    listed = subprocess.run([CTEST, "--test-dir", BUILD, "-N"], capture_output=True, text=True, check=True).stdout
+    # From a folder of its own: a ctest inside a ctest of the same folder overwrites its logs.
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "CTestTestfile.cmake").write_text(f'subdirs("{BUILD}")\n', encoding="utf-8")
+        listed = subprocess.run([CTEST, "--test-dir", folder, "-N"], capture_output=True, text=True, check=True).stdout
     tests = set()
     for name in re.findall(r"^ +Test +#\d+: (\S+)", listed, re.M):
         # program.[Instances/]Suite.Test[/parameter]
