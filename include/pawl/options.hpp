@@ -96,7 +96,7 @@ struct Options {
   bool synchronous_full = true;
 
   // --- the tick ---
-  std::uint32_t batch = 64;               // instances a tick, 1..1024
+  std::uint32_t batch = 64;               // instances a tick, and as many that start here, 1..1024
   std::uint32_t instance_batch_max = 64;  // messages of one instance a tick, 1..1024
   std::int64_t tick_ms_max = 50;          // a tick starts no inline activity after so long
   // After a commit that wrote, results, messages and due timers wait up to so long for company, so that

@@ -47,6 +47,9 @@ struct BatchInfo {
   bool utc_known = false;
   std::int64_t utc_ms = 0;
   bool draining = false;             // `me` was told to: it claims nothing any more
+  // A process died in the first turn of an instance that nothing was stored of: for some time starts are
+  // stored before their first turn, so that a crash in it is charged.
+  bool starts_apart = false;
   bool clock_adopted = false;        // this batch adopted a new boot
   bool clock_synced = false;         // this batch confirmed the offset
   bool clock_confirmed = false;      // it is confirmed for this boot, by whomever
@@ -76,6 +79,8 @@ struct NewInstance {
   std::string_view version;
   std::string_view input;
   std::int64_t start_after_ms = 0;  // parked so long before its first turn
+  // Its first turn is acknowledged in this very batch, with no messages: no start message is stored.
+  bool with_turn = false;
 };
 
 // A message of kind kEvent or kQueue from outside.
@@ -332,6 +337,8 @@ struct WorkerRow {
 
 // What a dead process was running, from its notes (crash charging). Zero members: nothing.
 struct CrashNote {
+  static constexpr InstanceKey kNotStored =
+      -1;                    // the first turn of an instance that was no row yet
   InstanceKey instance = 0;  // a turn
   WorkItemId item = 0;       // an activity
 };
@@ -506,7 +513,8 @@ class Provider {
   virtual Status register_worker(const NewWorker& worker, Evidence& evidence,
                                  const CrashLimits& limits, Incarnation* out) = 0;
   virtual Status renew_worker(Incarnation me, std::int64_t lease_ms) = 0;
-  // Sessions to `heir` (0: unowned), locks to ready, crashes charged, once. Notes may be empty.
+  // Sessions to `heir` (0: unowned), locks to ready, crashes charged, once. Notes may be empty. One of
+  // CrashNote::kNotStored sets BatchInfo::starts_apart for an hour.
   virtual Status bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                              std::size_t note_count, const CrashLimits& limits) = 0;
   // Orderly end: releases all sessions and the row.

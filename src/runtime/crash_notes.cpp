@@ -20,8 +20,9 @@ std::size_t read_notes(const void* bytes, std::size_t size, CrashNote* out, std:
   for (std::size_t i = 0; i < kNoteEntries && count < capacity; ++i, at += sizeof(PlainEntry)) {
     PlainEntry entry;
     std::memcpy(&entry, at, sizeof entry);
-    if (entry.instance <= 0 && entry.item <= 0) continue;
-    out[count].instance = entry.instance > 0 ? entry.instance : 0;
+    const bool is_turn = entry.instance > 0 || entry.instance == CrashNote::kNotStored;
+    if (!is_turn && entry.item <= 0) continue;
+    out[count].instance = is_turn ? entry.instance : 0;
     out[count].item = entry.item > 0 ? entry.item : 0;
     ++count;
   }

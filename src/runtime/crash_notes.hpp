@@ -18,7 +18,7 @@
 namespace pawl {
 
 struct NoteEntry {
-  std::atomic<std::int64_t> instance{0};  // a turn
+  std::atomic<std::int64_t> instance{0};  // a turn; CrashNote::kNotStored
   std::atomic<std::int64_t> item{0};      // an activity
 };
 

@@ -17,7 +17,9 @@ std::size_t tick_bytes(const Options& options) {
   const std::size_t mail =
       mail_max(options.queue_messages_max) * (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
       2 * mail_bytes_max(options.payload_bytes_max);
-  return options.batch * one + mail + 4 * options.payload_bytes_max + 2 * kErrorTextBytesMax +
+  const std::size_t start = sizeof(OrchestrationItem) + 1024;
+  return options.batch * (one + start) + mail + 4 * options.payload_bytes_max +
+         2 * kErrorTextBytesMax +
          (options.instance_batch_max + options.commands_a_turn_max + 64) * 256 + 64 * 1024;
 }
 
@@ -56,7 +58,7 @@ Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& part
   PAWL_TRY(parts.warm.allocate(arena, options));
   PAWL_TRY(parts.slots.allocate(arena, options));
   PAWL_TRY(parts.requests.allocate(arena, options));
-  parts.turns = arena.template array<Turn>(options.batch);
+  parts.turns = arena.template array<Turn>(2 * options.batch);  // as many that start here
   parts.ready = arena.template array<InstanceKey>(options.batch);
   parts.status_buffer = arena.template array<char>(status_buffer_bytes(options.payload_bytes_max));
   parts.workers = arena.template array<WorkerRow>(kWorkersMax);

@@ -201,6 +201,8 @@ Status RuntimeCore::bury(Incarnation dead, std::int64_t boot_seq, Incarnation he
         port_.storage->worker_notes(options_.database_path, dead, bytes, sizeof bytes);
     count = read_notes(bytes, read, notes, kNoteEntries);
   }
+  for (std::size_t i = 0; i < count; ++i)
+    if (notes[i].instance == CrashNote::kNotStored) batch_.starts_apart = true;
   PAWL_TRY(provider_->bury_worker(dead, heir, notes, count, crash_limits()));
   look_for_turns_ = look_for_work_ = true;
   if (buried_.full()) return Status::kOk;  // its file stays behind; a later start removes it

@@ -1,7 +1,7 @@
 // RuntimeCore: the loop behind pawl::Runtime.
 //
 // Files: runtime_core.cpp (start, stop, waiting, worker life), tick.cpp (one tick), turns.cpp (the turns of
-// a tick). Everything lives in the block given to start(). Thread rule: the owner's thread, but for
+// a tick), starts.cpp (first turns of starts that ride on it). Everything lives in the block given to start(). Thread rule: the owner's thread, but for
 // wake() and request_stop().
 // One tick: (a) read the messages of at most `batch` instances; (b) run their turns, nothing locked;
 // (c) one write transaction re-validates and writes it all; (d) only then effects leave.
@@ -35,7 +35,7 @@ struct Turn {
     kAbandon,  // park it: unknown name, damaged row, code that does not match
     kSkip,     // not now (memory, or it must run alone)
   };
-  InstanceKey key = 0;
+  InstanceKey key = 0;  // is_start: below 0 until the commit
   OrchestrationItem* item = nullptr;
   Warm* warm = nullptr;
   History::Mark before;
@@ -46,6 +46,8 @@ struct Turn {
   std::size_t trace_count = 0;
   internal::Slot** results = nullptr;  // finished activities that ride with this turn
   std::size_t result_count = 0;
+  bool is_start = false;             // of a request that rides: its instance is no row yet
+  std::size_t request = 0;           // is_start: which
   std::int64_t delay_ms = 0;         // kAbandon
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
   std::string_view why_text;
@@ -185,8 +187,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_housekeeping();
   Status write_renewals();
   Status tell_lost_slots();
-  Status write_requests();
-  Status write_request(const Request& request, bool* room);
+  Status write_requests(Turn* turns, std::size_t count);
+  Status write_request(const Request& request, Turn* turn, bool* room);
   Status write_turns(Turn* turns, std::size_t count);
   Status write_results(Turn* turns, std::size_t count);
   Status fetch_work();
@@ -219,6 +221,13 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status look_at_owned();
   void tell_owned();
   void tell_all_lost();
+
+  // ---- starts.cpp ----
+  void collect_starts(Turn* turns, std::size_t capacity, std::size_t* count);
+  bool prepare_start(const Request& request, Turn* turn);
+  [[nodiscard]] bool is_unknown(std::string_view instance_id);
+  Turn* turn_of_start(Turn* turns, std::size_t count, std::size_t request) const;
+  Status write_start(const Request& request, Turn* turn);
 
   // ---- turns.cpp ----
   Status collect_turns(Turn* turns, std::size_t capacity, std::size_t* count);

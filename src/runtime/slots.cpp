@@ -60,9 +60,8 @@ void Slots::start(const internal::SlotShared& shared) {
     Slot* const slot = ::new (static_cast<void*>(&slots_[i])) Slot();
     slot->shared = shared_;
     slot->threaded = i >= inline_count_;
-    slot->thread = slot->threaded ? static_cast<unsigned>(i - inline_count_) : 0;
-    slot->result =
-        slot->threaded ? thread_results_ + slot->thread * payload_bytes_max_ : inline_result_;
+    slot->result = slot->threaded ? thread_results_ + (i - inline_count_) * payload_bytes_max_
+                                  : inline_result_;
   }
 }
 
@@ -76,18 +75,31 @@ NoteEntry* Slots::note_of(const Slot& slot) {
   return &notes_->entries[slot.threaded ? 1 + slot.thread : 0];
 }
 
-bool Slots::room_inline() const {
+bool Slots::room_inline() const { return room_among(0, inline_count_); }
+bool Slots::room_threaded() const { return room_among(inline_count_, count_); }
+
+bool Slots::room_among(std::size_t begin, std::size_t end) const {
   if (pool_.largest_free() < buffer_bytes_) return false;
-  for (std::size_t i = 0; i < inline_count_; ++i)
-    if (slots_[i].state == Slot::State::kFree) return true;
-  return false;
+  std::size_t in_hand = 0;
+  std::size_t leaving = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (slots_[i].state == Slot::State::kFree) continue;
+    ++(slots_[i].leaving ? leaving : in_hand);
+  }
+  return in_hand < (end - begin) / 2 && in_hand + leaving < end - begin;
 }
 
-bool Slots::room_threaded() const {
-  if (pool_.largest_free() < buffer_bytes_) return false;
-  for (std::size_t i = inline_count_; i < count_; ++i)
-    if (slots_[i].state == Slot::State::kFree) return true;
-  return false;
+// Of those in hand each has its own; that of one that is leaving is idle.
+unsigned Slots::free_thread() const {
+  for (unsigned thread = 0; thread < thread_slots(); ++thread) {
+    bool is_free = true;
+    for (std::size_t i = inline_count_; i < count_ && is_free; ++i)
+      is_free =
+          slots_[i].state == Slot::State::kFree || slots_[i].leaving || slots_[i].thread != thread;
+    if (is_free) return thread;
+  }
+  PAWL_CHECK("runtime-6", false);
+  return 0;
 }
 
 Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& entry,
@@ -116,10 +128,13 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
     at += view->size();
   }
   slot.entry = &entry;
+  if (threaded) slot.thread = free_thread();
+  slot.note = note_of(slot);
   slot.state = Slot::State::kReady;
   slot.refused = false;
   slot.fetched_now = false;
   slot.stored = false;
+  slot.leaving = false;
   slot.answered = false;
   slot.took_ms = 0;
   slot.permanent = false;
@@ -206,13 +221,16 @@ void Slots::collect(port::Threads& threads) {
 
 Slots::Slot* Slots::find(WorkItemId id) {
   for (std::size_t i = 0; i < count_; ++i)
-    if (slots_[i].state != Slot::State::kFree && slots_[i].item.id == id) return &slots_[i];
+    if (slots_[i].state != Slot::State::kFree && !slots_[i].leaving && slots_[i].item.id == id)
+      return &slots_[i];
   return nullptr;
 }
 
 bool Slots::holds_session(SessionKey session) const {
   for (std::size_t i = 0; i < count_; ++i)
-    if (slots_[i].state != Slot::State::kFree && slots_[i].item.session == session) return true;
+    if (slots_[i].state != Slot::State::kFree && !slots_[i].leaving &&
+        slots_[i].item.session == session)
+      return true;
   return false;
 }
 

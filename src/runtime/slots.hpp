@@ -42,7 +42,8 @@ struct Slot {
   bool refused = false;      // the item is not ours any more; the result goes nowhere
   bool fetched_now = false;  // handed over in the batch at hand
   bool stored = false;       // its result is a stored message by the batch at hand
-  unsigned thread = 0;       // executor slot of a threaded one
+  bool leaving = false;      // its result is in the batch at hand, with a turn or stored
+  unsigned thread = 0;       // executor slot of a threaded one, while it is in hand
   WorkItem item;             // views into `texts`
   void* texts = nullptr;     // from the pool
   const Registry::ActivityEntry* entry = nullptr;
@@ -93,7 +94,8 @@ class Slots {
   // Where slots note what they run; one that is running keeps its page until it is released.
   void set_notes(NotesPage* notes);
 
-  // May another item be handed over now? Room for its texts is part of the answer.
+  // May another item be handed over now? Room for its texts is part of the answer. One that is leaving
+  // takes no room: what is handed over in its place comes with the same commit, or neither does.
   [[nodiscard]] bool room_inline() const;
   [[nodiscard]] bool room_threaded() const;
   [[nodiscard]] bool room() const { return room_inline() || room_threaded(); }
@@ -129,18 +131,22 @@ class Slots {
   }
   [[nodiscard]] std::size_t in_hand() const { return in_hand_; }
   [[nodiscard]] std::size_t finished() const;
+  // The batch at hand has its result.
+  void leave(Slot& slot) { slot.leaving = true; }
   // All of a kind hold results: nothing further of it runs before a commit.
   [[nodiscard]] bool full_of_results() const;
   [[nodiscard]] std::size_t running_threads() const;
-  [[nodiscard]] std::size_t thread_slots() const { return count_ - inline_count_; }
+  [[nodiscard]] std::size_t thread_slots() const { return (count_ - inline_count_) / 2; }
   // Crashes of items in hand that are not finished: how many have any, and the highest.
   void crashed_in_hand(std::size_t* count, std::int32_t* highest) const;
 
  private:
   NoteEntry* note_of(const Slot& slot);
+  [[nodiscard]] bool room_among(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] unsigned free_thread() const;
   [[nodiscard]] bool results_alone(std::size_t begin, std::size_t end, bool room) const;
 
-  Slot* slots_ = nullptr;  // inline ones first
+  Slot* slots_ = nullptr;  // inline ones first; of each kind twice as many as may be in hand
   std::size_t count_ = 0;
   std::size_t inline_count_ = 0;
   std::size_t in_hand_ = 0;
@@ -161,18 +167,18 @@ class Slots {
 
 template <typename AnyArena>
 Status Slots::allocate(AnyArena& arena, const Options& options) {
-  inline_count_ = options.inline_slots;
-  count_ = options.inline_slots + options.thread_slots;
+  inline_count_ = 2 * std::size_t{options.inline_slots};
+  count_ = inline_count_ + 2 * std::size_t{options.thread_slots};
   payload_bytes_max_ = options.payload_bytes_max;
   slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
   taken_ = arena.template array<std::uint64_t>(count_ + 1);
   // Names of five kinds and a version stand beside the input.
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax;
   buffer_ = arena.template array<char>(buffer_bytes_);
-  pool_bytes_ = 4 * buffer_bytes_ + count_ * 2048;
+  pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
   inline_result_ = arena.template array<char>(payload_bytes_max_);
-  thread_results_ = arena.template array<char>(payload_bytes_max_ * options.thread_slots + 1);
+  thread_results_ = arena.template array<char>(payload_bytes_max_ * (count_ - inline_count_) + 1);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 

@@ -97,6 +97,7 @@ void RuntimeCore::run_batch() {
     status = collect_turns(parts_.turns, batch, &count);
     batch_was_full_ = look_for_turns_;
   }
+  if (status == Status::kOk) collect_starts(parts_.turns + count, options_.batch, &count);
   if (count > 0) due_in_vain_ = false;
   for (std::size_t i = 0; i < count && status == Status::kOk; ++i)
     run_turn(parts_.turns[i]);
@@ -155,7 +156,7 @@ Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
   now_ = batch_.now;
   if (must_register_) return register_in_batch();
   PAWL_TRY(write_housekeeping());
-  PAWL_TRY(write_requests());
+  PAWL_TRY(write_requests(turns, count));
   PAWL_TRY(write_turns(turns, count));
   PAWL_TRY(write_results(turns, count));
   PAWL_TRY(move_sessions());
@@ -222,14 +223,16 @@ Status RuntimeCore::write_renewals() {
   return provider_->renew_worker(me_, options_.sessions.worker_lock_timeout_ms);
 }
 
-Status RuntimeCore::write_requests() {
+Status RuntimeCore::write_requests(Turn* turns, std::size_t count) {
   const std::size_t take = requests_.size() < options_.batch ? requests_.size() : options_.batch;
   for (std::size_t i = 0; i < take; ++i) {
     Request& request = requests_.at(i);
     bool room = true;
-    request.status = write_request(request, &room);
+    Turn* turn = turn_of_start(turns, count, i);
+    request.status = write_request(request, turn, &room);
+    if (turn != nullptr && turn->verdict != Turn::Verdict::kCommit) turn = nullptr;
     switch (request.status) {
-      case Status::kOk: look_for_turns_ = true; break;
+      case Status::kOk: look_for_turns_ = look_for_turns_ || turn == nullptr; break;
       case Status::kAlreadyExists:
       case Status::kNotFound:
       case Status::kStale:
@@ -243,17 +246,9 @@ Status RuntimeCore::write_requests() {
   return Status::kOk;
 }
 
-Status RuntimeCore::write_request(const Request& request, bool* room) {
+Status RuntimeCore::write_request(const Request& request, Turn* turn, bool* room) {
   switch (request.kind) {
-    case Request::Kind::kStart: {
-      NewInstance instance;
-      instance.id = request.id;
-      instance.name = request.name;
-      instance.version = request.version;
-      instance.input = request.text;
-      InstanceKey key = 0;
-      return provider_->create_instance(instance, &key);
-    }
+    case Request::Kind::kStart: return write_start(request, turn);
     case Request::Kind::kCancel: return provider_->cancel_instance(request.id, request.text);
     case Request::Kind::kDeclare:
     case Request::Kind::kStandby:
@@ -289,7 +284,11 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
       ++stats_.turns_refused;
       look_for_turns_ = true;
     }
-    if (turn.written && (turn.commit.work_count > 0)) look_for_work_ = true;
+    PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // made in this batch
+    for (std::size_t at = 0; turn.written && at < turn.result_count; ++at)
+      slots_.leave(*turn.results[at]);
+    if (turn.written && (turn.commit.work_count > 0 || turn.result_count > 0))
+      look_for_work_ = true;
     if (turn.written && turn.wakes_others) look_for_turns_ = true;
   }
   return Status::kOk;
@@ -297,6 +296,9 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
 
 // Results that ride with no turn become messages; those of others' work are refused.
 Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
+  std::size_t read = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    read += turns[i].is_start ? 0U : 1U;
   const auto rides = [&](const internal::Slot& slot) {
     if (slot.is_repeated()) return false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -310,7 +312,7 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || slot.state != internal::Slot::State::kFinished) return;
     if (slot.refused || rides(slot)) return;
-    if (!slot.is_repeated() && warm_.find(slot.item.instance) != nullptr && count == options_.batch)
+    if (!slot.is_repeated() && warm_.find(slot.item.instance) != nullptr && read == options_.batch)
       return;
     const WorkDone done = slot.done();
     const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
@@ -318,7 +320,8 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     const Status stored = provider_->ack_work_item(done, result);
     if (stored == Status::kOk) {
       slot.stored = true;
-      look_for_turns_ = true;
+      slots_.leave(slot);
+      look_for_turns_ = look_for_work_ = true;
     } else if (stored == Status::kStale) {
       slot.refused = true;
     } else {
@@ -422,6 +425,7 @@ void RuntimeCore::settle_turn(Turn& turn) {
   Warm* const warm = turn.warm;
   if (turn.verdict == Turn::Verdict::kAbandon && turn.written) tell_abandoned(turn);
   if (warm == nullptr) return;
+  if (turn.is_start && turn.written) warm_.rename(*warm, turn.key);
   if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
     warm_.drop(*warm);  // whoever was first changed it; read again
     return;
@@ -494,8 +498,9 @@ void RuntimeCore::release_result(internal::Slot& slot) {
     ++stats_.activities_completed;
     ++(slot.error == ErrorKind::kNone ? named.completed : named.failed);
   }
+  // What was passed over for want of room may go now.
+  if (!slot.leaving) look_for_work_ = true;
   slots_.release(slot);
-  look_for_work_ = true;  // what was passed over for want of room may go now
 }
 
 // Slots whose result is a stored message now, and those whose work was not ours any more.
@@ -517,6 +522,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
       slots_.release(slot);
     }
     slot.stored = false;
+    slot.leaving = false;
   });
   look_for_turns_ = look_for_work_ = true;
   requests_taken_ = 0;
@@ -535,7 +541,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
     if (retry_step_ < kRetryStepsMax) ++retry_step_;
     return;
   }
-  if (count > 1) {
+  if (count > 1 || turns[0].is_start) {
     solo_ticks_ = count;  // SQLite took the whole batch back: now one item a transaction
     return;
   }

@@ -261,7 +261,7 @@ Status RuntimeCore::gather_messages(Turn& turn, Message** messages, std::size_t*
     turn.results[turn.result_count++] = &slot;
   });
   turn.commit.messages = ids;
-  turn.commit.message_count = stored;
+  turn.commit.message_count = turn.is_start ? 0 : stored;
   turn.commit.done = done;
   turn.commit.done_count = turn.result_count;
   *messages = all;
@@ -351,7 +351,8 @@ void RuntimeCore::run_turn(Turn& turn) {
   input.message_count = message_count;
   input.waiting_count = item.waiting_count;
   Diagnostic why;
-  notes_->entries[0].instance.store(turn.key, std::memory_order_relaxed);
+  notes_->entries[0].instance.store(turn.is_start ? CrashNote::kNotStored : turn.key,
+                                    std::memory_order_relaxed);
   TurnResult result = engine_->run_turn(turn.warm->history, input, why);
   while (result.status == Status::kResourceExhausted && warm_.evict_one())
     result = engine_->run_turn(turn.warm->history, input, why);

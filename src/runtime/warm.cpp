@@ -47,6 +47,15 @@ Warm* WarmCache::pin(InstanceKey key) {
   return entry;
 }
 
+void WarmCache::rename(Warm& entry, InstanceKey key) {
+  const auto place = static_cast<std::uint32_t>(&entry - entries_);
+  PAWL_CHECK("runtime-13", entry.pinned && find(key) == nullptr);
+  index_.erase(entry.key);
+  const Status inserted = index_.insert(key, place);
+  PAWL_CHECK("runtime-14", inserted == Status::kOk);
+  entry.key = key;
+}
+
 void WarmCache::unpin_all() {
   for (std::size_t i = 0; i < count_; ++i)
     entries_[i].pinned = false;

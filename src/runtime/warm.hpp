@@ -42,6 +42,8 @@ class WarmCache {
   [[nodiscard]] Warm* find(InstanceKey key);
   // The entry of the key, found or made, pinned; null when every entry is pinned.
   [[nodiscard]] Warm* pin(InstanceKey key);
+  // The key of a pinned entry was a stand-in.
+  void rename(Warm& entry, InstanceKey key);
   void unpin_all();
   void drop(Warm& entry);
   // Makes room: the least recently used unpinned entry goes. False: there is none.

@@ -1,9 +1,9 @@
 // The floor: the rows and commits that a scenario needs, written by SQLite and nothing else.
 //
 // Same schema, pragmas, statements that write, values of the same size and instances a commit; left out
-// is all that reads, checks, encodes or runs anything. A hello is three steps in three commits: it is
-// created; its first turn schedules the activity, which is handed over at once; its second turn takes
-// the result and ends.
+// is all that reads, checks, encodes or runs anything. A hello is two commits: it is created with its first
+// turn, which schedules the activity that is handed over at once; its second turn takes the result and
+// ends.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -30,8 +30,6 @@ enum Sql {
   kBegin,
   kCommit,
   kInsertInstance,
-  kInsertMessage,
-  kMakeReady,
   kDeleteMessage,
   kInsertEvent,
   kWriteExecution,
@@ -50,9 +48,6 @@ constexpr const char* kTexts[kSqlCount] = {
     "COMMIT",
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
     "created_stamp,updated_stamp) VALUES(?1,'hello','1.0.0',0,1,0,0,0,0,0,?2,?2)",
-    "INSERT INTO orchestrator_queue(waiting,instance,execution,kind,error,ref,name,payload,crc) "
-    "VALUES(0,?,1,1,0,0,'hello',?,?)",
-    "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1",
     "DELETE FROM orchestrator_queue WHERE id=?",
     "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
     "VALUES(?,1,?,?,?,?,?,?,?,?,?)",
@@ -164,12 +159,9 @@ class Steps {
     char id[32];
     const int size = std::snprintf(id, sizeof(id), "hello-%lld", static_cast<long long>(key));
     bare_.run(kInsertInstance, std::string_view(id, static_cast<std::size_t>(size)), kStamp);
-    bare_.run(kInsertMessage, key, kInput, crc_of(key));
-    last_message_ = bare_.last_id();
-    bare_.run(kMakeReady, key, last_message_, kPawlTime);
   }
   void first_turn(std::int64_t key) {
-    bare_.run(kDeleteMessage, key);
+    create(key);
     start(key);
     schedule(key, 2);
     go_on(key, 2);
@@ -179,7 +171,7 @@ class Steps {
     take_result(key, 3, 2);
     end(key, 4);
   }
-  // Of a first turn, behind its message.
+  // The first event.
   void start(std::int64_t key) { insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput); }
   void schedule(std::int64_t key, std::int64_t event) {
     insert_event(key, event, 2, std::int64_t{0}, event, kNull, kActivity, kInput);
@@ -206,14 +198,13 @@ class Steps {
   // An instance that waits for a timer, and what follows when that is due.
   void park(std::int64_t key) {
     create(key);
-    bare_.run(kDeleteMessage, last_message_);
     start(key);
     insert_event(key, 2, 3, std::int64_t{0}, std::int64_t{0}, kNull, kTimer, kNull);
     bare_.run(kInsertTimer, key, kPawlTime, crc_of(key));
     go_on(key, 2);
   }
-  void wake(std::int64_t key, std::int64_t message) {
-    bare_.run(kDeleteMessage, message);
+  void wake(std::int64_t key) {
+    bare_.run(kDeleteMessage, key);
     insert_event(key, 3, 33, kNull, kNull, std::int64_t{2}, kNull, kNull);
     end(key, 4);
   }
@@ -231,7 +222,6 @@ class Steps {
   }
 
   Bare& bare_;
-  std::int64_t last_message_ = 0;
   std::int64_t last_work_ = 0;
   std::int64_t last_handed_ = 0;
   std::int64_t last_done_ = 0;
@@ -248,9 +238,6 @@ void run_latency_floor(const Setup& setup, Bare& bare, Figures* figures) {
     const auto key = static_cast<std::int64_t>(i + 1);
     const double begin_ms = now_ms();
     bare.run(kBegin);
-    steps.create(key);
-    commit(bare, figures);
-    bare.run(kBegin);
     steps.first_turn(key);
     commit(bare, figures);
     bare.run(kBegin);
@@ -260,27 +247,20 @@ void run_latency_floor(const Setup& setup, Bare& bare, Figures* figures) {
   }
 }
 
-// Each commit creates up to `batch` instances and has up to `batch` turns: second ones of what was
-// handed over by the commit before, then first ones.
+// Each commit has up to `batch` second turns, of what the commit before handed over, and as many starts.
 void run_hello_floor(const Setup& setup, Bare& bare, Figures* figures) {
   const auto batch = static_cast<std::int64_t>(pawl::Options().batch);
   const auto all = static_cast<std::int64_t>(setup.n);
   Steps steps(bare);
-  std::int64_t created = 0;
-  std::int64_t scheduled = 0;
+  std::int64_t started = 0;
   std::int64_t ended = 0;
   const double begin_ms = now_ms();
   while (ended < all && bare.well()) {
-    const std::int64_t created_before = created;
-    const std::int64_t scheduled_before = scheduled;
-    std::int64_t turns = 0;
     bare.run(kBegin);
-    for (; created < std::min(all, created_before + batch); ++created)
-      steps.create(created + 1);
-    for (; ended < scheduled_before && turns < batch; ++ended, ++turns)
+    for (const std::int64_t end = started; ended < end; ++ended)
       steps.second_turn(ended + 1);
-    for (; scheduled < created_before && turns < batch; ++scheduled, ++turns)
-      steps.first_turn(scheduled + 1);
+    for (const std::int64_t end = std::min(all, started + batch); started < end; ++started)
+      steps.first_turn(started + 1);
     commit(bare, figures);
     figures->latencies_ms.resize(static_cast<std::size_t>(ended), now_ms() - begin_ms);
   }
@@ -300,9 +280,6 @@ void run_commit_floor(const Setup& setup, Bare& bare, Figures* figures) {
 // The result of one step and the next one, handed over, in one commit.
 void run_chain_floor(const Setup& setup, Bare& bare, Figures* figures) {
   Steps steps(bare);
-  bare.run(kBegin);
-  steps.create(1);
-  commit(bare, figures);
   bare.run(kBegin);
   steps.first_turn(1);
   commit(bare, figures);
@@ -329,13 +306,10 @@ void run_fanout_floor(const Setup& setup, Bare& bare, Figures* figures) {
   const auto all = static_cast<std::int64_t>(setup.n);
   Steps steps(bare);
   const double begin_ms = now_ms();
-  bare.run(kBegin);
-  steps.create(1);
-  commit(bare, figures);
   std::int64_t event = 1;
   std::int64_t handed = 0;
   bare.run(kBegin);
-  bare.run(kDeleteMessage, std::int64_t{1});
+  steps.create(1);
   steps.start(1);
   for (std::int64_t i = 0; i < all; ++i)
     steps.schedule(1, ++event);
@@ -374,9 +348,8 @@ void run_burst_floor(const Setup& setup, Bare& bare, Figures* figures) {
   const double begin_ms = now_ms();
   for (std::int64_t done = 0; done < all && bare.well();) {
     bare.run(kBegin);
-    // A start's message and a timer's were made in turn.
     for (const std::int64_t end = std::min(all, done + batch); done < end; ++done)
-      steps.wake(done + 1, 2 * (done + 1));
+      steps.wake(done + 1);
     commit(bare, figures);
     figures->latencies_ms.resize(static_cast<std::size_t>(done), now_ms() - begin_ms);
   }

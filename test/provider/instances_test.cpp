@@ -195,6 +195,34 @@ TEST_P(Instances, DeadHomeHasNoGrace) {
   EXPECT_EQ(ready(at, me), (Keys{a, b}));
 }
 
+TEST_P(Instances, ADeathInATurnOfNothingStored_KeepsStartsApart) {
+  Site& at = site();
+  const Incarnation me = worker(at, "me");
+  const Incarnation other = worker(at, "other");
+  CrashNote note;
+  note.instance = CrashNote::kNotStored;
+  BatchInfo info;
+  ASSERT_EQ(at->begin(me, &info), Status::kOk);
+  EXPECT_FALSE(info.starts_apart);
+  ASSERT_EQ(at->bury_worker(other, 0, &note, 1, CrashLimits()), Status::kOk);
+  ASSERT_EQ(at->commit(), Status::kOk);
+  ASSERT_EQ(at->begin(me, &info), Status::kOk);
+  EXPECT_TRUE(info.starts_apart);
+  at->rollback();
+}
+
+TEST_P(Instances, ThatBringTheirTurn_HaveNoMessage) {
+  Site& at = site();
+  const Incarnation me = worker(at, "me");
+  NewInstance instance;
+  instance.id = "a";
+  instance.name = "code";
+  instance.with_turn = true;
+  InstanceKey key = 0;
+  ASSERT_EQ(batch(at, [&] { return at->create_instance(instance, &key); }), Status::kOk);
+  EXPECT_EQ(ready(at, me), Keys());
+}
+
 TEST_P(Instances, ManyHomesAreAllSeenInTurns) {
   Site& at = site();
   std::vector<bool> seen(60, false);

@@ -72,6 +72,7 @@ Status SqliteProvider::insert_instance(const NewInstance& instance, const Parent
   insert.bind_or_null(parent.event).bind_or_null(parked);
   PAWL_TRY(fail_written(insert.run(), "insert instance"));
   *key = connection_.last_insert_id();
+  if (instance.with_turn) return Status::kOk;
   Message start;
   start.kind = MessageKind::kStart;
   start.execution = 1;

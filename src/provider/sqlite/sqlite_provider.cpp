@@ -354,6 +354,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
     rollback();
     return status;
   }
+  batch_.starts_apart = batch_.now < apart_until_;
   *info = batch_;
   return Status::kOk;
 }
@@ -455,7 +456,8 @@ ClockSample SqliteProvider::sample_clock() {
 
 Status SqliteProvider::read_meta(ClockRow* out) {
   Statement row = connection_.use(
-      kReadMeta, "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted FROM meta WHERE id=1");
+      kReadMeta,
+      "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until FROM meta WHERE id=1");
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
   *out = ClockRow();
@@ -470,6 +472,7 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   out->off = row.integer(4);
   out->off_seq = row.integer(5);
   out->adopted = row.integer(6) != 0;
+  apart_until_ = row.integer(7);
   return Status::kOk;
 }
 

@@ -500,6 +500,7 @@ class SqliteProvider final : public Provider {
                             const CrashLimits& limits);
   Status free_locks_of(Incarnation worker, const CrashLimits& limits);
   Status bury_row(Incarnation worker);
+  Status keep_starts_apart();
   Status count_turn_crash(InstanceKey instance);
 
   // Keeps the connection's text behind `what`, kills the batch if the status is one that does (the
@@ -516,6 +517,7 @@ class SqliteProvider final : public Provider {
   ProviderOptions options_;  // path: our copy
   FixedText<kPathBytesMax> path_;
   ChangeSink* sink_ = nullptr;
+  std::int64_t apart_until_ = 0;  // Pawl time, of meta
   ClockRow clock_;      // as of the last begin(); fixed within a batch
   ClockRow clock_now_;  // clock_ with what a commit that happens anyway may add
   BatchInfo batch_;

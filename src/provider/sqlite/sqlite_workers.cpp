@@ -31,13 +31,17 @@ enum : int {
   kPruneBuried,
   kCountTurnCrash,
   kListWorkers,
+  kStartsApart,
 };
-static_assert(kListWorkers < kIdsManagement);
+static_assert(kStartsApart < kIdsManagement);
 
 // Buried rows kept: they name the nodes that sessions came from, and tell a frozen process.
 constexpr std::int64_t kBuriedKept = 64;
 // A node whose death cannot be proved is free again so many leases after its own ended.
 constexpr std::int64_t kLeasesUntilBurial = 2;
+
+// After a crash in a first turn that nothing was stored of.
+constexpr std::int64_t kStartsApartMs = 3'600'000;
 
 }  // namespace
 
@@ -240,7 +244,11 @@ Status SqliteProvider::bury_worker(Incarnation incarnation, Incarnation heir,
   // Before the locks go, so that an item at its limit is never handed over once more.
   for (std::size_t i = 0; i < note_count; ++i) {
     if (notes[i].item != 0) PAWL_TRY(count_crash(notes[i].item, limits));
-    if (notes[i].instance != 0) PAWL_TRY(count_turn_crash(notes[i].instance));
+    if (notes[i].instance == CrashNote::kNotStored) {
+      PAWL_TRY(keep_starts_apart());
+    } else if (notes[i].instance != 0) {
+      PAWL_TRY(count_turn_crash(notes[i].instance));
+    }
   }
   PAWL_TRY(hand_sessions_over(incarnation, heir, "buried", limits));
   return free_locks_of(incarnation, limits);
@@ -252,6 +260,12 @@ Status SqliteProvider::count_turn_crash(InstanceKey instance) {
       connection_.use(kCountTurnCrash, "UPDATE instances SET crashes=crashes+1 WHERE key=?1");
   count.bind(instance);
   return fail(count.run(), "count a crash of a turn");
+}
+
+Status SqliteProvider::keep_starts_apart() {
+  Statement keep = connection_.use(kStartsApart, "UPDATE meta SET apart_until=?1 WHERE id=1");
+  keep.bind(add_saturating(batch_.now, kStartsApartMs));
+  return fail(keep.run(), "keep starts apart");
 }
 
 Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,

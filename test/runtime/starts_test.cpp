@@ -1,0 +1,221 @@
+// Goal: a start of the Runtime's own thread has its first turn in its own commit, and loses nothing by it:
+// what was answered is there, a crash in that turn is charged from the second on, and whoever cannot run
+// the turn stores the start as any other.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "story.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::KeptEvent;
+using testing::Story;
+using testing::Worker;
+
+sim::Node* g_victim = nullptr;  // dies in the turn of "dies"
+int g_turns = 0;                // of "dies"
+
+ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
+
+Poll hello(OrchestrationContext& ctx) {
+  PAWL_AWAIT(greeting, ctx.schedule_activity("echo", ctx.input()));
+  return ctx.complete(greeting.value());
+}
+
+Poll five_steps(OrchestrationContext& ctx) {
+  for (int i = 0; i < 5; ++i)
+    PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "x"));
+  return ctx.complete("done");
+}
+
+Poll listen(OrchestrationContext& ctx) {
+  PAWL_AWAIT(heard, ctx.schedule_wait("go"));
+  return ctx.complete(heard.value());
+}
+
+Poll at_once(OrchestrationContext& ctx) { return ctx.complete(ctx.input()); }
+
+Poll dies(OrchestrationContext& ctx) {
+  if (g_victim == nullptr) return ctx.complete("lived");
+  ++g_turns;
+  g_victim->kill();
+  return ctx.complete("never seen");
+}
+
+class Starts : public Story {
+ protected:
+  Starts() {
+    g_victim = nullptr;
+    g_turns = 0;
+    add("hello", hello);
+    add("five_steps", five_steps);
+    add("listen", listen);
+    add("at_once", at_once);
+    add("dies", dies);
+    add("echo", echo);
+    options.verify_turns = false;
+  }
+  // Answers keep their order.
+  void ride(Worker& worker, std::string_view id, std::string_view name,
+            std::string_view input = "x") {
+    const auto keep = [](void* all, Status status) {
+      static_cast<std::vector<Status>*>(all)->push_back(status);
+    };
+    ASSERT_EQ(worker.runtime->start_orchestration(id, name, input, keep, &answers), Status::kOk);
+  }
+  static std::uint64_t commits(Worker& worker) { return worker.runtime->stats().commits; }
+  bool tick(Worker& worker) { return worker.runtime->tick(INT64_MAX).ok(); }
+
+  std::vector<Status> answers;
+};
+
+TEST_F(Starts, OneActivity_TakesTwoCommits) {
+  Worker& worker = start_worker();
+  pass(10);
+  const std::uint64_t before = commits(worker);
+  ride(worker, "a", "hello");
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(answers, std::vector<Status>{Status::kOk});
+  EXPECT_EQ(commits(worker), before + 1);
+  EXPECT_EQ(history("a").size(), 2U);
+  EXPECT_EQ(end_of("a"), "completed x");
+  EXPECT_EQ(commits(worker), before + 2);
+}
+
+TEST_F(Starts, ThatEndAtOnce_TakeOneCommit) {
+  Worker& worker = start_worker();
+  pass(10);
+  const std::uint64_t before = commits(worker);
+  for (int i = 0; i < 10; ++i)
+    ride(worker, "i" + std::to_string(i), "at_once");
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(commits(worker), before + 1);
+  EXPECT_EQ(answers, std::vector<Status>(10, Status::kOk));
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(told("i" + std::to_string(i)), "completed x");
+}
+
+// The next step takes the slot of the one whose result is in the same commit.
+TEST_F(Starts, OneSlot_IsHandedOverAgainWithTheCommitOfItsResult) {
+  for (const bool threaded : {false, true}) {
+    Registry known = registry;
+    if (threaded) {
+      known = Registry();
+      ASSERT_EQ(known.add_orchestration("five_steps", five_steps), Status::kOk);
+      ASSERT_EQ(known.add_activity("echo", echo, ActivityMode::kThreaded), Status::kOk);
+    }
+    options.inline_slots = options.thread_slots = 1;
+    Worker& worker = start_worker(known, options);
+    pass(10);
+    const std::string id = threaded ? "threaded" : "inline";
+    const std::uint64_t before = commits(worker);
+    ride(worker, id, "five_steps");
+    EXPECT_EQ(end_of(id), "completed done");
+    EXPECT_EQ(commits(worker), before + 6) << id;
+    worker.stop();
+    workers.clear();
+  }
+}
+
+TEST_F(Starts, OfOneIdInOneTick_AreOne) {
+  Worker& worker = start_worker();
+  ride(worker, "a", "at_once", "first");
+  ride(worker, "a", "at_once", "second");
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(answers, (std::vector<Status>{Status::kOk, Status::kAlreadyExists}));
+  EXPECT_EQ(told("a"), "completed first");
+  EXPECT_EQ(history("a").size(), 2U);
+}
+
+TEST_F(Starts, AnEventRaisedInTheSameTick_IsHeard) {
+  Worker& worker = start_worker();
+  ride(worker, "a", "listen");
+  ASSERT_EQ(worker.runtime->raise_event("a", "go", "now"), Status::kOk);
+  EXPECT_EQ(end_of("a"), "completed now");
+}
+
+TEST_F(Starts, OfAnUnknownName_AreStored) {
+  Worker& worker = start_worker();
+  ride(worker, "a", "nobody knows");
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(answers, std::vector<Status>{Status::kOk});
+  EXPECT_TRUE(is_running("a"));
+}
+
+// More than one tick takes, and each once.
+TEST_F(Starts, ManyAtOnce_AllEnd) {
+  options.batch = 8;
+  Worker& worker = start_worker();
+  for (int i = 0; i < 100; ++i)
+    ride(worker, "i" + std::to_string(i), "hello", std::to_string(i));
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(end_of("i" + std::to_string(i)), "completed " + std::to_string(i));
+  EXPECT_EQ(answers, std::vector<Status>(100, Status::kOk));
+}
+
+// A death at each write: what was answered is there and ends; the other starts left nothing.
+TEST_F(Starts, DeathAtEveryWrite) {
+  bool all_written = false;
+  for (std::uint64_t nth = 1; !all_written && nth < 200; ++nth) {
+    const std::string id = "i" + std::to_string(nth);
+    Worker& worker = restart();
+    answers.clear();
+    ride(worker, id, "hello");
+    const std::uint64_t before = machine.writes();
+    machine.fail_write(nth, Status::kIo, true);
+    static_cast<void>(drive_until([&] { return machine.writes() >= before + nth; }, 35'000));
+    all_written = machine.writes() < before + nth;
+    worker.kill();
+    machine.fail_write(0, Status::kOk, false);
+    restart();
+    const bool answered = !answers.empty() && answers.front() == Status::kOk;
+    OrchestrationStatus status;
+    const Status found = client()->get_status(id, &status);
+    if (answered) {
+      ASSERT_EQ(found, Status::kOk) << nth;
+    }
+    if (found == Status::kNotFound) start(id, "hello", "x");
+    ASSERT_EQ(end_of(id), "completed x") << nth;
+    const std::vector<KeptEvent> events = history(id);
+    EXPECT_EQ(events.size(), 4U) << nth;
+  }
+  EXPECT_TRUE(all_written);
+}
+
+// Nothing is stored when the first turn takes the process along; so the next start is stored first, and
+// what crashes then is charged until it is poisoned.
+TEST_F(Starts, ACrashInTheFirstTurn_IsChargedFromTheSecondOn) {
+  options.crashes_max = 3;
+  int lives = 0;
+  for (; lives < 20; ++lives) {
+    Worker& worker = restart();
+    g_victim = &worker.node;
+    static_cast<void>(tick(worker));
+    OrchestrationStatus status;
+    if (client()->get_status("a", &status) == Status::kOk && !is_running("a")) break;
+    if (worker.node.killed()) continue;
+    ride(worker, "a", "dies");
+    for (int i = 0; i < 3 && !worker.node.killed(); ++i)
+      static_cast<void>(tick(worker));
+  }
+  g_victim = nullptr;
+  EXPECT_EQ(told("a").substr(0, 13), "failed poison");
+  EXPECT_EQ(g_turns, 1 + options.crashes_max);
+  // Others' starts are stored first for an hour, then no more.
+  Worker& worker = restart();
+  pass(10);
+  const std::uint64_t before = commits(worker);
+  ride(worker, "b", "at_once");
+  EXPECT_EQ(end_of("b"), "completed x");
+  EXPECT_EQ(commits(worker), before + 2);
+  pass(3'700'000);
+  const std::uint64_t later = commits(worker);
+  ride(worker, "c", "at_once");
+  EXPECT_EQ(end_of("c"), "completed x");
+  EXPECT_LE(commits(worker), later + 1);
+}
+
+}  // namespace
+}  // namespace pawl
