@@ -24,7 +24,7 @@ bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(bran
 std::int64_t OrchestrationContext::now_ms() const { return pass_.now_ms(branch_); }
 
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input) {
-  return pass_.schedule_activity(branch_, name, input, ActivityOptions(), false);
+  return pass_.schedule_activity(branch_, name, input);
 }
 
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input,

@@ -119,6 +119,7 @@ class History {
     EventId completion = 0;         // command: its completion; a returned delivery does not count
     EventId close = 0;              // command: the close that names it
     EventId returned = 0;           // delivery: its return
+    std::uint64_t await_path = 0;   // command: path hash after the await of it alone; 0: not known
     Record* older_alike = nullptr;  // wait or state write: the one before of its sort
     InPass pass;
   };

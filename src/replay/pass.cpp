@@ -40,6 +40,12 @@ const char* difference(const Event& recorded, const Event& issued) {
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;
 }
 
+// An activity of which difference() looks at nothing but what and after what: for all else is at its default.
+bool is_bare(const Event& event) {
+  return event.kind == EventKind::kActivity && event.session.empty() && event.policy.empty() &&
+         event.tag.empty() && event.version.empty();
+}
+
 void format_guid(std::uint64_t high, std::uint64_t low, char* out) {
   constexpr char kDigits[] = "0123456789abcdef";
   high = (high & ~std::uint64_t{0xf000}) | 0x4000;                       // version 4
@@ -285,11 +291,9 @@ History::Record* Pass::issue(Event& event) {
   event.branch = current_->number;
   event.ordinal = current_->ordinal;
   event.path_hash = current_->path_hash;
-  Record* const record = current_->cursor != nullptr ? issue_recorded(event) : issue_new(event);
-  if (record == nullptr) return nullptr;
-  adopt(record);
-  ++current_->ordinal;
-  current_->path_hash = 0;
+  if (current_->cursor != nullptr) return issue_recorded(event);
+  Record* const record = issue_new(event);
+  if (record != nullptr) adopt(record);
   return record;
 }
 
@@ -298,6 +302,8 @@ void Pass::adopt(Record* record) {
   record->pass = History::InPass();
   record->pass.run = run_;
   record->pass.next_staged = next_staged;
+  ++current_->ordinal;
+  current_->path_hash = 0;
   record->pass.emitted_at = current_->position;
   record->pass.owner = current_;
   if (!can_complete(record->event.kind) && record->event.kind != EventKind::kBranchOpened) return;
@@ -320,8 +326,14 @@ History::Record* Pass::issue_recorded(Event& event) {
     fail(Status::kNondeterminism);
     return nullptr;
   }
+  return take_recorded(record);
+}
+
+// It is the one the code issues.
+inline History::Record* Pass::take_recorded(Record* record) {
   current_->cursor = record->next;
   ++reissued_;
+  adopt(record);
   return record;
 }
 
@@ -390,6 +402,19 @@ void Pass::fail_mismatch(const Event& recorded, const Event& issued, const char*
 
 Handle Pass::handle_of(Record* command) {
   return handle_of(command == nullptr ? Form::kNone : Form::kCommand, command);
+}
+
+// The same answer as below, without hashes: equal arguments have equal ones.
+Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::string_view input) {
+  Record* const record = branch.cursor;
+  if (record != nullptr && &branch == current_ && status_ == Status::kOk && !branch.suspended &&
+      branch.end_calls == 0) {
+    const Event& event = record->event;
+    if (event.id > branch.position && event.path_hash == branch.path_hash && is_bare(event) &&
+        event.name == name && event.payload == input)
+      return handle_of(Form::kCommand, take_recorded(record));
+  }
+  return schedule_activity(branch, name, input, ActivityOptions(), false);
 }
 
 Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,

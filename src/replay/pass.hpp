@@ -131,6 +131,8 @@ class Pass {
     return branch.suspended || status_ != Status::kOk;
   }
   [[nodiscard]] std::int64_t now_ms(const BranchRun& branch) const;
+  // Without options; most of a long history is re-run through here.
+  Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input);
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
                            const ActivityOptions& options, bool on_session);
   // Without `has_id` it gets one of its own.
@@ -219,6 +221,7 @@ class Pass {
   Record* issue_start(EventKind kind, const NewInstanceCall& call);
   Record* issue(Event& event);
   Record* issue_recorded(Event& event);
+  Record* take_recorded(Record* record);
   Record* issue_new(Event& event);
   bool may_issue_new(const Event& event);
   bool has_room(const Event& event);
@@ -251,6 +254,8 @@ class Pass {
   void wait_for(const Record& leaf);
   void note_receipt(Record& leaf);
   Outcome receive(const Handle& handle, const Resolution& resolution);
+  [[nodiscard]] bool is_plain(const Record& leaf) const;
+  Outcome receive_plain(Record& leaf);
   [[nodiscard]] Outcome result_of(const Record& leaf, const Resolution& resolution) const;
   static Outcome refused(Form form);
   void close(Record* leaf);

@@ -141,7 +141,35 @@ Outcome Pass::cancelled() {
 
 // --- awaiting -------------------------------------------------------------------------------------
 
+// Completed, and what this branch owns: most of a long history is awaited through here, with the answer
+// that receive() would give.
+bool Pass::is_plain(const Record& leaf) const {
+  const EventId cancel = history_.cancel_id();
+  return leaf.completion != 0 && leaf.completion <= current_->horizon &&
+         leaf.pass.owner == current_ && !leaf.pass.closed &&
+         (leaf.event.kind == EventKind::kActivity || leaf.event.kind == EventKind::kTimer) &&
+         (cancel == 0 || cancel <= current_->position);
+}
+
+Outcome Pass::receive_plain(Record& leaf) {
+  if (current_->path_hash != 0 || leaf.await_path == 0) {
+    const bool is_first = current_->path_hash == 0;
+    add_to_path(handle_of(Form::kCommand, &leaf));
+    if (is_first) leaf.await_path = current_->path_hash;
+  } else {
+    current_->path_hash = leaf.await_path;
+  }
+  current_->position = std::max(current_->position, leaf.completion);
+  leaf.pass.received = true;
+  const Event& event = history_.event(leaf.completion);
+  if (event.error != ErrorKind::kNone) return Outcome::failure(event.error, event.payload);
+  return Outcome::success(event.payload);
+}
+
 Outcome Pass::await(const Handle& handle) {
+  if (status_ == Status::kOk && !current_->suspended && current_->end_calls == 0 &&
+      form_of(handle) == Form::kCommand && is_plain(*static_cast<Record*>(handle.target_)))
+    return receive_plain(*static_cast<Record*>(handle.target_));
   if (!is_active(*current_, "await")) return Outcome::pending();
   const Resolution resolution = resolve(handle);
   if (resolution.how == How::kRefused) return refused(form_of(handle));
