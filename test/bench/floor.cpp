@@ -249,7 +249,7 @@ void run_latency_floor(const Setup& setup, Bare& bare, Figures* figures) {
 
 // Each commit has up to `batch` second turns, of what the commit before handed over, and as many starts.
 void run_hello_floor(const Setup& setup, Bare& bare, Figures* figures) {
-  const auto batch = static_cast<std::int64_t>(pawl::Options().batch);
+  const auto batch = static_cast<std::int64_t>(setup.batch);
   const auto all = static_cast<std::int64_t>(setup.n);
   Steps steps(bare);
   std::int64_t started = 0;
@@ -302,7 +302,7 @@ void run_chain_floor(const Setup& setup, Bare& bare, Figures* figures) {
 
 // As many results and hand-overs a commit as there are slots.
 void run_fanout_floor(const Setup& setup, Bare& bare, Figures* figures) {
-  const auto slots = static_cast<std::int64_t>(pawl::Options().inline_slots);
+  const auto slots = static_cast<std::int64_t>(setup.batch);
   const auto all = static_cast<std::int64_t>(setup.n);
   Steps steps(bare);
   const double begin_ms = now_ms();
@@ -342,7 +342,7 @@ void prepare_burst_floor(const Setup& setup, Bare& bare) {
 }
 
 void run_burst_floor(const Setup& setup, Bare& bare, Figures* figures) {
-  const auto batch = static_cast<std::int64_t>(pawl::Options().batch);
+  const auto batch = static_cast<std::int64_t>(setup.batch);
   const auto all = static_cast<std::int64_t>(setup.n);
   Steps steps(bare);
   const double begin_ms = now_ms();

@@ -42,6 +42,8 @@ pawl::Options Machine::default_options() const {
   pawl::Options options;
   options.database_path = setup.database.c_str();
   options.synchronous_full = setup.synchronous_full;
+  options.batch = options.inline_slots = static_cast<std::uint32_t>(setup.batch);
+  if (options.warm_instances < 4 * options.batch) options.warm_instances = 4 * options.batch;
   options.commit_window_ms = static_cast<std::int64_t>(setup.window_ms);
   return options;
 }

@@ -21,7 +21,8 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--slots N]\n"
-    "                  [--processes N] [--window MS] [--json]\n"
+    "                  [--processes N] [--window MS] [--batch N]\n"
+    "                  [--json]\n"
     "\n"
     "  --db PATH   a database to make, which is kept; otherwise one in the current folder, "
     "removed\n"
@@ -29,6 +30,7 @@ constexpr char kUsage[] =
     "  --slots     activities at once in stress (8)\n"
     "  --processes workers of multi and multi_session (2)\n"
     "  --window    commit_window_ms, 1 or more (none)\n"
+    "  --batch     batch and inline_slots (64)\n"
     "  --json      one line of JSON\n";
 
 void print_usage(std::FILE* to) {
@@ -75,15 +77,12 @@ bool parse_positional(int count, char** values, bench::Setup* setup) {
 }
 
 bool parse(int argc, char** argv, Arguments* out) {
-  static constexpr option kOptions[] = {{"db", required_argument, nullptr, 'd'},
-                                        {"sync", required_argument, nullptr, 's'},
-                                        {"slots", required_argument, nullptr, 'a'},
-                                        {"processes", required_argument, nullptr, 'p'},
-                                        {"window", required_argument, nullptr, 'w'},
-                                        {"role", required_argument, nullptr, 'r'},
-                                        {"json", no_argument, nullptr, 'j'},
-                                        {"help", no_argument, nullptr, 'h'},
-                                        {nullptr, 0, nullptr, 0}};
+  static constexpr option kOptions[] = {
+      {"db", required_argument, nullptr, 'd'},     {"sync", required_argument, nullptr, 's'},
+      {"slots", required_argument, nullptr, 'a'},  {"processes", required_argument, nullptr, 'p'},
+      {"window", required_argument, nullptr, 'w'}, {"batch", required_argument, nullptr, 'b'},
+      {"role", required_argument, nullptr, 'r'},   {"json", no_argument, nullptr, 'j'},
+      {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0}};
   for (int found = 0; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (found) {
       case 'd': out->setup.database = ::optarg; break;
@@ -99,6 +98,9 @@ bool parse(int argc, char** argv, Arguments* out) {
         break;
       case 'w':
         if (!parse_count(::optarg, &out->setup.window_ms)) return false;
+        break;
+      case 'b':
+        if (!parse_count(::optarg, &out->setup.batch)) return false;
         break;
       case 'r': out->role = ::optarg; break;
       case 'j': out->json = true; break;
@@ -156,6 +158,15 @@ std::string decimal(double value, int places) {
   return text;
 }
 
+// The 0th, 5th .. 95th, 99th and 100th.
+std::string distribution(const std::vector<double>& latencies_ms) {
+  std::string list = "[";
+  for (int percent = 0; percent <= 95; percent += 5)
+    list += decimal(bench::percentile(latencies_ms, percent), 3) + ",";
+  return list + decimal(bench::percentile(latencies_ms, 99), 3) + "," +
+         decimal(bench::percentile(latencies_ms, 100), 3) + "]";
+}
+
 // bytes_*_total and fsyncs_total: from the start of the process, for observers who see no marks.
 std::vector<Field> fields_of(const bench::Setup& setup, bench::Figures& figures) {
   const auto rate = [&](std::uint64_t count) {
@@ -181,6 +192,7 @@ std::vector<Field> fields_of(const bench::Setup& setup, bench::Figures& figures)
                                {"p50_ms", latency(50)},
                                {"p95_ms", latency(95)},
                                {"p99_ms", latency(99)},
+                               {"percentiles_ms", distribution(figures.latencies_ms)},
                                {"rss_kib", std::to_string(figures.rss_kib)},
                                {"vmhwm_kib", std::to_string(figures.vmhwm_kib)},
                                {"db_bytes", std::to_string(bytes_of(setup.database))},

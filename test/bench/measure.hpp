@@ -21,6 +21,7 @@ struct Setup {
   std::uint64_t slots = 8;      // stress: activities at once
   std::uint64_t processes = 2;  // multi
   std::uint64_t window_ms = 0;  // commit_window_ms
+  std::uint64_t batch = 64;     // and inline_slots
 };
 
 struct Figures {
