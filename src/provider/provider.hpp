@@ -46,7 +46,7 @@ struct BatchInfo {
   std::int64_t boot_seq = 0;
   bool utc_known = false;
   std::int64_t utc_ms = 0;
-  bool draining = false;             // `me` was told to: it claims nothing any more
+  bool draining = false;  // `me` was told to: it claims nothing any more
   // A process died in the first turn of an instance that nothing was stored of: for some time starts are
   // stored before their first turn, so that a crash in it is charged.
   bool starts_apart = false;
