@@ -518,8 +518,8 @@ class SqliteProvider final : public Provider {
   FixedText<kPathBytesMax> path_;
   ChangeSink* sink_ = nullptr;
   std::int64_t apart_until_ = 0;  // Pawl time, of meta
-  ClockRow clock_;      // as of the last begin(); fixed within a batch
-  ClockRow clock_now_;  // clock_ with what a commit that happens anyway may add
+  ClockRow clock_;                // as of the last begin(); fixed within a batch
+  ClockRow clock_now_;            // clock_ with what a commit that happens anyway may add
   BatchInfo batch_;
   Incarnation batch_worker_ = 0;
   std::int64_t writes_before_ = 0;  // of the connection, when the batch began
