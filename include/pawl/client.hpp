@@ -12,6 +12,8 @@
 #include <string_view>
 
 #include "pawl/error.hpp"
+#include "pawl/json.hpp"
+#include "pawl/kv.hpp"
 #include "pawl/management.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
@@ -104,6 +106,32 @@ class Client {
   Status wait_for_status_change(std::string_view id, std::int64_t last_version,
                                 std::int64_t timeout_ms, OrchestrationStatus* out);
 
+  // The value an instance keeps under `key`, as committed last, also after its end; its views live until the
+  // next call. *found is false if there is none. kNotFound: no such instance; kInvalidArgument: the key;
+  // kResourceExhausted: it is longer than payload_bytes_max; kCorrupt.
+  Status get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found);
+  // Of a struct with a PAWL_JSON: also kCorrupt and kResourceExhausted, as from_json() says.
+  template <typename T>
+  Status get_kv_value_typed(std::string_view id, std::string_view key, T* out, bool* found,
+                            Diagnostic* why = nullptr) {
+    KvEntry entry;
+    PAWL_TRY(get_kv_value(id, key, &entry, found));
+    return *found ? from_json(entry.value, out, why) : Status::kOk;
+  }
+  // All of them, in order of their keys. kNotFound; kInvalidArgument: rows_max is 0; kCorrupt.
+  Status get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor);
+  // Sleeps until there is a value of this key; event-driven. kStale: there is none and the instance does not
+  // run any more; kTimeout, kWouldBlock, kNotFound, kInvalidArgument.
+  Status wait_for_kv_value(std::string_view id, std::string_view key, std::int64_t timeout_ms,
+                           KvEntry* out);
+  template <typename T>
+  Status wait_for_kv_value_typed(std::string_view id, std::string_view key, std::int64_t timeout_ms,
+                                 T* out, Diagnostic* why = nullptr) {
+    KvEntry entry;
+    PAWL_TRY(wait_for_kv_value(id, key, timeout_ms, &entry));
+    return from_json(entry.value, out, why);
+  }
+
   // --- management ---------------------------------------------------------------------------------
   // Ends the instance now as kFailed with ErrorKind::kTerminated: none of its code runs any more. Also
   // one that is stopped, suspended or of a name that nobody knows. A Runtime that runs orchestrations
@@ -121,6 +149,8 @@ class Client {
   Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
   // Views of `out` live until the next call. kNotFound.
   Status get_instance_info(std::string_view id, InstanceInfo* out);
+  // How much it holds. kNotFound.
+  Status get_instance_stats(std::string_view id, InstanceStats* out);
   // Those with history, oldest first. kNotFound: the instance.
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
   // Events of one execution (0: the current one) in order. kNotFound: the instance, or an execution

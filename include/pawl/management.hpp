@@ -58,6 +58,15 @@ struct InstanceInfo {
   std::int64_t updated_ms = 0;
 };
 
+// What one instance holds now.
+struct InstanceStats {
+  std::int64_t history_events = 0;    // of the current execution
+  std::int64_t history_bytes = 0;     // of their payloads and meta
+  std::int64_t messages_waiting = 0;  // for its next turn or in its queues
+  std::int64_t kv_keys = 0;
+  std::int64_t kv_bytes = 0;  // of keys and values
+};
+
 class InstanceVisitor {
  public:
   virtual void on_instance(const InstanceInfo& instance) = 0;

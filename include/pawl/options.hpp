@@ -134,6 +134,9 @@ struct Options {
   // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold at
   // most 4 * payload_bytes_max. Counts when this Runtime sends them and sizes its memory to take them.
   std::uint32_t queue_messages_max = 256;
+  // Keys of one instance, 1..10000; keys and values together hold at most warm_bytes / 4, and one value at
+  // most payload_bytes_max. A call beyond is answered with kLimit.
+  std::uint32_t kv_keys_max = 150;
   std::uint32_t warm_instances = 256;        // decoded histories kept between turns
   std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
   std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick

@@ -13,11 +13,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
 #include "pawl/activity_options.hpp"
 #include "pawl/error.hpp"
+#include "pawl/json.hpp"
+#include "pawl/kv.hpp"
 #include "pawl/log.hpp"
 #include "pawl/session.hpp"
 
@@ -147,6 +150,9 @@ class OrchestrationContext {
   // lost a select, was cancelled or left open at the end, and which nobody received, goes back to the
   // queue, before all younger ones.
   Handle dequeue_event(std::string_view queue);
+  // As dequeue_event(), but answered within this turn: kNotFound if no message waits that came before the
+  // turn began. An older open dequeue_event() of the same queue goes first. Costs two recorded events.
+  Handle try_dequeue_event(std::string_view queue);
   // --- other orchestrations: created in the commit of this turn ---
   // A child. Its end is the handle's result, told exactly once, over its own and its ancestors' crashes
   // and its continue-as-new; its kCancelled and kClosed arrive as kApplication, since at this await they
@@ -184,6 +190,54 @@ class OrchestrationContext {
   ErrorKind set_custom_status(std::string_view text);
   // Empty again; a change like any other.
   void reset_custom_status();
+  // What was set last, by an earlier execution too; empty: nothing, or reset. In a branch: what it sees,
+  // as for values below.
+  std::string_view get_custom_status();
+
+  // --- values of this instance, by keys: they outlive continue_as_new() and the end, and go with it ---
+  // A key is a name, a value any bytes. Writes are recorded and clients see them when the turn is
+  // committed; reads are answered from memory and cost nothing. A branch sees its own writes, those of
+  // its ancestors before its opening, those of branches whose result it received, and of all others
+  // what was recorded before the event it has come to.
+  // kInvalidArgument: the key, nothing is recorded. kLimit: the value is longer than payload_bytes_max,
+  // or the instance would have more than kv_keys_max keys, or more than a quarter of warm_bytes of keys and
+  // values; that is recorded, the old value stays.
+  ErrorKind set_kv_value(std::string_view key, std::string_view value);
+  // An empty value is a value.
+  std::optional<std::string_view> get_kv_value(std::string_view key);
+  bool has_kv_value(std::string_view key) { return get_kv_value(key).has_value(); }
+  std::size_t get_kv_length();
+  // All keys with their values, in order of the keys: for (KvEntry entry; ctx.next_kv_value(&entry);)
+  // goes from one to the next and may write meanwhile. False: that was the last.
+  bool next_kv_value(KvEntry* entry);
+  // Recorded whether there is a value or not. kInvalidArgument: the key.
+  ErrorKind clear_kv_value(std::string_view key);
+  // One recorded event a key; how many.
+  std::size_t clear_all_kv_values();
+  // Likewise those that were written last before this time (KvEntry::updated_ms, ms UTC since 1970).
+  std::size_t prune_kv_values_updated_before(std::int64_t utc_ms);
+  // A value of another instance, or of this one, as committed when this call is; read in that commit, so
+  // the result comes with the next turn, which follows at once. kNoInstance; kNotFound: it has no value of
+  // this key; kCorrupt: the stored value is damaged; kInvalidArgument: one of the names. A struct:
+  // from_json() of the result.
+  Handle get_kv_value_from_instance(std::string_view instance, std::string_view key);
+  // Structs with a PAWL_JSON, whose text has at most kTypedKvBytesMax bytes (longer: kLimit). As
+  // set_kv_value(); kInvalidArgument also of a number that JSON does not have.
+  template <typename T>
+  ErrorKind set_kv_value_typed(std::string_view key, const T& value) {
+    char text[kTypedKvBytesMax];
+    std::size_t size = 0;
+    const Status status = to_json(value, text, sizeof text, &size);
+    if (status == Status::kResourceExhausted) return ErrorKind::kLimit;
+    if (status != Status::kOk) return ErrorKind::kInvalidArgument;
+    return set_kv_value(key, {text, size});
+  }
+  // kNotFound: there is none; else as from_json().
+  template <typename T>
+  Status get_kv_value_typed(std::string_view key, T* out, Diagnostic* why = nullptr) {
+    const std::optional<std::string_view> text = get_kv_value(key);
+    return text.has_value() ? from_json(*text, out, why) : Status::kNotFound;
+  }
 
   // --- several at once ---
   // Runs `body`, a callable Poll(OrchestrationContext&), as a branch: it runs to its first pending await

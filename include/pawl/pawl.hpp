@@ -7,6 +7,8 @@
 #include "pawl/client.hpp"
 #include "pawl/error.hpp"
 #include "pawl/export.hpp"
+#include "pawl/json.hpp"
+#include "pawl/kv.hpp"
 #include "pawl/log.hpp"
 #include "pawl/management.hpp"
 #include "pawl/name_stats.hpp"

@@ -18,6 +18,7 @@ constexpr char kUsage[] =
     "  list               instances, one a line\n"
     "    --name NAME --state STATE --prefix TEXT --limit N\n"
     "  show ID            one instance and its executions\n"
+    "  values ID          what it keeps under keys\n"
     "  history ID         its events\n"
     "    --execution N --json\n"
     "  metrics            what the database holds\n"
@@ -92,6 +93,15 @@ class PrintEvents final : public pawl::HistoryVisitor {
   }
 };
 
+class PrintValues final : public pawl::KvVisitor {
+ public:
+  void on_value(const pawl::KvEntry& one) override {
+    std::printf("%.*s\t%zu bytes\tupdated %lld\t%.*s\n", length(one.key), one.key.data(),
+                one.value.size(), static_cast<long long>(one.updated_ms), length(one.value),
+                one.value.data());
+  }
+};
+
 class PrintText final : public pawl::TextSink {
  public:
   bool write(std::string_view text) override {
@@ -123,8 +133,24 @@ pawl::Status show(pawl::Client& client, const Command& command) {
     std::printf("error %s\n", pawl::error_kind_name(status.error));
   if (!status.output.empty())
     std::printf("output %.*s\n", length(status.output), status.output.data());
+  pawl::InstanceStats stats;
+  PAWL_TRY(client.get_instance_stats(command.id, &stats));
+  std::printf("history %lld events, %lld bytes\t%lld messages\t%lld keys, %lld bytes\n",
+              static_cast<long long>(stats.history_events),
+              static_cast<long long>(stats.history_bytes),
+              static_cast<long long>(stats.messages_waiting), static_cast<long long>(stats.kv_keys),
+              static_cast<long long>(stats.kv_bytes));
   PrintExecutions print;
   return client.list_executions(command.id, print);
+}
+
+pawl::Status values(pawl::Client& client, const Command& command) {
+  PrintValues print;
+  pawl::KvPage page;
+  do {
+    PAWL_TRY(client.get_all_kv_values(command.id, &page, print));
+  } while (page.more);
+  return pawl::Status::kOk;
 }
 
 pawl::Status history(pawl::Client& client, const Command& command) {
@@ -233,11 +259,12 @@ struct Entry {
   bool needs_id;
 };
 constexpr Entry kEntries[] = {
-    {"list", list, false},        {"show", show, true},        {"history", history, true},
-    {"metrics", metrics, false},  {"cancel", cancel, true},    {"terminate", terminate, true},
-    {"suspend", suspend, true},   {"resume", resume, true},    {"delete", remove, true},
-    {"prune", prune, true},       {"workers", workers, false}, {"sessions", sessions, false},
-    {"transfer", transfer, true}, {"drain", drain, true},      {"forget-device", forget, true},
+    {"list", list, false},           {"show", show, true},        {"history", history, true},
+    {"metrics", metrics, false},     {"cancel", cancel, true},    {"terminate", terminate, true},
+    {"suspend", suspend, true},      {"resume", resume, true},    {"delete", remove, true},
+    {"prune", prune, true},          {"workers", workers, false}, {"sessions", sessions, false},
+    {"transfer", transfer, true},    {"values", values, true},    {"drain", drain, true},
+    {"forget-device", forget, true},
 };
 
 const Entry* find(std::string_view name) {

@@ -40,10 +40,12 @@ const char* event_kind_name(EventKind kind) {
     case EventKind::kSessionClose: return "session_close";
     case EventKind::kBranchOpened: return "branch_opened";
     case EventKind::kClose: return "close";
+    case EventKind::kValueRead: return "value_read";
     case EventKind::kActivityDone: return "activity_done";
     case EventKind::kTimerFired: return "timer_fired";
     case EventKind::kChildDone: return "child_done";
     case EventKind::kDelivery: return "delivery";
+    case EventKind::kValueAnswer: return "value_answer";
     case EventKind::kReturn: return "return";
     case EventKind::kCancelRequested: return "cancel_requested";
     case EventKind::kEnded: return "ended";
@@ -52,11 +54,11 @@ const char* event_kind_name(EventKind kind) {
 }
 
 bool is_command(EventKind kind) {
-  return kind >= EventKind::kActivity && kind <= EventKind::kClose;
+  return kind >= EventKind::kActivity && kind <= EventKind::kValueRead;
 }
 
 bool is_completion(EventKind kind) {
-  return kind >= EventKind::kActivityDone && kind <= EventKind::kDelivery;
+  return kind >= EventKind::kActivityDone && kind <= EventKind::kValueAnswer;
 }
 
 bool can_complete(EventKind kind) {
@@ -65,7 +67,8 @@ bool can_complete(EventKind kind) {
     case EventKind::kTimer:
     case EventKind::kWait:
     case EventKind::kDequeue:
-    case EventKind::kChild: return true;
+    case EventKind::kChild:
+    case EventKind::kValueRead: return true;
     default: return false;
   }
 }
@@ -80,7 +83,8 @@ bool needs_name(EventKind kind) {
     case EventKind::kDetached:
     case EventKind::kSessionOpen:
     case EventKind::kSessionClose:
-    case EventKind::kStateWrite: return true;
+    case EventKind::kStateWrite:
+    case EventKind::kValueRead: return true;
     default: return false;
   }
 }
@@ -105,6 +109,7 @@ const char* message_kind_name(MessageKind kind) {
     case MessageKind::kEvent: return "event";
     case MessageKind::kQueue: return "queue";
     case MessageKind::kChildDone: return "child_done";
+    case MessageKind::kValueAnswer: return "value_answer";
   }
   return "unknown";
 }
@@ -128,6 +133,8 @@ const char* error_kind_name(ErrorKind kind) {
     case ErrorKind::kInvalidArgument: return "invalid_argument";
     case ErrorKind::kTerminated: return "terminated";
     case ErrorKind::kNotStarted: return "not_started";
+    case ErrorKind::kNotFound: return "not_found";
+    case ErrorKind::kNoInstance: return "no_instance";
   }
   return "unknown";
 }
@@ -190,6 +197,19 @@ std::uint32_t message_crc(InstanceKey instance, const Message& message) {
   row.add(message.payload.size());
   const std::uint32_t with_name = crc32c(message.name.data(), message.name.size(), row.crc());
   return crc32c(message.payload.data(), message.payload.size(), with_name);
+}
+
+std::uint32_t value_crc(InstanceKey instance, ExecutionId execution, bool cleared,
+                        const KvEntry& entry) {
+  RowBytes row;
+  row.add_signed(instance);
+  row.add_signed(execution);
+  row.add(cleared ? 1 : 0);
+  row.add_signed(entry.updated_ms);
+  row.add(entry.key.size());
+  row.add(entry.value.size());
+  const std::uint32_t with_key = crc32c(entry.key.data(), entry.key.size(), row.crc());
+  return crc32c(entry.value.data(), entry.value.size(), with_key);
 }
 
 }  // namespace pawl

@@ -12,6 +12,7 @@
 
 #include "ids.hpp"
 #include "pawl/error.hpp"
+#include "pawl/kv.hpp"
 #include "pawl/status.hpp"
 #include "text.hpp"
 
@@ -34,10 +35,12 @@ enum class EventKind : std::uint8_t {
   kSessionClose = 13,
   kBranchOpened = 14,
   kClose = 15,
+  kValueRead = 16,
   kActivityDone = 32,
   kTimerFired = 33,
   kChildDone = 34,
   kDelivery = 35,
+  kValueAnswer = 36,
   kReturn = 48,
   kCancelRequested = 49,
   kEnded = 50,
@@ -49,7 +52,7 @@ enum class EventKind : std::uint8_t {
 [[nodiscard]] bool can_complete(EventKind kind);
 [[nodiscard]] bool needs_name(EventKind kind);
 
-inline constexpr ErrorKind kErrorKindLast = ErrorKind::kNotStarted;  // what reading accepts
+inline constexpr ErrorKind kErrorKindLast = ErrorKind::kNoInstance;  // what reading accepts
 
 // How an execution ended; stored in the end event.
 enum class EndKind : std::uint8_t { kNone = 0, kCompleted = 1, kFailed = 2, kContinuedAsNew = 3 };
@@ -68,15 +71,17 @@ struct Event {
   EventId ref = 0;                        // completions: the command; kReturn: the delivery
   std::int64_t time_ms = 0;               // stamp shown to people (time-rules R9)
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
-  // kDelivery: message number; kUtcNow: the time; kStarted: behaviour flags of the engine.
+  // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1: clears;
+  // kUtcNow: the time; kStarted: behaviour flags of the engine.
   std::int64_t number = 0;
   EventId horizon = 0;              // kClose, kEnded
   std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
   std::uint64_t path_hash = 0;  // commands and kEnded: awaits and selects since the last command
   std::string_view name;        // commands; kStarted: the orchestration's name
-  std::string_view session;     // kActivity on a session; kChild, kDetached: the id asked for
-  std::string_view policy;      // kActivity: policy.hpp; empty: defaults
-  std::string_view tag;         // kActivity; empty: none
+  // kActivity on a session; kChild, kDetached: the id asked for; kValueRead: of which instance.
+  std::string_view session;
+  std::string_view policy;  // kActivity: policy.hpp; empty: defaults
+  std::string_view tag;     // kActivity; empty: none
   // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by default.
   std::string_view version;
   std::string_view payload;  // input, result, error text, guid
@@ -92,6 +97,7 @@ enum class MessageKind : std::uint8_t {
   kEvent = 6,         // name, payload: for whoever waits for it in this turn
   kQueue = 7,         // name = queue, payload: waits until it is taken; its id is its number
   kChildDone = 8,     // ref = command event
+  kValueAnswer = 9,   // ref = command event
 };
 [[nodiscard]] const char* message_kind_name(MessageKind kind);
 
@@ -136,6 +142,8 @@ Status decode_meta(std::string_view meta, Event* event, char* text_out, std::siz
                                       const Event& event, std::string_view meta);
 // The message's id is left out: the database gives it after this is computed.
 [[nodiscard]] std::uint32_t message_crc(InstanceKey instance, const Message& message);
+[[nodiscard]] std::uint32_t value_crc(InstanceKey instance, ExecutionId execution, bool cleared,
+                                      const KvEntry& entry);
 
 // Gives cJSON's allocator the memory it may use on this thread, for the duration of one call; null:
 // none. Every decode runs inside one; encode needs none. At most one a thread.

@@ -179,9 +179,11 @@ bool has_what_it_needs(const Event& event) {
 Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size) {
   MetaWriter writer;
   writer.add_text("name", event.name);
-  const bool starts = event.kind == EventKind::kChild || event.kind == EventKind::kDetached;
-  if (starts) writer.add_text("id", event.session);
-  if (!starts) writer.add_text("session", event.session);
+  const bool is_of_instance = event.kind == EventKind::kChild ||
+                              event.kind == EventKind::kDetached ||
+                              event.kind == EventKind::kValueRead;
+  if (is_of_instance) writer.add_text("id", event.session);
+  if (!is_of_instance) writer.add_text("session", event.session);
   writer.add_text("policy", event.policy);
   writer.add_text("tag", event.tag);
   writer.add_text("version", event.version);

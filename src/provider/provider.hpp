@@ -150,6 +150,16 @@ class EventSink {
   ~EventSink() = default;
 };
 
+class StateSink {
+ public:
+  // An empty key: the custom status.
+  virtual Status on_value(std::string_view key, std::string_view value,
+                          std::int64_t updated_ms) = 0;
+
+ protected:
+  ~StateSink() = default;
+};
+
 class EventSource {
  public:
   [[nodiscard]] virtual const Event& event(EventId id) const = 0;
@@ -209,9 +219,16 @@ struct TurnCommit {
   // Commands among the new events that start an instance: kChild (not with an end) and kDetached.
   const EventId* starts = nullptr;
   std::size_t start_count = 0;
+  // Commands of kind kValueRead among the new events (not with an end): each is answered by a message, with
+  // what is stored when this turn is.
+  const EventId* reads = nullptr;
+  std::size_t read_count = 0;
   // Commands of this execution that are closed: their work items and timers go, children are cancelled.
   const EventId* closed = nullptr;
   std::size_t closed_count = 0;
+  // Commands of kind kStateWrite among the new events, in order.
+  const EventId* writes = nullptr;
+  std::size_t write_count = 0;
   // How often the turn set or reset the custom status, and to what at last.
   std::size_t custom_status_changes = 0;
   std::string_view custom_status;
@@ -421,6 +438,13 @@ class Provider {
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                              std::size_t capacity) = 0;
 
+  // Reads; anywhere. Without a value *found is false. kNotFound: the instance. A value longer than
+  // `capacity`: kResourceExhausted.
+  virtual Status read_value(std::string_view id, std::string_view key, KvEntry* out, bool* found,
+                            char* buffer, std::size_t capacity) = 0;
+  // Values with keys behind page->after, in order of their keys. kNotFound: the instance.
+  virtual Status list_values(std::string_view id, KvPage* page, KvVisitor& visitor) = 0;
+
   // ---- orchestration items ----
   // Outside of batches: candidates, oldest message first, mine and unowned before others'.
   virtual Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
@@ -435,6 +459,9 @@ class Provider {
   // the sink end with its call.
   virtual Status load_history(InstanceKey key, ExecutionId execution, EventId after,
                               EventSink& sink) = 0;
+  // What the executions before this one left: the custom status, then values in order of their keys. Views
+  // and kCorrupt as above.
+  virtual Status load_state(InstanceKey key, ExecutionId execution, StateSink& sink) = 0;
   // In a batch. kStale: revision, messages, due times or tokens are not what the turn saw: nothing
   // of this turn was written.
   virtual Status ack_orchestration_item(const TurnCommit& turn) = 0;
@@ -528,6 +555,8 @@ class Provider {
                                 InstanceVisitor& visitor) = 0;
   // One of this id; kNotFound.
   virtual Status read_instance_info(std::string_view id, InstanceVisitor& visitor) = 0;
+  // kNotFound.
+  virtual Status read_instance_stats(std::string_view id, InstanceStats* out) = 0;
   virtual Status list_executions(InstanceKey key, ExecutionVisitor& visitor) = 0;
   virtual Status read_metrics(Metrics* out) = 0;
   // In a batch, for its time.

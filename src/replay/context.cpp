@@ -86,11 +86,20 @@ Handle OrchestrationContext::schedule_timer_at(std::int64_t utc_ms) {
 }
 
 Handle OrchestrationContext::schedule_wait(std::string_view name) {
-  return pass_.schedule_wait(branch_, EventKind::kWait, name);
+  return pass_.schedule_wait(branch_, EventKind::kWait, name, false);
 }
 
 Handle OrchestrationContext::dequeue_event(std::string_view queue) {
-  return pass_.schedule_wait(branch_, EventKind::kDequeue, queue);
+  return pass_.schedule_wait(branch_, EventKind::kDequeue, queue, false);
+}
+
+Handle OrchestrationContext::try_dequeue_event(std::string_view queue) {
+  return pass_.schedule_wait(branch_, EventKind::kDequeue, queue, true);
+}
+
+Handle OrchestrationContext::get_kv_value_from_instance(std::string_view instance,
+                                                        std::string_view key) {
+  return pass_.read_elsewhere(branch_, instance, key);
 }
 
 Handle OrchestrationContext::schedule_sub_orchestration(std::string_view name,
@@ -137,6 +146,29 @@ ErrorKind OrchestrationContext::set_custom_status(std::string_view text) {
 }
 void OrchestrationContext::reset_custom_status() {
   static_cast<void>(pass_.set_custom_status(branch_, {}));
+}
+std::string_view OrchestrationContext::get_custom_status() { return pass_.custom_status(branch_); }
+
+ErrorKind OrchestrationContext::set_kv_value(std::string_view key, std::string_view value) {
+  return pass_.write_state(branch_, key, value, false);
+}
+std::optional<std::string_view> OrchestrationContext::get_kv_value(std::string_view key) {
+  KvEntry entry;
+  if (key.empty() || !pass_.read_state(branch_, key, &entry)) return std::nullopt;
+  return entry.value;
+}
+bool OrchestrationContext::next_kv_value(KvEntry* entry) {
+  return pass_.next_state(branch_, entry);
+}
+std::size_t OrchestrationContext::get_kv_length() { return pass_.state_length(branch_); }
+ErrorKind OrchestrationContext::clear_kv_value(std::string_view key) {
+  return pass_.write_state(branch_, key, {}, true);
+}
+std::size_t OrchestrationContext::clear_all_kv_values() {
+  return pass_.clear_state(branch_, INT64_MAX);
+}
+std::size_t OrchestrationContext::prune_kv_values_updated_before(std::int64_t utc_ms) {
+  return pass_.clear_state(branch_, utc_ms);
 }
 
 Handle OrchestrationContext::open_branch_with(Poll (*call)(void*, OrchestrationContext&),

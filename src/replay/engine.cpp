@@ -96,6 +96,8 @@ class Intake {
       case MessageKind::kTimerFired:
         return completion(message, EventKind::kTimer, EventKind::kTimerFired, event);
       case MessageKind::kChildDone: return child_done(message, event);
+      case MessageKind::kValueAnswer:
+        return completion(message, EventKind::kValueRead, EventKind::kValueAnswer, event);
       case MessageKind::kCancel: return cancel(message, event);
       case MessageKind::kEvent:
       case MessageKind::kQueue: break;
@@ -284,9 +286,12 @@ Status Engine::run_pass(internal::PassSetup& setup, TurnResult& result, bool* is
   ++result.passes;
   result.withdrawn += pass->withdrawn();
   std::uint32_t delivered = 0;
-  if (!pass->has_ended())
+  if (!pass->has_ended()) {
     PAWL_TRY(scratch_->mailbox.deliver(*setup.history, setup.input->stamp_ms, limits_.events_max,
                                        *setup.diagnostic, &delivered));
+    PAWL_TRY(Mailbox::answer_tries(*setup.history, setup.input->stamp_ms, limits_.events_max,
+                                   *setup.diagnostic, &delivered));
+  }
   *is_another_needed = pass->is_another_needed() || delivered != 0;
   setup.commands_left -= pass->appended();
   setup.position = pass->position();

@@ -30,6 +30,9 @@ struct EngineLimits {
   std::uint32_t passes_max = 100;
   // Raised events and queue messages in one turn, with those given back; of these half as many.
   std::uint32_t mail_max = 512;
+  // State of one instance.
+  std::uint32_t kv_keys_max = 150;
+  std::size_t kv_bytes_max = 512 * 1024;  // keys and values
 };
 
 // Everything a turn may know about the world.

@@ -33,6 +33,7 @@ bool completes(EventKind completion, EventKind command) {
     case EventKind::kActivityDone: return command == EventKind::kActivity;
     case EventKind::kTimerFired: return command == EventKind::kTimer;
     case EventKind::kChildDone: return command == EventKind::kChild;
+    case EventKind::kValueAnswer: return command == EventKind::kValueRead;
     case EventKind::kDelivery: return command == EventKind::kWait || command == EventKind::kDequeue;
     default: return false;
   }
@@ -43,6 +44,12 @@ bool is_wait(EventKind kind) { return kind == EventKind::kWait || kind == EventK
 bool is_known(EventKind kind) {
   return kind == EventKind::kStarted || is_command(kind) || is_completion(kind) ||
          (kind >= EventKind::kReturn && kind <= EventKind::kEnded);
+}
+
+// A custom status is the state of the empty key.
+bool is_write(const Event& event) {
+  return (event.kind == EventKind::kStateWrite || event.kind == EventKind::kCustomStatus) &&
+         event.error == ErrorKind::kNone;
 }
 
 bool is_name_or_empty(std::string_view text) { return text.empty() || is_valid_name(text); }
@@ -134,12 +141,15 @@ void History::clear() {
   records_.clear();
   pool_.release(directory_);
   pool_.release(branches_);
+  pool_.release(keys_);
+  carried_.clear();
   directory_ = nullptr;
   branches_ = nullptr;
-  directory_capacity_ = branches_capacity_ = 0;
+  keys_ = nullptr;
+  directory_capacity_ = branches_capacity_ = keys_capacity_ = 0;
   count_ = end_id_ = cancel_id_ = 0;
-  command_count_ = branch_count_ = 0;
-  newest_wait_ = newest_write_ = nullptr;
+  command_count_ = branch_count_ = key_count_ = 0;
+  newest_wait_ = nullptr;
   root_ = Branch();
   list_bytes_ = 0;
 }
@@ -165,9 +175,61 @@ History::Record* History::stage(const Event& event) {
 }
 
 void History::drop_staged() {
+  drop_unused_keys();
   if (count_ == 0) return records_.clear();
   const Record* const last = record(count_);
   records_.truncate(last, last->size);
+}
+
+// --- state ----------------------------------------------------------------------------------------
+
+std::uint32_t History::key_place(std::string_view name) const {
+  const StateKey* const place = std::lower_bound(
+      keys_, keys_ + key_count_, name,
+      [](const StateKey& key, std::string_view other) { return key.name < other; });
+  return static_cast<std::uint32_t>(place - keys_);
+}
+
+const History::StateKey* History::find_key(std::string_view name) const {
+  const std::uint32_t place = key_place(name);
+  return place < key_count_ && keys_[place].name == name ? &keys_[place] : nullptr;
+}
+
+History::StateKey* History::make_key(std::string_view name) {
+  const std::uint32_t place = key_place(name);
+  if (place < key_count_ && keys_[place].name == name) return &keys_[place];
+  if (!grow(&keys_, &keys_capacity_, key_count_)) return nullptr;
+  for (std::uint32_t at = key_count_++; at > place; --at)
+    keys_[at] = keys_[at - 1];
+  StateKey* const made = ::new (&keys_[place]) StateKey();
+  made->name = name;
+  return made;
+}
+
+// Their names may lie in records that are about to go.
+void History::drop_unused_keys() {
+  std::uint32_t kept = 0;
+  for (std::uint32_t at = 0; at < key_count_; ++at) {
+    keys_[at].staged = nullptr;
+    if (keys_[at].carried != nullptr || keys_[at].newest != nullptr) keys_[kept++] = keys_[at];
+  }
+  key_count_ = kept;
+}
+
+Status History::carry(std::string_view key, std::string_view value, std::int64_t updated_ms) {
+  PAWL_CHECK("replay-5", count_ == 0 && find_key(key) == nullptr);
+  void* const place = carried_.allocate(sizeof(Carried) + key.size() + value.size());
+  if (place == nullptr) return Status::kResourceExhausted;
+  char* text = static_cast<char*>(place) + sizeof(Carried);
+  const std::string_view name = copy_text(key, &text);
+  const auto* const carried = ::new (place) Carried{copy_text(value, &text), updated_ms};
+  StateKey* const made = make_key(name);
+  if (made == nullptr) {
+    carried_.truncate(place, 0);
+    return Status::kResourceExhausted;
+  }
+  made->carried = carried;
+  return Status::kOk;
 }
 
 // --- events ---------------------------------------------------------------------------------------
@@ -191,6 +253,8 @@ Status History::commit(Record* record, Diagnostic& diagnostic) {
   if (!grow(&directory_, &directory_capacity_, count_)) return Status::kResourceExhausted;
   if (record->event.kind == EventKind::kBranchOpened &&
       !grow(&branches_, &branches_capacity_, branch_count_))
+    return Status::kResourceExhausted;
+  if (is_write(record->event) && make_key(record->event.name) == nullptr)
     return Status::kResourceExhausted;
   index(record);
   return Status::kOk;
@@ -279,6 +343,13 @@ EventId History::open_wait(EventKind kind, std::string_view name) const {
   return oldest;
 }
 
+EventId History::open_try() const {
+  EventId oldest = 0;
+  for (const Record* wait = newest_wait_; wait != nullptr; wait = wait->older_alike)
+    if (wait->event.number != 0 && awaits_completion(wait->event.id)) oldest = wait->event.id;
+  return oldest;
+}
+
 // --- index ----------------------------------------------------------------------------------------
 
 std::uint32_t History::find_branch(BranchId number) const {
@@ -349,9 +420,10 @@ void History::index_command(Record* record) {
     record->older_alike = newest_wait_;
     newest_wait_ = record;
   }
-  if (event.kind == EventKind::kStateWrite) {
-    record->older_alike = newest_write_;
-    newest_write_ = record;
+  if (is_write(event)) {
+    StateKey& key = keys_[key_place(event.name)];  // made by commit()
+    record->older_alike = key.newest;
+    key.newest = record;
   }
   if (event.kind == EventKind::kBranchOpened) {
     Branch* const opened = ::new (&branches_[branch_count_++]) Branch();
@@ -382,7 +454,7 @@ void History::unindex(Record* record) {
 void History::unindex_command(Record* record) {
   if (record->event.kind == EventKind::kBranchOpened) --branch_count_;
   if (is_wait(record->event.kind)) newest_wait_ = record->older_alike;
-  if (record->event.kind == EventKind::kStateWrite) newest_write_ = record->older_alike;
+  if (is_write(record->event)) keys_[key_place(record->event.name)].newest = record->older_alike;
   const std::uint32_t place = find_branch(record->event.branch);
   Branch& owner = branch(place);
   owner.last = record->previous;

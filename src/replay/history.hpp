@@ -49,7 +49,7 @@ class ChunkList {
 
 class History {
  public:
-  explicit History(BuddyPool& pool) : pool_(pool), records_(pool) {}
+  explicit History(BuddyPool& pool) : pool_(pool), records_(pool), carried_(pool) {}
   ~History() { clear(); }
   History(const History&) = delete;
   History& operator=(const History&) = delete;
@@ -67,7 +67,9 @@ class History {
   [[nodiscard]] EventId end_id() const { return end_id_; }
   [[nodiscard]] EventId cancel_id() const { return cancel_id_; }
   // Bytes taken from the pool.
-  [[nodiscard]] std::size_t bytes() const { return records_.bytes() + list_bytes_; }
+  [[nodiscard]] std::size_t bytes() const {
+    return records_.bytes() + carried_.bytes() + list_bytes_;
+  }
   // The command event of (branch, ordinal); 0: none.
   [[nodiscard]] EventId command_id(BranchId branch, Ordinal ordinal) const;
   // May the completion of this command still be recorded? No: there is no such command, it cannot
@@ -75,6 +77,8 @@ class History {
   [[nodiscard]] bool awaits_completion(EventId command) const;
   // The oldest open wait of this kind (kWait or kDequeue) and name; 0: none.
   [[nodiscard]] EventId open_wait(EventKind kind, std::string_view name) const;
+  // The oldest open wait that must be answered now; 0: none.
+  [[nodiscard]] EventId open_try() const;
 
   struct Mark {
     EventId count = 0;
@@ -82,6 +86,12 @@ class History {
   [[nodiscard]] Mark mark() const { return {count_}; }
   // Forgets every event after the mark.
   void rewind(Mark mark);
+
+  // A value that the executions before left behind, with the time of its write; an empty key is the
+  // custom status. Before the first event, each key once. kResourceExhausted: the pool is short.
+  Status carry(std::string_view key, std::string_view value, std::int64_t updated_ms);
+  // Has anything been carried, or written by this execution?
+  [[nodiscard]] bool has_state() const { return key_count_ > 0; }
 
  private:
   friend class internal::Pass;
@@ -120,8 +130,20 @@ class History {
     EventId close = 0;              // command: the close that names it
     EventId returned = 0;           // delivery: its return
     std::uint64_t await_path = 0;   // command: path hash after the await of it alone; 0: not known
-    Record* older_alike = nullptr;  // wait or state write: the one before of its sort
+    Record* older_alike = nullptr;  // wait: the one before; state write: the one before of its key
     InPass pass;
+  };
+  struct Carried {
+    std::string_view value;
+    std::int64_t updated_ms;
+  };
+  // One key of the state, or the custom status.
+  struct StateKey {
+    std::string_view name;
+    const Carried* carried = nullptr;
+    Record* newest = nullptr;  // write of this history
+    Record* staged = nullptr;  // newest write that is not part of history yet
+    std::uint32_t run = 0;     // whose staged ones these are; of another run they count for nothing
   };
   struct Branch {
     BranchId number = 0;
@@ -138,6 +160,13 @@ class History {
   Status commit(Record* record, Diagnostic& diagnostic);
   // Forgets every staged record.
   void drop_staged();
+
+  // Place of the first key that is not before `name`.
+  [[nodiscard]] std::uint32_t key_place(std::string_view name) const;
+  [[nodiscard]] const StateKey* find_key(std::string_view name) const;
+  // Found or made; null when the pool is short. `name` must live as long as what the key is for.
+  StateKey* make_key(std::string_view name);
+  void drop_unused_keys();
 
   [[nodiscard]] Record* record(EventId id) const { return directory_[id - 1]; }
   [[nodiscard]] Branch& branch(std::uint32_t place) {
@@ -172,14 +201,17 @@ class History {
   EventId cancel_id_ = 0;
   std::uint32_t command_count_ = 0;
   Record* newest_wait_ = nullptr;
-  Record* newest_write_ = nullptr;
   Record** directory_ = nullptr;
   std::uint32_t directory_capacity_ = 0;
   Branch root_;
   Branch* branches_ = nullptr;  // all but the root, numbers rising
   std::uint32_t branches_capacity_ = 0;
   std::uint32_t branch_count_ = 0;
+  StateKey* keys_ = nullptr;  // in order of their names
+  std::uint32_t keys_capacity_ = 0;
+  std::uint32_t key_count_ = 0;
   ChunkList records_;
+  ChunkList carried_;
   std::size_t list_bytes_ = 0;
 };
 

@@ -36,6 +36,20 @@ bool Mailbox::give_back(const Event& wait, const Event& delivery) {
   return add(message, false);
 }
 
+namespace {
+
+// One is kept for the end.
+Status append(History& history, Event& event, std::uint32_t events_max, Diagnostic& diagnostic) {
+  event.id = history.last_id() + 1;
+  event.kind = EventKind::kDelivery;
+  if (event.id + 1 <= events_max) return history.append(event, diagnostic);
+  diagnostic.format("event %u: history would have more than events_max (%u) events", event.id,
+                    events_max);
+  return Status::kResourceExhausted;
+}
+
+}  // namespace
+
 Status Mailbox::deliver(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
                         Diagnostic& diagnostic, std::uint32_t* delivered) {
   for (std::size_t i = 0; i < count_; ++i) {
@@ -46,21 +60,26 @@ Status Mailbox::deliver(History& history, std::int64_t stamp_ms, std::uint32_t e
         history.open_wait(is_raised ? EventKind::kWait : EventKind::kDequeue, entry.message.name);
     if (wait == 0) continue;
     Event event;
-    event.id = history.last_id() + 1;
-    event.kind = EventKind::kDelivery;
     event.ref = wait;
     event.number = entry.message.id;
     event.time_ms = stamp_ms;
     event.payload = entry.message.payload;
-    // One is kept for the end.
-    if (event.id + 1 > events_max) {
-      diagnostic.format("event %u: history would have more than events_max (%u) events", event.id,
-                        events_max);
-      return Status::kResourceExhausted;
-    }
-    PAWL_TRY(history.append(event, diagnostic));
+    PAWL_TRY(append(history, event, events_max, diagnostic));
     entry.is_waiting = false;
     ++*delivered;
+  }
+  return Status::kOk;
+}
+
+Status Mailbox::answer_tries(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
+                             Diagnostic& diagnostic, std::uint32_t* answered) {
+  for (EventId wait = 0; (wait = history.open_try()) != 0; ++*answered) {
+    Event event;
+    event.ref = wait;
+    event.error = ErrorKind::kNotFound;
+    event.time_ms = stamp_ms;
+    event.payload = "no message";
+    PAWL_TRY(append(history, event, events_max, diagnostic));
   }
   return Status::kOk;
 }

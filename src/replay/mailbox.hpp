@@ -31,6 +31,9 @@ class Mailbox {
   // Each waiting message, the oldest first, goes to the oldest open wait of its kind and name.
   Status deliver(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
                  Diagnostic& diagnostic, std::uint32_t* delivered);
+  // Whoever asked for a message without waiting, and got none, is told so.
+  static Status answer_tries(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
+                             Diagnostic& diagnostic, std::uint32_t* answered);
   // Sorts out what is left at the end of the turn; answers how many raised events go unheard, unless
   // the turn goes on (`is_cut`).
   std::uint32_t settle(bool is_cut);

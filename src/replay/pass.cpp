@@ -35,7 +35,8 @@ const char* difference(const Event& recorded, const Event& issued) {
       return recorded.base != issued.base ? "time base" : "duration";
     if (recorded.kind == EventKind::kClose)
       return recorded.number != issued.number ? "target" : "horizon";
-    return "input";
+    if (recorded.kind == EventKind::kDequeue) return "whether it waits";
+    return recorded.kind == EventKind::kStateWrite ? "value" : "input";
   }
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;
 }
@@ -228,7 +229,7 @@ Status Pass::finish() {
 
 // A delivery to a wait that is no more, which no branch received within its horizon.
 bool Pass::is_void(const Record& wait) const {
-  if (wait.completion == 0) return false;
+  if (wait.completion == 0 || history_.event(wait.completion).number == 0) return false;
   const bool is_over = end_ != nullptr || wait.close != 0 ||
                        history_.is_retired(history_.find_branch(wait.event.branch));
   if (!is_over) return false;
@@ -491,13 +492,28 @@ ErrorKind Pass::start_detached(BranchRun& branch, const NewInstanceCall& call) {
   return ErrorKind::kNone;
 }
 
-Handle Pass::schedule_wait(BranchRun& branch, EventKind kind, std::string_view name) {
+Handle Pass::schedule_wait(BranchRun& branch, EventKind kind, std::string_view name,
+                           bool only_try) {
   if (!is_active(branch, kind == EventKind::kWait ? "schedule_wait" : "dequeue_event"))
     return handle_of(Form::kNone);
   if (!is_valid_name(name)) return handle_of(Form::kBadName);
   Event event;
   event.kind = kind;
   event.name = name;
+  if (only_try) {
+    event.number = 1;
+    event.argument_hash = Hash64().add(std::uint64_t{1}).value();
+  }
+  return handle_of(issue(event));
+}
+
+Handle Pass::read_elsewhere(BranchRun& branch, std::string_view instance, std::string_view key) {
+  if (!is_active(branch, "get_kv_value_from_instance")) return handle_of(Form::kNone);
+  if (!is_valid_name(instance) || !is_valid_name(key)) return handle_of(Form::kBadName);
+  Event event;
+  event.kind = EventKind::kValueRead;
+  event.name = key;
+  event.session = instance;
   return handle_of(issue(event));
 }
 

@@ -142,20 +142,21 @@ class Pass {
   Handle session_events(BranchRun& branch, std::string_view id);
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
   // `kind`: kWait or kDequeue.
-  Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name);
+  Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name, bool only_try);
+  Handle read_elsewhere(BranchRun& branch, std::string_view instance, std::string_view key);
   Handle schedule_child(BranchRun& branch, const NewInstanceCall& call);
   ErrorKind start_detached(BranchRun& branch, const NewInstanceCall& call);
-  // State shared by the branches of one execution. A read sees the branch's own writes, those it knows
-  // by cause, and of all others those at or before its position. Not in the public header as long as
-  // state does not outlive its execution.
-  static ErrorKind write_state(OrchestrationContext& context, std::string_view key,
-                               std::string_view value) {
-    return context.pass_.write_state(context.branch_, key, value);
-  }
-  static std::string_view read_state(OrchestrationContext& context, std::string_view key) {
-    return context.pass_.read_state(context.branch_, key);
-  }
+  // A read sees what executions before left, the branch's own writes, those it knows by cause, and of all
+  // others those at or before its position.
+  ErrorKind write_state(BranchRun& branch, std::string_view key, std::string_view value,
+                        bool clear);
+  bool read_state(BranchRun& branch, std::string_view key, KvEntry* out);
+  bool next_state(BranchRun& branch, KvEntry* entry);
+  std::size_t state_length(BranchRun& branch);
+  // Clears what was written before this time; how many keys.
+  std::size_t clear_state(BranchRun& branch, std::int64_t updated_before_ms);
   ErrorKind set_custom_status(BranchRun& branch, std::string_view text);
+  std::string_view custom_status(BranchRun& branch);
   Guid new_guid(BranchRun& branch);
   std::int64_t utc_now_ms(BranchRun& branch);
   Handle open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&), void* callable);
@@ -212,8 +213,11 @@ class Pass {
     ForeignWait* next;
   };
 
-  ErrorKind write_state(BranchRun& branch, std::string_view key, std::string_view value);
-  std::string_view read_state(BranchRun& branch, std::string_view key);
+  ErrorKind issue_write(BranchRun& branch, Event& event);
+  [[nodiscard]] bool stored_value(const History::StateKey& key, std::string_view* value) const;
+  [[nodiscard]] bool has_room_for(std::string_view key, std::string_view value) const;
+  bool look_up(const BranchRun& branch, const History::StateKey& key, KvEntry* out) const;
+  bool find_next(const BranchRun& branch, KvEntry* entry) const;
   [[nodiscard]] bool knows(const BranchRun& branch, const Record& write) const;
   void learn(BranchRun& branch, const BranchRun& from);
   bool is_active(const BranchRun& branch, const char* call);
@@ -303,7 +307,6 @@ class Pass {
   std::uint32_t staged_count_ = 0;
   std::uint32_t reissued_ = 0;
   Record* end_ = nullptr;  // staged
-  Record* newest_staged_write_ = nullptr;
   std::uint32_t writer_count_ = 0;
   ForeignWait* foreign_waits_ = nullptr;
   std::uint32_t appended_ = 0;

@@ -53,7 +53,8 @@ Handle Pass::session_events(BranchRun& branch, std::string_view id) {
   FixedText<kNameBytesMax> queue;
   const bool fits = is_session_id(id) && queue.append(kSessionEventsPrefix) == Status::kOk &&
                     queue.append(id) == Status::kOk;
-  return schedule_wait(branch, EventKind::kDequeue, fits ? queue.view() : std::string_view());
+  return schedule_wait(branch, EventKind::kDequeue, fits ? queue.view() : std::string_view(),
+                       false);
 }
 
 }  // namespace pawl::internal

@@ -1,4 +1,5 @@
-// State of an execution: what a branch writes and sees.
+// State of an instance: what a branch writes and sees, and the custom status, which is the state of the
+// empty key.
 #include <algorithm>
 
 #include "hash.hpp"
@@ -6,24 +7,25 @@
 
 namespace pawl::internal {
 
-ErrorKind Pass::write_state(BranchRun& branch, std::string_view key, std::string_view value) {
-  if (!is_active(branch, "write_state")) return ErrorKind::kNone;
+// --- writing --------------------------------------------------------------------------------------
+
+// What a limit refuses is recorded: another worker, or this one after a restart, may have other limits.
+ErrorKind Pass::write_state(BranchRun& branch, std::string_view key, std::string_view value,
+                            bool clear) {
+  if (!is_active(branch, clear ? "clear_kv_value" : "set_kv_value")) return ErrorKind::kNone;
   if (!is_valid_name(key)) return ErrorKind::kInvalidArgument;
-  if (value.size() > limits_.payload_bytes_max) return ErrorKind::kLimit;
   Event event;
   event.kind = EventKind::kStateWrite;
   event.name = key;
-  event.payload = value;
-  event.argument_hash = Hash64().add(value).value();
-  Record* const write = issue(event);
-  if (write == nullptr) return ErrorKind::kNone;
-  if (branch.writer == 0) branch.writer = ++writer_count_;
-  write->pass.writer = branch.writer;
-  write->pass.write_number = ++branch.writes;
-  if (write->event.id != 0) return ErrorKind::kNone;
-  write->older_alike = newest_staged_write_;
-  newest_staged_write_ = write;
-  return ErrorKind::kNone;
+  event.number = clear ? 1 : 0;
+  event.argument_hash = Hash64().add(static_cast<std::uint64_t>(event.number)).add(value).value();
+  const bool is_new = branch.cursor == nullptr;
+  if (is_new && !clear && !has_room_for(key, value)) {
+    event.error = ErrorKind::kLimit;
+  } else {
+    event.payload = value;
+  }
+  return issue_write(branch, event);
 }
 
 // Too long a text is refused without a record: the limit is no option, so a replay refuses it too.
@@ -34,22 +36,126 @@ ErrorKind Pass::set_custom_status(BranchRun& branch, std::string_view text) {
   event.kind = EventKind::kCustomStatus;
   event.payload = text;
   event.argument_hash = Hash64().add(text).value();
-  static_cast<void>(issue(event));
+  return issue_write(branch, event);
+}
+
+ErrorKind Pass::issue_write(BranchRun& branch, Event& event) {
+  Record* const write = issue(event);
+  if (write == nullptr) return ErrorKind::kNone;
+  if (write->event.error != ErrorKind::kNone) return write->event.error;
+  if (branch.writer == 0) branch.writer = ++writer_count_;
+  write->pass.writer = branch.writer;
+  write->pass.write_number = ++branch.writes;
+  if (write->event.id != 0) return ErrorKind::kNone;
+  History::StateKey* const key = history_.make_key(write->event.name);
+  if (key == nullptr) {
+    diagnostic_.format("no memory left for the state");
+    fail(Status::kResourceExhausted);
+    return ErrorKind::kNone;
+  }
+  if (key->run != run_) key->staged = nullptr;
+  key->run = run_;
+  write->older_alike = key->staged;
+  key->staged = write;
   return ErrorKind::kNone;
 }
 
-// The last visible write; what is new in this pass comes after all of history.
-std::string_view Pass::read_state(BranchRun& branch, std::string_view key) {
-  if (!is_active(branch, "read_state")) return {};
-  add_to_path(key);
-  for (const Record* write = newest_staged_write_; write != nullptr; write = write->older_alike)
-    if (write->event.name == key && knows(branch, *write)) return write->event.payload;
-  for (const Record* write = history_.newest_write_; write != nullptr; write = write->older_alike) {
-    if (write->event.name != key) continue;
-    if (write->event.id <= branch.position || knows(branch, *write)) return write->event.payload;
-  }
-  return {};
+// What will be stored of a key, whoever sees it: so the limits bound what is stored, whatever branches do.
+// A clear by a branch may be withdrawn yet, so it makes no room before it is recorded.
+bool Pass::stored_value(const History::StateKey& key, std::string_view* value) const {
+  const Record* write = key.run == run_ ? key.staged : nullptr;
+  while (write != nullptr && write->event.number != 0 && write->pass.owner != &root_)
+    write = write->older_alike;
+  if (write == nullptr) write = key.newest;
+  if (write == nullptr && key.carried == nullptr) return false;
+  *value = write == nullptr ? key.carried->value : write->event.payload;
+  return write == nullptr || write->event.number == 0;
 }
+
+bool Pass::has_room_for(std::string_view key, std::string_view value) const {
+  if (value.size() > limits_.payload_bytes_max) return false;
+  std::size_t keys = 1;
+  std::size_t bytes = key.size() + value.size();
+  for (std::uint32_t at = 0; at < history_.key_count_; ++at) {
+    const History::StateKey& other = history_.keys_[at];
+    std::string_view stored;
+    if (other.name.empty() || other.name == key || !stored_value(other, &stored)) continue;
+    ++keys;
+    bytes += other.name.size() + stored.size();
+  }
+  return keys <= limits_.kv_keys_max && bytes <= limits_.kv_bytes_max;
+}
+
+// --- reading --------------------------------------------------------------------------------------
+
+// The last visible write; what is new in this pass comes after all of history, what was carried before.
+bool Pass::look_up(const BranchRun& branch, const History::StateKey& key, KvEntry* out) const {
+  const Record* write = key.run == run_ ? key.staged : nullptr;
+  while (write != nullptr && !knows(branch, *write))
+    write = write->older_alike;
+  if (write == nullptr) {
+    write = key.newest;
+    while (write != nullptr && write->event.id > branch.position && !knows(branch, *write))
+      write = write->older_alike;
+  }
+  if (write != nullptr) {
+    *out = {key.name, write->event.payload, write->event.time_ms};
+    return write->event.number == 0;
+  }
+  if (key.carried == nullptr) return false;
+  *out = {key.name, key.carried->value, key.carried->updated_ms};
+  return true;
+}
+
+bool Pass::read_state(BranchRun& branch, std::string_view key, KvEntry* out) {
+  if (!is_active(branch, "get_kv_value")) return false;
+  add_to_path(key);
+  const History::StateKey* const found = history_.find_key(key);
+  return found != nullptr && look_up(branch, *found, out);
+}
+
+std::string_view Pass::custom_status(BranchRun& branch) {
+  KvEntry entry;
+  return read_state(branch, {}, &entry) ? entry.value : std::string_view();
+}
+
+// The custom status, whose key is empty, is before them all.
+bool Pass::next_state(BranchRun& branch, KvEntry* entry) {
+  if (!is_active(branch, "next_kv_value")) return false;
+  add_to_path(entry->key);
+  return find_next(branch, entry);
+}
+
+bool Pass::find_next(const BranchRun& branch, KvEntry* entry) const {
+  std::uint32_t at = history_.key_place(entry->key);
+  if (at < history_.key_count_ && history_.keys_[at].name == entry->key) ++at;
+  for (; at < history_.key_count_; ++at)
+    if (look_up(branch, history_.keys_[at], entry)) return true;
+  return false;
+}
+
+std::size_t Pass::state_length(BranchRun& branch) {
+  if (!is_active(branch, "kv_length")) return 0;
+  add_to_path(std::string_view());
+  std::size_t count = 0;
+  for (KvEntry entry; find_next(branch, &entry);)
+    ++count;
+  return count;
+}
+
+std::size_t Pass::clear_state(BranchRun& branch, std::int64_t updated_before_ms) {
+  if (!is_active(branch, "clear_all_kv_values")) return 0;
+  add_to_path(static_cast<std::uint64_t>(updated_before_ms));
+  std::size_t count = 0;
+  for (KvEntry entry; status_ == Status::kOk && find_next(branch, &entry);) {
+    if (entry.updated_ms >= updated_before_ms) continue;
+    static_cast<void>(write_state(branch, entry.key, {}, true));
+    ++count;
+  }
+  return count;
+}
+
+// --- who knows what -------------------------------------------------------------------------------
 
 bool Pass::knows(const BranchRun& branch, const Record& write) const {
   const History::InPass& pass = write.pass;

@@ -197,4 +197,35 @@ Status ClientCore::wait_for_status_change(std::string_view id, std::int64_t last
   return out->custom_status_version > last_version ? Status::kOk : told(Status::kStale, id);
 }
 
+// ---- values -------------------------------------------------------------------------------------
+
+Status ClientCore::get_kv_value(std::string_view id, std::string_view key, KvEntry* out,
+                                bool* found) {
+  *found = false;
+  if (!is_valid_name(key)) {
+    diagnostic_.format("a key is 1 to 256 bytes without control characters");
+    return Status::kInvalidArgument;
+  }
+  return told(provider_->read_value(id, key, out, found, buffer_, options_.payload_bytes_max), id);
+}
+
+Status ClientCore::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
+  return told(provider_->list_values(id, page, visitor), id);
+}
+
+Status ClientCore::wait_for_kv_value(std::string_view id, std::string_view key,
+                                     std::int64_t timeout_ms, KvEntry* out) {
+  OrchestrationStatus status;
+  bool found = false;
+  Status read = Status::kOk;
+  const Status waited = wait_until(id, timeout_ms, &status, [&] {
+    const bool is_over = !goes_on(status);  // asked before: what it wrote last is there then
+    read = get_kv_value(id, key, out, &found);
+    return found || is_over || read != Status::kOk;
+  });
+  if (waited != Status::kOk) return waited;
+  if (read != Status::kOk || found) return read;
+  return told(Status::kStale, id);
+}
+
 }  // namespace pawl

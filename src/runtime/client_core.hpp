@@ -63,6 +63,10 @@ class ClientCore {
                                 OrchestrationStatus* out);
   Status wait_for_status_change(std::string_view id, std::int64_t last_version,
                                 std::int64_t timeout_ms, OrchestrationStatus* out);
+  Status get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found);
+  Status get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor);
+  Status wait_for_kv_value(std::string_view id, std::string_view key, std::int64_t timeout_ms,
+                           KvEntry* out);
   [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
 
   // ---- client_management.cpp ----
@@ -71,6 +75,7 @@ class ClientCore {
   Status resume_instance(std::string_view id);
   Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
   Status get_instance_info(std::string_view id, InstanceInfo* out);
+  Status get_instance_stats(std::string_view id, InstanceStats* out);
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
   Status get_metrics(Metrics* out);

@@ -103,6 +103,10 @@ Status ClientCore::get_instance_info(std::string_view id, InstanceInfo* out) {
   return told(provider_->read_instance_info(id, keep), id);
 }
 
+Status ClientCore::get_instance_stats(std::string_view id, InstanceStats* out) {
+  return told(provider_->read_instance_stats(id, out), id);
+}
+
 Status ClientCore::list_executions(std::string_view id, ExecutionVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));

@@ -39,6 +39,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"commands_a_turn_max", options.commands_a_turn_max, 1, 100'000},
       {"traces_a_turn_max", options.traces_a_turn_max, 0, 10'000},
       {"queue_messages_max", options.queue_messages_max, 1, 1'024},
+      {"kv_keys_max", options.kv_keys_max, 1, 10'000},
       {"warm_instances", options.warm_instances, 1, 100'000},
       {"warm_bytes", static_cast<std::int64_t>(options.warm_bytes), 64 * 1024, 1 << 30},
       {"requests_max", options.requests_max, 1, 100'000},

@@ -30,6 +30,8 @@ EngineLimits engine_limits(const Options& options) {
   limits.payload_bytes_max = options.payload_bytes_max;
   limits.traces_a_turn_max = options.traces_a_turn_max;
   limits.mail_max = mail_max(options.queue_messages_max);
+  limits.kv_keys_max = options.kv_keys_max;
+  limits.kv_bytes_max = options.warm_bytes / 4;
   return limits;
 }
 
@@ -336,6 +338,19 @@ Status Client::wait_for_status_change(std::string_view id, std::int64_t last_ver
   return core_->wait_for_status_change(id, last_version, timeout_ms, out);
 }
 
+Status Client::get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found) {
+  return core_ == nullptr ? Status::kStopped : core_->get_kv_value(id, key, out, found);
+}
+Status Client::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->get_all_kv_values(id, page, visitor);
+}
+Status Client::wait_for_kv_value(std::string_view id, std::string_view key, std::int64_t timeout_ms,
+                                 KvEntry* out) {
+  return core_ == nullptr ? Status::kStopped : core_->wait_for_kv_value(id, key, timeout_ms, out);
+}
+Status Client::get_instance_stats(std::string_view id, InstanceStats* out) {
+  return core_ == nullptr ? Status::kStopped : core_->get_instance_stats(id, out);
+}
 Status Client::terminate_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->terminate_instance(id, reason);
 }

@@ -51,7 +51,7 @@ struct Turn {
   std::int64_t delay_ms = 0;         // kAbandon
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
   std::string_view why_text;
-  bool wakes_others = false;  // its commit is news for other instances
+  bool wakes_others = false;  // its commit is news for other instances, or for its own next turn
   bool written = false;
 };
 

@@ -446,9 +446,11 @@ void RuntimeCore::settle_turn(Turn& turn) {
   if (turn.commit.end == EndKind::kNone) {
     if (turn.commit.more) look_for_turns_ = true;
   } else if (turn.commit.end == EndKind::kContinuedAsNew) {
+    look_for_turns_ = true;
+    // What the next execution finds is read from its rows, once.
+    if (warm->history.has_state()) return warm_.drop(*warm);
     warm->history.clear();
     warm->execution = turn.item->execution + 1;
-    look_for_turns_ = true;
   } else {
     warm_.drop(*warm);
   }

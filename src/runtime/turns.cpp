@@ -11,7 +11,7 @@ namespace {
 // An unknown name may become known when another process starts; nothing else would wake it.
 constexpr std::int64_t kUnregisteredDelayMs = 15'000;
 
-class HistoryLoader final : public EventSink {
+class HistoryLoader final : public EventSink, public StateSink {
  public:
   HistoryLoader(History& history, WarmCache& cache, Diagnostic& diagnostic)
       : history_(history), cache_(cache), diagnostic_(diagnostic) {}
@@ -19,6 +19,12 @@ class HistoryLoader final : public EventSink {
     Status status = history_.append(event, diagnostic_);
     while (status == Status::kResourceExhausted && cache_.evict_one())
       status = history_.append(event, diagnostic_);
+    return status;
+  }
+  Status on_value(std::string_view key, std::string_view value, std::int64_t updated_ms) override {
+    Status status = history_.carry(key, value, updated_ms);
+    while (status == Status::kResourceExhausted && cache_.evict_one())
+      status = history_.carry(key, value, updated_ms);
     return status;
   }
 
@@ -192,7 +198,9 @@ Status RuntimeCore::load_warm(Turn& turn, bool first) {
     warm.revision = turn.item->revision;
     Diagnostic text;
     HistoryLoader loader(warm.history, warm_, text);
-    const Status loaded = provider_->load_history(turn.key, warm.execution, 0, loader);
+    Status loaded = provider_->load_state(turn.key, warm.execution, loader);
+    if (loaded == Status::kOk)
+      loaded = provider_->load_history(turn.key, warm.execution, 0, loader);
     ++stats_.cold_loads;
     if (loaded == Status::kCorrupt) {
       const std::string_view why =
@@ -207,7 +215,7 @@ Status RuntimeCore::load_warm(Turn& turn, bool first) {
       turn.warm = nullptr;
       if (!first) return Status::kResourceExhausted;  // alone, with the next tick
       abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kLimit,
-                   "its history does not fit warm_bytes");
+                   "its history and values do not fit warm_bytes");
       return Status::kOk;
     }
     if (loaded != Status::kOk) {
@@ -479,9 +487,11 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   NewWork* const work = tick_arena_.array<NewWork>(new_events + 1);
   NewTimer* const timers = tick_arena_.array<NewTimer>(new_events + 1);
   EventId* const sessions = tick_arena_.array<EventId>(new_events + 1);
+  EventId* const writes = tick_arena_.array<EventId>(new_events + 1);
+  EventId* const reads = tick_arena_.array<EventId>(new_events + 1);
   turn.traces = tick_arena_.array<Trace>(result.trace_count + 1);
   if (sessions == nullptr || commit.events == nullptr || work == nullptr || timers == nullptr ||
-      turn.traces == nullptr) {
+      writes == nullptr || reads == nullptr || turn.traces == nullptr) {
     history.rewind(turn.before);
     turn.verdict = Turn::Verdict::kSkip;
     turn.result_count = 0;
@@ -498,6 +508,10 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
       timers[commit.timer_count++] = {id, event.base, event.number};
     else if (event.kind == EventKind::kCancelRequested && options_.cancel_grace_ms > 0)
       timers[commit.timer_count++] = {id, TimerBase::kPawlTime, options_.cancel_grace_ms};
+    else if (event.kind == EventKind::kStateWrite)
+      writes[commit.write_count++] = id;
+    else if (event.kind == EventKind::kValueRead && history.awaits_completion(id))
+      reads[commit.read_count++] = id;
     else if (event.kind == EventKind::kCustomStatus) {
       ++commit.custom_status_changes;
       commit.custom_status = event.payload;
@@ -515,6 +529,8 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   commit.work = work;
   commit.timers = timers;
   commit.sessions = sessions;
+  commit.writes = writes;
+  commit.reads = reads;
   commit.sessions_max = options_.sessions.max_sessions_per_orchestration;
   if (!list_starts(turn) || !list_closed(turn) || !sort_mail(turn, result)) {
     history.rewind(turn.before);
@@ -523,7 +539,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
     look_for_turns_ = true;
     return;
   }
-  if (ends_for_others(turn)) turn.wakes_others = true;
+  if (commit.read_count > 0 || ends_for_others(turn)) turn.wakes_others = true;
   for (std::size_t i = 0; i < result.trace_count; ++i)
     turn.traces[i] = {result.traces[i].level, keep_text(result.traces[i].text)};
   turn.trace_count = result.trace_count;

@@ -65,8 +65,8 @@ TEST(Names, OfKindsAreTheirOwn) {
     ++known;
     names.insert(name);
   }
-  EXPECT_EQ(known, 22);
-  EXPECT_EQ(names.size(), 22U);
+  EXPECT_EQ(known, 24);
+  EXPECT_EQ(names.size(), 24U);
   EXPECT_STREQ(error_kind_name(ErrorKind::kSessionLost), "session_lost");
   EXPECT_STREQ(error_kind_name(static_cast<ErrorKind>(200)), "unknown");
   EXPECT_STREQ(message_kind_name(MessageKind::kTimerFired), "timer_fired");
@@ -197,7 +197,7 @@ TEST(Meta, NamesWhatIsCorrupt) {
       R"({"name":"a","hash":"12"})",
       R"({"name":"a","hash":"000000000000000g"})",
       R"({"name":"a","hash":18446744073709551615})",
-      R"({"name":"a","error":17})",
+      R"({"name":"a","error":19})",
       R"({"name":"a","error":-1})",
       R"({"name":"a","base":2})",
       R"({"name":"a","end":4})",

@@ -44,6 +44,9 @@ def main():
     expect(admin("hello.db", "list", "--name", "other") == "", "a name nobody has")
     shown = admin("hello.db", "show", "first")
     expect("output goodbye" in shown and "execution 1\tcompleted\t8 events" in shown, shown)
+    expect("history 8 events, " in shown and "0 keys, 0 bytes" in shown, shown)
+    expect(admin("hello.db", "values", "first") == "", "hello keeps nothing")
+    expect("not_found" in admin("hello.db", "values", "second", status=1), "values of an unknown id")
     events = [json.loads(line) for line in admin("hello.db", "history", "--json", "first").splitlines()]
     expect([event["id"] for event in events] == list(range(1, 9)), events)
     expect(events[0]["kind"] == "started" and events[-1]["kind"] == "ended", events)

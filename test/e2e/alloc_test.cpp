@@ -132,6 +132,11 @@ pawl::Poll everything(pawl::OrchestrationContext& ctx) {
   const pawl::Guid guid = ctx.new_guid();
   static_cast<void>(ctx.utc_now_ms());
   ctx.trace(pawl::LogLevel::kInfo, guid.view());
+  if (ctx.set_kv_value("input", ctx.input()) != pawl::ErrorKind::kNone) return ctx.fail("no room");
+  PAWL_AWAIT(stored, ctx.get_kv_value_from_instance(ctx.instance_id(), "input"));
+  if (!stored.ok() || stored.value() != ctx.get_kv_value("input")) return ctx.fail("not stored");
+  PAWL_AWAIT(none, ctx.try_dequeue_event("nothing"));
+  if (none.error().kind != pawl::ErrorKind::kNotFound) return ctx.fail("a message");
   for (int i = 0; i < 3; ++i) {
     const pawl::Handle plain = ctx.schedule_activity("echo", guid.view());
     const pawl::Handle blocking = ctx.schedule_activity("echo_blocking", ctx.input());

@@ -46,7 +46,15 @@ class Plans : public ProviderWorld {
     ASSERT_EQ(fetch(at, 1, item), Status::kOk);
     Events events(5);
     events.add(EventKind::kCancelRequested);
+    events.add(EventKind::kStateWrite).name = "k";
+    Event& read = events.add(EventKind::kValueRead);
+    read.name = "k";
+    read.session = "b";
     TurnCommit commit = turn(item, &events);
+    const EventId write_and_read[] = {6, 7};
+    commit.writes = &write_and_read[0];
+    commit.reads = &write_and_read[1];
+    commit.write_count = commit.read_count = 1;
     const EventId closed = 4;
     commit.closed = &closed;
     commit.closed_count = 1;
@@ -96,6 +104,21 @@ class Plans : public ProviderWorld {
     class Nowhere final : public SessionVisitor {
       void on_session(const SessionInfo&) override {}
     } nowhere;
+    class Unseen final : public KvVisitor {
+      void on_value(const KvEntry&) override {}
+    } unseen;
+    class Ignored final : public StateSink {
+      Status on_value(std::string_view, std::string_view, std::int64_t) override {
+        return Status::kOk;
+      }
+    } ignored;
+    KvPage values;
+    KvEntry value;
+    InstanceStats stats;
+    ASSERT_EQ(at->list_values("a", &values, unseen), Status::kOk);
+    ASSERT_EQ(at->read_value("a", "k", &value, &values.more, output, sizeof output), Status::kOk);
+    ASSERT_EQ(at->load_state(1, 2, ignored), Status::kOk);
+    ASSERT_EQ(at->read_instance_stats("a", &stats), Status::kOk);
     Page page;
     Page sessions;
     ASSERT_EQ(batch(at, [&] { return at->list_sessions(&sessions, nowhere); }), Status::kOk);

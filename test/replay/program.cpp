@@ -4,8 +4,6 @@
 #include <chrono>
 #include <sstream>
 
-#include "pass.hpp"
-
 namespace pawl::test {
 namespace {
 
@@ -41,7 +39,8 @@ class Parser {
         {"act", Kind::kActivity},  {"timer", Kind::kTimer},     {"open", Kind::kOpen},
         {"await", Kind::kAwait},   {"join", Kind::kJoin},       {"sel", Kind::kSelect},
         {"cancel", Kind::kCancel}, {"selj", Kind::kSelectJoin}, {"wait", Kind::kWait},
-        {"deq", Kind::kDequeue},   {"set", Kind::kSet},         {"get", Kind::kGet}};
+        {"deq", Kind::kDequeue},   {"try", Kind::kTry},         {"set", Kind::kSet},
+        {"get", Kind::kGet}};
     for (const auto& known : kWords)
       if (word == known.first) return &known.second;
     return nullptr;
@@ -80,12 +79,11 @@ class Run {
       case Step::Kind::kTimer: handle = ctx.schedule_timer(std::chrono::seconds(1)); break;
       case Step::Kind::kWait: handle = ctx.schedule_wait("e"); break;
       case Step::Kind::kDequeue: handle = ctx.dequeue_event("q"); break;
-      case Step::Kind::kSet:
-        static_cast<void>(internal::Pass::write_state(ctx, name, current->names[step.handles[1]]));
-        break;
+      case Step::Kind::kTry: handle = ctx.try_dequeue_event("q"); break;
+      case Step::Kind::kSet: ctx.set_kv_value(name, current->names[step.handles[1]]); break;
       case Step::Kind::kGet:
         observed.push_back(who + " get " + name + " -> " +
-                           std::string(internal::Pass::read_state(ctx, name)));
+                           std::string(ctx.get_kv_value(name).value_or("")));
         break;
       case Step::Kind::kOpen: open(ctx, step, name); break;
       case Step::Kind::kCancel: ctx.cancel(handle); break;

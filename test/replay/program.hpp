@@ -31,6 +31,7 @@ struct Step {
     kCancel,
     kWait,
     kDequeue,
+    kTry,
     kSet,
     kGet
   };

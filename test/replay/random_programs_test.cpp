@@ -98,7 +98,8 @@ class Generator {
     using Kind = Step::Kind;
     if (plain_) return Kind::kActivity;
     static constexpr Kind kKinds[] = {Kind::kActivity, Kind::kActivity, Kind::kTimer,
-                                      Kind::kDequeue,  Kind::kDequeue,  Kind::kWait};
+                                      Kind::kDequeue,  Kind::kDequeue,  Kind::kWait,
+                                      Kind::kTry};
     return kKinds[below(sizeof(kKinds) / sizeof(kKinds[0]))];
   }
 
@@ -181,7 +182,8 @@ void expect_each_message_once(const Bench& bench, const std::set<MessageId>& sen
   const History& history = bench.history();
   for (EventId id = 1; id <= history.last_id(); ++id) {
     const Event& event = history.event(id);
-    if (event.kind == EventKind::kDelivery && history.event(event.ref).kind == EventKind::kDequeue)
+    if (event.kind == EventKind::kDelivery && event.number != 0 &&
+        history.event(event.ref).kind == EventKind::kDequeue)
       found.insert(event.number);
     if (event.kind == EventKind::kReturn) {
       const auto returned = found.find(history.event(event.ref).number);
@@ -207,7 +209,7 @@ void expect_nothing_lost(const Bench& bench) {
       returned.insert(bench.history().event(id).ref);
   for (EventId id = 1; id <= bench.history().last_id(); ++id) {
     const Event& event = bench.history().event(id);
-    if (event.kind != EventKind::kDelivery) continue;
+    if (event.kind != EventKind::kDelivery || event.number == 0) continue;
     if (bench.history().event(event.ref).kind != EventKind::kDequeue) continue;
     if (returned.count(id) == 0) {
       ASSERT_TRUE(has_received(event.payload)) << event.payload << "\n" << bench.all();

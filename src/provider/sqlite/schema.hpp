@@ -31,7 +31,7 @@ CREATE TABLE instances(
   home INTEGER NOT NULL,
   ready_id INTEGER, ready_at INTEGER,
   parked_until INTEGER, stop_kind INTEGER, stop_text TEXT,
-  custom_status BLOB, custom_status_version INTEGER NOT NULL DEFAULT 0,
+  custom_status BLOB, custom_status_version INTEGER NOT NULL DEFAULT 0, found_status BLOB,
   crashes INTEGER NOT NULL, strikes INTEGER NOT NULL, reboots INTEGER NOT NULL,
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER);
@@ -117,8 +117,9 @@ CREATE INDEX wq_locked ON worker_queue(locked_until) WHERE state IN (1,3);
 CREATE INDEX wq_unavailable ON worker_queue(unavailable_due) WHERE unavailable_due IS NOT NULL;
 CREATE INDEX wq_event ON worker_queue(instance, execution, event);
 CREATE TABLE kv(
-  instance INTEGER NOT NULL, key TEXT NOT NULL, value BLOB, updated_stamp INTEGER NOT NULL,
-  event INTEGER NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY(instance, key)) WITHOUT ROWID;
+  instance INTEGER NOT NULL, key TEXT NOT NULL, execution INTEGER NOT NULL,
+  cleared INTEGER NOT NULL, value BLOB, updated_stamp INTEGER NOT NULL, crc INTEGER NOT NULL,
+  PRIMARY KEY(instance, key, execution)) WITHOUT ROWID;
 )sql";
 
 }  // namespace pawl::sqlite

@@ -26,6 +26,9 @@ enum Ids : int {
   kCountMessages,
   kCountWork,
   kListSessions,
+  kHistoryStats,
+  kMessageStats,
+  kValueStats,
   kEnd,
 };
 static_assert(kEnd <= kIdsChildren);
@@ -117,6 +120,39 @@ Status SqliteProvider::read_instance_info(std::string_view id, InstanceVisitor& 
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   visitor.on_instance(info_of(row));
   return Status::kOk;
+}
+
+Status SqliteProvider::read_instance_stats(std::string_view id, InstanceStats* out) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  InstanceKey key = 0;
+  PAWL_TRY(find_instance(id, &key));
+  {
+    Statement row =
+        connection_.use(kHistoryStats,
+                        "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
+                        "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
+                        "execution=(SELECT execution FROM instances WHERE key=?1)");
+    if (row.bind(key).row()) *out = {row.integer(0), row.integer(1), 0, 0, 0};
+    PAWL_TRY(fail(row.status(), "history"));
+  }
+  {
+    Statement row = connection_.use(kMessageStats,
+                                    "SELECT count(*) FROM orchestrator_queue INDEXED BY "
+                                    "oq_instance WHERE instance=?1 AND due IS NULL");
+    if (row.bind(key).row()) out->messages_waiting = row.integer(0);
+    PAWL_TRY(fail(row.status(), "messages"));
+  }
+  Statement row = connection_.use(
+      kValueStats,
+      "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
+      "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
+      "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)");
+  if (row.bind(key).row()) {
+    out->kv_keys = row.integer(0);
+    out->kv_bytes = row.integer(1);
+  }
+  return fail(row.status(), "values");
 }
 
 Status SqliteProvider::list_executions(InstanceKey key, ExecutionVisitor& visitor) {

@@ -425,12 +425,16 @@ Status SqliteProvider::write_turn(const TurnCommit& turn) {
     PAWL_TRY(take_work(turn.done[i]));
   PAWL_TRY(insert_events(turn));
   PAWL_TRY(write_custom_status(turn));
+  for (std::size_t i = 0; i < turn.write_count; ++i)
+    PAWL_TRY(write_value(turn, turn.events->event(turn.writes[i])));
   for (std::size_t i = 0; i < turn.start_count; ++i)
     PAWL_TRY(start_instance(turn, turn.starts[i]));
   PAWL_TRY(write_sessions_and_work(turn));
   if (turn.end != EndKind::kNone) return end_execution(turn);
   for (std::size_t i = 0; i < turn.timer_count; ++i)
     PAWL_TRY(insert_timer(turn, turn.timers[i]));
+  for (std::size_t i = 0; i < turn.read_count; ++i)
+    PAWL_TRY(answer_read(turn, turn.reads[i]));
   PAWL_TRY(write_mail(turn));
   // Last: what is asked for and closed in one turn leaves nothing.
   for (std::size_t i = 0; i < turn.closed_count; ++i)
@@ -581,7 +585,8 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
       kGoOn,
       "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
       "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-      "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)) WHERE key=?1");
+      "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),"
+      "found_status=iif(?7,custom_status,found_status) WHERE key=?1");
   update.bind(turn.key).bind(execution).bind(turn.home);
   if (ready >= 0) {
     update.bind(ready).bind(batch_.now);
@@ -596,6 +601,7 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
 
 Status SqliteProvider::end_execution(const TurnCommit& turn) {
   PAWL_TRY(cancel_all_work(turn.key, turn.execution));
+  PAWL_TRY(settle_values(turn.key, turn.execution));
   const bool ends = turn.end != EndKind::kContinuedAsNew;
   PAWL_TRY(cancel_children(turn.key, turn.execution, 1, kEveryEvent,
                            ends ? "parent ended" : "parent continued as new"));
@@ -628,14 +634,15 @@ Status SqliteProvider::end_execution(const TurnCommit& turn) {
 // Completions and timers belong to the execution that asked; a cancel request, raised events that came
 // meanwhile and messages of queues to the instance.
 Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
-  PAWL_TRY(fail(connection_
-                    .use(kDeleteCompletions,
-                         "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4,8) AND "
-                         "execution<=?2")
-                    .bind(turn.key)
-                    .bind(turn.execution)
-                    .run(),
-                "delete completions"));
+  PAWL_TRY(
+      fail(connection_
+               .use(kDeleteCompletions,
+                    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4,8,9) AND "
+                    "execution<=?2")
+               .bind(turn.key)
+               .bind(turn.execution)
+               .run(),
+           "delete completions"));
   PAWL_TRY(write_mail(turn));
   Message next;
   next.kind = MessageKind::kContinue;

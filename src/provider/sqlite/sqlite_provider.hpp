@@ -2,7 +2,7 @@
 //
 // Files: sqlite_provider.cpp (open, transactions, clock), sqlite_orchestration.cpp (items, history,
 // commits of turns), sqlite_instances.cpp (instances and their messages), sqlite_ready.cpp (what is
-// ready, and when), sqlite_children.cpp (children and detached starts), sqlite_work.cpp (work items),
+// ready, and when), sqlite_children.cpp (children and detached starts), sqlite_state.cpp (values), sqlite_work.cpp (work items),
 // sqlite_fetch.cpp (which of them a worker gets next), sqlite_sessions.cpp (sessions: every change of
 // an owner goes through one function), sqlite_devices.cpp (devices, moving sessions),
 // sqlite_opened.cpp (sessions that an orchestration opens), sqlite_workers.cpp
@@ -33,6 +33,7 @@ inline constexpr int kIdsWorkers = 152;
 inline constexpr int kIdsManagement = 176;
 inline constexpr int kIdsChildren = 216;
 inline constexpr int kIdsFetch = 224;
+inline constexpr int kIdsState = 240;
 inline constexpr int kIdsDevices = 256;
 inline constexpr int kIdsOpened = 288;
 
@@ -64,12 +65,17 @@ class SqliteProvider final : public Provider {
   Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                      std::size_t capacity) override;
 
+  Status read_value(std::string_view id, std::string_view key, KvEntry* out, bool* found,
+                    char* buffer, std::size_t capacity) override;
+  Status list_values(std::string_view id, KvPage* page, KvVisitor& visitor) override;
+
   Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                     std::size_t* count) override;
   Status fetch_orchestration_item(InstanceKey key, std::int64_t now, std::size_t messages_max,
                                   Arena& arena, OrchestrationItem* out) override;
   Status load_history(InstanceKey key, ExecutionId execution, EventId after,
                       EventSink& sink) override;
+  Status load_state(InstanceKey key, ExecutionId execution, StateSink& sink) override;
   Status ack_orchestration_item(const TurnCommit& turn) override;
   Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, std::int64_t delay_ms,
                                     bool strike, ErrorKind why, std::string_view text) override;
@@ -113,6 +119,7 @@ class SqliteProvider final : public Provider {
   Status list_instances(const InstanceFilter& filter, Page* page,
                         InstanceVisitor& visitor) override;
   Status read_instance_info(std::string_view id, InstanceVisitor& visitor) override;
+  Status read_instance_stats(std::string_view id, InstanceStats* out) override;
   Status list_executions(InstanceKey key, ExecutionVisitor& visitor) override;
   Status read_metrics(Metrics* out) override;
   Status list_sessions(Page* page, SessionVisitor& visitor) override;
@@ -255,6 +262,14 @@ class SqliteProvider final : public Provider {
   // Whatever ends an instance calls this once, in the same batch: its parent is told, if that execution
   // of it still runs.
   Status tell_parent(InstanceKey child, ErrorKind error, std::string_view output);
+
+  // ---- sqlite_state.cpp, and for the other files ----
+  Status find_instance(std::string_view id, InstanceKey* key);
+  Status broken_value(InstanceKey instance, std::string_view key);
+  Status write_value(const TurnCommit& turn, const Event& write);
+  Status answer_read(const TurnCommit& turn, EventId read);
+  // An execution is over: of each key only what it has in the end is kept.
+  Status settle_values(InstanceKey instance, ExecutionId execution);
 
   // ---- sqlite_instances.cpp, for the other files ----
   struct ParentLink {

@@ -1,0 +1,52 @@
+// Values that an instance keeps under keys.
+//
+// Purpose: what orchestrations and clients see of it. Ownership: views live as long as whoever hands
+// them out says. Thread rule: plain values.
+#ifndef PAWL_KV_HPP
+#define PAWL_KV_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace pawl {
+
+struct KvEntry {
+  std::string_view key;
+  std::string_view value;
+  std::int64_t updated_ms = 0;  // stamp of the last write, UTC as known then
+};
+
+// Told of an instance's values; must not call the Client that calls it. Views end with the call.
+class KvVisitor {
+ public:
+  virtual void on_value(const KvEntry& value) = 0;
+
+ protected:
+  ~KvVisitor() = default;
+};
+
+// Where a listing of values goes on.
+class KvPage {
+ public:
+  std::size_t rows_max = 100;  // of this page, 1 or more
+  bool more = false;           // answer: ask again with this page
+  // For who lists: the last key told, from which the next call goes on; empty: from the first.
+  [[nodiscard]] std::string_view after_key() const { return {after_, after_size_}; }
+  void move_behind(std::string_view key) {
+    after_size_ = key.size() < sizeof after_ ? key.size() : sizeof after_;
+    for (std::size_t i = 0; i < after_size_; ++i)
+      after_[i] = key[i];
+  }
+
+ private:
+  char after_[256] = {};
+  std::size_t after_size_ = 0;
+};
+
+// Longest JSON text of a typed value.
+inline constexpr std::size_t kTypedKvBytesMax = 4096;
+
+}  // namespace pawl
+
+#endif  // PAWL_KV_HPP

@@ -1,0 +1,216 @@
+// Values that instances keep under keys. A row has the execution that wrote it, so that what an execution
+// found at its start is still there while it runs, and is read again when its history is.
+#include <cstring>
+
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+enum Ids : int {
+  kFindInstance = kIdsState,
+  kWriteValue,
+  kDropFound,
+  kDropCleared,
+  kFoundStatus,
+  kFoundValues,
+  kReadValue,
+  kListValues,
+  kEnd,
+};
+static_assert(kEnd <= kIdsDevices);
+
+// Columns of every query for values, in this order.
+#define PAWL_VALUE_COLUMNS "key,execution,cleared,value,updated_stamp,crc"
+
+constexpr char kLatestValue[] = "SELECT " PAWL_VALUE_COLUMNS
+                                " FROM kv WHERE instance=?1 AND key=?2 "
+                                "ORDER BY execution DESC LIMIT 1";
+
+struct ValueRow {
+  KvEntry entry;
+  bool cleared = false;
+};
+
+// The views end with the row.
+bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
+  out->entry.key = row.bytes(0);
+  out->cleared = row.integer(2) != 0;
+  out->entry.value = row.bytes(3);
+  out->entry.updated_ms = row.integer(4);
+  return row.integer(5) ==
+         std::int64_t{value_crc(instance, row.integer(1), out->cleared, out->entry)};
+}
+
+}  // namespace
+
+Status SqliteProvider::find_instance(std::string_view id, InstanceKey* key) {
+  Statement row = connection_.use(kFindInstance, "SELECT key FROM instances WHERE id=?1");
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *key = row.integer(0);
+  return Status::kOk;
+}
+
+Status SqliteProvider::broken_value(InstanceKey instance, std::string_view key) {
+  const std::string_view shown = cut_text(key, kNameBytesMax);
+  diagnostic_.format("kv row of instance %lld, key '%.*s': checksum is wrong",
+                     static_cast<long long>(instance), static_cast<int>(shown.size()),
+                     shown.data());
+  if (in_batch_) dead_ = true;
+  return Status::kCorrupt;
+}
+
+// ---- writing ------------------------------------------------------------------------------------
+
+Status SqliteProvider::write_value(const TurnCommit& turn, const Event& write) {
+  if (write.error != ErrorKind::kNone) return Status::kOk;  // a limit refused it
+  const KvEntry entry = {write.name, write.payload, write.time_ms};
+  const bool cleared = write.number != 0;
+  Statement insert = connection_.use(
+      kWriteValue,
+      "INSERT INTO kv(instance,key,execution,cleared,value,updated_stamp,crc) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(instance,key,execution) DO UPDATE SET "
+      "cleared=excluded.cleared,value=excluded.value,updated_stamp=excluded.updated_stamp,"
+      "crc=excluded.crc");
+  insert.bind(turn.key).bind_text(entry.key).bind(turn.execution).bind(cleared ? 1 : 0);
+  insert.bind_blob_or_null(entry.value).bind(entry.updated_ms);
+  insert.bind(value_crc(turn.key, turn.execution, cleared, entry));
+  return fail(insert.run(), "write value");
+}
+
+Status SqliteProvider::settle_values(InstanceKey instance, ExecutionId execution) {
+  PAWL_TRY(fail(connection_
+                    .use(kDropFound,
+                         "DELETE FROM kv WHERE instance=?1 AND execution<?2 AND EXISTS(SELECT 1 "
+                         "FROM kv AS own WHERE own.instance=?1 AND own.key=kv.key AND "
+                         "own.execution=?2)")
+                    .bind(instance)
+                    .bind(execution)
+                    .run(),
+                "settle values"));
+  return fail(
+      connection_
+          .use(kDropCleared, "DELETE FROM kv WHERE instance=?1 AND execution=?2 AND cleared=1")
+          .bind(instance)
+          .bind(execution)
+          .run(),
+      "settle values");
+}
+
+// A damaged row is the reader's answer, and no reason to hold its turn back.
+Status SqliteProvider::answer_read(const TurnCommit& turn, EventId read) {
+  const Event& command = turn.events->event(read);
+  Message answer;
+  answer.kind = MessageKind::kValueAnswer;
+  answer.execution = turn.execution;
+  answer.ref = read;
+  const auto refuse = [&answer](ErrorKind kind, std::string_view text) {
+    answer.error = kind;
+    answer.payload = text;
+  };
+  InstanceKey instance = 0;
+  const Status found = find_instance(command.session, &instance);
+  if (found == Status::kNotFound) {
+    refuse(ErrorKind::kNoInstance, "there is no instance of this id");
+    return store_message(turn.key, answer, nullptr);
+  }
+  PAWL_TRY(found);
+  Statement row = connection_.use(kReadValue, kLatestValue);
+  row.bind(instance).bind_text(command.name);
+  ValueRow value;
+  if (!row.row()) {
+    PAWL_TRY(fail(row.status(), "values"));
+    refuse(ErrorKind::kNotFound, "the instance has no value of this key");
+  } else if (!decode(row, instance, &value)) {
+    refuse(ErrorKind::kCorrupt, "the stored value is damaged");
+  } else if (value.cleared) {
+    refuse(ErrorKind::kNotFound, "the instance has no value of this key");
+  } else {
+    answer.payload = value.entry.value;
+  }
+  return store_message(turn.key, answer, nullptr);
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+Status SqliteProvider::load_state(InstanceKey key, ExecutionId execution, StateSink& sink) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  {
+    Statement row =
+        connection_.use(kFoundStatus, "SELECT found_status FROM instances WHERE key=?1");
+    if (!row.bind(key).row()) return fail(row.status(), "instances");
+    if (!row.is_null(0)) PAWL_TRY(sink.on_value({}, row.bytes(0), 0));
+  }
+  Statement row = connection_.use(kFoundValues, "SELECT " PAWL_VALUE_COLUMNS
+                                                " FROM kv WHERE instance=?1 AND execution<?2 "
+                                                "ORDER BY key");
+  row.bind(key).bind(execution);
+  while (row.row()) {
+    ValueRow value;
+    if (!decode(row, key, &value)) return broken_value(key, value.entry.key);
+    if (value.cleared) continue;
+    PAWL_TRY(sink.on_value(value.entry.key, value.entry.value, value.entry.updated_ms));
+  }
+  return fail(row.status(), "values");
+}
+
+Status SqliteProvider::read_value(std::string_view id, std::string_view key, KvEntry* out,
+                                  bool* found, char* buffer, std::size_t capacity) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  *found = false;
+  InstanceKey instance = 0;
+  PAWL_TRY(find_instance(id, &instance));
+  Statement row = connection_.use(kReadValue, kLatestValue);
+  if (!row.bind(instance).bind_text(key).row()) return fail(row.status(), "values");
+  ValueRow value;
+  if (!decode(row, instance, &value)) return broken_value(instance, key);
+  if (value.cleared) return Status::kOk;
+  if (value.entry.value.size() > capacity) {
+    diagnostic_.format("the value has %zu bytes, the buffer %zu", value.entry.value.size(),
+                       capacity);
+    return Status::kResourceExhausted;
+  }
+  if (!value.entry.value.empty())
+    std::memcpy(buffer, value.entry.value.data(), value.entry.value.size());
+  *out = {key, {buffer, value.entry.value.size()}, value.entry.updated_ms};
+  *found = true;
+  return Status::kOk;
+}
+
+Status SqliteProvider::list_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
+  if (page->rows_max == 0) {
+    diagnostic_.format("a page of no values");
+    return Status::kInvalidArgument;
+  }
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  InstanceKey instance = 0;
+  PAWL_TRY(find_instance(id, &instance));
+  // A copy, since the page moves on.
+  FixedText<kNameBytesMax> after;
+  PAWL_TRY(after.assign(page->after_key()));
+  Statement row = connection_.use(
+      kListValues,
+      "SELECT " PAWL_VALUE_COLUMNS
+      " FROM kv WHERE instance=?1 AND key>?2 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS "
+      "later WHERE later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution) "
+      "ORDER BY key");
+  row.bind(instance).bind_text(after.view());
+  page->more = true;
+  for (std::size_t told = 0; told < page->rows_max; ++told) {
+    if (!row.row()) {
+      page->more = false;
+      break;
+    }
+    ValueRow value;
+    if (!decode(row, instance, &value)) return broken_value(instance, value.entry.key);
+    page->move_behind(value.entry.key);
+    visitor.on_value(value.entry);
+  }
+  return fail(row.status(), "list values");
+}
+
+}  // namespace pawl::sqlite

@@ -1,0 +1,465 @@
+// Goal: what an instance keeps under its keys is there for its code, for other instances and for clients,
+// whatever is killed, restarted, evicted or continued as new in between.
+// Method: whole runtimes on the simulated machine; what the code saw is its output.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+struct Bed {
+  int number = 0;
+  JsonText<16> label;
+};
+PAWL_JSON(Bed, number, label)
+
+std::string value_of(OrchestrationContext& ctx, std::string_view key) {
+  return std::string(ctx.get_kv_value(key).value_or("none"));
+}
+
+std::string all_of(OrchestrationContext& ctx) {
+  std::string all;
+  for (KvEntry entry; ctx.next_kv_value(&entry);)
+    all += std::string(entry.key) + "=" + std::string(entry.value) + " ";
+  return all;
+}
+
+Poll pause(OrchestrationContext& ctx, int seconds = 1) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(seconds)));
+  return Poll::done();
+}
+
+// Counts to three in each of three executions; a read of what this very execution wrote came out wrong
+// in the peer after every replay.
+Poll counter(OrchestrationContext& ctx) {
+  for (int i = 0; i < 3; ++i) {
+    const int next = std::stoi("0" + std::string(ctx.get_kv_value("n").value_or(""))) + 1;
+    ctx.set_kv_value("n", std::to_string(next));
+    PAWL_CALL(pause(ctx));
+  }
+  if (ctx.execution_id() < 3) return ctx.continue_as_new("");
+  return ctx.complete(value_of(ctx, "n"));
+}
+
+// Answers requests of its queue by a value under the request's own key.
+Poll server(OrchestrationContext& ctx) {
+  PAWL_AWAIT(request, ctx.dequeue_event("requests"));
+  if (request.value() == "end") return ctx.complete(all_of(ctx));
+  ctx.set_kv_value("answer:" + std::string(request.value()),
+                   "done " + std::string(request.value()));
+  return ctx.continue_as_new("");
+}
+
+// Publishes, and then goes on for as long as it is asked to.
+Poll publisher(OrchestrationContext& ctx) {
+  ctx.set_kv_value("k", ctx.input());
+  PAWL_CALL(pause(ctx, 60));
+  ctx.set_kv_value("k", "later");
+  ctx.set_kv_value("late", "x");
+  PAWL_CALL(pause(ctx, 60));
+  return ctx.complete("");
+}
+
+// Reads another's value before, at and after it changes.
+Poll reader(OrchestrationContext& ctx) {
+  std::string seen;
+  for (const char* key : {"k", "none"}) {
+    PAWL_AWAIT(value, ctx.get_kv_value_from_instance(ctx.input(), key));
+    seen += value.ok() ? std::string(value.value()) : error_kind_name(value.error().kind);
+    seen += ",";
+  }
+  PAWL_AWAIT(nobody, ctx.get_kv_value_from_instance("nobody", "k"));
+  seen += std::string(error_kind_name(nobody.error().kind)) + ",";
+  ctx.set_kv_value("own", "mine");
+  PAWL_AWAIT(own, ctx.get_kv_value_from_instance(ctx.instance_id(), "own"));
+  seen += std::string(own.value()) + ",";
+  PAWL_CALL(pause(ctx, 90));
+  const Handle both = ctx.join(ctx.get_kv_value_from_instance(ctx.input(), "k"),
+                               ctx.get_kv_value_from_instance(ctx.input(), "late"));
+  PAWL_AWAIT_DONE(both);
+  PAWL_AWAIT(later, ctx.get_kv_value_from_instance(ctx.input(), "k"));
+  return ctx.complete(seen + std::string(later.value()));
+}
+
+// Asks, and leaves before the answer comes.
+Poll asks_and_leaves(OrchestrationContext& ctx) {
+  if (ctx.execution_id() == 3) {
+    PAWL_CALL(pause(ctx));
+    return ctx.complete("end");
+  }
+  const Handle asked = ctx.get_kv_value_from_instance("nobody", "k");
+  if (ctx.execution_id() == 1) return ctx.continue_as_new("");
+  ctx.cancel(asked);
+  PAWL_CALL(pause(ctx));
+  return ctx.continue_as_new("");
+}
+
+Poll typed(OrchestrationContext& ctx) {
+  Bed bed;
+  if (ctx.get_kv_value_typed("bed", &bed) == Status::kNotFound) {
+    bed.number = 7;
+    if (bed.label.assign("herbs") != Status::kOk) return ctx.fail("label");
+    if (ctx.set_kv_value_typed("bed", bed) != ErrorKind::kNone) return ctx.fail("refused");
+    ctx.set_kv_value("text", "no json");
+    return ctx.continue_as_new("");
+  }
+  const bool is_bad = ctx.get_kv_value_typed("text", &bed) == Status::kCorrupt;
+  return ctx.complete(std::to_string(bed.number) + std::string(bed.label.view()) +
+                      (is_bad ? "" : "!"));
+}
+
+// Everything in three executions, each of several turns.
+Poll everything(OrchestrationContext& ctx) {
+  std::string seen(ctx.input());
+  if (ctx.execution_id() == 1) {
+    ctx.set_kv_value("a", "1");
+    ctx.set_kv_value("b", "1");
+    ctx.set_custom_status("first");
+    PAWL_CALL(pause(ctx));
+    ctx.set_kv_value("c", "1");
+    ctx.clear_kv_value("b");
+    seen += all_of(ctx) + std::string(ctx.get_custom_status()) + "|";
+    PAWL_CALL(pause(ctx));
+    return ctx.continue_as_new(seen);
+  }
+  if (ctx.execution_id() == 2) {
+    seen += all_of(ctx) + std::string(ctx.get_custom_status()) + "|";
+    ctx.set_kv_value("b", "2");
+    PAWL_CALL(pause(ctx));
+    ctx.set_custom_status("second");
+    seen += std::to_string(ctx.prune_kv_values_updated_before(ctx.now_ms())) + " ";
+    seen += all_of(ctx) + std::string(ctx.get_custom_status()) + "|";
+    ctx.set_kv_value("d", "2");
+    PAWL_CALL(pause(ctx));
+    return ctx.continue_as_new(seen);
+  }
+  seen += all_of(ctx) + std::string(ctx.get_custom_status()) + "|";
+  PAWL_CALL(pause(ctx));
+  seen += std::to_string(ctx.clear_all_kv_values());
+  seen += all_of(ctx) + "|";
+  ctx.reset_custom_status();
+  ctx.set_kv_value("z", "3");
+  return ctx.complete(seen + std::string(ctx.get_custom_status()));
+}
+constexpr char kEverything[] = "a=1 c=1 first|a=1 c=1 first|3 second|d=2 second|1|";
+
+// One more key in each turn, until one is refused.
+Poll fills(OrchestrationContext& ctx) {
+  for (int i = 0;; ++i) {
+    const ErrorKind refused = ctx.set_kv_value("k" + std::to_string(i), "v");
+    if (refused != ErrorKind::kNone)
+      return ctx.complete(std::to_string(ctx.get_kv_length()) + error_kind_name(refused));
+    PAWL_CALL(pause(ctx));
+    if (i == 3 && ctx.execution_id() == 1) return ctx.continue_as_new("");
+  }
+}
+
+// Takes what is there after each pause, and says when nothing is.
+Poll polls(OrchestrationContext& ctx) {
+  std::string all;
+  for (int i = 0; i < 8; ++i) {
+    PAWL_AWAIT(message, ctx.try_dequeue_event("q"));
+    all += message.ok() ? std::string(message.value()) : "-";
+    if (!message.ok()) PAWL_CALL(pause(ctx, 10));
+  }
+  return ctx.complete(all);
+}
+
+class Kv : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    machine.set_wall(1'800'000'000'000);
+    registry.add_orchestration("counter", counter);
+    registry.add_orchestration("server", server);
+    registry.add_orchestration("publisher", publisher);
+    registry.add_orchestration("reader", reader);
+    registry.add_orchestration("asks_and_leaves", asks_and_leaves);
+    registry.add_orchestration("typed", typed);
+    registry.add_orchestration("everything", everything);
+    registry.add_orchestration("fills", fills);
+    registry.add_orchestration("polls", polls);
+    options.database_path = kPath;
+    options.verify_turns = true;
+    options.home_grace_ms = 0;
+  }
+  std::unique_ptr<Worker> worker() {
+    auto made = std::make_unique<Worker>(machine, registry, options);
+    EXPECT_EQ(made->start(), Status::kOk) << made->diagnostic.text();
+    return made;
+  }
+  void run(Worker& at, std::int64_t ms) {
+    static_cast<void>(drive(
+        machine, {&at}, [] { return false; }, ms));
+  }
+  // What it had to say at its end.
+  std::string output(TestClient& client, Worker& at, std::string_view id = "i") {
+    const auto done = [&] { return client.status(id).state != OrchestrationState::kRunning; };
+    if (!drive(machine, {&at}, done, 3'600'000)) return "still running";
+    const OrchestrationStatus status = client.status(id);
+    return std::string(orchestration_state_name(status.state)) + " " + std::string(status.output);
+  }
+  static std::string get(TestClient& client, std::string_view id, std::string_view key) {
+    KvEntry entry;
+    bool found = false;
+    const Status status = client->get_kv_value(id, key, &entry, &found);
+    if (status != Status::kOk) return status_name(status);
+    return found ? std::string(entry.value) : "none";
+  }
+  static std::string all(TestClient& client, std::string_view id) {
+    class Keep final : public KvVisitor {
+     public:
+      void on_value(const KvEntry& value) override {
+        all += std::string(value.key) + "=" + std::string(value.value) + " ";
+      }
+      std::string all;
+    } keep;
+    KvPage page;
+    page.rows_max = 2;
+    do {
+      EXPECT_EQ(client->get_all_kv_values(id, &page, keep), Status::kOk) << client->error_text();
+    } while (page.more);
+    return keep.all;
+  }
+
+  sim::Machine machine{11};
+  Registry registry;
+  Options options;
+};
+
+TEST_F(Kv, ReadModifyWriteCounter) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "counter", ""), Status::kOk);
+  EXPECT_EQ(output(client, *at), "completed 9");
+  EXPECT_EQ(get(client, "i", "n"), "9");
+}
+
+TEST_F(Kv, RequestResponse) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "server", ""), Status::kOk);
+  run(*at, 100);
+  for (const char* request : {"1", "2", "end"})
+    ASSERT_EQ(client->enqueue_event("i", "requests", request), Status::kOk);
+  EXPECT_EQ(output(client, *at), "completed answer:1=done 1 answer:2=done 2 ");
+  EXPECT_EQ(get(client, "i", "answer:2"), "done 2");
+}
+
+TEST_F(Kv, CrossRead) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("other", "publisher", "first"), Status::kOk);
+  run(*at, 100);
+  ASSERT_EQ(client->start_orchestration("i", "reader", "other"), Status::kOk);
+  EXPECT_EQ(output(client, *at), "completed first,not_found,no_instance,mine,later");
+}
+
+TEST_F(Kv, CrossReadSurvivesAKillAtEveryStep) {
+  TestClient client(machine, kPath);
+  {
+    const auto at = worker();
+    ASSERT_EQ(client->start_orchestration("other", "publisher", "first"), Status::kOk);
+    run(*at, 100);
+    ASSERT_EQ(client->start_orchestration("i", "reader", "other"), Status::kOk);
+  }
+  for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
+    ASSERT_LT(step, 200);
+    auto at = worker();
+    static_cast<void>(at->runtime->tick(INT64_MAX));
+    at->kill();
+    if (step % 8 == 7) machine.advance(15'000);
+  }
+  EXPECT_EQ(client.status("i").output, "first,not_found,no_instance,mine,later");
+}
+
+// An answer that comes too late finds nobody who waits for it.
+TEST_F(Kv, AnswersNobodyWaitsForAreDropped) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "asks_and_leaves", ""), Status::kOk);
+  EXPECT_EQ(output(client, *at), "completed end");
+}
+
+TEST_F(Kv, CrossReadCostsOneTurnMore) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("other", "publisher", "first"), Status::kOk);
+  run(*at, 100);
+  const std::uint64_t turns = at->runtime->stats().turns;
+  ASSERT_EQ(client->start_orchestration("i", "reader", "other"), Status::kOk);
+  run(*at, 100);
+  EXPECT_EQ(at->runtime->stats().turns - turns, 5U);  // its start, and one an answer
+}
+
+TEST_F(Kv, Typed) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "typed", ""), Status::kOk);
+  EXPECT_EQ(output(client, *at), "completed 7herbs");
+  Bed bed;
+  bool found = false;
+  ASSERT_EQ(client->get_kv_value_typed("i", "bed", &bed, &found), Status::kOk);
+  EXPECT_TRUE(found);
+  EXPECT_EQ(bed.number, 7);
+  EXPECT_EQ(client->get_kv_value_typed("i", "text", &bed, &found), Status::kCorrupt);
+  EXPECT_EQ(client->get_kv_value_typed("i", "other", &bed, &found), Status::kOk);
+  EXPECT_FALSE(found);
+}
+
+TEST_F(Kv, SurvivesContinueAsNewAndCompletion) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "everything", ""), Status::kOk);
+  EXPECT_EQ(output(client, *at), std::string("completed ") + kEverything);
+  EXPECT_EQ(all(client, "i"), "z=3 ");
+  EXPECT_EQ(client.status("i").custom_status, "");
+  ASSERT_EQ(client->delete_instance("i", false), Status::kOk);
+  EXPECT_EQ(get(client, "i", "z"), "not_found");
+}
+
+TEST_F(Kv, SurvivesAKillAtEveryTick) {
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "everything", ""), Status::kOk);
+  for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
+    ASSERT_LT(step, 200);
+    auto at = worker();
+    static_cast<void>(at->runtime->tick(INT64_MAX));
+    at->kill();
+    machine.advance(400);
+  }
+  EXPECT_EQ(client.status("i").output, kEverything);
+  EXPECT_EQ(all(client, "i"), "z=3 ");
+}
+
+TEST_F(Kv, SurvivesRestartAndCrashInEveryPhase) {
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "everything", ""), Status::kOk);
+  for (int phase = 0; phase < 6; ++phase) {
+    auto at = worker();
+    run(*at, 700);
+    if (phase % 2 == 0) at->kill();
+  }
+  const auto at = worker();
+  EXPECT_EQ(output(client, *at), std::string("completed ") + kEverything);
+}
+
+// What an execution found is loaded with its history, and not again.
+TEST_F(Kv, WarmTurnsReadNoValues) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "counter", ""), Status::kOk);
+  EXPECT_EQ(output(client, *at), "completed 9");
+  EXPECT_EQ(at->runtime->stats().cold_loads, 3U) << "one an execution";
+}
+
+TEST_F(Kv, KeysAreLimitedOverTurnsAndExecutions) {
+  options.kv_keys_max = 6;
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "fills", ""), Status::kOk);
+  EXPECT_EQ(output(client, *at), "completed 6limit");
+  InstanceStats stats;
+  ASSERT_EQ(client->get_instance_stats("i", &stats), Status::kOk);
+  EXPECT_EQ(stats.kv_keys, 6);
+}
+
+// The values of an execution that failed by an operator's hand stay as they were.
+TEST_F(Kv, SurvivesTermination) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "publisher", "first"), Status::kOk);
+  run(*at, 70'000);
+  ASSERT_EQ(client->terminate_instance("i", "enough"), Status::kOk);
+  run(*at, 1'000);
+  EXPECT_EQ(client.status("i").error, ErrorKind::kTerminated);
+  EXPECT_EQ(all(client, "i"), "k=later late=x ");
+}
+
+TEST_F(Kv, ClientAnswersByName) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  EXPECT_EQ(get(client, "i", "k"), "not_found");
+  EXPECT_EQ(client->error_text(), "there is no instance \"i\"");
+  ASSERT_EQ(client->start_orchestration("i", "publisher", "first"), Status::kOk);
+  EXPECT_EQ(get(client, "i", "k"), "none");
+  EXPECT_EQ(get(client, "i", ""), "invalid_argument");
+  run(*at, 100);
+  KvEntry entry;
+  bool found = false;
+  ASSERT_EQ(client->get_kv_value("i", "k", &entry, &found), Status::kOk);
+  EXPECT_EQ(entry.key, "k");
+  EXPECT_GE(entry.updated_ms, 1'800'000'000'000);
+  KvPage page;
+  page.rows_max = 0;
+  class Nobody final : public KvVisitor {
+    void on_value(const KvEntry&) override {}
+  } nobody;
+  EXPECT_EQ(client->get_all_kv_values("i", &page, nobody), Status::kInvalidArgument);
+  InstanceStats stats;
+  EXPECT_EQ(client->get_instance_stats("j", &stats), Status::kNotFound);
+}
+
+TEST_F(Kv, WaitForValue) {
+  TestClient client(machine, kPath);
+  KvEntry entry;
+  {
+    const auto at = worker();
+    ASSERT_EQ(client->start_orchestration("i", "publisher", "first"), Status::kOk);
+    EXPECT_EQ(client->wait_for_kv_value("i", "k", 1'000, &entry), Status::kWouldBlock);
+    run(*at, 100);
+  }  // on its thread nobody may wait
+  ASSERT_EQ(client->wait_for_kv_value("i", "k", 1'000, &entry), Status::kOk);
+  EXPECT_EQ(entry.value, "first");
+  EXPECT_EQ(client.node.sleeps(), 0U);
+  const std::int64_t before = machine.boot_ms();
+  EXPECT_EQ(client->wait_for_kv_value("i", "late", 1'800'000, &entry), Status::kTimeout);
+  EXPECT_EQ(machine.boot_ms(), before + 1'800'000);
+  EXPECT_LT(client.node.sleeps(), 10U);  // it listens, and does not poll
+  EXPECT_EQ(client->wait_for_kv_value("j", "k", 1'000, &entry), Status::kNotFound);
+  EXPECT_EQ(client->wait_for_kv_value("i", "", 1'000, &entry), Status::kInvalidArgument);
+  {
+    const auto at = worker();
+    EXPECT_EQ(output(client, *at), "completed ");
+  }
+  EXPECT_EQ(client->wait_for_kv_value("i", "late", 1'000, &entry), Status::kOk);
+  EXPECT_EQ(client->wait_for_kv_value("i", "never", 1'000, &entry), Status::kStale);
+  Bed bed;
+  EXPECT_EQ(client->wait_for_kv_value_typed("i", "late", 1'000, &bed), Status::kCorrupt);
+}
+
+// ---- messages taken without waiting -------------------------------------------------------------
+
+TEST_F(Kv, TryDequeueTakesEachMessageOnceOverKills) {
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "polls", ""), Status::kOk);
+  int sent = 0;
+  for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
+    ASSERT_LT(step, 400);
+    auto at = worker();
+    if (step % 20 == 3 && sent < 4) {
+      ASSERT_EQ(client->enqueue_event("i", "q", std::to_string(++sent)), Status::kOk);
+      ASSERT_EQ(client->enqueue_event("i", "q", std::to_string(++sent)), Status::kOk);
+    }
+    static_cast<void>(at->runtime->tick(INT64_MAX));
+    at->kill();
+    machine.advance(1'000);
+  }
+  const std::string output(client.status("i").output);
+  std::string numbers;
+  for (const char c : output)
+    if (c != '-') numbers += c;
+  EXPECT_EQ(numbers, "1234") << output;
+  EXPECT_EQ(output.size(), 8U) << output;
+}
+
+}  // namespace
+}  // namespace pawl
