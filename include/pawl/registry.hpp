@@ -50,6 +50,10 @@ class Registry {
   [[nodiscard]] const OrchestrationEntry* find_orchestration(std::string_view name,
                                                              std::string_view version = {}) const;
   [[nodiscard]] const ActivityEntry* find_activity(std::string_view name) const;
+  [[nodiscard]] std::size_t orchestration_count() const { return orchestration_count_; }
+  [[nodiscard]] const OrchestrationEntry& orchestration(std::size_t index) const {
+    return orchestrations_[index];
+  }
   [[nodiscard]] std::size_t activity_count() const { return activity_count_; }
   [[nodiscard]] const ActivityEntry& activity(std::size_t index) const {
     return activities_[index];

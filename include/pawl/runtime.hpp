@@ -53,8 +53,9 @@ struct RuntimeStats {
   std::uint64_t sessions_released = 0;
   std::uint64_t sessions_lost = 0;
   std::uint64_t poisoned = 0;
-  std::uint64_t unregistered = 0;  // items of names nobody here or elsewhere knows
-  std::uint64_t wakeups = 0;       // returns from sleep
+  // Instances set aside, and activities put back, since this process or all that live lack the name.
+  std::uint64_t unregistered = 0;
+  std::uint64_t wakeups = 0;  // returns from sleep
   std::uint64_t clock_steps = 0;
   std::uint32_t warm_instances = 0;
   std::uint32_t activities_running = 0;

@@ -108,12 +108,31 @@ struct InstanceStatus {
   std::int64_t custom_status_version = 0;  // how often it was set or reset
 };
 
+// One kind of execution that a process can run.
+struct Runnable {
+  std::string_view name;
+  std::string_view version;    // empty: one that has none yet
+  std::int64_t behaviour = 0;  // of the engine that began it; 0: it has not begun
+};
+
+// Instances in a list's way that its caller cannot run.
+struct Strangers {
+  static constexpr std::size_t kMax = 64;
+  InstanceKey keys[kMax] = {};  // to be set aside: who knows them had time, or they are many
+  std::size_t count = 0;
+  bool more = false;          // list again at once
+  std::int64_t look_at = -1;  // Pawl time: list again then, some are young; -1: none
+};
+
 struct ReadyQuery {
   Incarnation me = 0;
   std::int64_t home_grace_ms = 2000;
   std::int64_t now = 0;  // Pawl time by the reader's clock; verified again at the commit
   const InstanceKey* skip = nullptr;  // being worked on already
   std::size_t skip_count = 0;
+  const Runnable* runnable = nullptr;  // what the caller can run; null: everything
+  std::size_t runnable_count = 0;
+  Strangers* strangers = nullptr;  // gets what it cannot; may be null
 };
 
 struct OrchestrationItem {
@@ -121,6 +140,7 @@ struct OrchestrationItem {
   FixedText<kNameBytesMax> id;
   FixedText<kNameBytesMax> name;
   FixedText<kNameBytesMax> version;
+  std::int64_t behaviour = 0;  // as in Runnable
   ExecutionId execution = 0;
   std::int64_t revision = 0;
   EventId last_event = 0;  // of the current execution
@@ -236,6 +256,7 @@ struct TurnCommit {
   EndKind end = EndKind::kNone;
   ErrorKind error = ErrorKind::kNone;
   std::string_view next_input;    // kContinuedAsNew
+  std::int64_t behaviour = 0;     // of the engine, if this execution began with this turn; else 0
   std::string_view version;       // of this execution, if the instance had none yet; else empty
   std::string_view next_version;  // kContinuedAsNew: of the next execution; empty: none yet
   std::string_view output;        // kCompleted, kFailed: what a parent is told
@@ -391,6 +412,9 @@ class ChangeSink {
   // again.
   virtual void on_unregistered(std::string_view /*activity*/, std::string_view /*tag*/,
                                InstanceKey /*instance*/, EventId /*event*/) {}
+  // An instance was set aside.
+  virtual void on_stranger(std::string_view /*name*/, std::string_view /*version*/,
+                           std::int64_t /*behaviour*/, InstanceKey /*instance*/) {}
   // A detached start found an instance of its id.
   virtual void on_start_refused(std::string_view /*id*/, InstanceKey /*instance*/,
                                 EventId /*event*/) {}
@@ -449,6 +473,10 @@ class Provider {
   // Outside of batches: candidates, oldest message first, mine and unowned before others'.
   virtual Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                             std::size_t* count) = 0;
+  // In a batch: out of the way of those that cannot run it, until its next turn. Its timers that are due
+  // become messages. Whoever can run it finds it as before. Nothing happens if the query's caller can
+  // run it by now, or if it is not to be run at all.
+  virtual Status set_aside(InstanceKey key, const ReadyQuery& query) = 0;
   // Messages go to `arena`; at most `messages_max` besides those that wait on. kNotFound: it is gone.
   // kResourceExhausted with more_messages: those that wait on do not fit, or not one of the others; the
   // rest of *out is good.

@@ -8,9 +8,6 @@
 namespace pawl {
 namespace {
 
-// Recorded in the first event; rises when the same history would be read in another way.
-constexpr std::int64_t kBehaviour = 1;
-
 EventId last_command_id(const History& history) {
   EventId id = history.last_id();
   while (id > 0 && !is_command(history.event(id).kind))
@@ -21,9 +18,9 @@ EventId last_command_id(const History& history) {
 // A newer engine may have meant something else by the same events.
 Status check_behaviour(const History& history, Diagnostic& diagnostic) {
   const std::int64_t behaviour = history.event(1).number;
-  if (behaviour <= kBehaviour) return Status::kOk;
+  if (behaviour <= Engine::kBehaviour) return Status::kOk;
   diagnostic.format("event 1: recorded by behaviour %lld of the engine, this one knows up to %lld",
-                    static_cast<long long>(behaviour), static_cast<long long>(kBehaviour));
+                    static_cast<long long>(behaviour), static_cast<long long>(Engine::kBehaviour));
   return Status::kUnsupported;
 }
 
@@ -34,7 +31,7 @@ Event started(const TurnInput& input, std::string_view payload) {
   event.time_ms = input.stamp_ms;
   event.name = input.orchestration_name;
   event.version = input.version;
-  event.number = kBehaviour;
+  event.number = Engine::kBehaviour;
   event.payload = payload;
   return event;
 }

@@ -82,6 +82,11 @@ struct TurnResult {
 
 class Engine {
  public:
+  // Recorded in the first event of an execution; rises when the same history would be read in another
+  // way. This engine runs what was begun under any of these.
+  static constexpr std::int64_t kBehaviour = 1;
+  static constexpr std::int64_t kBehaviourMin = 1;
+
   // Takes its scratch memory from `arena`; check ready() once.
   Engine(Arena& arena, const EngineLimits& limits);
   [[nodiscard]] bool ready() const;

@@ -53,10 +53,24 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
   tick_arena_.attach(parts_.tick_block, parts_.tick_bytes);
   warm_.start();
   requests_.start();
+  list_runnable();
   PAWL_TRY(register_self(diagnostic));
   process_.add_loop(options_.database_path, port_.threads);
   plan_next_due();
   return Status::kOk;
+}
+
+// The registry does not change any more.
+void RuntimeCore::list_runnable() {
+  for (std::size_t i = 0; i < registry_.orchestration_count(); ++i) {
+    const Registry::OrchestrationEntry& entry = registry_.orchestration(i);
+    if (registry_.find_orchestration(entry.name) == &entry)
+      parts_.runnable[runnable_count_++] = {entry.name, {}, 0};
+    parts_.runnable[runnable_count_++] = {entry.name, entry.version, 0};
+    for (std::int64_t behaviour = Engine::kBehaviourMin; behaviour <= Engine::kBehaviour;
+         ++behaviour)
+      parts_.runnable[runnable_count_++] = {entry.name, entry.version, behaviour};
+  }
 }
 
 Status RuntimeCore::open_database(Diagnostic& diagnostic) {
@@ -332,7 +346,8 @@ std::int64_t RuntimeCore::first_due(std::int64_t now) const {
       slots_.finished() > 0 || wants_work())
     return 0;
   std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
-  for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_, next_slot_due_})
+  for (const std::int64_t other :
+       {next_stored_due_, next_look_, next_sync_look_, strangers_due_, next_slot_due_})
     if (other >= 0 && other < due) due = other;
   if (evidence_.watching() && now + kObserverWakeMs < due) due = now + kObserverWakeMs;
   return due;

@@ -32,8 +32,9 @@ namespace pawl {
 struct Turn {
   enum class Verdict : std::uint8_t {
     kCommit,   // write what the engine decided
-    kAbandon,  // park it: unknown name, damaged row, code that does not match
+    kAbandon,  // park it: damaged row, code that does not match
     kSkip,     // not now (memory, or it must run alone)
+    kForeign,  // it cannot be run here
   };
   InstanceKey key = 0;  // is_start: below 0 until the commit
   OrchestrationItem* item = nullptr;
@@ -115,6 +116,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     std::size_t tick_bytes = 0;
     Turn* turns = nullptr;
     InstanceKey* ready = nullptr;
+    Runnable* runnable = nullptr;
     char* status_buffer = nullptr;
     WorkerRow* workers = nullptr;
     // Only with a SessionListener: what it was told of, and what it is to be told of.
@@ -177,6 +179,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count);
   void log_status(LogLevel level, std::string_view event, Status status);
 
+  void list_runnable();
+
   // ---- tick.cpp ----
   [[nodiscard]] bool anything_to_do(std::int64_t now_boot_ms);
   // What there is to do waits for company (Options::commit_window_ms).
@@ -185,6 +189,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status commit_tick(Turn* turns, std::size_t count);
   Status write_batch(Turn* turns, std::size_t count);
   Status write_housekeeping();
+  Status write_strangers();
   Status write_renewals();
   Status tell_lost_slots();
   Status write_requests(Turn* turns, std::size_t count);
@@ -231,6 +236,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   // ---- turns.cpp ----
   Status collect_turns(Turn* turns, std::size_t capacity, std::size_t* count);
+  ReadyQuery ready_query();
+  [[nodiscard]] bool can_run(const OrchestrationItem& item) const;
   Status prepare_turn(InstanceKey key, bool first, Turn* turn);
   Status gather_messages(Turn& turn, Message** messages, std::size_t* count);
   Status load_warm(Turn& turn, bool first);
@@ -252,6 +259,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void tell_abandoned(const Turn& turn);
   void tell_requests();
   void tell_notices();
+  void tell_unknown(const Notice& notice);
   void tell_session_change(const Notice& notice);
   void tell_clock();
 
@@ -269,8 +277,18 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool runs_session(SessionKey session) const override;
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
 
+  void on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
+                   InstanceKey instance) override;
+  // Counts, and keeps a notice of each name once. Null: it was told of before.
+  Notice* note_unknown(std::string_view name, std::string_view detail, InstanceKey instance);
+
   static constexpr std::size_t kNoticesMax = 64;
   static constexpr std::size_t kDevicesMax = 32;
+  static constexpr std::size_t kUnknownNamesMax = 64;  // told of, one line each
+  // Kinds that one registered orchestration stands for: without a version, with it and not begun, and
+  // begun under each behaviour.
+  static constexpr std::size_t kKindsEach =
+      2 + static_cast<std::size_t>(Engine::kBehaviour - Engine::kBehaviourMin + 1);
   static constexpr std::size_t kWorkersMax = 64;
 
   Process& process_;
@@ -324,7 +342,14 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t next_stored_due_ = -1;  // boot time
   std::int64_t next_slot_due_ = -1;    // boot time
   InstanceKey left_over_ = 0;          // did not fit the last tick beside others: first in the next
-  bool due_in_vain_ = false;           // the last tick met a due time and found nothing to do
+  std::size_t runnable_count_ = 0;
+  Strangers strangers_;              // of the list at hand
+  std::int64_t strangers_due_ = -1;  // boot time: young ones are not young any more
+  std::uint64_t unknown_names_[kUnknownNamesMax] = {};  // hashes
+  std::size_t unknown_count_ = 0;
+  std::size_t unknown_committed_ = 0;
+  std::uint64_t unknown_met_ = 0;  // in the batch at hand
+  bool due_in_vain_ = false;       // the last tick met a due time and found nothing to do
   bool synced_this_boot_ = false;
   std::int64_t sync_look_ms_ = 0;
   std::int64_t next_sync_look_ = -1;

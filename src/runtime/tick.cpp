@@ -1,6 +1,7 @@
 // One tick: what is due, one write transaction, and what leaves after it.
 #include "check.hpp"
 #include "client_core.hpp"
+#include "hash.hpp"
 #include "runtime_core.hpp"
 #include "session_options.hpp"
 
@@ -23,6 +24,11 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
   if (next_stored_due_ >= 0 && now >= next_stored_due_) {
     look_for_turns_ = true;
     look_for_work_ = true;
+    return true;
+  }
+  if (strangers_due_ >= 0 && now >= strangers_due_) {
+    strangers_due_ = -1;
+    look_for_turns_ = true;
     return true;
   }
   if (next_sync_look_ >= 0 && now >= next_sync_look_) {
@@ -138,6 +144,8 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
   }
   if (begun != Status::kOk) return begun;
   notices_.clear();
+  unknown_met_ = 0;
+  unknown_count_ = unknown_committed_;
   Status status = write_batch(turns, count);
   if (status == Status::kOk) status = provider_->commit();
   if (status != Status::kOk) {
@@ -157,6 +165,7 @@ Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
   if (must_register_) return register_in_batch();
   PAWL_TRY(write_housekeeping());
   PAWL_TRY(write_requests(turns, count));
+  PAWL_TRY(write_strangers());
   PAWL_TRY(write_turns(turns, count));
   PAWL_TRY(write_results(turns, count));
   PAWL_TRY(move_sessions());
@@ -221,6 +230,14 @@ Status RuntimeCore::write_renewals() {
   std::size_t released = 0;
   PAWL_TRY(provider_->renew_session_lock(me_, options_.sessions, true, &renewed, &released));
   return provider_->renew_worker(me_, options_.sessions.worker_lock_timeout_ms);
+}
+
+Status RuntimeCore::write_strangers() {
+  Strangers met = strangers_;
+  const ReadyQuery query = ready_query();
+  for (std::size_t i = 0; i < met.count; ++i)
+    PAWL_TRY(provider_->set_aside(met.keys[i], query));
+  return Status::kOk;
 }
 
 Status RuntimeCore::write_requests(Turn* turns, std::size_t count) {
@@ -304,7 +321,8 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       if (turns[i].key != slot.item.instance) continue;
       // A turn that was stale or skipped leaves its results in their slots for the next tick.
-      return turns[i].verdict != Turn::Verdict::kAbandon;
+      return turns[i].verdict != Turn::Verdict::kAbandon &&
+             turns[i].verdict != Turn::Verdict::kForeign;
     }
     return false;
   };
@@ -601,7 +619,22 @@ void RuntimeCore::tell_requests() {
   }
 }
 
+void RuntimeCore::tell_unknown(const Notice& notice) {
+  const bool is_activity = notice.event != 0;
+  const LogField fields[] = {
+      {"instance", notice.instance},
+      {is_activity ? "activity" : "orchestration", notice.session.view()},
+      {is_activity ? "tag" : "version", notice.to.view()},
+      {is_activity ? "event" : "behaviour",
+       is_activity ? static_cast<std::int64_t>(notice.event) : notice.epoch}};
+  log(LogLevel::kError, is_activity ? "activity_unregistered" : "orchestration_unregistered",
+      fields, 4);
+}
+
 void RuntimeCore::tell_notices() {
+  stats_.unregistered += unknown_met_;
+  unknown_met_ = 0;
+  unknown_committed_ = unknown_count_;
   for (const Notice& notice : notices_) {
     if (notice.poison) {
       ++stats_.poisoned;
@@ -611,12 +644,7 @@ void RuntimeCore::tell_notices() {
       continue;
     }
     if (notice.unregistered) {
-      ++stats_.unregistered;
-      const LogField fields[] = {{"instance", notice.instance},
-                                 {"event", notice.event},
-                                 {"activity", notice.session.view()},
-                                 {"tag", notice.to.view()}};
-      log(LogLevel::kError, "activity_unregistered", fields, 4);
+      tell_unknown(notice);
       continue;
     }
     if (notice.start_refused) {
@@ -694,16 +722,32 @@ void RuntimeCore::on_session_change(const SessionChange& change) {
 
 void RuntimeCore::on_unregistered(std::string_view activity, std::string_view tag,
                                   InstanceKey instance, EventId event) {
+  Notice* const notice = note_unknown(activity, tag, instance);
+  if (notice != nullptr) notice->event = event;
+}
+
+// The version of an orchestration is not known to be one of the name's; its behaviour is in `epoch`.
+void RuntimeCore::on_stranger(std::string_view name, std::string_view version,
+                              std::int64_t behaviour, InstanceKey instance) {
+  Notice* const notice = note_unknown(name, version, instance);
+  if (notice != nullptr) notice->epoch = behaviour;
+}
+
+RuntimeCore::Notice* RuntimeCore::note_unknown(std::string_view name, std::string_view detail,
+                                               InstanceKey instance) {
+  ++unknown_met_;
+  const std::uint64_t hash = Hash64().add(name).add(detail).value();
+  for (std::size_t i = 0; i < unknown_count_; ++i)
+    if (unknown_names_[i] == hash) return nullptr;
+  if (unknown_count_ == kUnknownNamesMax) return nullptr;
   Notice* const notice = notices_.add();
-  if (notice == nullptr) {
-    ++notices_lost_;
-    return;
-  }
+  if (notice == nullptr) return nullptr;
+  unknown_names_[unknown_count_++] = hash;
   notice->unregistered = true;
   notice->instance = instance;
-  notice->event = event;
-  notice->session.assign_cut(activity);
-  notice->to.assign_cut(tag);
+  notice->session.assign_cut(name);
+  notice->to.assign_cut(detail);
+  return notice;
 }
 
 void RuntimeCore::on_start_refused(std::string_view id, InstanceKey instance, EventId event) {

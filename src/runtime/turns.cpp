@@ -8,9 +8,6 @@
 namespace pawl {
 namespace {
 
-// An unknown name may become known when another process starts; nothing else would wake it.
-constexpr std::int64_t kUnregisteredDelayMs = 15'000;
-
 class HistoryLoader final : public EventSink, public StateSink {
  public:
   HistoryLoader(History& history, WarmCache& cache, Diagnostic& diagnostic)
@@ -80,10 +77,7 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     return Status::kOk;
   }
   now_ = provider_->pawl_now();
-  ReadyQuery query;
-  query.me = me_;
-  query.home_grace_ms = options_.home_grace_ms;
-  query.now = now_;
+  const ReadyQuery query = ready_query();
   PAWL_TRY(provider_->begin_read());
   std::size_t ready = 0;
   Status status = provider_->list_ready(query, parts_.ready, options_.batch, &ready);
@@ -130,8 +124,32 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     if (status == Status::kOk && turns[*count].verdict != Turn::Verdict::kSkip) ++*count;
   }
   if (*count == 0) look_for_turns_ = false;
+  if (strangers_.more) look_for_turns_ = true;
+  strangers_due_ = strangers_.look_at < 0 ? -1 : provider_->boot_ms_of(strangers_.look_at);
   provider_->end_read();
   return status;
+}
+
+ReadyQuery RuntimeCore::ready_query() {
+  strangers_ = Strangers();
+  ReadyQuery query;
+  query.me = me_;
+  query.home_grace_ms = options_.home_grace_ms;
+  query.now = now_;
+  query.runnable = parts_.runnable;
+  query.runnable_count = runnable_count_;
+  query.strangers = &strangers_;
+  return query;
+}
+
+bool RuntimeCore::can_run(const OrchestrationItem& item) const {
+  for (std::size_t i = 0; i < runnable_count_; ++i) {
+    const Runnable& one = parts_.runnable[i];
+    if (one.behaviour == item.behaviour && one.name == item.name.view() &&
+        one.version == item.version.view())
+      return true;
+  }
+  return false;
 }
 
 // kOk: the turn is ready to run, or its verdict is known.
@@ -168,6 +186,11 @@ Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
     turn->warm = warm_.pin(key);
     turn->verdict = Turn::Verdict::kCommit;
     return turn->warm == nullptr ? Status::kResourceExhausted : Status::kOk;
+  }
+  if (!can_run(*turn->item)) {
+    // It was listed for a result, and has gone on elsewhere: the result is stored for whoever runs it.
+    turn->verdict = Turn::Verdict::kForeign;
+    return Status::kOk;
   }
   if (must_wait_to_run_alone(turn->item->crashes)) {
     wants_quiet_ = true;
@@ -338,18 +361,7 @@ void RuntimeCore::run_turn(Turn& turn) {
   }
   const Registry::OrchestrationEntry* const entry =
       registry_.find_orchestration(item.name.view(), item.version.view());
-  if (entry == nullptr) {
-    FixedText<2 * kNameBytesMax + 64> text;
-    const bool fits = text.append("no orchestration \"") == Status::kOk &&
-                      text.append(item.name.view()) == Status::kOk &&
-                      text.append(item.version.view().empty() ? "" : "@") == Status::kOk &&
-                      text.append(item.version.view()) == Status::kOk &&
-                      text.append("\" is registered here") == Status::kOk;
-    PAWL_CHECK("runtime-32", fits);
-    ++stats_.unregistered;
-    abandon_turn(turn, kUnregisteredDelayMs, ErrorKind::kUnregistered, keep_text(text.view()));
-    return;
-  }
+  PAWL_CHECK("runtime-32", entry != nullptr);  // can_run() said so
   // Pinned with this turn: whoever runs the next ones runs this version.
   if (item.version.view().empty()) turn.commit.version = entry->version;
   TurnInput input = turn_input(turn);
@@ -376,10 +388,7 @@ void RuntimeCore::run_turn(Turn& turn) {
       abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kAwaitSteppedOver,
                    keep_text(why.text()));
       return;
-    case Status::kUnsupported:
-      ++stats_.unregistered;
-      abandon_turn(turn, kUnregisteredDelayMs, ErrorKind::kUnregistered, keep_text(why.text()));
-      return;
+    case Status::kUnsupported:  // and the row of the instance says otherwise
     case Status::kCorrupt:
       abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kCorrupt, keep_text(why.text()));
       return;
@@ -500,6 +509,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   }
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
+    if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
     if (event.kind == EventKind::kActivity)
       work[commit.work_count++] = {id, event.session, event.policy, event.tag};
     else if (event.kind == EventKind::kSessionOpen || event.kind == EventKind::kSessionClose)

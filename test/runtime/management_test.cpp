@@ -123,7 +123,8 @@ TEST_F(Management, TerminateEndsAtOnceWithoutTheCode) {
 
 TEST_F(Management, TerminateOfAnUnregisteredOne) {
   ASSERT_EQ((*client)->start_orchestration("a", "nobody_knows", ""), Status::kOk);
-  settle();
+  drive(
+      machine, {worker.get()}, [] { return false; }, 3'000);
   EXPECT_EQ(client->status("a").error, ErrorKind::kUnregistered);
   ASSERT_EQ((*client)->terminate_instance("a", ""), Status::kOk);
   ASSERT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));

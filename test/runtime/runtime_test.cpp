@@ -465,6 +465,9 @@ TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_nobody) {
   ASSERT_EQ(client->start_orchestration("b", "unknown_activity", ""), Status::kOk);
   ASSERT_EQ(client->start_orchestration("c", "hello", "fine"), Status::kOk);
   ASSERT_TRUE(run(worker, client, "c", 1'000)) << worker.lines.all();
+  // Left to others for home_grace_ms, then set aside.
+  drive(
+      machine, {&worker}, [] { return false; }, 3'000);
   EXPECT_EQ(client.status("a").state, OrchestrationState::kRunning);
   EXPECT_EQ(client.status("a").error, ErrorKind::kUnregistered);
   EXPECT_NE(client.status("a").output.find("no_such_orchestration"), std::string_view::npos);

@@ -134,7 +134,7 @@ TEST_F(Versions, MissingOneWaitsAndIsNamed) {
   Worker second(machine, old, options);
   ASSERT_EQ(second.start(), Status::kOk);
   EXPECT_EQ(ended(second, "a", 20'000),
-            "running: no orchestration \"flow@2.0.0\" is registered here");
+            "running: no process that looked for work can run \"flow@2.0.0\"");
   second.stop();
   Worker third(machine, both, options);
   ASSERT_EQ(third.start(), Status::kOk);

@@ -86,7 +86,7 @@ class Connection {
   // Text of the last error goes here too.
   [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
 
-  static constexpr int kStatementsMax = 320;
+  static constexpr int kStatementsMax = 384;
 
  private:
   friend class Statement;

@@ -281,7 +281,8 @@ Status SqliteProvider::terminate_instance(std::string_view id, std::string_view 
   return fail_written(
       connection_
           .use(kTerminate,
-               "UPDATE instances SET state=0,revision=revision+1,parked_until=NULL,stop_kind=15,"
+               "UPDATE instances SET "
+               "state=0,revision=revision+1,parked_until=NULL,aside=NULL,stop_kind=15,"
                "stop_text=?2,home=0,ready_at=?3,ready_id=coalesce(ready_id,"
                "(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue)) WHERE key=?1")
           .bind(found.key)

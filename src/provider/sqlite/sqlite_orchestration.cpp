@@ -200,7 +200,7 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
       "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
       "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
       "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
-      "WHERE instance=i.key AND waiting=1) "
+      "WHERE instance=i.key AND waiting=1),i.behaviour "
       "FROM instances AS i LEFT JOIN executions AS e "
       "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
   if (!row.bind(key).row())
@@ -217,6 +217,7 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   if (out->terminate) out->broken_text.assign_cut(row.bytes(12));
   out->waiting_count = static_cast<std::size_t>(row.integer(14));
   out->has_parent = row.integer(13) != 0;
+  out->behaviour = row.integer(15);
   const bool whole = fits(row.integer(10), &out->last_event) &&
                      out->id.assign(row.bytes(0)) == Status::kOk &&
                      out->name.assign(row.bytes(1)) == Status::kOk &&
@@ -585,8 +586,9 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
       kGoOn,
       "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
       "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-      "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),"
-      "found_status=iif(?7,custom_status,found_status) WHERE key=?1");
+      "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),aside=NULL,"
+      "found_status=iif(?7,custom_status,found_status),"
+      "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)) WHERE key=?1");
   update.bind(turn.key).bind(execution).bind(turn.home);
   if (ready >= 0) {
     update.bind(ready).bind(batch_.now);
@@ -595,7 +597,7 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
   }
   const bool is_next = execution != turn.execution;
   update.bind(batch_.stamp_ms).bind(is_next ? 1 : 0);
-  update.bind_text(is_next ? turn.next_version : turn.version);
+  update.bind_text(is_next ? turn.next_version : turn.version).bind(turn.behaviour);
   return fail(update.run(), "update instance");
 }
 
@@ -619,14 +621,15 @@ Status SqliteProvider::end_execution(const TurnCommit& turn) {
           .use(kFinish,
                "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
                "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
-               "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6) WHERE "
-               "key=?1")
+               "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6),"
+               "behaviour=iif(?7=0,behaviour,?7),aside=NULL WHERE key=?1")
           .bind(turn.key)
           .bind(static_cast<std::int64_t>(state))
           .bind(turn.home)
           .bind(batch_.stamp_ms)
           .bind(batch_.now)
           .bind_text(turn.version)
+          .bind(turn.behaviour)
           .run(),
       "end instance");
 }

@@ -34,6 +34,7 @@ inline constexpr int kIdsManagement = 176;
 inline constexpr int kIdsChildren = 216;
 inline constexpr int kIdsFetch = 224;
 inline constexpr int kIdsState = 240;
+inline constexpr int kIdsStrangers = 304;
 inline constexpr int kIdsDevices = 256;
 inline constexpr int kIdsOpened = 288;
 
@@ -71,6 +72,7 @@ class SqliteProvider final : public Provider {
 
   Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                     std::size_t* count) override;
+  Status set_aside(InstanceKey key, const ReadyQuery& query) override;
   Status fetch_orchestration_item(InstanceKey key, std::int64_t now, std::size_t messages_max,
                                   Arena& arena, OrchestrationItem* out) override;
   Status load_history(InstanceKey key, ExecutionId execution, EventId after,
@@ -176,6 +178,9 @@ class SqliteProvider final : public Provider {
   // ---- sqlite_ready.cpp ----
   class ReadyList;
   Status list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max);
+  Status list_aside(ReadyList& list, std::size_t capacity);
+  Status list_aside_kind(ReadyList& list, const Runnable& kind, std::size_t most);
+  Status fire_due_timers(InstanceKey key);
   Status list_own(ReadyList& list);
   Status list_others(ReadyList& list);
   Status list_home(ReadyList& list, Incarnation home);
@@ -547,7 +552,8 @@ class SqliteProvider final : public Provider {
   bool open_ = false;
   bool own_vfs_ = false;
   std::int64_t home_grace_ms_ = ReadyQuery().home_grace_ms;  // as last asked for
-  Incarnation home_cursor_ = 0;  // where the look at other homes goes on
+  std::size_t aside_cursor_ = 0;  // which name comes next among what was set aside
+  Incarnation home_cursor_ = 0;   // where the look at other homes goes on
   alignas(std::max_align_t) char json_memory_[kJsonMemoryBytes] = {};
   char meta_text_[kMetaBytesMax] = {};
   // Free, owned and claimable candidates; then those of the tags that this worker serves.

@@ -1,9 +1,15 @@
 // Which instances have something to do, and when the next one will.
 //
-// Candidates come in this order: due timers by due time (first those in Pawl time, then UTC), then own
-// and unowned instances by their oldest message, then those of other workers that are gone or let them
+// Candidates come in this order: due timers by due time (first those in Pawl time, then UTC), then a share
+// of what others have set aside, then own and unowned instances by their oldest message, then those of other workers that are gone or let them
 // wait for longer than the grace. No query looks at more rows than it answers, but for a bounded number.
+//
+// Strangers, which the caller cannot run, are met here and nowhere else. They stay where they are as long
+// as others may come for them and they are few; then they are set aside, one write each, into an index
+// that is looked at by name: so no number of them stands in anybody's way twice.
 #include "sqlite_provider.hpp"
+
+#include <limits>
 
 namespace pawl::sqlite {
 namespace {
@@ -22,12 +28,29 @@ enum Ids : int {
   kFirstStop,
   kEnd,
 };
+enum StrangerIds : int {
+  kFindStranger = kIdsStrangers,
+  kSetAside,
+  kFirstDue,
+  kFire,
+  kForget,
+  kMakeReady,
+  kAnyAside,
+  kAside,
+};
+static_assert(kAside < kIdsDevices);
 static_assert(kEnd <= kIdsWork);
 
 constexpr int kHomesMax = 16;          // looked at in one call; the next goes on behind them
 constexpr int kHomeInstancesMax = 16;  // of a living home that may be too young
 constexpr int kTimersMax = 256;        // due ones that belong to others
 constexpr int kFirstTimersMax = 64;    // that are parked or another's
+constexpr int kFiredMax = 64;          // timers of one instance, in one call
+constexpr int kAsideLooksMax = 16;     // of one name that may be too young
+constexpr int kStrangersLeft = 16;     // young ones that stay in the way
+
+// Columns of every query for candidates: what tells whether one can be run.
+#define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
 
 }  // namespace
 
@@ -41,7 +64,39 @@ class SqliteProvider::ReadyList {
     if (full() || has(query.skip, query.skip_count, key) || has(out_, count_, key)) return;
     out_[count_++] = key;
   }
+  // Adds the instance of a row that has PAWL_RUN_COLUMNS from `column`; or notes that it is a stranger.
+  // `since`: until then nobody could come for it; kNever: whoever could has had the time.
+  void add(const Statement& row, InstanceKey key, int column, std::int64_t since) {
+    if (can_run(query, row, column)) return add(key);
+    if (query.strangers == nullptr) return;
+    Strangers& strangers = *query.strangers;
+    if (has(strangers.keys, strangers.count, key)) return;
+    const bool is_young = since != kNever && !waited(since);
+    if (is_young && young_ < kStrangersLeft) {
+      ++young_;
+      const std::int64_t look = add_saturating(since, query.home_grace_ms + 1);
+      if (strangers.look_at < 0 || look < strangers.look_at) strangers.look_at = look;
+    } else if (!crowded()) {
+      strangers.keys[strangers.count++] = key;
+      strangers.more = true;
+    }
+  }
   [[nodiscard]] bool full() const { return count_ == capacity_; }
+  // No more strangers can be noted: what lies behind them comes with the next list.
+  [[nodiscard]] bool crowded() const {
+    return query.strangers != nullptr && query.strangers->count == Strangers::kMax;
+  }
+  static bool can_run(const ReadyQuery& query, const Statement& row, int column) {
+    // Anybody can end what an operator ends.
+    if (query.runnable == nullptr || row.integer(column + 3) == kTerminating) return true;
+    for (std::size_t i = 0; i < query.runnable_count; ++i) {
+      const Runnable& one = query.runnable[i];
+      if (one.behaviour == row.integer(column + 2) && one.name == row.bytes(column) &&
+          one.version == row.bytes(column + 1))
+        return true;
+    }
+    return false;
+  }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] bool is_mine(Incarnation home) const { return home == 0 || home == query.me; }
   [[nodiscard]] bool waited(std::int64_t since) const {
@@ -51,6 +106,8 @@ class SqliteProvider::ReadyList {
   const ReadyQuery& query;
 
  private:
+  static constexpr auto kTerminating = static_cast<std::int64_t>(ErrorKind::kTerminated);
+
   static bool has(const InstanceKey* keys, std::size_t count, InstanceKey key) {
     for (std::size_t i = 0; i < count; ++i) {
       if (keys[i] == key) return true;
@@ -61,6 +118,7 @@ class SqliteProvider::ReadyList {
   InstanceKey* out_;
   std::size_t capacity_;
   std::size_t count_ = 0;
+  int young_ = 0;
 };
 
 Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
@@ -72,6 +130,7 @@ Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std
   PAWL_TRY(list_due_timers(list, TimeBase::kPawl, query.now));
   if (clock_.off_known)
     PAWL_TRY(list_due_timers(list, TimeBase::kUtc, add_saturating(query.now, clock_.off)));
+  PAWL_TRY(list_aside(list, capacity));
   PAWL_TRY(list_own(list));
   PAWL_TRY(list_others(list));
   *count = list.count();
@@ -80,17 +139,17 @@ Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std
 
 Status SqliteProvider::list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max) {
   Statement row = connection_.use(
-      kDueTimers,
-      "SELECT q.instance,q.due,i.home FROM orchestrator_queue AS q INDEXED BY oq_due "
-      "CROSS JOIN instances AS i ON i.key=q.instance "
-      "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND i.parked_until IS NULL "
-      "ORDER BY q.due");
+      kDueTimers, "SELECT q.instance,q.due,i.home," PAWL_RUN_COLUMNS
+                  " FROM orchestrator_queue AS q INDEXED BY oq_due "
+                  "CROSS JOIN instances AS i ON i.key=q.instance "
+                  "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND i.parked_until IS NULL "
+                  "ORDER BY q.due");
   row.bind(static_cast<std::int64_t>(base)).bind(due_max);
-  for (int looks = 0; looks < kTimersMax && !list.full() && row.row(); ++looks) {
+  for (int looks = 0; looks < kTimersMax && !list.full() && !list.crowded() && row.row(); ++looks) {
     const Incarnation home = row.integer(2);
     bool takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), clock_));
     if (!takes) PAWL_TRY(is_gone(home, &takes));
-    if (takes) list.add(row.integer(0));
+    if (takes) list.add(row, row.integer(0), 3, kNever);
   }
   return fail(row.status(), "list due timers");
 }
@@ -98,21 +157,67 @@ Status SqliteProvider::list_due_timers(ReadyList& list, TimeBase base, std::int6
 Status SqliteProvider::list_own(ReadyList& list) {
   Statement row = connection_.use(
       kOwnReady,
-      "SELECT key,ready_id FROM instances INDEXED BY i_ready "
-      "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
-      "UNION ALL SELECT key,ready_id FROM instances INDEXED BY i_ready "
-      "WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL AND parked_until IS NULL ORDER BY 2");
+      "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
+      " FROM instances AS i INDEXED BY i_ready "
+      "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+      "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
+      " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
+      "AND parked_until IS NULL AND aside IS NULL ORDER BY 2");
   row.bind(list.query.me);
-  while (!list.full() && row.row())
-    list.add(row.integer(0));
+  while (!list.full() && !list.crowded() && row.row())
+    list.add(row, row.integer(0), 4, row.integer(2) == 0 ? row.integer(3) : kNever);
   return fail(row.status(), "list ready instances");
+}
+
+// At most a quarter of a list, beginning with another name each time, so that neither these nor the others
+// starve.
+Status SqliteProvider::list_aside(ReadyList& list, std::size_t capacity) {
+  {
+    Statement any =
+        connection_.use(kAnyAside,
+                        "SELECT key FROM instances INDEXED BY i_aside WHERE ready_id IS NOT NULL "
+                        "AND parked_until IS NULL AND aside IS NOT NULL");
+    const bool everything = list.query.runnable == nullptr;
+    while (!list.full() && any.row()) {
+      if (!everything) break;
+      list.add(any.integer(0));
+    }
+    PAWL_TRY(fail(any.status(), "find what was set aside"));
+    if (everything || list.full()) return Status::kOk;
+  }
+  const std::size_t kinds = list.query.runnable_count;
+  const std::size_t most = list.count() + capacity / 4 + 1;
+  for (std::size_t i = 0; i < kinds && list.count() < most; ++i) {
+    aside_cursor_ = (aside_cursor_ + 1) % kinds;
+    PAWL_TRY(list_aside_kind(list, list.query.runnable[aside_cursor_], most));
+  }
+  if (list.count() >= most && list.query.strangers != nullptr) list.query.strangers->more = true;
+  return Status::kOk;
+}
+
+Status SqliteProvider::list_aside_kind(ReadyList& list, const Runnable& kind, std::size_t most) {
+  Statement row = connection_.use(
+      kAside,
+      "SELECT key,home,ready_at FROM instances INDEXED BY i_aside WHERE name=?1 AND version=?2 "
+      "AND behaviour=?3 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NOT NULL "
+      "ORDER BY ready_id");
+  row.bind_text(kind.name).bind_text(kind.version).bind(kind.behaviour);
+  for (int looks = 0; looks < kAsideLooksMax && list.count() < most && !list.full() && row.row();
+       ++looks) {
+    const Incarnation home = row.integer(1);
+    bool takes = list.is_mine(home) || list.waited(row.integer(2));
+    if (!takes) PAWL_TRY(is_gone(home, &takes));
+    if (takes) list.add(row.integer(0));
+  }
+  return fail(row.status(), "list what was set aside");
 }
 
 Status SqliteProvider::next_home(Incarnation after, Incarnation* home) {
   Statement row = connection_.use(
       kNextHome,
       "SELECT home FROM instances INDEXED BY i_ready "
-      "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL ORDER BY home LIMIT 1");
+      "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+      "ORDER BY home LIMIT 1");
   *home = row.bind(after).row() ? row.integer(0) : 0;
   return fail(row.status(), "list homes");
 }
@@ -139,12 +244,14 @@ Status SqliteProvider::list_home(ReadyList& list, Incarnation home) {
   bool gone = false;
   PAWL_TRY(is_gone(home, &gone));
   Statement row = connection_.use(
-      kHomeReady,
-      "SELECT key,ready_at FROM instances INDEXED BY i_ready "
-      "WHERE home=?1 AND ready_id IS NOT NULL AND parked_until IS NULL ORDER BY ready_id");
+      kHomeReady, "SELECT key,ready_at," PAWL_RUN_COLUMNS
+                  " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id IS NOT NULL "
+                  "AND parked_until IS NULL AND aside IS NULL ORDER BY ready_id");
   row.bind(home);
-  for (int looks = 0; (gone || looks < kHomeInstancesMax) && !list.full() && row.row(); ++looks) {
-    if (gone || list.waited(row.integer(1))) list.add(row.integer(0));
+  for (int looks = 0;
+       (gone || looks < kHomeInstancesMax) && !list.full() && !list.crowded() && row.row();
+       ++looks) {
+    if (gone || list.waited(row.integer(1))) list.add(row, row.integer(0), 2, kNever);
   }
   return fail(row.status(), "list ready instances of a home");
 }
@@ -224,6 +331,86 @@ Status SqliteProvider::first_timer(TimeBase base, Incarnation me, std::int64_t* 
     if (looks >= kFirstTimersMax) break;
   }
   return fail(row.status(), "next due timer");
+}
+
+// ---- strangers ----------------------------------------------------------------------------------
+
+Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
+  require_batch();
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> version;
+  std::int64_t behaviour = 0;
+  bool was_aside = false;
+  {
+    Statement row = connection_.use(
+        kFindStranger, "SELECT " PAWL_RUN_COLUMNS
+                       ",i.aside IS NOT NULL FROM instances AS i WHERE key=? AND state=0 "
+                       "AND parked_until IS NULL");
+    if (!row.bind(key).row()) return fail(row.status(), "find a stranger");
+    if (ReadyList::can_run(query, row, 0)) return Status::kOk;
+    name.assign_cut(row.bytes(0));
+    version.assign_cut(row.bytes(1));
+    behaviour = row.integer(2);
+    was_aside = row.integer(4) != 0;
+  }
+  PAWL_TRY(fire_due_timers(key));
+  if (was_aside) return Status::kOk;
+  Diagnostic why;
+  why.format("no process that looked for work can run \"%s%s%s\"", name.c_str(),
+             version.empty() ? "" : "@", version.c_str());
+  {
+    Statement put = connection_.use(kSetAside,
+                                    "UPDATE instances SET aside=1,stop_kind=?2,stop_text=?3,"
+                                    "updated_stamp=?4 WHERE key=?1");
+    put.bind(key).bind(static_cast<std::int64_t>(ErrorKind::kUnregistered)).bind_text(why.text());
+    PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "set an instance aside"));
+  }
+  if (sink_ != nullptr) sink_->on_stranger(name.view(), version.view(), behaviour, key);
+  return Status::kOk;
+}
+
+// As if a look had found them due now: behind all messages that are there. A timer that stays in the index
+// of due times would be met by everybody again and again.
+Status SqliteProvider::fire_due_timers(InstanceKey key) {
+  const std::int64_t utc = clock_.off_known ? add_saturating(batch_.now, clock_.off)
+                                            : std::numeric_limits<std::int64_t>::min();
+  for (int fired = 0; fired < kFiredMax; ++fired) {
+    MessageId timer = 0;
+    {
+      Statement row =
+          connection_.use(kFirstDue,
+                          "SELECT id FROM orchestrator_queue INDEXED BY oq_instance WHERE "
+                          "instance=?1 AND waiting=0 "
+                          "AND due IS NOT NULL AND due<=max(?2,?3) AND due<=iif(base=0,?2,?3) "
+                          "ORDER BY iif(base=0,due,due-?4),id LIMIT 1");
+      row.bind(key).bind(batch_.now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
+      if (!row.row()) return fail(row.status(), "find due timers");
+      timer = row.integer(0);
+    }
+    PAWL_TRY(fail_written(
+        connection_
+            .use(kFire,
+                 "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,waiting,name,"
+                 "payload,crc) SELECT instance,execution,kind,error,ref,0,name,payload,crc "
+                 "FROM orchestrator_queue WHERE id=?")
+            .bind(timer)
+            .run(),
+        "fire a timer"));
+    const MessageId message = connection_.last_insert_id();
+    PAWL_TRY(fail_written(
+        connection_.use(kForget, "DELETE FROM orchestrator_queue WHERE id=?").bind(timer).run(),
+        "fire a timer"));
+    PAWL_TRY(fail_written(connection_
+                              .use(kMakeReady,
+                                   "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
+                                   "AND ready_id IS NULL")
+                              .bind(key)
+                              .bind(message)
+                              .bind(batch_.now)
+                              .run(),
+                          "make ready"));
+  }
+  return Status::kOk;
 }
 
 }  // namespace pawl::sqlite

@@ -1,0 +1,423 @@
+// Which executions a process is given, by name, version and behaviour of the engine: the twenty
+// validations of the family by their names. There a filter is a range of versions that is parsed from
+// JSON; here it is a list of kinds, so where a test is about ranges or JSON its nearest counterpart says
+// what holds instead. Behind them: strangers stand in nobody's way.
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+class Capability : public ProviderWorld {
+ protected:
+  using Kinds = std::vector<Runnable>;
+
+  // What list_ready() gives and what it calls strangers.
+  std::vector<InstanceKey> list(Site& at, const Kinds& kinds, Incarnation me = 0,
+                                std::size_t capacity = 64) {
+    std::vector<Runnable> given = kinds;
+    given.reserve(1);  // an empty list is no null
+    query = ReadyQuery();
+    query.me = me;
+    query.now = at->pawl_now();
+    query.runnable = given.data();
+    query.runnable_count = given.size();
+    query.strangers = &strangers;
+    strangers = Strangers();
+    std::vector<InstanceKey> keys(capacity);
+    std::size_t count = 0;
+    EXPECT_EQ(at->list_ready(query, keys.data(), capacity, &count), Status::kOk)
+        << at->diagnostic().text();
+    keys.resize(count);
+    return keys;
+  }
+  // As a tick does with what it met.
+  void set_aside(Site& at, const Kinds& kinds) {
+    std::vector<Runnable> given = kinds;
+    given.reserve(1);
+    query.runnable = given.data();
+    query.runnable_count = given.size();
+    ASSERT_EQ(batch(at,
+                    [&] {
+                      for (std::size_t i = 0; i < strangers.count; ++i)
+                        PAWL_TRY(at->set_aside(strangers.keys[i], query));
+                      return Status::kOk;
+                    }),
+              Status::kOk)
+        << at->diagnostic().text();
+  }
+  InstanceKey create_of(Site& at, std::string_view id, std::string_view name,
+                        std::string_view version = {}) {
+    NewInstance instance;
+    instance.id = id;
+    instance.name = name;
+    instance.version = version;
+    instance.input = "in";
+    InstanceKey key = 0;
+    EXPECT_EQ(batch(at, [&] { return at->create_instance(instance, &key); }), Status::kOk);
+    return key;
+  }
+  // A turn under `behaviour`, which ends as `end` says, or leaves a message behind.
+  void begin_under(Site& at, InstanceKey key, std::int64_t behaviour, EndKind end = EndKind::kNone,
+                   std::string_view version = "1.0.0") {
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    Events events(item.is.last_event + 1);
+    if (item.is.last_event == 0) {
+      events.add(EventKind::kStarted).name = "n";
+    } else {
+      events.add(EventKind::kCancelRequested);
+    }
+    if (end != EndKind::kNone) events.add(EventKind::kEnded).end = end;
+    TurnCommit commit = turn(item, &events);
+    commit.behaviour = behaviour;
+    if (item.is.version.view().empty()) commit.version = version;
+    commit.end = end;
+    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  }
+  void wake(Site& at, std::string_view id) {
+    ASSERT_EQ(batch(at, [&] { return at->cancel_instance(id, "r"); }), Status::kOk);
+  }
+  std::int64_t behaviour_of(InstanceKey key) {
+    return raw_number("SELECT behaviour FROM instances WHERE key=" + std::to_string(key));
+  }
+  // An instance of one event, begun under `behaviour`, with a message.
+  InstanceKey begun(Site& at, const std::string& id, std::int64_t behaviour) {
+    const InstanceKey key = create_of(at, id, "n");
+    begin_under(at, key, behaviour);
+    wake(at, id);
+    return key;
+  }
+  static Kinds of(std::int64_t least, std::int64_t most) {
+    Kinds kinds;
+    for (std::int64_t i = least; i <= most; ++i)
+      kinds.push_back({"n", "1.0.0", i});
+    return kinds;
+  }
+  using Keys = std::vector<InstanceKey>;
+
+  ReadyQuery query;
+  Strangers strangers;
+};
+INSTANTIATE_TEST_SUITE_P(Ports, Capability, ::testing::Values(Ports::kSim, Ports::kPosix),
+                         ports_name);
+
+TEST_P(Capability, test_fetch_with_filter_none_returns_any_item) {
+  Site& at = site();
+  begun(at, "a", 7);
+  create_of(at, "b", "whatever", "9.9.9");
+  EXPECT_EQ(ready(at), (Keys{1, 2}));
+}
+
+TEST_P(Capability, test_fetch_with_compatible_filter_returns_item) {
+  Site& at = site();
+  begun(at, "a", 2);
+  EXPECT_EQ(list(at, of(1, 3)), (Keys{1}));
+}
+
+TEST_P(Capability, test_fetch_with_incompatible_filter_skips_item) {
+  Site& at = site();
+  begun(at, "a", 4);
+  EXPECT_EQ(list(at, of(1, 3)), Keys());
+}
+
+TEST_P(Capability, test_fetch_filter_skips_incompatible_selects_compatible) {
+  Site& at = site();
+  begun(at, "a", 4);
+  begun(at, "b", 2);
+  EXPECT_EQ(list(at, of(1, 3)), (Keys{2}));
+  EXPECT_EQ(list(at, of(4, 4)), (Keys{1}));
+}
+
+// Nor is anything else done to it: whoever can run it does so at once.
+TEST_P(Capability, test_fetch_filter_does_not_lock_skipped_instances) {
+  Site& at = site();
+  Site& other = site();
+  begun(at, "a", 4);
+  list(at, of(1, 3));
+  set_aside(at, of(1, 3));
+  EXPECT_EQ(list(other, of(4, 4)), (Keys{1}));
+  Item item;
+  ASSERT_EQ(fetch(other, 1, item), Status::kOk);
+  EXPECT_EQ(item.is.revision, 1);
+  EXPECT_EQ(item.is.strikes + item.is.crashes + item.is.reboots, 0);
+  begin_under(other, 1, 0);
+}
+
+// What has not begun has no behaviour yet.
+TEST_P(Capability, test_fetch_filter_null_pinned_version_always_compatible) {
+  Site& at = site();
+  create_of(at, "a", "n");
+  create_of(at, "b", "n", "1.0.0");
+  EXPECT_EQ(list(at, {{"n", "", 0}, {"n", "1.0.0", 0}}), (Keys{1, 2}));
+  EXPECT_EQ(list(at, {{"n", "", 0}}), (Keys{1}));
+}
+
+TEST_P(Capability, test_fetch_filter_boundary_versions) {
+  Site& at = site();
+  for (int i = 1; i <= 5; ++i)
+    begun(at, std::to_string(i), i);
+  EXPECT_EQ(list(at, of(2, 4)), (Keys{2, 3, 4}));
+}
+
+TEST_P(Capability, test_pinned_version_stored_via_ack_metadata) {
+  Site& at = site();
+  const InstanceKey key = create_of(at, "a", "n");
+  EXPECT_EQ(behaviour_of(key), 0);
+  begin_under(at, key, 3);
+  EXPECT_EQ(behaviour_of(key), 3);
+  EXPECT_EQ(raw_text("SELECT version FROM instances"), "1.0.0");
+}
+
+TEST_P(Capability, test_pinned_version_immutable_across_ack_cycles) {
+  Site& at = site();
+  const InstanceKey key = begun(at, "a", 3);
+  begin_under(at, key, 0);
+  EXPECT_EQ(behaviour_of(key), 3);
+  wake(at, "a");
+  begin_under(at, key, 0, EndKind::kCompleted);
+  EXPECT_EQ(behaviour_of(key), 3);
+}
+
+TEST_P(Capability, test_continue_as_new_execution_gets_own_pinned_version) {
+  Site& at = site();
+  const InstanceKey key = begun(at, "a", 3);
+  begin_under(at, key, 0, EndKind::kContinuedAsNew);
+  EXPECT_EQ(behaviour_of(key), 0);
+  EXPECT_EQ(raw_text("SELECT version FROM instances"), "") << "chosen anew";
+  begin_under(at, key, 4);
+  EXPECT_EQ(behaviour_of(key), 4);
+}
+
+TEST_P(Capability, test_filter_with_empty_supported_versions_returns_nothing) {
+  Site& at = site();
+  begun(at, "a", 1);
+  create_of(at, "b", "n");
+  EXPECT_EQ(list(at, {}), Keys());
+  set_aside(at, {});
+  EXPECT_EQ(list(at, {}), Keys());
+}
+
+// Reading locks nothing: of two that fetched, one commits.
+TEST_P(Capability, test_concurrent_filtered_fetch_no_double_lock) {
+  Site& at = site();
+  Site& other = site();
+  const InstanceKey key = begun(at, "a", 2);
+  EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
+  EXPECT_EQ(list(other, of(1, 3)), (Keys{key}));
+  Item first;
+  Item second;
+  ASSERT_EQ(fetch(at, key, first), Status::kOk);
+  ASSERT_EQ(fetch(other, key, second), Status::kOk);
+  Events events(2);
+  events.add(EventKind::kCancelRequested);
+  EXPECT_EQ(ack(at, turn(first, &events)), Status::kOk);
+  EXPECT_EQ(ack(other, turn(second, &events)), Status::kStale);
+}
+
+// In the commit of its first turn, whatever that does.
+TEST_P(Capability, test_ack_stores_pinned_version_via_metadata_update) {
+  Site& at = site();
+  const InstanceKey key = create_of(at, "a", "n");
+  begin_under(at, key, 2, EndKind::kFailed);
+  EXPECT_EQ(behaviour_of(key), 2);
+}
+
+TEST_P(Capability, test_provider_updates_pinned_version_when_told) {
+  Site& at = site();
+  const InstanceKey key = begun(at, "a", 2);
+  begin_under(at, key, 5);
+  EXPECT_EQ(behaviour_of(key), 5);
+}
+
+// A damaged history is not read for a process that cannot run it.
+TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
+  Site& at = site();
+  const InstanceKey key = begun(at, "a", 2);
+  raw("UPDATE history SET meta='{'");
+  EXPECT_EQ(list(at, of(3, 3)), Keys());
+  EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
+  KeepEvents sink;
+  EXPECT_EQ(at->load_history(key, 1, 0, sink), Status::kCorrupt);
+}
+
+// Reading counts nothing: the instance stops, with the row in its status, until somebody retries it.
+TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
+  Site& at = site();
+  const InstanceKey key = begun(at, "a", 2);
+  raw("UPDATE history SET meta='{'");
+  KeepEvents sink;
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(at->load_history(key, 1, 0, sink), Status::kCorrupt);
+  EXPECT_EQ(raw_number("SELECT crashes+strikes+reboots FROM instances"), 0);
+}
+
+// It never does: nothing is lost, and it goes on when the file is mended.
+TEST_P(Capability, test_fetch_deserialization_error_eventually_reaches_poison) {
+  Site& at = site();
+  const InstanceKey key = begun(at, "a", 2);
+  ASSERT_EQ(batch(at,
+                  [&] {
+                    return at->abandon_orchestration_item(key, 1, Provider::kStoppedForGood, false,
+                                                          ErrorKind::kCorrupt, "row 1");
+                  }),
+            Status::kOk);
+  EXPECT_EQ(list(at, of(2, 2)), Keys());
+  EXPECT_EQ(status(at, "a").state, InstanceState::kStopped);
+  std::size_t retried = 0;
+  ASSERT_EQ(batch(at, [&] { return at->retry_stopped(5, &retried); }), Status::kOk);
+  EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
+}
+
+TEST_P(Capability, test_fetch_filter_applied_before_history_deserialization) {
+  Site& at = site();
+  begun(at, "a", 9);
+  raw("DELETE FROM history");
+  EXPECT_EQ(list(at, of(1, 3)), Keys());
+}
+
+// There is no range to choose one of: every kind of the list counts.
+TEST_P(Capability, test_fetch_single_range_only_uses_first_range) {
+  Site& at = site();
+  for (int i = 1; i <= 4; ++i)
+    begun(at, std::to_string(i), i);
+  EXPECT_EQ(list(at, {{"n", "1.0.0", 4}, {"n", "1.0.0", 1}}), (Keys{1, 4}));
+}
+
+// An operator can end it, without any of its rows being read; and by whatever process.
+TEST_P(Capability, test_ack_appends_event_to_corrupted_history) {
+  Site& at = site();
+  const InstanceKey key = begun(at, "a", 9);
+  raw("UPDATE history SET meta='{'");
+  list(at, of(1, 3));
+  set_aside(at, of(1, 3));
+  EXPECT_EQ(list(at, of(1, 3)), Keys());
+  ASSERT_EQ(batch(at, [&] { return at->terminate_instance("a", "r"); }), Status::kOk);
+  EXPECT_EQ(list(at, of(1, 3)), (Keys{key}));
+}
+
+// ---- strangers ----------------------------------------------------------------------------------
+
+TEST_P(Capability, AFreshStrangerIsLeftToThoseWhoKnowIt) {
+  Site& at = site();
+  create_of(at, "a", "other");
+  list(at, of(1, 1));
+  EXPECT_EQ(strangers.count, 0U);
+  EXPECT_EQ(strangers.look_at, at->pawl_now() + query.home_grace_ms + 1);
+  clock.advance(query.home_grace_ms + 1);
+  list(at, of(1, 1));
+  EXPECT_EQ(strangers.count, 1U);
+  set_aside(at, of(1, 1));
+  EXPECT_EQ(status(at, "a").error, ErrorKind::kUnregistered);
+  list(at, of(1, 1));
+  EXPECT_EQ(strangers.count, 0U) << "met once";
+  EXPECT_EQ(strangers.look_at, -1);
+  EXPECT_EQ(list(at, {{"other", "", 0}}), (Keys{1}));
+}
+
+// Its next turn brings it back among all, and forgets why it waited.
+TEST_P(Capability, ATurnEndsBeingAside) {
+  Site& at = site();
+  const InstanceKey key = create_of(at, "a", "n");
+  clock.advance(2'001);
+  list(at, {});
+  set_aside(at, {});
+  EXPECT_EQ(raw_number("SELECT aside FROM instances"), 1);
+  begin_under(at, key, 1);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM instances WHERE aside IS NULL"), 1);
+  EXPECT_EQ(status(at, "a").error, ErrorKind::kNone);
+}
+
+// Thousands in front: each is met once, and a known one behind them is found after a few lists.
+TEST_P(Capability, StrangersBlockNobody) {
+  Site& at = site();
+  constexpr int kMany = 3'000;
+  ASSERT_EQ(batch(at,
+                  [&] {
+                    for (int i = 0; i < kMany; ++i) {
+                      NewInstance instance;
+                      const std::string id = "s" + std::to_string(i);
+                      const std::string name = "other" + std::to_string(i % 100);
+                      instance.id = id;
+                      instance.name = name;
+                      InstanceKey key = 0;
+                      PAWL_TRY(at->create_instance(instance, &key));
+                    }
+                    return Status::kOk;
+                  }),
+            Status::kOk);
+  const InstanceKey mine = create_of(at, "mine", "n");
+  const Kinds kinds = {{"n", "", 0}};
+  int lists = 0;
+  Keys keys;
+  while ((keys = list(at, kinds)).empty()) {
+    ++lists;
+    ASSERT_TRUE(strangers.more);
+    ASSERT_GT(strangers.count, 0U);
+    set_aside(at, kinds);
+    ASSERT_LT(lists, kMany / 64 + 2);
+  }
+  EXPECT_EQ(keys, (Keys{mine}));
+  set_aside(at, kinds);
+  // From then on they cost a fixed number of looks, and whoever knows one finds it.
+  create_of(at, "mine too", "n");
+  EXPECT_EQ(list(at, kinds).size(), 2U);
+  EXPECT_EQ(strangers.count, 0U);
+  EXPECT_EQ(list(at, {{"other7", "", 0}}).size(), 17U) << "16 a look, and one that stayed";
+}
+
+// A due timer of a stranger becomes a message behind those that are there, and keeps nobody awake.
+TEST_P(Capability, ATimerOfAStrangerIsMetOnce) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kPawlTime, 5'000}});
+  wake(at, "a");
+  clock.advance(3'000);
+  touch(at);
+  EXPECT_EQ(list(at, {}), Keys());
+  ASSERT_EQ(strangers.count, 1U);
+  set_aside(at, {});
+  NextDue due;
+  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
+  EXPECT_GT(due.pawl_time, at->pawl_now());
+  list(at, {});
+  EXPECT_EQ(strangers.count, 0U);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  ASSERT_EQ(item.is.message_count, 2U);
+  EXPECT_EQ(item.is.messages[0].kind, MessageKind::kCancel);
+  EXPECT_EQ(item.is.messages[1].kind, MessageKind::kTimerFired);
+  EXPECT_EQ(item.is.messages[1].ref, 2U);
+  // The second one, later, although it is aside already.
+  clock.advance(3'000);
+  touch(at);
+  list(at, {});
+  ASSERT_EQ(strangers.count, 1U);
+  set_aside(at, {});
+  list(at, {});
+  EXPECT_EQ(strangers.count, 0U);
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_EQ(item.is.message_count, 3U);
+}
+
+// What was set aside and what was not both get their share.
+TEST_P(Capability, NeitherStarves) {
+  Site& at = site();
+  for (int i = 0; i < 40; ++i)
+    create_of(at, "a" + std::to_string(i), "n");
+  clock.advance(2'001);
+  touch(at);
+  list(at, {});
+  set_aside(at, {});
+  for (int i = 0; i < 40; ++i)
+    create_of(at, "b" + std::to_string(i), "n");
+  const Keys keys = list(at, {{"n", "", 0}}, 0, 8);
+  ASSERT_EQ(keys.size(), 8U);
+  std::size_t aside = 0;
+  for (const InstanceKey key : keys)
+    aside += key <= 40 ? 1U : 0U;
+  EXPECT_GE(aside, 2U);
+  EXPECT_LE(aside, 6U);
+}
+
+}  // namespace
+}  // namespace pawl::test
