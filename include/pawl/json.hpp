@@ -18,6 +18,7 @@
 #include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "pawl/status.hpp"
 
@@ -140,6 +141,21 @@ struct JsonGetFields {
   }
 };
 
+template <typename T, typename = void>
+struct HasJsonFields : std::false_type {};
+template <typename T>
+struct HasJsonFields<T, std::void_t<decltype(pawl_json_fields(std::declval<JsonPutFields&>(),
+                                                              std::declval<const T&>()))>>
+    : std::true_type {};
+template <typename T>
+constexpr bool has_json_fields() {
+  static_assert(
+      HasJsonFields<T>::value,
+      "no JSON for this type: a field is bool, an integer, double, JsonText<N>, an array of "
+      "these or a struct with a PAWL_JSON of its own");
+  return HasJsonFields<T>::value;
+}
+
 template <std::size_t N>
 bool json_put(JsonWriter& out, const JsonText<N>& value) {
   return out.put_text(value.view());
@@ -165,9 +181,11 @@ bool json_put(JsonWriter& out, const T& value) {
     return out.put_unsigned(static_cast<std::uint64_t>(value));
   } else if constexpr (std::is_same_v<T, double>) {
     return out.put_double(value);
-  } else {
+  } else if constexpr (has_json_fields<T>()) {
     JsonPutFields fields{out};
     return out.put("{") && pawl_json_fields(fields, value) && out.put("}");
+  } else {
+    return false;
   }
 }
 
@@ -213,9 +231,11 @@ bool json_get(JsonReader& in, const JsonNode& node, T& value) {
     return json_get_integer(in, node, value);
   } else if constexpr (std::is_same_v<T, double>) {
     return in.get_double(node, &value);
-  } else {
+  } else if constexpr (has_json_fields<T>()) {
     JsonGetFields fields{in, node};
     return in.is_object(node) && pawl_json_fields(fields, value);
+  } else {
+    return false;
   }
 }
 

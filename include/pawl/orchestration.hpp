@@ -300,6 +300,16 @@ class OrchestrationContext {
 
 using Orchestration = Poll (*)(OrchestrationContext&);
 
+namespace internal {
+template <typename T>
+bool is_pending_poll(const T& poll) {
+  static_assert(std::is_same_v<T, Poll>,
+                "PAWL_CALL takes the call of a function that returns Poll");
+  if constexpr (std::is_same_v<T, Poll>) return poll.is_pending();
+  return false;
+}
+}  // namespace internal
+
 }  // namespace pawl
 
 // Declares `name` as the Outcome of the handle, or leaves the function with "pending". A statement,
@@ -315,9 +325,9 @@ using Orchestration = Poll (*)(OrchestrationContext&);
   } while (false)
 
 // Calls a helper function that awaits; leaves with its Poll while it is pending.
-#define PAWL_CALL(...)                                              \
-  do {                                                              \
-    if ((__VA_ARGS__).is_pending()) return ::pawl::Poll::pending(); \
+#define PAWL_CALL(...)                                                                  \
+  do {                                                                                  \
+    if (::pawl::internal::is_pending_poll(__VA_ARGS__)) return ::pawl::Poll::pending(); \
   } while (false)
 
 #endif  // PAWL_ORCHESTRATION_HPP

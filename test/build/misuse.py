@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Misuse of the public interface that must not compile, with a message that says what is wrong.
+
+usage: misuse.py PROJECT COMPILER...    a compiler that is not installed is skipped, unless it is the first
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+# What every case stands behind; with CONTROL, each of its things used as it is meant.
+COMMON = """
+#include "pawl/json.hpp"
+#include "pawl/pawl.hpp"
+using namespace pawl;
+struct Valve { int number; bool is_open; };
+PAWL_JSON(Valve, number, is_open)
+[[maybe_unused]] static ActivityResult activity(ActivityContext& ctx) { return ctx.ok(""); }
+[[maybe_unused]] static Poll helper(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
+  return Poll::done();
+}
+"""
+CONTROL = """
+Poll flow(OrchestrationContext& ctx) {
+  const Handle a = ctx.schedule_activity("a", "");
+  PAWL_AWAIT(first, ctx.select(a, ctx.schedule_timer(std::chrono::seconds(1))));
+  PAWL_CALL(helper(ctx));
+  if (first.ok()) {
+    PAWL_AWAIT(second, ctx.open_branch([](OrchestrationContext& own) { return own.complete(""); }));
+    if (second.ok()) return ctx.complete(second.value());
+  }
+  PAWL_AWAIT_DONE(ctx.join(a, a));
+  return ctx.fail("");
+}
+Status all(Registry& registry, char* out, std::size_t* size) {
+  PAWL_TRY(registry.add_orchestration("flow", flow));
+  PAWL_TRY(registry.add_activity("a", activity));
+  return to_json(Valve(), out, 100, size);
+}
+"""
+
+
+def flow(text):
+    return f"Poll flow(OrchestrationContext& ctx) {{ {text} }}"
+
+
+# name: (code, what the message says: a pattern for every compiler)
+CASES = {
+    "await as an expression":
+        (flow('const auto x = PAWL_AWAIT(a, ctx.schedule_activity("a", "")); return ctx.complete("");'),
+         r"expected (primary-)?expression"),
+    "await in a function that returns an int":
+        ('int f(OrchestrationContext& ctx) { PAWL_AWAIT(a, ctx.schedule_activity("a", "")); return a.ok(); }',
+         r"cannot convert '\S*Poll' to 'int'|no viable conversion from returned value of type '\S*Poll' to"),
+    "await in a function that returns nothing":
+        ('void f(OrchestrationContext& ctx) { PAWL_AWAIT_DONE(ctx.schedule_activity("a", "")); }',
+         r"return-statement with a value, in function returning 'void'|void function 'f' should not return a value"),
+    "one name for two awaits":
+        (flow('PAWL_AWAIT(a, ctx.schedule_activity("a", "")); PAWL_AWAIT(a, ctx.schedule_activity("b", ""));'
+              'return ctx.complete(a.value());'),
+         r"redeclaration of 'const \S*Outcome a'|redefinition of 'a'"),
+    "await under an if, without a block of its own":
+        (flow('if (ctx.is_replaying()) PAWL_AWAIT(a, ctx.schedule_activity("a", "")); return ctx.complete("");'),
+         r"'a' was not declared|use of undeclared identifier 'a'"),
+    "await of what is no handle":
+        (flow('PAWL_AWAIT(a, helper(ctx)); return ctx.complete(a.value());'),
+         r"'class pawl::Poll' has no member named 'await'|no member named 'await' in 'pawl::Poll'"),
+    "call of what returns no Poll":
+        (flow('PAWL_CALL(ctx.execution_id()); return ctx.complete("");'),
+         r"PAWL_CALL takes the call of a function that returns Poll"),
+    "call of an outcome":
+        (flow('PAWL_CALL(ctx.schedule_activity("a", "").await()); return ctx.complete("");'),
+         r"PAWL_CALL takes the call of a function that returns Poll"),
+    "call of a function that returns nothing":
+        ('void nothing(); ' + flow('PAWL_CALL(nothing()); return ctx.complete("");'),
+         r"void"),
+    "join of what is no handle":
+        (flow('PAWL_AWAIT_DONE(ctx.join(1)); return ctx.complete("");'),
+         r"'const int' to (non-scalar type )?'(const )?(pawl::)?Handle'"),
+    "branch without a result":
+        (flow('PAWL_AWAIT_DONE(ctx.open_branch([](OrchestrationContext&) {})); return ctx.complete("");'),
+         r"a branch is a callable Poll\(OrchestrationContext&\)"),
+    "branch without a context":
+        (flow('PAWL_AWAIT_DONE(ctx.open_branch([&ctx] { return ctx.complete(""); })); return ctx.complete("");'),
+         r"a branch is a callable Poll\(OrchestrationContext&\)"),
+    "JSON of a field that is not there":
+        ("struct Pump { int number; }; PAWL_JSON(Pump, numbre)",
+         r"no member named 'numbre'"),
+    "JSON of a type that has none, written":
+        ("struct Pump { float rate; }; PAWL_JSON(Pump, rate)"
+         "Status f(char* out, std::size_t* size) { return to_json(Pump(), out, 100, size); }",
+         r"no JSON for this type: a field is bool, an integer, double"),
+    "JSON of a type that has none, read":
+        ("struct Pump { const char* name; }; PAWL_JSON(Pump, name)"
+         "Status f(Pump* out) { return from_json(\"\", out); }",
+         r"no JSON for this type: a field is bool, an integer, double"),
+    "an activity registered as an orchestration":
+        ('Status f(Registry& registry) { return registry.add_orchestration("a", activity); }',
+         r"ActivityResult ?\(.*Orchestration"),
+    "an orchestration registered as an activity":
+        ('Status f(Registry& registry) { return registry.add_activity("a", helper); }',
+         r"Poll ?\(.*Activity"),
+    "a callable with captures registered":
+        ('Status f(Registry& registry, int n) { return registry.add_orchestration("a", [n](OrchestrationContext& ctx) '
+         '{ return n == 0 ? ctx.complete("") : ctx.fail(""); }); }',
+         r"lambda.*Orchestration"),
+    "an ending that is not returned":
+        (flow('ctx.complete(""); return ctx.fail("");'),
+         r"ignoring return(ed)? value of .*(type '\S*Poll'|'nodiscard' attribute)"),
+    "an outcome that is dropped":
+        (flow('ctx.schedule_activity("a", "").await(); return ctx.complete("");'),
+         r"ignoring return(ed)? value of .*(type '\S*Outcome'|'nodiscard' attribute)"),
+    "the result of an activity that is not returned":
+        ('ActivityResult f(ActivityContext& ctx) { ctx.fail("no"); return ctx.ok(""); }',
+         r"ignoring return(ed)? value of .*(type '\S*ActivityResult'|'nodiscard' attribute)"),
+    "the end of an orchestration without an ending":
+        (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));'),
+         r"no return statement in function|control reaches end of non-void function|non-void function does not return"),
+}
+
+# Not -fsyntax-only: a missing return is found only behind it.
+FLAGS = ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror", "-S", "-o", os.devnull]
+
+
+def main(project, *compilers):
+    used = [compilers[0], *(compiler for compiler in compilers[1:] if shutil.which(compiler))]
+
+    def attempt(job):
+        compiler, name = job
+        code, pattern = CASES[name] if name else (CONTROL, "")
+        command = [compiler, *FLAGS, f"-I{pathlib.Path(project) / 'include'}", "-x", "c++", "-"]
+        run = subprocess.run(command, input=COMMON + code, capture_output=True, text=True,
+                             env={**os.environ, "LC_ALL": "C"})
+        if not name:
+            return "" if run.returncode == 0 else f"{compiler}: the control does not compile:\n{run.stderr}"
+        if run.returncode == 0:
+            return f"{compiler}: {name}: compiles"
+        errors = "\n".join(line for line in run.stderr.splitlines() if re.search(r"error|note", line))
+        return "" if re.search(pattern, errors) else f"{compiler}: {name}: does not say {pattern}:\n{run.stderr}"
+
+    jobs = [(compiler, name) for compiler in used for name in ["", *CASES]]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        problems = [text for text in pool.map(attempt, jobs) if text]
+    print("\n".join(problems))
+    print(f"{len(CASES)} misuses and a control with {', '.join(used)}, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
