@@ -17,6 +17,7 @@
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
 #include "pawl/registry.hpp"
+#include "pawl/replay_check.hpp"
 #include "pawl/runtime.hpp"
 #include "pawl/session_listener.hpp"
 #include "pawl/status.hpp"

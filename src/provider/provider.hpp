@@ -33,6 +33,7 @@ namespace pawl {
 struct ProviderOptions {
   const char* path = nullptr;
   bool create = true;               // false: kCannotOpen when there is no database
+  bool read_only = false;           // no batches; create is false then
   bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
   std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
   int cache_pages = 256;

@@ -159,6 +159,16 @@ std::string_view input_of_start(const TurnInput& input) {
 
 }  // namespace
 
+ErrorKind turn_error_kind(Status status) {
+  switch (status) {
+    case Status::kResourceExhausted: return ErrorKind::kLimit;
+    case Status::kAwaitSteppedOver: return ErrorKind::kAwaitSteppedOver;
+    case Status::kUnsupported: return ErrorKind::kUnregistered;
+    case Status::kCorrupt: return ErrorKind::kCorrupt;
+    default: return ErrorKind::kNondeterminism;
+  }
+}
+
 struct Engine::Scratch {
   TraceLog traces;
   Mailbox mailbox;

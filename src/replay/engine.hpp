@@ -80,6 +80,9 @@ struct TurnResult {
   std::uint32_t traces_lost = 0;
 };
 
+// What a turn of this status (not kOk) means for its instance.
+[[nodiscard]] ErrorKind turn_error_kind(Status status);
+
 class Engine {
  public:
   // Recorded in the first event of an execution; rises when the same history would be read in another

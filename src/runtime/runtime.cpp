@@ -8,17 +8,15 @@
 #include "version.hpp"
 
 namespace pawl {
-namespace {
 
-// Messages of one tick, decoded, and what the turns decide beside their events.
-std::size_t tick_bytes(const Options& options) {
+std::size_t tick_bytes(const Options& options, std::size_t turns) {
   const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
   // All that can wait for one instance: read, gathered, and sorted out again.
   const std::size_t mail =
       mail_max(options.queue_messages_max) * (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
       2 * mail_bytes_max(options.payload_bytes_max);
   const std::size_t start = sizeof(OrchestrationItem) + 1024;
-  return options.batch * (one + start) + mail + 4 * options.payload_bytes_max +
+  return turns * (one + start) + mail + 4 * options.payload_bytes_max +
          2 * kErrorTextBytesMax +
          (options.instance_batch_max + options.commands_a_turn_max + 64) * 256 + 64 * 1024;
 }
@@ -50,12 +48,10 @@ Status check_port(const port::Port& port, Diagnostic& diagnostic) {
   return port.clock->open(diagnostic);
 }
 
-}  // namespace
-
 template <typename AnyArena>
 Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& parts) {
   parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
-  parts.tick_bytes = tick_bytes(options);
+  parts.tick_bytes = tick_bytes(options, options.batch);
   parts.tick_block = arena.allocate(parts.tick_bytes, kArenaAlign);
   PAWL_TRY(parts.warm.allocate(arena, options));
   PAWL_TRY(parts.slots.allocate(arena, options));

@@ -28,6 +28,14 @@ namespace pawl {
   return 2 * queue_messages_max;
 }
 
+[[nodiscard]] EngineLimits engine_limits(const Options& options);
+// Messages of so many turns, decoded, and what the turns decide beside their events.
+[[nodiscard]] std::size_t tick_bytes(const Options& options, std::size_t turns);
+// Is it one that this library can use? Opens its clock.
+Status check_port(const port::Port& port, Diagnostic& diagnostic);
+using UnregisteredText = FixedText<2 * kNameBytesMax + 64>;
+[[nodiscard]] UnregisteredText unregistered_text(std::string_view name, std::string_view version);
+
 // One instance in a tick, from reading its messages to the commit.
 struct Turn {
   enum class Verdict : std::uint8_t {

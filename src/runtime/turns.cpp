@@ -52,6 +52,16 @@ std::size_t new_events_of(const TurnCommit& commit) {
 
 }  // namespace
 
+UnregisteredText unregistered_text(std::string_view name, std::string_view version) {
+  UnregisteredText text;
+  const bool fits =
+      text.append("no orchestration \"") == Status::kOk && text.append(name) == Status::kOk &&
+      text.append(version.empty() ? "" : "@") == Status::kOk &&
+      text.append(version) == Status::kOk && text.append("\" is registered here") == Status::kOk;
+  PAWL_CHECK("runtime-32", fits);
+  return text;
+}
+
 std::string_view RuntimeCore::keep_text(std::string_view text) {
   char* const kept = tick_arena_.array<char>(text.size() + 1);
   if (kept == nullptr) return {};
@@ -384,16 +394,11 @@ void RuntimeCore::run_turn(Turn& turn) {
     case Status::kResourceExhausted:
       fail_turn(turn, ErrorKind::kLimit, keep_text(why.text()));
       return;
-    case Status::kAwaitSteppedOver:
-      abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kAwaitSteppedOver,
-                   keep_text(why.text()));
-      return;
     case Status::kUnsupported:  // and the row of the instance says otherwise
-    case Status::kCorrupt:
       abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kCorrupt, keep_text(why.text()));
       return;
     default:
-      abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kNondeterminism,
+      abandon_turn(turn, Provider::kStoppedForGood, turn_error_kind(result.status),
                    keep_text(why.text()));
       return;
   }

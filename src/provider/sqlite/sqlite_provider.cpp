@@ -108,6 +108,9 @@ Status SqliteProvider::connect(Diagnostic& diagnostic) {
     PAWL_TRY(vfs_for(port_, &vfs));
     own_vfs_ = true;
   }
+  if (options_.read_only)
+    return connection_.open(path_.c_str(), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs,
+                            diagnostic);
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
   const Status status = connection_.open(path_.c_str(), kFlags, vfs, diagnostic);
   if (status != Status::kCannotOpen || !options_.create) return status;
@@ -135,7 +138,7 @@ Status SqliteProvider::make_file(const char* vfs, Diagnostic& diagnostic) {
 }
 
 Status SqliteProvider::set_up(Diagnostic& diagnostic) {
-  if (sqlite3_db_readonly(connection_.handle(), "main") == 1) {
+  if (!options_.read_only && sqlite3_db_readonly(connection_.handle(), "main") == 1) {
     diagnostic.format("%s: the file cannot be written", path_.c_str());
     return Status::kReadOnly;
   }
@@ -151,12 +154,17 @@ Status SqliteProvider::set_up(Diagnostic& diagnostic) {
   const Status looked = look_at_file(&empty, diagnostic);
   end_transaction();
   PAWL_TRY(looked);
-  if (empty && !options_.create) {
+  if (empty && (!options_.create || options_.read_only)) {
     diagnostic.format("%s: holds no Pawl database", path_.c_str());
     return Status::kCannotOpen;
   }
   PAWL_TRY(set_pragmas(diagnostic));
-  PAWL_TRY(use_log(diagnostic));
+  // The last to leave writes the log back and removes it; whoever only reads leaves it as it is.
+  if (options_.read_only)
+    static_cast<void>(sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                                        static_cast<int*>(nullptr)));
+  else
+    PAWL_TRY(use_log(diagnostic));
   if (empty) PAWL_TRY(create_schema(diagnostic));
   return load_database_id(diagnostic);
 }

@@ -38,7 +38,7 @@ enum StrangerIds : int {
   kAnyAside,
   kAside,
 };
-static_assert(kAside < kIdsDevices);
+static_assert(kAside < Connection::kStatementsMax);
 static_assert(kEnd <= kIdsWork);
 
 constexpr int kHomesMax = 16;          // looked at in one call; the next goes on behind them
