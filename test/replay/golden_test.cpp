@@ -119,7 +119,110 @@ Poll cancelled(OrchestrationContext& ctx) {
   return ctx.fail(result.error());
 }
 
+// Attempts leave nothing behind: one command with its policy, one outcome.
+Poll retries(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.session = "bed-7";
+  options.retry.max_attempts = 5;
+  options.retry.backoff = Backoff::kLinear;
+  options.retry.jitter_percent = 10;
+  options.start_to_close_ms = 30'000;
+  const Handle pump = ctx.schedule_activity("pump", "on", options);
+  const Handle read = ctx.schedule_activity("read", "", ActivityOptions());
+  PAWL_AWAIT(pumped, pump);
+  if (!pumped.ok()) PAWL_AWAIT_DONE(ctx.schedule_activity("alarm", pumped.error().text));
+  PAWL_AWAIT(level, read);
+  return level.ok() ? ctx.complete(level.value()) : ctx.fail(level.error());
+}
+
+// Message 2 comes behind the timer that wins and goes back; a branch receives it and is retired later. 4 goes
+// back by cancel().
+Poll give_back(OrchestrationContext& ctx) {
+  const Handle first = ctx.dequeue_event("q");
+  PAWL_AWAIT(one, first);
+  const Handle limit = ctx.schedule_timer(std::chrono::seconds(5));
+  PAWL_AWAIT_DONE(ctx.select(ctx.dequeue_event("q"), limit));
+  const Handle loser = ctx.open_branch([](OrchestrationContext& own) {
+    PAWL_AWAIT_DONE(own.dequeue_event("q"));
+    PAWL_AWAIT_DONE(own.schedule_timer(std::chrono::hours(1)));
+    return own.complete("");
+  });
+  const Handle other = ctx.dequeue_event("other");
+  PAWL_AWAIT_DONE(ctx.select(loser, ctx.schedule_activity("work", "")));
+  ctx.cancel(other);
+  PAWL_AWAIT(two, ctx.dequeue_event("q"));
+  PAWL_AWAIT(three, ctx.dequeue_event("other"));
+  return ctx.complete(std::string(one.value()) + std::string(two.value()) +
+                      std::string(three.value()));
+}
+
+Poll losers(OrchestrationContext& ctx) {
+  const auto body = [](OrchestrationContext& own) -> Poll {
+    const Handle inner = own.open_branch([](OrchestrationContext& deep) -> Poll {
+      PAWL_AWAIT_DONE(deep.schedule_timer(std::chrono::seconds(1)));
+      return deep.complete("");
+    });
+    PAWL_AWAIT_DONE(own.schedule_activity("step", ""));
+    PAWL_AWAIT_DONE(inner);
+    return own.complete("");
+  };
+  const Handle branch = ctx.open_branch(body);
+  const Handle event = ctx.schedule_wait("stop");
+  const Handle child = ctx.schedule_sub_orchestration("bed", "");
+  const Handle a = ctx.schedule_activity("a", "");
+  const Handle b = ctx.schedule_activity("b", "");
+  const Handle pair = ctx.join(a, b);
+  PAWL_AWAIT(first, ctx.select(branch, event, child, pair));
+  static_cast<void>(ctx.set_custom_status(first.value()));
+  PAWL_AWAIT(lost, child);
+  return lost.closed() ? ctx.complete(first.value()) : ctx.fail("");
+}
+
+// As an execution that continues as new begins: with what waits for it.
+Poll carried(OrchestrationContext& ctx) {
+  PAWL_AWAIT(one, ctx.dequeue_event("q"));
+  PAWL_AWAIT(two, ctx.dequeue_event("q"));
+  const Handle third = ctx.dequeue_event("q");
+  PAWL_AWAIT_DONE(ctx.schedule_activity("sum", one.value()));
+  static_cast<void>(third);  // goes back at the end, unreceived
+  return ctx.continue_as_new(two.value());
+}
+
+Poll versions(OrchestrationContext& ctx) {
+  static_cast<void>(ctx.start_orchestration_versioned("report", "2.0.0-rc.1", "r-1", "x"));
+  const Handle bed = ctx.schedule_sub_orchestration_versioned("bed", "1.4.0", "1");
+  PAWL_AWAIT(result, bed);
+  return ctx.continue_as_new_versioned("2.0.0", result.value());
+}
+
+Message queued(MessageId number, std::string_view payload, std::string_view queue = "q") {
+  return mail(MessageKind::kQueue, number, queue, payload);
+}
+
+Message continued() {
+  Message message = start();
+  message.kind = MessageKind::kContinue;
+  return message;
+}
+
 const Golden kGolden[] = {
+    {"retries",
+     retries,
+     {{start()}, {done(3, "17")}, {failed(2, ErrorKind::kTimeout, "no pump")}, {done(6)}}},
+    {"give_back",
+     give_back,
+     {{start()},
+      {queued(1, "a")},
+      {fired(4), queued(2, "b")},
+      {queued(3, "c"), queued(4, "o", "other")},
+      {done(12, "w")}}},
+    {"losers",
+     losers,
+     {{start()}, {fired(4)}, {done(8), mail(MessageKind::kEvent, 1, "stop", "rain")}}},
+    {"carried",
+     carried,
+     {{continued(), queued(3, "a"), queued(4, "b"), queued(7, "c")}, {done(7)}}},
+    {"versions", versions, {{start()}, {child_done(3, "b")}}},
     {"basic", basic, {{start()}, {done(4, "17")}, {fired(6)}, {fired(8)}, {done(10, "out")}}},
     {"branches",
      branches,
