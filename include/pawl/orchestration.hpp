@@ -244,6 +244,8 @@ class OrchestrationContext {
   // or its end, then the code behind open_branch() goes on. A branch has an order of its own and shares
   // nothing but handles: let it read what stood before its opening, write only its own locals, use only
   // its own context, and return through complete() or fail(). Whatever it has open at its end is closed.
+  // Branches may open branches, 32 levels below the root; deeper ones do not run, and their await
+  // answers kLimit.
   template <typename Body>
   Handle open_branch(Body body) {
     static_assert(std::is_invocable_r_v<Poll, Body&, OrchestrationContext&>,
@@ -255,7 +257,9 @@ class OrchestrationContext {
         &body);
   }
   // Has a result when all have one, be it an error; a join of none has one at once. The results come
-  // from awaiting the handles then.
+  // from awaiting the handles then, each in its place, whatever order they came in. Any number of handles:
+  // a handle may be there twice, and may be a join itself. One that is closed, or that cannot be awaited
+  // here (empty, of another run, of a branch that is not above), has its error already.
   template <typename... Handles>
   Handle join(const Handles&... handles) {
     const Handle list[] = {Handle(), handles...};
@@ -264,7 +268,10 @@ class OrchestrationContext {
   Handle join_all(const Handle* handles, std::size_t count);
   // PAWL_AWAIT(first, ctx.select(a, b)): the first to have a result, ties going to the earlier argument.
   // What lost is closed: an activity is cancelled, a timer removed, a branch retired; later completions
-  // are void. Handles of other branches are left open. A select of none is an error.
+  // are void. Handles of other branches are left open, and so is what was received before or belongs to
+  // the winner too. One that is closed already takes part with its kClosed, a join of none wins at once. Each
+  // loser that is closed counts as a command. A select of none, or of one that cannot be awaited here, is
+  // kInvalidArgument (or the error of its own call), and closes nothing.
   template <typename... Handles>
   Selection select(const Handles&... handles) {
     const Handle list[] = {Handle(), handles...};

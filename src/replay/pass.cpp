@@ -548,6 +548,7 @@ std::int64_t Pass::utc_now_ms(BranchRun& branch) {
 Handle Pass::open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&),
                          void* callable) {
   if (!is_active(branch, "open_branch")) return handle_of(Form::kNone);
+  if (branch.depth == kBranchDepthMax) return handle_of(Form::kTooDeep);
   Event event;
   event.kind = EventKind::kBranchOpened;
   event.number = std::int64_t{last_number_} + 1;
@@ -568,6 +569,7 @@ BranchRun* Pass::begin_branch(Record* opening) {
   BranchRun* const opened = ::new (place) BranchRun();
   opened->number = static_cast<BranchId>(opening->event.number);
   opened->parent = current_;
+  opened->depth = current_->depth + 1;
   opened->opening = opening;
   opened->position = current_->position;
   opened->horizon = current_->horizon;

@@ -21,6 +21,8 @@ namespace pawl {
 namespace internal {
 
 inline constexpr EventId kNoHorizon = UINT32_MAX;
+// Branches in branches: each is a call on the stack of whoever runs the turn.
+inline constexpr std::uint32_t kBranchDepthMax = 32;
 
 // Arguments of a call that starts another instance.
 struct NewInstanceCall {
@@ -36,6 +38,7 @@ struct NewInstanceCall {
 struct BranchRun {
   BranchId number = 0;
   BranchRun* parent = nullptr;  // null: the root
+  std::uint32_t depth = 0;      // of the root 0
   BranchRun* next = nullptr;    // in order of opening
   History::Record* opening = nullptr;
   History::Record* cursor = nullptr;  // the next command history expects
@@ -184,6 +187,7 @@ class Pass {
     kBadVersion,
     kBadPayload,
     kBadOptions,
+    kTooDeep,
     kForeign
   };
 

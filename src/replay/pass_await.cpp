@@ -79,6 +79,9 @@ Outcome Pass::refused(Form form) {
     case Form::kBadOptions:
       return Outcome::failure(ErrorKind::kInvalidArgument,
                               "an option of the activity is out of its range");
+    case Form::kTooDeep:
+      static_assert(kBranchDepthMax == 32, "as in the text");
+      return Outcome::failure(ErrorKind::kLimit, "branches are nested in at most 32 levels");
     default:
       return Outcome::failure(
           ErrorKind::kInvalidArgument,
@@ -112,7 +115,8 @@ Pass::Resolution Pass::resolve(const Record& leaf) const {
   return completion == 0 ? Resolution() : Resolution{How::kCompleted, completion};
 }
 
-// Of a join, the first member that is not resolved or refused; else the last of all positions.
+// Of a join, the first member that is not resolved; else the last of all positions. A member that may
+// not be awaited here has its result, an error, like one that was never issued.
 Pass::Resolution Pass::resolve(const Handle& handle) const {
   const Form form = form_of(handle);
   if (form != Form::kCommand && form != Form::kJoin) return {How::kRefused, 0};
@@ -122,7 +126,6 @@ Pass::Resolution Pass::resolve(const Handle& handle) const {
   for (std::size_t at = 0; at < leaves.count; ++at) {
     const Resolution one = resolve(leaves[at]);
     if (one.how == How::kNot) return one;
-    if (one.how == How::kRefused) all.how = How::kRefused;
     all.position = std::max(all.position, one.position);
   }
   return all;
@@ -222,6 +225,7 @@ Outcome Pass::suspend(const Handle* handles, std::size_t count) {
 }
 
 void Pass::wait_for(const Record& leaf) {
+  if (!may_await(leaf)) return;
   if (current_->awaited == nullptr) current_->awaited = &leaf;
   if (leaf.pass.owner == current_) return;
   auto* const wait = note<ForeignWait>(1);
@@ -236,6 +240,7 @@ Outcome Pass::receive(const Handle& handle, const Resolution& resolution) {
       form_of(handle) == Form::kJoin ? Outcome::success({}) : result_of(leaves[0], resolution);
   current_->position = std::max(current_->position, resolution.position);
   for (std::size_t at = 0; at < leaves.count; ++at) {
+    if (!may_await(leaves[at])) continue;
     if (leaves[at].pass.owner == current_) leaves[at].pass.received = true;
     note_receipt(leaves[at]);
     if (leaves[at].event.kind == EventKind::kBranchOpened && !leaves[at].pass.closed)

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <string>
 
+#include "pass.hpp"
 #include "replay_bench.hpp"
 
 namespace pawl::test {
@@ -130,6 +131,250 @@ TEST(Cancel, ClosesOnceAndOnlyWhatIsOpen) {
   bench.go(function, {start()}).go(function, {done(2)});
   EXPECT_EQ(bench.added(),
             "4 activity_done ->2 = ok\n5 close 0.2 of 0.1 at 4\n6 ended completed\n");
+}
+
+// --- joins and selects of anything ----------------------------------------------------------------
+
+// Lines of what the last run of the function saw.
+std::vector<std::string> seen;
+
+void note(const Outcome& result) {
+  seen.push_back(
+      std::to_string(result.index()) + " " +
+      (result.ok() ? std::string(result.value()) : error_kind_name(result.error().kind)));
+}
+
+TEST(Joins, OfOneOfTwiceTheSameAndOfJoins) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    seen.clear();
+    const Handle a = ctx.schedule_activity("a", "");
+    const Handle b = ctx.schedule_activity("b", "");
+    PAWL_AWAIT(one, ctx.join(a));
+    note(one);
+    PAWL_AWAIT(all, ctx.join(a, a, ctx.join(b, ctx.join()), ctx.join(a, b)));
+    note(all);
+    PAWL_AWAIT(of_a, a);
+    note(of_a);
+    PAWL_AWAIT(of_b, b);
+    note(of_b);
+    return ctx.complete("");
+  };
+  Bench bench;
+  bench.go(function, {start()}).go(function, {done(3, "B")});
+  EXPECT_EQ(bench.added(), "4 activity_done ->3 = B\n");
+  bench.go(function, {done(2, "A")});
+  EXPECT_EQ(bench.added(), "5 activity_done ->2 = A\n6 ended completed\n");
+  EXPECT_EQ(seen, (std::vector<std::string>{"0 ", "0 ", "0 A", "0 B"}));
+}
+
+TEST(Joins, AClosedMemberHasItsResult) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    seen.clear();
+    const Handle a = ctx.schedule_activity("a", "");
+    const Handle b = ctx.schedule_activity("b", "");
+    ctx.cancel(b);
+    PAWL_AWAIT(all, ctx.join(a, b));
+    note(all);
+    PAWL_AWAIT(of_b, b);
+    note(of_b);
+    return ctx.complete("");
+  };
+  Bench bench;
+  bench.go(function, {start()}).go(function, {done(2, "A")});
+  EXPECT_EQ(bench.state(), TurnState::kEnded);
+  EXPECT_EQ(seen, (std::vector<std::string>{"0 ", "0 closed"}));
+}
+
+// A member that cannot be awaited here has its error: the join waits for the others alone.
+TEST(Joins, AMemberThatCannotBeAwaitedHasItsError) {
+  static Handle of_another_run;
+  of_another_run = Handle();
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    seen.clear();
+    Handle below;
+    const Handle branch = ctx.open_branch([&below](OrchestrationContext& own) {
+      below = own.schedule_activity("below", "");
+      PAWL_AWAIT_DONE(below);
+      return own.complete("");
+    });
+    const Handle a = ctx.schedule_activity("a", "");
+    const Handle members[] = {Handle(), ctx.schedule_activity("", ""), below, of_another_run, a};
+    of_another_run = a;
+    PAWL_AWAIT(all, ctx.join_all(members, 5));
+    note(all);
+    for (const Handle& member : members) {
+      PAWL_AWAIT(result, member);
+      note(result);
+    }
+    PAWL_AWAIT(lost, ctx.select(branch, members[0]));
+    note(lost);
+    PAWL_AWAIT_DONE(branch);
+    return ctx.complete("");
+  };
+  Bench bench;
+  bench.go(function, {start()}).go(function, {done(4, "A")});
+  EXPECT_EQ(seen, (std::vector<std::string>{"0 ", "0 invalid_argument", "0 invalid_argument",
+                                            "0 invalid_argument", "0 invalid_argument", "0 A",
+                                            "0 invalid_argument"}));
+  EXPECT_EQ(bench.added(), "5 activity_done ->4 = A\n");  // nothing was closed
+  bench.go(function, {done(3)});
+  EXPECT_EQ(bench.state(), TurnState::kEnded);
+}
+
+TEST(Select, OfOneOfTwiceTheSameAndOfAnEmptyJoin) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    seen.clear();
+    const Handle a = ctx.schedule_activity("a", "");
+    PAWL_AWAIT(empty, ctx.select(a, ctx.join()));
+    note(empty);  // the join of none was first, so a is closed
+    const Handle b = ctx.schedule_activity("b", "");
+    PAWL_AWAIT(one, ctx.select(b));
+    note(one);
+    const Handle c = ctx.schedule_activity("c", "");
+    PAWL_AWAIT(twice, ctx.select(c, c, ctx.join(c)));
+    note(twice);
+    PAWL_AWAIT(again, c);
+    note(again);
+    return ctx.complete("");
+  };
+  Bench bench;
+  bench.go(function, {start()});
+  EXPECT_EQ(bench.all(),
+            "1 started\n2 activity 0.0 a()\n3 close 0.1 of 0.0 at 1\n4 activity 0.2 b()\n");
+  bench.go(function, {done(4, "B")}).go(function, {done(6, "C")});
+  EXPECT_EQ(bench.added(), "7 activity_done ->6 = C\n8 ended completed\n");
+  EXPECT_EQ(seen, (std::vector<std::string>{"1 ", "0 B", "0 C", "0 C"}));
+}
+
+TEST(Select, AClosedOneTakesPartWithItsResult) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    seen.clear();
+    const Handle a = ctx.schedule_activity("a", "");
+    const Handle b = ctx.schedule_activity("b", "");
+    ctx.cancel(a);
+    PAWL_AWAIT(first, ctx.select(b, a));
+    note(first);
+    PAWL_AWAIT(of_b, b);
+    note(of_b);
+    return ctx.complete("");
+  };
+  Bench bench;
+  bench.go(function, {start()});
+  EXPECT_EQ(bench.state(), TurnState::kEnded);
+  EXPECT_EQ(seen, (std::vector<std::string>{"1 closed", "0 closed"}));
+}
+
+// The handle of an ancestor is left open by a select of a branch, and by its cancel().
+TEST(Select, OfAnotherBranchsHandleLeavesItOpen) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    seen.clear();
+    const Handle a = ctx.schedule_activity("a", "");
+    const Handle b = ctx.schedule_activity("b", "");
+    const Handle branch = ctx.open_branch([a, b](OrchestrationContext& own) {
+      PAWL_AWAIT(first, own.select(a, b));
+      own.cancel(a);
+      return own.complete(std::to_string(first.index()));
+    });
+    PAWL_AWAIT(won, branch);
+    note(won);
+    PAWL_AWAIT(of_a, a);
+    note(of_a);
+    return ctx.complete("");
+  };
+  Bench bench;
+  bench.go(function, {start()}).go(function, {done(3, "B")});
+  EXPECT_EQ(bench.added(), "5 activity_done ->3 = B\n");
+  bench.go(function, {done(2, "A")});
+  EXPECT_EQ(seen, (std::vector<std::string>{"0 1", "0 A"}));
+}
+
+constexpr int kThousands = 3'000;
+
+Poll thousands(OrchestrationContext& ctx, bool all) {
+  std::vector<Handle> handles;
+  for (int i = 0; i < kThousands; ++i)
+    handles.push_back(ctx.schedule_activity("a", std::to_string(i)));
+  if (all) {
+    PAWL_AWAIT_DONE(ctx.join_all(handles.data(), handles.size()));
+    std::string last;
+    for (const Handle& handle : handles) {
+      PAWL_AWAIT(result, handle);
+      last = result.value();
+    }
+    return ctx.complete(last);
+  }
+  PAWL_AWAIT(first, ctx.select_of(handles.data(), handles.size()));
+  return ctx.complete(std::to_string(first.index()));
+}
+
+EngineLimits limits_for_thousands() {
+  EngineLimits limits;
+  limits.commands_a_turn_max = 2 * kThousands;
+  limits.events_max = 3 * kThousands;
+  return limits;
+}
+
+TEST(Joins, OfThousands) {
+  const Orchestration function = [](OrchestrationContext& ctx) { return thousands(ctx, true); };
+  Bench bench(limits_for_thousands(), std::size_t{8} << 20U);
+  bench.go(function, {start()});
+  std::vector<std::string> texts;
+  std::vector<Message> results;
+  for (int i = 0; i < kThousands; ++i)
+    texts.push_back(std::to_string(i));
+  // The other way round: the results are in their places all the same.
+  for (int i = kThousands - 1; i >= 0; --i)
+    results.push_back(done(static_cast<EventId>(2 + i), texts[static_cast<std::size_t>(i)]));
+  const Message late = results.back();
+  results.pop_back();
+  bench.go(function, results);
+  EXPECT_EQ(bench.state(), TurnState::kSuspended);
+  bench.go(function, {late});
+  EXPECT_EQ(bench.added(),
+            "6001 activity_done ->2 = 0\n6002 ended completed = " + texts.back() + "\n");
+}
+
+TEST(Select, OfThousandsClosesAllOthers) {
+  const Orchestration function = [](OrchestrationContext& ctx) { return thousands(ctx, false); };
+  Bench bench(limits_for_thousands(), std::size_t{8} << 20U);
+  bench.go(function, {start()}).go(function, {done(1'502)});
+  EXPECT_EQ(bench.history().last_id(), 1U + kThousands + 1 + (kThousands - 1) + 1);
+  EXPECT_EQ(bench.history().event(bench.history().last_id()).payload, "1500");
+}
+
+// --- depth ----------------------------------------------------------------------------------------
+
+// Branches in branches, so many levels; the innermost waits for an activity.
+Poll nested(OrchestrationContext& ctx, std::uint32_t levels) {
+  if (levels == 0) {
+    PAWL_AWAIT(result, ctx.schedule_activity("deep", ""));
+    return result.ok() ? ctx.complete(result.value()) : ctx.fail(result.error());
+  }
+  PAWL_AWAIT(result, ctx.open_branch(
+                         [levels](OrchestrationContext& own) { return nested(own, levels - 1); }));
+  return result.ok() ? ctx.complete(result.value()) : ctx.fail(result.error());
+}
+
+TEST(Branches, AreNestedUpToTheirLimit) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    return nested(ctx, internal::kBranchDepthMax);
+  };
+  Bench bench;
+  bench.go(function, {start()});
+  EXPECT_EQ(bench.history().last_id(), 1 + internal::kBranchDepthMax + 1);
+  bench.go(function, {done(bench.history().last_id(), "from below")});
+  EXPECT_EQ(bench.history().event(bench.history().last_id()).payload, "from below");
+}
+
+TEST(Branches, DeeperOnesDoNotRunAndSayWhy) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    return nested(ctx, internal::kBranchDepthMax + 1);
+  };
+  Bench bench;
+  bench.go(function, {start()});
+  EXPECT_EQ(bench.history().last_id(), 1 + internal::kBranchDepthMax + 1);
+  EXPECT_EQ(line(bench.history().event(bench.history().last_id())),
+            "34 ended failed limit = branches are nested in at most 32 levels");
 }
 
 // --- what is refused ------------------------------------------------------------------------------
