@@ -139,20 +139,37 @@ void Connection::close() {
     statements_[id] = nullptr;
     texts_[id] = nullptr;
   }
+  kept_ = 0;
   // It refuses only while statements live, and all of them are ours.
   const int result = sqlite3_close(handle_);
   PAWL_CHECK("provider-2", result == SQLITE_OK);
   handle_ = nullptr;
 }
 
+// What operators ask for now and then must not hold the heap that every tick needs.
+void Connection::forget_oldest() {
+  int oldest = -1;
+  for (int id = 0; id < kStatementsMax; ++id) {
+    if (statements_[id] == nullptr || sqlite3_stmt_busy(statements_[id]) != 0) continue;
+    if (oldest < 0 || used_[id] < used_[oldest]) oldest = id;
+  }
+  PAWL_CHECK("provider-7", oldest >= 0);
+  sqlite3_finalize(statements_[oldest]);
+  statements_[oldest] = nullptr;
+  --kept_;
+}
+
 Statement Connection::use(int id, const char* sql) {
   PAWL_CHECK("provider-3", id >= 0 && id < kStatementsMax && handle_ != nullptr);
   if (statements_[id] == nullptr) {
+    if (kept_ == kStatementsKept) forget_oldest();
     const int result =
         sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statements_[id], nullptr);
     if (result != SQLITE_OK) return Statement(*this, nullptr, result);
     texts_[id] = sql;
+    ++kept_;
   }
+  used_[id] = ++uses_;
   PAWL_CHECK("provider-4", texts_[id] == sql || std::strcmp(texts_[id], sql) == 0);
   PAWL_CHECK("provider-5", sqlite3_stmt_busy(statements_[id]) == 0);
   return Statement(*this, statements_[id]);

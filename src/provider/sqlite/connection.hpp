@@ -87,11 +87,18 @@ class Connection {
   [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
 
   static constexpr int kStatementsMax = 384;
+  // Prepared at a time, the least recently used leave: they fit 512 KiB of SQLite's heap.
+  static constexpr int kStatementsKept = 112;
 
  private:
+  void forget_oldest();
+
   friend class Statement;
   sqlite3* handle_ = nullptr;
   sqlite3_stmt* statements_[kStatementsMax] = {};
+  std::uint64_t used_[kStatementsMax] = {};  // by uses_
+  std::uint64_t uses_ = 0;
+  int kept_ = 0;
   const char* texts_[kStatementsMax] = {};  // what each id was first used with: ids do not collide
   Diagnostic diagnostic_;
 };
