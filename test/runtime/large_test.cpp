@@ -14,7 +14,7 @@ using testing::World;
 using testing::WorldOptions;
 
 // As docs/limits.md says, of 4,096 events with short names and payloads.
-constexpr std::size_t kShortHistoryBytes = std::size_t{1280} * 1024;
+constexpr std::size_t kShortHistoryBytes = std::size_t{1312} * 1024;
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 ActivityResult kilobyte(ActivityContext& ctx) { return ctx.ok(std::string(1'024, 'k')); }
