@@ -2,12 +2,15 @@
 //
 // Purpose: an activity is one side effect. It runs at least once; a crash between its effect and the
 // commit of its result runs it again with a higher attempt, so use idempotency_key() where it matters.
-// Ownership: all views live until the activity returns. Thread rule: an inline activity runs on the
-// Runtime's thread, a threaded one on a pool thread; everything here is callable from either.
+// Ownership: all views live until the activity returns; of a cooperative one until its last step returns.
+// Thread rule: an inline activity and each step of a cooperative one run on the Runtime's thread, a threaded
+// one on a pool thread; everything here is callable from either.
 #ifndef PAWL_ACTIVITY_HPP
 #define PAWL_ACTIVITY_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
 
 #include "pawl/error.hpp"
@@ -28,6 +31,22 @@ class [[nodiscard]] ActivityResult {
   friend class ActivityContext;
   explicit ActivityResult(State state) : state_(state) {}
   State state_;
+};
+
+// What a step of a cooperative activity answers: its result, or when the next step is. Made by
+// ActivityContext.
+class [[nodiscard]] ActivityStep {
+ public:
+  // Implicit, so that a step ends with `return ctx.ok(...)`.
+  ActivityStep(ActivityResult /*result*/) {}  // NOLINT(google-explicit-constructor)
+
+ private:
+  friend class ActivityContext;
+  friend struct internal::Slot;
+  ActivityStep(int fd, std::int64_t wait_ms) : ended_(false), fd_(fd), wait_ms_(wait_ms) {}
+  bool ended_ = true;
+  int fd_ = -1;  // -1: only time
+  std::int64_t wait_ms_ = 0;
 };
 
 class ActivityContext {
@@ -82,6 +101,16 @@ class ActivityContext {
   // As fail(), but there is no further attempt.
   ActivityResult fail_permanently(std::string_view text);
 
+  // --- of a cooperative activity ------------------------------------------------------------------
+  // The next step is in so many ms (0..kActivityMsMax, cut to that); 0: with the next tick.
+  ActivityStep again_after(std::int64_t ms);
+  // The next step is when `fd` is readable (or has hung up), or in `limit_ms` if it is not before then. The
+  // loop sleeps until then. The descriptor stays yours, and open at least until that step. One that
+  // cannot be waited for fails the activity with kInvalidArgument, without a retry.
+  ActivityStep when_readable(int fd, std::int64_t limit_ms);
+  // Of the step at hand: it runs because its descriptor is readable, and not for the limit.
+  [[nodiscard]] bool is_readable() const;
+
  private:
   friend struct internal::Slot;
   explicit ActivityContext(internal::Slot& slot) : slot_(slot) {}
@@ -93,7 +122,37 @@ using Activity = ActivityResult (*)(ActivityContext&);
 enum class ActivityMode : std::uint8_t {
   kInline,    // short: runs on the loop; counted and named when it takes longer than inline_ms_max
   kThreaded,  // may block: runs on a pool thread
+  kCooperative,  // long, in short steps on the loop: Registry::add_cooperative()
 };
+
+namespace internal {
+
+// A cooperative activity without the type of its state.
+struct CooperativeCode {
+  using Any = void (*)();
+  Any step = nullptr;
+  ActivityStep (*run)(Any step, ActivityContext& ctx, void* state) = nullptr;
+  void (*construct)(void* place) = nullptr;
+  void (*destroy)(void* state) = nullptr;
+  std::size_t state_bytes = 0;
+
+  template <typename State>
+  static CooperativeCode of(ActivityStep (*step)(ActivityContext&, State&)) {
+    static_assert(alignof(State) <= alignof(std::max_align_t), "over-aligned state");
+    CooperativeCode code;
+    code.step = reinterpret_cast<Any>(step);
+    code.run = [](Any any, ActivityContext& ctx, void* state) {
+      return reinterpret_cast<ActivityStep (*)(ActivityContext&, State&)>(any)(
+          ctx, *static_cast<State*>(state));
+    };
+    code.construct = [](void* place) { ::new (place) State(); };
+    code.destroy = [](void* state) { static_cast<State*>(state)->~State(); };
+    code.state_bytes = sizeof(State);
+    return code;
+  }
+};
+
+}  // namespace internal
 
 }  // namespace pawl
 

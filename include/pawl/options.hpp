@@ -116,7 +116,10 @@ struct Options {
   std::uint32_t inline_slots = 64;  // inline activities handed over a tick; 0: none; up to 1024
   std::uint32_t thread_slots = 4;   // blocking activities at once, 0..64
   std::size_t thread_stack_bytes = 256 * 1024;
-  std::int64_t inline_ms_max = 20;  // a longer inline activity is counted and logged by name
+  std::uint32_t cooperative_slots = 8;          // cooperative activities at once, 0..256
+  std::size_t cooperative_scratch_bytes = 256;  // state of each, 0..64 KiB
+  std::int64_t inline_ms_max =
+      20;  // a longer inline activity or step is counted and logged by name
   // An activity that was told to stop (ActivityContext::is_cancelled()) has so long to come back. A thread
   // that does not is counted and logged, and keeps its slot.
   std::int64_t activity_grace_ms = 10'000;

@@ -22,7 +22,7 @@
 namespace pawl::port {
 
 // Rises whenever an interface below changes; checked when a Runtime starts or a Client opens.
-inline constexpr std::uint32_t kPortVersion = 1;
+inline constexpr std::uint32_t kPortVersion = 2;
 
 struct BootId {
   std::uint8_t bytes[16] = {};
@@ -165,8 +165,11 @@ class Threads {
   // Be told when this process dies; kUnsupported where the kernel cannot say. At most 64.
   virtual Status watch_process(std::int64_t pid, std::int64_t start_time) = 0;
   virtual void unwatch_process(std::int64_t pid) = 0;
+  // Ends the sleep while it is readable. kInvalidArgument: it is none; kUnsupported: of this kind, or here.
   virtual Status add_descriptor(int fd) = 0;
   virtual void remove_descriptor(int fd) = 0;
+  // Is it readable now, or has it hung up? Does not wait.
+  [[nodiscard]] virtual bool descriptor_ready(int fd) = 0;
 
   // --- identity -----------------------------------------------------------------------------------
   [[nodiscard]] virtual std::int64_t process_id() = 0;

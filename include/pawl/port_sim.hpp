@@ -73,6 +73,8 @@ class Node {
   void hold_jobs(bool hold);
   // Runs submitted jobs now; returns how many ran.
   unsigned run_jobs();
+  // A descriptor is any number from 0; all are unreadable at first.
+  void set_readable(int fd, bool is_readable);
   // How many times wait() would have slept (an idle runtime's wake-ups).
   [[nodiscard]] std::uint64_t sleeps() const;
   // false: this process cannot test others' locks (a container with its own mount).

@@ -31,6 +31,7 @@ class Registry {
     Activity function = nullptr;
     ActivityMode mode = ActivityMode::kInline;
     void* user = nullptr;
+    internal::CooperativeCode cooperative;  // kCooperative only; `function` is null then
   };
 
   // One name may have several versions: "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE", at most 64 bytes,
@@ -42,9 +43,21 @@ class Registry {
   // What an execution begins with when nobody asked for a version: this one; with an empty `version` the
   // latest that is registered, which is the default. kNotFound: it is not registered.
   Status set_default_version(std::string_view name, std::string_view version);
-  // `user` comes back as ActivityContext::user().
+  // `user` comes back as ActivityContext::user(). kCooperative is add_cooperative()'s: kInvalidArgument.
   Status add_activity(std::string_view name, Activity function,
                       ActivityMode mode = ActivityMode::kInline, void* user = nullptr);
+
+  // A long activity in short steps: `step` is called until it answers a result, each time with the same
+  // State, which is made (default constructed) before the first step of an attempt and destroyed with its
+  // end, however that comes: result, limit, cancellation, shutdown. State needs at most
+  // Options::cooperative_scratch_bytes, else Runtime::start() answers kInvalidOptions.
+  template <typename State>
+  Status add_cooperative(std::string_view name, ActivityStep (*step)(ActivityContext&, State&),
+                         void* user = nullptr) {
+    if (step == nullptr) return Status::kInvalidArgument;
+    return add({name, nullptr, ActivityMode::kCooperative, user,
+                internal::CooperativeCode::of<State>(step)});
+  }
 
   // Exactly this version; with none, what set_default_version() says. Null: not registered.
   [[nodiscard]] const OrchestrationEntry* find_orchestration(std::string_view name,
@@ -60,6 +73,7 @@ class Registry {
   }
 
  private:
+  Status add(const ActivityEntry& entry);
   OrchestrationEntry orchestrations_[kOrchestrationsMax];
   ActivityEntry activities_[kActivitiesMax];
   std::size_t orchestration_count_ = 0;

@@ -1,6 +1,7 @@
 #include "posix_threads.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -282,6 +283,13 @@ Status SystemThreads::add_descriptor(int fd) {
 void SystemThreads::remove_descriptor(int fd) {
   epoll_event unused{};  // kernels before 2.6.9 read it
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, &unused);
+}
+
+bool SystemThreads::descriptor_ready(int fd) {
+  pollfd one{};
+  one.fd = fd;
+  one.events = POLLIN;
+  return retried([&] { return ::poll(&one, 1, 0); }) == 1;
 }
 
 std::int64_t SystemThreads::process_id() { return ::getpid(); }

@@ -39,6 +39,7 @@ class SystemThreads final : public port::Threads {
   void unwatch_process(std::int64_t pid) override;
   Status add_descriptor(int fd) override;
   void remove_descriptor(int fd) override;
+  [[nodiscard]] bool descriptor_ready(int fd) override;
 
   [[nodiscard]] std::int64_t process_id() override;
   [[nodiscard]] std::int64_t process_start_time(std::int64_t pid) override;

@@ -178,6 +178,7 @@ void Node::kill() { impl_->kill(); }
 bool Node::killed() const { return impl_->killed; }
 void Node::hold_jobs(bool hold) { impl_->jobs_held = hold; }
 unsigned Node::run_jobs() { return impl_->threads.run_jobs(); }
+void Node::set_readable(int fd, bool is_readable) { impl_->threads.set_readable(fd, is_readable); }
 std::uint64_t Node::sleeps() const { return impl_->sleeps; }
 void Node::set_locks_testable(bool testable) { impl_->locks_testable = testable; }
 

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -185,8 +186,9 @@ class NodeThreads final : public port::Threads {
   [[nodiscard]] bool watches_files() const override { return !database_.empty(); }
   Status watch_process(std::int64_t pid, std::int64_t start_time) override;
   void unwatch_process(std::int64_t pid) override;
-  Status add_descriptor(int) override { return Status::kUnsupported; }
-  void remove_descriptor(int) override {}
+  Status add_descriptor(int fd) override;
+  void remove_descriptor(int fd) override { descriptors_.erase(fd); }
+  [[nodiscard]] bool descriptor_ready(int fd) override { return readable_.count(fd) != 0; }
   [[nodiscard]] std::int64_t process_id() override;
   [[nodiscard]] std::int64_t process_start_time(std::int64_t pid) override;
   [[nodiscard]] bool on_owner_thread() override { return opened_; }
@@ -198,6 +200,7 @@ class NodeThreads final : public port::Threads {
   void file_changed(const std::string& path);
   void clock_changed() { pending_.clock = opened_; }
   void process_died(std::int64_t pid);
+  void set_readable(int fd, bool is_readable);
   unsigned run_jobs();
 
  private:
@@ -216,6 +219,8 @@ class NodeThreads final : public port::Threads {
   port::WakeReasons pending_;
   std::atomic<bool> woken_{false};
   std::vector<std::int64_t> watched_;
+  std::set<int> descriptors_;
+  std::set<int> readable_;
   std::vector<bool> busy_;
   std::deque<Job> jobs_;
 };

@@ -6,7 +6,8 @@ namespace pawl::sim {
 namespace {
 
 bool any(const port::WakeReasons& reasons) {
-  return reasons.woken || reasons.bell || reasons.log || reasons.process || reasons.clock;
+  return reasons.woken || reasons.bell || reasons.log || reasons.process || reasons.descriptor ||
+         reasons.clock;
 }
 
 }  // namespace
@@ -24,13 +25,30 @@ void NodeThreads::close() {
   database_.clear();
   pending_ = port::WakeReasons();
   watched_.clear();
+  descriptors_.clear();
 }
 
 port::WakeReasons NodeThreads::take_pending() {
   port::WakeReasons reasons = pending_;
   pending_ = port::WakeReasons();
   if (woken_.exchange(false)) reasons.woken = true;
+  for (const int fd : descriptors_)
+    if (readable_.count(fd) != 0) reasons.descriptor = true;
   return reasons;
+}
+
+Status NodeThreads::add_descriptor(int fd) {
+  if (fd < 0) return Status::kInvalidArgument;
+  descriptors_.insert(fd);
+  return Status::kOk;
+}
+
+void NodeThreads::set_readable(int fd, bool is_readable) {
+  if (is_readable) {
+    readable_.insert(fd);
+  } else {
+    readable_.erase(fd);
+  }
 }
 
 port::WakeReasons NodeThreads::wait(std::int64_t due_boot_ms) {

@@ -72,6 +72,7 @@ class TemplateThreads final : public port::Threads {
   void unwatch_process(std::int64_t pid) override;
   Status add_descriptor(int fd) override;
   void remove_descriptor(int fd) override;
+  [[nodiscard]] bool descriptor_ready(int fd) override;
   [[nodiscard]] std::int64_t process_id() override;
   [[nodiscard]] std::int64_t process_start_time(std::int64_t pid) override;
   [[nodiscard]] bool on_owner_thread() override;

@@ -43,10 +43,13 @@ Status TemplateThreads::watch_process(std::int64_t, std::int64_t) { return Statu
 
 void TemplateThreads::unwatch_process(std::int64_t) {}
 
-// Optional, for hosts that let wait() watch descriptors of theirs.
+// Optional, for cooperative activities that wait for a descriptor, and hosts that let wait() watch theirs.
 Status TemplateThreads::add_descriptor(int) { return Status::kUnsupported; }
 
 void TemplateThreads::remove_descriptor(int) {}
+
+// Does not wait. Where add_descriptor() is kUnsupported it is never asked.
+bool TemplateThreads::descriptor_ready(int) { return false; }
 
 // --- identity -------------------------------------------------------------------------------------------
 

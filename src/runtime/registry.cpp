@@ -17,10 +17,15 @@ Status Registry::add_orchestration(std::string_view name, Orchestration function
 
 Status Registry::add_activity(std::string_view name, Activity function, ActivityMode mode,
                               void* user) {
-  if (!is_valid_name(name) || function == nullptr) return Status::kInvalidArgument;
-  if (find_activity(name) != nullptr) return Status::kAlreadyExists;
+  if (function == nullptr || mode == ActivityMode::kCooperative) return Status::kInvalidArgument;
+  return add({name, function, mode, user, {}});
+}
+
+Status Registry::add(const ActivityEntry& entry) {
+  if (!is_valid_name(entry.name)) return Status::kInvalidArgument;
+  if (find_activity(entry.name) != nullptr) return Status::kAlreadyExists;
   if (activity_count_ == kActivitiesMax) return Status::kResourceExhausted;
-  activities_[activity_count_++] = {name, function, mode, user};
+  activities_[activity_count_++] = entry;
   return Status::kOk;
 }
 

@@ -33,6 +33,20 @@ EngineLimits engine_limits(const Options& options) {
   return limits;
 }
 
+// The state of a cooperative activity lives in its slot.
+Status check_states(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
+  if (options.cooperative_slots == 0) return Status::kOk;
+  for (std::size_t i = 0; i < registry.activity_count(); ++i) {
+    const Registry::ActivityEntry& entry = registry.activity(i);
+    if (entry.cooperative.state_bytes <= options.cooperative_scratch_bytes) continue;
+    diagnostic.format("the state of %.*s has %zu bytes; cooperative_scratch_bytes is %zu",
+                      static_cast<int>(entry.name.size()), entry.name.data(),
+                      entry.cooperative.state_bytes, options.cooperative_scratch_bytes);
+    return Status::kInvalidOptions;
+  }
+  return Status::kOk;
+}
+
 Status check_port(const port::Port& port, Diagnostic& diagnostic) {
   if (port.clock == nullptr || port.storage == nullptr || port.threads == nullptr) {
     diagnostic.format("the port lacks a clock, a storage or threads");
@@ -109,6 +123,7 @@ Status Runtime::start(Process& process, const Registry& registry, const Options&
     return Status::kInvalidArgument;
   }
   PAWL_TRY(check_options(options, diagnostic));
+  PAWL_TRY(check_states(registry, options, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
   Arena arena(memory, memory == nullptr ? 0 : bytes);
   RuntimeCore* const core = arena.make<RuntimeCore>(process, registry, options, port);

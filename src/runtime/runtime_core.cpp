@@ -266,6 +266,7 @@ void RuntimeCore::watch_workers() {
 
 void RuntimeCore::note_reasons(const port::WakeReasons& reasons) {
   if (reasons.process) bury_now_ = true;
+  if (reasons.descriptor) look_at_descriptors_ = true;
   if (reasons.clock) {
     ++stats_.clock_steps;
     sync_look_ms_ = 0;
@@ -317,19 +318,26 @@ void RuntimeCore::plan_next_due() {
 
 // What the slots need without a message.
 void RuntimeCore::plan_slots() {
+  const std::int64_t now = port_.clock->boot_ms();
   next_slot_due_ = -1;
   stats_.slots_abandoned = 0;
   slots_.for_each([&](const internal::Slot& slot) {
     if (slot.abandoned) ++stats_.slots_abandoned;
-    if (slot.abandoned || slot.lost_boot_ms < 0 || !slot.is_under_way()) return;
-    const std::int64_t due = slot.lost_boot_ms + options_.activity_grace_ms;
-    if (next_slot_due_ < 0 || due < next_slot_due_) next_slot_due_ = due;
+    const auto plan = [&](std::int64_t due) {
+      if (next_slot_due_ < 0 || due < next_slot_due_) next_slot_due_ = due;
+    };
+    if (!slot.abandoned && slot.lost_boot_ms >= 0 && slot.is_under_way())
+      plan(slot.lost_boot_ms + options_.activity_grace_ms);
+    if (may_step(slot) && (slot.state == internal::Slot::State::kReady ||
+                           slot.state == internal::Slot::State::kWaiting))
+      plan(slot.step_is_due(now) ? now : slot.step_boot_ms);
   });
 }
 
 bool RuntimeCore::ready() const {
   if (stopped_ || draining_ || must_register_ || retry_at_ >= 0) return false;
-  return slots_.thread_slots() == 0 || stats_.slots_abandoned < slots_.thread_slots();
+  const std::size_t threads = slots_.slots_of(ActivityMode::kThreaded);
+  return threads == 0 || stats_.slots_abandoned < threads;
 }
 
 std::int64_t RuntimeCore::next_due() const {
@@ -337,8 +345,10 @@ std::int64_t RuntimeCore::next_due() const {
   if (retry_at_ > now) return retry_at_;
   const std::int64_t due = first_due(now);
   if (due >= gathers_until_ || !gathers(now)) return due;
-  const std::int64_t punctual = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
-  return punctual < gathers_until_ ? punctual : gathers_until_;
+  std::int64_t punctual = gathers_until_;
+  for (const std::int64_t other : {next_renewal_, next_cleanup_, next_slot_due_})
+    if (other >= 0 && other < punctual) punctual = other;
+  return punctual;
 }
 
 std::int64_t RuntimeCore::first_due(std::int64_t now) const {
@@ -397,6 +407,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
     if (!more.ok()) break;
     if (!more.value() && slots_.in_hand() > 0) sleep_until_due(end);
   }
+  if (slots_.in_hand() > 0) put_back_steps();
   const bool idle = slots_.in_hand() == 0;
   const std::int64_t left = end - port_.clock->boot_ms();
   if (executor_started_) threads_stuck_ = !port_.threads->executor_stop(left > 0 ? left : 0);
@@ -408,6 +419,33 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   provider_->close();
   stopped_ = true;
   return threads_stuck_ ? Status::kTimeout : Status::kOk;
+}
+
+// Cooperative activities that did not end in time: whoever comes next begins them anew.
+void RuntimeCore::put_back_steps() {
+  const auto each = [&](auto&& visit) {
+    slots_.for_each([&](internal::Slot& slot) {
+      if (slot.mode == ActivityMode::kCooperative && slot.state != internal::Slot::State::kFinished)
+        visit(slot);
+    });
+  };
+  Status status = me_ == 0 ? Status::kBuried : provider_->begin(me_, &batch_);
+  if (status == Status::kOk) {
+    each([&](internal::Slot& slot) {
+      if (status != Status::kOk || slot.refused) return;
+      const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
+      status = provider_->abandon_work_item(done, 0, false, crash_limits());
+      if (status == Status::kStale) status = Status::kOk;
+    });
+    if (status == Status::kOk) status = provider_->commit();
+    if (status != Status::kOk) provider_->rollback();
+  }
+  // Not put back: their locks are left to burial.
+  each([&](internal::Slot& slot) {
+    slots_.end_by_force(slot, *port_.threads);
+    if (status == Status::kOk) slots_.release(slot);
+  });
+  if (status != Status::kOk) log_status(LogLevel::kWarning, "put_back_failed", status);
 }
 
 void RuntimeCore::unregister() {

@@ -172,6 +172,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void forget_registration();
   void close_retired_files();
   void close_worker_files();
+  void put_back_steps();
   void unregister();
   // Dead workers found by their kernel locks: buried in the batch at hand.
   Status bury_the_dead();
@@ -220,7 +221,10 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void abandon_alone(const Turn& turn, Status why);
   void renew_slot_leases();
   bool run_inline(std::int64_t end_boot_ms);
-  void abandon_slots(std::int64_t now_boot_ms);
+  void run_steps();
+  [[nodiscard]] bool may_step(const internal::Slot& slot) const;
+  void note_duration(const internal::Slot& slot, std::int64_t took_ms);
+  void abandon_slots();
   // Tells running activities of a command, or of the whole execution (0), that nobody wants them.
   void cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event);
 
@@ -329,6 +333,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool bury_now_ = false;
   bool others_committed_ = false;
   bool sessions_changed_ = false;  // work in hand may have lost its session in the last commit
+  bool look_at_descriptors_ = false;
   bool must_register_ = false;
   bool batch_was_full_ = false;   // the last tick left over what one tick cannot take
   bool slots_were_full_ = false;  // of results: it found no room for further work

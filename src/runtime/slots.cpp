@@ -4,6 +4,7 @@
 #include <new>
 
 #include "check.hpp"
+#include "pawl/activity_options.hpp"
 
 namespace pawl {
 namespace internal {
@@ -45,9 +46,40 @@ void Slot::run() {
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
 }
 
+bool Slot::step() {
+  const internal::CooperativeCode& code = entry->cooperative;
+  answered = false;
+  result_size = 0;
+  had_last_step = refused;
+  note->item.store(item.id, std::memory_order_relaxed);
+  if (!has_state) code.construct(scratch);
+  has_state = true;
+  ActivityContext context(*this);
+  const ActivityStep next = code.run(code.step, context, scratch);
+  if (next.ended_) drop_state();
+  note->item.store(0, std::memory_order_relaxed);
+  if (next.ended_ && !answered)
+    answer(ErrorKind::kApplication, "the activity returned a result of another context");
+  wait_fd = next.fd_;
+  step_boot_ms = shared->clock->boot_ms() + next.wait_ms_;
+  return next.ended_;
+}
+
+void Slot::drop_state() {
+  if (has_state) entry->cooperative.destroy(scratch);
+  has_state = false;
+}
+
 }  // namespace internal
 
 namespace {
+
+// -1 is a step that waits for time alone.
+constexpr int kBadDescriptor = -2;
+
+std::int64_t bounded_wait(std::int64_t ms) {
+  return ms < 0 ? 0 : ms < kActivityMsMax ? ms : kActivityMsMax;
+}
 
 void run_slot(void* slot) { static_cast<internal::Slot*>(slot)->run(); }
 
@@ -59,9 +91,17 @@ void Slots::start(const internal::SlotShared& shared) {
   for (std::size_t i = 0; i < count_; ++i) {
     Slot* const slot = ::new (static_cast<void*>(&slots_[i])) Slot();
     slot->shared = shared_;
-    slot->threaded = i >= inline_count_;
-    slot->result = slot->threaded ? thread_results_ + (i - inline_count_) * payload_bytes_max_
-                                  : inline_result_;
+    slot->result = inline_result_;
+  }
+  const Range threads = range_of(ActivityMode::kThreaded);
+  for (std::size_t i = threads.begin; i < threads.end; ++i) {
+    slots_[i].mode = ActivityMode::kThreaded;
+    slots_[i].result = thread_results_ + (i - threads.begin) * payload_bytes_max_;
+  }
+  const Range steps = range_of(ActivityMode::kCooperative);
+  for (std::size_t i = steps.begin; i < steps.end; ++i) {
+    slots_[i].mode = ActivityMode::kCooperative;
+    slots_[i].scratch = scratches_ + (i - steps.begin) * scratch_bytes_;
   }
 }
 
@@ -72,44 +112,42 @@ void Slots::set_notes(NotesPage* notes) {
 }
 
 NoteEntry* Slots::note_of(const Slot& slot) {
-  return &notes_->entries[slot.threaded ? 1 + slot.thread : 0];
+  return &notes_->entries[slot.mode == ActivityMode::kThreaded ? 1 + slot.thread : 0];
 }
 
-bool Slots::room_inline() const { return room_among(0, inline_count_); }
-bool Slots::room_threaded() const { return room_among(inline_count_, count_); }
-
-bool Slots::room_among(std::size_t begin, std::size_t end) const {
+bool Slots::room(ActivityMode mode) const {
   if (pool_.largest_free() < buffer_bytes_) return false;
+  const Range range = range_of(mode);
   std::size_t in_hand = 0;
   std::size_t leaving = 0;
-  for (std::size_t i = begin; i < end; ++i) {
+  for (std::size_t i = range.begin; i < range.end; ++i) {
     if (slots_[i].state == Slot::State::kFree) continue;
     ++(slots_[i].leaving ? leaving : in_hand);
   }
-  return in_hand < (end - begin) / 2 && in_hand + leaving < end - begin;
+  return in_hand < slots_of(mode) && in_hand + leaving < range.end - range.begin;
 }
 
 // Of those in hand each has its own; that of one that is leaving is idle.
 unsigned Slots::free_thread() const {
-  for (unsigned thread = 0; thread < thread_slots(); ++thread) {
+  const Range range = range_of(ActivityMode::kThreaded);
+  for (unsigned thread = 0; thread < slots_of(ActivityMode::kThreaded); ++thread) {
     bool is_free = true;
-    for (std::size_t i = inline_count_; i < count_ && is_free; ++i)
+    for (std::size_t i = range.begin; i < range.end && is_free; ++i)
       is_free =
           slots_[i].state == Slot::State::kFree || slots_[i].leaving || slots_[i].thread != thread;
     if (is_free) return thread;
   }
-  PAWL_CHECK("runtime-6", false);
+  PAWL_CHECK("runtime-8", false);
   return 0;
 }
 
 Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& entry,
                          std::string_view database_id) {
-  const bool threaded = entry.mode == ActivityMode::kThreaded;
-  std::size_t index = threaded ? inline_count_ : 0;
-  const std::size_t end = threaded ? count_ : inline_count_;
-  while (index < end && slots_[index].state != Slot::State::kFree)
+  const Range range = range_of(entry.mode);
+  std::size_t index = range.begin;
+  while (index < range.end && slots_[index].state != Slot::State::kFree)
     ++index;
-  PAWL_CHECK("runtime-1", index < end);
+  PAWL_CHECK("runtime-1", index < range.end);
   Slot& slot = slots_[index];
   std::string_view* const views[] = {
       &slot.item.instance_id,   &slot.item.orchestration_name, &slot.item.orchestration_version,
@@ -128,7 +166,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
     at += view->size();
   }
   slot.entry = &entry;
-  if (threaded) slot.thread = free_thread();
+  if (slot.mode == ActivityMode::kThreaded) slot.thread = free_thread();
   slot.note = note_of(slot);
   slot.state = Slot::State::kReady;
   slot.refused = false;
@@ -146,7 +184,10 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.error = ErrorKind::kNone;
   slot.result_size = 0;
   slot.result_block = nullptr;
-  if (!slot.threaded) slot.result = inline_result_;
+  if (slot.mode != ActivityMode::kThreaded) slot.result = inline_result_;
+  slot.is_readable = false;
+  slot.wait_fd = -1;
+  slot.had_last_step = false;
   slot.cancelled.store(false, std::memory_order_relaxed);
   // 32 hex digits and three numbers always fit.
   slot.idempotency_key.clear();
@@ -164,7 +205,8 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
 
 void Slots::release(Slot& slot) {
   PAWL_CHECK("runtime-4", slot.state != Slot::State::kFree && slot.state != Slot::State::kRunning);
-  if (!slot.threaded && slot.state == Slot::State::kFinished && slot.result == inline_result_)
+  PAWL_CHECK("runtime-6", !slot.has_state);
+  if (slot.result == inline_result_ && slot.state == Slot::State::kFinished && slot.result_size > 0)
     inline_result_held_ = false;
   pool_.release(slot.texts);
   pool_.release(slot.result_block);
@@ -178,7 +220,8 @@ void Slots::release(Slot& slot) {
 Slots::Slot* Slots::next_inline() {
   if (inline_result_held_) return nullptr;
   Slot* oldest = nullptr;
-  for (std::size_t i = 0; i < inline_count_; ++i) {
+  const Range range = range_of(ActivityMode::kInline);
+  for (std::size_t i = range.begin; i < range.end; ++i) {
     if (slots_[i].state != Slot::State::kReady) continue;
     if (oldest == nullptr || taken_[i] < taken_[oldest - slots_]) oldest = &slots_[i];
   }
@@ -188,6 +231,11 @@ Slots::Slot* Slots::next_inline() {
 void Slots::run_inline(Slot& slot) {
   slot.state = Slot::State::kRunning;
   slot.run();
+  keep_result(slot);
+}
+
+// The loop's own activities share one place for a result while they run.
+void Slots::keep_result(Slot& slot) {
   slot.state = Slot::State::kFinished;
   if (slot.result_size == 0) return;
   slot.result_block = pool_.allocate(slot.result_size);
@@ -201,7 +249,8 @@ void Slots::run_inline(Slot& slot) {
 
 std::size_t Slots::start_threaded(port::Threads& threads) {
   std::size_t started = 0;
-  for (std::size_t i = inline_count_; i < count_; ++i) {
+  const Range range = range_of(ActivityMode::kThreaded);
+  for (std::size_t i = range.begin; i < range.end; ++i) {
     Slot& slot = slots_[i];
     if (slot.state != Slot::State::kReady) continue;
     slot.state = Slot::State::kRunning;
@@ -211,8 +260,62 @@ std::size_t Slots::start_threaded(port::Threads& threads) {
   return started;
 }
 
+void Slots::find_readable(port::Threads& threads) {
+  const Range range = range_of(ActivityMode::kCooperative);
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    Slot& slot = slots_[i];
+    if (slot.wait_fd >= 0 && threads.descriptor_ready(slot.wait_fd)) slot.is_readable = true;
+  }
+  // It stays readable until its step has run, which must not keep the loop from sleeping.
+  for (std::size_t i = range.begin; i < range.end; ++i)
+    if (slots_[i].is_readable) forget_descriptor(slots_[i], threads);
+}
+
+void Slots::forget_descriptor(Slot& slot, port::Threads& threads) {
+  if (slot.wait_fd < 0) return;
+  const int fd = slot.wait_fd;
+  slot.wait_fd = -1;
+  const Range range = range_of(ActivityMode::kCooperative);
+  for (std::size_t i = range.begin; i < range.end; ++i)
+    if (slots_[i].wait_fd == fd) return;  // another waits for it too
+  threads.remove_descriptor(fd);
+}
+
+void Slots::step(Slot& slot, port::Threads& threads) {
+  forget_descriptor(slot, threads);
+  slot.state = Slot::State::kRunning;
+  if (slot.step()) {
+    keep_result(slot);
+    return;
+  }
+  slot.state = Slot::State::kWaiting;
+  slot.is_readable = false;
+  if (slot.wait_fd == -1) return;
+  const Status added = slot.wait_fd == kBadDescriptor ? Status::kInvalidArgument
+                                                      : threads.add_descriptor(slot.wait_fd);
+  if (added == Status::kOk) return;
+  FixedText<160> text;
+  const bool fits = text.append("the descriptor cannot be waited for: ") == Status::kOk &&
+                    text.append(status_name(added)) == Status::kOk;
+  PAWL_CHECK("runtime-7", fits);
+  slot.wait_fd = -1;
+  slot.drop_state();
+  slot.answer(ErrorKind::kInvalidArgument, text.view());
+  keep_result(slot);
+}
+
+void Slots::end_by_force(Slot& slot, port::Threads& threads) {
+  forget_descriptor(slot, threads);
+  slot.note->item.store(slot.item.id, std::memory_order_relaxed);
+  slot.drop_state();
+  slot.note->item.store(0, std::memory_order_relaxed);
+  slot.result_size = 0;
+  slot.state = Slot::State::kFinished;
+}
+
 void Slots::collect(port::Threads& threads) {
-  for (std::size_t i = inline_count_; i < count_; ++i) {
+  const Range range = range_of(ActivityMode::kThreaded);
+  for (std::size_t i = range.begin; i < range.end; ++i) {
     Slot& slot = slots_[i];
     if (slot.state == Slot::State::kRunning && threads.executor_idle(slot.thread))
       slot.state = Slot::State::kFinished;
@@ -242,23 +345,26 @@ std::size_t Slots::finished() const {
 }
 
 bool Slots::full_of_results() const {
-  return inline_result_held_ || results_alone(0, inline_count_, room_inline()) ||
-         results_alone(inline_count_, count_, room_threaded());
+  return inline_result_held_ || is_full_of_results(ActivityMode::kInline) ||
+         is_full_of_results(ActivityMode::kThreaded) ||
+         is_full_of_results(ActivityMode::kCooperative);
 }
 
-bool Slots::results_alone(std::size_t begin, std::size_t end, bool room) const {
+bool Slots::is_full_of_results(ActivityMode mode) const {
   bool any = false;
-  for (std::size_t i = begin; i < end; ++i) {
-    const Slot::State state = slots_[i].state;
-    if (state == Slot::State::kReady || state == Slot::State::kRunning) return false;
-    any = any || state == Slot::State::kFinished;
+  const Range range = range_of(mode);
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const Slot& slot = slots_[i];
+    if (slot.state == Slot::State::kReady || slot.is_under_way()) return false;
+    any = any || slot.state == Slot::State::kFinished;
   }
-  return any && !room;
+  return any && !room(mode);
 }
 
 std::size_t Slots::running_threads() const {
   std::size_t count = 0;
-  for (std::size_t i = inline_count_; i < count_; ++i)
+  const Range range = range_of(ActivityMode::kThreaded);
+  for (std::size_t i = range.begin; i < range.end; ++i)
     count += slots_[i].state == Slot::State::kRunning;
   return count;
 }
@@ -353,5 +459,13 @@ ActivityResult ActivityContext::fail_permanently(std::string_view text) {
   slot_.permanent = true;
   return ActivityResult(ActivityResult::State::kFailed);
 }
+
+ActivityStep ActivityContext::again_after(std::int64_t ms) { return {-1, bounded_wait(ms)}; }
+
+ActivityStep ActivityContext::when_readable(int fd, std::int64_t limit_ms) {
+  return {fd < 0 ? kBadDescriptor : fd, bounded_wait(limit_ms)};
+}
+
+bool ActivityContext::is_readable() const { return slot_.is_readable; }
 
 }  // namespace pawl

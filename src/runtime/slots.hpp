@@ -1,7 +1,7 @@
 // Slots: the activities this process has in hand, from hand-over to the commit of the result.
 //
-// Purpose: a bounded number of inline and threaded executions with their input and result bytes. A
-// result stays in its slot until it is committed; a thread that never returns keeps its slot.
+// Purpose: a bounded number of inline, threaded and cooperative executions with their input and result
+// bytes. A result stays in its slot until it is committed; a thread that never returns keeps its slot.
 // Ownership: memory from the runtime's arena; texts of inline slots from a shared pool, so that 64
 // slots do not cost 64 times the largest payload. Thread rule: the loop's thread, but for what a pool
 // thread does between start and finish with its own slot.
@@ -35,10 +35,16 @@ struct SlotShared {
 };
 
 struct Slot {
-  enum class State : std::uint8_t { kFree, kReady, kRunning, kFinished };
+  enum class State : std::uint8_t {
+    kFree,
+    kReady,
+    kRunning,
+    kWaiting,  // a cooperative one, between two steps
+    kFinished,
+  };
 
   State state = State::kFree;
-  bool threaded = false;
+  ActivityMode mode = ActivityMode::kInline;  // of the slot, not of an item
   bool refused = false;      // the item is not ours any more; the result goes nowhere
   bool fetched_now = false;  // handed over in the batch at hand
   bool stored = false;       // its result is a stored message by the batch at hand
@@ -54,6 +60,13 @@ struct Slot {
   std::int64_t lost_boot_ms = -1;      // since when nobody wants the result; -1: it is wanted
   bool abandoned = false;              // lost for longer than the grace, and still running
   std::int64_t took_ms = 0;
+  // A cooperative one. Its next step is due when the time comes or the descriptor is readable.
+  void* scratch = nullptr;
+  bool has_state = false;  // in `scratch`
+  bool is_readable = false;
+  int wait_fd = -1;
+  std::int64_t step_boot_ms = 0;
+  bool had_last_step = false;  // it knows that it is lost
   std::atomic<bool> cancelled{false};
   std::atomic<std::int64_t> session_lease_boot_ms{0};
   // The result: `result` has room for payload_bytes_max while the activity runs.
@@ -70,8 +83,18 @@ struct Slot {
   void lose();
   // Runs the activity's body; on the loop or on a pool thread.
   void run();
+  // One step of a cooperative one. True: it ended.
+  bool step();
+  void drop_state();
+  [[nodiscard]] bool step_is_due(std::int64_t now_boot_ms) const {
+    return state == State::kReady ||
+           (state == State::kWaiting &&
+            (is_readable || now_boot_ms >= step_boot_ms || (refused && !had_last_step)));
+  }
   void answer(ErrorKind kind, std::string_view text);
-  [[nodiscard]] bool is_under_way() const { return state == State::kRunning; }
+  [[nodiscard]] bool is_under_way() const {
+    return state == State::kRunning || state == State::kWaiting;
+  }
   // The provider will not take its failure as the outcome, but put the item back.
   [[nodiscard]] bool is_repeated() const {
     return error == ErrorKind::kApplication && !permanent && !aborts_session && item.may_retry;
@@ -96,9 +119,11 @@ class Slots {
 
   // May another item be handed over now? Room for its texts is part of the answer. One that is leaving
   // takes no room: what is handed over in its place comes with the same commit, or neither does.
-  [[nodiscard]] bool room_inline() const;
-  [[nodiscard]] bool room_threaded() const;
-  [[nodiscard]] bool room() const { return room_inline() || room_threaded(); }
+  [[nodiscard]] bool room(ActivityMode mode) const;
+  [[nodiscard]] bool room() const {
+    return room(ActivityMode::kInline) || room(ActivityMode::kThreaded) ||
+           room(ActivityMode::kCooperative);
+  }
   // Where fetch_work_item may put its views; of buffer_bytes().
   [[nodiscard]] char* buffer() { return buffer_; }
   [[nodiscard]] std::size_t buffer_bytes() const { return buffer_bytes_; }
@@ -116,6 +141,15 @@ class Slots {
   std::size_t start_threaded(port::Threads& threads);
   // Threaded ones that came back become kFinished.
   void collect(port::Threads& threads);
+
+  // Is there a place for a result of the loop's own activities before a commit?
+  [[nodiscard]] bool can_keep_result() const { return !inline_result_held_; }
+  // Cooperative ones whose descriptor is readable now are due.
+  void find_readable(port::Threads& threads);
+  // Requires: step_is_due(), can_keep_result().
+  void step(Slot& slot, port::Threads& threads);
+  // Ends a lost cooperative one without a further step.
+  void end_by_force(Slot& slot, port::Threads& threads);
 
   [[nodiscard]] Slot* find(WorkItemId id);
   [[nodiscard]] bool holds_session(SessionKey session) const;
@@ -136,19 +170,28 @@ class Slots {
   // All of a kind hold results: nothing further of it runs before a commit.
   [[nodiscard]] bool full_of_results() const;
   [[nodiscard]] std::size_t running_threads() const;
-  [[nodiscard]] std::size_t thread_slots() const { return (count_ - inline_count_) / 2; }
+  // As many as may be in hand.
+  [[nodiscard]] std::size_t slots_of(ActivityMode mode) const {
+    return (range_of(mode).end - range_of(mode).begin) / 2;
+  }
   // Crashes of items in hand that are not finished: how many have any, and the highest.
   void crashed_in_hand(std::size_t* count, std::int32_t* highest) const;
 
  private:
+  struct Range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  [[nodiscard]] Range range_of(ActivityMode mode) const { return ranges_[static_cast<int>(mode)]; }
   NoteEntry* note_of(const Slot& slot);
-  [[nodiscard]] bool room_among(std::size_t begin, std::size_t end) const;
   [[nodiscard]] unsigned free_thread() const;
-  [[nodiscard]] bool results_alone(std::size_t begin, std::size_t end, bool room) const;
+  [[nodiscard]] bool is_full_of_results(ActivityMode mode) const;
+  void keep_result(Slot& slot);
+  void forget_descriptor(Slot& slot, port::Threads& threads);
 
-  Slot* slots_ = nullptr;  // inline ones first; of each kind twice as many as may be in hand
+  Slot* slots_ = nullptr;  // by mode, of each twice as many as may be in hand
   std::size_t count_ = 0;
-  std::size_t inline_count_ = 0;
+  Range ranges_[3];
   std::size_t in_hand_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t* taken_ = nullptr;  // order of hand-over, one a slot
@@ -161,14 +204,20 @@ class Slots {
   bool inline_result_held_ = false;
   char* thread_results_ = nullptr;
   std::size_t payload_bytes_max_ = 0;
+  std::size_t scratch_bytes_ = 0;  // of a slot
+  unsigned char* scratches_ = nullptr;
   const internal::SlotShared* shared_ = nullptr;
   NotesPage* notes_ = nullptr;
 };
 
 template <typename AnyArena>
 Status Slots::allocate(AnyArena& arena, const Options& options) {
-  inline_count_ = 2 * std::size_t{options.inline_slots};
-  count_ = inline_count_ + 2 * std::size_t{options.thread_slots};
+  const std::size_t threads_begin = 2 * std::size_t{options.inline_slots};
+  const std::size_t steps_begin = threads_begin + 2 * std::size_t{options.thread_slots};
+  count_ = steps_begin + 2 * std::size_t{options.cooperative_slots};
+  ranges_[static_cast<int>(ActivityMode::kInline)] = {0, threads_begin};
+  ranges_[static_cast<int>(ActivityMode::kThreaded)] = {threads_begin, steps_begin};
+  ranges_[static_cast<int>(ActivityMode::kCooperative)] = {steps_begin, count_};
   payload_bytes_max_ = options.payload_bytes_max;
   slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
   taken_ = arena.template array<std::uint64_t>(count_ + 1);
@@ -178,7 +227,12 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
   inline_result_ = arena.template array<char>(payload_bytes_max_);
-  thread_results_ = arena.template array<char>(payload_bytes_max_ * (count_ - inline_count_) + 1);
+  constexpr std::size_t kStateAlign = alignof(std::max_align_t);
+  scratch_bytes_ =
+      (options.cooperative_scratch_bytes + kStateAlign - 1) / kStateAlign * kStateAlign;
+  scratches_ = static_cast<unsigned char*>(
+      arena.allocate(scratch_bytes_ * (count_ - steps_begin) + 1, kStateAlign));
+  thread_results_ = arena.template array<char>(payload_bytes_max_ * (steps_begin - threads_begin) + 1);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 

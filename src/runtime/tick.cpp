@@ -65,14 +65,16 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (next_look_ >= 0 && start >= next_look_) look_again(false);
   due_in_vain_ = next_stored_due_ >= 0 && start >= next_stored_due_;
   if (anything_to_do(start) && !gathers(start)) run_batch();
-  abandon_slots(start);
   const bool inline_left = run_inline(end);
+  run_steps();
+  abandon_slots();
   stats_.activities_started += slots_.start_threaded(*port_.threads);
   plan_next_due();
   if (stopped_) return Status::kStopped;
-  return inline_left || (retry_at_ < 0 && !gathers(port_.clock->boot_ms()) &&
-                         (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 ||
-                          must_register_ || wants_work()));
+  return inline_left || (next_slot_due_ >= 0 && next_slot_due_ <= port_.clock->boot_ms()) ||
+         (retry_at_ < 0 && !gathers(port_.clock->boot_ms()) &&
+          (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 || must_register_ ||
+           wants_work()));
 }
 
 bool RuntimeCore::gathers(std::int64_t now) const {
@@ -123,17 +125,40 @@ bool RuntimeCore::run_inline(std::int64_t end_boot_ms) {
     }
     slots_.run_inline(*slot);
     ++stats_.activities_started;
-    if (slot->took_ms > options_.inline_ms_max) {
-      ++stats_.activities_overlong;
-      const LogField fields[] = {{"activity", slot->item.activity_name},
-                                 {"took_ms", slot->took_ms},
-                                 {"inline_ms_max", options_.inline_ms_max}};
-      log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
-    }
+    note_duration(*slot, slot->took_ms);
     slot = slots_.next_inline();
     if (port_.clock->boot_ms() >= end_boot_ms) break;
   }
   return slot != nullptr;
+}
+
+void RuntimeCore::note_duration(const internal::Slot& slot, std::int64_t took_ms) {
+  if (took_ms <= options_.inline_ms_max) return;
+  ++stats_.activities_overlong;
+  const LogField fields[] = {{"activity", slot.item.activity_name},
+                             {"took_ms", took_ms},
+                             {"inline_ms_max", options_.inline_ms_max}};
+  log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
+}
+
+// As for inline ones: what may poison runs with nothing else in its process.
+bool RuntimeCore::may_step(const internal::Slot& slot) const {
+  return slot.mode == ActivityMode::kCooperative && slots_.can_keep_result() &&
+         !must_wait_to_run_alone(0) &&
+         (slot.item.crashes < options_.crashes_max - 1 || slots_.running_threads() == 0);
+}
+
+// One step of each cooperative activity that is due, so that none holds up the others.
+void RuntimeCore::run_steps() {
+  if (look_at_descriptors_) slots_.find_readable(*port_.threads);
+  look_at_descriptors_ = false;
+  slots_.for_each([&](internal::Slot& slot) {
+    const std::int64_t before = port_.clock->boot_ms();
+    if (!may_step(slot) || !slot.step_is_due(before)) return;
+    if (slot.state == internal::Slot::State::kReady) ++stats_.activities_started;
+    slots_.step(slot, *port_.threads);
+    note_duration(slot, port_.clock->boot_ms() - before);
+  });
 }
 
 Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
@@ -384,7 +409,8 @@ Status RuntimeCore::fetch_work() {
 }
 
 // A thread cannot be ended by force: it keeps its slot, and people are told.
-void RuntimeCore::abandon_slots(std::int64_t now) {
+void RuntimeCore::abandon_slots() {
+  const std::int64_t now = port_.clock->boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
     if (slot.abandoned || !slot.is_under_way() || slot.lost_boot_ms < 0) return;
     if (now < slot.lost_boot_ms + options_.activity_grace_ms) return;
@@ -394,6 +420,7 @@ void RuntimeCore::abandon_slots(std::int64_t now) {
                                {"instance", slot.item.instance_id},
                                {"event", slot.item.event}};
     log(LogLevel::kError, "activity_abandoned", fields, 3);
+    if (slot.mode == ActivityMode::kCooperative) slots_.end_by_force(slot, *port_.threads);
   });
 }
 
@@ -778,14 +805,12 @@ bool RuntimeCore::has_handler(std::string_view activity_name) const {
   if (!takes_activities()) return false;
   const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
   if (entry == nullptr) return false;
-  return entry->mode == ActivityMode::kThreaded ? slots_.thread_slots() > 0
-                                                : options_.inline_slots > 0;
+  return slots_.slots_of(entry->mode) > 0;
 }
 
 bool RuntimeCore::has_room(std::string_view activity_name) const {
   const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
-  return entry != nullptr &&
-         (entry->mode == ActivityMode::kThreaded ? slots_.room_threaded() : slots_.room_inline());
+  return entry != nullptr && slots_.room(entry->mode);
 }
 
 bool RuntimeCore::runs_item(WorkItemId id) const { return slots_.find(id) != nullptr; }
@@ -796,7 +821,7 @@ bool RuntimeCore::may_run_with(std::int32_t crashes) const {
   std::size_t crashed = 0;
   std::int32_t highest = 0;
   slots_.crashed_in_hand(&crashed, &highest);
-  if (highest >= options_.crashes_max - 1) return false;
+  if (crashed > 0 && highest >= options_.crashes_max - 1) return false;
   if (crashes >= options_.crashes_max - 1) return slots_.in_hand() == slots_.finished();
   return crashes == 0 || crashed == 0;
 }

@@ -75,7 +75,8 @@ bool RuntimeCore::must_wait_to_run_alone(std::int32_t crashes) const {
   std::size_t crashed = 0;
   std::int32_t highest = 0;
   slots_.crashed_in_hand(&crashed, &highest);
-  if (highest >= options_.crashes_max - 1 && slots_.running_threads() > 0) return true;
+  if (crashed > 0 && highest >= options_.crashes_max - 1 && slots_.running_threads() > 0)
+    return true;
   if (crashes >= options_.crashes_max - 1) return slots_.running_threads() > 0;
   return crashes > 0 && crashed > 0;
 }

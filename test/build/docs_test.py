@@ -178,6 +178,7 @@ INCLUDES = """#include <chrono>
 #include <string_view>
 #include <vector>
 #include <poll.h>
+#include <unistd.h>
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 """

@@ -6,6 +6,7 @@
 #include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,6 +127,19 @@ pawl::Poll hello(pawl::OrchestrationContext& ctx) {
 
 // Something of everything, in two executions.
 constexpr int kBodiesOfEverything = 2 * 3 * 4;
+// Waits for time, and then for a descriptor that never becomes readable.
+struct Steps {
+  int done = 0;
+};
+pawl::ActivityStep echo_in_steps(pawl::ActivityContext& ctx, Steps& steps) {
+  static const int silent = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  switch (steps.done++) {
+    case 0: return ctx.again_after(1);
+    case 1: return ctx.when_readable(silent, 1);
+    default: return ctx.ok(ctx.input());
+  }
+}
+
 pawl::Poll everything(pawl::OrchestrationContext& ctx) {
   // Few enough for one worker: an idle session stays with its owner.
   const std::string_view session = ctx.instance_id().substr(ctx.instance_id().size() - 1);
@@ -140,15 +154,17 @@ pawl::Poll everything(pawl::OrchestrationContext& ctx) {
   for (int i = 0; i < 3; ++i) {
     const pawl::Handle plain = ctx.schedule_activity("echo", guid.view());
     const pawl::Handle blocking = ctx.schedule_activity("echo_blocking", ctx.input());
+    const pawl::Handle stepping = ctx.schedule_activity("echo_in_steps", ctx.input());
     const pawl::Handle failing = ctx.schedule_activity("refuse", "");
     const pawl::Handle timer = ctx.schedule_timer(milliseconds(2));
     PAWL_AWAIT(pinned, ctx.schedule_activity_on_session("echo", "x", session));
     PAWL_AWAIT(first, plain);
     PAWL_AWAIT(second, blocking);
+    PAWL_AWAIT(stepped, stepping);
     PAWL_AWAIT(third, failing);
     PAWL_AWAIT_DONE(timer);
     if (!pinned.ok() || first.value() != guid.view() || second.value() != ctx.input() ||
-        third.error().kind != pawl::ErrorKind::kApplication) {
+        stepped.value() != ctx.input() || third.error().kind != pawl::ErrorKind::kApplication) {
       return ctx.fail("wrong result");
     }
   }
@@ -171,6 +187,7 @@ void fill(pawl::Registry& registry) {
   const Status all[] = {
       registry.add_activity("echo", echo),
       registry.add_activity("echo_blocking", echo, ActivityMode::kThreaded),
+      registry.add_cooperative("echo_in_steps", echo_in_steps),
       registry.add_activity("refuse", refuse),
       registry.add_activity("in_body", allocate_in_body),
       registry.add_activity("in_body_blocking", allocate_in_body, ActivityMode::kThreaded),

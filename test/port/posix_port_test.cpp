@@ -257,11 +257,14 @@ TEST_F(PosixPort, Descriptors_WakeUntilTheyAreRead) {
   Pipe pipe;
   ASSERT_EQ(port.threads->add_descriptor(pipe.ends[0]), Status::kOk);
   EXPECT_FALSE(poll(port).descriptor);
+  EXPECT_FALSE(port.threads->descriptor_ready(pipe.ends[0]));
   pipe.put();
   EXPECT_TRUE(wait_guarded(port).descriptor);
   EXPECT_TRUE(poll(port).descriptor);
+  EXPECT_TRUE(port.threads->descriptor_ready(pipe.ends[0]));
   pipe.get();
   EXPECT_FALSE(poll(port).descriptor);
+  EXPECT_FALSE(port.threads->descriptor_ready(pipe.ends[0]));
   pipe.put();
   port.threads->remove_descriptor(pipe.ends[0]);
   EXPECT_FALSE(poll(port).descriptor);

@@ -54,6 +54,24 @@ TEST(SimTime, NothingToWaitFor_ReturnsWithNothing) {
   EXPECT_EQ(node.sleeps(), 1U);
 }
 
+TEST(SimDescriptors, EndTheWaitWhileTheyAreReadable) {
+  sim::Machine machine;
+  sim::Node node(machine);
+  const Port port = opened(node);
+  ASSERT_EQ(port.threads->add_descriptor(3), Status::kOk);
+  EXPECT_EQ(port.threads->add_descriptor(-1), Status::kInvalidArgument);
+  const std::int64_t due = machine.boot_ms() + 1'000;
+  EXPECT_FALSE(port.threads->wait(due).descriptor);
+  node.set_readable(3, true);
+  node.set_readable(4, true);
+  EXPECT_TRUE(port.threads->descriptor_ready(3));
+  const WakeReasons reasons = port.threads->wait(machine.boot_ms() + 1'000);
+  EXPECT_TRUE(reasons.descriptor);
+  EXPECT_FALSE(reasons.due);
+  port.threads->remove_descriptor(3);
+  EXPECT_FALSE(port.threads->wait(machine.boot_ms() + 1'000).descriptor);
+}
+
 TEST(SimTime, WallStep_IsToldAndLeavesBootTimeAlone) {
   sim::Machine machine;
   sim::Node node(machine);

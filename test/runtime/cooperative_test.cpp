@@ -1,0 +1,494 @@
+// Cooperative activities: steps in time, descriptors, state that is always destroyed, and slots.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+constexpr int kSensorFd = 5;
+constexpr std::int64_t kGraceMs = 3'000;
+
+sim::Machine* g_machine = nullptr;
+Worker* g_worker = nullptr;
+std::vector<std::int64_t> g_steps;  // when
+int g_alive = 0;                    // states
+int g_most_alive = 0;
+int g_made = 0;
+int g_kills = 0;
+int g_clean_up_steps = 0;
+std::int64_t g_step_ms = 0;  // of one step
+std::string g_saw;
+
+// Every state is counted, so that none is lost.
+struct Counted {
+  Counted() {
+    ++g_alive;
+    ++g_made;
+    if (g_alive > g_most_alive) g_most_alive = g_alive;
+  }
+  ~Counted() { --g_alive; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  int steps = 0;
+  std::int64_t moving_since = 0;
+};
+
+// Ten steps, 20 ms apart.
+ActivityStep blink(ActivityContext& ctx, Counted& state) {
+  g_steps.push_back(g_machine->boot_ms());
+  g_machine->advance(g_step_ms);
+  if (ctx.is_cancelled()) return ctx.fail("told to stop");
+  if (++state.steps == 10) return ctx.ok("blinked");
+  return ctx.again_after(20);
+}
+
+ActivityStep sense(ActivityContext& ctx, Counted& state) {
+  g_steps.push_back(g_machine->boot_ms());
+  if (ctx.is_cancelled()) return ctx.fail("told to stop");
+  if (state.steps++ == 0) return ctx.when_readable(kSensorFd, 20'000);
+  return ctx.ok(ctx.is_readable() ? "a value" : "silence");
+}
+
+// Closes its valve in two steps when it is told to stop.
+ActivityStep valve(ActivityContext& ctx, Counted& state) {
+  if (!ctx.is_cancelled()) return ctx.again_after(60'000);
+  ++g_clean_up_steps;
+  if (++state.steps < 2) return ctx.again_after(100);
+  return ctx.ok("closed");
+}
+
+ActivityStep stubborn(ActivityContext& ctx, Counted& state) {
+  ++state.steps;
+  g_clean_up_steps += ctx.is_cancelled() ? 1 : 0;
+  return ctx.again_after(3'600'000);
+}
+
+ActivityStep second_time(ActivityContext& ctx, Counted& state) {
+  if (++state.steps < 3) return ctx.again_after(0);
+  return ctx.retry_attempt() == 1 ? ActivityStep(ctx.fail("bus")) : ctx.ok("second time");
+}
+
+ActivityStep bad_descriptor(ActivityContext& ctx, Counted&) { return ctx.when_readable(-1, 1'000); }
+
+ActivityStep long_result(ActivityContext& ctx, Counted& state) {
+  static const std::string kLong(60'000, 'x');
+  return state.steps++ == 0 ? ctx.again_after(10) : ActivityStep(ctx.ok(kLong));
+}
+
+ActivityStep dies_in_a_step(ActivityContext& ctx, Counted&) {
+  if (g_kills-- > 0) g_worker->kill();
+  return ctx.ok("survived");
+}
+
+ActivityResult inline_one(ActivityContext& ctx) {
+  g_saw += std::to_string(g_machine->boot_ms()) + " ";
+  return ctx.ok("");
+}
+
+std::string told(const Outcome& outcome) {
+  if (outcome.ok()) return std::string(outcome.value());
+  return error_kind_name(outcome.error().kind) + (": " + std::string(outcome.error().text));
+}
+
+Poll call(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), ""));
+  return ctx.complete(told(done));
+}
+
+Poll call_again(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.retry = {3, Backoff::kNone, 0, 0, 0};
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "", options));
+  return ctx.complete(told(done));
+}
+
+Poll call_with_limit(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.start_to_close_ms = 5'000;
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "", options));
+  return ctx.complete(told(done));
+}
+
+Poll many(OrchestrationContext& ctx) {
+  Handle all[6];
+  for (Handle& one : all)
+    one = ctx.schedule_activity(ctx.input(), "");
+  PAWL_AWAIT_DONE(ctx.join_all(all, 6));
+  std::size_t bytes = 0;
+  for (const Handle& one : all) {
+    PAWL_AWAIT(done, one);
+    bytes += done.value().size();
+  }
+  return ctx.complete(std::to_string(bytes));
+}
+
+Poll race(OrchestrationContext& ctx) {
+  const Handle slow = ctx.schedule_activity(ctx.input(), "");
+  PAWL_AWAIT_DONE(ctx.select(slow, ctx.schedule_timer(milliseconds(1'000))));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(hours(1)));
+  return ctx.complete("the timer");
+}
+
+class CooperativeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_machine = &machine;
+    g_steps.clear();
+    g_alive = g_most_alive = g_made = g_kills = g_clean_up_steps = 0;
+    g_step_ms = 0;
+    g_saw.clear();
+    const auto ok = [](Status status) { ASSERT_EQ(status, Status::kOk); };
+    ok(registry.add_orchestration("call", call));
+    ok(registry.add_orchestration("call_again", call_again));
+    ok(registry.add_orchestration("call_with_limit", call_with_limit));
+    ok(registry.add_orchestration("many", many));
+    ok(registry.add_orchestration("race", race));
+    ok(registry.add_cooperative("blink", blink));
+    ok(registry.add_cooperative("sense", sense));
+    ok(registry.add_cooperative("valve", valve));
+    ok(registry.add_cooperative("stubborn", stubborn));
+    ok(registry.add_cooperative("second_time", second_time));
+    ok(registry.add_cooperative("bad_descriptor", bad_descriptor));
+    ok(registry.add_cooperative("long_result", long_result));
+    ok(registry.add_cooperative("dies_in_a_step", dies_in_a_step));
+    ok(registry.add_activity("inline_one", inline_one));
+  }
+  void TearDown() override { EXPECT_EQ(g_alive, 0) << "a state was lost"; }
+  static Options options() {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = "node";
+    out.verify_turns = true;
+    out.activity_grace_ms = kGraceMs;
+    return out;
+  }
+  // A worker with this orchestration under way.
+  void begin(Worker& worker, TestClient& client, const char* orchestration, const char* input) {
+    g_worker = &worker;
+    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    ASSERT_EQ(client->start_orchestration("a", orchestration, input), Status::kOk);
+    begun = machine.boot_ms();
+  }
+  bool ends(Worker& worker, TestClient& client, std::int64_t ms = 7'200'000) {
+    return drive(
+        machine, {&worker},
+        [&] { return client.status("a").state != OrchestrationState::kRunning; }, ms);
+  }
+  std::string run(const char* orchestration, const char* input) {
+    Worker worker(machine, registry, options());
+    TestClient client(machine, kPath);
+    begin(worker, client, orchestration, input);
+    EXPECT_TRUE(ends(worker, client)) << worker.lines.all();
+    took = machine.boot_ms() - begun;
+    stats = worker.runtime->stats();
+    return std::string(client.status("a").output);
+  }
+
+  sim::Machine machine{7};
+  Registry registry;
+  RuntimeStats stats;
+  std::int64_t begun = 0;
+  std::int64_t took = 0;
+};
+
+TEST_F(CooperativeTest, steps_come_when_they_were_asked_for) {
+  EXPECT_EQ(run("call", "blink"), "blinked");
+  ASSERT_EQ(g_steps.size(), 10U);
+  for (std::size_t i = 1; i < g_steps.size(); ++i)
+    EXPECT_EQ(g_steps[i] - g_steps[i - 1], 20);
+  EXPECT_EQ(g_made, 1);
+  EXPECT_EQ(stats.activities_started, 1U);
+  EXPECT_EQ(stats.activities_completed, 1U);
+}
+
+TEST_F(CooperativeTest, waits_for_its_descriptor_without_a_wake_up) {
+  Worker worker(machine, registry, options());
+  TestClient client(machine, kPath);
+  begin(worker, client, "call", "sense");
+  // The looks after the last commit end within seven seconds.
+  EXPECT_EQ(worker.runtime->run_for(7'000), Status::kTimeout);
+  ASSERT_EQ(g_steps.size(), 1U);
+  const std::uint64_t before = worker.runtime->stats().wakeups;
+  EXPECT_EQ(worker.runtime->run_for(10'000), Status::kTimeout);
+  EXPECT_EQ(worker.runtime->stats().wakeups, before + 1) << "for the end of run_for() alone";
+  worker.node.set_readable(kSensorFd, true);
+  const std::int64_t readable_at = machine.boot_ms();
+  ASSERT_TRUE(ends(worker, client));
+  EXPECT_EQ(client.status("a").output, "a value");
+  EXPECT_EQ(machine.boot_ms(), readable_at);
+  EXPECT_EQ(g_steps.size(), 2U);
+}
+
+TEST_F(CooperativeTest, a_descriptor_that_stays_silent_has_a_limit) {
+  EXPECT_EQ(run("call", "sense"), "silence");
+  EXPECT_EQ(took, 20'000);
+  EXPECT_EQ(g_steps.size(), 2U);
+}
+
+TEST_F(CooperativeTest, a_descriptor_that_is_not_read_does_not_keep_the_loop_awake) {
+  Worker worker(machine, registry, options());
+  TestClient client(machine, kPath);
+  begin(worker, client, "call", "sense");
+  worker.node.set_readable(kSensorFd, true);
+  ASSERT_TRUE(ends(worker, client));
+  EXPECT_EQ(worker.runtime->run_for(7'000), Status::kTimeout);
+  const std::uint64_t before = worker.runtime->stats().wakeups;
+  EXPECT_EQ(worker.runtime->run_for(10'000), Status::kTimeout);
+  EXPECT_EQ(worker.runtime->stats().wakeups, before + 1);
+}
+
+TEST_F(CooperativeTest, several_wait_for_the_same_descriptor) {
+  Worker worker(machine, registry, options());
+  TestClient client(machine, kPath);
+  begin(worker, client, "many", "sense");
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 6; }));
+  worker.node.set_readable(kSensorFd, true);
+  ASSERT_TRUE(ends(worker, client));
+  EXPECT_EQ(client.status("a").output, "42");  // six times "a value"
+  EXPECT_EQ(machine.boot_ms(), begun);
+}
+
+TEST_F(CooperativeTest, a_descriptor_that_cannot_be_waited_for_is_an_error) {
+  EXPECT_EQ(run("call_again", "bad_descriptor"),
+            "invalid_argument: the descriptor cannot be waited for: invalid_argument");
+  EXPECT_EQ(g_made, 1);
+}
+
+TEST_F(CooperativeTest, holds_up_nobody) {
+  Worker worker(machine, registry, options());
+  TestClient client(machine, kPath);
+  begin(worker, client, "many", "blink");
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() > 6; }));
+  ASSERT_EQ(client->start_orchestration("b", "call", "inline_one"), Status::kOk);
+  const std::int64_t asked = machine.boot_ms();
+  ASSERT_TRUE(drive(machine, {&worker},
+                    [&] { return client.status("b").state == OrchestrationState::kCompleted; }));
+  EXPECT_EQ(machine.boot_ms(), asked);
+  ASSERT_TRUE(ends(worker, client));
+  // All six at once: as long as one.
+  EXPECT_EQ(g_most_alive, 6);
+  EXPECT_EQ(machine.boot_ms() - begun, 9 * 20);
+}
+
+TEST_F(CooperativeTest, takes_a_slot_as_long_as_it_runs) {
+  Options two = options();
+  two.cooperative_slots = 2;
+  Worker worker(machine, registry, two);
+  TestClient client(machine, kPath);
+  begin(worker, client, "many", "blink");
+  ASSERT_TRUE(ends(worker, client));
+  EXPECT_EQ(g_most_alive, 2);
+  EXPECT_EQ(machine.boot_ms() - begun, 3 * 9 * 20);
+}
+
+TEST_F(CooperativeTest, a_window_of_commits_does_not_delay_steps) {
+  Options gathering = options();
+  gathering.commit_window_ms = 1'000;
+  Worker worker(machine, registry, gathering);
+  TestClient client(machine, kPath);
+  begin(worker, client, "call", "blink");
+  ASSERT_TRUE(ends(worker, client));
+  ASSERT_EQ(g_steps.size(), 10U);
+  EXPECT_EQ(g_steps.back() - g_steps.front(), 9 * 20);
+}
+
+TEST_F(CooperativeTest, long_results_wait_for_their_commit) {
+  EXPECT_EQ(run("many", "long_result"), "360000");
+}
+
+TEST_F(CooperativeTest, each_attempt_has_a_state_of_its_own) {
+  EXPECT_EQ(run("call_again", "second_time"), "second time");
+  EXPECT_EQ(g_made, 2);
+  EXPECT_EQ(stats.activities_retried, 1U);
+}
+
+TEST_F(CooperativeTest, a_long_step_is_counted_and_named) {
+  g_step_ms = 100;
+  Worker worker(machine, registry, options());
+  TestClient client(machine, kPath);
+  begin(worker, client, "call", "blink");
+  ASSERT_TRUE(ends(worker, client));
+  EXPECT_EQ(worker.runtime->stats().activities_overlong, 10U);
+  EXPECT_EQ(worker.lines.count("inline_activity_overlong activity=blink took_ms=100"), 10U);
+}
+
+TEST_F(CooperativeTest, a_loser_gets_steps_to_clean_up) {
+  Worker worker(machine, registry, options());
+  TestClient client(machine, kPath);
+  begin(worker, client, "race", "valve");
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_clean_up_steps == 1; }));
+  EXPECT_EQ(machine.boot_ms() - begun, 1'000) << "at once";
+  EXPECT_EQ(g_alive, 1);
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_clean_up_steps == 2; }));
+  EXPECT_EQ(machine.boot_ms() - begun, 1'100);
+  EXPECT_EQ(g_alive, 0);
+  ASSERT_TRUE(ends(worker, client));
+  EXPECT_EQ(worker.runtime->stats().activities_refused, 1U);
+  EXPECT_EQ(worker.runtime->stats().activities_abandoned, 0U);
+}
+
+TEST_F(CooperativeTest, a_loser_that_does_not_end_is_ended_after_the_grace) {
+  Options one = options();
+  one.cooperative_slots = 1;
+  Worker worker(machine, registry, one);
+  TestClient client(machine, kPath);
+  begin(worker, client, "race", "stubborn");
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_made == 1 && g_alive == 0; }));
+  EXPECT_EQ(machine.boot_ms() - begun, 1'000 + kGraceMs);
+  EXPECT_EQ(g_clean_up_steps, 1);
+  EXPECT_EQ(worker.runtime->stats().activities_abandoned, 1U);
+  EXPECT_TRUE(worker.runtime->ready());
+  // Its slot is free again.
+  ASSERT_EQ(client->start_orchestration("b", "call", "blink"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&worker},
+                    [&] { return client.status("b").state == OrchestrationState::kCompleted; }));
+  EXPECT_EQ(worker.runtime->stats().slots_abandoned, 0U);
+}
+
+TEST_F(CooperativeTest, past_its_limit_it_is_told_and_ends) {
+  EXPECT_EQ(run("call_with_limit", "valve"), "timeout: start_to_close_ms (5000) passed");
+  EXPECT_EQ(took, 5'000);
+}
+
+TEST_F(CooperativeTest, a_stop_puts_it_back_and_the_next_worker_begins_anew) {
+  TestClient client(machine, kPath);
+  {
+    Worker worker(machine, registry, options());
+    begin(worker, client, "call", "sense");
+    ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 1; }));
+    EXPECT_EQ(worker.runtime->stop(500), Status::kOk);
+    EXPECT_EQ(machine.boot_ms() - begun, 500);
+    EXPECT_EQ(g_alive, 0);
+  }
+  Worker again(machine, registry, options());
+  ASSERT_EQ(again.start(), Status::kOk) << again.diagnostic.text();
+  EXPECT_EQ(again.lines.count("session"), 0U);
+  again.node.set_readable(kSensorFd, true);
+  ASSERT_TRUE(ends(again, client));
+  EXPECT_EQ(client.status("a").output, "a value");
+  EXPECT_EQ(g_made, 2);
+  EXPECT_LT(machine.boot_ms() - begun, 1'000) << "no lease was waited for";
+}
+
+TEST_F(CooperativeTest, a_stop_waits_for_what_ends_in_time) {
+  TestClient client(machine, kPath);
+  Worker worker(machine, registry, options());
+  begin(worker, client, "call", "blink");
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 2; }));
+  EXPECT_EQ(worker.runtime->stop(10'000), Status::kOk);
+  EXPECT_EQ(g_steps.size(), 10U);
+  EXPECT_EQ(worker.runtime->stats().activities_completed, 1U);
+}
+
+TEST_F(CooperativeTest, a_full_disk_keeps_the_result_and_destroys_the_state_once) {
+  Worker worker(machine, registry, options());
+  TestClient client(machine, kPath);
+  begin(worker, client, "call", "blink");
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 9; }));
+  machine.fail_write(1, Status::kFull, false);
+  ASSERT_TRUE(ends(worker, client));
+  EXPECT_EQ(client.status("a").output, "blinked");
+  EXPECT_EQ(g_made, 1);
+  EXPECT_GE(worker.runtime->stats().failed_ticks, 1U);
+}
+
+TEST_F(CooperativeTest, a_death_in_a_step_is_charged_to_it) {
+  Options twice = options();
+  twice.crashes_max = 2;
+  TestClient client(machine, kPath);
+  g_kills = 2;
+  {
+    Worker first(machine, registry, twice);
+    begin(first, client, "call", "dies_in_a_step");
+    drive(machine, {&first}, [&] { return first.killed; });
+    ASSERT_TRUE(first.killed);
+  }
+  {
+    Worker second(machine, registry, twice);
+    g_worker = &second;
+    ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
+    drive(machine, {&second}, [&] { return second.killed; });
+    ASSERT_TRUE(second.killed);
+  }
+  Worker third(machine, registry, twice);
+  g_worker = &third;
+  ASSERT_EQ(third.start(), Status::kOk) << third.diagnostic.text();
+  ASSERT_TRUE(ends(third, client));
+  EXPECT_EQ(client.status("a").output.substr(0, 6), "poison");
+}
+
+TEST_F(CooperativeTest, a_death_between_steps_is_not) {
+  Options once = options();
+  once.crashes_max = 1;
+  TestClient client(machine, kPath);
+  for (std::size_t i = 0; i < 3; ++i) {
+    Worker worker(machine, registry, once);
+    g_worker = &worker;
+    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    if (i == 0) {
+      ASSERT_EQ(client->start_orchestration("a", "call", "sense"), Status::kOk);
+    }
+    ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == i + 1; }));
+    worker.kill();
+  }
+  Worker last(machine, registry, once);
+  ASSERT_EQ(last.start(), Status::kOk);
+  ASSERT_TRUE(ends(last, client));
+  EXPECT_EQ(client.status("a").output, "silence");
+}
+
+struct Large {
+  unsigned char bytes[300];
+};
+ActivityStep large(ActivityContext& ctx, Large&) { return ctx.ok(""); }
+
+TEST_F(CooperativeTest, a_state_that_does_not_fit_is_refused_at_the_start) {
+  ASSERT_EQ(registry.add_cooperative("large", large), Status::kOk);
+  Worker worker(machine, registry, options());
+  EXPECT_EQ(worker.start(), Status::kInvalidOptions);
+  EXPECT_EQ(worker.diagnostic.text(),
+            "the state of large has 300 bytes; cooperative_scratch_bytes is 256");
+  Options enough = options();
+  enough.cooperative_scratch_bytes = 300;
+  Worker other(machine, registry, enough);
+  EXPECT_EQ(other.start(), Status::kOk) << other.diagnostic.text();
+}
+
+TEST_F(CooperativeTest, without_slots_others_run_it) {
+  Options none = options();
+  none.cooperative_slots = 0;
+  Worker worker(machine, registry, none);
+  TestClient client(machine, kPath);
+  begin(worker, client, "call", "blink");
+  ASSERT_TRUE(
+      drive(machine, {&worker}, [&] { return worker.lines.count("activity_unregistered") > 0; }));
+  Options other = options();
+  other.worker_node_id = "other";
+  Worker able(machine, registry, other);
+  ASSERT_EQ(able.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&worker, &able},
+                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  EXPECT_EQ(client.status("a").output, "blinked");
+}
+
+TEST_F(CooperativeTest, the_registry_takes_it_by_its_own_call_alone) {
+  EXPECT_EQ(registry.add_activity("x", inline_one, ActivityMode::kCooperative),
+            Status::kInvalidArgument);
+  EXPECT_EQ(registry.add_cooperative("", blink), Status::kInvalidArgument);
+  EXPECT_EQ(registry.add_cooperative("blink", blink), Status::kAlreadyExists);
+}
+
+}  // namespace
+}  // namespace pawl

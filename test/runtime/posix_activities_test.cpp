@@ -1,0 +1,210 @@
+// Activities on the real machine: real descriptors, real threads, a Client in each kind.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::Block;
+
+// A test that hangs ends here; nothing passes or fails by it otherwise.
+constexpr std::int64_t kGuardMs = 60'000;
+
+struct Pipe {
+  Pipe() { EXPECT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0); }
+  ~Pipe() {
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void put(char byte) const { EXPECT_EQ(::write(ends[1], &byte, 1), 1); }
+  int ends[2] = {-1, -1};
+};
+
+// Collects three bytes; each wait sleeps.
+struct Three {
+  std::size_t size = 0;
+  char bytes[3] = {};
+  int waits = 0;
+};
+std::atomic<int> g_waits{0};
+
+ActivityStep read_three(ActivityContext& ctx, Three& state) {
+  const int fd = static_cast<Pipe*>(ctx.user())->ends[0];
+  while (state.size < sizeof state.bytes) {
+    if (::read(fd, state.bytes + state.size, 1) == 1) {
+      ++state.size;
+      continue;
+    }
+    g_waits.store(++state.waits);
+    return ctx.when_readable(fd, kGuardMs);
+  }
+  return ctx.ok({state.bytes, state.size});
+}
+
+ActivityStep wait_for_a_file(ActivityContext& ctx, Three&) {
+  return ctx.when_readable(*static_cast<int*>(ctx.user()), kGuardMs);
+}
+
+ActivityStep hung_up(ActivityContext& ctx, Three& state) {
+  if (state.waits++ == 0) return ctx.when_readable(*static_cast<int*>(ctx.user()), kGuardMs);
+  return ctx.ok(ctx.is_readable() ? "hung up" : "silent");
+}
+
+// Starts an instance and waits for its end, on a thread of the pool.
+ActivityResult ask_another(ActivityContext& ctx) {
+  Client& client = *static_cast<Client*>(ctx.user());
+  if (client.start_orchestration("other", "answer", "42") != Status::kOk) return ctx.fail("start");
+  OrchestrationStatus status;
+  if (client.wait_for_orchestration("other", kGuardMs, &status) != Status::kOk)
+    return ctx.fail("wait");
+  return ctx.ok(status.output);
+}
+
+// The loop would wait for itself.
+ActivityResult ask_on_the_loop(ActivityContext& ctx) {
+  Client& client = *static_cast<Client*>(ctx.user());
+  if (client.start_orchestration("other", "answer", "42") != Status::kOk) return ctx.fail("start");
+  OrchestrationStatus status;
+  const Status waited = client.wait_for_orchestration("other", kGuardMs, &status);
+  return ctx.ok(status_name(waited));
+}
+
+Poll answer(OrchestrationContext& ctx) { return ctx.complete(ctx.input()); }
+
+Poll call(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), ""));
+  return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
+}
+
+class PosixActivities : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/pawl-activities-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+    path_ = folder_ + "/a.db";
+    options_.database_path = path_.c_str();
+    ASSERT_EQ(registry_.add_orchestration("call", call), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("answer", answer), Status::kOk);
+    g_waits.store(0);
+  }
+  void TearDown() override {
+    static_cast<void>(runtime_.stop(0));
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  void start() {
+    memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
+    ASSERT_EQ(runtime_.start(testing::shared_process(), registry_, options_, port_.port(),
+                             memory_->data(), memory_->bytes(), why_),
+              Status::kOk)
+        << why_.text();
+  }
+  void open(Client& client, posix::SystemPort& port, std::unique_ptr<Block>& memory) {
+    ClientOptions options;
+    options.database_path = path_.c_str();
+    memory = std::make_unique<Block>(Client::required_memory(options));
+    ASSERT_EQ(client.open(testing::shared_process(), options, port.port(), memory->data(),
+                          memory->bytes(), why_),
+              Status::kOk)
+        << why_.text();
+  }
+  // Starts "a" and runs until it has ended.
+  std::string output_of(const char* activity) {
+    EXPECT_EQ(runtime_.start_orchestration("a", "call", activity), Status::kOk);
+    const auto is_over = [](void* self) {
+      auto* here = static_cast<PosixActivities*>(self);
+      return here->runtime_.get_status("a", &here->status_) == Status::kOk &&
+             here->status_.state != OrchestrationState::kRunning;
+    };
+    EXPECT_EQ(runtime_.run_for(kGuardMs, is_over, this), Status::kOk);
+    return std::string(status_.output);
+  }
+
+  std::string folder_;
+  std::string path_;
+  Options options_;
+  Registry registry_;
+  posix::SystemPort port_;
+  std::unique_ptr<Block> memory_;
+  Runtime runtime_;
+  OrchestrationStatus status_;
+  Diagnostic why_;
+};
+
+TEST_F(PosixActivities, a_pipe_wakes_the_step_that_waits_for_it) {
+  Pipe pipe;
+  ASSERT_EQ(registry_.add_cooperative("read_three", read_three, &pipe), Status::kOk);
+  start();
+  std::thread writer([&] {
+    for (int i = 0; i < 3; ++i) {
+      while (g_waits.load() != i + 1)
+        std::this_thread::yield();
+      pipe.put(static_cast<char>('a' + i));
+    }
+  });
+  EXPECT_EQ(output_of("read_three"), "abc");
+  writer.join();
+  EXPECT_EQ(g_waits.load(), 3) << "no step in between";
+}
+
+TEST_F(PosixActivities, a_pipe_that_hangs_up_is_readable) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ASSERT_EQ(registry_.add_cooperative("hung_up", hung_up, &ends[0]), Status::kOk);
+  start();
+  ::close(ends[1]);
+  EXPECT_EQ(output_of("hung_up"), "hung up");
+  ::close(ends[0]);
+}
+
+TEST_F(PosixActivities, a_plain_file_cannot_be_waited_for) {
+  int file = ::open((folder_ + "/plain").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(registry_.add_cooperative("wait_for_a_file", wait_for_a_file, &file), Status::kOk);
+  start();
+  EXPECT_EQ(output_of("wait_for_a_file"), "the descriptor cannot be waited for: unsupported");
+  EXPECT_EQ(status_.error, ErrorKind::kInvalidArgument);
+  ::close(file);
+}
+
+TEST_F(PosixActivities, a_threaded_one_waits_with_a_client_of_its_own) {
+  posix::SystemPort port;
+  std::unique_ptr<Block> memory;
+  Client client;
+  ASSERT_EQ(registry_.add_activity("ask", ask_another, ActivityMode::kThreaded, &client),
+            Status::kOk);
+  open(client, port, memory);
+  start();
+  EXPECT_EQ(output_of("ask"), "42");
+  static_cast<void>(runtime_.stop(kGuardMs));
+}
+
+TEST_F(PosixActivities, an_inline_one_starts_with_a_client_and_must_not_wait) {
+  posix::SystemPort port;
+  std::unique_ptr<Block> memory;
+  Client client;
+  ASSERT_EQ(registry_.add_activity("ask", ask_on_the_loop, ActivityMode::kInline, &client),
+            Status::kOk);
+  open(client, port, memory);
+  start();
+  EXPECT_EQ(output_of("ask"), "would_block");
+}
+
+}  // namespace
+}  // namespace pawl
