@@ -15,12 +15,15 @@
 
 #include "pawl/error.hpp"
 #include "pawl/log.hpp"
+#include "pawl/status.hpp"
 
 namespace pawl {
 
 namespace internal {
 struct Slot;
 }
+
+inline constexpr std::size_t kProgressBytesMax = 256;
 
 class [[nodiscard]] ActivityResult {
  public:
@@ -85,6 +88,13 @@ class ActivityContext {
   [[nodiscard]] std::int64_t time_left_ms() const;
   // What the registration gave.
   [[nodiscard]] void* user() const;
+  // "I am alive, and so far": at most kProgressBytesMax bytes, copied; the latest counts. Empty: alive, and
+  // the progress is what it was. Written at most once in Options::heartbeat_interval_ms, and sooner only when
+  // heartbeat_timeout_ms asks for it; an attempt that is to be repeated leaves its last one in any case.
+  // kResourceExhausted: too long, nothing was noted.
+  Status heartbeat(std::string_view progress = {});
+  // What an earlier attempt of this activity told last, and was written; empty: nothing.
+  [[nodiscard]] std::string_view last_progress() const;
   // The result does not wait for Options::commit_window_ms: for activities that moved something.
   void commit_now();
   // With the result of this activity its session ends here: what this process kept for it is of no use.

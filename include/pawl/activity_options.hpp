@@ -19,7 +19,7 @@ enum class Backoff : std::uint8_t {
   kExponential,  // base_ms, 2 * base_ms, 4 * base_ms ..
 };
 
-// Repeated are: an attempt that said fail(), and one that passed start_to_close_ms.
+// Repeated are: an attempt that said fail(), and one that passed start_to_close_ms or heartbeat_timeout_ms.
 // Never: fail_permanently(), a result that is too long, and everything that is not the attempt's own
 // doing (poison, a damaged row, the other limits of ActivityOptions).
 struct Retry {
@@ -32,7 +32,8 @@ struct Retry {
 };
 
 // All limits: 0 is none, at most kActivityMsMax. Time in which the machine is off counts for none of
-// them, nor for a pause. The error is kTimeout, and kNotStarted for the last; its text names the limit.
+// them, nor for a pause. The error is kTimeout, of schedule_to_start_ms kNotStarted, of silence
+// kHeartbeatTimeout; its text names the limit.
 struct ActivityOptions {
   std::string_view session;  // as of schedule_activity_on_session(); empty: none
   // Only workers that serve this tag take it (Options::worker_tag_filter): 1..256 bytes, no control
@@ -55,6 +56,8 @@ struct ActivityOptions {
   // Until a worker takes it for the first time: also if none lives that serves its tag or has its name
   // registered. Whatever Runtime of the database lives ends it.
   std::int64_t schedule_to_start_ms = 0;
+  // Between two ActivityContext::heartbeat() of an attempt, and before its first; then the next may follow.
+  std::int64_t heartbeat_timeout_ms = 0;
 };
 
 inline constexpr std::int64_t kActivityMsMax = 31'536'000'000;  // 365 days

@@ -153,6 +153,8 @@ class Client {
   Status get_instance_stats(std::string_view id, InstanceStats* out);
   // Those with history, oldest first. kNotFound: the instance.
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
+  // Activities of the current execution that have no outcome yet, in order of their calls. kNotFound.
+  Status list_activities(std::string_view id, ActivityVisitor& visitor);
   // Events of one execution (0: the current one) in order. kNotFound: the instance, or an execution
   // that is not there or has no history yet; kCorrupt: a row is damaged, those before it were told.
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);

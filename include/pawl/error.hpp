@@ -32,11 +32,12 @@ enum class ErrorKind : std::uint8_t {
   kSessionLost = 11,
   kSessionClosed = 12,
   kSessionUnavailable = 13,
-  kInvalidArgument = 14,  // a bad name, session id, delay or option in a call
-  kTerminated = 15,       // ended by an operator
-  kNotStarted = 16,       // no worker took the activity within schedule_to_start_ms
-  kNotFound = 17,         // there is no value of this key, or no message in this queue
-  kNoInstance = 18,       // there is no instance of this id
+  kInvalidArgument = 14,   // a bad name, session id, delay or option in a call
+  kTerminated = 15,        // ended by an operator
+  kNotStarted = 16,        // no worker took the activity within schedule_to_start_ms
+  kNotFound = 17,          // there is no value of this key, or no message in this queue
+  kNoInstance = 18,        // there is no instance of this id
+  kHeartbeatTimeout = 19,  // an activity was silent for longer than its heartbeat_timeout_ms
 };
 
 // The stable, lower-case name ("application"); never null.

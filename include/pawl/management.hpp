@@ -94,6 +94,30 @@ class ExecutionVisitor {
   ~ExecutionVisitor() = default;
 };
 
+enum class ActivityState : std::uint8_t { kReady, kRunning, kDelayed };
+[[nodiscard]] const char* activity_state_name(ActivityState state);
+
+// An activity of the current execution that has no outcome yet.
+struct ActivityInfo {
+  std::int64_t activity_id = 0;  // the event that asked
+  std::string_view name;         // empty: its event is damaged
+  ActivityState state =
+      ActivityState::kReady;       // kDelayed: pauses before an attempt, or nobody knows it
+  std::int64_t attempt = 0;        // hand-overs so far
+  std::int64_t retry_attempt = 1;  // 1 + the attempts that failed
+  std::string_view node;           // kRunning: of the worker
+  std::string_view last_progress;  // of its heartbeats, as written last
+  std::string_view last_error;     // of the attempt that failed last
+};
+
+class ActivityVisitor {
+ public:
+  virtual void on_activity(const ActivityInfo& activity) = 0;
+
+ protected:
+  ~ActivityVisitor() = default;
+};
+
 // One recorded event. What a kind does not have is 0, empty or kNone; docs/format.md lists the kinds.
 struct HistoryEvent {
   std::int64_t id = 0;

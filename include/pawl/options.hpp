@@ -120,6 +120,9 @@ struct Options {
   std::size_t cooperative_scratch_bytes = 256;  // state of each, 0..64 KiB
   std::int64_t inline_ms_max =
       20;  // a longer inline activity or step is counted and logged by name
+  // What ActivityContext::heartbeat() tells is written so often at most: a commit and a flush of its own, if
+  // no other comes along, for each activity that uses it.
+  std::int64_t heartbeat_interval_ms = 10'000;
   // An activity that was told to stop (ActivityContext::is_cancelled()) has so long to come back. A thread
   // that does not is counted and logged, and keeps its slot.
   std::int64_t activity_grace_ms = 10'000;

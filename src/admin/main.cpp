@@ -17,7 +17,7 @@ constexpr char kUsage[] =
     "\n"
     "  list               instances, one a line\n"
     "    --name NAME --state STATE --prefix TEXT --limit N\n"
-    "  show ID            one instance and its executions\n"
+    "  show ID            one instance, its executions and open activities\n"
     "  values ID          what it keeps under keys\n"
     "  history ID         its events\n"
     "    --execution N --json\n"
@@ -76,6 +76,22 @@ class PrintExecutions final : public pawl::ExecutionVisitor {
                 static_cast<long long>(one.execution_id), pawl::execution_state_name(one.state),
                 static_cast<long long>(one.events), static_cast<long long>(one.started_ms),
                 static_cast<long long>(one.ended_ms));
+  }
+};
+
+class PrintActivities final : public pawl::ActivityVisitor {
+ public:
+  void on_activity(const pawl::ActivityInfo& one) override {
+    std::printf("activity %lld\t%.*s\t%s\tattempt %lld", static_cast<long long>(one.activity_id),
+                length(one.name), one.name.data(), pawl::activity_state_name(one.state),
+                static_cast<long long>(one.attempt));
+    if (one.retry_attempt > 1) std::printf("\ttry %lld", static_cast<long long>(one.retry_attempt));
+    if (!one.node.empty()) std::printf("\ton %.*s", length(one.node), one.node.data());
+    if (!one.last_progress.empty())
+      std::printf("\tprogress %.*s", length(one.last_progress), one.last_progress.data());
+    if (!one.last_error.empty())
+      std::printf("\tlast error %.*s", length(one.last_error), one.last_error.data());
+    std::printf("\n");
   }
 };
 
@@ -141,7 +157,9 @@ pawl::Status show(pawl::Client& client, const Command& command) {
               static_cast<long long>(stats.messages_waiting), static_cast<long long>(stats.kv_keys),
               static_cast<long long>(stats.kv_bytes));
   PrintExecutions print;
-  return client.list_executions(command.id, print);
+  PAWL_TRY(client.list_executions(command.id, print));
+  PrintActivities open;
+  return client.list_activities(command.id, open);
 }
 
 pawl::Status values(pawl::Client& client, const Command& command) {

@@ -135,6 +135,7 @@ const char* error_kind_name(ErrorKind kind) {
     case ErrorKind::kNotStarted: return "not_started";
     case ErrorKind::kNotFound: return "not_found";
     case ErrorKind::kNoInstance: return "no_instance";
+    case ErrorKind::kHeartbeatTimeout: return "heartbeat_timeout";
   }
   return "unknown";
 }

@@ -52,7 +52,7 @@ enum class EventKind : std::uint8_t {
 [[nodiscard]] bool can_complete(EventKind kind);
 [[nodiscard]] bool needs_name(EventKind kind);
 
-inline constexpr ErrorKind kErrorKindLast = ErrorKind::kNoInstance;  // what reading accepts
+inline constexpr ErrorKind kErrorKindLast = ErrorKind::kHeartbeatTimeout;  // what reading accepts
 
 // How an execution ended; stored in the end event.
 enum class EndKind : std::uint8_t { kNone = 0, kCompleted = 1, kFailed = 2, kContinuedAsNew = 3 };

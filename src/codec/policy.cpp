@@ -63,6 +63,9 @@ constexpr Member<ActivityOptions> kMembers[] = {
     {"unavailable_ms", "unavailable_ms", false, 0, kActivityMsMax,
      [](const ActivityOptions& o) { return o.unavailable_ms; },
      [](ActivityOptions& o, std::int64_t n) { o.unavailable_ms = n; }},
+    {"heartbeat_timeout_ms", "heartbeat_timeout_ms", false, 0, kActivityMsMax,
+     [](const ActivityOptions& o) { return o.heartbeat_timeout_ms; },
+     [](ActivityOptions& o, std::int64_t n) { o.heartbeat_timeout_ms = n; }},
 };
 
 constexpr Member<SessionSettings> kSettings[] = {

@@ -281,6 +281,7 @@ struct WorkItem {
   std::int32_t crashes = 0;
   std::int64_t locked_until = 0;
   std::int64_t deadline = -1;    // what its limits allow; -1: none
+  std::int64_t silence_ms = 0;   // how long it may be silent; 0: for ever
   std::string_view instance_id;  // views into the buffer given to fetch_work_item
   std::string_view orchestration_name;
   std::string_view orchestration_version;
@@ -288,6 +289,7 @@ struct WorkItem {
   std::string_view session_name;
   std::string_view tag;
   std::string_view input;
+  std::string_view last_progress;
 };
 
 // What the fetching process can and cannot take.
@@ -516,6 +518,9 @@ class Provider {
   virtual Status ack_work_item(const WorkDone& done, const WorkResult& result) = 0;
   virtual Status abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
                                    const CrashLimits& limits) = 0;
+  // Keeps what the execution told, and that it was alive at `at`. Empty progress: as it was. kStale: lost.
+  virtual Status note_progress(const WorkDone& done, std::string_view progress,
+                               std::int64_t at) = 0;
   // Also renews the item's session if it is mine at this epoch. kStale: the execution is lost. A kept
   // cancelled item answers kOk and keeps its lock: check_work_item() tells.
   virtual Status renew_work_item_lock(const WorkDone& done, Incarnation me,
@@ -587,6 +592,8 @@ class Provider {
   // kNotFound.
   virtual Status read_instance_stats(std::string_view id, InstanceStats* out) = 0;
   virtual Status list_executions(InstanceKey key, ExecutionVisitor& visitor) = 0;
+  virtual Status list_activities(InstanceKey key, ExecutionId execution,
+                                 ActivityVisitor& visitor) = 0;
   virtual Status read_metrics(Metrics* out) = 0;
   // In a batch, for its time.
   virtual Status list_sessions(Page* page, SessionVisitor& visitor) = 0;

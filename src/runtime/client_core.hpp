@@ -80,6 +80,7 @@ class ClientCore {
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
   Status get_metrics(Metrics* out);
   Status list_workers(WorkerVisitor& visitor);
+  Status list_activities(std::string_view id, ActivityVisitor& visitor);
   Status list_sessions(Page* page, SessionVisitor& visitor);
   Status transfer_session(std::string_view session, std::string_view node,
                           const TransferOptions& options);

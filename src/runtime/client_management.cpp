@@ -71,6 +71,15 @@ class TellEvents final : public EventSink {
 
 }  // namespace
 
+const char* activity_state_name(ActivityState state) {
+  switch (state) {
+    case ActivityState::kReady: return "ready";
+    case ActivityState::kRunning: return "running";
+    case ActivityState::kDelayed: return "delayed";
+  }
+  return "unknown";
+}
+
 const char* execution_state_name(ExecutionState state) {
   switch (state) {
     case ExecutionState::kRunning: return "running";
@@ -111,6 +120,12 @@ Status ClientCore::list_executions(std::string_view id, ExecutionVisitor& visito
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
   return told(provider_->list_executions(info.key, visitor), id);
+}
+
+Status ClientCore::list_activities(std::string_view id, ActivityVisitor& visitor) {
+  InstanceInfo info;
+  PAWL_TRY(get_instance_info(id, &info));
+  return told(provider_->list_activities(info.key, info.execution_id, visitor), id);
 }
 
 Status ClientCore::read_history(std::string_view id, std::int64_t execution_id,

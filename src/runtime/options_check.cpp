@@ -35,6 +35,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"cooperative_scratch_bytes", static_cast<std::int64_t>(options.cooperative_scratch_bytes), 0,
        64 * 1024},
       {"inline_ms_max", options.inline_ms_max, 1, 60'000},
+      {"heartbeat_interval_ms", options.heartbeat_interval_ms, 100, 3'600'000},
       {"activity_grace_ms", options.activity_grace_ms, 0, 3'600'000},
       {"cancel_grace_ms", options.cancel_grace_ms, 0, 31'536'000'000},
       {"payload_bytes_max", static_cast<std::int64_t>(options.payload_bytes_max), 256, 1024 * 1024},

@@ -382,6 +382,9 @@ Status Client::get_instance_info(std::string_view id, InstanceInfo* out) {
 Status Client::list_executions(std::string_view id, ExecutionVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped : core_->list_executions(id, visitor);
 }
+Status Client::list_activities(std::string_view id, ActivityVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->list_activities(id, visitor);
+}
 Status Client::read_history(std::string_view id, std::int64_t execution_id,
                             HistoryVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped : core_->read_history(id, execution_id, visitor);

@@ -99,6 +99,8 @@ Status RuntimeCore::register_self(Diagnostic& diagnostic) {
       return status;
     }
     shared_.clock = port_.clock;
+    shared_.threads = port_.threads;
+    shared_.heartbeat_interval_ms = options_.heartbeat_interval_ms;
     shared_.log = options_.log;
     shared_.payload_bytes_max = options_.payload_bytes_max;
     slots_.start(shared_);
@@ -296,9 +298,9 @@ void RuntimeCore::plan_next_due() {
       next_stored_due_ = now + kVainDueDelayMs;
     // Another worker may have ended what is overdue here: then nothing stored is due any more.
     slots_.for_each([&](const internal::Slot& slot) {
-      const std::int64_t overdue = slot.refused ? -1 : slot.deadline_boot_ms;
-      if (overdue >= 0 && (next_stored_due_ < 0 || overdue < next_stored_due_))
-        next_stored_due_ = overdue;
+      for (const std::int64_t overdue : {slot.deadline_boot_ms, slot.silent_boot_ms})
+        if (!slot.refused && overdue >= 0 && (next_stored_due_ < 0 || overdue < next_stored_due_))
+          next_stored_due_ = overdue;
     });
     const bool could_gain = !synced_this_boot_ && (due.pawl_time >= 0 || due.waiting_for_utc);
     if (could_gain && next_sync_look_ < 0) {
@@ -326,6 +328,7 @@ void RuntimeCore::plan_slots() {
     const auto plan = [&](std::int64_t due) {
       if (next_slot_due_ < 0 || due < next_slot_due_) next_slot_due_ = due;
     };
+    if (slot.progress_due() >= 0) plan(slot.progress_due());
     if (!slot.abandoned && slot.lost_boot_ms >= 0 && slot.is_under_way())
       plan(slot.lost_boot_ms + options_.activity_grace_ms);
     if (may_step(slot) && (slot.state == internal::Slot::State::kReady ||
@@ -433,8 +436,7 @@ void RuntimeCore::put_back_steps() {
   if (status == Status::kOk) {
     each([&](internal::Slot& slot) {
       if (status != Status::kOk || slot.refused) return;
-      const WorkDone done = {slot.item.id, slot.item.token, slot.item.epoch};
-      status = provider_->abandon_work_item(done, 0, false, crash_limits());
+      status = provider_->abandon_work_item(slot.done(), 0, false, crash_limits());
       if (status == Status::kStale) status = Status::kOk;
     });
     if (status == Status::kOk) status = provider_->commit();

@@ -201,6 +201,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_strangers();
   Status write_renewals();
   Status tell_lost_slots();
+  [[nodiscard]] bool has_progress_to_write(std::int64_t now_boot_ms) const;
+  Status write_progress();
   Status write_requests(Turn* turns, std::size_t count);
   Status write_request(const Request& request, Turn* turn, bool* room);
   Status write_turns(Turn* turns, std::size_t count);

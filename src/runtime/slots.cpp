@@ -9,6 +9,41 @@
 namespace pawl {
 namespace internal {
 
+// Words are released one by one behind the odd version, and acquired one by one before the version is read
+// again: who saw a new word sees the new version too.
+bool Progress::tell(std::string_view text, std::int64_t boot_ms) {
+  const std::uint32_t version = version_.load(std::memory_order_relaxed);
+  version_.store(version + 1, std::memory_order_relaxed);
+  boot_ms_.store(boot_ms, std::memory_order_release);
+  if (!text.empty()) {
+    size_.store(static_cast<std::uint32_t>(text.size()), std::memory_order_release);
+    for (std::size_t at = 0, i = 0; at < text.size(); at += sizeof(std::uint32_t), ++i) {
+      std::uint32_t word = 0;
+      const std::string_view part = text.substr(at, sizeof word);
+      std::memcpy(&word, part.data(), part.size());
+      words_[i].store(word, std::memory_order_release);
+    }
+  }
+  version_.store(version + 2, std::memory_order_release);
+  return !has_news_.exchange(true, std::memory_order_acq_rel);
+}
+
+bool Progress::read(char* text, std::size_t* size, std::int64_t* boot_ms) const {
+  const std::uint32_t version = version_.load(std::memory_order_acquire);
+  *boot_ms = boot_ms_.load(std::memory_order_acquire);
+  *size = size_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < kWords; ++i) {
+    const std::uint32_t word = words_[i].load(std::memory_order_acquire);
+    std::memcpy(text + i * sizeof word, &word, sizeof word);
+  }
+  return version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
+}
+
+void Progress::clear() {
+  size_.store(0, std::memory_order_relaxed);
+  has_news_.store(false, std::memory_order_relaxed);
+}
+
 void Slot::answer(ErrorKind kind, std::string_view text) {
   const std::size_t room =
       kind == ErrorKind::kNone
@@ -44,6 +79,16 @@ void Slot::run() {
   note->item.store(0, std::memory_order_relaxed);
   if (!answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
+}
+
+std::int64_t Slot::progress_due() const {
+  if (refused || writes_progress || !progress.has_news()) return -1;
+  // Whoever comes next begins with it; what ended for good leaves none.
+  if (state == State::kFinished) return is_repeated() ? 0 : -1;
+  const std::int64_t due = written_boot_ms + shared->heartbeat_interval_ms;
+  if (silent_boot_ms < 0) return due;
+  const std::int64_t in_time = silent_boot_ms - item.silence_ms / 4;
+  return due < in_time ? due : in_time;
 }
 
 bool Slot::step() {
@@ -152,7 +197,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   std::string_view* const views[] = {
       &slot.item.instance_id,   &slot.item.orchestration_name, &slot.item.orchestration_version,
       &slot.item.activity_name, &slot.item.session_name,       &slot.item.tag,
-      &slot.item.input};
+      &slot.item.input,         &slot.item.last_progress};
   slot.item = item;
   std::size_t bytes = 1;
   for (const std::string_view* view : views)
@@ -179,6 +224,10 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.hurries = false;
   slot.deadline_boot_ms = -1;
   slot.lost_boot_ms = -1;
+  slot.progress.clear();
+  slot.writes_progress = false;
+  slot.written_boot_ms = shared_->clock->boot_ms();
+  slot.silent_boot_ms = -1;
   slot.abandoned = false;
   slot.aborts_session = false;
   slot.error = ErrorKind::kNone;
@@ -417,6 +466,16 @@ std::int64_t ActivityContext::time_left_ms() const {
 
 bool ActivityContext::is_cancelled() const {
   return slot_.cancelled.load(std::memory_order_relaxed);
+}
+
+std::string_view ActivityContext::last_progress() const { return slot_.item.last_progress; }
+
+Status ActivityContext::heartbeat(std::string_view progress) {
+  if (progress.size() > kProgressBytesMax) return Status::kResourceExhausted;
+  const bool is_news = slot_.progress.tell(progress, slot_.shared->clock->boot_ms());
+  // The loop may sleep, and then has to plan when to write it; on its own thread it looks anyway.
+  if (is_news && slot_.mode == ActivityMode::kThreaded) slot_.shared->threads->wake();
+  return Status::kOk;
 }
 
 void ActivityContext::commit_now() { slot_.hurries = true; }

@@ -29,9 +29,34 @@ namespace internal {
 // What all slots of a runtime share with the activities' contexts.
 struct SlotShared {
   port::Clock* clock = nullptr;
+  port::Threads* threads = nullptr;
   LogSink* log = nullptr;
+  std::int64_t heartbeat_interval_ms = 0;
   std::string_view worker_id;
   std::size_t payload_bytes_max = 0;
+};
+
+// What an activity told of itself last. One writer, whoever runs the activity; the loop reads. Neither
+// waits for the other: a reader that meets a writer comes again.
+class Progress {
+ public:
+  // Requires: at most kProgressBytesMax bytes; empty: only the time is noted. True: nobody had noted that
+  // there is something to write.
+  bool tell(std::string_view text, std::int64_t boot_ms);
+  [[nodiscard]] bool has_news() const { return has_news_.load(std::memory_order_acquire); }
+  void set_news(bool news) { has_news_.store(news, std::memory_order_release); }
+  // False: it is being written.
+  bool read(char* text, std::size_t* size, std::int64_t* boot_ms) const;
+  void clear();
+
+ private:
+  using Word = std::atomic<std::uint32_t>;
+  static constexpr std::size_t kWords = kProgressBytesMax / sizeof(std::uint32_t);
+  Word version_{0};  // odd: being written
+  Word size_{0};
+  std::atomic<std::int64_t> boot_ms_{0};
+  Word words_[kWords] = {};
+  std::atomic<bool> has_news_{false};
 };
 
 struct Slot {
@@ -67,6 +92,11 @@ struct Slot {
   int wait_fd = -1;
   std::int64_t step_boot_ms = 0;
   bool had_last_step = false;  // it knows that it is lost
+  Progress progress;
+  bool writes_progress = false;      // in the batch at hand
+  std::int64_t told_boot_ms = 0;     // what the batch writes was told then
+  std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
+  std::int64_t silent_boot_ms = -1;  // then it has been silent for too long; -1: it may be
   std::atomic<bool> cancelled{false};
   std::atomic<std::int64_t> session_lease_boot_ms{0};
   // The result: `result` has room for payload_bytes_max while the activity runs.
@@ -86,6 +116,13 @@ struct Slot {
   // One step of a cooperative one. True: it ended.
   bool step();
   void drop_state();
+  // It was not committed.
+  void forget_written_progress() {
+    if (writes_progress) progress.set_news(true);
+    writes_progress = false;
+  }
+  // When the progress it told must be written; -1: there is none to write.
+  [[nodiscard]] std::int64_t progress_due() const;
   [[nodiscard]] bool step_is_due(std::int64_t now_boot_ms) const {
     return state == State::kReady ||
            (state == State::kWaiting &&
@@ -222,7 +259,7 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
   taken_ = arena.template array<std::uint64_t>(count_ + 1);
   // Names of five kinds and a version stand beside the input.
-  buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax;
+  buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax;
   buffer_ = arena.template array<char>(buffer_bytes_);
   pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);

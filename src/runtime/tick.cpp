@@ -20,7 +20,7 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
   if (retry_at_ >= 0 && now < retry_at_) return false;
   if (must_register_ || bury_now_ || requests_.size() > 0 || slots_.finished() > 0) return true;
   if (sessions_changed_) return true;
-  if (now >= next_renewal_ || now >= next_cleanup_) return true;
+  if (now >= next_renewal_ || now >= next_cleanup_ || has_progress_to_write(now)) return true;
   if (next_stored_due_ >= 0 && now >= next_stored_due_) {
     look_for_turns_ = true;
     look_for_work_ = true;
@@ -78,7 +78,9 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
 }
 
 bool RuntimeCore::gathers(std::int64_t now) const {
-  if (now >= gathers_until_ || now >= next_renewal_ || now >= next_cleanup_) return false;
+  if (now >= gathers_until_ || now >= next_renewal_ || now >= next_cleanup_ ||
+      has_progress_to_write(now))
+    return false;
   if (must_register_ || bury_now_ || draining_ || batch_was_full_ || solo_ticks_ > 0 ||
       slots_were_full_ || requests_.size() > 0)
     return false;
@@ -86,7 +88,8 @@ bool RuntimeCore::gathers(std::int64_t now) const {
   slots_.for_each([&](const internal::Slot& slot) {
     if (slot.state != internal::Slot::State::kFinished) return;
     // A result that is there must not be refused for a limit that passes while it waits.
-    const bool is_late = slot.deadline_boot_ms >= 0 && slot.deadline_boot_ms <= gathers_until_;
+    const bool is_late = (slot.deadline_boot_ms >= 0 && slot.deadline_boot_ms <= gathers_until_) ||
+                         (slot.silent_boot_ms >= 0 && slot.silent_boot_ms <= gathers_until_);
     if (!slot.refused && (slot.hurries || is_late)) can_wait = false;
   });
   return can_wait;
@@ -203,6 +206,8 @@ Status RuntimeCore::write_housekeeping() {
   buried_.clear();
   if (bury_now_ || now >= next_renewal_) PAWL_TRY(bury_the_dead());
   if (now >= next_renewal_) PAWL_TRY(write_renewals());
+  // Before anything is ended for its silence.
+  PAWL_TRY(write_progress());
   if (next_stored_due_ >= 0 && now >= next_stored_due_) {
     std::size_t woken = 0;
     PAWL_TRY(provider_->wake_delayed(kWakeDelayedMax, &woken));
@@ -224,7 +229,9 @@ Status RuntimeCore::write_housekeeping() {
 Status RuntimeCore::tell_lost_slots() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
-    const bool is_overdue = slot.item.deadline >= 0 && batch_.now >= slot.item.deadline;
+    const bool is_overdue =
+        (slot.item.deadline >= 0 && batch_.now >= slot.item.deadline) ||
+        (slot.silent_boot_ms >= 0 && port_.clock->boot_ms() >= slot.silent_boot_ms);
     const bool may_be_lost =
         is_overdue || ((others_committed_ || sessions_changed_) && slot.is_under_way());
     if (status != Status::kOk || slot.refused || !may_be_lost) return;
@@ -233,6 +240,44 @@ Status RuntimeCore::tell_lost_slots() {
       slot.lose();
     } else {
       status = checked;
+    }
+  });
+  return status;
+}
+
+bool RuntimeCore::has_progress_to_write(std::int64_t now) const {
+  bool has = false;
+  slots_.for_each([&](const internal::Slot& slot) {
+    const std::int64_t due = slot.progress_due();
+    has = has || (due >= 0 && now >= due);
+  });
+  return has;
+}
+
+Status RuntimeCore::write_progress() {
+  const std::int64_t now = port_.clock->boot_ms();
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    const std::int64_t due = slot.progress_due();
+    if (status != Status::kOk || due < 0 || now < due) return;
+    // What is told from here on is news again.
+    slot.progress.set_news(false);
+    slot.writes_progress = true;
+    char text[kProgressBytesMax];
+    std::size_t size = 0;
+    std::int64_t told_at = 0;
+    if (!slot.progress.read(text, &size, &told_at)) {
+      slot.forget_written_progress();
+      return;
+    }
+    const Status noted = provider_->note_progress(slot.done(), std::string_view(text, size),
+                                                  batch_.now - (now - told_at));
+    if (noted == Status::kStale) {
+      slot.lose();
+    } else if (noted == Status::kOk) {
+      slot.told_boot_ms = told_at;
+    } else {
+      status = noted;
     }
   });
   return status;
@@ -402,6 +447,8 @@ Status RuntimeCore::fetch_work() {
         provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms),
         std::memory_order_relaxed);
     slot.item.locked_until = item.locked_until;
+    if (item.silence_ms > 0)
+      slot.silent_boot_ms = provider_->boot_ms_of(batch_.now + item.silence_ms);
     if (item.deadline >= 0) slot.deadline_boot_ms = provider_->boot_ms_of(item.deadline);
     slot.fetched_now = true;
   }
@@ -552,8 +599,14 @@ void RuntimeCore::release_result(internal::Slot& slot) {
 
 // Slots whose result is a stored message now, and those whose work was not ours any more.
 void RuntimeCore::release_results() {
+  const std::int64_t now = port_.clock->boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
     slot.fetched_now = false;
+    if (slot.writes_progress) {
+      slot.writes_progress = false;
+      slot.written_boot_ms = now;
+      if (slot.item.silence_ms > 0) slot.silent_boot_ms = slot.told_boot_ms + slot.item.silence_ms;
+    }
     if (slot.state == internal::Slot::State::kFinished && (slot.refused || slot.stored))
       release_result(slot);
   });
@@ -570,6 +623,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
     }
     slot.stored = false;
     slot.leaving = false;
+    slot.forget_written_progress();
   });
   look_for_turns_ = look_for_work_ = true;
   requests_taken_ = 0;

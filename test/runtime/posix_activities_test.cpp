@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -82,6 +83,34 @@ ActivityResult ask_on_the_loop(ActivityContext& ctx) {
   OrchestrationStatus status;
   const Status waited = client.wait_for_orchestration("other", kGuardMs, &status);
   return ctx.ok(status_name(waited));
+}
+
+// Beats as fast as it can, each time with one letter, and looks at what a client sees of it.
+class OneLetter final : public ActivityVisitor {
+ public:
+  void on_activity(const ActivityInfo& one) override {
+    if (one.last_progress.empty()) return;
+    seen = true;
+    torn =
+        torn || one.last_progress.find_first_not_of(one.last_progress[0]) != std::string_view::npos;
+  }
+  bool seen = false;
+  bool torn = false;
+};
+
+ActivityResult beat(ActivityContext& ctx) {
+  Client& client = *static_cast<Client*>(ctx.user());
+  char letters[kProgressBytesMax];
+  OneLetter visitor;
+  for (int i = 0; !visitor.seen || i < 10'000; ++i) {
+    const std::size_t size = 1 + static_cast<std::size_t>(i) % sizeof letters;
+    std::memset(letters, 'a' + i % 26, size);
+    if (ctx.heartbeat({letters, size}) != Status::kOk) return ctx.fail("heartbeat");
+    if (i % 1'000 == 0 && client.list_activities("a", visitor) != Status::kOk)
+      return ctx.fail("list");
+    if (ctx.is_cancelled()) return ctx.fail("cancelled");
+  }
+  return visitor.torn ? ctx.fail("torn") : ctx.ok("whole");
 }
 
 Poll answer(OrchestrationContext& ctx) { return ctx.complete(ctx.input()); }
@@ -192,6 +221,18 @@ TEST_F(PosixActivities, a_threaded_one_waits_with_a_client_of_its_own) {
   open(client, port, memory);
   start();
   EXPECT_EQ(output_of("ask"), "42");
+  static_cast<void>(runtime_.stop(kGuardMs));
+}
+
+TEST_F(PosixActivities, heartbeats_of_a_thread_are_written_whole) {
+  posix::SystemPort port;
+  std::unique_ptr<Block> memory;
+  Client client;
+  options_.heartbeat_interval_ms = 100;
+  ASSERT_EQ(registry_.add_activity("beat", beat, ActivityMode::kThreaded, &client), Status::kOk);
+  open(client, port, memory);
+  start();
+  EXPECT_EQ(output_of("beat"), "whole");
   static_cast<void>(runtime_.stop(kGuardMs));
 }
 

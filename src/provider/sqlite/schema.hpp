@@ -105,12 +105,12 @@ CREATE TABLE worker_queue(
   due INTEGER, unavailable_due INTEGER,
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, strikes INTEGER NOT NULL,
   reboots INTEGER NOT NULL, unregistered INTEGER NOT NULL,
-  tag TEXT, policy TEXT, failures INTEGER, last_error TEXT,
-  start_due INTEGER, close_due INTEGER, run_due INTEGER,
+  tag TEXT, policy TEXT, failures INTEGER, last_error TEXT, progress BLOB,
+  start_due INTEGER, close_due INTEGER, run_due INTEGER, silent_due INTEGER,
   deadline INTEGER GENERATED ALWAYS AS (CASE
-    WHEN start_due IS NULL AND close_due IS NULL AND run_due IS NULL THEN NULL
+    WHEN start_due IS NULL AND close_due IS NULL AND run_due IS NULL AND silent_due IS NULL THEN NULL
     ELSE min(coalesce(start_due, 9223372036854775807), coalesce(close_due, 9223372036854775807),
-      coalesce(run_due, 9223372036854775807)) END) VIRTUAL);
+      coalesce(run_due, 9223372036854775807), coalesce(silent_due, 9223372036854775807)) END) VIRTUAL);
 CREATE INDEX wq_free ON worker_queue(id) WHERE sid IS NULL AND state=0 AND tag IS NULL;
 CREATE INDEX wq_tagged ON worker_queue(id) WHERE sid IS NULL AND state=0 AND tag IS NOT NULL;
 CREATE INDEX wq_tag ON worker_queue(tag, id) WHERE sid IS NULL AND state=0 AND tag IS NOT NULL;

@@ -221,7 +221,7 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   Statement read = connection_.use(
       kActivity,
       "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
-      "i.version"
+      "i.version,q.progress"
       " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
       " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
       " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
@@ -270,6 +270,7 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   fetch.out->session_name = texts.put(read.bytes(9));
   fetch.out->tag = texts.put(event.tag);
   fetch.out->input = texts.put(event.payload);
+  fetch.out->last_progress = texts.put(read.bytes(12));
   return texts.full ? fail(Status::kResourceExhausted, "an activity's input for the buffer given")
                     : Status::kOk;
 }
@@ -372,10 +373,12 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
     Statement lock = connection_.use(
         kHandOver,
         "UPDATE worker_queue SET state=1,token=?2,inc=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
-        "attempt=attempt+1,unregistered=0,start_due=NULL,run_due=?7 WHERE id=?1");
+        "attempt=attempt+1,unregistered=0,start_due=NULL,run_due=?7,silent_due=?8 WHERE id=?1");
     lock.bind(row.id).bind(out.token).bind(fetch.how.me).bind(row.session_epoch);
     lock.bind(out.locked_until).bind(batch_.boot_seq);
     run_due < 0 ? lock.bind_null() : lock.bind(run_due);
+    out.silence_ms = row.policy.heartbeat_timeout_ms;
+    out.silence_ms == 0 ? lock.bind_null() : lock.bind(make_due(batch_.now, out.silence_ms));
     PAWL_TRY(fail(lock.run(), "hand work over"));
   }
   if (row.session != 0) {

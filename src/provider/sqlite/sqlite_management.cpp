@@ -29,6 +29,7 @@ enum Ids : int {
   kHistoryStats,
   kMessageStats,
   kValueStats,
+  kListActivities,
   kEnd,
 };
 static_assert(kEnd <= kIdsChildren);
@@ -173,6 +174,36 @@ Status SqliteProvider::list_executions(InstanceKey key, ExecutionVisitor& visito
     visitor.on_execution(info);
   }
   return fail(row.status(), "list executions");
+}
+
+Status SqliteProvider::list_activities(InstanceKey key, ExecutionId execution,
+                                       ActivityVisitor& visitor) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(
+      kListActivities,
+      "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"
+      " FROM worker_queue q INDEXED BY wq_event LEFT JOIN workers w ON w.inc=q.inc"
+      " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+      " WHERE q.instance=?1 AND q.execution=?2 AND q.state<3 ORDER BY q.event");
+  row.bind(key).bind(execution);
+  while (row.row()) {
+    Event event;
+    event.kind = EventKind::kActivity;
+    JsonMemory memory(json_memory_, sizeof json_memory_);
+    const Status decoded = decode_meta(row.bytes(7), &event, meta_text_, sizeof meta_text_);
+    ActivityInfo info;
+    info.activity_id = row.integer(0);
+    if (decoded == Status::kOk) info.name = event.name;
+    info.state = static_cast<ActivityState>(row.integer(1));
+    info.attempt = row.integer(2);
+    info.retry_attempt = 1 + row.integer(3);
+    info.node = row.bytes(4);
+    info.last_progress = row.bytes(5);
+    info.last_error = row.bytes(6);
+    visitor.on_activity(info);
+  }
+  return fail(row.status(), "list activities");
 }
 
 Status SqliteProvider::list_sessions(Page* page, SessionVisitor& visitor) {

@@ -87,6 +87,7 @@ class SqliteProvider final : public Provider {
                          bool* found) override;
   Status check_work_item(const WorkDone& done) override;
   Status ack_work_item(const WorkDone& done, const WorkResult& result) override;
+  Status note_progress(const WorkDone& done, std::string_view progress, std::int64_t at) override;
   Status abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
                            const CrashLimits& limits) override;
   Status renew_work_item_lock(const WorkDone& done, Incarnation me,
@@ -123,6 +124,7 @@ class SqliteProvider final : public Provider {
   Status read_instance_info(std::string_view id, InstanceVisitor& visitor) override;
   Status read_instance_stats(std::string_view id, InstanceStats* out) override;
   Status list_executions(InstanceKey key, ExecutionVisitor& visitor) override;
+  Status list_activities(InstanceKey key, ExecutionId execution, ActivityVisitor& visitor) override;
   Status read_metrics(Metrics* out) override;
   Status list_sessions(Page* page, SessionVisitor& visitor) override;
   Status terminate_instance(std::string_view id, std::string_view reason) override;

@@ -36,8 +36,9 @@ enum : int {
   kLastError,
   kFailAttempt,
   kTag,
+  kNoteProgress,
 };
-static_assert(kTag < kIdsSessions);
+static_assert(kNoteProgress < kIdsSessions);
 
 }  // namespace
 
@@ -154,9 +155,10 @@ Status SqliteProvider::cancel_range(InstanceKey instance, ExecutionId execution,
 
 // Its execution goes on until it is told; until then nothing else of the session may start.
 Status SqliteProvider::make_ghost(WorkItemId item) {
-  Statement ghost = connection_.use(
-      kMakeGhost,
-      "UPDATE worker_queue SET state=3,start_due=NULL,close_due=NULL,run_due=NULL WHERE id=?1");
+  Statement ghost =
+      connection_.use(kMakeGhost,
+                      "UPDATE worker_queue SET state=3,start_due=NULL,close_due=NULL,run_due=NULL,"
+                      "silent_due=NULL WHERE id=?1");
   ghost.bind(item);
   return fail(ghost.run(), "cancel running work");
 }
@@ -176,7 +178,7 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
       kRead,
       "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
       "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
-      "q.close_due"
+      "q.close_due,q.silent_due"
       " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
   read.bind(item);
   if (!read.row())
@@ -202,6 +204,7 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   row->failures = read.integer(15);
   row->start_due = read.is_null(16) ? -1 : read.integer(16);
   row->close_due = read.is_null(17) ? -1 : read.integer(17);
+  row->silent_due = read.is_null(18) ? -1 : read.integer(18);
   return Status::kOk;
 }
 
@@ -302,7 +305,7 @@ Status SqliteProvider::unlock_work(WorkItemId item, SessionKey session, bool str
         kUnlock,
         "UPDATE worker_queue SET reboots=reboots+(boot_seq<?2),"
         "strikes=strikes+(?3 AND boot_seq=?2),state=0,token=NULL,inc=NULL,epoch=NULL,"
-        "locked_until=NULL,boot_seq=NULL,run_due=NULL WHERE id=?1 AND state=1");
+        "locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE id=?1 AND state=1");
     unlock.bind(item).bind(batch_.boot_seq).bind(strike ? 1 : 0);
     PAWL_TRY(fail(unlock.run(), "unlock work"));
   }
@@ -316,7 +319,8 @@ Status SqliteProvider::put_back(const WorkRow& row, const PutBack& how) {
     Statement delay = connection_.use(
         kDelay,
         "UPDATE worker_queue SET state=?2,due=?3,strikes=strikes+?4,unregistered=unregistered+?5,"
-        "token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,boot_seq=NULL,run_due=NULL WHERE id=?1");
+        "token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due="
+        "NULL WHERE id=?1");
     delay.bind(row.id).bind(how.delay_ms > 0 ? kDelayed : kReady);
     how.delay_ms > 0 ? delay.bind(make_due(batch_.now, how.delay_ms)) : delay.bind_null();
     delay.bind(how.strike ? 1 : 0).bind(how.unregistered ? 1 : 0);
@@ -386,10 +390,17 @@ Status SqliteProvider::end_overdue(const WorkRow& row) {
     return time_out(row, ErrorKind::kNotStarted, why.text());
   }
   if (row.close_due < 0 || row.close_due > batch_.now) {
-    why.format("start_to_close_ms (%" PRId64 ") passed", row.policy.start_to_close_ms);
+    const bool is_silent = row.silent_due >= 0 && row.silent_due <= batch_.now;
+    if (is_silent) {
+      why.format("heartbeat_timeout_ms (%" PRId64 ") passed without a heartbeat",
+                 row.policy.heartbeat_timeout_ms);
+    } else {
+      why.format("start_to_close_ms (%" PRId64 ") passed", row.policy.start_to_close_ms);
+    }
     // Beside an execution that goes on, an exclusive session can have no other.
-    return row.may_retry() && !row.exclusive ? retry_work(row, why.text())
-                                             : time_out(row, ErrorKind::kTimeout, why.text());
+    if (row.may_retry() && !row.exclusive) return retry_work(row, why.text());
+    return time_out(row, is_silent ? ErrorKind::kHeartbeatTimeout : ErrorKind::kTimeout,
+                    why.text());
   }
   {
     Statement last = connection_.use(kLastError, "SELECT last_error FROM worker_queue WHERE id=?1");
@@ -448,6 +459,23 @@ Status SqliteProvider::note_activity(SessionKey session) {
       connection_.use(kTouchAcknowledged, "UPDATE sessions SET last_activity_at=?2 WHERE sid=?1");
   touch.bind(session).bind(batch_.now);
   return fail(touch.run(), "note a session's activity");
+}
+
+Status SqliteProvider::note_progress(const WorkDone& done, std::string_view progress,
+                                     std::int64_t at) {
+  WorkRow row;
+  const Status read = read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  if (!row.accepts(done)) return Status::kStale;
+  Statement note = connection_.use(
+      kNoteProgress,
+      "UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1");
+  note.bind(row.id);
+  note.bind_blob_or_null(progress);
+  const std::int64_t silence_ms = row.policy.heartbeat_timeout_ms;
+  silence_ms == 0 ? note.bind_null() : note.bind(make_due(at, silence_ms));
+  return fail(note.run(), "note the progress of work");
 }
 
 Status SqliteProvider::abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,

@@ -36,6 +36,7 @@ struct SqliteProvider::WorkRow {
   // -1: none
   std::int64_t start_due = -1;
   std::int64_t close_due = -1;
+  std::int64_t silent_due = -1;
 
   [[nodiscard]] bool may_retry() const { return failures + 1 < policy.retry.max_attempts; }
   [[nodiscard]] bool holds(const WorkDone& done) const { return token != 0 && token == done.token; }

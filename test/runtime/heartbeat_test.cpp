@@ -1,0 +1,335 @@
+// Heartbeats: what they keep alive, what the next attempt and a client read of them, and what they cost.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+constexpr std::int64_t kSilenceMs = 5'000;
+
+sim::Machine* g_machine = nullptr;
+std::vector<Worker*> g_loops;
+ActivityOptions g_options;
+std::int64_t g_works_ms = 20'000;
+std::int64_t g_beats_every_ms = 1'000;
+int g_silent_attempts = 0;         // the first ones
+std::vector<std::string> g_found;  // last_progress() of each attempt
+std::int64_t g_kill_after_ms = -1;
+bool g_told = false;
+
+void work(std::int64_t ms) {
+  for (; ms > 0; ms -= 10) {
+    g_machine->advance(10);
+    for (Worker* loop : g_loops)
+      if (!loop->killed) static_cast<void>(loop->runtime->tick(INT64_MAX));
+  }
+}
+
+// Tells how far it is, on a pool thread, while the loops go on.
+ActivityResult copy(ActivityContext& ctx) {
+  g_found.emplace_back(ctx.last_progress());
+  const bool silent = ctx.retry_attempt() <= g_silent_attempts;
+  for (std::int64_t ms = 0; ms < g_works_ms; ms += g_beats_every_ms) {
+    if (ctx.is_cancelled()) {
+      g_told = true;
+      return ctx.fail("told to stop");
+    }
+    if (ms == g_kill_after_ms) {
+      g_loops[0]->kill();
+      return ctx.fail("killed");
+    }
+    if (!silent || ms == 0) {
+      EXPECT_EQ(ctx.heartbeat("at " + std::to_string(ms)), Status::kOk);
+    }
+    work(g_beats_every_ms);
+  }
+  return ctx.ok("copied");
+}
+
+// Many beats and no pause; then it fails.
+ActivityResult quick(ActivityContext& ctx) {
+  g_found.emplace_back(ctx.last_progress());
+  EXPECT_EQ(ctx.heartbeat("one"), Status::kOk);
+  EXPECT_EQ(ctx.heartbeat(std::string(kProgressBytesMax, 'x')), Status::kOk);
+  EXPECT_EQ(ctx.heartbeat(std::string(kProgressBytesMax + 1, 'y')), Status::kResourceExhausted);
+  EXPECT_EQ(ctx.heartbeat("try " + std::to_string(ctx.retry_attempt())), Status::kOk);
+  EXPECT_EQ(ctx.heartbeat(), Status::kOk);  // alive, and nothing new
+  return ctx.retry_attempt() < 3 ? ctx.fail("bus") : ctx.ok("done");
+}
+
+struct Beats {
+  int steps = 0;
+};
+ActivityStep in_steps(ActivityContext& ctx, Beats& beats) {
+  if (beats.steps == 0) g_found.emplace_back(ctx.last_progress());
+  if (ctx.is_cancelled()) return ctx.fail("told to stop");
+  if (++beats.steps <= 6) {
+    EXPECT_EQ(ctx.heartbeat(std::to_string(beats.steps)), Status::kOk);
+  }
+  if (beats.steps > 6 && g_silent_attempts < ctx.retry_attempt()) return ctx.ok("stepped");
+  return ctx.again_after(3'000);
+}
+
+Poll one(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "", g_options));
+  if (done.ok()) return ctx.complete(done.value());
+  return ctx.complete(error_kind_name(done.error().kind) + (": " + std::string(done.error().text)));
+}
+
+class KeepActivities final : public ActivityVisitor {
+ public:
+  void on_activity(const ActivityInfo& one) override {
+    told.push_back(std::to_string(one.activity_id) + " " + std::string(one.name) + " " +
+                   activity_state_name(one.state) + " " + std::to_string(one.attempt) + " " +
+                   std::to_string(one.retry_attempt) + " [" + std::string(one.node) + "] [" +
+                   std::string(one.last_progress) + "] [" + std::string(one.last_error) + "]");
+  }
+  std::vector<std::string> told;
+};
+
+class HeartbeatTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_machine = &machine;
+    g_loops.clear();
+    g_options = ActivityOptions();
+    g_works_ms = 20'000;
+    g_beats_every_ms = 1'000;
+    g_silent_attempts = 0;
+    g_found.clear();
+    g_kill_after_ms = -1;
+    g_told = false;
+    ASSERT_EQ(registry.add_orchestration("one", one), Status::kOk);
+    ASSERT_EQ(registry.add_activity("copy", copy, ActivityMode::kThreaded), Status::kOk);
+    ASSERT_EQ(registry.add_activity("quick", quick), Status::kOk);
+    ASSERT_EQ(registry.add_cooperative("in_steps", in_steps), Status::kOk);
+  }
+  static Options options(const char* node = "node") {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    out.heartbeat_interval_ms = 4'000;
+    return out;
+  }
+  std::string run(std::initializer_list<Worker*> workers, const char* activity) {
+    TestClient client(machine, kPath);
+    g_loops.assign(workers);
+    EXPECT_EQ(client->start_orchestration("a", "one", activity), Status::kOk);
+    EXPECT_TRUE(drive(
+        machine, workers, [&] { return client.status("a").state != OrchestrationState::kRunning; },
+        3'600'000));
+    return std::string(client.status("a").output);
+  }
+  std::string run_alone(const char* activity, Options given = options()) {
+    Worker worker(machine, registry, given);
+    EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    const std::string output = run({&worker}, activity);
+    stats = worker.runtime->stats();
+    return output;
+  }
+
+  sim::Machine machine{7};
+  Registry registry;
+  RuntimeStats stats;
+};
+
+TEST_F(HeartbeatTest, silence_has_a_limit_of_its_own) {
+  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_silent_attempts = 1;
+  EXPECT_EQ(run_alone("copy"),
+            "heartbeat_timeout: heartbeat_timeout_ms (5000) passed without a heartbeat");
+  EXPECT_TRUE(g_told);
+  EXPECT_EQ(stats.activities_refused, 1U);
+}
+
+TEST_F(HeartbeatTest, who_never_beats_is_silent_too) {
+  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_silent_attempts = 1;
+  g_beats_every_ms = 10'000;
+  EXPECT_EQ(run_alone("copy").substr(0, 17), "heartbeat_timeout");
+}
+
+TEST_F(HeartbeatTest, who_beats_goes_on) {
+  g_options.heartbeat_timeout_ms = kSilenceMs;
+  for (const std::int64_t every_ms : {100, 1'000, 2'600, 4'000, 4'900}) {
+    g_beats_every_ms = every_ms;
+    g_works_ms = 4 * 4'900;
+    sim::Machine another(9);
+    g_machine = &another;
+    Worker worker(another, registry, options());
+    ASSERT_EQ(worker.start(), Status::kOk);
+    TestClient client(another, kPath);
+    g_loops = {&worker};
+    ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+    ASSERT_TRUE(drive(another, {&worker},
+                      [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+    EXPECT_EQ(client.status("a").output, "copied") << every_ms;
+  }
+}
+
+TEST_F(HeartbeatTest, silence_is_repeated_under_the_policy) {
+  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_options.retry = {2, Backoff::kFixed, 30'000, 30'000, 0};
+  g_silent_attempts = 1;
+  EXPECT_EQ(run_alone("copy"), "copied");
+  EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 0"}));
+}
+
+TEST_F(HeartbeatTest, a_takeover_begins_with_the_last_progress_that_was_written) {
+  Worker first(machine, registry, options());
+  ASSERT_EQ(first.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  g_loops = {&first};
+  g_kill_after_ms = 10'000;
+  ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+  drive(machine, {&first}, [&] { return first.killed; });
+  ASSERT_TRUE(first.killed);
+  g_kill_after_ms = -1;
+  Worker second(machine, registry, options());
+  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
+  g_loops = {&second};
+  ASSERT_TRUE(drive(machine, {&second},
+                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  // Written at 4 and at 8 s; what was told from then on is lost with the process.
+  EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 7000"}));
+  EXPECT_EQ(client.status("a").output, "copied");
+}
+
+TEST_F(HeartbeatTest, costs_one_commit_an_interval_however_often_it_beats) {
+  g_beats_every_ms = 10;
+  EXPECT_EQ(run_alone("copy"), "copied");
+  const std::uint64_t with = stats.commits;
+  sim::Machine another(9);
+  g_machine = &another;
+  Options seldom = options();
+  seldom.heartbeat_interval_ms = 3'600'000;
+  Worker worker(another, registry, seldom);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(another, kPath);
+  g_loops = {&worker};
+  ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+  ASSERT_TRUE(drive(another, {&worker},
+                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  const std::uint64_t without = worker.runtime->stats().commits;
+  // 20 s, every 4 s; the last one comes with the result, which needs none.
+  EXPECT_GE(with, without + 4);
+  EXPECT_LE(with, without + 5);
+}
+
+TEST_F(HeartbeatTest, a_failed_attempt_leaves_its_last_word_without_a_commit_of_its_own) {
+  g_options.retry = {3, Backoff::kFixed, 1'000, 1'000, 0};
+  EXPECT_EQ(run_alone("quick"), "done");
+  EXPECT_EQ(g_found, (std::vector<std::string>{"", "try 1", "try 2"}));
+  // Registration, start and hand-over, two failures, two wake-ups, and the end.
+  EXPECT_LE(stats.commits, 8U);
+}
+
+TEST_F(HeartbeatTest, clients_see_open_activities) {
+  g_options.retry = {3, Backoff::kFixed, 60'000, 60'000, 0};
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "one", "quick"), Status::kOk);
+  ASSERT_TRUE(
+      drive(machine, {&worker}, [&] { return worker.runtime->stats().activities_retried == 1; }));
+  KeepActivities keep;
+  ASSERT_EQ(client->list_activities("a", keep), Status::kOk);
+  EXPECT_EQ(keep.told, (std::vector<std::string>{"2 quick delayed 1 2 [] [try 1] [bus]"}));
+  EXPECT_EQ(client->list_activities("b", keep), Status::kNotFound);
+
+  g_options.retry = Retry();
+  static TestClient* watcher;
+  static KeepActivities seen;
+  watcher = &client;
+  seen.told.clear();
+  g_loops = {&worker};
+  ASSERT_EQ(client->start_orchestration("c", "one", "copy"), Status::kOk);
+  worker.node.hold_jobs(true);
+  for (int i = 0; i < 20 && worker.runtime->stats().activities_running == 0; ++i)
+    static_cast<void>(worker.runtime->tick(INT64_MAX));
+  ASSERT_EQ((*watcher)->list_activities("c", seen), Status::kOk);
+  EXPECT_EQ(seen.told, (std::vector<std::string>{"2 copy running 1 1 [node] [] []"}));
+  worker.node.hold_jobs(false);
+  ASSERT_TRUE(drive(machine, {&worker},
+                    [&] { return client.status("c").state != OrchestrationState::kRunning; }));
+  keep.told.clear();
+  ASSERT_EQ(client->list_activities("c", keep), Status::kOk);
+  EXPECT_TRUE(keep.told.empty());
+}
+
+TEST_F(HeartbeatTest, a_cooperative_activity_beats_too) {
+  g_options.heartbeat_timeout_ms = kSilenceMs;
+  EXPECT_EQ(run_alone("in_steps"), "stepped");
+  g_found.clear();
+  g_silent_attempts = 1;  // goes on in silence after six beats
+  g_options.retry = {2, Backoff::kNone, 0, 0, 0};
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("b", "one", "in_steps"), Status::kOk);
+  // A step is no heartbeat.
+  ASSERT_TRUE(drive(
+      machine, {&worker}, [&] { return client.status("b").state != OrchestrationState::kRunning; },
+      600'000));
+  EXPECT_EQ(client.status("b").output, "stepped");
+  EXPECT_EQ(g_found, (std::vector<std::string>{"", "6"}));
+}
+
+TEST_F(HeartbeatTest, another_worker_ends_the_silence_of_a_frozen_one) {
+  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_silent_attempts = 1;
+  TestClient client(machine, kPath);
+  Worker frozen(machine, registry, options("a"));
+  ASSERT_EQ(frozen.start(), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+  for (int i = 0; i < 10 && frozen.runtime->stats().activities_started == 0; ++i)
+    static_cast<void>(frozen.runtime->tick(INT64_MAX));
+  ASSERT_EQ(frozen.runtime->stats().activities_started, 1U);
+  Worker other(machine, registry, options("b"));
+  ASSERT_EQ(other.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&other},
+                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  EXPECT_EQ(client.status("a").output.substr(0, 17), "heartbeat_timeout");
+}
+
+TEST_F(HeartbeatTest, what_a_full_disk_refused_is_written_later) {
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  g_loops = {&worker};
+  g_options.retry = {2, Backoff::kNone, 0, 0, 0};
+  g_options.heartbeat_timeout_ms = 30'000;
+  g_works_ms = 60'000;
+  g_silent_attempts = 1;  // one beat, then silence
+  machine.set_synced(false);
+  ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+  for (int i = 0; i < 10 && worker.runtime->stats().activities_started == 0; ++i)
+    static_cast<void>(worker.runtime->tick(INT64_MAX));
+  machine.fail_write(1, Status::kFull, false);
+  ASSERT_TRUE(drive(
+      machine, {&worker}, [&] { return client.status("a").state != OrchestrationState::kRunning; },
+      600'000));
+  EXPECT_GE(worker.runtime->stats().failed_ticks, 1U);
+  EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 0"}));
+}
+
+TEST_F(HeartbeatTest, a_window_of_commits_does_not_make_it_silent) {
+  g_options.heartbeat_timeout_ms = kSilenceMs;
+  Options gathering = options();
+  gathering.commit_window_ms = 10'000;
+  g_beats_every_ms = 2'000;
+  EXPECT_EQ(run_alone("copy", gathering), "copied");
+}
+
+}  // namespace
+}  // namespace pawl
