@@ -16,8 +16,7 @@ std::size_t tick_bytes(const Options& options, std::size_t turns) {
       mail_max(options.queue_messages_max) * (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
       2 * mail_bytes_max(options.payload_bytes_max);
   const std::size_t start = sizeof(OrchestrationItem) + 1024;
-  return turns * (one + start) + mail + 4 * options.payload_bytes_max +
-         2 * kErrorTextBytesMax +
+  return turns * (one + start) + mail + 4 * options.payload_bytes_max + 2 * kErrorTextBytesMax +
          (options.instance_batch_max + options.commands_a_turn_max + 64) * 256 + 64 * 1024;
 }
 
@@ -33,6 +32,8 @@ EngineLimits engine_limits(const Options& options) {
   return limits;
 }
 
+namespace {
+
 // The state of a cooperative activity lives in its slot.
 Status check_states(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
   if (options.cooperative_slots == 0) return Status::kOk;
@@ -46,6 +47,8 @@ Status check_states(const Registry& registry, const Options& options, Diagnostic
   }
   return Status::kOk;
 }
+
+}  // namespace
 
 Status check_port(const port::Port& port, Diagnostic& diagnostic) {
   if (port.clock == nullptr || port.storage == nullptr || port.threads == nullptr) {
