@@ -269,7 +269,8 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
       (options.cooperative_scratch_bytes + kStateAlign - 1) / kStateAlign * kStateAlign;
   scratches_ = static_cast<unsigned char*>(
       arena.allocate(scratch_bytes_ * (count_ - steps_begin) + 1, kStateAlign));
-  thread_results_ = arena.template array<char>(payload_bytes_max_ * (steps_begin - threads_begin) + 1);
+  thread_results_ =
+      arena.template array<char>(payload_bytes_max_ * (steps_begin - threads_begin) + 1);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 

@@ -251,12 +251,12 @@ TEST_P(Plans, NoStatementScansATable) {
   ASSERT_EQ(opened.size(), 1U);
   work(at);
   // The ring has 64 rows, read when the clock was adopted, synced or set; meta has one.
-  const std::set<std::string> allowed = {"SCAN clock_ring", "SCAN meta",
-                                         "SCAN sqlite_schema"};
+  const std::set<std::string> allowed = {"SCAN clock_ring", "SCAN meta", "SCAN sqlite_schema"};
   int statements = 0;
   const std::set<std::string> texts = ran;  // explaining runs statements, too
   for (const std::string& sql : texts) {
-    const std::set<std::string> others = {"PRAGMA", "CREATE", "\nCREAT", "BEGIN ", "COMMIT", "ROLLBA"};
+    const std::set<std::string> others = {"PRAGMA", "CREATE", "\nCREAT",
+                                          "BEGIN ", "COMMIT", "ROLLBA"};
     if (others.count(sql.substr(0, 6)) != 0) continue;
     ++statements;
     for (const std::string& step : plan(opened[0], sql.c_str())) {
