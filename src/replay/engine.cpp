@@ -15,6 +15,20 @@ EventId last_command_id(const History& history) {
   return id;
 }
 
+// Code that stands at this event or before has run in an earlier turn, up to an await that still waits. A
+// turn that ended with a completion it took ran over all there is, and recorded nothing; otherwise it is what
+// the pass that recorded the last commands knew. (Deliveries at the end may be of that pass, and not seen yet.)
+EventId last_ran_id(const History& history) {
+  EventId id = history.last_id();
+  for (; id > 0 && !is_command(history.event(id).kind); --id) {
+    const EventKind kind = history.event(id).kind;
+    if (kind != EventKind::kDelivery && kind != EventKind::kReturn) return history.last_id();
+  }
+  while (id > 0 && is_command(history.event(id).kind))
+    --id;
+  return id;
+}
+
 // A newer engine may have meant something else by the same events.
 Status check_behaviour(const History& history, Diagnostic& diagnostic) {
   const std::int64_t behaviour = history.event(1).number;
@@ -259,28 +273,30 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
                       TurnResult& result) {
   // Without a new message the turn can only be about events that no pass has seen yet.
   const bool goes_on = input.message_count == input.waiting_count;
-  const EventId seen = goes_on ? last_command_id(history) : history.last_id();
+  internal::PassSetup setup;
+  setup.seen = goes_on ? last_command_id(history) : history.last_id();
+  setup.ran = last_ran_id(history);
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());
   result.dropped = intake.dropped();
   if (history.last_id() == 0) return Status::kOk;
   PAWL_TRY(check_behaviour(history, diagnostic));
   if (history.ended()) return Status::kOk;
-  return run_passes(history, input, diagnostic, seen, result);
+  return run_passes(history, input, diagnostic, setup, result);
 }
 
 Status Engine::run_passes(History& history, const TurnInput& input, Diagnostic& diagnostic,
-                          EventId seen, TurnResult& result) {
-  internal::PassSetup setup;
+                          internal::PassSetup setup, TurnResult& result) {
   setup.history = &history;
   setup.input = &input;
   setup.limits = &limits_;
   setup.diagnostic = &diagnostic;
-  setup.seen = seen;
   setup.commands_left = limits_.commands_a_turn_max;
   for (std::uint32_t passes = 1; passes <= limits_.passes_max; ++passes) {
     bool is_another_needed = false;
+    const EventId known = history.last_id();
     PAWL_TRY(run_pass(setup, result, &is_another_needed));
+    setup.ran = known;
     if (!is_another_needed) return input.verify ? verify(setup) : Status::kOk;
   }
   result.state = TurnState::kMore;

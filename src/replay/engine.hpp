@@ -111,8 +111,8 @@ class Engine {
   static Scratch* lay_out(AnyArena& arena, const EngineLimits& limits);
   Status decide(History& history, const TurnInput& input, Diagnostic& diagnostic,
                 TurnResult& result);
-  Status run_passes(History& history, const TurnInput& input, Diagnostic& diagnostic, EventId seen,
-                    TurnResult& result);
+  Status run_passes(History& history, const TurnInput& input, Diagnostic& diagnostic,
+                    internal::PassSetup setup, TurnResult& result);
   Status run_pass(internal::PassSetup& setup, TurnResult& result, bool* is_another_needed);
   Status verify(internal::PassSetup setup);
   Scratch* scratch_ = nullptr;

@@ -96,7 +96,7 @@ Pass::Pass(const PassSetup& setup)
       traces_(*setup.traces),
       mailbox_(*setup.mailbox),
       seen_(setup.seen),
-      commands_begin_(begin_of_last_commands()),
+      ran_(setup.ran),
       run_(setup.run),
       commands_left_(setup.commands_left),
       second_(setup.second),
@@ -104,17 +104,6 @@ Pass::Pass(const PassSetup& setup)
   root_.cursor = history_.branch(0).first;
   if (history_.ended()) root_.horizon = history_.event(history_.end_id()).horizon;
   last_number_ = history_.branch(history_.branch_count_).number;
-}
-
-// The pass that appended these commands knew all that stands before them. So whoever issues a new
-// command at an earlier position could have issued it then, and did not.
-EventId Pass::begin_of_last_commands() const {
-  EventId id = history_.last_id();
-  while (id > 0 && !is_command(history_.event(id).kind))
-    --id;
-  while (id > 1 && is_command(history_.event(id - 1).kind))
-    --id;
-  return id;
 }
 
 void* Pass::note_bytes(std::size_t size) {
@@ -168,6 +157,11 @@ void Pass::check_complete() {
                        missing.id, missing.branch, missing.ordinal, event_kind_name(missing.kind),
                        shown(missing.name), missing.name.data(), missing.argument_hash,
                        branch->suspended ? "waits" : "ends");
+    return fail(Status::kNondeterminism);
+  }
+  if (end_ != nullptr && root_.position <= ran_) {
+    diagnostic_.format("after event %u: the code ends as %s where it waited in an earlier turn",
+                       root_.position, end_kind_name(end_->event.end));
     return fail(Status::kNondeterminism);
   }
   // A branch that was not opened leaves a command of its opener behind; so this cannot be the code's.
@@ -362,7 +356,7 @@ bool Pass::may_issue_new(const Event& event) {
     why = "where history has the end";
   } else if (current_->horizon != kNoHorizon) {
     why = "in a branch that history has closed";
-  } else if (current_->position < commands_begin_) {
+  } else if (current_->position <= ran_) {
     why = "where history goes on without it";
   }
   if (why == nullptr) return true;

@@ -98,6 +98,7 @@ struct PassSetup {
   TraceLog* traces = nullptr;
   Mailbox* mailbox = nullptr;
   EventId seen = 0;  // code that has come to this event, and no further, ran in an earlier turn
+  EventId ran = 0;   // code at this event or before it did so, to a pending await
   std::uint32_t run = 0;  // unlike that of every other pass of this engine
   std::uint32_t commands_left = 0;
   // A second run over what the first has appended: it must add nothing and come to the same.
@@ -279,7 +280,6 @@ class Pass {
   void check_recorded_end(const Event& end);
   void check_ending(const BranchRun& branch, bool pending);
   void check_complete();
-  [[nodiscard]] EventId begin_of_last_commands() const;
   void find_horizons();
   Status append_commands();
   Status append_returns();
@@ -295,7 +295,7 @@ class Pass {
   TraceLog& traces_;
   Mailbox& mailbox_;
   EventId seen_;
-  EventId commands_begin_;  // every event before it was known to the last pass that recorded
+  EventId ran_;  // every event up to it was known to an earlier pass
   std::uint32_t run_;
   std::uint32_t commands_left_;
   bool second_;

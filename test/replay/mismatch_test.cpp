@@ -285,6 +285,57 @@ TEST(Mismatch, CommandAddedBeforeWhatIsRecorded) {
   EXPECT_NE(text.find("where history goes on without it"), std::string::npos) << text;
 }
 
+// A turn took a completion that the code does not wait for yet, and recorded nothing. So what the code does
+// without having received it, it would have done before.
+Poll both(OrchestrationContext& ctx) {
+  const Handle first = ctx.schedule_activity("a", "");
+  const Handle second = ctx.schedule_activity("b", "");
+  PAWL_AWAIT_DONE(second);
+  PAWL_AWAIT_DONE(first);
+  return ctx.complete("");
+}
+
+std::string mismatch_after_a_turn_without_commands(Orchestration second) {
+  Bench bench;
+  bench.go(both, {start()}).go(both, {done(2)});
+  EXPECT_EQ(bench.turn(second, {done(3)}), Status::kNondeterminism);
+  EXPECT_EQ(bench.history().last_id(), 4U);
+  return bench.text();
+}
+
+TEST(Mismatch, CommandAddedWhereATurnRecordedNothing) {
+  const std::string text = mismatch_after_a_turn_without_commands([](OrchestrationContext& ctx) {
+    const Handle first = ctx.schedule_activity("a", "");
+    const Handle second = ctx.schedule_activity("b", "");
+    PAWL_AWAIT_DONE(first);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("extra", ""));
+    PAWL_AWAIT_DONE(second);
+    return ctx.complete("");
+  });
+  EXPECT_NE(text.find("after event 4 (branch 0, ordinal 2): the code issues activity \"extra\""),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("where history goes on without it"), std::string::npos) << text;
+}
+
+TEST(Mismatch, EndWhereTheCodeWaited) {
+  const std::string text = mismatch_after_a_turn_without_commands([](OrchestrationContext& ctx) {
+    const Handle first = ctx.schedule_activity("a", "");
+    static_cast<void>(ctx.schedule_activity("b", ""));
+    PAWL_AWAIT_DONE(first);
+    return ctx.complete("");
+  });
+  EXPECT_EQ(text, "after event 4: the code ends as completed where it waited in an earlier turn");
+}
+
+TEST(Mismatch, EndInsteadOfAPendingAwait) {
+  const std::string text = mismatch(activity, [](OrchestrationContext& ctx) {
+    static_cast<void>(ctx.schedule_activity("read", "a"));
+    return ctx.complete("");
+  });
+  EXPECT_EQ(text, "after event 1: the code ends as completed where it waited in an earlier turn");
+}
+
 TEST(Mismatch, LongNamesStillShowBothSides) {
   const Orchestration long_a = [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity(std::string(256, 'a'), ""));

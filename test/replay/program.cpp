@@ -4,8 +4,23 @@
 #include <chrono>
 #include <sstream>
 
+
 namespace pawl::test {
 namespace {
+
+using Kind = Step::Kind;
+
+constexpr std::pair<const char*, Kind> kWords[] = {
+    {"act", Kind::kActivity},  {"timer", Kind::kTimer}, {"wait", Kind::kWait},
+    {"deq", Kind::kDequeue},   {"child", Kind::kChild}, {"detach", Kind::kDetach},
+    {"guid", Kind::kGuid},     {"utc", Kind::kUtc},     {"now", Kind::kNow},
+    {"status", Kind::kStatus}, {"set", Kind::kSet},     {"get", Kind::kGet},
+    {"trace", Kind::kTrace},   {"open", Kind::kOpen},   {"await", Kind::kAwait},
+    {"join", Kind::kJoin},     {"sel", Kind::kSelect},  {"selj", Kind::kSelectJoin},
+    {"cancel", Kind::kCancel}, {"if", Kind::kIf},       {"loop", Kind::kLoop},
+    {"end", Kind::kEnd}};
+
+// --- text -----------------------------------------------------------------------------------------
 
 class Parser {
  public:
@@ -20,12 +35,18 @@ class Parser {
  private:
   std::vector<Step> steps(Program* program) {
     std::vector<Step> list;
+    int bodies = 0;
     for (std::string word; words_ >> word && word != "}";) {
+      const std::size_t equals = word.find('=');
       if (const auto* kind = kind_of(word)) {
         list.emplace_back();
         list.back().kind = *kind;
+        bodies = 0;
       } else if (word == "{") {
-        list.back().body = steps(program);
+        std::vector<Step> body = steps(program);
+        (bodies++ == 0 ? list.back().body : list.back().other) = std::move(body);
+      } else if (equals != std::string::npos) {
+        set(&list.back(), word.substr(0, equals), word.substr(equals + 1));
       } else if (word != "|") {
         list.back().handles.push_back(handle(word, program));
       }
@@ -33,14 +54,15 @@ class Parser {
     return list;
   }
 
-  static const Step::Kind* kind_of(const std::string& word) {
-    using Kind = Step::Kind;
-    static const std::pair<const char*, Kind> kWords[] = {
-        {"act", Kind::kActivity},  {"timer", Kind::kTimer},     {"open", Kind::kOpen},
-        {"await", Kind::kAwait},   {"join", Kind::kJoin},       {"sel", Kind::kSelect},
-        {"cancel", Kind::kCancel}, {"selj", Kind::kSelectJoin}, {"wait", Kind::kWait},
-        {"deq", Kind::kDequeue},   {"try", Kind::kTry},         {"set", Kind::kSet},
-        {"get", Kind::kGet}};
+  static void set(Step* step, const std::string& key, const std::string& value) {
+    if (key == "name") step->name = value;
+    if (key == "in") step->input = value;
+    if (key == "on") step->on = value;
+    if (key == "v") step->version = value;
+    if (key == "n") step->number = std::stoi(value);
+  }
+
+  static const Kind* kind_of(const std::string& word) {
     for (const auto& known : kWords)
       if (word == known.first) return &known.second;
     return nullptr;
@@ -57,120 +79,370 @@ class Parser {
   std::istringstream words_;
 };
 
+void print_steps(const Program& program, const std::vector<Step>& steps, std::string indent,
+                 std::string* out);
+
+void print_step(const Program& program, const Step& step, const std::string& indent,
+                std::string* out) {
+  *out += indent + kWords[static_cast<std::size_t>(step.kind)].first;
+  for (const std::size_t handle : step.handles)
+    *out += " " + program.names[handle];
+  if (!step.name.empty()) *out += " name=" + step.name;
+  if (!step.input.empty()) *out += " in=" + step.input;
+  if (!step.on.empty()) *out += " on=" + step.on;
+  if (!step.version.empty()) *out += " v=" + step.version;
+  if (step.number != 0) *out += " n=" + std::to_string(step.number);
+  const bool has_body =
+      step.kind == Kind::kOpen || step.kind == Kind::kIf || step.kind == Kind::kLoop;
+  if (has_body) {
+    *out += " {\n";
+    print_steps(program, step.body, indent + "  ", out);
+    *out += indent + "}";
+  }
+  if (!step.other.empty()) {
+    *out += " {\n";
+    print_steps(program, step.other, indent + "  ", out);
+    *out += indent + "}";
+  }
+  *out += "\n";
+}
+
+void print_steps(const Program& program, const std::vector<Step>& steps, std::string indent,
+                 std::string* out) {
+  for (const Step& step : steps)
+    print_step(program, step, indent, out);
+}
+
+// --- what a run saw -------------------------------------------------------------------------------
+
 const Program* current = nullptr;
+bool texts_wanted = true;
 std::vector<std::string> observed;
+std::vector<Trail> trail_list;
+std::size_t trail_count = 0;
+std::vector<std::string> trace_list;
+std::vector<std::int64_t> receipt_list;
+
+constexpr std::uint64_t kRootTrail = 0xcbf29ce484222325U;
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t number) {
+  hash ^= number + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U);
+  return hash * 0x100000001b3U;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::string_view text) {
+  for (const char byte : text)
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+  return mix(hash, text.size());
+}
+
+std::size_t new_trail(std::uint64_t branch) {
+  if (trail_count == trail_list.size()) trail_list.emplace_back();
+  trail_list[trail_count].branch = branch;
+  trail_list[trail_count].seen.clear();
+  return trail_count++;
+}
+
+// A branch in one run.
+struct Me {
+  const std::string& name;
+  std::uint64_t path;
+  std::size_t trail;
+  std::uint32_t openings = 0;
+  std::uint32_t traces = 0;
+  bool ok = true;
+  bool cancelled = false;
+  std::size_t index = 0;
+  std::uint64_t value = 0;  // of all it saw
+};
+
+void see(Me& me, std::uint64_t what) {
+  me.value = mix(me.value, what);
+  trail_list[me.trail].seen.push_back(what);
+}
+
+void see(Me& me, const char* what, const Outcome& result, const std::string& name) {
+  me.ok = result.ok();
+  me.cancelled = result.cancelled();
+  me.index = result.index();
+  const std::string_view value = result.ok() ? result.value() : result.error().text;
+  see(me, mix(mix(mix(kRootTrail, result.index()), static_cast<std::uint64_t>(result.error().kind)),
+              value));
+  // "m17": a message of a queue; "e17": a raised event.
+  if (value.size() > 1 && (value[0] == 'm' || value[0] == 'e') && result.ok() && value[1] <= '9')
+    receipt_list.push_back(std::stoll(std::string(value.substr(1))));
+  if (!texts_wanted) return;
+  const std::string shown =
+      result.ok() ? std::string(result.value()) : error_kind_name(result.error().kind);
+  observed.push_back(me.name + " " + what + name + " -> " + shown);
+}
+
+// --- the interpreter ------------------------------------------------------------------------------
+
+enum class Flow { kGoOn, kPending, kEnded };
+
+ActivityOptions options_of(const Step& step) {
+  static const Retry kRetries[] = {
+      {}, {3, Backoff::kFixed, 500, 60'000, 0}, {5, Backoff::kExponential, 1'000, 8'000, 20}, {}};
+  ActivityOptions options;
+  options.session = step.on;
+  options.tag = step.version;
+  options.retry = kRetries[step.number % 4];
+  if (step.number % 4 == 2) options.start_to_close_ms = 4'000;
+  if (step.number % 4 == 3) options.schedule_to_close_ms = 90'000;
+  return options;
+}
 
 class Run {
  public:
-  Run() : handles_(current->names.size()) {}
+  explicit Run(OrchestrationContext& ctx)
+      : handles_(current->names.size()), execution_(ctx.execution_id()) {}
 
-  Poll steps(OrchestrationContext& ctx, const std::vector<Step>& list, const std::string& who) {
-    for (const Step& step : list)
-      PAWL_CALL(one(ctx, step, who));
-    return Poll::done();
+  Flow steps(OrchestrationContext& ctx, const std::vector<Step>& list, Me& me) {
+    for (const Step& step : list) {
+      const Flow flow = one(ctx, step, me);
+      if (flow != Flow::kGoOn) return flow;
+    }
+    return Flow::kGoOn;
   }
+  [[nodiscard]] Poll end() const { return end_; }
 
  private:
-  Poll one(OrchestrationContext& ctx, const Step& step, const std::string& who) {
-    const std::string& name = current->names[step.handles[0]];
-    Handle& handle = handles_[step.handles[0]];
+  Flow one(OrchestrationContext& ctx, const Step& step, Me& me) {
     switch (step.kind) {
-      case Step::Kind::kActivity: handle = ctx.schedule_activity(name, ""); break;
-      case Step::Kind::kTimer: handle = ctx.schedule_timer(std::chrono::seconds(1)); break;
-      case Step::Kind::kWait: handle = ctx.schedule_wait("e"); break;
-      case Step::Kind::kDequeue: handle = ctx.dequeue_event("q"); break;
-      case Step::Kind::kTry: handle = ctx.try_dequeue_event("q"); break;
-      case Step::Kind::kSet: ctx.set_kv_value(name, current->names[step.handles[1]]); break;
-      case Step::Kind::kGet:
-        observed.push_back(who + " get " + name + " -> " +
-                           std::string(ctx.get_kv_value(name).value_or("")));
+      case Kind::kActivity:
+      case Kind::kTimer:
+      case Kind::kWait:
+      case Kind::kDequeue:
+      case Kind::kChild: issue(ctx, step, me); break;
+      case Kind::kDetach:
+      case Kind::kGuid:
+      case Kind::kUtc:
+      case Kind::kNow:
+      case Kind::kStatus:
+      case Kind::kSet:
+      case Kind::kGet:
+      case Kind::kTrace: note(ctx, step, me); break;
+      case Kind::kOpen: open(ctx, step, me); break;
+      case Kind::kCancel: ctx.cancel(handles_[step.handles[0]]); break;
+      case Kind::kAwait:
+        return receive(handles_[step.handles[0]], me, "await ", current->names[step.handles[0]]);
+      case Kind::kJoin:
+      case Kind::kSelect:
+      case Kind::kSelectJoin: return receive_several(ctx, step, me);
+      case Kind::kIf: return steps(ctx, holds(step, me) ? step.body : step.other, me);
+      case Kind::kLoop:
+        for (int i = 0; i < step.number; ++i) {
+          const Flow flow = steps(ctx, step.body, me);
+          if (flow != Flow::kGoOn) return flow;
+        }
         break;
-      case Step::Kind::kOpen: open(ctx, step, name); break;
-      case Step::Kind::kCancel: ctx.cancel(handle); break;
-      case Step::Kind::kAwait: {
-        PAWL_AWAIT(result, handle);
-        note(who + " await " + name, result);
+      case Kind::kEnd: return leave(ctx, step, me);
+    }
+    return Flow::kGoOn;
+  }
+
+  static std::string text_of(const Step& step, const Me& me) {
+    return step.input == "$" ? std::to_string(me.value % 1000) : step.input;
+  }
+  static std::string_view name_of(const Step& step, const char* otherwise) {
+    return step.name.empty() ? std::string_view(otherwise) : std::string_view(step.name);
+  }
+
+  void issue(OrchestrationContext& ctx, const Step& step, const Me& me) {
+    Handle& handle = handles_[step.handles[0]];
+    const std::string& own = current->names[step.handles[0]];
+    const std::string input = text_of(step, me);
+    const std::string_view name = name_of(step, own.c_str());
+    switch (step.kind) {
+      case Kind::kActivity: handle = ctx.schedule_activity(name, input, options_of(step)); break;
+      case Kind::kTimer:
+        handle = step.on == "utc" ? ctx.schedule_timer_at(step.number)
+                                  : ctx.schedule_timer(std::chrono::seconds(1 + step.number));
+        break;
+      case Kind::kWait: handle = ctx.schedule_wait(name_of(step, "e")); break;
+      case Kind::kDequeue: handle = ctx.dequeue_event(name_of(step, "q")); break;
+      default:
+        if (step.version.empty() && step.on.empty()) {
+          handle = ctx.schedule_sub_orchestration(name, input);
+        } else if (step.version.empty()) {
+          handle = ctx.schedule_sub_orchestration_with_id(name, step.on, input);
+        } else if (step.on.empty()) {
+          handle = ctx.schedule_sub_orchestration_versioned(name, step.version, input);
+        } else {
+          handle =
+              ctx.schedule_sub_orchestration_versioned_with_id(name, step.version, step.on, input);
+        }
+        break;
+    }
+  }
+
+  void note(OrchestrationContext& ctx, const Step& step, Me& me) const {
+    const std::string input = text_of(step, me);
+    switch (step.kind) {
+      case Kind::kDetach:
+        static_cast<void>(step.version.empty() ? ctx.start_orchestration(step.name, step.on, input)
+                                               : ctx.start_orchestration_versioned(
+                                                     step.name, step.version, step.on, input));
+        break;
+      case Kind::kGuid: {
+        const Guid guid = ctx.new_guid();
+        see(me, mix(kRootTrail, guid.view()));
         break;
       }
-      case Step::Kind::kJoin: {
-        const std::vector<Handle> list = all_of(step);
-        PAWL_AWAIT(result, ctx.join_all(list.data(), list.size()));
-        note(who + " join", result);
-        if (result.ok()) PAWL_CALL(each(list, who));
+      case Kind::kUtc: see(me, static_cast<std::uint64_t>(ctx.utc_now_ms())); break;
+      case Kind::kNow: see(me, static_cast<std::uint64_t>(ctx.now_ms())); break;
+      case Kind::kStatus:
+        if (step.input.empty()) {
+          ctx.reset_custom_status();
+        } else {
+          static_cast<void>(ctx.set_custom_status(input));
+        }
+        break;
+      case Kind::kSet: ctx.set_kv_value(step.name, input); break;
+      case Kind::kGet: {
+        const std::string_view value = ctx.get_kv_value(step.name).value_or("");
+        see(me, mix(kRootTrail, value));
+        if (texts_wanted)
+          observed.push_back(me.name + " get " + step.name + " -> " + std::string(value));
         break;
       }
-      case Step::Kind::kSelect: {
-        const std::vector<Handle> list = all_of(step);
-        PAWL_AWAIT(result, ctx.select_of(list.data(), list.size()));
-        note(who + " sel " + std::to_string(result.index()), result);
-        break;
-      }
-      case Step::Kind::kSelectJoin: {
-        const std::vector<Handle> list = all_of(step);
-        PAWL_AWAIT(result, ctx.select(handle, ctx.join_all(list.data() + 1, list.size() - 1)));
-        note(who + " selj " + std::to_string(result.index()), result);
-        if (result.ok() && result.index() == 1)
-          PAWL_CALL(each({list.begin() + 1, list.end()}, who));
+      default: {
+        trace_list.push_back(std::to_string(me.path) + "/" + std::to_string(me.traces++));
+        ctx.trace(LogLevel::kInfo, trace_list.back());
         break;
       }
     }
-    return Poll::done();
   }
 
-  // What a join has received, one by one.
-  static Poll each(const std::vector<Handle>& list, const std::string& who) {
-    for (const Handle& handle : list) {
-      PAWL_AWAIT(result, handle);
-      note(who + " each", result);
+  [[nodiscard]] bool holds(const Step& step, const Me& me) const {
+    if (step.name == "ok") return me.ok;
+    if (step.name == "odd") return me.value % 2 == 1;
+    if (step.name == "first") return me.index == 0;
+    if (step.name == "cancelled") return me.cancelled;
+    return execution_ <= step.number;
+  }
+
+  // A handle of the body must not tell of what an earlier run of it did.
+  void forget(const std::vector<Step>& list) {
+    for (const Step& step : list) {
+      if (step.kind <= Kind::kChild || step.kind == Kind::kOpen)
+        handles_[step.handles[0]] = Handle();
+      forget(step.body);
+      forget(step.other);
     }
-    return Poll::done();
   }
 
-  void open(OrchestrationContext& ctx, const Step& step, const std::string& name) {
+  void open(OrchestrationContext& ctx, const Step& step, Me& me) {
+    const std::string& name = current->names[step.handles[0]];
+    const std::uint64_t path = mix(me.path, ++me.openings);
+    forget(step.body);
     // The handle is the opener's alone: set only when the body has run.
-    const Handle opened = ctx.open_branch([this, &step, &name](OrchestrationContext& own) {
-      PAWL_CALL(steps(own, step.body, name));
-      return own.complete("of " + name);
+    const Handle opened = ctx.open_branch([&](OrchestrationContext& own) -> Poll {
+      Me branch{name, path, new_trail(path)};
+      const Flow flow = steps(own, step.body, branch);
+      if (flow == Flow::kPending) return Poll::pending();
+      if (flow == Flow::kEnded) return end_;
+      return own.complete("of " + name + ": " + std::to_string(branch.value));
     });
     handles_[step.handles[0]] = opened;
   }
 
-  std::vector<Handle> all_of(const Step& step) const {
+  static Flow receive(const Handle& handle, Me& me, const char* what, const std::string& name) {
+    const Outcome result = handle.await();
+    if (result.is_pending()) return Flow::kPending;
+    see(me, what, result, name);
+    return Flow::kGoOn;
+  }
+
+  // What a join has received, one by one.
+  static Flow each(const std::vector<Handle>& list, std::size_t from, Me& me) {
+    for (std::size_t i = from; i < list.size(); ++i) {
+      const Flow flow = receive(list[i], me, "each", {});
+      if (flow != Flow::kGoOn) return flow;
+    }
+    return Flow::kGoOn;
+  }
+
+  Flow receive_several(OrchestrationContext& ctx, const Step& step, Me& me) {
+    const std::vector<Handle> list = all_of(step);
+    if (step.kind == Kind::kJoin) {
+      const Handle joined = ctx.join_all(list.data(), list.size());
+      const Flow flow = receive(joined, me, "join", {});
+      return flow == Flow::kGoOn && me.ok ? each(list, 0, me) : flow;
+    }
+    const Outcome result =
+        step.kind == Kind::kSelect
+            ? ctx.select_of(list.data(), list.size()).await()
+            : ctx.select(list[0], ctx.join_all(list.data() + 1, list.size() - 1)).await();
+    if (result.is_pending()) return Flow::kPending;
+    const char* const what = step.kind == Kind::kSelect ? "sel " : "selj ";
+    see(me, what, result, texts_wanted ? std::to_string(result.index()) : std::string());
+    if (step.kind == Kind::kSelect || !result.ok() || result.index() == 0) return Flow::kGoOn;
+    return each(list, 1, me);
+  }
+
+  Flow leave(OrchestrationContext& ctx, const Step& step, const Me& me) {
+    const std::string output = std::to_string(me.value);
+    if (step.name == "fail") {
+      end_ = ctx.fail(output);
+    } else if (step.name == "can") {
+      end_ = step.version.empty() ? ctx.continue_as_new(output)
+                                  : ctx.continue_as_new_versioned(step.version, output);
+    } else {
+      end_ = ctx.complete(output);
+    }
+    return Flow::kEnded;
+  }
+
+  [[nodiscard]] std::vector<Handle> all_of(const Step& step) const {
     std::vector<Handle> list;
     for (const std::size_t handle : step.handles)
       list.push_back(handles_[handle]);
     return list;
   }
 
-  static void note(const std::string& what, const Outcome& result) {
-    const std::string value = result.ok() ? std::string(result.value())
-                                          : std::string(error_kind_name(result.error().kind));
-    observed.push_back(what + " -> " + value);
-  }
-
   std::vector<Handle> handles_;
+  std::int64_t execution_;
+  Poll end_ = Poll::done();
 };
 
 }  // namespace
 
 Program parse(const std::string& text) { return Parser(text).parse(); }
 
-void set_program(const Program* program) { current = program; }
+std::string print(const Program& program) {
+  std::string text;
+  print_steps(program, program.steps, "  ", &text);
+  return text;
+}
+
+void set_program(const Program* program, bool with_texts) {
+  current = program;
+  texts_wanted = with_texts;
+}
 
 Poll run_program(OrchestrationContext& ctx) {
+  static const std::string kRoot = "root";
   observed.clear();
-  Run run;
-  PAWL_CALL(run.steps(ctx, current->steps, "root"));
-  return ctx.complete("end");
+  trace_list.clear();
+  receipt_list.clear();
+  trail_count = 0;
+  Run run(ctx);
+  Me me{kRoot, kRootTrail, new_trail(kRootTrail)};
+  const Flow flow = run.steps(ctx, current->steps, me);
+  if (flow == Flow::kPending) return Poll::pending();
+  return flow == Flow::kEnded ? run.end() : ctx.complete("end");
 }
 
 const std::vector<std::string>& observations() { return observed; }
 
-std::vector<std::string> root_observations() {
-  std::vector<std::string> list;
-  for (const std::string& line : observed)
-    if (line.compare(0, 5, "root ") == 0) list.push_back(line);
-  return list;
+const std::vector<Trail>& trails() {
+  for (std::size_t i = trail_count; i < trail_list.size(); ++i)
+    trail_list[i].seen.clear();
+  return trail_list;
 }
+const std::vector<std::string>& traced() { return trace_list; }
+const std::vector<std::int64_t>& received() { return receipt_list; }
 
 }  // namespace pawl::test

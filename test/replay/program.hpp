@@ -5,13 +5,22 @@
 //   join X Y ...     receive all                                  sel X Y ... receive the first
 //   selj X | Y Z     as sel X and the join of Y and Z             cancel X    close it
 //   wait X           to the raised event "e"                      deq X       to a message of queue "q"
-//   set K V          write the state K                            get K       read it
+//   child X          to a child                                   detach      start an instance that is none
+//   set name=K in=V  write the state K                            get name=K  read it
+//   guid  utc  now   a guid, a recorded time, the time            status in=T show T
+//   trace            say something                                end name=E  complete, fail or can
+//   loop n=N { ... } N times                                      if name=C { ... } { ... }
+//
+// Arguments follow as key=value: name, in (input; "$" is what the branch saw last), on (session or id), v
+// (version or tag), n (policy, delay, how often). The conditions of `if` are about what the branch awaited last:
+// ok, odd, first (of a select), cancelled; and exec, about the number of the execution.
 //
 // Every handle has a name of its own in the whole program, so that a branch can use those of its
 // ancestors.
 #ifndef PAWL_TEST_PROGRAM_HPP
 #define PAWL_TEST_PROGRAM_HPP
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,21 +32,36 @@ struct Step {
   enum class Kind {
     kActivity,
     kTimer,
+    kWait,
+    kDequeue,
+    kChild,
+    kDetach,
+    kGuid,
+    kUtc,
+    kNow,
+    kStatus,
+    kSet,
+    kGet,
+    kTrace,
     kOpen,
     kAwait,
     kJoin,
     kSelect,
     kSelectJoin,
     kCancel,
-    kWait,
-    kDequeue,
-    kTry,
-    kSet,
-    kGet
+    kIf,
+    kLoop,
+    kEnd
   };
   Kind kind = Kind::kActivity;
   std::vector<std::size_t> handles;
+  std::string name;
+  std::string input;
+  std::string on;
+  std::string version;
+  int number = 0;
   std::vector<Step> body;
+  std::vector<Step> other;
 };
 
 struct Program {
@@ -47,15 +71,27 @@ struct Program {
 
 // Requires: a well-formed text.
 Program parse(const std::string& text);
+// A text that parse() makes the same program of.
+std::string print(const Program& program);
 
-// What run_program() interprets from now on.
-void set_program(const Program* program);
+// What run_program() interprets from now on. `with_texts`: observations() is wanted.
+void set_program(const Program* program, bool with_texts = true);
 Poll run_program(OrchestrationContext& ctx);
 
 // What the last run saw, a line a received await; with the name of its branch's handle in front.
 const std::vector<std::string>& observations();
-// Only of the root, which nothing withdraws.
-std::vector<std::string> root_observations();
+
+// The same without texts. Branches are told apart by the way of openings that leads to them.
+struct Trail {
+  std::uint64_t branch = 0;
+  std::vector<std::uint64_t> seen;
+};
+// The first is the root's; those that saw nothing may be anything.
+const std::vector<Trail>& trails();
+// Texts traced, in order of the calls.
+const std::vector<std::string>& traced();
+// Numbers of the queue messages and raised events received.
+const std::vector<std::int64_t>& received();
 
 }  // namespace pawl::test
 

@@ -246,7 +246,7 @@ const Scenario kScenarios[] = {
        2, 0}},
      7},
     {"ABranchThatAwaitsNothing_TieAndLowerPosition",
-     "act w  timer t  await t  open b { set k v }  sel b w  await b  await w",
+     "act w  timer t  await t  open b { set name=k in=v }  sel b w  await b  await w",
      {{"start", "1 started\n2 activity 0.0 w\n3 timer 0.1\n", 1, 0},
       {"done 0.0  done 0.1",
        "4 activity_done 0.0\n5 timer_fired 0.1\n6 branch_opened 0.2 = 1\n7 state_write 1.0 k\n"
@@ -254,7 +254,8 @@ const Scenario kScenarios[] = {
        1, 0}},
      5},
     {"StateFollowsCause",
-     "set k five  open b { get k  act p  await p  set k six }  await b  get k  act z  await z",
+     "set name=k in=five  open b { get name=k  act p  await p  set name=k in=six }  await b  get "
+     "name=k  act z  await z",
      {{"start", "1 started\n2 state_write 0.0 k\n3 branch_opened 0.1 = 1\n4 activity 1.0 p\n", 1,
        0},
       {"done 1.0", "5 activity_done 1.0\n6 state_write 1.1 k\n7 activity 0.2 z\n", 1, 0},

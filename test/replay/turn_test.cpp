@@ -506,10 +506,10 @@ TEST(WarmAndCold, DecideTheSameAtEveryPrefix) {
   const std::string all = warm.all();
   // From any prefix, with the completions that are missing in the order they came.
   for (EventId count = 1; count <= warm.history().last_id(); ++count) {
-    // The commands of one pass are committed together, so no prefix ends among them.
-    const bool cut = is_command(warm.history().event(count).kind) &&
-                     count < warm.history().last_id() &&
-                     !is_completion(warm.history().event(count + 1).kind);
+    // What a turn took and what it made of that are committed together, so every prefix ends where the next
+    // completion follows.
+    const bool cut =
+        count < warm.history().last_id() && !is_completion(warm.history().event(count + 1).kind);
     if (cut) continue;
     Bench cold;
     cold.load(warm, count);

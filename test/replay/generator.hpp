@@ -1,0 +1,67 @@
+// Random programs, and random changes of them.
+#ifndef PAWL_TEST_GENERATOR_HPP
+#define PAWL_TEST_GENERATOR_HPP
+
+#include <cstdint>
+
+#include "program.hpp"
+
+namespace pawl::test {
+
+// Same numbers everywhere (splitmix64), and cheap to seed.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31U);
+  }
+  unsigned below(std::size_t end) { return static_cast<unsigned>(next() % end); }
+  bool chance(unsigned one_of) { return below(one_of) == 0; }
+
+ private:
+  std::uint64_t state_;
+};
+
+enum class Style {
+  kAll,
+  // Without what may depend on how messages are grouped into turns: recorded time and numbers of branches,
+  // state of concurrent branches, several waits of one queue, and handles of an ancestor that closes them (its
+  // close and a completion of the same turn are both there, else only the close). Every command is told by its name.
+  kGrouped
+};
+Program random_program(Random& random, Style style = Style::kAll);
+
+// Ways to change a program under a history.
+enum class Change {
+  kNone,
+  kName,
+  kInput,
+  kOrder,
+  kAdded,
+  kRemoved,
+  kWinner,  // code that depends on who won
+  kFinishedEarly,
+  kTimer,
+  kChildVersion,
+  kChildId,
+  kStatusMissing,
+  kStateMissing,
+  kEventMissing,
+  kRetryPolicy,
+  kSession,
+  kTag,
+  kBranchMissing,
+  kAwaitMissing,
+  kTail,  // behind everything
+  kCount
+};
+const char* change_name(Change change);
+// False: there is nothing of this kind to change.
+bool change_program(Program* program, Change change, Random& random);
+
+}  // namespace pawl::test
+
+#endif  // PAWL_TEST_GENERATOR_HPP
