@@ -4,7 +4,6 @@
 #include <chrono>
 #include <sstream>
 
-
 namespace pawl::test {
 namespace {
 
