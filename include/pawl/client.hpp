@@ -151,6 +151,10 @@ class Client {
   Status get_instance_info(std::string_view id, InstanceInfo* out);
   // How much it holds. kNotFound.
   Status get_instance_stats(std::string_view id, InstanceStats* out);
+  // The children it started, and the whole tree it belongs to with its root first, in order of creation.
+  // (Its own parent: InstanceInfo::parent_id.) kNotFound; kInvalidArgument: rows_max is 0.
+  Status list_children(std::string_view id, Page* page, InstanceVisitor& visitor);
+  Status get_instance_tree(std::string_view id, Page* page, InstanceVisitor& visitor);
   // Those with history, oldest first. kNotFound: the instance.
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
   // Activities of the current execution that have no outcome yet, in order of their calls. kNotFound.
@@ -174,17 +178,22 @@ class Client {
   // Removes the row of a device that nobody declares and no work waits for. kNotFound; kStillRunning.
   Status forget_device(std::string_view device);
 
-  // Removes an instance with everything of it; its id is free again. Work in flight is refused when it
-  // comes back. In transactions of bounded size, so another caller may see old executions go first.
-  // kStillRunning: it has not ended and `force` is false; kNotFound.
-  Status delete_instance(std::string_view id, bool force);
-  // The ended ones among the next page of list_instances(). `deleted` also counts when it fails.
-  Status delete_instances(const InstanceFilter& filter, Page* page, std::size_t* deleted);
-  // Removes the history of earlier executions, oldest first: all but the last `keep_last` (the current
-  // one counts and always stays), and up to the first that ended at `ended_before_ms` or later (0: no
-  // such limit). kNotFound.
+  // Removes an ended instance and all below it; kStillRunning: it, or one below it, has not ended, and
+  // `force` is false; kChildInstance: delete its root; kNotFound. From the first transaction on nobody finds
+  // any of them, and work in flight is refused when it comes back; the rows go in transactions of bounded
+  // size, then their ids are free again. If one of those fails (kBusy, kFull ..), a Runtime goes on with it.
+  Status delete_instance(std::string_view id, bool force, Removed* removed = nullptr);
+  // The trees that have ended among the next page of list_instances(), by their roots. kOk also when a
+  // tree was left for a child that runs. `removed` also counts when it fails.
+  Status delete_instances(const InstanceFilter& filter, Page* page, Removed* removed = nullptr);
+  // Removes earlier executions with the children they started, oldest first: all but the last `keep_last`
+  // (the current one counts and always stays), up to the first that ended at `ended_before_ms` or later
+  // (0: no such limit) or has a child that runs. kNotFound.
   Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
-                          std::size_t* pruned);
+                          Removed* removed = nullptr);
+  // Likewise of all instances, running or not, of the next page of list_instances().
+  Status prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,
+                         std::int64_t ended_before_ms, Removed* removed = nullptr);
 
  private:
   ClientCore* core_ = nullptr;

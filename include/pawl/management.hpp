@@ -37,12 +37,16 @@ struct InstanceFilter {
   std::int64_t created_before_ms = 0;
   std::int64_t updated_from_ms = 0;
   std::int64_t updated_before_ms = 0;
+  bool roots_only = false;  // no children
+  // Only these, in this order; null: any. Must live until the call returns.
+  const std::string_view* ids = nullptr;
+  std::size_t id_count = 0;
 };
 
 // Where a listing of instances or sessions goes on. A page may hold fewer than `rows_max`, even none,
 // though there are more: one call looks at a bounded number of rows (docs/limits.md).
 struct Page {
-  std::int64_t after = 0;      // key; 0: from the first. Moved by the call
+  std::int64_t after = 0;      // 0: from the first. Moved by the call
   std::size_t rows_max = 100;  // of this page, 1 or more
   bool more = false;           // answer: ask again with this page
 };
@@ -52,6 +56,7 @@ struct InstanceInfo {
   std::string_view id;
   std::string_view name;
   std::string_view version;
+  std::string_view parent_id;  // empty: a root
   OrchestrationState state = OrchestrationState::kRunning;
   std::int64_t execution_id = 0;  // the current one
   std::int64_t created_ms = 0;
@@ -73,6 +78,13 @@ class InstanceVisitor {
 
  protected:
   ~InstanceVisitor() = default;
+};
+
+// What a removal took away, children included. Of a transaction that failed nothing is counted.
+struct Removed {
+  std::int64_t instances = 0;
+  std::int64_t executions = 0;
+  std::int64_t events = 0;
 };
 
 enum class ExecutionState : std::uint8_t { kRunning, kCompleted, kFailed, kContinuedAsNew };

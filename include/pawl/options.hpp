@@ -147,6 +147,14 @@ struct Options {
   std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
   std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick
 
+  // --- what goes by itself; trees as they are deleted by Client::delete_instance() ---
+  // Ended instances that are no children go with all below them: so long after their end, in Pawl time (what
+  // the power was off does not count), and the oldest beyond a count. 0: never.
+  std::int64_t retention_ms = 0;
+  std::uint32_t retention_count = 0;
+  // At continue_as_new so many executions of the instance stay, the next one included. 0: all.
+  std::uint32_t keep_executions = 0;
+
   // --- crash charging: limits apart, never summed ---
   std::int32_t crashes_max = 10;   // the process died while it ran
   std::int32_t strikes_max = 10;   // locks taken over, abandons

@@ -55,6 +55,9 @@ struct RuntimeStats {
   std::uint64_t poisoned = 0;
   // Instances set aside, and activities put back, since this process or all that live lack the name.
   std::uint64_t unregistered = 0;
+  std::uint64_t instances_removed = 0;  // children included
+  std::uint64_t executions_removed = 0;
+  std::uint64_t events_removed = 0;
   std::uint64_t wakeups = 0;  // returns from sleep
   std::uint64_t clock_steps = 0;
   std::uint32_t warm_instances = 0;
@@ -131,6 +134,17 @@ class Runtime {
   // Work of it that runs may end first, within 20 s; if work of an exclusive session does not, the
   // declaration stands again (the log's "session_stop_failed"). kNotFound: not declared here.
   Status withdraw_session(std::string_view device, Answer answer = nullptr, void* user = nullptr);
+  Status terminate_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
+                            void* user = nullptr);
+  Status suspend_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
+  Status resume_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
+  // Both may take several ticks when there is much to remove; later requests wait behind them.
+  Status delete_instance(std::string_view id, bool force, Answer answer = nullptr,
+                         void* user = nullptr);
+  Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
+                          Answer answer = nullptr, void* user = nullptr);
+  // Listings, histories and removal in bulk have no tick to ride on: a Client may be used on this thread,
+  // too, between ticks; only its calls that wait answer kWouldBlock.
   // Reads at once.
   Status get_status(std::string_view id, OrchestrationStatus* out);
 

@@ -44,6 +44,7 @@ enum class Status : std::uint8_t {
   kStillRunning,              // the instance has not ended
   kDeviceHeld,                // a living worker has declared this device
   kNoEligibleTarget,          // the worker named cannot take the session
+  kChildInstance,             // a child goes with its root: delete that
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

@@ -32,8 +32,13 @@ constexpr char kUsage[] =
     "  terminate ID       ends it now, without its code    --reason TEXT\n"
     "  suspend ID         no turns until resumed\n"
     "  resume ID          a suspended or stopped one goes on\n"
-    "  delete ID          removes an ended one             --force: any\n"
-    "  prune ID           removes earlier executions       --keep N\n"
+    "  children ID        those it started\n"
+    "  tree ID            all of its tree, the root first\n"
+    "  delete ID          removes an ended tree            --force: any\n"
+    "  delete-ended       removes all ended trees, or those that pass\n"
+    "    --name NAME --state STATE --prefix TEXT --before MS --limit N\n"
+    "  prune ID           removes earlier executions       --keep N --before MS\n"
+    "  prune-all          likewise of all instances        --keep N --before MS\n"
     "\n"
     "Exit status: 0 done, 1 refused or failed, 2 wrong usage.\n";
 
@@ -43,6 +48,7 @@ struct Command {
   long long limit = 0;  // 0: all
   long long execution = 0;
   long long keep = 1;
+  long long before = 0;
   std::string_view reason;
   std::string_view to;
   long long stop = -1;  // -1: by default
@@ -246,8 +252,55 @@ pawl::Status suspend(pawl::Client& client, const Command& command) {
 pawl::Status resume(pawl::Client& client, const Command& command) {
   return client.resume_instance(command.id);
 }
+pawl::Status children(pawl::Client& client, const Command& command) {
+  PrintInstances print;
+  pawl::Page page;
+  do {
+    PAWL_TRY(client.list_children(command.id, &page, print));
+  } while (page.more);
+  return pawl::Status::kOk;
+}
+pawl::Status tree(pawl::Client& client, const Command& command) {
+  PrintInstances print;
+  pawl::Page page;
+  do {
+    PAWL_TRY(client.get_instance_tree(command.id, &page, print));
+  } while (page.more);
+  return pawl::Status::kOk;
+}
+
+void print_removed(const pawl::Removed& removed) {
+  std::printf("%lld instances, %lld executions, %lld events\n",
+              static_cast<long long>(removed.instances), static_cast<long long>(removed.executions),
+              static_cast<long long>(removed.events));
+}
+void add(const pawl::Removed& some, pawl::Removed* sum) {
+  sum->instances += some.instances;
+  sum->executions += some.executions;
+  sum->events += some.events;
+}
 pawl::Status remove(pawl::Client& client, const Command& command) {
-  return client.delete_instance(command.id, command.force);
+  pawl::Removed removed;
+  PAWL_TRY(client.delete_instance(command.id, command.force, &removed));
+  print_removed(removed);
+  return pawl::Status::kOk;
+}
+pawl::Status remove_ended(pawl::Client& client, const Command& command) {
+  pawl::InstanceFilter filter = command.filter;
+  filter.updated_before_ms = command.before;  // of an ended one: its end
+  pawl::Page page;
+  pawl::Removed sum;
+  for (long long left = command.limit; command.limit == 0 || left > 0; --left) {
+    if (command.limit > 0) page.rows_max = 1;
+    pawl::Removed removed;
+    const pawl::Status status = client.delete_instances(filter, &page, &removed);
+    add(removed, &sum);
+    PAWL_TRY(status);
+    if (!page.more) break;
+    if (removed.instances == 0) ++left;
+  }
+  print_removed(sum);
+  return pawl::Status::kOk;
 }
 pawl::TransferOptions transfer_options(const Command& command) {
   pawl::TransferOptions options;
@@ -265,9 +318,20 @@ pawl::Status forget(pawl::Client& client, const Command& command) {
   return client.forget_device(command.id);
 }
 pawl::Status prune(pawl::Client& client, const Command& command) {
-  std::size_t pruned = 0;
-  PAWL_TRY(client.prune_executions(command.id, command.keep, 0, &pruned));
-  std::printf("%zu executions\n", pruned);
+  pawl::Removed removed;
+  PAWL_TRY(client.prune_executions(command.id, command.keep, command.before, &removed));
+  print_removed(removed);
+  return pawl::Status::kOk;
+}
+pawl::Status prune_all(pawl::Client& client, const Command& command) {
+  pawl::Page page;
+  pawl::Removed sum;
+  do {
+    pawl::Removed removed;
+    PAWL_TRY(client.prune_instances(command.filter, &page, command.keep, command.before, &removed));
+    add(removed, &sum);
+  } while (page.more);
+  print_removed(sum);
   return pawl::Status::kOk;
 }
 
@@ -277,11 +341,25 @@ struct Entry {
   bool needs_id;
 };
 constexpr Entry kEntries[] = {
-    {"list", list, false},           {"show", show, true},        {"history", history, true},
-    {"metrics", metrics, false},     {"cancel", cancel, true},    {"terminate", terminate, true},
-    {"suspend", suspend, true},      {"resume", resume, true},    {"delete", remove, true},
-    {"prune", prune, true},          {"workers", workers, false}, {"sessions", sessions, false},
-    {"transfer", transfer, true},    {"values", values, true},    {"drain", drain, true},
+    {"list", list, false},
+    {"show", show, true},
+    {"history", history, true},
+    {"metrics", metrics, false},
+    {"cancel", cancel, true},
+    {"terminate", terminate, true},
+    {"suspend", suspend, true},
+    {"resume", resume, true},
+    {"delete", remove, true},
+    {"prune", prune, true},
+    {"workers", workers, false},
+    {"sessions", sessions, false},
+    {"children", children, true},
+    {"tree", tree, true},
+    {"delete-ended", remove_ended, false},
+    {"prune-all", prune_all, false},
+    {"transfer", transfer, true},
+    {"values", values, true},
+    {"drain", drain, true},
     {"forget-device", forget, true},
 };
 
@@ -320,6 +398,7 @@ bool parse_option(int option, Command* out) {
     case 'l': return parse_number(optarg, &out->limit);
     case 'e': return parse_number(optarg, &out->execution);
     case 'k': return parse_number(optarg, &out->keep);
+    case 'b': return parse_number(optarg, &out->before);
     case 'r': out->reason = optarg; return true;
     case 't': out->to = optarg; return true;
     case 'w': return parse_number(optarg, &out->stop);
@@ -331,13 +410,19 @@ bool parse_option(int option, Command* out) {
 
 // The program's name, the database and the command come before what is parsed here.
 bool parse(int argc, char** argv, const Entry& entry, Command* out) {
-  static const option kOptions[] = {
-      {"name", required_argument, nullptr, 'n'},      {"state", required_argument, nullptr, 's'},
-      {"prefix", required_argument, nullptr, 'p'},    {"limit", required_argument, nullptr, 'l'},
-      {"execution", required_argument, nullptr, 'e'}, {"keep", required_argument, nullptr, 'k'},
-      {"reason", required_argument, nullptr, 'r'},    {"json", no_argument, nullptr, 'j'},
-      {"to", required_argument, nullptr, 't'},        {"stop-ms", required_argument, nullptr, 'w'},
-      {"force", no_argument, nullptr, 'f'},           {nullptr, 0, nullptr, 0}};
+  static const option kOptions[] = {{"name", required_argument, nullptr, 'n'},
+                                    {"state", required_argument, nullptr, 's'},
+                                    {"prefix", required_argument, nullptr, 'p'},
+                                    {"limit", required_argument, nullptr, 'l'},
+                                    {"execution", required_argument, nullptr, 'e'},
+                                    {"keep", required_argument, nullptr, 'k'},
+                                    {"before", required_argument, nullptr, 'b'},
+                                    {"reason", required_argument, nullptr, 'r'},
+                                    {"json", no_argument, nullptr, 'j'},
+                                    {"to", required_argument, nullptr, 't'},
+                                    {"stop-ms", required_argument, nullptr, 'w'},
+                                    {"force", no_argument, nullptr, 'f'},
+                                    {nullptr, 0, nullptr, 0}};
   int found = getopt_long(argc, argv, "", kOptions, nullptr);
   for (; found != -1; found = getopt_long(argc, argv, "", kOptions, nullptr))
     if (!parse_option(found, out)) return false;

@@ -39,6 +39,7 @@ const char* status_name(Status status) {
     case Status::kStillRunning: return "still_running";
     case Status::kDeviceHeld: return "device_held";
     case Status::kNoEligibleTarget: return "no_eligible_target";
+    case Status::kChildInstance: return "child_instance";
   }
   return "unknown";
 }

@@ -70,6 +70,7 @@ enum class InstanceState : std::uint8_t {
   kFailed = 2,
   kStopped = 3,
   kSuspended = 4,
+  kDeleted = 5,  // of a root: its tree is there for nobody, and swept
 };
 
 // ---- instances and orchestration items -------------------------------------------------------------
@@ -261,7 +262,10 @@ struct TurnCommit {
   std::string_view version;       // of this execution, if the instance had none yet; else empty
   std::string_view next_version;  // kContinuedAsNew: of the next execution; empty: none yet
   std::string_view output;        // kCompleted, kFailed: what a parent is told
-  Incarnation home = 0;           // who commits
+  // kContinuedAsNew: so many executions stay, the next one included; 0: all. Bounded as a sweep is.
+  std::int64_t keep_executions = 0;
+  Removed* removed = nullptr;  // with keep_executions; added to
+  Incarnation home = 0;        // who commits
 };
 
 // ---- work items ---------------------------------------------------------------------------------
@@ -426,6 +430,30 @@ class ChangeSink {
   ~ChangeSink() = default;
 };
 
+// Events removed in one transaction; a longer execution is removed by itself.
+inline constexpr std::size_t kSweepEventsMax = 4096;
+
+// Which earlier executions stay: the last `keep_last`, the current one, which counts, in any case; from the
+// first on that ended at `ended_before` (a stamp; 0: no limit) or later; and from the first on that has a child
+// that has not ended.
+struct PruneLimits {
+  std::int64_t keep_last = 1;
+  std::int64_t ended_before_ms = 0;
+};
+
+// Which ended trees go by themselves: those whose root ended at `ended_until` (Pawl time) or before, and those
+// beyond the `count_max` that ended last (0: no such limit).
+struct Retention {
+  std::int64_t ended_until = -1;
+  std::int64_t count_max = 0;
+};
+
+// Where a look at ended roots goes on.
+struct EndedCursor {
+  std::int64_t ended = -1;
+  InstanceKey key = 0;
+};
+
 class Provider {
  public:
   // ---- life ----
@@ -587,6 +615,9 @@ class Provider {
   // Reads; anywhere.
   virtual Status list_instances(const InstanceFilter& filter, Page* page,
                                 InstanceVisitor& visitor) = 0;
+  // `of` and all others of its tree, or only its own children, by key; anywhere.
+  virtual Status list_tree(InstanceKey of, bool children_only, Page* page,
+                           InstanceVisitor& visitor) = 0;
   // One of this id; kNotFound.
   virtual Status read_instance_info(std::string_view id, InstanceVisitor& visitor) = 0;
   // kNotFound.
@@ -604,13 +635,20 @@ class Provider {
   virtual Status suspend_instance(std::string_view id) = 0;
   // In a batch; also of a stopped one. kNotFound; kStale: it has ended.
   virtual Status resume_instance(std::string_view id) = 0;
-  // In a batch: removes the history of executions below `below`, oldest first, up to the first that
-  // ended at `ended_before` (0: no limit) or later. Bounded by events; `more`: call again.
-  virtual Status prune_executions(InstanceKey key, ExecutionId below, std::int64_t ended_before,
-                                  std::size_t* pruned, bool* more) = 0;
-  // In a batch, bounded likewise: earlier executions first, and with the last of them the instance
-  // itself (`gone`). kNotFound; kStillRunning: not ended, and no `force`.
-  virtual Status delete_instance(InstanceKey key, bool force, bool* gone) = 0;
+  // In a batch: removes earlier executions with the children they started, oldest first. Bounded by
+  // events, but for one execution; `more`: call again. Adds to *removed. kNotFound.
+  virtual Status prune_executions(InstanceKey key, const PruneLimits& limits,
+                                  std::size_t events_max, Removed* removed, bool* more) = 0;
+  // In a batch: from its commit on the whole tree is there for nobody, and no turn or result of it is
+  // accepted; its rows and ids go with sweep_deleted(). kNotFound; kChildInstance: it is no root;
+  // kStillRunning: it, or one below it, has not ended, and no `force`.
+  virtual Status delete_instance(InstanceKey key, bool force) = 0;
+  // In a batch: as delete_instance(), of ended trees, in order of their end behind the cursor. Looks at
+  // a bounded number; `more`: call again. Without more, *next_end is when the first that stays ended; -1: none.
+  virtual Status delete_ended(const Retention& which, EndedCursor* cursor, std::int64_t* next_end,
+                              bool* more) = 0;
+  // In a batch: removes rows of deleted trees, whosever; bounded by events. Adds to *removed.
+  virtual Status sweep_deleted(std::size_t events_max, Removed* removed, bool* more) = 0;
 
   // ---- time ----
   // `turns`: also what only a worker that runs orchestrations can do (timers, parked instances).

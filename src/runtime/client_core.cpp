@@ -43,6 +43,7 @@ OrchestrationStatus public_status(const InstanceStatus& row) {
     case InstanceState::kFailed: out.state = OrchestrationState::kFailed; break;
     case InstanceState::kStopped: out.state = OrchestrationState::kStopped; break;
     case InstanceState::kSuspended: out.state = OrchestrationState::kSuspended; break;
+    case InstanceState::kDeleted: break;  // read_status() finds none
   }
   out.execution_id = row.execution;
   out.error = row.error;
@@ -85,7 +86,11 @@ Status ClientCore::told(Status status, std::string_view id) {
       diagnostic_.format("the instance \"%.*s\" does not run any more", size, id.data());
       break;
     case Status::kStillRunning:
-      diagnostic_.format("the instance \"%.*s\" has not ended", size, id.data());
+      diagnostic_.format("the instance \"%.*s\" or a child of it has not ended", size, id.data());
+      break;
+    case Status::kChildInstance:
+      diagnostic_.format("the instance \"%.*s\" is a child and goes with its root", size,
+                         id.data());
       break;
     default: diagnostic_ = provider_->diagnostic(); break;
   }

@@ -86,10 +86,13 @@ class ClientCore {
                           const TransferOptions& options);
   Status drain_worker(std::string_view node, const TransferOptions& options);
   Status forget_device(std::string_view device);
-  Status delete_instance(std::string_view id, bool force);
-  Status delete_instances(const InstanceFilter& filter, Page* page, std::size_t* deleted);
+  Status list_tree(std::string_view id, bool children_only, Page* page, InstanceVisitor& visitor);
+  Status delete_instance(std::string_view id, bool force, Removed* removed);
+  Status delete_instances(const InstanceFilter& filter, Page* page, Removed* removed);
   Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
-                          std::size_t* pruned);
+                          Removed* removed);
+  Status prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,
+                         std::int64_t ended_before_ms, Removed* removed);
 
  private:
   static constexpr std::size_t kWorkersMax = 64;  // as a Runtime looks at
@@ -106,11 +109,22 @@ class ClientCore {
     provider_->rollback();
     return status;
   }
+  // Counts what the transaction took away, if it is committed.
+  template <typename Work>
+  Status in_counted_batch(std::string_view id, Removed* removed, Work&& work) {
+    step_ = Removed();
+    PAWL_TRY(in_batch(id, work));
+    removed->instances += step_.instances;
+    removed->executions += step_.executions;
+    removed->events += step_.events;
+    return Status::kOk;
+  }
   template <typename IsOver>
   Status wait_until(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
                     IsOver&& is_over);
   Status told(Status status, std::string_view id);
-  Status remove(InstanceKey key, std::string_view id, bool force);
+  Status remove(InstanceKey key, std::string_view id, bool force, Removed* removed);
+  Status prune(InstanceKey key, std::string_view id, const PruneLimits& limits, Removed* removed);
 
   Process& process_;
   ClientOptions options_;
@@ -118,6 +132,7 @@ class ClientCore {
   Provider* provider_ = nullptr;
   char* buffer_ = nullptr;
   WorkerRow* workers_ = nullptr;
+  Removed step_;  // of the transaction at hand
   bool watching_ = false;
   Diagnostic diagnostic_;
 };

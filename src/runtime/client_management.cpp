@@ -6,17 +6,18 @@
 namespace pawl {
 namespace {
 
-constexpr std::size_t kDeletePageMax = 64;  // instances of one call of delete_instances()
+constexpr std::size_t kKeysMax =
+    64;  // instances of one call of delete_instances() or prune_instances()
 
 // Copies what it is told into the Client's buffer.
 class KeepInfo final : public InstanceVisitor {
  public:
   KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
-  // Three names fit: the buffer has room for an error text at least.
-  static_assert(3 * kNameBytesMax <= kErrorTextBytesMax);
+  // Four names fit: the buffer has room for an error text at least.
+  static_assert(4 * kNameBytesMax <= kErrorTextBytesMax);
   void on_instance(const InstanceInfo& instance) override {
     *out_ = instance;
-    for (std::string_view* view : {&out_->id, &out_->name, &out_->version}) {
+    for (std::string_view* view : {&out_->id, &out_->name, &out_->version, &out_->parent_id}) {
       *view = view->substr(0, kNameBytesMax);
       if (!view->empty()) std::memcpy(at_, view->data(), view->size());
       *view = {at_, view->size()};
@@ -29,16 +30,20 @@ class KeepInfo final : public InstanceVisitor {
   InstanceInfo* out_;
 };
 
-class CollectEnded final : public InstanceVisitor {
+class Collect final : public InstanceVisitor {
  public:
+  explicit Collect(bool ended_only) : ended_only_(ended_only) {}
   void on_instance(const InstanceInfo& instance) override {
-    if (instance.state != OrchestrationState::kCompleted &&
+    if (ended_only_ && instance.state != OrchestrationState::kCompleted &&
         instance.state != OrchestrationState::kFailed)
       return;
     keys[count++] = instance.key;
   }
-  InstanceKey keys[kDeletePageMax] = {};
+  InstanceKey keys[kKeysMax] = {};
   std::size_t count = 0;
+
+ private:
+  bool ended_only_;
 };
 
 class TellEvents final : public EventSink {
@@ -193,54 +198,84 @@ Status ClientCore::forget_device(std::string_view device) {
                  in_batch(device, [&] { return provider_->forget_device(device); }));
 }
 
-// One transaction a step, so that the write lock is free in between.
-Status ClientCore::remove(InstanceKey key, std::string_view id, bool force) {
-  bool gone = false;
-  while (!gone)
-    PAWL_TRY(in_batch(id, [&] { return provider_->delete_instance(key, force, &gone); }));
+Status ClientCore::list_tree(std::string_view id, bool children_only, Page* page,
+                             InstanceVisitor& visitor) {
+  InstanceInfo info;
+  PAWL_TRY(get_instance_info(id, &info));
+  return told(provider_->list_tree(info.key, children_only, page, visitor), id);
+}
+
+// Deleted with the first transaction; what follows sweeps, one transaction a step, so that the write lock
+// is free in between. A step that fails is for whoever sweeps next.
+Status ClientCore::remove(InstanceKey key, std::string_view id, bool force, Removed* removed) {
+  bool more = false;
+  const auto sweep = [&] { return provider_->sweep_deleted(kSweepEventsMax, &step_, &more); };
+  PAWL_TRY(in_counted_batch(id, removed, [&] {
+    const Status status = provider_->delete_instance(key, force);
+    return status == Status::kOk ? sweep() : status;
+  }));
+  while (more)
+    PAWL_TRY(in_counted_batch(id, removed, sweep));
   return Status::kOk;
 }
 
-Status ClientCore::delete_instance(std::string_view id, bool force) {
+Status ClientCore::delete_instance(std::string_view id, bool force, Removed* removed) {
+  *removed = Removed();
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return remove(info.key, id, force);
+  return remove(info.key, id, force, removed);
 }
 
-Status ClientCore::delete_instances(const InstanceFilter& filter, Page* page,
-                                    std::size_t* deleted) {
-  *deleted = 0;
+Status ClientCore::delete_instances(const InstanceFilter& filter, Page* page, Removed* removed) {
+  *removed = Removed();
+  InstanceFilter roots = filter;
+  roots.roots_only = true;
   Page bounded = *page;
-  if (bounded.rows_max > kDeletePageMax) bounded.rows_max = kDeletePageMax;
-  CollectEnded ended;
-  PAWL_TRY(list_instances(filter, &bounded, ended));
+  if (bounded.rows_max > kKeysMax) bounded.rows_max = kKeysMax;
+  Collect ended(true);
+  PAWL_TRY(list_instances(roots, &bounded, ended));
   for (std::size_t i = 0; i < ended.count; ++i) {
-    const Status status = remove(ended.keys[i], {}, false);
-    if (status == Status::kNotFound) continue;  // another was first
-    PAWL_TRY(status);
-    ++*deleted;
+    const Status status = remove(ended.keys[i], {}, false, removed);
+    // Another was first, or a child of it runs.
+    if (status != Status::kNotFound && status != Status::kStillRunning) PAWL_TRY(status);
   }
   page->after = bounded.after;
   page->more = bounded.more;
   return Status::kOk;
 }
 
-Status ClientCore::prune_executions(std::string_view id, std::int64_t keep_last,
-                                    std::int64_t ended_before_ms, std::size_t* pruned) {
-  *pruned = 0;
-  InstanceInfo info;
-  PAWL_TRY(get_instance_info(id, &info));
-  const std::int64_t kept = keep_last > 1 ? keep_last : 1;
-  if (kept > info.execution_id) return Status::kOk;
-  const ExecutionId below = info.execution_id - kept + 1;
+Status ClientCore::prune(InstanceKey key, std::string_view id, const PruneLimits& limits,
+                         Removed* removed) {
   bool more = true;
   while (more) {
-    std::size_t count = 0;
-    PAWL_TRY(in_batch(id, [&] {
-      return provider_->prune_executions(info.key, below, ended_before_ms, &count, &more);
+    PAWL_TRY(in_counted_batch(id, removed, [&] {
+      return provider_->prune_executions(key, limits, kSweepEventsMax, &step_, &more);
     }));
-    *pruned += count;
   }
+  return Status::kOk;
+}
+
+Status ClientCore::prune_executions(std::string_view id, std::int64_t keep_last,
+                                    std::int64_t ended_before_ms, Removed* removed) {
+  *removed = Removed();
+  InstanceInfo info;
+  PAWL_TRY(get_instance_info(id, &info));
+  return prune(info.key, id, {keep_last, ended_before_ms}, removed);
+}
+
+Status ClientCore::prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,
+                                   std::int64_t ended_before_ms, Removed* removed) {
+  *removed = Removed();
+  Page bounded = *page;
+  if (bounded.rows_max > kKeysMax) bounded.rows_max = kKeysMax;
+  Collect all(false);
+  PAWL_TRY(list_instances(filter, &bounded, all));
+  for (std::size_t i = 0; i < all.count; ++i) {
+    const Status status = prune(all.keys[i], {}, {keep_last, ended_before_ms}, removed);
+    if (status != Status::kNotFound) PAWL_TRY(status);
+  }
+  page->after = bounded.after;
+  page->more = bounded.more;
   return Status::kOk;
 }
 

@@ -12,6 +12,7 @@
 #include "check.hpp"
 #include "pawl/options.hpp"
 #include "pawl/runtime.hpp"
+#include "provider.hpp"
 
 namespace pawl {
 
@@ -23,7 +24,12 @@ struct Request {
     kEnqueue,
     kDeclare,
     kStandby,
-    kWithdraw
+    kWithdraw,
+    kTerminate,
+    kSuspend,
+    kResume,
+    kDelete,
+    kPrune
   };
   Kind kind = Kind::kStart;
   std::string_view id;
@@ -32,6 +38,9 @@ struct Request {
   std::string_view text;     // input, reason or payload
   Answer answer = nullptr;
   void* user = nullptr;
+  bool force = false;           // kDelete
+  bool begun = false;           // kDelete: only the sweep is left
+  PruneLimits limits = {};      // kPrune
   void* block = nullptr;        // from the pool; holds the texts
   Status status = Status::kOk;  // decided in the batch, told after the commit
 };

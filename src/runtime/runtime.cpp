@@ -235,6 +235,32 @@ Status Runtime::withdraw_session(std::string_view device, Answer answer, void* u
   return ride({Request::Kind::kWithdraw, device, {}, {}, {}, answer, user});
 }
 
+Status Runtime::terminate_instance(std::string_view id, std::string_view reason, Answer answer,
+                                   void* user) {
+  return ride({Request::Kind::kTerminate, id, {}, {}, reason, answer, user});
+}
+
+Status Runtime::suspend_instance(std::string_view id, Answer answer, void* user) {
+  return ride({Request::Kind::kSuspend, id, {}, {}, {}, answer, user});
+}
+
+Status Runtime::resume_instance(std::string_view id, Answer answer, void* user) {
+  return ride({Request::Kind::kResume, id, {}, {}, {}, answer, user});
+}
+
+Status Runtime::delete_instance(std::string_view id, bool force, Answer answer, void* user) {
+  Request request = {Request::Kind::kDelete, id, {}, {}, {}, answer, user};
+  request.force = force;
+  return ride(request);
+}
+
+Status Runtime::prune_executions(std::string_view id, std::int64_t keep_last,
+                                 std::int64_t ended_before_ms, Answer answer, void* user) {
+  Request request = {Request::Kind::kPrune, id, {}, {}, {}, answer, user};
+  request.limits = {keep_last, ended_before_ms};
+  return ride(request);
+}
+
 Status Runtime::get_status(std::string_view id, OrchestrationStatus* out) {
   return core_ == nullptr ? Status::kStopped : core_->get_status(id, out);
 }
@@ -411,16 +437,35 @@ Status Client::drain_worker(std::string_view node, const TransferOptions& option
 Status Client::forget_device(std::string_view device) {
   return core_ == nullptr ? Status::kStopped : core_->forget_device(device);
 }
-Status Client::delete_instance(std::string_view id, bool force) {
-  return core_ == nullptr ? Status::kStopped : core_->delete_instance(id, force);
+Status Client::list_children(std::string_view id, Page* page, InstanceVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->list_tree(id, true, page, visitor);
 }
-Status Client::delete_instances(const InstanceFilter& filter, Page* page, std::size_t* deleted) {
-  return core_ == nullptr ? Status::kStopped : core_->delete_instances(filter, page, deleted);
+Status Client::get_instance_tree(std::string_view id, Page* page, InstanceVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->list_tree(id, false, page, visitor);
+}
+Status Client::delete_instance(std::string_view id, bool force, Removed* removed) {
+  Removed own;
+  if (core_ == nullptr) return Status::kStopped;
+  return core_->delete_instance(id, force, removed == nullptr ? &own : removed);
+}
+Status Client::delete_instances(const InstanceFilter& filter, Page* page, Removed* removed) {
+  Removed own;
+  if (core_ == nullptr) return Status::kStopped;
+  return core_->delete_instances(filter, page, removed == nullptr ? &own : removed);
 }
 Status Client::prune_executions(std::string_view id, std::int64_t keep_last,
-                                std::int64_t ended_before_ms, std::size_t* pruned) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->prune_executions(id, keep_last, ended_before_ms, pruned);
+                                std::int64_t ended_before_ms, Removed* removed) {
+  Removed own;
+  if (core_ == nullptr) return Status::kStopped;
+  return core_->prune_executions(id, keep_last, ended_before_ms,
+                                 removed == nullptr ? &own : removed);
+}
+Status Client::prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,
+                               std::int64_t ended_before_ms, Removed* removed) {
+  Removed own;
+  if (core_ == nullptr) return Status::kStopped;
+  return core_->prune_instances(filter, page, keep_last, ended_before_ms,
+                                removed == nullptr ? &own : removed);
 }
 
 }  // namespace pawl

@@ -174,6 +174,7 @@ void RuntimeCore::after_registration() {
   const std::int64_t now = port_.clock->boot_ms();
   next_renewal_ = now + renewal_interval_ms(options_.sessions);
   next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
+  retire_ = has_retention();
   watch_workers();
 }
 
@@ -355,12 +356,12 @@ std::int64_t RuntimeCore::next_due() const {
 }
 
 std::int64_t RuntimeCore::first_due(std::int64_t now) const {
-  if (must_register_ || sessions_changed_ || look_for_turns_ || requests_.size() > 0 ||
-      slots_.finished() > 0 || wants_work())
+  if (must_register_ || sessions_changed_ || look_for_turns_ || sweep_ || retire_ ||
+      requests_.size() > 0 || slots_.finished() > 0 || wants_work())
     return 0;
   std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
-  for (const std::int64_t other :
-       {next_stored_due_, next_look_, next_sync_look_, strangers_due_, next_slot_due_})
+  for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_, strangers_due_,
+                                   next_slot_due_, next_retention_})
     if (other >= 0 && other < due) due = other;
   if (evidence_.watching() && now + kObserverWakeMs < due) due = now + kObserverWakeMs;
   return due;

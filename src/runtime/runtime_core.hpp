@@ -163,6 +163,17 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     FixedText<128> reason;
   };
 
+  // What the batch at hand removed and left; without meaning once it is rolled back.
+  struct Removals {
+    Removed removed;
+    bool retired = false;
+    bool retire_more = false;
+    bool swept = false;
+    bool sweep_more = false;
+    bool request_begun = false;  // of the first request that was not taken
+    std::int64_t next_end = -1;
+  };
+
   // ---- runtime_core.cpp ----
   Status open_database(Diagnostic& diagnostic);
   Status register_self(Diagnostic& diagnostic);
@@ -204,7 +215,14 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool has_progress_to_write(std::int64_t now_boot_ms) const;
   Status write_progress();
   Status write_requests(Turn* turns, std::size_t count);
-  Status write_request(const Request& request, Turn* turn, bool* room);
+  Status write_request(Request& request, Turn* turn, bool* room, bool* more);
+  Status write_removal(Request& request, bool* more);
+  Status write_removals();
+  void settle_removals();
+  void plan_retention();
+  [[nodiscard]] bool has_retention() const {
+    return options_.retention_ms > 0 || options_.retention_count > 0;
+  }
   Status write_turns(Turn* turns, std::size_t count);
   Status write_results(Turn* turns, std::size_t count);
   Status fetch_work();
@@ -212,7 +230,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     return options_.worker_tag_filter.mode != TagFilter::Mode::kNone;
   }
   [[nodiscard]] bool wants_work() const {
-    return look_for_work_ && takes_activities() && slots_.room();
+    return look_for_work_ && !draining_ && takes_activities() && slots_.room();
   }
   void after_commit(Turn* turns, std::size_t count);
   void after_rollback(Status status, Turn* turns, std::size_t count);
@@ -352,6 +370,11 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t gathers_until_ = 0;  // boot time
   std::int64_t next_renewal_ = 0;
   std::int64_t next_cleanup_ = 0;
+  std::int64_t next_retention_ = -1;  // boot time
+  bool retire_ = false;               // look at what has ended
+  bool sweep_ = true;                 // there may be rows of deleted trees
+  EndedCursor ended_cursor_;
+  Removals removals_;
   std::int64_t next_look_ = -1;
   int look_step_ = 0;
   std::int64_t next_stored_due_ = -1;  // boot time

@@ -20,6 +20,8 @@ void RuntimeCore::collect_starts(Turn* turns, std::size_t capacity, std::size_t*
   std::size_t found = 0;
   for (std::size_t i = 0; i < requests_.size() && i < options_.batch && found < capacity; ++i) {
     const Request& request = requests_.at(i);
+    // Those behind it are taken when it is done, however many ticks that needs.
+    if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) break;
     if (request.kind != Request::Kind::kStart) continue;
     Turn& turn = turns[found];
     turn = Turn();

@@ -46,7 +46,9 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
     others_committed_ = true;
     look_again(true);
   }
-  return look_for_turns_ || wants_work() || (others_committed_ && slots_.in_hand() > 0);
+  return look_for_turns_ || wants_work() || sweep_ || retire_ ||
+         (next_retention_ >= 0 && now >= next_retention_) ||
+         (others_committed_ && slots_.in_hand() > 0);
 }
 
 Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
@@ -74,7 +76,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   return inline_left || (next_slot_due_ >= 0 && next_slot_due_ <= port_.clock->boot_ms()) ||
          (retry_at_ < 0 && !gathers(port_.clock->boot_ms()) &&
           (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 || must_register_ ||
-           wants_work()));
+           sweep_ || retire_ || wants_work()));
 }
 
 bool RuntimeCore::gathers(std::int64_t now) const {
@@ -174,6 +176,7 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
   notices_.clear();
   unknown_met_ = 0;
   unknown_count_ = unknown_committed_;
+  removals_ = Removals();
   Status status = write_batch(turns, count);
   if (status == Status::kOk) status = provider_->commit();
   if (status != Status::kOk) {
@@ -220,8 +223,11 @@ Status RuntimeCore::write_housekeeping() {
   if (now >= next_cleanup_) {
     std::size_t removed = 0;
     PAWL_TRY(provider_->cleanup_orphaned_sessions(evidence_, kSweepMax, &removed));
+    sweep_ = true;  // what others left
+    retire_ = has_retention();
   }
-  return Status::kOk;
+  if (next_retention_ >= 0 && now >= next_retention_) retire_ = true;
+  return write_removals();
 }
 
 // Whoever ended the item, its execution here learns of it: for a limit when that passes, else with the
@@ -283,6 +289,44 @@ Status RuntimeCore::write_progress() {
   return status;
 }
 
+// What goes by itself, and the rows of what was deleted.
+Status RuntimeCore::write_removals() {
+  if (retire_) {
+    Retention which;
+    if (options_.retention_ms > 0) which.ended_until = batch_.now - options_.retention_ms;
+    which.count_max = options_.retention_count;
+    PAWL_TRY(provider_->delete_ended(which, &ended_cursor_, &removals_.next_end,
+                                     &removals_.retire_more));
+    removals_.retired = true;
+  }
+  if (!sweep_ && !retire_) return Status::kOk;
+  removals_.swept = true;
+  return provider_->sweep_deleted(kSweepEventsMax, &removals_.removed, &removals_.sweep_more);
+}
+
+// Only a commit decides what is left.
+void RuntimeCore::settle_removals() {
+  stats_.instances_removed += static_cast<std::uint64_t>(removals_.removed.instances);
+  stats_.executions_removed += static_cast<std::uint64_t>(removals_.removed.executions);
+  stats_.events_removed += static_cast<std::uint64_t>(removals_.removed.events);
+  if (removals_.request_begun) requests_.at(requests_taken_).begun = true;
+  if (removals_.swept) sweep_ = removals_.sweep_more;
+  if (!removals_.retired) return;
+  retire_ = removals_.retire_more;
+  if (retire_) return;
+  ended_cursor_ = EndedCursor();
+  next_retention_ = -1;
+  if (options_.retention_ms > 0 && removals_.next_end >= 0)
+    next_retention_ = provider_->boot_ms_of(removals_.next_end + options_.retention_ms);
+}
+
+// An instance ended here: what is to go now, and when will it?
+void RuntimeCore::plan_retention() {
+  if (options_.retention_count > 0) retire_ = true;
+  if (options_.retention_ms > 0 && next_retention_ < 0)
+    next_retention_ = provider_->boot_ms_of(batch_.now + options_.retention_ms);
+}
+
 Status RuntimeCore::write_renewals() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
@@ -310,36 +354,46 @@ Status RuntimeCore::write_strangers() {
   return Status::kOk;
 }
 
+// A request that takes more than one transaction stays the first until it is done.
 Status RuntimeCore::write_requests(Turn* turns, std::size_t count) {
-  const std::size_t take = requests_.size() < options_.batch ? requests_.size() : options_.batch;
-  for (std::size_t i = 0; i < take; ++i) {
-    Request& request = requests_.at(i);
+  const std::size_t most = requests_.size() < options_.batch ? requests_.size() : options_.batch;
+  std::size_t take = 0;
+  for (bool more = false; take < most; ++take) {
+    Request& request = requests_.at(take);
     bool room = true;
-    Turn* turn = turn_of_start(turns, count, i);
-    request.status = write_request(request, turn, &room);
+    Turn* turn = turn_of_start(turns, count, take);
+    request.status = write_request(request, turn, &room, &more);
     if (turn != nullptr && turn->verdict != Turn::Verdict::kCommit) turn = nullptr;
     switch (request.status) {
       case Status::kOk: look_for_turns_ = look_for_turns_ || turn == nullptr; break;
       case Status::kAlreadyExists:
       case Status::kNotFound:
       case Status::kStale:
+      case Status::kStillRunning:
+      case Status::kChildInstance:
       case Status::kInvalidArgument:
       case Status::kDeviceHeld: break;  // an answer, not a failure of the batch
       default: return request.status;
     }
     if (!room) request.status = Status::kResourceExhausted;
+    if (more) break;
   }
   requests_taken_ = take;
   return Status::kOk;
 }
 
-Status RuntimeCore::write_request(const Request& request, Turn* turn, bool* room) {
+Status RuntimeCore::write_request(Request& request, Turn* turn, bool* room, bool* more) {
   switch (request.kind) {
     case Request::Kind::kStart: return write_start(request, turn);
     case Request::Kind::kCancel: return provider_->cancel_instance(request.id, request.text);
     case Request::Kind::kDeclare:
     case Request::Kind::kStandby:
     case Request::Kind::kWithdraw: return write_declaration(request, room);
+    case Request::Kind::kTerminate: return provider_->terminate_instance(request.id, request.text);
+    case Request::Kind::kSuspend: return provider_->suspend_instance(request.id);
+    case Request::Kind::kResume: return provider_->resume_instance(request.id);
+    case Request::Kind::kDelete:
+    case Request::Kind::kPrune: return write_removal(request, more);
     case Request::Kind::kRaise:
     case Request::Kind::kEnqueue: break;
   }
@@ -351,6 +405,22 @@ Status RuntimeCore::write_request(const Request& request, Turn* turn, bool* room
   mail.count_max = options_.queue_messages_max;
   mail.bytes_max = mail_bytes_max(options_.payload_bytes_max);
   return provider_->send_mail(mail, room);
+}
+
+Status RuntimeCore::write_removal(Request& request, bool* more) {
+  class KeepKey final : public InstanceVisitor {
+   public:
+    void on_instance(const InstanceInfo& info) override { key = info.key; }
+    InstanceKey key = 0;
+  } found;
+  if (!request.begun) PAWL_TRY(provider_->read_instance_info(request.id, found));
+  if (request.kind == Request::Kind::kPrune)
+    return provider_->prune_executions(found.key, request.limits, kSweepEventsMax,
+                                       &removals_.removed, more);
+  if (!request.begun) PAWL_TRY(provider_->delete_instance(found.key, request.force));
+  PAWL_TRY(provider_->sweep_deleted(kSweepEventsMax, &removals_.removed, more));
+  removals_.request_begun = *more;
+  return Status::kOk;
 }
 
 Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
@@ -485,6 +555,7 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   retry_step_ = 0;
   if (solo_ticks_ > 0) --solo_ticks_;
   if (must_register_) after_registration();
+  settle_removals();
   for (std::size_t i = 0; i < count; ++i)
     settle_turn(turns[i]);
   release_results();
@@ -545,6 +616,7 @@ void RuntimeCore::settle_turn(Turn& turn) {
     warm->execution = turn.item->execution + 1;
   } else {
     warm_.drop(*warm);
+    plan_retention();
   }
 }
 
@@ -627,6 +699,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
   });
   look_for_turns_ = look_for_work_ = true;
   requests_taken_ = 0;
+  ended_cursor_ = EndedCursor();
   if (must_register_) forget_registration();
   if (status == Status::kBuried) return;
   if (status == Status::kBusy) {

@@ -498,6 +498,8 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   commit.events = tick_arena_.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
   commit.home = me_;
+  commit.keep_executions = options_.keep_executions;
+  commit.removed = &removals_.removed;
   const std::size_t new_events = new_events_of(commit);
   NewWork* const work = tick_arena_.array<NewWork>(new_events + 1);
   NewTimer* const timers = tick_arena_.array<NewTimer>(new_events + 1);

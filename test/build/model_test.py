@@ -31,6 +31,7 @@ TABLES = {
     "Registry and versions": 6,
     "Options of a runtime": 15,
     "Limits": 11,
+    "Deleting and pruning": 6,
     "Tags": 5,
     "Errors": 10,
     "Poison and unknown names": 9,

@@ -58,7 +58,7 @@ def main():
     for command in ("cancel", "terminate", "suspend", "resume"):
         expect("stale" in admin("hello.db", command, "first", status=1), command)
     expect("not_found" in admin("hello.db", "show", "second", status=1), "an unknown id")
-    expect(admin("hello.db", "prune", "--keep", "1", "first") == "0 executions\n", "prune")
+    expect(admin("hello.db", "prune", "--keep", "1", "first") == "0 instances, 0 executions, 0 events\n", "prune")
     admin("hello.db", "delete", "first")
     expect(admin("hello.db", "list") == "", "deleted")
 

@@ -78,6 +78,24 @@ class Kv : public ProviderWorld {
         << at->diagnostic().text();
     return is_there ? "'" + std::string(entry.value) + "'" : "none";
   }
+  std::int64_t prune(Site& at, InstanceKey key, std::int64_t keep_last) {
+    Removed removed;
+    bool more = true;
+    while (more)
+      EXPECT_EQ(batch(at,
+                      [&] {
+                        return at->prune_executions(key, {keep_last, 0}, 99, &removed, &more);
+                      }),
+                Status::kOk);
+    return removed.executions;
+  }
+  void remove_whole(Site& at, InstanceKey key) {
+    ASSERT_EQ(batch(at, [&] { return at->delete_instance(key, true); }), Status::kOk);
+    Removed removed;
+    bool more = true;
+    while (more)
+      ASSERT_EQ(batch(at, [&] { return at->sweep_deleted(99, &removed, &more); }), Status::kOk);
+  }
   std::int64_t rows() { return raw_number("SELECT count(*) FROM kv"); }
 
   std::int64_t stamp_ = 1000;
@@ -264,11 +282,7 @@ TEST_P(Kv, PrunePreservesOverwritten) {
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   again(at, key, {{"k", "2"}});
-  std::size_t pruned = 0;
-  bool more = false;
-  ASSERT_EQ(batch(at, [&] { return at->prune_executions(key, 3, 0, &pruned, &more); }),
-            Status::kOk);
-  EXPECT_EQ(pruned, 2U);
+  EXPECT_EQ(prune(at, key, 1), 2);
   EXPECT_EQ(found(at, key, 3), "k=2 ");
 }
 
@@ -278,10 +292,7 @@ TEST_P(Kv, PrunePreservesAllKeys) {
   again(at, key, {{"a", "1"}});
   again(at, key, {{"b", "2"}});
   again(at, key, {{"c", "3"}});
-  std::size_t pruned = 0;
-  bool more = false;
-  ASSERT_EQ(batch(at, [&] { return at->prune_executions(key, 4, 0, &pruned, &more); }),
-            Status::kOk);
+  EXPECT_GT(prune(at, key, 1), 0);
   EXPECT_EQ(shown(at, "a"), "a=1 b=2 c=3 ");
   EXPECT_EQ(found(at, key, 4), "a=1 b=2 c=3 ");
 }
@@ -290,10 +301,7 @@ TEST_P(Kv, PruneCurrentExecutionProtected) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}});
-  std::size_t pruned = 0;
-  bool more = false;
-  ASSERT_EQ(batch(at, [&] { return at->prune_executions(key, 9, 0, &pruned, &more); }),
-            Status::kOk);
+  EXPECT_EQ(prune(at, key, 0), 0);
   EXPECT_EQ(get(at, "a", "k"), "'1'");
 }
 
@@ -326,9 +334,7 @@ TEST_P(Kv, DeleteInstanceCascades) {
   write(at, b, {{"k", "of b"}});
   again(at, a, {{"k", "1"}});
   write(at, a, {{"k", "2"}, {"l", "2"}});
-  bool gone = false;
-  while (!gone)
-    ASSERT_EQ(batch(at, [&] { return at->delete_instance(a, true, &gone); }), Status::kOk);
+  remove_whole(at, a);
   EXPECT_EQ(rows(), 1);
   create(at, "a");
   EXPECT_EQ(shown(at, "a"), "") << "another instance of the same id";
@@ -351,11 +357,24 @@ TEST_P(Kv, DeleteInstanceWithChildren) {
   const InstanceKey child = raw_number("SELECT key FROM instances WHERE id='a::1.2'");
   write(at, parent, {{"k", "of parent"}});
   write(at, child, {{"k", "of child"}}, EndKind::kCompleted);
-  bool gone = false;
-  while (!gone)
-    ASSERT_EQ(batch(at, [&] { return at->delete_instance(child, false, &gone); }), Status::kOk);
-  EXPECT_EQ(get(at, "a", "k"), "'of parent'");
+  write(at, create(at, "b"), {{"k", "of b"}});
+  EXPECT_EQ(batch(at, [&] { return at->delete_instance(child, false); }), Status::kChildInstance);
+  EXPECT_EQ(rows(), 3);
+  remove_whole(at, parent);
+  EXPECT_EQ(get(at, "b", "k"), "'of b'");
   EXPECT_EQ(rows(), 1);
+}
+
+TEST_P(Kv, DeletedOneHasNoValuesBeforeItIsSwept) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  write(at, key, {{"k", "1"}});
+  ASSERT_EQ(batch(at, [&] { return at->delete_instance(key, true); }), Status::kOk);
+  EXPECT_EQ(rows(), 1);
+  KvEntry entry;
+  bool is_there = false;
+  EXPECT_EQ(at->read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+            Status::kNotFound);
 }
 
 // ---- rows of the current execution --------------------------------------------------------------
@@ -430,9 +449,7 @@ TEST_P(Kv, DeltaDeleteInstanceCascades) {
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   write(at, key, {{"k", nullptr}, {"l", "2"}});
-  bool gone = false;
-  while (!gone)
-    ASSERT_EQ(batch(at, [&] { return at->delete_instance(key, true, &gone); }), Status::kOk);
+  remove_whole(at, key);
   EXPECT_EQ(rows(), 0);
 }
 
@@ -442,10 +459,7 @@ TEST_P(Kv, DeltaPruneUntouchedKeySurvives) {
   again(at, key, {{"k", "1"}});
   again(at, key, {{"l", "2"}});
   write(at, key, {{"l", "3"}});
-  std::size_t pruned = 0;
-  bool more = false;
-  ASSERT_EQ(batch(at, [&] { return at->prune_executions(key, 3, 0, &pruned, &more); }),
-            Status::kOk);
+  EXPECT_GT(prune(at, key, 1), 0);
   EXPECT_EQ(shown(at, "a"), "k=1 l=3 ");
   EXPECT_EQ(found(at, key, 3), "k=1 l=2 ");
 }

@@ -305,4 +305,31 @@ void ProviderWorld::start(Site& at, InstanceKey key, const std::vector<NewTimer>
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
 }
 
+WorkDone ProviderWorld::hand_over(Site& at, InstanceKey key) {
+  start(at, key, {}, {{2, {}}});
+  const WorkDone done = take_work(at);
+  EXPECT_NE(done.item, 0);
+  return done;
+}
+
+WorkDone ProviderWorld::take_work(Site& at) {
+  class Any final : public WorkFilter {
+    bool has_handler(std::string_view) const override { return true; }
+    bool runs_item(WorkItemId) const override { return false; }
+    bool runs_session(SessionKey) const override { return false; }
+    bool may_run_with(std::int32_t) const override { return true; }
+  } any;
+  const SessionOptions options;
+  FetchWork how;
+  how.me = worker(at, "w");
+  how.options = &options;
+  how.filter = &any;
+  WorkItem item;
+  bool found = false;
+  EXPECT_EQ(
+      batch(at, [&] { return at->fetch_work_item(how, output, sizeof output, &item, &found); }),
+      Status::kOk);
+  return found ? WorkDone{item.id, item.token, item.epoch} : WorkDone();
+}
+
 }  // namespace pawl::test

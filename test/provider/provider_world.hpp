@@ -167,6 +167,9 @@ class ProviderWorld : public ::testing::TestWithParam<Ports> {
   // First turn of a fresh instance: started, and one command event a name.
   void start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers = {},
              const std::vector<NewWork>& work = {});
+  // An activity of a fresh instance, or the first one ready (item 0: none), in the hands of `at`.
+  WorkDone hand_over(Site& at, InstanceKey key);
+  WorkDone take_work(Site& at);
 
   sim::Machine machine{7};
   TestClock clock;

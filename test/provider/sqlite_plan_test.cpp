@@ -131,7 +131,9 @@ class Plans : public ProviderWorld {
     Page sessions;
     ASSERT_EQ(batch(at, [&] { return at->list_sessions(&sessions, nowhere); }), Status::kOk);
     Metrics metrics;
-    std::size_t pruned = 0;
+    Removed removed;
+    EndedCursor cursor;
+    std::int64_t next_end = 0;
     bool done = false;
     ASSERT_EQ(at->list_instances(InstanceFilter(), &page, nobody), Status::kOk);
     ASSERT_EQ(at->read_instance_info("a", nobody), Status::kOk);
@@ -140,9 +142,15 @@ class Plans : public ProviderWorld {
     ASSERT_EQ(batch(at, [&] { return at->suspend_instance("a"); }), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->resume_instance("a"); }), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->terminate_instance("a", ""); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->prune_executions(2, 2, 0, &pruned, &done); }),
+    ASSERT_EQ(batch(at, [&] { return at->prune_executions(2, {}, 9, &removed, &done); }),
               Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->delete_instance(3, false, &done); }), Status::kOk);
+    Retention which;
+    which.count_max = 1;
+    ASSERT_EQ(batch(at, [&] { return at->delete_ended(which, &cursor, &next_end, &done); }),
+              Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->delete_instance(3, false); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->sweep_deleted(99, &removed, &done); }), Status::kOk);
+    ASSERT_EQ(at->list_tree(1, false, &page, nobody), Status::kOk);
   }
   // Devices and moves.
   void move(Site& at, Incarnation me) {

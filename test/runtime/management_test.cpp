@@ -206,9 +206,9 @@ TEST_F(Management, PruneAndReadHistory) {
   EXPECT_EQ(info.execution_id, 5);
   EXPECT_EQ(info.state, OrchestrationState::kCompleted);
   EXPECT_EQ(history("a", 1).last_payload, "2");
-  std::size_t pruned = 0;
+  Removed pruned;
   ASSERT_EQ((*client)->prune_executions("a", 2, 0, &pruned), Status::kOk);
-  EXPECT_EQ(pruned, 3U);
+  EXPECT_EQ(pruned.executions, 3);
   CountExecutions left;
   ASSERT_EQ((*client)->list_executions("a", left), Status::kOk);
   EXPECT_EQ(left.count, 2);
@@ -216,7 +216,7 @@ TEST_F(Management, PruneAndReadHistory) {
   EXPECT_EQ((*client)->read_history("a", 1, none), Status::kNotFound);
   EXPECT_EQ((*client)->read_history("b", 0, none), Status::kNotFound);
   ASSERT_EQ((*client)->prune_executions("a", 0, 0, &pruned), Status::kOk);
-  EXPECT_EQ(pruned, 1U);
+  EXPECT_EQ(pruned.executions, 1);
   EXPECT_EQ(output("a"), "after 5");
 }
 
@@ -316,12 +316,12 @@ TEST_F(Management, DeletesTheEndedOnesPageByPage) {
   settle();
   Page page;
   page.rows_max = 4;
-  std::size_t deleted = 0;
+  Removed deleted;
   ASSERT_EQ((*client)->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
-  EXPECT_EQ(deleted, 4U);
+  EXPECT_EQ(deleted.instances, 4);
   EXPECT_TRUE(page.more);
   ASSERT_EQ((*client)->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
-  EXPECT_EQ(deleted, 1U);
+  EXPECT_EQ(deleted.instances, 1);
   EXPECT_FALSE(page.more);
   EXPECT_EQ(client->status("s").state, OrchestrationState::kRunning);
 }

@@ -518,10 +518,11 @@ TEST_F(Scenario, VersionedUpgradeOfARunningInstance) {
 
 // Runs for ever; an activity keeps the history short through a client of its own.
 ActivityResult prune(ActivityContext& ctx) {
-  std::size_t pruned = 0;
+  Removed pruned;
   const Status status = (*static_cast<testing::TestClient*>(ctx.user()))
                             ->prune_executions(ctx.instance_id(), 2, 0, &pruned);
-  return status == Status::kOk ? ctx.ok(std::to_string(pruned)) : ctx.fail(status_name(status));
+  return status == Status::kOk ? ctx.ok(std::to_string(pruned.executions))
+                               : ctx.fail(status_name(status));
 }
 
 Poll eternal(OrchestrationContext& ctx) {

@@ -34,7 +34,7 @@ CREATE TABLE instances(
   custom_status BLOB, custom_status_version INTEGER NOT NULL DEFAULT 0, found_status BLOB,
   crashes INTEGER NOT NULL, strikes INTEGER NOT NULL, reboots INTEGER NOT NULL,
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
-  parent INTEGER, parent_execution INTEGER, parent_event INTEGER,
+  parent INTEGER, parent_execution INTEGER, parent_event INTEGER, root INTEGER,
   behaviour INTEGER NOT NULL DEFAULT 0, aside INTEGER);
 CREATE INDEX i_ready ON instances(home, ready_id)
   WHERE ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL;
@@ -42,6 +42,10 @@ CREATE INDEX i_aside ON instances(name, version, behaviour, ready_id)
   WHERE ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NOT NULL;
 CREATE INDEX i_children ON instances(parent, parent_execution, parent_event)
   WHERE parent IS NOT NULL;
+CREATE INDEX i_tree ON instances(root) WHERE root IS NOT NULL;
+CREATE INDEX i_alive ON instances(root) WHERE root IS NOT NULL AND finished_at IS NULL;
+CREATE INDEX i_finished ON instances(finished_at) WHERE finished_at IS NOT NULL AND root IS NULL;
+CREATE INDEX i_removed ON instances(key) WHERE state=5;
 CREATE INDEX i_stopped ON instances(key) WHERE state=3;
 CREATE INDEX i_parked ON instances(parked_until) WHERE parked_until IS NOT NULL;
 CREATE TABLE executions(

@@ -68,7 +68,7 @@ struct TextsOut {
 
 // What one call of fetch_work_item() carries along.
 struct SqliteProvider::Fetch {
-  enum class Verdict { kHandler, kForeign, kNoRoom, kCorrupt };
+  enum class Verdict { kHandler, kForeign, kNoRoom, kCorrupt, kDeleted };
   const FetchWork& how;
   char* buffer;
   std::size_t capacity;
@@ -207,6 +207,10 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
     moved_away(candidate);
     return complete_work(row, ErrorKind::kCorrupt, diagnostic_.text());
   }
+  if (fetch.verdict == Fetch::Verdict::kDeleted) {
+    moved_away(candidate);
+    return delete_work(row.id, row.session);
+  }
   if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
   if (fetch.verdict == Fetch::Verdict::kNoRoom) {
     pass_over(candidate, true);
@@ -221,13 +225,17 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   Statement read = connection_.use(
       kActivity,
       "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
-      "i.version,q.progress"
+      "i.version,q.progress," PAWL_IS_THERE
       " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
       " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
       " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
   read.bind(row.id);
   if (!read.row())
     return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read activity");
+  if (read.integer(13) == 0) {
+    fetch.verdict = Fetch::Verdict::kDeleted;
+    return Status::kOk;
+  }
   Event event;
   event.id = row.event;
   event.kind = static_cast<EventKind>(read.integer(0));

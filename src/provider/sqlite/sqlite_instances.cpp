@@ -8,6 +8,7 @@ namespace {
 
 enum Ids : int {
   kFindId = kIdsInstances,
+  kFindRunning,
   kInsertInstance,
   kFindState,
   kInsertMessage,
@@ -20,11 +21,6 @@ enum Ids : int {
   kEnd,
 };
 static_assert(kEnd <= kIdsReady);
-
-bool has_ended(std::int64_t state) {
-  return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||
-         state == static_cast<std::int64_t>(InstanceState::kFailed);
-}
 
 }  // namespace
 
@@ -52,7 +48,8 @@ Status SqliteProvider::insert_instance(const NewInstance& instance, const Parent
     return Status::kInvalidArgument;
   }
   {
-    Statement row = connection_.use(kFindId, "SELECT key,state FROM instances WHERE id=?");
+    // Also one that is deleted and not swept yet.
+    Statement row = connection_.use(kFindId, "SELECT 1 FROM instances WHERE id=?");
     if (row.bind_text(instance.id).row()) {
       diagnostic_.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
                          instance.id.data());
@@ -65,8 +62,9 @@ Status SqliteProvider::insert_instance(const NewInstance& instance, const Parent
   Statement insert = connection_.use(
       kInsertInstance,
       "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
-      "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until) "
-      "VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4,?5,?6,?7,?8)");
+      "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,root) "
+      "VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,"
+      "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))");
   insert.bind_text(instance.id).bind_text(instance.name).bind_text(instance.version);
   insert.bind(batch_.stamp_ms).bind_or_null(parent.instance).bind_or_null(parent.execution);
   insert.bind_or_null(parent.event).bind_or_null(parked);
@@ -92,7 +90,8 @@ Status SqliteProvider::cancel_instance(std::string_view id, std::string_view rea
 }
 
 Status SqliteProvider::find_running(std::string_view id, InstanceKey* key) {
-  Statement row = connection_.use(kFindId, "SELECT key,state FROM instances WHERE id=?");
+  Statement row = connection_.use(
+      kFindRunning, "SELECT key,state FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   *key = row.integer(0);
@@ -146,7 +145,7 @@ Status SqliteProvider::read_status(std::string_view id, InstanceStatus* out, cha
   Statement row = connection_.use(
       kReadStatus,
       "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
-      "custom_status,custom_status_version FROM instances WHERE id=?");
+      "custom_status,custom_status_version FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   *out = InstanceStatus();

@@ -1,4 +1,4 @@
-// What operators ask for: listings, counts, the end of an instance from outside, removal.
+// What operators ask for: listings, counts, the end of an instance from outside.
 //
 // A request to terminate is part of the instance's row (stop_kind), not a message: it needs no place
 // in the queue, no damaged message can stand before it, and a higher revision makes every turn that has
@@ -10,18 +10,13 @@ namespace {
 
 enum Ids : int {
   kList = kIdsManagement,
+  kListTree,
   kInfo,
   kExecutions,
   kFind,
   kTerminate,
   kChangeState,
   kResume,
-  kOldest,
-  kDeleteHistory,
-  kDeleteExecution,
-  kDeleteMessages,
-  kDeleteState,
-  kDeleteInstance,
   kCountInstances,
   kCountMessages,
   kCountWork,
@@ -36,7 +31,6 @@ static_assert(kEnd <= kIdsChildren);
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 constexpr std::int64_t kCountMax = 100'000;  // rows of each table
-constexpr std::int64_t kDeleteEventsMax = 4096;
 
 static_assert(
     static_cast<int>(OrchestrationState::kRunning) == static_cast<int>(InstanceState::kRunning) &&
@@ -50,12 +44,9 @@ static_assert(static_cast<int>(ErrorKind::kTerminated) == 15, "in the statements
 static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
               static_cast<int>(EndKind::kContinuedAsNew));
 
-bool has_ended(std::int64_t state) {
-  return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||
-         state == static_cast<std::int64_t>(InstanceState::kFailed);
-}
-
-#define PAWL_INFO_COLUMNS "key,id,name,version,state,execution,created_stamp,updated_stamp"
+#define PAWL_INFO_COLUMNS                                                                     \
+  "i.key,i.id,i.name,i.version,i.state,i.execution,i.created_stamp,i.updated_stamp,i.parent," \
+  "(SELECT p.id FROM instances AS p WHERE p.key=i.parent)"
 
 InstanceInfo info_of(const Statement& row) {
   InstanceInfo info;
@@ -67,6 +58,7 @@ InstanceInfo info_of(const Statement& row) {
   info.execution_id = row.integer(5);
   info.created_ms = row.integer(6);
   info.updated_ms = row.integer(7);
+  info.parent_id = row.bytes(9);
   return info;
 }
 
@@ -78,6 +70,7 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
   return (filter.name.empty() || info.name == filter.name) &&
          info.id.substr(0, filter.id_prefix.size()) == filter.id_prefix &&
          (filter.any_state || info.state == filter.state) &&
+         !(filter.roots_only && !info.parent_id.empty()) &&
          within(info.created_ms, filter.created_from_ms, filter.created_before_ms) &&
          within(info.updated_ms, filter.updated_from_ms, filter.updated_before_ms);
 }
@@ -94,8 +87,9 @@ Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
   }
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  Statement row = connection_.use(
-      kList, "SELECT " PAWL_INFO_COLUMNS " FROM instances WHERE key>?1 ORDER BY key");
+  if (filter.ids != nullptr) return list_ids(filter, page, visitor);
+  Statement row = connection_.use(kList, "SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
+                                         " FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
   row.bind(page->after);
   page->more = true;
   std::size_t told = 0;
@@ -106,17 +100,79 @@ Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
     }
     const InstanceInfo info = info_of(row);
     page->after = info.key;
-    if (!passes(info, filter)) continue;
+    if (row.integer(10) == 0 || !passes(info, filter)) continue;
     visitor.on_instance(info);
     ++told;
   }
   return fail(row.status(), "list instances");
 }
 
+// Page::after counts the ids then.
+Status SqliteProvider::list_ids(const InstanceFilter& filter, Page* page,
+                                InstanceVisitor& visitor) {
+  class Passing final : public InstanceVisitor {
+   public:
+    Passing(const InstanceFilter& which, InstanceVisitor& to) : filter(which), visitor(to) {}
+    void on_instance(const InstanceInfo& info) override {
+      if (!passes(info, filter)) return;
+      visitor.on_instance(info);
+      ++told;
+    }
+    const InstanceFilter& filter;
+    InstanceVisitor& visitor;
+    std::size_t told = 0;
+  } passing(filter, visitor);
+  const auto count = static_cast<std::int64_t>(filter.id_count);
+  for (std::size_t looks = 0; page->after < count; ++looks) {
+    page->more = true;
+    if (looks == kListLooksMax || passing.told == page->rows_max) return Status::kOk;
+    const Status read = read_instance_info(filter.ids[page->after], passing);
+    if (read != Status::kNotFound) PAWL_TRY(read);
+    ++page->after;
+  }
+  page->more = false;
+  return Status::kOk;
+}
+
+// Children have higher keys than whoever started them.
+Status SqliteProvider::list_tree(InstanceKey of, bool children_only, Page* page,
+                                 InstanceVisitor& visitor) {
+  if (page->rows_max == 0) {
+    diagnostic_.format("a page of no instances");
+    return Status::kInvalidArgument;
+  }
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(
+      kListTree,
+      "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
+      " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
+      "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
+      ") UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
+      " FROM instances AS i INDEXED BY i_tree WHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
+      "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
+      " ORDER BY i.key)");
+  row.bind(of).bind(page->after).bind(children_only ? 1 : 0);
+  page->more = true;
+  std::size_t told = 0;
+  for (std::size_t looks = 0; looks < kListLooksMax && told < page->rows_max; ++looks) {
+    if (!row.row()) {
+      page->more = false;
+      break;
+    }
+    page->after = row.integer(0);
+    if (children_only && row.integer(8) != of) continue;
+    visitor.on_instance(info_of(row));
+    ++told;
+  }
+  return fail(row.status(), "list a tree");
+}
+
 Status SqliteProvider::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  Statement row = connection_.use(kInfo, "SELECT " PAWL_INFO_COLUMNS " FROM instances WHERE id=?1");
+  Statement row = connection_.use(
+      kInfo, "SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   visitor.on_instance(info_of(row));
@@ -261,6 +317,7 @@ Status SqliteProvider::count_instances(Metrics* out) {
       case InstanceState::kFailed: ++out->instances_failed; break;
       case InstanceState::kStopped: ++out->instances_stopped; break;
       case InstanceState::kSuspended: ++out->instances_suspended; break;
+      case InstanceState::kDeleted: break;
     }
   }
   if (rows == kCountMax) out->complete = false;
@@ -296,7 +353,8 @@ Status SqliteProvider::count_work(Metrics* out) {
 // ---- suspended, resumed, terminated -------------------------------------------------------------
 
 Status SqliteProvider::find_managed(std::string_view id, Managed* out) {
-  Statement row = connection_.use(kFind, "SELECT key,state,stop_kind FROM instances WHERE id=?1");
+  Statement row = connection_.use(
+      kFind, "SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   out->key = row.integer(0);
@@ -353,91 +411,6 @@ Status SqliteProvider::resume_instance(std::string_view id) {
           .bind(batch_.stamp_ms)
           .run(),
       "resume instance");
-}
-
-// ---- removed ------------------------------------------------------------------------------------
-
-Status SqliteProvider::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
-  Statement row = connection_.use(kOldest,
-                                  "SELECT execution,last_event,ended_stamp FROM executions "
-                                  "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1");
-  if (!row.bind(key).bind(below).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
-  *out = {row.integer(0), row.integer(1), row.integer(2)};
-  return Status::kOk;
-}
-
-Status SqliteProvider::delete_execution(InstanceKey key, ExecutionId execution) {
-  PAWL_TRY(fail_written(
-      connection_.use(kDeleteHistory, "DELETE FROM history WHERE instance=?1 AND execution=?2")
-          .bind(key)
-          .bind(execution)
-          .run(),
-      "delete history"));
-  return fail_written(
-      connection_.use(kDeleteExecution, "DELETE FROM executions WHERE instance=?1 AND execution=?2")
-          .bind(key)
-          .bind(execution)
-          .run(),
-      "delete execution");
-}
-
-Status SqliteProvider::prune_executions(InstanceKey key, ExecutionId below,
-                                        std::int64_t ended_before, std::size_t* pruned,
-                                        bool* more) {
-  require_batch();
-  *pruned = 0;
-  *more = false;
-  InstanceRow row;
-  PAWL_TRY(read_instance(key, &row));
-  if (below > row.execution) below = row.execution;
-  std::int64_t events = 0;
-  while (true) {
-    Oldest oldest;
-    const Status found = oldest_execution(key, below, &oldest);
-    if (found == Status::kNotFound) return Status::kOk;
-    PAWL_TRY(found);
-    if (ended_before != 0 && oldest.ended >= ended_before) return Status::kOk;
-    // One at least, however long.
-    *more = events != 0 && events + oldest.events > kDeleteEventsMax;
-    if (*more) return Status::kOk;
-    PAWL_TRY(delete_execution(key, oldest.execution));
-    events += oldest.events;
-    ++*pruned;
-  }
-}
-
-Status SqliteProvider::delete_rows_of(InstanceKey key) {
-  PAWL_TRY(fail_written(
-      connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?1")
-          .bind(key)
-          .run(),
-      "delete messages"));
-  PAWL_TRY(fail_written(
-      connection_.use(kDeleteState, "DELETE FROM kv WHERE instance=?1").bind(key).run(),
-      "delete state"));
-  return fail_written(
-      connection_.use(kDeleteInstance, "DELETE FROM instances WHERE key=?1").bind(key).run(),
-      "delete instance");
-}
-
-Status SqliteProvider::delete_instance(InstanceKey key, bool force, bool* gone) {
-  require_batch();
-  *gone = false;
-  InstanceRow row;
-  PAWL_TRY(read_instance(key, &row));
-  if (!force && !has_ended(static_cast<std::int64_t>(row.state))) return Status::kStillRunning;
-  std::size_t pruned = 0;
-  bool more = false;
-  PAWL_TRY(prune_executions(key, row.execution, 0, &pruned, &more));
-  // Its own transaction for what is left, if anything went before.
-  if (more || pruned > 0) return Status::kOk;
-  PAWL_TRY(written(cancel_all_work(key, row.execution)));
-  PAWL_TRY(written(close_all_sessions(key)));
-  PAWL_TRY(delete_execution(key, row.execution));
-  PAWL_TRY(delete_rows_of(key));
-  *gone = true;
-  return Status::kOk;
 }
 
 }  // namespace pawl::sqlite

@@ -101,7 +101,7 @@ Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
       kFindInstance,
       "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event "
       "FROM instances AS i LEFT JOIN executions AS e "
-      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND " PAWL_IS_THERE);
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   out->state = static_cast<InstanceState>(row.integer(0));
@@ -202,7 +202,7 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
       "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
       "WHERE instance=i.key AND waiting=1),i.behaviour "
       "FROM instances AS i LEFT JOIN executions AS e "
-      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND " PAWL_IS_THERE);
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   // Ended, stopped or parked since it was listed.
@@ -652,7 +652,12 @@ Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
   next.execution = turn.execution + 1;
   next.payload = turn.next_input;
   PAWL_TRY(store_message(turn.key, next, nullptr));
-  return go_on(turn, turn.execution + 1);
+  PAWL_TRY(go_on(turn, turn.execution + 1));
+  if (turn.keep_executions == 0) return Status::kOk;
+  PruneLimits limits;
+  limits.keep_last = turn.keep_executions;
+  bool more = false;  // the rest goes with the next
+  return prune_executions(turn.key, limits, kSweepEventsMax, turn.removed, &more);
 }
 
 }  // namespace pawl::sqlite

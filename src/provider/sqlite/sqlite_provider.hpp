@@ -6,7 +6,8 @@
 // sqlite_fetch.cpp (which of them a worker gets next), sqlite_sessions.cpp (sessions: every change of
 // an owner goes through one function), sqlite_devices.cpp (devices, moving sessions),
 // sqlite_opened.cpp (sessions that an orchestration opens), sqlite_workers.cpp
-// (register, bury), sqlite_management.cpp (for operators). Statement ids are ranges per file.
+// (register, bury), sqlite_management.cpp (for operators),
+// sqlite_removal.cpp (what goes). Statement ids are ranges per file.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
@@ -37,6 +38,15 @@ inline constexpr int kIdsState = 240;
 inline constexpr int kIdsStrangers = 304;
 inline constexpr int kIdsDevices = 256;
 inline constexpr int kIdsOpened = 288;
+inline constexpr int kIdsRemoval = 336;
+
+// Of a row i of instances: its tree was not removed.
+#define PAWL_IS_THERE "(SELECT r.state FROM instances AS r WHERE r.key=coalesce(i.root,i.key))<>5"
+
+inline bool has_ended(std::int64_t state) {
+  return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||
+         state == static_cast<std::int64_t>(InstanceState::kFailed);
+}
 
 class SqliteProvider final : public Provider {
  public:
@@ -130,9 +140,14 @@ class SqliteProvider final : public Provider {
   Status terminate_instance(std::string_view id, std::string_view reason) override;
   Status suspend_instance(std::string_view id) override;
   Status resume_instance(std::string_view id) override;
-  Status prune_executions(InstanceKey key, ExecutionId below, std::int64_t ended_before,
-                          std::size_t* pruned, bool* more) override;
-  Status delete_instance(InstanceKey key, bool force, bool* gone) override;
+  Status list_tree(InstanceKey of, bool children_only, Page* page,
+                   InstanceVisitor& visitor) override;
+  Status prune_executions(InstanceKey key, const PruneLimits& limits, std::size_t events_max,
+                          Removed* removed, bool* more) override;
+  Status delete_instance(InstanceKey key, bool force) override;
+  Status delete_ended(const Retention& which, EndedCursor* cursor, std::int64_t* next_end,
+                      bool* more) override;
+  Status sweep_deleted(std::size_t events_max, Removed* removed, bool* more) override;
 
   Status next_due(Incarnation me, bool turns, NextDue* out) override;
 
@@ -247,17 +262,36 @@ class SqliteProvider final : public Provider {
     bool terminating = false;
   };
   Status find_managed(std::string_view id, Managed* out);
+  Status list_ids(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
+  Status count_instances(Metrics* out);
+  Status count_messages(Metrics* out);
+  Status count_work(Metrics* out);
+
+  // ---- sqlite_removal.cpp ----
+  // What one transaction may still remove; an instance counts as some events.
+  struct Budget {
+    std::int64_t events = 0;
+    Removed* removed = nullptr;
+    [[nodiscard]] bool spent() const { return events <= 0; }
+  };
   struct Oldest {
     ExecutionId execution = 0;
     std::int64_t events = 0;
     std::int64_t ended = 0;
   };
+  struct Leaf {
+    InstanceKey key = 0;  // 0: there is none
+    ExecutionId execution = 0;
+    bool ended = false;
+  };
   Status oldest_execution(InstanceKey key, ExecutionId below, Oldest* out);
-  Status delete_execution(InstanceKey key, ExecutionId execution);
-  Status delete_rows_of(InstanceKey key);
-  Status count_instances(Metrics* out);
-  Status count_messages(Metrics* out);
-  Status count_work(Metrics* out);
+  Status first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out);
+  Status prune_children(InstanceKey key, ExecutionId execution, Budget& budget, bool* clear);
+  Status delete_history(InstanceKey key, ExecutionId execution, Budget& budget, bool* clear);
+  Status delete_whole(InstanceKey key, ExecutionId execution, Budget& budget);
+  Status next_ended(const EndedCursor& after, EndedCursor* out);
+  Status first_that_stays(std::int64_t count_max, EndedCursor* out);
+  Status next_deleted(InstanceKey* key, ExecutionId* execution);
 
   // ---- sqlite_children.cpp, for the other files ----
   // The instance that a kChild or kDetached event of the turn asks for. If there cannot be one, the

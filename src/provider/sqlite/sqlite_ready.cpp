@@ -345,7 +345,7 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
     Statement row = connection_.use(
         kFindStranger, "SELECT " PAWL_RUN_COLUMNS
                        ",i.aside IS NOT NULL FROM instances AS i WHERE key=? AND state=0 "
-                       "AND parked_until IS NULL");
+                       "AND parked_until IS NULL AND " PAWL_IS_THERE);
     if (!row.bind(key).row()) return fail(row.status(), "find a stranger");
     if (ReadyList::can_run(query, row, 0)) return Status::kOk;
     name.assign_cut(row.bytes(0));

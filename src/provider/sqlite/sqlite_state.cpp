@@ -45,7 +45,8 @@ bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
 }  // namespace
 
 Status SqliteProvider::find_instance(std::string_view id, InstanceKey* key) {
-  Statement row = connection_.use(kFindInstance, "SELECT key FROM instances WHERE id=?1");
+  Statement row = connection_.use(kFindInstance,
+                                  "SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   *key = row.integer(0);

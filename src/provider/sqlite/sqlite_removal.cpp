@@ -1,0 +1,276 @@
+// What goes: deleted trees, and earlier executions.
+//
+// A tree may be large and a transaction is bounded, so deletion is two steps. The first marks the root, and
+// from its commit on every look at any instance of the tree finds nothing (PAWL_IS_THERE). The second takes
+// the rows away piece by piece, by whoever comes along; the ids are in use until then, so that nobody's
+// new instance meets a row of the old tree.
+// Pruning is visible: an execution goes whole, and before it the children it started, leaves first, so that
+// no child is ever seen without its parent.
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+enum Ids : int {
+  kFindRoot = kIdsRemoval,
+  kMark,
+  kNextEnded,
+  kFirstThatStays,
+  kNextDeleted,
+  kNextOfTree,
+  kOldest,
+  kFirstChild,
+  kCutHistory,
+  kDeleteExecution,
+  kDeleteMessages,
+  kDeleteState,
+  kDeleteInstance,
+  kEnd,
+};
+static_assert(kEnd <= Connection::kStatementsMax);
+
+constexpr int kEndedLooksMax = 64;          // ended trees looked at in one call
+constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, and indices
+static_assert(static_cast<int>(InstanceState::kDeleted) == 5, "in the statements");
+
+}  // namespace
+
+// ---- deletion -----------------------------------------------------------------------------------
+
+Status SqliteProvider::delete_instance(InstanceKey key, bool force) {
+  require_batch();
+  {
+    Statement row =
+        connection_.use(kFindRoot,
+                        "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c INDEXED BY "
+                        "i_alive WHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
+                        "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE);
+    if (!row.bind(key).row())
+      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+    if (!row.is_null(1)) return Status::kChildInstance;
+    if (!force && (!has_ended(row.integer(0)) || row.integer(2) != 0)) return Status::kStillRunning;
+  }
+  return fail_written(
+      connection_
+          .use(kMark,
+               "UPDATE instances SET state=5,revision=revision+1,home=0,ready_id=NULL,"
+               "ready_at=NULL,parked_until=?2,finished_at=NULL WHERE key=?1")
+          .bind(key)
+          .bind(kNever)
+          .run(),
+      "delete instance");
+}
+
+Status SqliteProvider::next_ended(const EndedCursor& after, EndedCursor* out) {
+  *out = EndedCursor();
+  Statement row =
+      connection_.use(kNextEnded,
+                      "SELECT finished_at,key FROM instances INDEXED BY i_finished WHERE "
+                      "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
+                      "ORDER BY finished_at,key LIMIT 1");
+  if (row.bind(after.ended).bind(after.key).row()) *out = {row.integer(0), row.integer(1)};
+  return fail(row.status(), "find ended instance");
+}
+
+// Of those that ended last; all go that stand before it. Bounded by the count itself.
+Status SqliteProvider::first_that_stays(std::int64_t count_max, EndedCursor* out) {
+  Statement row = connection_.use(kFirstThatStays,
+                                  "SELECT finished_at,key FROM instances INDEXED BY i_finished "
+                                  "WHERE finished_at IS NOT NULL AND root IS NULL "
+                                  "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1");
+  if (row.bind(count_max - 1).row()) *out = {row.integer(0), row.integer(1)};
+  return fail(row.status(), "count ended instances");
+}
+
+Status SqliteProvider::delete_ended(const Retention& which, EndedCursor* cursor,
+                                    std::int64_t* next_end, bool* more) {
+  require_batch();
+  *next_end = -1;
+  *more = false;
+  EndedCursor stays;
+  if (which.count_max > 0) PAWL_TRY(first_that_stays(which.count_max, &stays));
+  for (int looks = 0; looks < kEndedLooksMax; ++looks) {
+    EndedCursor next;
+    PAWL_TRY(next_ended(*cursor, &next));
+    const bool surplus =
+        next.ended < stays.ended || (next.ended == stays.ended && next.key < stays.key);
+    if (next.key == 0 || (next.ended > which.ended_until && !surplus)) {
+      *next_end = next.ended;
+      return Status::kOk;
+    }
+    *cursor = next;
+    const Status status = delete_instance(next.key, false);
+    if (status != Status::kStillRunning) PAWL_TRY(status);
+  }
+  *more = true;
+  return Status::kOk;
+}
+
+// Children before the root, which is the mark.
+Status SqliteProvider::next_deleted(InstanceKey* key, ExecutionId* execution) {
+  *key = 0;
+  InstanceKey root = 0;
+  {
+    Statement row = connection_.use(
+        kNextDeleted,
+        "SELECT key,execution FROM instances INDEXED BY i_removed WHERE state=5 LIMIT 1");
+    if (!row.row()) return fail(row.status(), "find deleted instance");
+    root = *key = row.integer(0);
+    *execution = row.integer(1);
+  }
+  Statement row = connection_.use(kNextOfTree,
+                                  "SELECT key,execution FROM instances INDEXED BY i_tree "
+                                  "WHERE root=?1 AND root IS NOT NULL LIMIT 1");
+  if (!row.bind(root).row()) return fail(row.status(), "find deleted child");
+  *key = row.integer(0);
+  *execution = row.integer(1);
+  return Status::kOk;
+}
+
+Status SqliteProvider::sweep_deleted(std::size_t events_max, Removed* removed, bool* more) {
+  require_batch();
+  Budget budget{static_cast<std::int64_t>(events_max), removed};
+  while (true) {
+    InstanceKey key = 0;
+    ExecutionId current = 0;
+    PAWL_TRY(next_deleted(&key, &current));
+    *more = key != 0 && budget.spent();
+    if (key == 0 || *more) return Status::kOk;
+    Oldest oldest;
+    const Status found = oldest_execution(key, current + 1, &oldest);
+    if (found != Status::kNotFound) PAWL_TRY(found);
+    bool clear = true;
+    if (found == Status::kOk) PAWL_TRY(delete_history(key, oldest.execution, budget, &clear));
+    if (clear && (found == Status::kNotFound || oldest.execution == current))
+      PAWL_TRY(delete_whole(key, current, budget));
+  }
+}
+
+// As much of it as the budget allows; the row of the execution goes with the last event.
+Status SqliteProvider::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
+                                      bool* clear) {
+  const std::int64_t most = budget.events;
+  PAWL_TRY(fail_written(
+      connection_
+          .use(kCutHistory,
+               "DELETE FROM history WHERE instance=?1 AND execution=?2 AND id IN (SELECT id FROM "
+               "history WHERE instance=?1 AND execution=?2 ORDER BY id LIMIT ?3)")
+          .bind(key)
+          .bind(execution)
+          .bind(most)
+          .run(),
+      "delete history"));
+  const std::int64_t events = connection_.changes();
+  budget.events -= events;
+  budget.removed->events += events;
+  *clear = events < most;
+  if (!*clear) return Status::kOk;
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteExecution, "DELETE FROM executions WHERE instance=?1 AND execution=?2")
+          .bind(key)
+          .bind(execution)
+          .run(),
+      "delete execution"));
+  budget.removed->executions += connection_.changes();
+  return Status::kOk;
+}
+
+// An instance without history. Work in flight is refused when it comes back.
+Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
+  PAWL_TRY(written(cancel_all_work(key, execution)));
+  PAWL_TRY(written(close_all_sessions(key)));
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?1")
+          .bind(key)
+          .run(),
+      "delete messages"));
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteState, "DELETE FROM kv WHERE instance=?1").bind(key).run(),
+      "delete state"));
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteInstance, "DELETE FROM instances WHERE key=?1").bind(key).run(),
+      "delete instance"));
+  budget.events -= kInstanceCost;
+  ++budget.removed->instances;
+  return Status::kOk;
+}
+
+// ---- pruning ------------------------------------------------------------------------------------
+
+Status SqliteProvider::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
+  Statement row = connection_.use(kOldest,
+                                  "SELECT execution,last_event,ended_stamp FROM executions "
+                                  "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1");
+  if (!row.bind(key).bind(below).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
+  *out = {row.integer(0), row.integer(1), row.integer(2)};
+  return Status::kOk;
+}
+
+// Of the first child of an execution down to one that has no children itself.
+Status SqliteProvider::first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out) {
+  *out = Leaf();
+  while (true) {
+    Statement row = connection_.use(
+        kFirstChild,
+        "SELECT key,execution,state FROM instances INDEXED BY i_children WHERE parent=?1 AND "
+        "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
+        "ORDER BY parent_execution LIMIT 1");
+    // Below the first step all executions count.
+    row.bind(parent).bind(out->key == 0 ? execution : 0);
+    if (!row.bind(out->key == 0 ? execution : kNever).row())
+      return fail(row.status(), "find child");
+    *out = {row.integer(0), row.integer(1), has_ended(row.integer(2))};
+    parent = out->key;
+  }
+}
+
+Status SqliteProvider::prune_children(InstanceKey key, ExecutionId execution, Budget& budget,
+                                      bool* clear) {
+  *clear = false;
+  while (!budget.spent()) {
+    Leaf leaf;
+    PAWL_TRY(first_leaf(key, execution, &leaf));
+    *clear = leaf.key == 0;
+    if (*clear || !leaf.ended) return Status::kOk;
+    Oldest oldest;
+    const Status found = oldest_execution(leaf.key, leaf.execution + 1, &oldest);
+    if (found != Status::kNotFound) PAWL_TRY(found);
+    Budget whole{kNever, budget.removed};
+    bool done = true;
+    if (found == Status::kOk) PAWL_TRY(delete_history(leaf.key, oldest.execution, whole, &done));
+    budget.events -= oldest.events;
+    if (found == Status::kNotFound || oldest.execution == leaf.execution)
+      PAWL_TRY(delete_whole(leaf.key, leaf.execution, budget));
+  }
+  return Status::kOk;
+}
+
+Status SqliteProvider::prune_executions(InstanceKey key, const PruneLimits& limits,
+                                        std::size_t events_max, Removed* removed, bool* more) {
+  require_batch();
+  *more = false;
+  InstanceRow row;
+  PAWL_TRY(read_instance(key, &row));
+  const std::int64_t kept = limits.keep_last > 1 ? limits.keep_last : 1;
+  if (kept > row.execution) return Status::kOk;
+  const ExecutionId below = row.execution - kept + 1;
+  Budget budget{static_cast<std::int64_t>(events_max), removed};
+  for (bool first = true;; first = false) {
+    Oldest oldest;
+    const Status found = oldest_execution(key, below, &oldest);
+    if (found == Status::kNotFound) return Status::kOk;
+    PAWL_TRY(found);
+    if (limits.ended_before_ms != 0 && oldest.ended >= limits.ended_before_ms) return Status::kOk;
+    bool clear = false;
+    PAWL_TRY(prune_children(key, oldest.execution, budget, &clear));
+    // One at least, however long.
+    *more = budget.spent() || (!first && oldest.events > budget.events);
+    if (*more || !clear) return Status::kOk;
+    Budget whole{kNever, removed};
+    PAWL_TRY(delete_history(key, oldest.execution, whole, &clear));
+    budget.events -= oldest.events;
+  }
+}
+
+}  // namespace pawl::sqlite

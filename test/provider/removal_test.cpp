@@ -1,0 +1,601 @@
+// Goal: what is deleted is gone for everyone at once and whole, however large; what is late never brings it
+// back; what is pruned is never in use; and every transaction is bounded.
+#include <algorithm>
+
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+using Ids = std::vector<std::string>;
+
+class KeepInfos final : public InstanceVisitor {
+ public:
+  void on_instance(const InstanceInfo& info) override {
+    ids.emplace_back(info.id);
+    parents.emplace_back(info.parent_id);
+  }
+  Ids ids, parents;
+};
+
+class Removal : public ProviderWorld {
+ protected:
+  InstanceKey key_of(const std::string& id) {
+    return raw_number("SELECT coalesce(max(key),0) FROM instances WHERE id='" + id + "'");
+  }
+  // A turn that ends its execution, or starts the children named and an activity.
+  void end(Site& at, InstanceKey key, EndKind kind, std::size_t more_events = 0,
+           std::int64_t keep = 0) {
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    Events events(item.is.last_event + 1);
+    if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "irrigate";
+    for (std::size_t i = 0; i < more_events; ++i)
+      events.add(EventKind::kUtcNow);
+    Event& last = events.add(EventKind::kEnded);
+    last.end = kind;
+    last.error = kind == EndKind::kFailed ? ErrorKind::kApplication : ErrorKind::kNone;
+    TurnCommit commit = turn(item, &events);
+    commit.end = kind;
+    commit.keep_executions = keep;
+    commit.removed = &pruned_;
+    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  }
+  void start_children(Site& at, const std::string& parent, const Ids& ids) {
+    Item item;
+    ASSERT_EQ(fetch(at, key_of(parent), item), Status::kOk);
+    Events events(item.is.last_event + 1);
+    if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "irrigate";
+    std::vector<EventId> starts;
+    for (const std::string& id : ids) {
+      Event& start = events.add(EventKind::kChild);
+      start.name = "station";
+      start.session = id;
+      starts.push_back(events.last());
+    }
+    TurnCommit commit = turn(item, &events);
+    commit.id = parent;
+    commit.starts = starts.data();
+    commit.start_count = starts.size();
+    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  }
+  // "root" with children "a" and "b", and "a" with "c".
+  void make_tree(Site& at) {
+    create(at, "root");
+    start_children(at, "root", {"a", "b"});
+    start_children(at, "a", {"c"});
+  }
+  void end_tree(Site& at) {
+    for (const char* id : {"c", "a", "b", "root"})
+      end(at, key_of(id), EndKind::kCompleted);
+  }
+  Status remove(Site& at, InstanceKey key, bool force) {
+    return batch(at, [&] { return at->delete_instance(key, force); });
+  }
+  bool sweep(Site& at, std::size_t events = kSweepEventsMax) {
+    bool more = false;
+    EXPECT_EQ(batch(at, [&] { return at->sweep_deleted(events, &removed_, &more); }), Status::kOk);
+    return more;
+  }
+  bool prune(Site& at, InstanceKey key, const PruneLimits& limits, std::size_t events = 4096) {
+    bool more = false;
+    EXPECT_EQ(
+        batch(at, [&] { return at->prune_executions(key, limits, events, &removed_, &more); }),
+        Status::kOk);
+    return more;
+  }
+  bool retire(Site& at, const Retention& which, std::int64_t* next = nullptr) {
+    bool more = false;
+    std::int64_t next_end = 0;
+    EXPECT_EQ(batch(at, [&] { return at->delete_ended(which, &cursor_, &next_end, &more); }),
+              Status::kOk);
+    if (next != nullptr) *next = next_end;
+    return more;
+  }
+  Ids list(Site& at, const InstanceFilter& filter = {}) {
+    Page page;
+    KeepInfos keep;
+    EXPECT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+    return keep.ids;
+  }
+  bool is_there(Site& at, std::string_view id) {
+    InstanceStatus out;
+    const Status status = at->read_status(id, &out, output, sizeof output);
+    EXPECT_TRUE(status == Status::kOk || status == Status::kNotFound);
+    return status == Status::kOk;
+  }
+  std::vector<std::int64_t> executions(InstanceKey key) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t i = 1; i < 20; ++i)
+      if (raw_number("SELECT count(*) FROM executions WHERE instance=" + std::to_string(key) +
+                     " AND execution=" + std::to_string(i)) != 0)
+        out.push_back(i);
+    return out;
+  }
+  // Tables that are still to come are asked too.
+  void expect_no_row_of(InstanceKey key) {
+    const std::string tables = raw_text(
+        "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
+        "WHERE m.type='table' AND c.name='instance'");
+    int asked = 0;
+    for (std::size_t at_byte = 0; at_byte < tables.size(); ++asked) {
+      const std::size_t stop_byte = std::min(tables.find('\n', at_byte), tables.size());
+      const std::string table = tables.substr(at_byte, stop_byte - at_byte);
+      EXPECT_EQ(
+          raw_number("SELECT count(*) FROM " + table + " WHERE instance=" + std::to_string(key)), 0)
+          << table;
+      at_byte = stop_byte + 1;
+    }
+    EXPECT_GE(asked, 4);
+    EXPECT_EQ(raw_number("SELECT count(*) FROM instances WHERE key=" + std::to_string(key)), 0);
+  }
+  void expect_refused(Site& at, const WorkDone& done) {
+    const std::string before = dump();
+    EXPECT_EQ(batch(at,
+                    [&] {
+                      return at->ack_work_item(done, {ErrorKind::kNone, "42"});
+                    }),
+              Status::kStale);
+    EXPECT_EQ(batch(at, [&] { return at->check_work_item(done); }), Status::kStale);
+    EXPECT_EQ(batch(at, [&] { return at->abandon_work_item(done, 0, true, CrashLimits()); }),
+              Status::kStale);
+    EXPECT_EQ(dump(), before);
+  }
+  Removed removed_;
+  Removed pruned_;
+  EndedCursor cursor_;
+};
+INSTANTIATE_TEST_SUITE_P(Ports, Removal, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
+
+// ---- deletion -----------------------------------------------------------------------------------
+
+TEST_P(Removal, DeleteTerminalInstances) {
+  Site& at = site();
+  for (const EndKind kind : {EndKind::kCompleted, EndKind::kFailed}) {
+    const InstanceKey key = create(at, "a");
+    end(at, key, EndKind::kContinuedAsNew);
+    end(at, key, kind);
+    removed_ = Removed();
+    ASSERT_EQ(remove(at, key, false), Status::kOk);
+    EXPECT_FALSE(is_there(at, "a"));
+    EXPECT_FALSE(sweep(at));
+    EXPECT_EQ(removed_.instances, 1);
+    EXPECT_EQ(removed_.executions, 2);
+    EXPECT_EQ(removed_.events, 4);
+    expect_no_row_of(key);
+  }
+}
+
+TEST_P(Removal, DeleteRunningRejectedForceSucceeds) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key);
+  const std::string before = dump();
+  EXPECT_EQ(remove(at, key, false), Status::kStillRunning);
+  EXPECT_EQ(dump(), before);
+  EXPECT_EQ(remove(at, key, true), Status::kOk);
+  EXPECT_FALSE(is_there(at, "a"));
+}
+
+TEST_P(Removal, DeleteNonexistentInstance) {
+  Site& at = site();
+  EXPECT_EQ(remove(at, 4711, false), Status::kNotFound);
+  const InstanceKey key = create(at, "a");
+  ASSERT_EQ(remove(at, key, true), Status::kOk);
+  EXPECT_EQ(remove(at, key, true), Status::kNotFound) << "also one that is deleted already";
+}
+
+TEST_P(Removal, DeleteCleansQueuesAndLocks) {
+  Site& at = site();
+  const InstanceKey other = create(at, "other");
+  start(at, other, {{2, TimerBase::kPawlTime, 10}}, {{3, {}}});
+  const InstanceKey key = create(at, "a");
+  start(at, key, {{2, TimerBase::kPawlTime, 10}}, {{3, "s"}, {4, {}}});
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(remove(at, key, true), Status::kOk);
+  InstanceKey again = 0;
+  EXPECT_EQ(batch(at,
+                  [&] {
+                    NewInstance instance;
+                    instance.id = instance.name = "a";
+                    return at->create_instance(instance, &again);
+                  }),
+            Status::kAlreadyExists)
+      << "the id is in use until the rows are gone";
+  EXPECT_FALSE(sweep(at));
+  expect_no_row_of(key);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 1) << "the other's";
+  EXPECT_EQ(raw_number("SELECT count(*) FROM sessions WHERE head_id IS NOT NULL"), 0);
+  EXPECT_GT(create(at, "a"), key) << "the id is free, the key is not used again";
+}
+
+TEST_P(Removal, CascadeDeleteHierarchy) {
+  Site& at = site();
+  make_tree(at);
+  create(at, "other");
+  const std::string before = dump();
+  for (const char* child : {"a", "b", "c"})
+    EXPECT_EQ(remove(at, key_of(child), true), Status::kChildInstance);
+  EXPECT_EQ(dump(), before);
+  const std::vector<InstanceKey> keys = {key_of("root"), key_of("a"), key_of("b"), key_of("c")};
+  ASSERT_EQ(remove(at, keys[0], true), Status::kOk);
+  EXPECT_FALSE(sweep(at));
+  EXPECT_EQ(removed_.instances, 4);
+  for (const InstanceKey key : keys)
+    expect_no_row_of(key);
+  EXPECT_EQ(list(at), Ids{"other"});
+}
+
+TEST_P(Removal, ForceDeletePreventsAckRecreation) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  const WorkDone done = hand_over(at, key);
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  ASSERT_EQ(remove(at, key, true), Status::kOk);
+  for (const bool swept : {false, true}) {
+    if (swept) {
+      EXPECT_FALSE(sweep(at));
+    }
+    const std::string before = dump();
+    EXPECT_EQ(ack(at, turn(item)), Status::kStale);
+    EXPECT_EQ(batch(at,
+                    [&] {
+                      return at->abandon_orchestration_item(key, item.is.revision, 0, false,
+                                                            ErrorKind::kNone, "");
+                    }),
+              Status::kStale);
+    Item again;
+    EXPECT_EQ(fetch(at, key, again), Status::kNotFound);
+    EXPECT_EQ(dump(), before);
+  }
+  expect_refused(at, done);
+  EXPECT_FALSE(is_there(at, "a"));
+}
+
+TEST_P(Removal, ListChildren) {
+  Site& at = site();
+  make_tree(at);
+  const auto children = [&](const char* id) {
+    Page page;
+    page.rows_max = 1;
+    KeepInfos keep;
+    do {
+      EXPECT_EQ(at->list_tree(key_of(id), true, &page, keep), Status::kOk);
+    } while (page.more);
+    return keep.ids;
+  };
+  EXPECT_EQ(children("root"), (Ids{"a", "b"}));
+  EXPECT_EQ(children("a"), Ids{"c"});
+  EXPECT_EQ(children("b"), Ids{});
+  Page none;
+  none.rows_max = 0;
+  KeepInfos keep;
+  EXPECT_EQ(at->list_tree(key_of("root"), true, &none, keep), Status::kInvalidArgument);
+}
+
+TEST_P(Removal, GetParentId) {
+  Site& at = site();
+  make_tree(at);
+  KeepInfos keep;
+  for (const char* id : {"root", "a", "b", "c"})
+    EXPECT_EQ(at->read_instance_info(id, keep), Status::kOk);
+  EXPECT_EQ(keep.parents, (Ids{"", "root", "root", "a"}));
+}
+
+TEST_P(Removal, GetInstanceTree) {
+  Site& at = site();
+  create(at, "other");
+  make_tree(at);
+  for (const char* id : {"root", "a", "c"}) {
+    Page page;
+    page.rows_max = 3;
+    KeepInfos keep;
+    EXPECT_EQ(at->list_tree(key_of(id), false, &page, keep), Status::kOk);
+    EXPECT_TRUE(page.more);
+    EXPECT_EQ(at->list_tree(key_of(id), false, &page, keep), Status::kOk);
+    EXPECT_EQ(keep.ids, (Ids{"root", "a", "b", "c"}));
+  }
+}
+
+// However often a sweep is cut, nobody ever sees a part of the tree.
+TEST_P(Removal, DeleteInstancesAtomic) {
+  Site& at = site();
+  make_tree(at);
+  end_tree(at);
+  const InstanceKey root = key_of("root");
+  ASSERT_EQ(remove(at, root, false), Status::kOk);
+  int pieces = 0;
+  bool more = true;
+  while (more) {
+    for (const char* id : {"root", "a", "b", "c"})
+      EXPECT_FALSE(is_there(at, id)) << pieces;
+    EXPECT_EQ(list(at), Ids{});
+    Page page;
+    KeepInfos keep;
+    EXPECT_EQ(at->list_tree(root, false, &page, keep), Status::kOk);
+    EXPECT_EQ(keep.ids, Ids{});
+    Metrics metrics;
+    more = sweep(at, 1);
+    ++pieces;
+  }
+  EXPECT_GT(pieces, 4);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM instances"), 0);
+  EXPECT_EQ(removed_.instances, 4);
+}
+
+TEST_P(Removal, DeleteInstancesAtomicForce) {
+  Site& at = site();
+  make_tree(at);
+  Item items[4];
+  const char* const ids[] = {"root", "a", "b", "c"};
+  for (int i = 2; i < 4; ++i)
+    ASSERT_EQ(fetch(at, key_of(ids[i]), items[i]), Status::kOk);
+  ASSERT_EQ(remove(at, key_of("root"), true), Status::kOk);
+  const std::string before = dump();
+  for (int i = 2; i < 4; ++i)
+    EXPECT_EQ(ack(at, turn(items[i])), Status::kStale) << ids[i];
+  for (const char* id : ids) {
+    EXPECT_EQ(batch(at, [&] { return at->cancel_instance(id, ""); }), Status::kNotFound);
+    EXPECT_EQ(batch(at, [&] { return at->terminate_instance(id, ""); }), Status::kNotFound);
+    EXPECT_EQ(batch(at, [&] { return at->resume_instance(id); }), Status::kNotFound);
+  }
+  EXPECT_EQ(dump(), before);
+  EXPECT_FALSE(sweep(at));
+  EXPECT_EQ(raw_number("SELECT count(*) FROM instances"), 0);
+}
+
+// There are no orphans: a child that runs keeps its tree, and the tree takes it along.
+TEST_P(Removal, DeleteInstancesAtomicOrphanDetection) {
+  Site& at = site();
+  make_tree(at);
+  for (const char* id : {"a", "b", "root"})
+    end(at, key_of(id), EndKind::kCompleted);
+  EXPECT_EQ(remove(at, key_of("root"), false), Status::kStillRunning) << "c has not ended";
+  end(at, key_of("c"), EndKind::kCompleted);
+  EXPECT_EQ(remove(at, key_of("root"), false), Status::kOk);
+}
+
+TEST_P(Removal, StaleActivityAfterDeleteRecreate) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  const WorkDone done = hand_over(at, key);
+  ASSERT_EQ(remove(at, key, true), Status::kOk);
+  EXPECT_FALSE(sweep(at));
+  const InstanceKey again = create(at, "a");
+  start(at, again, {}, {{2, {}}});
+  expect_refused(at, done);
+}
+
+TEST_P(Removal, ActivitiesOfADeletedTreeDoNotStart) {
+  Site& at = site();
+  make_tree(at);
+  start(at, key_of("c"), {}, {{2, {}}});
+  ASSERT_EQ(remove(at, key_of("root"), true), Status::kOk);
+  EXPECT_EQ(take_work(at).item, 0);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
+}
+
+TEST_P(Removal, SweepIsBoundedByEvents) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  end(at, key, EndKind::kContinuedAsNew, 3000);
+  end(at, key, EndKind::kCompleted, 3000);
+  ASSERT_EQ(remove(at, key, false), Status::kOk);
+  int pieces = 1;
+  std::int64_t before = 0;
+  while (sweep(at, 1000)) {
+    EXPECT_LE(removed_.events - before, 1000);
+    before = removed_.events;
+    ++pieces;
+  }
+  EXPECT_GE(pieces, 6) << "one execution is more than a piece";
+  expect_no_row_of(key);
+}
+
+// ---- deletion in bulk ---------------------------------------------------------------------------
+
+TEST_P(Removal, DeleteInstanceBulkFilterCombinations) {
+  Site& at = site();
+  for (const char* id : {"a", "b", "c", "d"})
+    create(at, id);
+  const std::string_view ids[] = {"c", "gone", "a", "d"};
+  InstanceFilter filter;
+  filter.ids = ids;
+  filter.id_count = 4;
+  EXPECT_EQ(list(at, filter), (Ids{"c", "a", "d"}));
+  end(at, key_of("c"), EndKind::kFailed);
+  filter.any_state = false;
+  filter.state = OrchestrationState::kFailed;
+  EXPECT_EQ(list(at, filter), Ids{"c"});
+  filter.name = "another";
+  EXPECT_EQ(list(at, filter), Ids{});
+  filter = InstanceFilter();
+  filter.ids = ids;
+  filter.id_count = 4;
+  Page page;
+  page.rows_max = 1;
+  KeepInfos keep;
+  int pages = 0;
+  for (page.more = true; page.more; ++pages)
+    ASSERT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+  EXPECT_EQ(keep.ids, (Ids{"c", "a", "d"}));
+  EXPECT_GE(pages, 3);
+}
+
+TEST_P(Removal, BulkTakesRootsOnly) {
+  Site& at = site();
+  make_tree(at);
+  create(at, "other");
+  InstanceFilter filter;
+  filter.roots_only = true;
+  EXPECT_EQ(list(at, filter), (Ids{"root", "other"}));
+}
+
+// ---- what ended goes by itself --------------------------------------------------------------------
+
+TEST_P(Removal, RetentionByAgeTakesTheOldestFirst) {
+  Site& at = site();
+  for (const char* id : {"a", "b", "c"}) {
+    clock.advance(1000);
+    end(at, create(at, id), EndKind::kCompleted);
+  }
+  create(at, "runs");
+  const std::int64_t b = raw_number("SELECT finished_at FROM instances WHERE id='b'");
+  Retention which;
+  std::int64_t next = 0;
+  EXPECT_FALSE(retire(at, which, &next));
+  EXPECT_EQ(next, b - 1000) << "a is the first to come";
+  which.ended_until = b;
+  EXPECT_FALSE(retire(at, which, &next));
+  EXPECT_EQ(next, b + 1000);
+  EXPECT_EQ(list(at), (Ids{"c", "runs"}));
+  which.ended_until = b + 5000;
+  EXPECT_FALSE(retire(at, which, &next));
+  EXPECT_EQ(next, -1);
+  EXPECT_EQ(list(at), Ids{"runs"});
+}
+
+TEST_P(Removal, RetentionByCountKeepsTheLast) {
+  Site& at = site();
+  for (const char* id : {"a", "b", "c", "d"})
+    end(at, create(at, id), EndKind::kCompleted);  // all in the same millisecond
+  Retention which;
+  which.count_max = 4;
+  EXPECT_FALSE(retire(at, which));
+  EXPECT_EQ(list(at).size(), 4U);
+  which.count_max = 2;
+  EXPECT_FALSE(retire(at, which));
+  EXPECT_EQ(list(at), (Ids{"c", "d"}));
+}
+
+TEST_P(Removal, RetentionPassesOverTreesThatRun) {
+  Site& at = site();
+  make_tree(at);
+  for (const char* id : {"a", "b", "root"})
+    end(at, key_of(id), EndKind::kCompleted);
+  end(at, create(at, "later"), EndKind::kCompleted);
+  Retention which;
+  which.ended_until = std::int64_t{1} << 60;
+  EXPECT_FALSE(retire(at, which));
+  EXPECT_EQ(list(at), (Ids{"root", "a", "b", "c"}));
+  end(at, key_of("c"), EndKind::kCompleted);
+  cursor_ = EndedCursor();
+  EXPECT_FALSE(retire(at, which));
+  EXPECT_EQ(list(at), Ids{});
+}
+
+TEST_P(Removal, RetentionIsBounded) {
+  Site& at = site();
+  for (int i = 0; i < 70; ++i)
+    end(at, create(at, "i" + std::to_string(i)), EndKind::kCompleted);
+  Retention which;
+  which.ended_until = std::int64_t{1} << 60;
+  EXPECT_TRUE(retire(at, which));
+  EXPECT_EQ(list(at).size(), 6U);
+  EXPECT_FALSE(retire(at, which));
+  EXPECT_EQ(list(at).size(), 0U);
+}
+
+// ---- pruning ------------------------------------------------------------------------------------
+
+TEST_P(Removal, PruneOptionsCombinations) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  for (int i = 0; i < 5; ++i) {
+    clock.advance(100);
+    end(at, key, EndKind::kContinuedAsNew);
+  }
+  start(at, key);
+  const std::vector<std::int64_t> all = {1, 2, 3, 4, 5, 6};
+  EXPECT_FALSE(prune(at, key, {1, kWall2040 + 100}));
+  EXPECT_EQ(executions(key), all) << "the first ended then";
+  EXPECT_FALSE(prune(at, key, {1, kWall2040 + 101}));
+  EXPECT_EQ(executions(key), (std::vector<std::int64_t>{2, 3, 4, 5, 6}));
+  EXPECT_FALSE(prune(at, key, {5, 0}));
+  EXPECT_EQ(executions(key), (std::vector<std::int64_t>{2, 3, 4, 5, 6}));
+  EXPECT_FALSE(prune(at, key, {3, kWall2040 + 201}));
+  EXPECT_EQ(executions(key), (std::vector<std::int64_t>{3, 4, 5, 6})) << "both must allow it";
+  EXPECT_FALSE(prune(at, key, {2, 0}));
+  EXPECT_EQ(executions(key), (std::vector<std::int64_t>{5, 6}));
+  for (const std::int64_t keep : {1, 0}) {
+    EXPECT_FALSE(prune(at, key, {keep, 0}));
+    EXPECT_EQ(executions(key), std::vector<std::int64_t>{6});
+  }
+  EXPECT_EQ(removed_.executions, 5);
+  EXPECT_EQ(removed_.events, 10);
+}
+
+TEST_P(Removal, PruneSafety) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  end(at, key, EndKind::kContinuedAsNew);
+  start(at, key, {}, {{2, {}}});
+  EXPECT_FALSE(prune(at, key, {0, 0}));
+  EXPECT_EQ(executions(key), std::vector<std::int64_t>{2});
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 1);
+  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_EQ(ack(at, turn(item)), Status::kOk) << "and it goes on";
+  bool more = false;
+  EXPECT_EQ(batch(at, [&] { return at->prune_executions(key + 1, {}, 9, &removed_, &more); }),
+            Status::kNotFound);
+}
+
+TEST_P(Removal, PruneTakesChildrenOfTheExecutionAlong) {
+  Site& at = site();
+  make_tree(at);
+  end(at, key_of("root"), EndKind::kContinuedAsNew);
+  start_children(at, "root", {"d"});
+  EXPECT_FALSE(prune(at, key_of("root"), {}));
+  EXPECT_EQ(list(at), (Ids{"root", "a", "b", "c", "d"})) << "they run";
+  end(at, key_of("a"), EndKind::kCompleted);
+  end(at, key_of("b"), EndKind::kContinuedAsNew);
+  end(at, key_of("b"), EndKind::kCompleted);
+  EXPECT_FALSE(prune(at, key_of("root"), {}));
+  EXPECT_EQ(executions(key_of("root")), (std::vector<std::int64_t>{1, 2})) << "c runs";
+  end(at, key_of("c"), EndKind::kCompleted);
+  int pieces = 1;
+  while (prune(at, key_of("root"), {}, 1)) {
+    ++pieces;
+    // No child is ever without its parent.
+    EXPECT_EQ(raw_number("SELECT count(*) FROM instances AS c WHERE c.parent IS NOT NULL AND NOT "
+                         "EXISTS(SELECT 1 FROM instances AS p WHERE p.key=c.parent)"),
+              0);
+  }
+  EXPECT_GT(pieces, 3);
+  EXPECT_EQ(list(at), (Ids{"root", "d"}));
+  EXPECT_EQ(executions(key_of("root")), std::vector<std::int64_t>{2});
+}
+
+TEST_P(Removal, PruneIsBoundedButForOneExecution) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  for (int i = 0; i < 3; ++i)
+    end(at, key, EndKind::kContinuedAsNew, 3000);
+  EXPECT_TRUE(prune(at, key, {}));
+  EXPECT_EQ(executions(key), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_TRUE(prune(at, key, {}, 100)) << "one at least";
+  EXPECT_EQ(executions(key), std::vector<std::int64_t>{3});
+  EXPECT_FALSE(prune(at, key, {}));
+}
+
+TEST_P(Removal, ContinueAsNewKeepsSoManyExecutions) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  for (int i = 0; i < 4; ++i)
+    end(at, key, EndKind::kContinuedAsNew);
+  EXPECT_EQ(executions(key).size(), 4U);
+  end(at, key, EndKind::kContinuedAsNew, 0, 3);
+  EXPECT_EQ(executions(key), (std::vector<std::int64_t>{4, 5})) << "and 6 has begun";
+  end(at, key, EndKind::kContinuedAsNew, 0, 1);
+  EXPECT_EQ(executions(key), (std::vector<std::int64_t>{}));
+  EXPECT_EQ(pruned_.executions, 6);
+  end(at, key, EndKind::kCompleted, 0, 1);
+  EXPECT_EQ(status(at, "a").state, InstanceState::kCompleted);
+}
+
+}  // namespace
+}  // namespace pawl::test
