@@ -127,7 +127,9 @@ void run_in_batches(Bench& bench, Random& random) {
       if (random.chance(2)) batch.push_back(answer(bench.history().event(id)));
     for (std::size_t i = batch.size(); i > 1; --i)
       std::swap(batch[i - 1], batch[random.below(i)]);
-    if (random.chance(15)) batch.insert(batch.begin() + random.below(batch.size() + 1), cancel());
+    if (random.chance(15))
+      batch.insert(batch.begin() + static_cast<std::ptrdiff_t>(random.below(batch.size() + 1)),
+                   cancel());
     bench.go(run_program, batch);
   }
 }
