@@ -113,10 +113,10 @@ struct Options {
 #endif
 
   // --- activities ---
-  std::uint32_t inline_slots = 64;  // inline activities handed over a tick; 0: none; up to 1024
-  std::uint32_t thread_slots = 4;   // blocking activities at once, 0..64
+  std::uint32_t inline_slots = 64;      // inline activities handed over a tick; 0: none; up to 1024
+  std::uint32_t thread_slots = 4;       // blocking activities at once, 0..64
+  std::uint32_t cooperative_slots = 8;  // cooperative activities at once, 0..256
   std::size_t thread_stack_bytes = 256 * 1024;
-  std::uint32_t cooperative_slots = 8;          // cooperative activities at once, 0..256
   std::size_t cooperative_scratch_bytes = 256;  // state of each, 0..64 KiB
   std::int64_t inline_ms_max =
       20;  // a longer inline activity or step is counted and logged by name
@@ -145,7 +145,6 @@ struct Options {
   std::uint32_t kv_keys_max = 150;
   std::uint32_t warm_instances = 256;        // decoded histories kept between turns
   std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
-  std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick
 
   // --- what goes by itself; trees as they are deleted by Client::delete_instance() ---
   // Ended instances that are no children go with all below them: so long after their end, in Pawl time (what
@@ -154,6 +153,8 @@ struct Options {
   std::uint32_t retention_count = 0;
   // At continue_as_new so many executions of the instance stay, the next one included. 0: all.
   std::uint32_t keep_executions = 0;
+
+  std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick
 
   // --- crash charging: limits apart, never summed ---
   std::int32_t crashes_max = 10;   // the process died while it ran

@@ -83,26 +83,26 @@ struct Slot {
   FixedText<96> idempotency_key;
   std::int64_t deadline_boot_ms = -1;  // item.deadline; -1: none
   std::int64_t lost_boot_ms = -1;      // since when nobody wants the result; -1: it is wanted
-  bool abandoned = false;              // lost for longer than the grace, and still running
   std::int64_t took_ms = 0;
   // A cooperative one. Its next step is due when the time comes or the descriptor is readable.
   void* scratch = nullptr;
-  bool has_state = false;  // in `scratch`
-  bool is_readable = false;
   int wait_fd = -1;
-  std::int64_t step_boot_ms = 0;
+  bool is_readable = false;
+  bool has_state = false;      // in `scratch`
   bool had_last_step = false;  // it knows that it is lost
+  bool abandoned = false;      // lost for longer than the grace, and still running
+  std::int64_t step_boot_ms = 0;
   Progress progress;
-  bool writes_progress = false;      // in the batch at hand
   std::int64_t told_boot_ms = 0;     // what the batch writes was told then
   std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
   std::int64_t silent_boot_ms = -1;  // then it has been silent for too long; -1: it may be
-  std::atomic<bool> cancelled{false};
   std::atomic<std::int64_t> session_lease_boot_ms{0};
   // The result: `result` has room for payload_bytes_max while the activity runs.
-  ErrorKind error = ErrorKind::kNone;
   char* result = nullptr;
   std::size_t result_size = 0;
+  std::atomic<bool> cancelled{false};
+  bool writes_progress = false;  // in the batch at hand
+  ErrorKind error = ErrorKind::kNone;
   bool answered = false;
   bool permanent = false;        // fail_permanently()
   bool hurries = false;          // commit_now()

@@ -296,7 +296,7 @@ class SqliteProvider final : public Provider {
   // ---- sqlite_children.cpp, for the other files ----
   // The instance that a kChild or kDetached event of the turn asks for. If there cannot be one, the
   // parent gets the answer of a child that failed, and of a detached start the sink is told.
-  Status start_instance(const TurnCommit& turn, EventId event);
+  Status start_instance(const TurnCommit& turn, EventId command);
   // Cancel requests for the open children of these events of an execution.
   Status cancel_children(InstanceKey parent, ExecutionId execution, EventId first, EventId last,
                          std::string_view reason);
