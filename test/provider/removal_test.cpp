@@ -316,7 +316,6 @@ TEST_P(Removal, DeleteInstancesAtomic) {
     KeepInfos keep;
     EXPECT_EQ(at->list_tree(root, false, &page, keep), Status::kOk);
     EXPECT_EQ(keep.ids, Ids{});
-    Metrics metrics;
     more = sweep(at, 1);
     ++pieces;
   }
