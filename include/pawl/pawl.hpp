@@ -19,6 +19,7 @@
 #include "pawl/registry.hpp"
 #include "pawl/replay_check.hpp"
 #include "pawl/runtime.hpp"
+#include "pawl/session_cache.hpp"
 #include "pawl/session_listener.hpp"
 #include "pawl/status.hpp"
 

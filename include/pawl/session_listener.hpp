@@ -18,7 +18,7 @@ class SessionListener {
  public:
   // This worker owns it from now on. `epoch` as in ActivityContext::session_epoch().
   virtual void on_session_claimed(std::string_view session, std::int64_t epoch) = 0;
-  // It does not any more: released, moved, taken over, or the worker stopped.
+  // It does not any more: released, moved, taken over, closed, or the worker stopped.
   virtual void on_session_lost(std::string_view session, std::int64_t epoch) = 0;
 
  protected:

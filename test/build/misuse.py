@@ -19,6 +19,8 @@ using namespace pawl;
 struct Valve { int number; bool is_open; };
 PAWL_JSON(Valve, number, is_open)
 [[maybe_unused]] static ActivityResult activity(ActivityContext& ctx) { return ctx.ok(""); }
+struct Bus { explicit Bus(int fd_) : fd(fd_) {} int fd; };
+using Buses = SessionCache<Bus, 4>;
 [[maybe_unused]] static Poll helper(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
   return Poll::done();
@@ -40,6 +42,12 @@ Status all(Registry& registry, char* out, std::size_t* size) {
   PAWL_TRY(registry.add_orchestration("flow", flow));
   PAWL_TRY(registry.add_activity("a", activity));
   return to_json(Valve(), out, 100, size);
+}
+ActivityResult keeps(ActivityContext& ctx) {
+  Buses& buses = *static_cast<Buses*>(ctx.user());
+  Buses::Lease bus = buses.acquire(ctx, 3);
+  const Buses::Lease moved = std::move(bus);
+  return moved && moved->fd == 3 && (*moved).fd == 3 ? ctx.ok("") : ctx.fail("");
 }
 """
 
@@ -117,6 +125,30 @@ CASES = {
     "the result of an activity that is not returned":
         ('ActivityResult f(ActivityContext& ctx) { ctx.fail("no"); return ctx.ok(""); }',
          r"ignoring return(ed)? value of .*(type '\S*ActivityResult'|'nodiscard' attribute)"),
+    "a lease that is dropped":
+        ("void f(ActivityContext& ctx, Buses& buses) { buses.acquire(ctx, 3); }",
+         r"ignoring return(ed)? value of .*(type '.*Lease'|'nodiscard' attribute)"),
+    "a state that outlives its lease":
+        ("Bus& f(ActivityContext& ctx, Buses& buses) { return *buses.find(ctx); }",
+         r"deleted"),
+    "a member of a state without a lease":
+        ("int f(ActivityContext& ctx, Buses& buses) { return buses.find(ctx)->fd; }",
+         r"deleted"),
+    "two leases out of one":
+        ("void f(Buses::Lease& one) { Buses::Lease two = one; }",
+         r"deleted"),
+    "a cache that is copied":
+        ("void f(Buses& one) { Buses two = one; }",
+         r"deleted"),
+    "a cache without room":
+        ("int f(SessionCache<Bus, 0>& cache) { return static_cast<int>(cache.size()); }",
+         r"a SessionCache has room for at least one state"),
+    "a cache of references":
+        ("int f(SessionCache<Bus&, 1>& cache) { return static_cast<int>(cache.size()); }",
+         r"a SessionCache keeps objects"),
+    "a state made from what it cannot be made from":
+        ("bool f(ActivityContext& ctx, Buses& buses) { return static_cast<bool>(buses.acquire(ctx)); }",
+         r"T is not constructible from these arguments"),
     "the end of an orchestration without an ending":
         (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));'),
          r"no return statement in function|control reaches end of non-void function|non-void function does not return"),

@@ -14,6 +14,7 @@
 
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
+#include "pawl/session_cache.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -113,6 +114,46 @@ ActivityResult beat(ActivityContext& ctx) {
   return visitor.torn ? ctx.fail("torn") : ctx.ok("whole");
 }
 
+// A state that several threads share; its end must find nobody at it.
+struct Shared {
+  Shared() { made.fetch_add(1); }
+  ~Shared() {
+    in_use_at_the_end = in_use_at_the_end || users.load() != 0;
+    ended.fetch_add(1);
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  std::atomic<int> users{0};
+  static inline std::atomic<int> made{0};
+  static inline std::atomic<int> ended{0};
+  static inline std::atomic<bool> in_use_at_the_end{false};
+};
+using SharedCache = SessionCache<Shared, 2>;
+
+ActivityResult share(ActivityContext& ctx) {
+  auto& cache = *static_cast<SharedCache*>(ctx.user());
+  for (int i = 0; i < 200; ++i) {
+    const SharedCache::Lease lease = cache.acquire(ctx);
+    if (!lease) {  // both places are in use by others
+      std::this_thread::yield();
+      continue;
+    }
+    lease->users.fetch_add(1);
+    std::this_thread::yield();
+    lease->users.fetch_sub(1);
+  }
+  return ctx.ok("");
+}
+
+Poll share_all(OrchestrationContext& ctx) {
+  Handle all[12];
+  const char* const sessions[] = {"s", "t", "u"};
+  for (std::size_t i = 0; i < 12; ++i)
+    all[i] = ctx.schedule_activity_on_session("share", "", sessions[i % 3]);
+  PAWL_AWAIT_DONE(ctx.join_all(all, 12));
+  return ctx.complete("");
+}
+
 Poll answer(OrchestrationContext& ctx) { return ctx.complete(ctx.input()); }
 
 Poll call(OrchestrationContext& ctx) {
@@ -154,8 +195,8 @@ class PosixActivities : public ::testing::Test {
         << why_.text();
   }
   // Starts "a" and runs until it has ended.
-  std::string output_of(const char* activity) {
-    EXPECT_EQ(runtime_.start_orchestration("a", "call", activity), Status::kOk);
+  std::string output_of(const char* activity, const char* orchestration = "call") {
+    EXPECT_EQ(runtime_.start_orchestration("a", orchestration, activity), Status::kOk);
     const auto is_over = [](void* self) {
       auto* here = static_cast<PosixActivities*>(self);
       return here->runtime_.get_status("a", &here->status_) == Status::kOk &&
@@ -245,6 +286,21 @@ TEST_F(PosixActivities, an_inline_one_starts_with_a_client_and_must_not_wait) {
   open(client, port, memory);
   start();
   EXPECT_EQ(output_of("ask"), "would_block");
+}
+
+TEST_F(PosixActivities, threads_share_the_states_of_a_session_cache) {
+  SharedCache cache(*port_.port().clock);
+  ASSERT_EQ(registry_.add_orchestration("share_all", share_all), Status::kOk);
+  ASSERT_EQ(registry_.add_activity("share", share, ActivityMode::kThreaded, &cache), Status::kOk);
+  options_.session_listener = &cache;
+  start();
+  EXPECT_EQ(output_of("", "share_all"), "");
+  EXPECT_EQ(status_.state, OrchestrationState::kCompleted);
+  EXPECT_EQ(runtime_.stop(kGuardMs), Status::kOk);
+  EXPECT_EQ(cache.size(), 0u);
+  EXPECT_GE(Shared::made.load(), 3);
+  EXPECT_EQ(Shared::made.load(), Shared::ended.load());
+  EXPECT_FALSE(Shared::in_use_at_the_end.load());
 }
 
 }  // namespace

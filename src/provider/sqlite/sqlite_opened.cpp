@@ -17,6 +17,7 @@ enum : int {
   kNextItemOf,
   kCloseRow,
   kDeleteRow,
+  kEndOwned,
   kFirstOf,
   kLose,
   kReadNotify,
@@ -143,6 +144,14 @@ Status SqliteProvider::close_session(InstanceKey instance, std::string_view name
 
 // What still runs in an exclusive session keeps the row, so that a new opening waits for it.
 Status SqliteProvider::close_row(SessionKey session) {
+  {
+    // The end of an ownership takes an epoch like every change: so the owner's listener hears of it.
+    Statement end = connection_.use(kEndOwned,
+                                    "UPDATE meta SET next_epoch=next_epoch+1 WHERE EXISTS"
+                                    " (SELECT 1 FROM sessions WHERE sid=?1 AND owner IS NOT NULL)");
+    end.bind(session);
+    PAWL_TRY(fail(end.run(), "end an ownership"));
+  }
   bool runs = false;
   PAWL_TRY(has_running(session, &runs));
   if (!runs) {

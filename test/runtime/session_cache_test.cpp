@@ -1,0 +1,431 @@
+// SessionCache: what a worker keeps for its sessions comes and goes with them, and nothing ends while it is in use.
+#include "pawl/session_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+std::vector<std::string> g_ends;  // "why session", and what the next listener is told
+int g_states = 0;                 // that are alive
+
+// Neither copied nor moved: it stays where it was made.
+struct State {
+  explicit State(std::string_view name) : session(name) { ++g_states; }
+  ~State() { --g_states; }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  std::string session;
+  int uses = 0;
+};
+
+const char* name_of(SessionCacheEnd why) {
+  switch (why) {
+    case SessionCacheEnd::kEvicted: return "evicted ";
+    case SessionCacheEnd::kExpired: return "expired ";
+    case SessionCacheEnd::kLost: return "lost ";
+    case SessionCacheEnd::kDiscarded: return "discarded ";
+    case SessionCacheEnd::kClosed: return "closed ";
+  }
+  return "? ";
+}
+
+void note_end(State& state, SessionCacheEnd why, void* ends) {
+  static_cast<std::vector<std::string>*>(ends)->push_back(name_of(why) + state.session);
+}
+
+class Next final : public SessionListener {
+ public:
+  void on_session_claimed(std::string_view session, std::int64_t /*epoch*/) override {
+    g_ends.push_back("next claimed " + std::string(session));
+  }
+  void on_session_lost(std::string_view session, std::int64_t /*epoch*/) override {
+    g_ends.push_back("next lost " + std::string(session));
+  }
+};
+
+using Cache = SessionCache<State, 2>;
+Cache* g_cache = nullptr;
+std::vector<Cache::Lease> g_held;
+
+std::string told(const Cache::Lease& lease) {
+  if (!lease) return status_name(lease.status());
+  return (lease.made() ? "made " : "kept ") + std::to_string(++lease->uses);
+}
+
+// Does what its input says with the state of its session.
+ActivityResult use(ActivityContext& ctx) {
+  const std::string_view what = ctx.input();
+  if (what == "find") return ctx.ok(told(g_cache->find(ctx)));
+  Cache::Lease lease = g_cache->acquire(ctx, ctx.session_id());
+  const std::string answer = told(lease);
+  if (what == "discard") lease.discard();
+  if (what == "hold" || what == "discard+hold") g_held.push_back(std::move(lease));
+  if (what == "discard+hold") g_held.back().discard();
+  return ctx.ok(answer);
+}
+
+// "session:what session:what ..", one after the other; "-:ms" is a pause. Completes with all the answers.
+Poll script(OrchestrationContext& ctx) {
+  std::string answers;
+  std::string_view rest = ctx.input();
+  while (!rest.empty()) {
+    const std::string_view step = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), step.size() + 1));
+    const std::string_view session = step.substr(0, step.find(':'));
+    const std::string_view what = step.substr(session.size() + 1);
+    if (session == "-") {
+      const std::chrono::milliseconds pause(std::stoll(std::string(what)));
+      PAWL_AWAIT_DONE(ctx.schedule_timer(pause));
+    } else {
+      PAWL_AWAIT(done, ctx.schedule_activity_on_session("use", what, session));
+      answers.append(answers.empty() ? "" : ", ").append(done.ok() ? done.value() : "failed");
+    }
+  }
+  return ctx.complete(answers);
+}
+
+Poll no_session(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity("use", "get"));
+  return ctx.complete(done.value());
+}
+
+Poll opens_and_closes(OrchestrationContext& ctx) {
+  const Session session = ctx.open_session_with_id("mine");
+  PAWL_AWAIT(first, ctx.schedule_activity_on_session("use", "get", session));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+  PAWL_AWAIT(second, ctx.schedule_activity_on_session("use", "get", session));
+  ctx.close_session("mine");
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+  return ctx.complete(std::string(first.value()) + ", " + std::string(second.value()));
+}
+
+// Holds its state until it is told to end, and looks for it once more then.
+struct Stay {
+  Cache::Lease lease;
+};
+std::string g_stayed;
+ActivityStep stay(ActivityContext& ctx, Stay& stay) {
+  if (!ctx.is_cancelled()) {
+    if (!stay.lease) stay.lease = g_cache->acquire(ctx, ctx.session_id());
+    return ctx.again_after(100);
+  }
+  g_stayed = stay.lease.lost() ? "lost, " : "not lost, ";
+  g_stayed += told(g_cache->acquire(ctx, ctx.session_id()));
+  g_stayed += std::string(", ") + told(g_cache->find(ctx)) + ", " + std::to_string(g_states);
+  return ctx.ok("");
+}
+Poll stays(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity_on_session("stay", "", "s"));
+  return ctx.complete(done.value());
+}
+
+class SessionCacheTest : public ::testing::Test {
+ protected:
+  SessionCacheTest()
+      : a(machine, registry, options("a", &cache)), cache(*a.node.port().clock, settings(&next)) {
+    g_ends.clear();
+    g_stayed.clear();
+    g_cache = &cache;
+    EXPECT_EQ(registry.add_orchestration("script", script), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("no_session", no_session), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("opens", opens_and_closes), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("stays", stays), Status::kOk);
+    EXPECT_EQ(registry.add_activity("use", use), Status::kOk);
+    EXPECT_EQ(registry.add_cooperative("stay", stay), Status::kOk);
+    machine.set_wall(1'800'000'000'000);
+    EXPECT_EQ(a.start(), Status::kOk);
+  }
+  ~SessionCacheTest() override {
+    g_held.clear();
+    a.stop();
+    EXPECT_EQ(g_states, 0) << "all that was made has ended";
+  }
+  static Options options(const char* node, SessionListener* listener) {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.session_listener = listener;
+    return out;
+  }
+  static SessionCacheSettings<State> settings(SessionListener* next) {
+    SessionCacheSettings<State> out;
+    out.ttl_ms = 60'000;
+    out.dispose = note_end;
+    out.user = &g_ends;
+    out.next = next;
+    return out;
+  }
+  std::string run(std::string_view input, const char* name = "script") {
+    TestClient client(machine, kPath);
+    const std::string id = "i" + std::to_string(runs_++);
+    EXPECT_EQ(client->start_orchestration(id, name, input), Status::kOk);
+    EXPECT_TRUE(drive(
+        machine, {&a}, [&] { return client.status(id).state != OrchestrationState::kRunning; },
+        86'400'000));
+    return std::string(client.status(id).output);
+  }
+  // Without the lines of the next listener.
+  static std::vector<std::string> ends() {
+    std::vector<std::string> out;
+    for (const std::string& line : g_ends)
+      if (line.substr(0, 4) != "next") out.push_back(line);
+    return out;
+  }
+
+  sim::Machine machine{11};
+  Registry registry;
+  Next next;
+  Worker a;
+  Cache cache;
+
+ private:
+  int runs_ = 0;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(SessionCacheTest, a_state_is_made_once_and_kept_for_its_session) {
+  EXPECT_EQ(run("s:find s:get s:get t:get s:find"), "not_found, made 1, kept 2, made 1, kept 3");
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_TRUE(ends().empty());
+}
+
+TEST_F(SessionCacheTest, the_one_used_longest_ago_makes_room) {
+  EXPECT_EQ(run("s:get t:get s:find u:get s:get t:find"),
+            "made 1, made 1, kept 2, made 1, kept 3, not_found");
+  EXPECT_EQ(ends(), Lines({"evicted t"}));
+  EXPECT_EQ(g_states, 2);
+}
+
+TEST_F(SessionCacheTest, what_is_in_use_is_never_evicted) {
+  EXPECT_EQ(run("s:hold t:hold u:get s:get"), "made 1, made 1, resource_exhausted, kept 2");
+  EXPECT_TRUE(ends().empty());
+  g_held.erase(g_held.begin() + 1);
+  EXPECT_EQ(run("u:get s:get"), "made 1, kept 3");
+  EXPECT_EQ(ends(), Lines({"evicted t"}));
+}
+
+TEST_F(SessionCacheTest, what_nobody_uses_for_its_time_ends_with_the_next_call) {
+  EXPECT_EQ(run("s:get -:59000 s:get -:59000 s:find"), "made 1, kept 2, kept 3");
+  EXPECT_EQ(run("-:60000 t:get s:find"), "made 1, not_found");
+  EXPECT_EQ(ends(), Lines({"expired s"}));
+  machine.advance(60'000);
+  EXPECT_EQ(g_states, 1);
+  cache.trim();
+  EXPECT_EQ(g_states, 0) << "trim() is such a call";
+}
+
+TEST_F(SessionCacheTest, what_is_held_does_not_expire) {
+  EXPECT_EQ(run("s:hold -:200000 s:get"), "made 1, kept 2");
+  g_held.clear();
+  EXPECT_EQ(run("-:59000 s:get"), "kept 3") << "its time begins when it is let go";
+  EXPECT_TRUE(ends().empty());
+}
+
+TEST_F(SessionCacheTest, a_session_that_idles_away_takes_its_state_along) {
+  EXPECT_EQ(run("s:hold t:get -:50000 s:get t:get"), "made 1, made 1, kept 2, kept 2");
+  g_held.clear();
+  g_ends.clear();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->transfer_session("s", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [] { return g_ends.size() == 2; }));
+  EXPECT_EQ(g_ends, Lines({"lost s", "next lost s"})) << "the next one after the state's end";
+  EXPECT_EQ(run("s:get t:get"), "made 1, kept 3") << "another epoch";
+}
+
+TEST_F(SessionCacheTest, a_lost_state_that_is_held_ends_with_its_last_lease) {
+  Registry without_listener = registry;
+  Worker b(machine, without_listener, options("b", nullptr));
+  EXPECT_EQ(run("s:hold s:hold"), "made 1, kept 2");
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->transfer_session("s", "b"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [] { return g_ends.back() == "next lost s"; }));
+  EXPECT_TRUE(g_held[0].lost());
+  EXPECT_EQ(g_held[0]->uses, 2) << "it is all there";
+  g_held.pop_back();
+  EXPECT_EQ(g_states, 1);
+  EXPECT_EQ(cache.size(), 1u);
+  g_held.pop_back();
+  EXPECT_EQ(g_states, 0);
+  EXPECT_EQ(ends(), Lines({"lost s"}));
+  EXPECT_EQ(cache.size(), 0u);
+  b.stop();
+  EXPECT_EQ(run("s:get"), "made 1") << "back again: what was here before is not found";
+}
+
+TEST_F(SessionCacheTest, an_activity_that_outlives_its_session_makes_no_state) {
+  Registry without_stay;
+  Worker b(machine, without_stay, options("b", nullptr));
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "stays", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [] { return g_states == 1; }));
+  TransferOptions at_once;
+  at_once.stop_ms = 0;
+  ASSERT_EQ(client->transfer_session("s", "b", at_once), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [] { return !g_stayed.empty(); }));
+  EXPECT_EQ(g_stayed, "lost, stale, stale, 1");
+  EXPECT_EQ(ends(), Lines({"lost s"})) << "with the state of the activity";
+  b.stop();
+}
+
+TEST_F(SessionCacheTest, what_is_discarded_is_made_anew) {
+  EXPECT_EQ(run("s:discard s:get s:discard+hold s:get"), "made 1, made 1, kept 2, made 1");
+  EXPECT_EQ(ends(), Lines({"discarded s"}));
+  EXPECT_EQ(g_states, 2) << "one is held";
+  EXPECT_FALSE(g_held[0].lost());
+  g_held.clear();
+  EXPECT_EQ(ends(), Lines({"discarded s", "discarded s"}));
+}
+
+TEST_F(SessionCacheTest, instances_that_open_sessions_of_one_id_share_nothing) {
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "opens", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("j", "opens", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] {
+    return client.status("i").state != OrchestrationState::kRunning &&
+           client.status("j").state != OrchestrationState::kRunning;
+  }));
+  EXPECT_EQ(client.status("i").output, "made 1, kept 2");
+  EXPECT_EQ(client.status("j").output, "made 1, kept 2");
+  EXPECT_EQ(ends(), Lines({"lost mine", "lost mine"})) << "closed";
+}
+
+TEST_F(SessionCacheTest, without_a_session_there_is_no_state) {
+  EXPECT_EQ(run("", "no_session"), "invalid_argument");
+}
+
+TEST_F(SessionCacheTest, a_lease_moves_and_is_released_once) {
+  EXPECT_EQ(run("s:hold t:hold"), "made 1, made 1");
+  Cache::Lease lease = std::move(g_held[0]);
+  EXPECT_TRUE(lease);
+  EXPECT_FALSE(g_held[0]);
+  EXPECT_EQ(g_held[0].status(), Status::kNotFound);
+  EXPECT_FALSE(g_held[0].lost());
+  g_held[0].discard();  // empty: nothing
+  lease.discard();
+  lease = std::move(g_held[1]);
+  EXPECT_EQ(ends(), Lines({"discarded s"})) << "what it held before";
+  EXPECT_EQ(lease->session, "t");
+  Cache::Lease& same = lease;
+  lease = std::move(same);
+  EXPECT_EQ((*lease).session, "t") << "into itself";
+  lease.release();
+  EXPECT_FALSE(lease);
+  lease.release();
+  EXPECT_EQ(run("s:get u:get"), "made 1, made 1") << "t is idle, and only once";
+}
+
+TEST_F(SessionCacheTest, all_that_is_left_ends_with_the_cache) {
+  TestClient client(machine, kPath);
+  Lines closed;
+  {
+    SessionCacheSettings<State> own = settings(nullptr);
+    own.user = &closed;
+    Cache other(*a.node.port().clock, own);
+    g_cache = &other;
+    EXPECT_EQ(run("s:get t:get"), "made 1, made 1");
+    g_cache = &cache;
+  }
+  EXPECT_EQ(closed, Lines({"closed t", "closed s"}));
+}
+
+TEST_F(SessionCacheTest, an_orderly_stop_ends_all) {
+  EXPECT_EQ(run("s:get t:get"), "made 1, made 1");
+  a.stop();
+  EXPECT_EQ(g_states, 0);
+  EXPECT_EQ(ends(), Lines({"lost s", "lost t"}));
+}
+
+// --- against a model ----------------------------------------------------------------------------------
+
+// What a cache of two has, most recently used first.
+struct Model {
+  struct Kept {
+    std::string session;
+    int uses;
+    int leases;
+  };
+  std::deque<Kept> kept;
+  std::multiset<std::string> left;  // discarded and held
+
+  std::string use(const std::string& session, const std::string& what) {
+    auto at = std::find_if(kept.begin(), kept.end(),
+                           [&](const Kept& one) { return one.session == session; });
+    Kept one{session, 0, 0};
+    const bool made = at == kept.end();
+    if (made) {
+      if (what == "find") return "not_found";
+      if (kept.size() + left.size() == 2) {
+        auto victim = std::find_if(kept.rbegin(), kept.rend(),
+                                   [](const Kept& old) { return old.leases == 0; });
+        if (victim == kept.rend()) return "resource_exhausted";
+        kept.erase(std::next(victim).base());
+      }
+    } else {
+      one = *at;
+      kept.erase(at);
+    }
+    ++one.uses;
+    if (what == "hold") ++one.leases;
+    const bool gone = what == "discard" || what == "discard+hold";
+    if (gone) {
+      for (int i = 0; i < one.leases + (what == "discard" ? 0 : 1); ++i)
+        left.insert(session);
+    }
+    const std::string answer = (made ? "made " : "kept ") + std::to_string(one.uses);
+    if (!gone) kept.push_front(one);
+    return answer;
+  }
+};
+
+TEST_F(SessionCacheTest, random_uses_agree_with_a_model) {
+  std::mt19937 random(20261122);
+  const char* const sessions[] = {"s", "t", "u", "v"};
+  const char* const whats[] = {"get", "get", "get", "find", "discard", "hold"};
+  for (int round = 0; round < 30; ++round) {
+    Model model;
+    std::string input;
+    std::string wanted;
+    int holds = 0;
+    for (int step = 0; step < 20; ++step) {
+      const std::string session = sessions[random() % 4];
+      std::string what = whats[random() % 6];
+      if (what == "hold" && ++holds > 2) what = "get";
+      // A discarded one that is held counts by its leases: the model keeps to one each.
+      for (const Model::Kept& one : model.kept)
+        if (what == "discard" && one.session == session && one.leases > 1) what = "get";
+      input += (input.empty() ? "" : " ") + session + ":" + what;
+      wanted += (wanted.empty() ? "" : ", ") + model.use(session, what);
+    }
+    EXPECT_EQ(run(input), wanted) << input;
+    EXPECT_EQ(cache.size(), model.kept.size() + model.left.size()) << input;
+    g_held.clear();
+    // Nothing of this round is left for the next.
+    machine.advance(60'000);
+    cache.trim();
+    EXPECT_EQ(g_states, 0);
+  }
+}
+
+}  // namespace
+}  // namespace pawl
