@@ -75,6 +75,7 @@ Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& part
   PAWL_TRY(parts.requests.allocate(arena, options));
   parts.turns = arena.template array<Turn>(2 * options.batch);  // as many that start here
   parts.ready = arena.template array<InstanceKey>(options.batch);
+  parts.left_over = arena.template array<InstanceKey>(keys_max(options));
   parts.runnable =
       arena.template array<Runnable>(RuntimeCore::kKindsEach * Registry::kOrchestrationsMax);
   parts.status_buffer = arena.template array<char>(status_buffer_bytes(options.payload_bytes_max));

@@ -41,7 +41,8 @@ struct Turn {
   enum class Verdict : std::uint8_t {
     kCommit,   // write what the engine decided
     kAbandon,  // park it: damaged row, code that does not match
-    kSkip,     // not now (memory, or it must run alone)
+    kSkip,     // not now: it must run alone
+    kWait,     // no memory beside the others of this tick: it comes before them with the next
     kForeign,  // it cannot be run here
   };
   InstanceKey key = 0;  // is_start: below 0 until the commit
@@ -124,6 +125,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     std::size_t tick_bytes = 0;
     Turn* turns = nullptr;
     InstanceKey* ready = nullptr;
+    InstanceKey* left_over = nullptr;
     Runnable* runnable = nullptr;
     char* status_buffer = nullptr;
     WorkerRow* workers = nullptr;
@@ -267,13 +269,22 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_start(const Request& request, Turn* turn);
 
   // ---- turns.cpp ----
+  // Instances that one tick looks at: ready ones, and as many that it knows of without asking.
+  [[nodiscard]] static std::size_t keys_max(const Options& options) {
+    return 2 * std::size_t{options.batch};
+  }
   Status collect_turns(Turn* turns, std::size_t capacity, std::size_t* count);
   ReadyQuery ready_query();
   [[nodiscard]] bool can_run(const OrchestrationItem& item) const;
   Status prepare_turn(InstanceKey key, bool first, Turn* turn);
   Status gather_messages(Turn& turn, Message** messages, std::size_t* count);
   Status load_warm(Turn& turn, bool first);
+  void run_turns(Turn* turns, std::size_t count);
   void run_turn(Turn& turn);
+  TurnResult run_engine(Turn& turn, const TurnInput& input, Diagnostic& why,
+                        bool* is_short_of_memory);
+  void give_way(Turn& turn);
+  void wait_for_room(Turn& turn);
   static bool is_grace_over(const Turn& turn, const Message* messages, std::size_t count);
   void finish_turn(Turn& turn, const TurnResult& result);
   bool sort_mail(Turn& turn, const TurnResult& result);
@@ -379,7 +390,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   int look_step_ = 0;
   std::int64_t next_stored_due_ = -1;  // boot time
   std::int64_t next_slot_due_ = -1;    // boot time
-  InstanceKey left_over_ = 0;          // did not fit the last tick beside others: first in the next
+  std::size_t left_over_count_ = 0;    // did not fit the last tick beside others: first in the next
   std::size_t runnable_count_ = 0;
   Strangers strangers_;              // of the list at hand
   std::int64_t strangers_due_ = -1;  // boot time: young ones are not young any more

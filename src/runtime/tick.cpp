@@ -112,8 +112,7 @@ void RuntimeCore::run_batch() {
   }
   if (status == Status::kOk) collect_starts(parts_.turns + count, options_.batch, &count);
   if (count > 0) due_in_vain_ = false;
-  for (std::size_t i = 0; i < count && status == Status::kOk; ++i)
-    run_turn(parts_.turns[i]);
+  if (status == Status::kOk) run_turns(parts_.turns, count);
   if (status == Status::kOk) status = commit_tick(parts_.turns, count);
   if (status != Status::kOk) after_rollback(status, parts_.turns, count);
   warm_.unpin_all();

@@ -92,19 +92,23 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
   PAWL_TRY(provider_->begin_read());
   std::size_t ready = 0;
   Status status = provider_->list_ready(query, parts_.ready, options_.batch, &ready);
-  // Instances whose activity just finished here go first: their results ride with the turn.
   std::size_t wanted = 0;
-  const std::size_t keys_max = 2 * options_.batch;
-  InstanceKey* const keys = tick_arena_.array<InstanceKey>(keys_max);
+  const std::size_t most = keys_max(options_);
+  InstanceKey* const keys = tick_arena_.array<InstanceKey>(most);
   if (keys == nullptr) status = Status::kResourceExhausted;
   const auto add = [&](InstanceKey key) {
     for (std::size_t i = 0; i < wanted; ++i)
       if (keys[i] == key) return;
-    if (wanted < keys_max) keys[wanted++] = key;
+    if (wanted < most) keys[wanted++] = key;
   };
+  // Who comes first in one tick has all memory if it needs it. So those that were left over stay in front,
+  // in their order, and each has its turn.
+  const std::size_t left_over = left_over_count_;
   if (status == Status::kOk) {
-    if (left_over_ != 0) add(left_over_);
-    left_over_ = 0;
+    for (std::size_t i = 0; i < left_over; ++i)
+      add(parts_.left_over[i]);
+    left_over_count_ = 0;
+    // Then instances whose activity just finished here: their results ride with the turn.
     slots_.for_each([&](internal::Slot& slot) {
       if (slot.state == internal::Slot::State::kFinished && !slot.refused && !slot.is_repeated() &&
           warm_.find(slot.item.instance) != nullptr)
@@ -120,10 +124,15 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
       break;
     }
     turns[*count] = Turn();
-    status = prepare_turn(keys[i], *count == 0, &turns[*count]);
+    // What they may need to run must be left for those before it.
+    const bool has_room =
+        *count == 0 || tick_arena_.capacity() - tick_arena_.used() >= tick_arena_.capacity() / 2;
+    status =
+        has_room ? prepare_turn(keys[i], *count == 0, &turns[*count]) : Status::kResourceExhausted;
     if (status == Status::kResourceExhausted && *count > 0) {
       look_for_turns_ = true;  // the rest of the batch comes with the next tick
-      left_over_ = keys[i];
+      for (std::size_t at = i; at < wanted && (at == i || at < left_over); ++at)
+        parts_.left_over[left_over_count_++] = keys[at];
       status = Status::kOk;
       break;
     }
@@ -334,6 +343,59 @@ bool RuntimeCore::is_grace_over(const Turn& turn, const Message* messages, std::
   return false;
 }
 
+void RuntimeCore::run_turns(Turn* turns, std::size_t count) {
+  const std::size_t unread = left_over_count_;
+  bool is_first = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    Turn& turn = turns[i];
+    const Arena::Mark mark = tick_arena_.mark();
+    run_turn(turn);
+    // It cannot wait for anybody, so those behind it do: from the last, as many as it takes.
+    for (std::size_t end = count;
+         turn.verdict == Turn::Verdict::kWait && is_first && end > i + 1;) {
+      for (const std::size_t kept = i + 1 + (end - i - 1) / 2; end > kept; --end)
+        give_way(turns[end - 1]);
+      tick_arena_.rewind(mark);
+      turn.verdict = Turn::Verdict::kCommit;
+      run_turn(turn);
+    }
+    if (turn.verdict == Turn::Verdict::kCommit) is_first = false;
+    if (turn.verdict != Turn::Verdict::kWait) continue;
+    give_way(turn);
+    if (!turn.is_start) parts_.left_over[left_over_count_++] = turn.key;
+  }
+  InstanceKey* const all = parts_.left_over;
+  std::rotate(all, all + unread, all + left_over_count_);
+}
+
+void RuntimeCore::give_way(Turn& turn) {
+  if (turn.warm == nullptr) return;  // holds nothing
+  turn.verdict = Turn::Verdict::kWait;
+  warm_.drop(*turn.warm);
+  turn.warm = nullptr;
+}
+
+// As if it had not run: messages and results stay where they are.
+void RuntimeCore::wait_for_room(Turn& turn) {
+  turn.warm->history.rewind(turn.before);
+  turn.verdict = Turn::Verdict::kWait;
+  turn.commit = TurnCommit();
+  turn.result_count = 0;
+  look_for_turns_ = true;
+}
+
+// Memory that others of this tick hold cannot be had now.
+TurnResult RuntimeCore::run_engine(Turn& turn, const TurnInput& input, Diagnostic& why,
+                                   bool* is_short_of_memory) {
+  for (;;) {
+    const std::uint64_t shortages = warm_.shortages();
+    const TurnResult result = engine_->run_turn(turn.warm->history, input, why);
+    *is_short_of_memory =
+        result.status == Status::kResourceExhausted && warm_.shortages() != shortages;
+    if (!*is_short_of_memory || !warm_.evict_one()) return result;
+  }
+}
+
 void RuntimeCore::run_turn(Turn& turn) {
   if (turn.verdict != Turn::Verdict::kCommit) return;
   OrchestrationItem& item = *turn.item;
@@ -343,12 +405,7 @@ void RuntimeCore::run_turn(Turn& turn) {
   }
   Message* messages = nullptr;
   std::size_t message_count = 0;
-  if (gather_messages(turn, &messages, &message_count) != Status::kOk) {
-    turn.verdict = Turn::Verdict::kSkip;
-    turn.result_count = 0;
-    look_for_turns_ = true;
-    return;
-  }
+  if (gather_messages(turn, &messages, &message_count) != Status::kOk) return wait_for_room(turn);
   if (item.crashes >= options_.crashes_max || item.strikes >= options_.strikes_max) {
     FixedText<160> text;
     const bool fits = text.append("poisoned: its turn met ") == Status::kOk &&
@@ -357,8 +414,8 @@ void RuntimeCore::run_turn(Turn& turn) {
                       text.append_number(item.strikes) == Status::kOk &&
                       text.append(" strikes") == Status::kOk;
     PAWL_CHECK("runtime-31", fits);
-    ++stats_.poisoned;
     fail_turn(turn, ErrorKind::kPoison, keep_text(text.view()));
+    if (turn.verdict == Turn::Verdict::kCommit) ++stats_.poisoned;
     return;
   }
   if (is_grace_over(turn, messages, message_count)) {
@@ -384,10 +441,10 @@ void RuntimeCore::run_turn(Turn& turn) {
   Diagnostic why;
   notes_->entries[0].instance.store(turn.is_start ? CrashNote::kNotStored : turn.key,
                                     std::memory_order_relaxed);
-  TurnResult result = engine_->run_turn(turn.warm->history, input, why);
-  while (result.status == Status::kResourceExhausted && warm_.evict_one())
-    result = engine_->run_turn(turn.warm->history, input, why);
+  bool is_short_of_memory = false;
+  const TurnResult result = run_engine(turn, input, why, &is_short_of_memory);
   notes_->entries[0].instance.store(0, std::memory_order_relaxed);
+  if (is_short_of_memory && warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
   ++stats_.turns;
   stats_.messages_dropped += result.dropped;
   switch (result.status) {
@@ -508,13 +565,8 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   EventId* const reads = tick_arena_.array<EventId>(new_events + 1);
   turn.traces = tick_arena_.array<Trace>(result.trace_count + 1);
   if (sessions == nullptr || commit.events == nullptr || work == nullptr || timers == nullptr ||
-      writes == nullptr || reads == nullptr || turn.traces == nullptr) {
-    history.rewind(turn.before);
-    turn.verdict = Turn::Verdict::kSkip;
-    turn.result_count = 0;
-    look_for_turns_ = true;
-    return;
-  }
+      writes == nullptr || reads == nullptr || turn.traces == nullptr)
+    return wait_for_room(turn);
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
     if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
@@ -550,13 +602,8 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   commit.writes = writes;
   commit.reads = reads;
   commit.sessions_max = options_.sessions.max_sessions_per_orchestration;
-  if (!list_starts(turn) || !list_closed(turn) || !sort_mail(turn, result)) {
-    history.rewind(turn.before);
-    turn.verdict = Turn::Verdict::kSkip;
-    turn.result_count = 0;
-    look_for_turns_ = true;
-    return;
-  }
+  if (!list_starts(turn) || !list_closed(turn) || !sort_mail(turn, result))
+    return wait_for_room(turn);
   if (commit.read_count > 0 || ends_for_others(turn)) turn.wakes_others = true;
   for (std::size_t i = 0; i < result.trace_count; ++i)
     turn.traces[i] = {result.traces[i].level, keep_text(result.traces[i].text)};
@@ -568,11 +615,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
 void RuntimeCore::terminate_turn(Turn& turn) {
   const OrchestrationItem& item = *turn.item;
   OneEvent* const end = tick_arena_.make<OneEvent>();
-  if (end == nullptr) {
-    turn.verdict = Turn::Verdict::kSkip;
-    look_for_turns_ = true;
-    return;
-  }
+  if (end == nullptr) return wait_for_room(turn);
   end->is.id = item.last_event + 1;
   end->is.kind = EventKind::kEnded;
   end->is.end = EndKind::kFailed;
@@ -608,6 +651,7 @@ void RuntimeCore::fail_turn(Turn& turn, ErrorKind kind, std::string_view text) {
   warm_.release_reserve();
   const Status appended = engine_->append_failure(history, input, kind, text);
   if (appended != Status::kOk) {
+    if (warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
     history.rewind(turn.before);
     abandon_turn(turn, Provider::kStoppedForGood, kind, text);
     return;

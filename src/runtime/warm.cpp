@@ -82,6 +82,12 @@ bool WarmCache::evict_one() {
   return true;
 }
 
+bool WarmCache::has_pinned_beside(const Warm& entry) const {
+  for (std::size_t i = 0; i < count_; ++i)
+    if (entries_[i].pinned && &entries_[i] != &entry) return true;
+  return false;
+}
+
 void WarmCache::release_reserve() {
   pool_.release(reserve_);
   reserve_ = nullptr;

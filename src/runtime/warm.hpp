@@ -48,12 +48,16 @@ class WarmCache {
   void drop(Warm& entry);
   // Makes room: the least recently used unpinned entry goes. False: there is none.
   bool evict_one();
+  // Does another one of the batch at hand hold memory?
+  [[nodiscard]] bool has_pinned_beside(const Warm& entry) const;
   // Room for the end event of an instance whose history fills the pool.
   void release_reserve();
   void restore_reserve();
 
   [[nodiscard]] std::size_t size() const { return index_.size(); }
   [[nodiscard]] std::size_t bytes_used() const { return pool_.used(); }
+  // Rises whenever the pool is asked for what it does not have.
+  [[nodiscard]] std::uint64_t shortages() const { return pool_.failures(); }
 
  private:
   static constexpr std::size_t kReserveBytes = 8 * 1024;

@@ -52,12 +52,22 @@ Poll heavy(OrchestrationContext& ctx) {
   return ctx.complete("done");
 }
 
+// Never waits for anything but its next twenty activities.
+Poll forever(OrchestrationContext& ctx) {
+  std::vector<Handle> handles;
+  for (int i = 0; i < 20; ++i)
+    handles.push_back(ctx.schedule_activity("kilobyte", ""));
+  PAWL_AWAIT_DONE(ctx.join_all(handles.data(), handles.size()));
+  return ctx.continue_as_new(ctx.input());
+}
+
 class Large : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(registry_.add_orchestration("join", join), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("rounds", rounds), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("heavy", heavy), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("forever", forever), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo), Status::kOk);
     ASSERT_EQ(registry_.add_activity("kilobyte", kilobyte), Status::kOk);
   }
@@ -125,6 +135,59 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_FailsAloneAndTheRestGoesOn) {
   EXPECT_EQ(over.state, OrchestrationState::kFailed);
   EXPECT_EQ(over.error, ErrorKind::kLimit);
   EXPECT_EQ(end_of(world, "other").output, "done");
+}
+
+// Each fits alone, all of them together do not: they take turns, and none is left behind or asked in vain.
+TEST_F(Large, HistoriesThatDoNotFitBesideEachOther_TakeTurns) {
+  constexpr int kChains = 10;
+  constexpr int kSteps = 150;
+  WorldOptions options;
+  options.runtime.verify_turns = false;
+  World world(registry_, options);
+  ASSERT_EQ(world.start(), Status::kOk);
+  std::vector<std::string> ids;
+  for (int i = 0; i < kChains; ++i) {
+    ids.push_back("chain " + std::to_string(i));
+    ASSERT_EQ(world.client().start_orchestration(ids.back(), "heavy", std::to_string(kSteps)),
+              Status::kOk);
+  }
+  const auto has_ended = [&](const std::string& id) {
+    OrchestrationStatus status;
+    EXPECT_EQ(world.client().get_status(id, &status), Status::kOk);
+    return status.state != OrchestrationState::kRunning;
+  };
+  EXPECT_EQ(world.run_until([&] { return std::any_of(ids.begin(), ids.end(), has_ended); }),
+            Status::kOk);
+  for (const std::string& id : ids) {
+    std::string history;
+    ASSERT_EQ(world.history(id, &history), Status::kOk);
+    EXPECT_GE(std::count(history.begin(), history.end(), '\n'), kSteps) << id << " is behind";
+  }
+  for (const std::string& id : ids)
+    EXPECT_EQ(end_of(world, id.c_str()).output, "done") << id;
+  EXPECT_EQ(world.stats().turns, std::uint64_t{kChains} * (kSteps + 1));
+  EXPECT_LT(world.stats().ticks, std::uint64_t{2} * kChains * kSteps);
+  EXPECT_GT(world.stats().cold_loads, std::uint64_t{kChains});
+}
+
+// One that needs all memory to itself, among others that never rest.
+TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
+  WorldOptions options;
+  options.runtime.verify_turns = false;
+  options.runtime.warm_bytes = std::size_t{256} * 1024;
+  World world(registry_, options);
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("largest", "heavy", "95"), Status::kOk);
+  for (int i = 0; i < 4; ++i)
+    ASSERT_EQ(world.client().start_orchestration("small " + std::to_string(i), "forever", ""),
+              Status::kOk);
+  EXPECT_EQ(end_of(world, "largest").output, "done");
+  for (int i = 0; i < 4; ++i) {
+    OrchestrationStatus status;
+    ASSERT_EQ(world.client().get_status("small " + std::to_string(i), &status), Status::kOk);
+    EXPECT_EQ(status.state, OrchestrationState::kRunning);
+    EXPECT_GT(status.execution_id, 10);
+  }
 }
 
 }  // namespace
