@@ -120,7 +120,8 @@ struct Runnable {
 // Instances in a list's way that its caller cannot run.
 struct Strangers {
   static constexpr std::size_t kMax = 64;
-  InstanceKey keys[kMax] = {};  // to be set aside: who knows them had time, or they are many
+  // To be set aside: who knows them had time, or they are many; or parked, with timers that are due.
+  InstanceKey keys[kMax] = {};
   std::size_t count = 0;
   bool more = false;          // list again at once
   std::int64_t look_at = -1;  // Pawl time: list again then, some are young; -1: none
@@ -505,8 +506,8 @@ class Provider {
   virtual Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                             std::size_t* count) = 0;
   // In a batch: out of the way of those that cannot run it, until its next turn. Its timers that are due
-  // become messages. Whoever can run it finds it as before. Nothing happens if the query's caller can
-  // run it by now, or if it is not to be run at all.
+  // become messages. Whoever can run it finds it as before. Of a parked one nothing but the timers is
+  // touched. Nothing happens if the query's caller can run it by now, or if it has ended.
   virtual Status set_aside(InstanceKey key, const ReadyQuery& query) = 0;
   // Messages go to `arena`; at most `messages_max` besides those that wait on. kNotFound: it is gone.
   // kResourceExhausted with more_messages: those that wait on do not fit, or not one of the others; the

@@ -419,5 +419,44 @@ TEST_P(Capability, NeitherStarves) {
   EXPECT_LE(aside, 6U);
 }
 
+// Nor do due timers of those that are stopped: a look meets a bounded number, and each of them once.
+TEST_P(Capability, stopped_instances_with_due_timers_stand_in_nobodys_way) {
+  Site& at = site();
+  constexpr int kStopped = 100;
+  const std::vector<NewTimer> timers = {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}};
+  for (int i = 0; i < kStopped; ++i) {
+    const InstanceKey key = create(at, "stopped " + std::to_string(i));
+    start(at, key, timers);
+    ASSERT_EQ(batch(at,
+                    [&] {
+                      return at->abandon_orchestration_item(key, 1, Provider::kStoppedForGood,
+                                                            false, ErrorKind::kLimit, "why");
+                    }),
+              Status::kOk);
+  }
+  clock.advance(5);
+  const InstanceKey mine = create(at, "mine");
+  start(at, mine, timers);
+  clock.advance(20);
+  const Kinds kinds = {{"irrigate", "1.0", 0}};
+  EXPECT_EQ(list(at, kinds), Keys());
+  EXPECT_EQ(strangers.count, Strangers::kMax);
+  EXPECT_TRUE(strangers.more);
+  set_aside(at, kinds);
+  EXPECT_EQ(list(at, kinds), (Keys{mine}));
+  set_aside(at, kinds);
+  EXPECT_EQ(list(at, kinds), (Keys{mine}));
+  EXPECT_EQ(strangers.count, 0U);
+  EXPECT_FALSE(strangers.more);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE due IS NOT NULL"), 2);
+  // They have fired, and are there when it goes on.
+  std::size_t retried = 0;
+  ASSERT_EQ(batch(at, [&] { return at->retry_stopped(1, &retried); }), Status::kOk);
+  EXPECT_EQ(list(at, kinds), (Keys{mine, 1}));
+  Item item;
+  ASSERT_EQ(fetch(at, 1, item), Status::kOk);
+  EXPECT_EQ(item.kinds(), (std::vector<std::string>{"timer_fired", "timer_fired"}));
+}
+
 }  // namespace
 }  // namespace pawl::test

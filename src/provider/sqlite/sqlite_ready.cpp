@@ -6,7 +6,8 @@
 //
 // Strangers, which the caller cannot run, are met here and nowhere else. They stay where they are as long
 // as others may come for them and they are few; then they are set aside, one write each, into an index
-// that is looked at by name: so no number of them stands in anybody's way twice.
+// that is looked at by name: so no number of them stands in anybody's way twice. The same is done with due
+// timers of instances that are parked: they become messages, which nobody meets until the instance goes on.
 #include "sqlite_provider.hpp"
 
 #include <limits>
@@ -81,6 +82,13 @@ class SqliteProvider::ReadyList {
       strangers.more = true;
     }
   }
+  // One that nobody may run now, with a timer that is due.
+  void note_parked(InstanceKey key) {
+    if (query.strangers == nullptr || crowded()) return;
+    Strangers& strangers = *query.strangers;
+    if (!has(strangers.keys, strangers.count, key)) strangers.keys[strangers.count++] = key;
+    strangers.more = true;
+  }
   [[nodiscard]] bool full() const { return count_ == capacity_; }
   // No more strangers can be noted: what lies behind them comes with the next list.
   [[nodiscard]] bool crowded() const {
@@ -139,17 +147,20 @@ Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std
 
 Status SqliteProvider::list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max) {
   Statement row = connection_.use(
-      kDueTimers, "SELECT q.instance,q.due,i.home," PAWL_RUN_COLUMNS
+      kDueTimers, "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
                   " FROM orchestrator_queue AS q INDEXED BY oq_due "
                   "CROSS JOIN instances AS i ON i.key=q.instance "
-                  "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND i.parked_until IS NULL "
-                  "ORDER BY q.due");
+                  "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 ORDER BY q.due");
   row.bind(static_cast<std::int64_t>(base)).bind(due_max);
   for (int looks = 0; looks < kTimersMax && !list.full() && !list.crowded() && row.row(); ++looks) {
     const Incarnation home = row.integer(2);
+    if (row.integer(3) != 0) {
+      list.note_parked(row.integer(0));
+      continue;
+    }
     bool takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), clock_));
     if (!takes) PAWL_TRY(is_gone(home, &takes));
-    if (takes) list.add(row, row.integer(0), 3, kNever);
+    if (takes) list.add(row, row.integer(0), 4, kNever);
   }
   return fail(row.status(), "list due timers");
 }
@@ -340,21 +351,22 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
   FixedText<kNameBytesMax> name;
   FixedText<kNameBytesMax> version;
   std::int64_t behaviour = 0;
-  bool was_aside = false;
+  bool is_out_of_the_way = false;
   {
     Statement row = connection_.use(
         kFindStranger, "SELECT " PAWL_RUN_COLUMNS
-                       ",i.aside IS NOT NULL FROM instances AS i WHERE key=? AND state=0 "
-                       "AND parked_until IS NULL AND " PAWL_IS_THERE);
+                       ",i.parked_until IS NOT NULL,i.aside IS NOT NULL FROM instances AS i "
+                       "WHERE key=? AND (state=0 OR parked_until IS NOT NULL) AND " PAWL_IS_THERE);
     if (!row.bind(key).row()) return fail(row.status(), "find a stranger");
-    if (ReadyList::can_run(query, row, 0)) return Status::kOk;
+    const bool is_parked = row.integer(4) != 0;
+    if (!is_parked && ReadyList::can_run(query, row, 0)) return Status::kOk;
     name.assign_cut(row.bytes(0));
     version.assign_cut(row.bytes(1));
     behaviour = row.integer(2);
-    was_aside = row.integer(4) != 0;
+    is_out_of_the_way = is_parked || row.integer(5) != 0;
   }
   PAWL_TRY(fire_due_timers(key));
-  if (was_aside) return Status::kOk;
+  if (is_out_of_the_way) return Status::kOk;
   Diagnostic why;
   why.format("no process that looked for work can run \"%s%s%s\"", name.c_str(),
              version.empty() ? "" : "@", version.c_str());
