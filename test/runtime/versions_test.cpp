@@ -2,6 +2,7 @@
 // continue-as-new, and missing ones named.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "world.hpp"
@@ -91,6 +92,22 @@ TEST_F(Versions, RegistryChecksAndChooses) {
   EXPECT_EQ(registry.find_orchestration("f")->version, "1.0.0");
   EXPECT_EQ(registry.set_default_version("f", ""), Status::kOk);
   EXPECT_EQ(registry.find_orchestration("f")->version, "10.0.0");
+}
+
+// There each version must be higher than those before, or the program ends.
+TEST_F(Versions, AnyOrderOfRegistrationIsTheSame) {
+  std::vector<const char*> versions = {"1.0.0", "1.2.0", "2.0.0-rc.1", "2.0.0"};
+  do {
+    Registry registry;
+    for (const char* version : versions)
+      EXPECT_EQ(registry.add_orchestration("f", flow<1>, version), Status::kOk);
+    EXPECT_EQ(registry.find_orchestration("f")->version, "2.0.0");
+    for (const char* version : versions) {
+      EXPECT_EQ(registry.find_orchestration("f", version)->version, version);
+      EXPECT_EQ(registry.add_orchestration("f", flow<1>, version), Status::kAlreadyExists);
+    }
+  } while (std::next_permutation(versions.begin(), versions.end(),
+                                 [](std::string_view a, std::string_view b) { return a < b; }));
 }
 
 TEST_F(Versions, LatestByDefaultOrTheOneAskedFor) {

@@ -5,11 +5,11 @@ namespace pawl::sqlite {
 namespace {
 
 enum Ids : int {
-  kNextChild = kIdsChildren,
+  kNextChild = kIdsChildren.first,
   kReadParent,
   kEnd,
 };
-static_assert(kEnd <= Connection::kStatementsMax);
+static_assert(kEnd <= kIdsChildren.end);
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum : int {
-  kFindNamed = kIdsDevices,
+  kFindNamed = kIdsDevices.first,
   kReadMoving,
   kTighten,
   kReadHolder,
@@ -33,8 +33,9 @@ enum : int {
   kForgetDevice,
   kNextUnavailable,
   kPostpone,
+  kEnd,
 };
-static_assert(kPostpone < kIdsOpened);
+static_assert(kEnd <= kIdsDevices.end);
 
 // Roles in devices; stored.
 constexpr std::int64_t kHolder = 0;

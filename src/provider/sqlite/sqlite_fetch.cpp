@@ -10,7 +10,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum : int {
-  kCandidate = kIdsFetch,
+  kCandidate = kIdsFetch.first,
   kActivity,
   kHandOver,
   kTouchSession,
@@ -21,8 +21,9 @@ enum : int {
   kDataVersion,
   kTagCandidate,
   kTaggedCandidate,
+  kEnd,
 };
-static_assert(kTaggedCandidate < Connection::kStatementsMax);
+static_assert(kEnd <= kIdsFetch.end);
 
 // Where a candidate came from; the first three are branches of one statement.
 constexpr int kFree = 0;  // and without a tag

@@ -7,7 +7,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum Ids : int {
-  kFindId = kIdsInstances,
+  kFindId = kIdsInstances.first,
   kFindRunning,
   kInsertInstance,
   kFindState,
@@ -20,7 +20,7 @@ enum Ids : int {
   kCountMail,
   kEnd,
 };
-static_assert(kEnd <= kIdsReady);
+static_assert(kEnd <= kIdsInstances.end);
 
 }  // namespace
 

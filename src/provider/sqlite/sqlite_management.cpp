@@ -9,7 +9,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum Ids : int {
-  kList = kIdsManagement,
+  kList = kIdsManagement.first,
   kListTree,
   kInfo,
   kExecutions,
@@ -27,7 +27,7 @@ enum Ids : int {
   kListActivities,
   kEnd,
 };
-static_assert(kEnd <= kIdsChildren);
+static_assert(kEnd <= kIdsManagement.end);
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 constexpr std::int64_t kCountMax = 100'000;  // rows of each table

@@ -10,7 +10,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum : int {
-  kReadOpened = kIdsOpened,
+  kReadOpened = kIdsOpened.first,
   kCountOpened,
   kInsertOpened,
   kReopenOpened,
@@ -22,8 +22,9 @@ enum : int {
   kLose,
   kReadNotify,
   kForget,
+  kEnd,
 };
-static_assert(kForget < kIdsOpened + 16);
+static_assert(kEnd <= kIdsOpened.end);
 
 // sessions.state; 0 open and 1 stopping are not named here.
 constexpr std::int64_t kLost = 2;

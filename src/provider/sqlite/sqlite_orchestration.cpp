@@ -13,7 +13,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum Ids : int {
-  kFindInstance = kIdsOrchestration,
+  kFindInstance = kIdsOrchestration.first,
   kReadItem,
   kFirstMessage,
   kWaitingMessages,
@@ -38,7 +38,7 @@ enum Ids : int {
   kDeleteCompletions,
   kEnd,
 };
-static_assert(kEnd <= kIdsInstances);
+static_assert(kEnd <= kIdsOrchestration.end);
 
 constexpr std::string_view kEmptyMeta = "{}";
 constexpr EventId kEveryEvent = std::numeric_limits<EventId>::max();

@@ -11,7 +11,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum Ids : int {
-  kBegin = kIdsProvider,
+  kBegin = kIdsProvider.first,
   kCommit,
   kRollback,
   kBeginRead,
@@ -26,7 +26,7 @@ enum Ids : int {
   kCheckWorker,
   kEnd,
 };
-static_assert(kEnd <= kIdsOrchestration);
+static_assert(kEnd <= kIdsProvider.end);
 static_assert(kSchemaVersion == 1 && kApplicationId == 0x5061776c, "as in create_schema()");
 
 // A wall clock that moved less against boot time drifted; one that moved more was set.

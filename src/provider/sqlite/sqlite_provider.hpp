@@ -23,22 +23,31 @@
 
 namespace pawl::sqlite {
 
-// First statement id of each file.
-inline constexpr int kIdsProvider = 0;
-inline constexpr int kIdsOrchestration = 32;
-inline constexpr int kIdsInstances = 56;
-inline constexpr int kIdsReady = 68;
-inline constexpr int kIdsWork = 80;
-inline constexpr int kIdsSessions = 112;
-inline constexpr int kIdsWorkers = 152;
-inline constexpr int kIdsManagement = 176;
-inline constexpr int kIdsChildren = 216;
-inline constexpr int kIdsFetch = 224;
-inline constexpr int kIdsState = 240;
-inline constexpr int kIdsStrangers = 304;
-inline constexpr int kIdsDevices = 256;
-inline constexpr int kIdsOpened = 288;
-inline constexpr int kIdsRemoval = 336;
+// Statement ids: a range for each file, one behind the other, so that none overlap. Each file asserts that
+// its ids end within its own.
+struct StatementIds {
+  int first = 0;
+  int end = 0;
+};
+[[nodiscard]] constexpr StatementIds ids_behind(const StatementIds& former, int count) {
+  return {former.end, former.end + count};
+}
+inline constexpr StatementIds kIdsProvider = {0, 32};
+inline constexpr StatementIds kIdsOrchestration = ids_behind(kIdsProvider, 24);
+inline constexpr StatementIds kIdsInstances = ids_behind(kIdsOrchestration, 16);
+inline constexpr StatementIds kIdsReady = ids_behind(kIdsInstances, 12);
+inline constexpr StatementIds kIdsStrangers = ids_behind(kIdsReady, 12);
+inline constexpr StatementIds kIdsWork = ids_behind(kIdsStrangers, 32);
+inline constexpr StatementIds kIdsFetch = ids_behind(kIdsWork, 16);
+inline constexpr StatementIds kIdsSessions = ids_behind(kIdsFetch, 24);
+inline constexpr StatementIds kIdsDevices = ids_behind(kIdsSessions, 24);
+inline constexpr StatementIds kIdsOpened = ids_behind(kIdsDevices, 16);
+inline constexpr StatementIds kIdsWorkers = ids_behind(kIdsOpened, 24);
+inline constexpr StatementIds kIdsManagement = ids_behind(kIdsWorkers, 24);
+inline constexpr StatementIds kIdsChildren = ids_behind(kIdsManagement, 8);
+inline constexpr StatementIds kIdsState = ids_behind(kIdsChildren, 16);
+inline constexpr StatementIds kIdsRemoval = ids_behind(kIdsState, 24);
+static_assert(kIdsRemoval.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE "(SELECT r.state FROM instances AS r WHERE r.key=coalesce(i.root,i.key))<>5"

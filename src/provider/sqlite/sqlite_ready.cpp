@@ -15,8 +15,8 @@
 namespace pawl::sqlite {
 namespace {
 
-enum Ids : int {
-  kDueTimers = kIdsReady,
+enum : int {
+  kDueTimers = kIdsReady.first,
   kOwnReady,
   kNextHome,
   kHomeReady,
@@ -29,8 +29,9 @@ enum Ids : int {
   kFirstStop,
   kEnd,
 };
-enum StrangerIds : int {
-  kFindStranger = kIdsStrangers,
+static_assert(kEnd <= kIdsReady.end);
+enum : int {
+  kFindStranger = kIdsStrangers.first,
   kSetAside,
   kFirstDue,
   kFire,
@@ -38,9 +39,9 @@ enum StrangerIds : int {
   kMakeReady,
   kAnyAside,
   kAside,
+  kStrangersEnd,
 };
-static_assert(kAside < Connection::kStatementsMax);
-static_assert(kEnd <= kIdsWork);
+static_assert(kStrangersEnd <= kIdsStrangers.end);
 
 constexpr int kHomesMax = 16;          // looked at in one call; the next goes on behind them
 constexpr int kHomeInstancesMax = 16;  // of a living home that may be too young

@@ -12,7 +12,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum Ids : int {
-  kFindRoot = kIdsRemoval,
+  kFindRoot = kIdsRemoval.first,
   kMark,
   kNextEnded,
   kFirstThatStays,
@@ -27,7 +27,7 @@ enum Ids : int {
   kDeleteInstance,
   kEnd,
 };
-static_assert(kEnd <= Connection::kStatementsMax);
+static_assert(kEnd <= kIdsRemoval.end);
 
 constexpr int kEndedLooksMax = 64;          // ended trees looked at in one call
 constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, and indices

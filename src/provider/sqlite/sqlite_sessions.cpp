@@ -9,7 +9,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum : int {
-  kFindSession = kIdsSessions,
+  kFindSession = kIdsSessions.first,
   kInsertSession,
   kReadSession,
   kNextEpoch,
@@ -26,7 +26,9 @@ enum : int {
   kListOwned,
   kLastEpoch,
   kMustFail,
+  kEnd,
 };
+static_assert(kEnd <= kIdsSessions.end);
 
 constexpr std::int64_t kGlobalScope = 0;
 

@@ -8,7 +8,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum Ids : int {
-  kFindInstance = kIdsState,
+  kFindInstance = kIdsState.first,
   kWriteValue,
   kDropFound,
   kDropCleared,
@@ -18,7 +18,7 @@ enum Ids : int {
   kListValues,
   kEnd,
 };
-static_assert(kEnd <= kIdsDevices);
+static_assert(kEnd <= kIdsState.end);
 
 // Columns of every query for values, in this order.
 #define PAWL_VALUE_COLUMNS "key,execution,cleared,value,updated_stamp,crc"

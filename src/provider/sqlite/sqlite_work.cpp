@@ -15,7 +15,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum : int {
-  kInsert = kIdsWork,
+  kInsert = kIdsWork.first,
   kRead,
   kDelete,
   kNextCancelled,
@@ -37,8 +37,9 @@ enum : int {
   kFailAttempt,
   kTag,
   kNoteProgress,
+  kEnd,
 };
-static_assert(kNoteProgress < kIdsSessions);
+static_assert(kEnd <= kIdsWork.end);
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace pawl::sqlite {
 namespace {
 
 enum : int {
-  kNodeOf = kIdsWorkers,
+  kNodeOf = kIdsWorkers.first,
   kHandlerElsewhere,
   kNextEarlier,
   kNextOfNode,
@@ -32,8 +32,9 @@ enum : int {
   kCountTurnCrash,
   kListWorkers,
   kStartsApart,
+  kEnd,
 };
-static_assert(kStartsApart < kIdsManagement);
+static_assert(kEnd <= kIdsWorkers.end);
 
 // Buried rows kept: they name the nodes that sessions came from, and tell a frozen process.
 constexpr std::int64_t kBuriedKept = 64;
