@@ -16,29 +16,12 @@ constexpr unsigned kOrderMask = 0x3F;
 // Two pointers of the widest machine: what the list of free blocks needs in each.
 constexpr std::size_t kLinkBytesMax = 16;
 
-// Both want a number other than 0. Halving the question keeps them at six steps a word, without
-// built-ins of one compiler.
-unsigned lowest_bit(std::size_t bits) {
-  unsigned position = 0;
-  for (unsigned half = sizeof(std::size_t) * 4; half != 0; half /= 2) {
-    const std::size_t low = (std::size_t{1} << half) - 1;
-    if ((bits & low) == 0) {
-      bits >>= half;
-      position += half;
-    }
-  }
-  return position;
-}
-
+// Both want a number other than 0. gcc and clang turn these into an instruction or two.
+static_assert(sizeof(std::size_t) == sizeof(unsigned long));
+unsigned lowest_bit(std::size_t bits) { return static_cast<unsigned>(__builtin_ctzl(bits)); }
 unsigned highest_bit(std::size_t bits) {
-  unsigned position = 0;
-  for (unsigned half = sizeof(std::size_t) * 4; half != 0; half /= 2) {
-    if ((bits >> half) != 0) {
-      bits >>= half;
-      position += half;
-    }
-  }
-  return position;
+  return static_cast<unsigned>(sizeof(std::size_t) * 8 - 1) -
+         static_cast<unsigned>(__builtin_clzl(bits));
 }
 
 }  // namespace

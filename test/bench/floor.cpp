@@ -122,6 +122,12 @@ class Bare {
       text_ = std::string("changed no row: ") + kTexts[which];
     }
   }
+  // Taken in memory, written once a commit.
+  void take_token() { took_token_ = true; }
+  void store_tokens() {
+    if (took_token_) run(kNextToken);
+    took_token_ = false;
+  }
   [[nodiscard]] std::int64_t last_id() const { return ::sqlite3_last_insert_rowid(handle_); }
   [[nodiscard]] bool well() const { return well_; }
   [[nodiscard]] std::string text() const {
@@ -145,6 +151,7 @@ class Bare {
   sqlite3* handle_ = nullptr;
   sqlite3_stmt* statements_[kSqlCount] = {};
   bool well_ = true;
+  bool took_token_ = false;
   std::string text_;
 };
 
@@ -175,7 +182,7 @@ class Steps {
   void start(std::int64_t key) { insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput); }
   void schedule(std::int64_t key, std::int64_t event) {
     insert_event(key, event, 2, std::int64_t{0}, event, kNull, kActivity, kInput);
-    bare_.run(kNextToken);
+    bare_.take_token();
     bare_.run(kInsertWork, ++last_work_, key, event);
   }
   void go_on(std::int64_t key, std::int64_t last_event) {
@@ -183,7 +190,7 @@ class Steps {
     bare_.run(kGoOn, key, kStamp);
   }
   void hand_over() {
-    bare_.run(kNextToken);
+    bare_.take_token();
     bare_.run(kHandOver, ++last_handed_, kPawlTime);
   }
   void take_result(std::int64_t key, std::int64_t event, std::int64_t command) {
@@ -228,6 +235,7 @@ class Steps {
 };
 
 void commit(Bare& bare, Figures* figures) {
+  bare.store_tokens();
   bare.run(kCommit);
   ++figures->commits;
 }

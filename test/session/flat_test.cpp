@@ -44,7 +44,13 @@ class Plan : public ::testing::Test {
       sqlite3_bind_int64(statement, i, 0);
     for (int i = 6; i <= 8; ++i)
       sqlite3_bind_int64(statement, i, INT64_MAX);
-    *id = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    *id = 0;
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+      for (int branch = 0; branch < 3; ++branch) {
+        const std::int64_t head = sqlite3_column_int64(statement, branch);
+        if (head != 0 && (*id == 0 || head < *id)) *id = head;
+      }
+    }
     const int count = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
     sqlite3_finalize(statement);
     return count;

@@ -91,7 +91,7 @@ struct SqliteProvider::Fetch {
 
 struct SqliteProvider::Candidate {
   WorkItemId id = 0;
-  SessionKey session = 0;
+  SessionKey session = 0;  // of a takeover
   int branch = kFree;
 };
 
@@ -160,9 +160,10 @@ Status SqliteProvider::first_untagged(const Fetch& fetch, Candidate* candidate) 
   for (const BranchScan::Range& range : ranges)
     next.bind(range.until);
   if (!next.row()) return fail(next.status(), "find work");
-  candidate->id = next.integer(0);
-  candidate->session = next.integer(1);
-  candidate->branch = static_cast<int>(next.integer(2));
+  for (int branch = kFree; branch < kSessionBranches; ++branch) {
+    const WorkItemId id = next.integer(branch);  // 0 where it is null
+    if (id != 0 && (candidate->id == 0 || id < candidate->id)) *candidate = {id, 0, branch};
+  }
   return Status::kOk;
 }
 
@@ -372,7 +373,7 @@ Status SqliteProvider::claim(Fetch& fetch, const Candidate& candidate, const Wor
 Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   const SessionOptions& options = *fetch.how.options;
   WorkItem& out = *fetch.out;
-  PAWL_TRY(next_token(&out.token));
+  out.token = next_token();
   out.locked_until = add_saturating(batch_.now, options.worker_lock_timeout_ms);
   const std::int64_t run_ms = row.policy.start_to_close_ms;
   const std::int64_t run_due = run_ms == 0 ? -1 : make_due(batch_.now, run_ms);
@@ -421,9 +422,11 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
 // ---- fetch: what is normally empty -------------------------------------------------------------------------
 
 // Locks and ghosts past their lease whose holder is gone, and own ones that this process does not run
-// (a commit whose answer was lost). At most kExpiredLooksMax a call, in rotation.
+// (a commit whose answer was lost). At most kExpiredLooksMax a call, in rotation, and each once a batch:
+// within one no time passes, so neither locks nor the evidence get older.
 Status SqliteProvider::take_expired_locks(Fetch& fetch) {
-  for (unsigned looks = 0; looks < kExpiredLooksMax && !*fetch.found; ++looks) {
+  for (unsigned looks = 0; looks < kExpiredLooksMax && !expired_lock_.all_seen && !*fetch.found;
+       ++looks) {
     Claim lock;
     WorkItemId item = 0;
     {
@@ -436,6 +439,7 @@ Status SqliteProvider::take_expired_locks(Fetch& fetch) {
       next.bind(batch_.now).bind(expired_lock_.until).bind(expired_lock_.key);
       if (!next.row()) {
         expired_lock_ = Expired();
+        expired_lock_.all_seen = true;
         return fail(next.status(), "find expired locks");
       }
       item = next.integer(0);
@@ -470,7 +474,8 @@ Status SqliteProvider::take_expired_lock(Fetch& fetch, const Claim& lock, WorkIt
 }
 
 Status SqliteProvider::take_expired_sessions(Fetch& fetch) {
-  for (unsigned looks = 0; looks < kExpiredLooksMax && fetch.claims_open && !*fetch.found;
+  for (unsigned looks = 0;
+       looks < kExpiredLooksMax && !expired_session_.all_seen && fetch.claims_open && !*fetch.found;
        ++looks) {
     Candidate candidate{0, 0, kTakeover};
     {
@@ -484,6 +489,7 @@ Status SqliteProvider::take_expired_sessions(Fetch& fetch) {
       next.bind(fetch.how.me);
       if (!next.row()) {
         expired_session_ = Expired();
+        expired_session_.all_seen = true;
         return fail(next.status(), "find expired sessions");
       }
       candidate.id = next.integer(0);

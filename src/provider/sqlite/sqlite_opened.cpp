@@ -115,8 +115,7 @@ Status SqliteProvider::insert_opened(const TurnCommit& turn, const Event& event,
 
 // A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds it.
 Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings& settings) {
-  Epoch epoch = 0;
-  PAWL_TRY(next_epoch(&epoch));
+  const Epoch epoch = next_epoch();
   {
     Statement open = connection_.use(
         kReopenOpened,
@@ -213,7 +212,7 @@ Status SqliteProvider::lose_session(SessionKey session, std::string_view reason)
   PAWL_TRY(session_names(session, &name, &from));
   told.session = name.view();
   told.from = from.view();
-  PAWL_TRY(next_epoch(&told.epoch));
+  told.epoch = next_epoch();
   Diagnostic why;
   why.format("the session was lost with its owner \"%.*s\" (%.*s)", static_cast<int>(from.size()),
              from.view().data(), static_cast<int>(reason.size()), reason.data());

@@ -23,7 +23,6 @@ enum Ids : int {
   kLastEvent,
   kReadHistory,
   kReadEvent,
-  kFindWork,
   kDeleteMessage,
   kKeepMessage,
   kInsertEvent,
@@ -384,7 +383,7 @@ Status SqliteProvider::check_turn(const TurnCommit& turn) {
   for (std::size_t i = 0; i < turn.message_count; ++i)
     PAWL_TRY(check_message(turn.key, turn.messages[i]));
   for (std::size_t i = 0; i < turn.done_count; ++i)
-    PAWL_TRY(check_done(turn, turn.done[i]));
+    PAWL_TRY(check_done(turn.done[i], turn.key));
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
   if (!has_events || row.last_event + 1 == turn.first_new) return Status::kOk;
   // With this revision no other turn came between: the row is not what we wrote.
@@ -405,13 +404,6 @@ Status SqliteProvider::check_message(InstanceKey key, MessageId message) {
   if (row.is_null(1)) return Status::kOk;
   const auto base = static_cast<TimeBase>(row.integer(0));
   return due(base, row.integer(1), clock_, batch_.now) ? Status::kOk : Status::kStale;
-}
-
-Status SqliteProvider::check_done(const TurnCommit& turn, const WorkDone& done) {
-  PAWL_TRY(check_work_item(done));
-  Statement row = connection_.use(kFindWork, "SELECT instance FROM worker_queue WHERE id=?");
-  if (row.bind(done.item).row() && row.integer(0) == turn.key) return Status::kOk;
-  return row.status() == Status::kOk ? Status::kStale : fail(row.status(), "find work item");
 }
 
 // ---- commit of a turn: write --------------------------------------------------------------------

@@ -19,6 +19,7 @@ enum Ids : int {
   kDataVersion,
   kReadMeta,
   kWriteMeta,
+  kStoreCounters,
   kInsertMeta,
   kReadDatabaseId,
   kCredit,
@@ -355,6 +356,8 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   dead_ = false;
   batch_worker_ = me;
   batch_ = BatchInfo();
+  expired_lock_.all_seen = false;
+  expired_session_.all_seen = false;
   writes_before_ = sqlite3_total_changes(connection_.handle());
   status = start_clock();
   if (status == Status::kOk && me != 0) status = check_worker(me);
@@ -393,6 +396,7 @@ Status SqliteProvider::commit() {
     clock_ = mark(clock_now_, batch_.now);
     status = write_meta();
   }
+  if (status == Status::kOk && wrote) status = store_counters();
   if (status == Status::kOk) status = fail(connection_.use(kCommit, "COMMIT").run(), "commit");
   if (status != Status::kOk) {
     rollback();
@@ -445,6 +449,28 @@ Result<std::int64_t> SqliteProvider::data_version() {
   return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "data_version");
 }
 
+// Nobody else can take from the counters while the batch has the write lock; so they are written once
+// for all that a batch took. What it took without writing anything is nowhere and may be taken again.
+Status SqliteProvider::store_counters() {
+  if (next_.epoch == stored_.epoch && next_.token == stored_.token) return Status::kOk;
+  return fail(
+      connection_.use(kStoreCounters, "UPDATE meta SET next_epoch=?,next_token=? WHERE id=1")
+          .bind(next_.epoch)
+          .bind(next_.token)
+          .run(),
+      "counters");
+}
+
+LockToken SqliteProvider::next_token() {
+  require_batch();
+  return next_.token++;
+}
+
+Epoch SqliteProvider::next_epoch() {
+  require_batch();
+  return next_.epoch++;
+}
+
 // ---- the clock ----------------------------------------------------------------------------------
 
 std::int64_t SqliteProvider::pawl_now() { return pawl_time(clock_, port_.clock->boot_ms()); }
@@ -465,7 +491,8 @@ ClockSample SqliteProvider::sample_clock() {
 Status SqliteProvider::read_meta(ClockRow* out) {
   Statement row = connection_.use(
       kReadMeta,
-      "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until FROM meta WHERE id=1");
+      "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until,next_epoch,next_token "
+      "FROM meta WHERE id=1");
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
   *out = ClockRow();
@@ -481,6 +508,8 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   out->off_seq = row.integer(5);
   out->adopted = row.integer(6) != 0;
   apart_until_ = row.integer(7);
+  stored_ = {row.integer(8), row.integer(9)};
+  next_ = stored_;
   return Status::kOk;
 }
 

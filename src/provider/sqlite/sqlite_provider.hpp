@@ -250,7 +250,6 @@ class SqliteProvider final : public Provider {
   Status read_end(InstanceStatus* out, char* buffer, std::size_t capacity);
   Status check_turn(const TurnCommit& turn);
   Status check_message(InstanceKey key, MessageId message);
-  Status check_done(const TurnCommit& turn, const WorkDone& done);
   Status write_turn(const TurnCommit& turn);
   Status write_sessions_and_work(const TurnCommit& turn);
   Status write_mail(const TurnCommit& turn);
@@ -339,7 +338,9 @@ class SqliteProvider final : public Provider {
   Status cancel_all_work(InstanceKey instance, ExecutionId execution);
   // Removes a work item: its session's head is put right.
   Status delete_work(WorkItemId item, SessionKey session);
-  // A finished item whose result rides with its turn: checked as check_work_item(), then it goes.
+  // A finished item whose result rides with its turn: checked as check_work_item(), and that it is this
+  // instance's unless that is 0; then it goes.
+  Status check_done(const WorkDone& done, InstanceKey instance);
   Status take_work(const WorkDone& done);
   // A limit of CrashLimits: the item's failure becomes a message, the item goes.
   Status poison_work(WorkItemId item, std::string_view why);
@@ -356,6 +357,7 @@ class SqliteProvider final : public Provider {
   struct Expired {
     std::int64_t until = -1;
     std::int64_t key = 0;
+    bool all_seen = false;  // by this batch
   };
   Status read_work(WorkItemId item, WorkRow* row);
   Status complete_work(const WorkRow& row, ErrorKind kind, std::string_view text);
@@ -383,7 +385,10 @@ class SqliteProvider final : public Provider {
   };
   Status put_back(const WorkRow& row, const PutBack& how);
   Status cancel_range(InstanceKey instance, ExecutionId execution, EventId first, EventId last);
-  Status next_token(LockToken* token);
+  // Values that the database has never given out, if the batch is committed.
+  LockToken next_token();
+  Epoch next_epoch();
+  Status store_counters();
 
   // ---- sqlite_fetch.cpp, its own ----
   struct Fetch;
@@ -408,7 +413,6 @@ class SqliteProvider final : public Provider {
   Status take_expired_session(Fetch& fetch, const Candidate& candidate);
 
   // ---- sqlite_sessions.cpp, for the other files ----
-  Status next_epoch(Epoch* epoch);
   // How work is scheduled on a session; its row keeps the strictest.
   struct SessionUse {
     bool device = false;
@@ -583,8 +587,14 @@ class SqliteProvider final : public Provider {
   FixedText<kPathBytesMax> path_;
   ChangeSink* sink_ = nullptr;
   std::int64_t apart_until_ = 0;  // Pawl time, of meta
-  ClockRow clock_;                // as of the last begin(); fixed within a batch
-  ClockRow clock_now_;            // clock_ with what a commit that happens anyway may add
+  struct Counters {
+    Epoch epoch = 0;
+    LockToken token = 0;
+  };
+  Counters stored_;     // in the row of meta
+  Counters next_;       // with what the batch took
+  ClockRow clock_;      // as of the last begin(); fixed within a batch
+  ClockRow clock_now_;  // clock_ with what a commit that happens anyway may add
   BatchInfo batch_;
   Incarnation batch_worker_ = 0;
   std::int64_t writes_before_ = 0;  // of the connection, when the batch began

@@ -190,12 +190,15 @@ Status SqliteProvider::list_aside(ReadyList& list, std::size_t capacity) {
                         "SELECT key FROM instances INDEXED BY i_aside WHERE ready_id IS NOT NULL "
                         "AND parked_until IS NULL AND aside IS NOT NULL");
     const bool everything = list.query.runnable == nullptr;
+    bool found = false;
     while (!list.full() && any.row()) {
+      found = true;
       if (!everything) break;
       list.add(any.integer(0));
     }
     PAWL_TRY(fail(any.status(), "find what was set aside"));
-    if (everything || list.full()) return Status::kOk;
+    // A look per name would be most of what an idle look costs.
+    if (everything || !found || list.full()) return Status::kOk;
   }
   const std::size_t kinds = list.query.runnable_count;
   const std::size_t most = list.count() + capacity / 4 + 1;

@@ -12,7 +12,6 @@ enum : int {
   kFindSession = kIdsSessions.first,
   kInsertSession,
   kReadSession,
-  kNextEpoch,
   kFirstLocked,
   kWriteOwner,
   kHead,
@@ -24,7 +23,6 @@ enum : int {
   kDeleteSession,
   kNextExpired,
   kListOwned,
-  kLastEpoch,
   kMustFail,
   kEnd,
 };
@@ -67,14 +65,6 @@ Status SqliteProvider::session_for(std::string_view name, const SessionUse& use,
   return Status::kOk;
 }
 
-Status SqliteProvider::next_epoch(Epoch* epoch) {
-  Statement next =
-      connection_.use(kNextEpoch, "UPDATE meta SET next_epoch=next_epoch+1 RETURNING next_epoch-1");
-  if (!next.row()) return fail_written(next.status(), "take an epoch");
-  *epoch = next.integer(0);
-  return Status::kOk;
-}
-
 // The locks of a session's items end with its epoch. They are few: no more than its owner has slots.
 Status SqliteProvider::unlock_session(const OwnerChange& change) {
   while (true) {
@@ -104,7 +94,7 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
   }
   PAWL_TRY(session_names(change.session, &name, &from));
   if (change.to != 0) PAWL_TRY(node_of(change.to, &to));
-  PAWL_TRY(next_epoch(&told.epoch));
+  told.epoch = next_epoch();
   PAWL_TRY(unlock_session(change));
   {
     // A change by other means ends a stop that is under way.
@@ -255,10 +245,8 @@ Status SqliteProvider::owned_sessions(Incarnation me, OwnedSession* out, std::si
 }
 
 Status SqliteProvider::last_epoch(Epoch* epoch) {
-  Statement read = connection_.use(kLastEpoch, "SELECT next_epoch-1 FROM meta");
-  if (!read.row())
-    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read meta");
-  *epoch = read.integer(0);
+  require_batch();
+  *epoch = next_.epoch - 1;
   return Status::kOk;
 }
 

@@ -81,15 +81,17 @@ Status SqliteProvider::write_value(const TurnCommit& turn, const Event& write) {
 }
 
 Status SqliteProvider::settle_values(InstanceKey instance, ExecutionId execution) {
-  PAWL_TRY(fail(connection_
-                    .use(kDropFound,
-                         "DELETE FROM kv WHERE instance=?1 AND execution<?2 AND EXISTS(SELECT 1 "
-                         "FROM kv AS own WHERE own.instance=?1 AND own.key=kv.key AND "
-                         "own.execution=?2)")
-                    .bind(instance)
-                    .bind(execution)
-                    .run(),
-                "settle values"));
+  if (execution > 1) {
+    PAWL_TRY(fail(connection_
+                      .use(kDropFound,
+                           "DELETE FROM kv WHERE instance=?1 AND execution<?2 AND EXISTS(SELECT 1 "
+                           "FROM kv AS own WHERE own.instance=?1 AND own.key=kv.key AND "
+                           "own.execution=?2)")
+                      .bind(instance)
+                      .bind(execution)
+                      .run(),
+                  "settle values"));
+  }
   return fail(
       connection_
           .use(kDropCleared, "DELETE FROM kv WHERE instance=?1 AND execution=?2 AND cleared=1")

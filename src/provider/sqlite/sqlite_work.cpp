@@ -27,7 +27,6 @@ enum : int {
   kDelay,
   kFirstDelayed,
   kWake,
-  kNextToken,
   kTouchAcknowledged,
   kRenewItem,
   kRenewItsSession,
@@ -59,8 +58,7 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
     PAWL_TRY(session_for(work.session, {options.device, options.exclusive}, &session));
   }
   // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
-  WorkItemId id = 0;
-  PAWL_TRY(next_token(&id));
+  const WorkItemId id = next_token();
   {
     Statement insert = connection_.use(
         kInsert,
@@ -162,14 +160,6 @@ Status SqliteProvider::make_ghost(WorkItemId item) {
                       "silent_due=NULL WHERE id=?1");
   ghost.bind(item);
   return fail(ghost.run(), "cancel running work");
-}
-
-Status SqliteProvider::next_token(LockToken* token) {
-  Statement next =
-      connection_.use(kNextToken, "UPDATE meta SET next_token=next_token+1 RETURNING next_token-1");
-  if (!next.row()) return fail_written(next.status(), "take a token");
-  *token = next.integer(0);
-  return Status::kOk;
 }
 
 // ---- reading a row, ending it as failed ---------------------------------------------------------------
@@ -417,12 +407,15 @@ Status SqliteProvider::end_overdue(const WorkRow& row) {
 
 // ---- acknowledge, abandon, renew --------------------------------------------------------------------------
 
-Status SqliteProvider::check_work_item(const WorkDone& done) {
+Status SqliteProvider::check_work_item(const WorkDone& done) { return check_done(done, 0); }
+
+Status SqliteProvider::check_done(const WorkDone& done, InstanceKey instance) {
   WorkRow row;
   const Status read = read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
-  return row.accepts(done) ? Status::kOk : Status::kStale;
+  const bool fits = row.accepts(done) && (instance == 0 || row.instance == instance);
+  return fits ? Status::kOk : Status::kStale;
 }
 
 Status SqliteProvider::ack_work_item(const WorkDone& done, const WorkResult& result) {
