@@ -1,5 +1,5 @@
-// The 25 provider validations of the accepted session design, by their names, and the further ones of
-// the family it comes from. Where the rules here are stricter (a lease that ended is no evidence that
+// The 25 provider validations of the accepted session design, by their names and in their order, and
+// what else the rules here ask for. Where the rules here are stricter (a lease that ended is no evidence that
 // its owner is gone), a test first takes the owner's life or ability to prove itself.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class SessionProvider : public ::testing::Test {
 };
 
 // 1
-TEST_F(SessionProvider, session_item_claimable_by_any_worker_initially) {
+TEST_F(SessionProvider, test_session_item_claimable_by_any_worker_initially) {
   world_.schedule("a", "s");
   const auto job = b_.fetch();
   ASSERT_TRUE(job);
@@ -37,14 +37,14 @@ TEST_F(SessionProvider, session_item_claimable_by_any_worker_initially) {
 }
 
 // 2
-TEST_F(SessionProvider, session_item_pinned_after_claim) {
+TEST_F(SessionProvider, test_session_item_pinned_after_claim) {
   world_.schedule("a", "s", 2);
   ASSERT_TRUE(a_.fetch());
   EXPECT_FALSE(b_.fetch());
 }
 
 // 3
-TEST_F(SessionProvider, session_item_pinned_worker_can_fetch) {
+TEST_F(SessionProvider, test_session_item_pinned_worker_can_fetch) {
   world_.schedule("a", "s", 2);
   const auto first = a_.fetch();
   const auto second = a_.fetch();
@@ -55,7 +55,7 @@ TEST_F(SessionProvider, session_item_pinned_worker_can_fetch) {
 }
 
 // 4
-TEST_F(SessionProvider, non_session_item_unaffected) {
+TEST_F(SessionProvider, test_non_session_item_unaffected) {
   world_.schedule("a", "s");
   ASSERT_TRUE(a_.fetch());
   world_.schedule("a", {}, 2);
@@ -67,7 +67,7 @@ TEST_F(SessionProvider, non_session_item_unaffected) {
 }
 
 // 5
-TEST_F(SessionProvider, session_claim_creates_session_row) {
+TEST_F(SessionProvider, test_session_claim_creates_session_row) {
   world_.schedule("a", "s");
   EXPECT_EQ(world_.session_number("owner", "s"), -1);
   const auto job = a_.fetch();
@@ -83,7 +83,7 @@ TEST_F(SessionProvider, session_claim_creates_session_row) {
 }
 
 // 6
-TEST_F(SessionProvider, session_lock_expiry_allows_reclaim) {
+TEST_F(SessionProvider, test_session_lock_expiry_allows_reclaim) {
   hide_locks();
   world_.schedule("a", "s", 2);
   ASSERT_TRUE(a_.fetch());
@@ -96,7 +96,7 @@ TEST_F(SessionProvider, session_lock_expiry_allows_reclaim) {
 }
 
 // 7
-TEST_F(SessionProvider, session_idle_expiry_allows_reclaim) {
+TEST_F(SessionProvider, test_session_idle_expiry_allows_reclaim) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -111,7 +111,7 @@ TEST_F(SessionProvider, session_idle_expiry_allows_reclaim) {
 }
 
 // 8
-TEST_F(SessionProvider, renew_session_lock_extends_all_owned) {
+TEST_F(SessionProvider, test_renew_session_lock_extends_all_owned) {
   world_.schedule("a", "s");
   world_.schedule("a", "t");
   ASSERT_TRUE(a_.fetch());
@@ -123,7 +123,7 @@ TEST_F(SessionProvider, renew_session_lock_extends_all_owned) {
 }
 
 // 9
-TEST_F(SessionProvider, renew_session_lock_skips_idle_sessions) {
+TEST_F(SessionProvider, test_renew_session_lock_skips_idle_sessions) {
   world_.schedule("a", "s");
   world_.schedule("a", "t");
   const auto s = a_.fetch();
@@ -145,7 +145,7 @@ TEST_F(SessionProvider, renew_session_lock_skips_idle_sessions) {
 }
 
 // 10
-TEST_F(SessionProvider, renew_session_lock_skips_other_workers) {
+TEST_F(SessionProvider, test_renew_session_lock_skips_other_workers) {
   world_.schedule("a", "s");
   ASSERT_TRUE(b_.fetch());
   const std::int64_t until = world_.session_number("locked_until", "s");
@@ -155,7 +155,7 @@ TEST_F(SessionProvider, renew_session_lock_skips_other_workers) {
 }
 
 // 11
-TEST_F(SessionProvider, renew_session_lock_skips_expired_locks) {
+TEST_F(SessionProvider, test_renew_session_lock_skips_expired_locks) {
   world_.schedule("a", "s");
   ASSERT_TRUE(a_.fetch());
   world_.pass(kLease);
@@ -164,7 +164,7 @@ TEST_F(SessionProvider, renew_session_lock_skips_expired_locks) {
 }
 
 // 12
-TEST_F(SessionProvider, renew_work_item_lock_updates_last_activity_at) {
+TEST_F(SessionProvider, test_renew_work_item_lock_updates_last_activity_at) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -175,7 +175,7 @@ TEST_F(SessionProvider, renew_work_item_lock_updates_last_activity_at) {
 }
 
 // 13
-TEST_F(SessionProvider, ack_work_item_updates_last_activity_at) {
+TEST_F(SessionProvider, test_ack_work_item_updates_last_activity_at) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -185,7 +185,7 @@ TEST_F(SessionProvider, ack_work_item_updates_last_activity_at) {
 }
 
 // 14
-TEST_F(SessionProvider, fetch_work_item_updates_last_activity_at) {
+TEST_F(SessionProvider, test_fetch_work_item_updates_last_activity_at) {
   world_.schedule("a", "s", 2);
   ASSERT_TRUE(a_.fetch());
   world_.pass(1'000);
@@ -194,7 +194,7 @@ TEST_F(SessionProvider, fetch_work_item_updates_last_activity_at) {
 }
 
 // 15
-TEST_F(SessionProvider, max_sessions_capacity_respected) {
+TEST_F(SessionProvider, test_max_sessions_capacity_respected) {
   a_.options.max_sessions_per_worker = 2;
   world_.schedule("a", "s");
   world_.schedule("a", "t");
@@ -208,7 +208,7 @@ TEST_F(SessionProvider, max_sessions_capacity_respected) {
 }
 
 // 16
-TEST_F(SessionProvider, max_sessions_allows_owned_session_items) {
+TEST_F(SessionProvider, test_max_sessions_allows_owned_session_items) {
   a_.options.max_sessions_per_worker = 1;
   world_.schedule("a", "s");
   ASSERT_TRUE(a_.fetch());
@@ -225,7 +225,7 @@ TEST_F(SessionProvider, max_sessions_allows_owned_session_items) {
 }
 
 // 17
-TEST_F(SessionProvider, session_id_stored_on_worker_queue) {
+TEST_F(SessionProvider, test_session_id_stored_on_worker_queue) {
   world_.schedule("a", "s");
   world_.schedule("a");
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
@@ -235,7 +235,7 @@ TEST_F(SessionProvider, session_id_stored_on_worker_queue) {
 }
 
 // 18
-TEST_F(SessionProvider, cleanup_removes_expired_no_work) {
+TEST_F(SessionProvider, test_cleanup_removes_expired_no_work) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -250,7 +250,7 @@ TEST_F(SessionProvider, cleanup_removes_expired_no_work) {
 }
 
 // 19
-TEST_F(SessionProvider, cleanup_removes_idle_no_work) {
+TEST_F(SessionProvider, test_cleanup_removes_idle_no_work) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -261,7 +261,7 @@ TEST_F(SessionProvider, cleanup_removes_idle_no_work) {
 }
 
 // 20
-TEST_F(SessionProvider, cleanup_preserves_sessions_with_work) {
+TEST_F(SessionProvider, test_cleanup_preserves_sessions_with_work) {
   world_.schedule("a", "ready");
   world_.schedule("a", "delayed");
   world_.schedule("a", "running", 2);
@@ -280,7 +280,7 @@ TEST_F(SessionProvider, cleanup_preserves_sessions_with_work) {
 }
 
 // 21
-TEST_F(SessionProvider, cleanup_preserves_active_sessions) {
+TEST_F(SessionProvider, test_cleanup_preserves_active_sessions) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -291,7 +291,7 @@ TEST_F(SessionProvider, cleanup_preserves_active_sessions) {
 }
 
 // 22
-TEST_F(SessionProvider, cleanup_returns_deleted_count) {
+TEST_F(SessionProvider, test_cleanup_returns_deleted_count) {
   for (const char* name : {"s", "t", "u"}) {
     world_.schedule("a", name);
     const auto job = a_.fetch();
@@ -305,7 +305,7 @@ TEST_F(SessionProvider, cleanup_returns_deleted_count) {
 }
 
 // 23
-TEST_F(SessionProvider, session_reclaim_after_lock_expiry_upserts) {
+TEST_F(SessionProvider, test_session_reclaim_after_lock_expiry_upserts) {
   hide_locks();
   world_.schedule("a", "s", 2);
   const auto first = a_.fetch();
@@ -319,7 +319,7 @@ TEST_F(SessionProvider, session_reclaim_after_lock_expiry_upserts) {
 }
 
 // 24: the stored form of an activity without a session has no such member.
-TEST_F(SessionProvider, session_id_serde_backward_compat) {
+TEST_F(SessionProvider, test_session_id_serde_backward_compat) {
   world_.schedule("a");
   EXPECT_EQ(world_.number("SELECT count(*) FROM history WHERE meta LIKE '%session%'"), 0);
   const auto job = a_.fetch();
@@ -329,7 +329,7 @@ TEST_F(SessionProvider, session_id_serde_backward_compat) {
 }
 
 // 25
-TEST_F(SessionProvider, multiple_sessions_per_worker) {
+TEST_F(SessionProvider, test_multiple_sessions_per_worker) {
   for (const char* name : {"s", "t", "u"})
     world_.schedule("a", name);
   std::set<Epoch> epochs;
@@ -344,21 +344,6 @@ TEST_F(SessionProvider, multiple_sessions_per_worker) {
 
 // ---- the further ones -------------------------------------------------------------------------------
 
-TEST_F(SessionProvider, renew_session_lock_no_sessions) {
-  EXPECT_EQ(a_.renew_sessions(), 0u);
-  EXPECT_EQ(a_.renew_sessions(true), 0u);
-}
-
-TEST_F(SessionProvider, different_sessions_different_workers) {
-  world_.schedule("a", "s", 2);
-  world_.schedule("a", "t", 2);
-  const auto s = a_.fetch();
-  const auto t = b_.fetch();
-  ASSERT_TRUE(s && t);
-  EXPECT_EQ(s->session, "s");
-  EXPECT_EQ(t->session, "t");
-}
-
 TEST_F(SessionProvider, zero_max_sessions_takes_no_session) {
   a_.options.max_sessions_per_worker = 0;
   world_.schedule("a", "s");
@@ -367,18 +352,6 @@ TEST_F(SessionProvider, zero_max_sessions_takes_no_session) {
   ASSERT_TRUE(job);
   EXPECT_EQ(job->session, "");
   EXPECT_FALSE(a_.fetch());
-}
-
-TEST_F(SessionProvider, session_items_processed_in_order) {
-  world_.schedule("a", "s", 5);
-  WorkItemId last = 0;
-  for (int i = 0; i < 5; ++i) {
-    const auto job = a_.fetch();
-    ASSERT_TRUE(job);
-    EXPECT_GT(job->item.id, last);
-    last = job->item.id;
-    EXPECT_EQ(a_.ack(*job), Status::kOk);
-  }
 }
 
 TEST_F(SessionProvider, lowest_id_first_over_free_owned_and_claimable) {
@@ -390,37 +363,6 @@ TEST_F(SessionProvider, lowest_id_first_over_free_owned_and_claimable) {
   EXPECT_EQ(a_.fetch()->session, "new");
   EXPECT_EQ(a_.fetch()->session, "");
   EXPECT_EQ(a_.fetch()->session, "mine");
-}
-
-TEST_F(SessionProvider, cleanup_then_new_item_recreates_session) {
-  world_.schedule("a", "s");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(a_.ack(*job), Status::kOk);
-  a_.leave();
-  EXPECT_EQ(b_.cleanup(), 1u);
-  world_.schedule("a", "s");
-  const auto again = b_.fetch();
-  ASSERT_TRUE(again);
-  EXPECT_GT(again->item.epoch, job->item.epoch);
-  EXPECT_TRUE(again->item.claimed_now);
-}
-
-TEST_F(SessionProvider, abandoned_session_item_retryable) {
-  world_.schedule("a", "s");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(a_.abandon(*job, 5'000), Status::kOk);
-  EXPECT_FALSE(a_.fetch());
-  world_.pass(5'000);
-  EXPECT_EQ(a_.wake(), 1u);
-  EXPECT_FALSE(b_.fetch());
-  const auto again = a_.fetch();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->item.attempt, 2);
-  EXPECT_EQ(again->item.epoch, job->item.epoch);
-  EXPECT_EQ(a_.ack(*job), Status::kStale);
-  EXPECT_EQ(a_.ack(*again), Status::kOk);
 }
 
 TEST_F(SessionProvider, original_worker_goes_on_with_an_expired_lease) {
@@ -438,40 +380,6 @@ TEST_F(SessionProvider, original_worker_goes_on_with_an_expired_lease) {
   EXPECT_EQ(a_.ack(*first), Status::kOk);
 }
 
-// A hand-over whose commit's answer was lost: locked by us, but not running here.
-TEST_F(SessionProvider, activity_lock_expires_session_lock_valid_same_worker_refetches) {
-  world_.schedule("a", "s");
-  const auto lost = a_.fetch();
-  ASSERT_TRUE(lost);
-  world_.pass(kLease - 1);
-  a_.renew_sessions();
-  EXPECT_FALSE(a_.fetch());
-  world_.pass(1);
-  EXPECT_FALSE(b_.fetch());
-  const auto again = a_.fetch();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->item.id, lost->item.id);
-  EXPECT_EQ(again->item.attempt, 2);
-  EXPECT_EQ(again->item.epoch, lost->item.epoch);
-  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
-}
-
-TEST_F(SessionProvider, both_locks_expire_different_worker_claims) {
-  hide_locks();
-  world_.schedule("a", "s");
-  const auto first = a_.fetch();
-  ASSERT_TRUE(first);
-  world_.pass(kLease);
-  const auto second = b_.fetch();
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->item.id, first->item.id);
-  EXPECT_EQ(second->item.attempt, 2);
-  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
-  EXPECT_EQ(a_.renew(*first), Status::kStale);
-  EXPECT_EQ(a_.ack(*first), Status::kStale);
-  EXPECT_EQ(b_.ack(*second), Status::kOk);
-}
-
 TEST_F(SessionProvider, leases_expired_and_untaken_ack_succeeds) {
   const InstanceKey instance = world_.schedule("a", "s");
   const auto job = a_.fetch();
@@ -482,17 +390,6 @@ TEST_F(SessionProvider, leases_expired_and_untaken_ack_succeeds) {
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_EQ(messages[0].payload, "late");
   EXPECT_EQ(messages[0].ref, 2u);
-}
-
-TEST_F(SessionProvider, session_lock_renewal_extends_past_original_timeout) {
-  hide_locks();
-  world_.schedule("a", "s", 2);
-  ASSERT_TRUE(a_.fetch());
-  for (int i = 0; i < 4; ++i) {
-    world_.pass(kInterval);
-    EXPECT_EQ(a_.renew_sessions(), 1u);
-    EXPECT_FALSE(b_.fetch());
-  }
 }
 
 TEST_F(SessionProvider, each_worker_applies_its_own_settings) {

@@ -1,0 +1,396 @@
+// The 33 session checks of the peer's storage contract, by their names and in their order. Where its
+// answer is one that the rules here forbid, the test says so and shows ours.
+#include <gtest/gtest.h>
+
+#include "session_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+constexpr std::int64_t kLease = 30'000;
+constexpr std::int64_t kInterval = 25'000;
+constexpr std::int64_t kIdle = 300'000;
+
+class PeerSessions : public ::testing::Test {
+ protected:
+  PeerSessions() {
+    a_.join("A");
+    b_.join("B");
+  }
+  // The lease alone counts: nobody can ask the kernel whether its holder lives.
+  void lease_alone() {
+    a_.node.set_locks_testable(false);
+    b_.node.set_locks_testable(false);
+  }
+  std::optional<Job> done(Worker& worker, std::string_view session) {
+    world_.schedule("a", session);
+    const auto job = worker.fetch();
+    EXPECT_TRUE(job && worker.ack(*job) == Status::kOk);
+    return job;
+  }
+
+  World world_;
+  Worker a_{world_};
+  Worker b_{world_};
+};
+
+TEST_F(PeerSessions, test_non_session_items_fetchable_by_any_worker) {
+  world_.schedule("a", {}, 2);
+  EXPECT_TRUE(a_.fetch());
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(PeerSessions, test_session_item_claimable_when_no_session) {
+  world_.schedule("a", "s");
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_TRUE(job->item.claimed_now);
+  EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
+}
+
+TEST_F(PeerSessions, test_session_affinity_same_worker) {
+  ASSERT_TRUE(done(a_, "s"));
+  const auto next = done(a_, "s");
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(next->item.claimed_now);
+}
+
+TEST_F(PeerSessions, test_session_affinity_blocks_other_worker) {
+  ASSERT_TRUE(done(a_, "s"));
+  world_.schedule("a", "s");
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_TRUE(a_.fetch());
+}
+
+TEST_F(PeerSessions, test_different_sessions_different_workers) {
+  world_.schedule("a", "s", 2);
+  world_.schedule("a", "t", 2);
+  const auto s = a_.fetch();
+  ASSERT_TRUE(s);
+  EXPECT_EQ(s->session, "s");
+  for (int i = 0; i < 2; ++i) {
+    const auto t = b_.fetch();
+    ASSERT_TRUE(t);
+    EXPECT_EQ(t->session, "t");
+  }
+  EXPECT_FALSE(b_.fetch());
+}
+
+TEST_F(PeerSessions, test_mixed_session_and_non_session_items) {
+  world_.schedule("a", "s");
+  ASSERT_TRUE(a_.fetch());
+  world_.schedule("a", "s");
+  world_.schedule("a");
+  const auto free = b_.fetch();
+  ASSERT_TRUE(free);
+  EXPECT_EQ(free->session, "");
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_EQ(a_.fetch()->session, "s");
+}
+
+TEST_F(PeerSessions, test_session_claimable_after_lock_expiry) {
+  lease_alone();
+  ASSERT_TRUE(done(a_, "s"));
+  world_.schedule("a", "s");
+  world_.pass(kLease - 1);
+  EXPECT_FALSE(b_.fetch());
+  world_.pass(1);
+  EXPECT_TRUE(b_.fetch());
+}
+
+// A fetch without sessions: of a worker that has none.
+TEST_F(PeerSessions, test_none_session_skips_session_items) {
+  a_.options.max_sessions_per_worker = 0;
+  world_.schedule("a", "s");
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->session, "");
+  EXPECT_FALSE(a_.fetch());
+}
+
+TEST_F(PeerSessions, test_some_session_returns_all_items) {
+  world_.schedule("a", "s");
+  world_.schedule("a");
+  EXPECT_EQ(a_.fetch()->session, "s");
+  EXPECT_EQ(a_.fetch()->session, "");
+  EXPECT_FALSE(a_.fetch());
+}
+
+TEST_F(PeerSessions, test_renew_session_lock_active) {
+  world_.schedule("a", "s");
+  ASSERT_TRUE(a_.fetch());
+  world_.pass(kInterval);
+  EXPECT_EQ(a_.renew_sessions(), 1u);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
+}
+
+// Not renewed there, so that the lease runs out; released at once here.
+TEST_F(PeerSessions, test_renew_session_lock_skips_idle) {
+  ASSERT_TRUE(done(a_, "s"));
+  world_.pass(kIdle);
+  std::size_t released = 0;
+  EXPECT_EQ(a_.renew_sessions(true, &released), 0u);
+  EXPECT_EQ(released, 1u);
+}
+
+TEST_F(PeerSessions, test_renew_session_lock_no_sessions) {
+  EXPECT_EQ(a_.renew_sessions(), 0u);
+  EXPECT_EQ(a_.renew_sessions(true), 0u);
+}
+
+TEST_F(PeerSessions, test_cleanup_removes_expired_no_items) {
+  lease_alone();
+  ASSERT_TRUE(done(a_, "s"));
+  world_.pass(kLease - 1);
+  EXPECT_EQ(b_.cleanup(), 0u);
+  world_.pass(1);
+  EXPECT_EQ(b_.cleanup(), 1u);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 0);
+}
+
+TEST_F(PeerSessions, test_cleanup_keeps_sessions_with_pending_items) {
+  lease_alone();
+  ASSERT_TRUE(done(a_, "s"));
+  world_.schedule("a", "s");
+  world_.pass(2 * kLease);
+  EXPECT_EQ(b_.cleanup(), 0u);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 1);
+}
+
+TEST_F(PeerSessions, test_cleanup_keeps_active_sessions) {
+  ASSERT_TRUE(done(a_, "s"));
+  EXPECT_EQ(b_.cleanup(), 0u);
+  EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
+}
+
+// With an idle window so tight that only the acknowledgement, or the renewal, can be what kept it.
+TEST_F(PeerSessions, test_ack_updates_session_last_activity) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(kIdle - 1'000);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  world_.pass(2'000);
+  EXPECT_EQ(a_.renew_sessions(true), 1u);
+}
+
+TEST_F(PeerSessions, test_renew_work_item_updates_session_last_activity) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(kIdle - 1'000);
+  EXPECT_EQ(a_.renew(*job), Status::kOk);
+  EXPECT_EQ(world_.session_number("last_activity_at", "s"), world_.now());
+  world_.pass(2'000);
+  EXPECT_EQ(a_.renew_sessions(true), 1u);
+}
+
+TEST_F(PeerSessions, test_session_items_processed_in_order) {
+  world_.schedule("a", "s", 5);
+  WorkItemId last = 0;
+  for (int i = 0; i < 5; ++i) {
+    const auto job = a_.fetch();
+    ASSERT_TRUE(job);
+    EXPECT_GT(job->item.id, last);
+    last = job->item.id;
+    EXPECT_EQ(a_.ack(*job), Status::kOk);
+  }
+}
+
+TEST_F(PeerSessions, test_non_session_items_returned_with_session_config) {
+  a_.options.max_sessions_per_worker = 5;
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->item.session, 0);
+}
+
+// The slots of a process are one owner; another process of its name is refused instead.
+TEST_F(PeerSessions, test_shared_worker_id_any_caller_can_fetch_owned_session) {
+  world_.schedule("a", "s", 3);
+  const auto one = a_.fetch();
+  ASSERT_TRUE(one);
+  a_.running.push_back(*one);  // a slot is busy with it
+  const auto two = a_.fetch();
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->item.epoch, one->item.epoch);
+  Worker other(world_);
+  EXPECT_EQ(other.try_join("A"), Status::kNodeIdInUse);
+}
+
+TEST_F(PeerSessions, test_concurrent_session_claim_only_one_wins) {
+  world_.schedule("a", "s");
+  const auto one = a_.fetch();
+  const auto other = b_.fetch();
+  ASSERT_TRUE(one);
+  EXPECT_FALSE(other);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions WHERE owner IS NOT NULL"), 1);
+}
+
+TEST_F(PeerSessions, test_session_takeover_after_lock_expiry) {
+  lease_alone();
+  const auto first = done(a_, "s");
+  ASSERT_TRUE(first);
+  world_.pass(kLease);
+  const auto second = done(b_, "s");
+  ASSERT_TRUE(second);
+  EXPECT_GT(second->item.epoch, first->item.epoch);
+  EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
+  world_.schedule("a", "s");
+  EXPECT_FALSE(a_.fetch());
+}
+
+TEST_F(PeerSessions, test_cleanup_then_new_item_recreates_session) {
+  const auto before = done(a_, "s");
+  ASSERT_TRUE(before);
+  a_.leave();
+  EXPECT_EQ(b_.cleanup(), 1u);
+  const auto after = done(b_, "s");
+  ASSERT_TRUE(after);
+  EXPECT_GT(after->item.epoch, before->item.epoch);
+  EXPECT_TRUE(after->item.claimed_now);
+}
+
+TEST_F(PeerSessions, test_abandoned_session_item_retryable) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.abandon(*job, 5'000), Status::kOk);
+  EXPECT_FALSE(a_.fetch());
+  world_.pass(5'000);
+  EXPECT_EQ(a_.wake(), 1u);
+  EXPECT_FALSE(b_.fetch());
+  const auto again = a_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->item.attempt, 2);
+  EXPECT_EQ(again->item.epoch, job->item.epoch);
+  EXPECT_EQ(a_.ack(*job), Status::kStale);
+  EXPECT_EQ(a_.ack(*again), Status::kOk);
+}
+
+// What does not count there is a strike here; the attempt counts hand-overs and is nobody's fault.
+TEST_F(PeerSessions, test_abandoned_session_item_ignore_attempt) {
+  world_.schedule("a", "s");
+  for (int i = 1; i <= 3; ++i) {
+    const auto job = a_.fetch();
+    ASSERT_TRUE(job);
+    EXPECT_EQ(job->item.attempt, i);
+    EXPECT_EQ(a_.abandon(*job, 0, false), Status::kOk);
+    EXPECT_EQ(world_.number("SELECT strikes+crashes FROM worker_queue"), 0);
+  }
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.abandon(*job, 0, true), Status::kOk);
+  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
+}
+
+// Asked as the peer asks; the runtime revives what nobody took.
+TEST_F(PeerSessions, test_renew_session_lock_after_expiry_returns_zero) {
+  ASSERT_TRUE(done(a_, "s"));
+  world_.pass(kLease);
+  EXPECT_EQ(a_.renew_sessions(false), 0u);
+  EXPECT_EQ(a_.renew_sessions(true), 1u);
+}
+
+TEST_F(PeerSessions, test_original_worker_reclaims_expired_session) {
+  lease_alone();
+  const auto before = done(a_, "s");
+  ASSERT_TRUE(before);
+  world_.pass(2 * kLease);
+  const auto after = done(a_, "s");
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->item.epoch, before->item.epoch);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
+}
+
+// A hand-over whose commit's answer was lost: locked by us, but not running here.
+TEST_F(PeerSessions, test_activity_lock_expires_session_lock_valid_same_worker_refetches) {
+  world_.schedule("a", "s");
+  const auto lost = a_.fetch();
+  ASSERT_TRUE(lost);
+  world_.pass(kLease - 1);
+  a_.renew_sessions();
+  EXPECT_FALSE(a_.fetch());
+  world_.pass(1);
+  EXPECT_FALSE(b_.fetch());
+  const auto again = a_.fetch();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->item.id, lost->item.id);
+  EXPECT_EQ(again->item.attempt, 2);
+  EXPECT_EQ(again->item.epoch, lost->item.epoch);
+  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
+}
+
+// There only when the activity's own lock has ended, too; a new owner ends all hand-overs here.
+TEST_F(PeerSessions, test_session_lock_expires_new_owner_gets_redelivery) {
+  lease_alone();
+  a_.options.worker_lock_timeout_ms = 4 * kLease;
+  world_.schedule("a", "s", 2);
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  world_.pass(kLease);
+  const auto again = b_.fetch();  // for the one that waits, the session is taken over with both
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->item.id, first->item.id);
+  EXPECT_EQ(again->item.attempt, 2);
+  EXPECT_TRUE(b_.fetch());
+  EXPECT_EQ(a_.ack(*first), Status::kStale);
+  EXPECT_EQ(b_.ack(*again), Status::kOk);
+}
+
+TEST_F(PeerSessions, test_session_lock_expires_same_worker_reacquires) {
+  lease_alone();
+  world_.schedule("a", "s", 2);
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  a_.running.push_back(*first);
+  world_.pass(kLease);
+  const auto second = a_.fetch();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->item.epoch, first->item.epoch);
+  EXPECT_FALSE(second->item.claimed_now);
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_EQ(a_.ack(*first), Status::kOk);
+}
+
+TEST_F(PeerSessions, test_both_locks_expire_different_worker_claims) {
+  lease_alone();
+  world_.schedule("a", "s");
+  const auto first = a_.fetch();
+  ASSERT_TRUE(first);
+  world_.pass(kLease);
+  const auto second = b_.fetch();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->item.id, first->item.id);
+  EXPECT_EQ(second->item.attempt, 2);
+  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
+  EXPECT_EQ(a_.renew(*first), Status::kStale);
+  EXPECT_EQ(a_.ack(*first), Status::kStale);
+  EXPECT_EQ(b_.ack(*second), Status::kOk);
+}
+
+// There even after somebody else had taken the session, which lets two owners be acknowledged.
+TEST_F(PeerSessions, test_session_lock_expires_activity_lock_valid_ack_succeeds) {
+  lease_alone();
+  a_.options.worker_lock_timeout_ms = 4 * kLease;
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(kLease);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+}
+
+TEST_F(PeerSessions, test_session_lock_renewal_extends_past_original_timeout) {
+  lease_alone();
+  world_.schedule("a", "s", 2);
+  ASSERT_TRUE(a_.fetch());
+  for (int i = 0; i < 4; ++i) {
+    world_.pass(kInterval);
+    EXPECT_EQ(a_.renew_sessions(), 1u);
+    EXPECT_FALSE(b_.fetch());
+  }
+}
+
+}  // namespace
+}  // namespace pawl::test
