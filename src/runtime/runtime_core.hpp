@@ -212,6 +212,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_batch(Turn* turns, std::size_t count);
   Status write_housekeeping();
   Status write_strangers();
+  void tell_refused_renewal(const internal::Slot& slot);
   Status write_renewals();
   Status tell_lost_slots();
   [[nodiscard]] bool has_progress_to_write(std::int64_t now_boot_ms) const;

@@ -326,6 +326,16 @@ void RuntimeCore::plan_retention() {
     next_retention_ = provider_->boot_ms_of(batch_.now + options_.retention_ms);
 }
 
+// Another worker has it, or it was cancelled elsewhere.
+void RuntimeCore::tell_refused_renewal(const internal::Slot& slot) {
+  const LogField fields[] = {{"activity", slot.item.activity_name},
+                             {"session", slot.item.session_name},
+                             {"epoch", slot.item.epoch},
+                             {"instance", slot.item.instance_id},
+                             {"event", slot.item.event}};
+  log(LogLevel::kWarning, "renewal_refused", fields, 5);
+}
+
 Status RuntimeCore::write_renewals() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
@@ -333,6 +343,7 @@ Status RuntimeCore::write_renewals() {
     const WorkDone done = slot.done();
     const Status renewed = provider_->renew_work_item_lock(done, me_, options_.sessions);
     if (renewed == Status::kStale) {
+      if (slot.lost_boot_ms < 0) tell_refused_renewal(slot);
       slot.lose();
     } else if (renewed != Status::kOk) {
       status = renewed;

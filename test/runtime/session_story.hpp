@@ -1,0 +1,177 @@
+// What stories about sessions are told with: the code of the test at hand, activities that note where
+// they ran, and one that lasts.
+#ifndef PAWL_TEST_RUNTIME_SESSION_STORY_HPP
+#define PAWL_TEST_RUNTIME_SESSION_STORY_HPP
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "story.hpp"
+
+namespace pawl::testing {
+
+class SessionStory : public Story {
+ protected:
+  struct Run {
+    std::string worker, session, input, instance;
+    std::int64_t epoch = 0;
+    std::int64_t attempt = 0;
+    bool claimed_now = false;
+  };
+  struct Row {
+    std::string name, node;
+    std::int64_t epoch = 0;
+    std::int64_t lease_ms = 0;
+  };
+  using Code = std::function<Poll(OrchestrationContext&)>;
+
+  void SetUp() override {
+    runs.clear();
+    codes.clear();
+    cancelled = ended_slow = 0;
+    for (const char* name : {"code", "other"}) {
+      add(name, run_code);
+      ASSERT_EQ(deciding.add_orchestration(name, run_code), Status::kOk);
+    }
+    add("note", note);
+    ASSERT_EQ(registry.add_cooperative("slow", slow), Status::kOk);
+    options.sessions.max_sessions_per_worker = 100;
+  }
+  void TearDown() override { codes.clear(); }
+
+  // --- workers: full, only deciding, only working ---
+  Options of(const char* node) const {
+    Options out = options;
+    out.worker_node_id = node;
+    return out;
+  }
+  Options working(const char* node) const {
+    Options out = of(node);
+    out.run_orchestrations = false;
+    return out;
+  }
+  Worker& full(const char* node) { return start_worker(registry, of(node)); }
+  Worker& boss() {
+    Options out = of("boss");
+    out.inline_slots = out.thread_slots = out.cooperative_slots = 0;
+    out.sessions.max_sessions_per_worker = 0;
+    return start_worker(deciding, out);
+  }
+  Worker& hand(const char* node) { return start_worker(registry, working(node)); }
+  // Where a seed's test waits for a lease, nobody asks the kernel who lives.
+  void wait_for_leases() { options.sessions.fast_handoff = false; }
+
+  // --- orchestrations ---
+  void code(Code what) { codes["code"] = std::move(what); }
+  void other(Code what) { codes["other"] = std::move(what); }
+  // The code to its end at one worker.
+  std::string run(Code what) {
+    code(std::move(what));
+    full("a");
+    start("i", "code", "in");
+    return end_of("i", 3'600'000);
+  }
+  bool runs_are(std::size_t count, std::int64_t ms = 60'000) {
+    return drive_until([&] { return runs.size() >= count; }, ms);
+  }
+
+  // --- what was seen ---
+  static std::set<std::string> workers_of(std::string_view session) {
+    std::set<std::string> all;
+    for (const Run& one : runs)
+      if (one.session == session) all.insert(one.worker);
+    return all;
+  }
+  static std::set<std::int64_t> epochs_of(std::string_view session) {
+    std::set<std::int64_t> all;
+    for (const Run& one : runs)
+      if (one.session == session) all.insert(one.epoch);
+    return all;
+  }
+  std::vector<Row> rows() {
+    struct Keep final : SessionVisitor {
+      void on_session(const SessionInfo& one) override {
+        all.push_back({std::string(one.name), std::string(one.node), one.epoch,
+                       one.lease_ends_in_ms});
+      }
+      std::vector<Row> all;
+    } keep;
+    Page page;
+    EXPECT_EQ(client()->list_sessions(&page, keep), Status::kOk);
+    return keep.all;
+  }
+  // Of the first session of this name; none: all empty.
+  Row row(std::string_view name) {
+    for (const Row& one : rows())
+      if (one.name == name) return one;
+    return {};
+  }
+  std::size_t logged(std::string_view text) const {
+    std::size_t count = 0;
+    for (const auto& one : workers)
+      count += one->lines.count(text);
+    return count;
+  }
+
+  static inline std::vector<Run> runs;
+  static inline std::map<std::string, Code, std::less<>> codes;
+  static inline int cancelled = 0;   // "slow" ones that were told to stop
+  static inline int ended_slow = 0;  // and those that came to their end
+  Registry deciding;                 // no activities
+
+ private:
+  static Poll run_code(OrchestrationContext& ctx) {
+    return codes.find(ctx.orchestration_name())->second(ctx);
+  }
+  static void keep(ActivityContext& ctx) {
+    runs.push_back({std::string(ctx.worker_id()), std::string(ctx.session_id()),
+                    std::string(ctx.input()), std::string(ctx.instance_id()), ctx.session_epoch(),
+                    ctx.attempt(), ctx.claimed_now()});
+  }
+  static ActivityResult note(ActivityContext& ctx) {
+    keep(ctx);
+    if (ctx.input() == "abort") ctx.abort_session();
+    if (ctx.input() == "fail") return ctx.fail("said so");
+    return ctx.ok(ctx.worker_id());
+  }
+  // So many seconds as its input says.
+  struct Seconds {
+    bool began = false;
+    long left = 0;
+  };
+  static ActivityStep slow(ActivityContext& ctx, Seconds& state) {
+    if (!state.began) {
+      state.began = true;
+      state.left = std::atol(std::string(ctx.input()).c_str());
+      keep(ctx);
+    }
+    if (ctx.is_cancelled()) {
+      ++cancelled;
+      return ctx.ok("cancelled");
+    }
+    if (state.left-- > 0) return ctx.again_after(1'000);
+    ++ended_slow;
+    return ctx.ok(ctx.worker_id());
+  }
+};
+
+// `count` activities on a session, a second apart.
+inline std::function<Poll(OrchestrationContext&)> a_second_apart(int count) {
+  return [count](OrchestrationContext& ctx) {
+    for (int i = 0; i < count; ++i) {
+      PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", std::to_string(i), ctx.input()));
+      if (!done.ok()) return ctx.fail(done.error());
+      PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+    }
+    return ctx.complete("all");
+  };
+}
+
+}  // namespace pawl::testing
+
+#endif  // PAWL_TEST_RUNTIME_SESSION_STORY_HPP
