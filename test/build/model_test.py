@@ -8,9 +8,9 @@ test or says why there is none; and no table of the page is missing.
 """
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+from ctest_names import known_tests
 
 PROJECT, BUILD, CTEST = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 PAGE = PROJECT / "docs" / "model.md"
@@ -50,22 +50,6 @@ def problem(line, text):
     problems.append(f"docs/model.md:{line}: {text}")
 
 
-def known_tests():
-    # From a folder of its own: a ctest inside a ctest of the same folder overwrites its logs.
-    with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder, "CTestTestfile.cmake").write_text(f'subdirs("{BUILD}")\n', encoding="utf-8")
-        listed = subprocess.run([CTEST, "--test-dir", folder, "-N"], capture_output=True, text=True, check=True).stdout
-    tests = set()
-    for name in re.findall(r"^ +Test +#\d+: (\S+)", listed, re.M):
-        # program.[Instances/]Suite.Test[/parameter]
-        at = re.fullmatch(r"\w+\.(?:\w+/)?(\w+)\.(\w+)(/\S+)?", name)
-        if at:
-            tests.update({f"{at[1]}.{at[2]}", f"{at[1]}.{at[2]}{at[3] or ''}", f"{at[1]}.*"})
-        else:
-            tests.add(name)
-    return tests
-
-
 def rows():
     """(heading, line, header cells, cells) of every row of every table."""
     heading, header = "", None
@@ -102,7 +86,7 @@ def check_row(line, header, cells, tests, headers):
 
 
 def main():
-    tests = known_tests()
+    tests = known_tests(BUILD, CTEST)
     headers = "".join(re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
                       for path in sorted((PROJECT / "include" / "pawl").glob("*.hpp")))
     counts, named = dict.fromkeys(TABLES, 0), set()

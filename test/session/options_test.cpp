@@ -15,7 +15,7 @@ std::string refusal(const SessionOptions& options) {
   return std::string(diagnostic.text());
 }
 
-TEST(SessionOptions, defaults_are_those_of_the_design_and_valid) {
+TEST(SessionOptions, test_runtime_options_session_defaults) {
   const SessionOptions options;
   Diagnostic diagnostic;
   EXPECT_EQ(validate(options, diagnostic), Status::kOk);

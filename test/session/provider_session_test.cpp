@@ -342,6 +342,26 @@ TEST_F(SessionProvider, test_multiple_sessions_per_worker) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM sessions WHERE owner=?1", {a_.me()}), 3);
 }
 
+// A work item has no text of its own: its row points to the session and to the event.
+TEST_F(SessionProvider, test_work_item_activity_execute_session_id_serde) {
+  world_.schedule("a", "s");
+  world_.schedule("a");
+  const auto with = a_.fetch();
+  const auto without = a_.fetch();
+  ASSERT_TRUE(with && without);
+  EXPECT_EQ(with->session, "s");
+  EXPECT_EQ(without->session, "");
+}
+
+TEST_F(SessionProvider, old_workitem_without_session_id_deserializes) {
+  world_.schedule("a");
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue WHERE sid IS NULL AND gen IS NULL"),
+            1);
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->session, "");
+}
+
 // ---- the further ones -------------------------------------------------------------------------------
 
 TEST_F(SessionProvider, zero_max_sessions_takes_no_session) {

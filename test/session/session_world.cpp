@@ -432,8 +432,7 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   must(client_->commit(), *client_, "commit");
 }
 
-InstanceKey World::schedule(std::string_view activity, std::string_view session, int count,
-                            std::string_view policy, std::string_view tag) {
+InstanceKey World::create() {
   const std::string id = "i" + std::to_string(next_instance_++);
   NewInstance instance;
   instance.id = id;
@@ -443,6 +442,68 @@ InstanceKey World::schedule(std::string_view activity, std::string_view session,
   must(client_->begin(0, &info), *client_, "begin");
   must(client_->create_instance(instance, &key), *client_, "create");
   must(client_->commit(), *client_, "commit");
+  return key;
+}
+
+InstanceKey World::instance() {
+  const InstanceKey key = create();
+  Turn events;
+  turn(
+      key,
+      [&](TurnCommit& commit) {
+        commit.events = &events;
+        commit.first_new = commit.last_new = 1;
+      },
+      nullptr);
+  return key;
+}
+
+void World::commit(InstanceKey instance, const std::vector<Command>& commands) {
+  struct Commands final : EventSource {
+    const Event& event(EventId id) const override {
+      const Command& command = (*all)[id - first];
+      made = Event();
+      made.id = id;
+      made.kind = command.kind;
+      made.ordinal = id - 2;
+      made.time_ms = 1;
+      made.name = command.name;
+      made.session = command.session;
+      made.policy = command.policy;
+      if (command.kind == EventKind::kActivity) made.payload = "input";
+      return made;
+    }
+    const std::vector<Command>* all = nullptr;
+    EventId first = 0;
+    mutable Event made;
+  } events;
+  events.all = &commands;
+  std::vector<NewWork> work;
+  std::vector<EventId> sessions;
+  turn(
+      instance,
+      [&](TurnCommit& commit) {
+        events.first = commit.first_new;
+        for (std::size_t i = 0; i < commands.size(); ++i) {
+          const EventId id = commit.first_new + static_cast<EventId>(i);
+          if (commands[i].kind == EventKind::kActivity)
+            work.push_back({id, commands[i].session, commands[i].policy});
+          else
+            sessions.push_back(id);
+        }
+        commit.events = &events;
+        commit.last_new = commit.first_new + static_cast<EventId>(commands.size()) - 1;
+        commit.work = work.data();
+        commit.work_count = work.size();
+        commit.sessions = sessions.data();
+        commit.session_count = sessions.size();
+      },
+      nullptr);
+}
+
+InstanceKey World::schedule(std::string_view activity, std::string_view session, int count,
+                            std::string_view policy, std::string_view tag) {
+  const InstanceKey key = create();
   Turn events;
   events.activity = activity;
   events.session = session;

@@ -129,6 +129,16 @@ class World {
   // --- scheduling: one instance, one turn, `count` activities as events 2, 3, .. ---
   InstanceKey schedule(std::string_view activity, std::string_view session = {}, int count = 1,
                        std::string_view policy = {}, std::string_view tag = {});
+  // The same in parts: an instance, and turns of it with commands in their order. An activity names its
+  // session, an opening or closing is named.
+  struct Command {
+    EventKind kind = EventKind::kActivity;
+    std::string name;
+    std::string session;
+    std::string policy;
+  };
+  InstanceKey instance();
+  void commit(InstanceKey instance, const std::vector<Command>& commands);
   // The completions that reached the instance; taken.
   std::vector<Message> completions(InstanceKey instance);
   // Ends the instance; its work is cancelled.
@@ -157,6 +167,7 @@ class World {
   void turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
             std::vector<Message>* messages);
 
+  InstanceKey create();
   void open_client();
   void close_client();
 

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""The tests that the designs of sessions list, held to the tests that exist: seed_tests.txt has the table.
+
+usage: seed_tests.py PROJECT BUILD CTEST
+
+Every seed test has a row; the test it names is known to ctest and carries the seed's name; and of those that have
+none, which are few, docs/sessions.md says why.
+"""
+import pathlib
+import re
+import sys
+
+from ctest_names import known_tests
+
+PROJECT, BUILD, CTEST = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+TABLE = pathlib.Path(__file__).with_name("seed_tests.txt")
+# How many tests each part of the designs lists.
+PARTS = {
+    "v2-provider": 25, "v2-multi-worker": 12, "v2-heterogeneous": 10, "v2-single-runtime": 12, "v2-scenario": 3,
+    "v2-replay": 4, "v2-unit": 5,
+    "explicit-1": 9, "explicit-2": 6, "explicit-3": 5, "explicit-4": 6, "explicit-5": 4, "explicit-6": 2,
+    "explicit-7": 4, "explicit-8": 6, "explicit-9": 6, "explicit-10": 6, "explicit-11": 4, "explicit-12": 6,
+    "explicit-13": 4, "explicit-14": 15, "explicit-15": 12, "explicit-16": 5, "explicit-17": 5, "explicit-18": 2,
+    "peer": 33,
+    "v1": 25, "lost": 26,
+}
+WITHOUT_MAX = 15
+problems = []
+
+
+def problem(line, text):
+    problems.append(f"{TABLE.name}:{line}: {text}")
+
+
+def rows():
+    for line, text in enumerate(TABLE.read_text(encoding="utf-8").splitlines(), 1):
+        if not text or text.startswith("#"):
+            continue
+        at = re.fullmatch(r'([\w-]+) (\d+) (?:(\w+)|"([^"]+)"): (\S+)', text)
+        if at is None:
+            problem(line, "not a row")
+        else:
+            yield line, at[1], int(at[2]), at[3] or at[4], at[3] is not None, at[5]
+
+
+def reasons():
+    """First cells of the table under its heading in docs/sessions.md."""
+    page = (PROJECT / "docs" / "sessions.md").read_text(encoding="utf-8")
+    at = re.search(r"^## Tests of the designs that are not there\n(.*?)(?=^## |\Z)", page, re.M | re.S)
+    return set(re.findall(r"^\| `?([^`|]+?)`? \| [^|]+ \|$", at[1], re.M)) if at else set()
+
+
+def main():
+    tests, told = known_tests(BUILD, CTEST), reasons()
+    numbers, names, without = {part: [] for part in PARTS}, set(), 0
+    for line, part, number, name, is_name, test in rows():
+        if part not in numbers:
+            problem(line, f"no part {part}")
+            continue
+        numbers[part].append(number)
+        if is_name and (part.split("-")[0], name) in names:
+            problem(line, f"{name} a second time")
+        names.add((part.split("-")[0], name))
+        if test == "none":
+            without += 1
+            if name not in told:
+                problem(line, f"docs/sessions.md does not say why there is no {name}")
+        elif test not in tests:
+            problem(line, f"ctest knows no {test}")
+        elif is_name and name not in test.split(".")[1]:
+            problem(line, f"{test} does not carry the name {name}")
+    for part, count in PARTS.items():
+        if numbers[part] != list(range(1, count + 1)):
+            problem(0, f"{part} must have 1..{count} in order, and has {numbers[part]}")
+    if without > WITHOUT_MAX:
+        problem(0, f"{without} have no test, and {WITHOUT_MAX} may")
+    for text in problems:
+        print(text)
+    print(f"{sum(PARTS.values())} seed tests, {without} of them without a test here, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

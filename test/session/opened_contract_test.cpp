@@ -1,0 +1,210 @@
+// What the design of explicit sessions asks of a storage, by the names of its tests. It has two calls for
+// fetching, with sessions and without; here a worker without sessions fetches without them.
+#include <gtest/gtest.h>
+
+#include "policy.hpp"
+#include "session_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+constexpr std::int64_t kLease = 30'000;
+constexpr std::int64_t kInterval = 25'000;
+
+class OpenedContract : public ::testing::Test {
+ protected:
+  OpenedContract() {
+    a_.join("A");
+    b_.join("B");
+    instance_ = world_.instance();
+  }
+  void open(const char* name) {
+    world_.commit(instance_, {{EventKind::kSessionOpen, name, {}, {}}});
+  }
+  void close(const char* name) {
+    world_.commit(instance_, {{EventKind::kSessionClose, name, {}, {}}});
+  }
+  void schedule_on(const char* name) {
+    world_.commit(instance_, {{EventKind::kActivity, "a", name, own()}});
+  }
+  static std::string own() {
+    ActivityOptions options;
+    options.session = "x";
+    options.own_session = true;
+    PolicyText text;
+    EXPECT_TRUE(encode_policy(options, &text));
+    return std::string(text.view());
+  }
+  std::int64_t of(const char* column) {
+    const std::string sql =
+        "SELECT coalesce(max(" + std::string(column) + "),-1) FROM sessions WHERE scope=?1";
+    return world_.number(sql.c_str(), {instance_});
+  }
+  std::int64_t rows() { return world_.number("SELECT count(*) FROM sessions"); }
+  void lease_alone() {
+    a_.node.set_locks_testable(false);
+    b_.node.set_locks_testable(false);
+  }
+
+  World world_;
+  Worker a_{world_};
+  Worker b_{world_};
+  InstanceKey instance_ = 0;
+};
+
+TEST_F(OpenedContract, fetch_work_item_skips_session_items) {
+  a_.options.max_sessions_per_worker = 0;
+  open("X");
+  schedule_on("X");
+  world_.schedule("a");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->session, "");
+  EXPECT_FALSE(a_.fetch());
+}
+
+TEST_F(OpenedContract, fetch_session_work_item_returns_both) {
+  open("X");
+  schedule_on("X");
+  world_.schedule("a");
+  EXPECT_EQ(a_.fetch()->session, "X");
+  EXPECT_EQ(a_.fetch()->session, "");
+  EXPECT_FALSE(a_.fetch());
+}
+
+TEST_F(OpenedContract, fetch_session_claims_unclaimed) {
+  open("X");
+  schedule_on("X");
+  EXPECT_EQ(of("owner"), -1);
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_TRUE(job->item.claimed_now);
+  EXPECT_EQ(of("owner"), a_.me());
+  EXPECT_EQ(of("locked_until"), world_.now() + kLease);
+}
+
+TEST_F(OpenedContract, fetch_session_skips_other_workers_session) {
+  open("X");
+  schedule_on("X");
+  schedule_on("X");
+  ASSERT_TRUE(a_.fetch());
+  EXPECT_FALSE(b_.fetch());
+}
+
+TEST_F(OpenedContract, fetch_session_reclaims_expired_lock) {
+  lease_alone();
+  open("X");
+  schedule_on("X");
+  schedule_on("X");
+  ASSERT_TRUE(a_.fetch());
+  world_.pass(kLease);
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(of("owner"), b_.me());
+}
+
+TEST_F(OpenedContract, renew_session_lock_extends) {
+  open("X");
+  schedule_on("X");
+  ASSERT_TRUE(a_.fetch());
+  const std::int64_t before = of("locked_until");
+  world_.pass(kInterval);
+  EXPECT_EQ(a_.renew_sessions(), 1u);
+  EXPECT_EQ(of("locked_until"), before + kInterval);
+}
+
+// An error there; here it renews what there is, and that is nothing.
+TEST_F(OpenedContract, renew_session_lock_fails_if_deleted) {
+  open("X");
+  schedule_on("X");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  close("X");
+  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(a_.renew(*job), Status::kStale);
+  EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(OpenedContract, renew_session_lock_fails_if_stolen) {
+  lease_alone();
+  open("X");
+  schedule_on("X");
+  schedule_on("X");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(kLease);
+  ASSERT_TRUE(b_.fetch());
+  const std::int64_t until = of("locked_until");
+  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(a_.renew(*job), Status::kStale);
+  EXPECT_EQ(of("locked_until"), until);
+}
+
+// Of all sessions of a worker at once: when it leaves.
+TEST_F(OpenedContract, release_session_lock_clears_attachment) {
+  open("X");
+  schedule_on("X");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  a_.leave();
+  EXPECT_EQ(of("owner"), -1);
+  EXPECT_EQ(rows(), 1) << "it stays open";
+}
+
+TEST_F(OpenedContract, release_session_lock_noop_if_not_owner) {
+  open("X");
+  schedule_on("X");
+  ASSERT_TRUE(a_.fetch());
+  b_.leave();
+  EXPECT_EQ(of("owner"), a_.me());
+}
+
+TEST_F(OpenedContract, ack_orchestration_creates_session_row) {
+  EXPECT_EQ(rows(), 0);
+  open("X");
+  EXPECT_EQ(rows(), 1);
+  EXPECT_EQ(of("owner"), -1);
+  open("X");
+  EXPECT_EQ(rows(), 1) << "idempotent";
+}
+
+TEST_F(OpenedContract, ack_orchestration_deletes_session_row) {
+  open("X");
+  close("X");
+  EXPECT_EQ(rows(), 0);
+  close("X");
+  EXPECT_EQ(rows(), 0) << "idempotent";
+}
+
+TEST_F(OpenedContract, ack_orchestration_stores_session_id_on_workitem) {
+  open("X");
+  schedule_on("X");
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
+                          " WHERE s.name='X' AND s.scope=?1",
+                          {instance_}),
+            1);
+}
+
+TEST_F(OpenedContract, renew_work_item_lock_piggybacks_session) {
+  open("X");
+  schedule_on("X");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.pass(kInterval);
+  EXPECT_EQ(a_.renew(*job), Status::kOk);
+  EXPECT_EQ(of("locked_until"), world_.now() + kLease);
+  EXPECT_EQ(of("last_activity_at"), world_.now());
+}
+
+TEST_F(OpenedContract, two_workers_race_to_claim_same_session) {
+  open("X");
+  schedule_on("X");
+  const auto one = a_.fetch();
+  const auto other = b_.fetch();
+  EXPECT_TRUE(one);
+  EXPECT_FALSE(other);
+}
+
+}  // namespace
+}  // namespace pawl::test
