@@ -448,8 +448,7 @@ TEST_F(ExplicitSessions, crash_app_detects_cold_state) {
 TEST_F(ExplicitSessions, crash_inflight_activity_retried) {
   wait_for_leases();
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done,
-               ctx.schedule_activity_on_session("slow", "20", ctx.open_session_with_id("s")));
+    PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "20", ctx.open_session_with_id("s")));
     return pass_on(ctx, done);
   });
   boss();
@@ -501,8 +500,7 @@ TEST_F(ExplicitSessions, graceful_shutdown_releases_locks_immediately) {
 // What does not end within the grace of the stop.
 TEST_F(ExplicitSessions, graceful_shutdown_inflight_activities_cancelled) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done,
-               ctx.schedule_activity_on_session("slow", "20", ctx.open_session_with_id("s")));
+    PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "20", ctx.open_session_with_id("s")));
     return pass_on(ctx, done);
   });
   boss();
@@ -584,7 +582,8 @@ TEST_F(ExplicitSessions, close_ignores_late_completions) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(30)));
     return ctx.complete(error_kind_name(done.error().kind));
   });
-  add("late", [](ActivityContext& ctx) { return ctx.ok("late"); }, ActivityMode::kThreaded);
+  add(
+      "late", [](ActivityContext& ctx) { return ctx.ok("late"); }, ActivityMode::kThreaded);
   Worker& decides = boss();
   Worker& a = hand("a");
   a.node.hold_jobs(true);
@@ -845,8 +844,7 @@ TEST_F(ExplicitSessions, completed_orchestration_closes_all_sessions) {
 
 TEST_F(ExplicitSessions, failed_orchestration_closes_all_sessions) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(
-        ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")));
     return ctx.fail("no");
   }));
   EXPECT_TRUE(rows().empty());
@@ -870,8 +868,7 @@ TEST_F(ExplicitSessions, cancelled_orchestration_closes_all_sessions) {
 
 TEST_F(ExplicitSessions, terminal_cleanup_stops_renewal_tasks) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(
-        ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")));
     return ctx.complete("");
   }));
   pass(120'000);
@@ -918,10 +915,9 @@ TEST_F(ExplicitSessions, nonsession_activity_between_session_activities) {
 TEST_F(ExplicitSessions, fan_out_mixed) {
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session_with_id("s");
-    const Handle all[] = {ctx.schedule_activity_on_session("note", "1", session),
-                          ctx.schedule_activity("note", "2"),
-                          ctx.schedule_activity_on_session("note", "3", session),
-                          ctx.schedule_activity("note", "4")};
+    const Handle all[] = {
+        ctx.schedule_activity_on_session("note", "1", session), ctx.schedule_activity("note", "2"),
+        ctx.schedule_activity_on_session("note", "3", session), ctx.schedule_activity("note", "4")};
     PAWL_AWAIT_DONE(ctx.join_all(all, 4));
     return ctx.complete("four");
   });
@@ -936,9 +932,8 @@ TEST_F(ExplicitSessions, fan_out_mixed) {
 TEST_F(ExplicitSessions, select_session_vs_timer) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const Session session = ctx.open_session_with_id("s");
-              PAWL_AWAIT(first,
-                         ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
-                                    ctx.schedule_timer(seconds(3))));
+              PAWL_AWAIT(first, ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
+                                           ctx.schedule_timer(seconds(3))));
               PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
               return ctx.complete(std::to_string(first.index()));
             }),
@@ -949,9 +944,8 @@ TEST_F(ExplicitSessions, select_session_vs_timer) {
 TEST_F(ExplicitSessions, select_session_vs_nonsession) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const Session session = ctx.open_session_with_id("s");
-              PAWL_AWAIT(first,
-                         ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
-                                    ctx.schedule_activity("slow", "1")));
+              PAWL_AWAIT(first, ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
+                                           ctx.schedule_activity("slow", "1")));
               PAWL_AWAIT(second, ctx.select(ctx.schedule_activity_on_session("slow", "1", session),
                                             ctx.schedule_activity("slow", "100")));
               PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
@@ -1103,9 +1097,8 @@ TEST_F(ExplicitSessions, continue_as_new_during_inflight_session_activity) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               if (ctx.execution_id() == 1) {
                 const Session session = ctx.open_session_with_id("s");
-                PAWL_AWAIT_DONE(
-                    ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
-                               ctx.schedule_timer(seconds(3))));
+                PAWL_AWAIT_DONE(ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
+                                           ctx.schedule_timer(seconds(3))));
                 return ctx.continue_as_new("");
               }
               PAWL_AWAIT(done, on(ctx, "s", "2"));
@@ -1262,8 +1255,7 @@ TEST_F(ExplicitSessions, session_renewal_failure_logged) {
   ASSERT_TRUE(testing::drive(
       machine, {&decides, &b}, [] { return runs.size() == 2; }, 300'000));
   pass(60'000);
-  EXPECT_EQ(a.lines.count("renewal_refused activity=slow session=s epoch=1"), 1U)
-      << a.lines.all();
+  EXPECT_EQ(a.lines.count("renewal_refused activity=slow session=s epoch=1"), 1U) << a.lines.all();
 }
 
 // ---- 18: there is one thread in any case ------------------------------------------------------------

@@ -22,8 +22,7 @@ class SessionPromises : public SessionStory {
   // One long activity on a session that fails on loss; how it ends.
   static Code long_one() {
     return [](OrchestrationContext& ctx) {
-      PAWL_AWAIT(done,
-                 ctx.schedule_activity_on_session("slow", "3000", open_that_fails(ctx)));
+      PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "3000", open_that_fails(ctx)));
       return ctx.complete(error_kind_name(done.error().kind));
     };
   }
@@ -145,9 +144,8 @@ TEST_F(SessionPromises, migration_is_a_message_to_the_orchestration) {
   pass(1'000);
   a.kill();
   hand("b");
-  EXPECT_EQ(end_of("i"),
-            R"(completed {"change":"released","epoch":2,"from":"a","reason":"buried"})"
-            R"({"change":"migrated","epoch":3,"from":"a","to":"b"})");
+  EXPECT_EQ(end_of("i"), R"(completed {"change":"released","epoch":2,"from":"a","reason":"buried"})"
+                         R"({"change":"migrated","epoch":3,"from":"a","to":"b"})");
 }
 
 // ---- sessions that are lost with their owner ---------------------------------------------------------

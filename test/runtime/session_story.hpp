@@ -96,8 +96,8 @@ class SessionStory : public Story {
   std::vector<Row> rows() {
     struct Keep final : SessionVisitor {
       void on_session(const SessionInfo& one) override {
-        all.push_back({std::string(one.name), std::string(one.node), one.epoch,
-                       one.lease_ends_in_ms});
+        all.push_back(
+            {std::string(one.name), std::string(one.node), one.epoch, one.lease_ends_in_ms});
       }
       std::vector<Row> all;
     } keep;
