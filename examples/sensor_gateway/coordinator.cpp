@@ -23,8 +23,8 @@ int run_coordinator(const CoordinatorOptions& wanted) {
   pawl::Registry registry;
   registry.add_orchestration("watch_sensor", watch_sensor);
 
-  const pawl::Options options = small_options(wanted.database_path, "coordinator");
-  Host host;
+  const pawl::Options options = example::small_options(wanted.database_path, "coordinator");
+  example::Host host("sensor_gateway");
   if (!host.start(options, registry)) return 1;
   for (Channel& channel : channels) {
     SensorState state;

@@ -119,11 +119,11 @@ int run_worker(const WorkerOptions& wanted) {
   registry.add_activity("sample", witnessed<sample>, pawl::ActivityMode::kThreaded, &worker);
   registry.add_activity("alarm", witnessed<alarm>, pawl::ActivityMode::kThreaded, &worker);
 
-  pawl::Options options = small_options(wanted.database_path, wanted.node);
+  pawl::Options options = example::small_options(wanted.database_path, wanted.node);
   options.run_orchestrations = false;
   options.thread_slots = 2;
   options.sessions.max_sessions_per_worker = wanted.max_sessions;
-  Host host;
+  example::Host host("sensor_gateway");
   return host.start(options, registry) ? host.run() : 1;
 }
 

@@ -474,6 +474,8 @@ class Provider {
   virtual void rollback() = 0;
   // Did the batch committed last write anything? One that did not costs no flush and rings no bell.
   [[nodiscard]] virtual bool last_commit_wrote() const = 0;
+  // Did it put messages into instances' queues? Then there are turns to look for.
+  [[nodiscard]] virtual bool last_commit_sent() const = 0;
   // A consistent view for several reads; not nested, not inside a batch.
   virtual Status begin_read() = 0;
   virtual void end_read() = 0;

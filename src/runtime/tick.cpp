@@ -186,6 +186,8 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
     ++stats_.commits;
     gathers_until_ = port_.clock->boot_ms() + options_.commit_window_ms;
   }
+  // Also what this very commit told an instance: that a session is closed, or changed its owner.
+  if (provider_->last_commit_sent()) look_for_turns_ = true;
   after_commit(turns, count);
   return Status::kOk;
 }

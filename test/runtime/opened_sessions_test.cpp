@@ -55,8 +55,10 @@ class OpenedSessions : public ::testing::Test {
     EXPECT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
     TestClient client(machine, kPath);
     EXPECT_EQ(client->start_orchestration("i", "code", "in"), Status::kOk);
+    const std::int64_t began = machine.boot_ms();
     EXPECT_TRUE(drive(
         machine, {&a}, [&] { return ended(client, "i"); }, 3'600'000));
+    took_ms = machine.boot_ms() - began;
     std::string out(client.status("i").output);
     if (client.status("i").state == OrchestrationState::kFailed)
       out = std::string(error_kind_name(client.status("i").error)) + ": " + out;
@@ -81,6 +83,7 @@ class OpenedSessions : public ::testing::Test {
   Registry registry;
   Registry coordinator;
   std::size_t sessions_left = 0;
+  std::int64_t took_ms = 0;
 };
 
 TEST_F(OpenedSessions, open_schedule_close) {
@@ -110,6 +113,25 @@ TEST_F(OpenedSessions, a_session_nobody_opened_is_closed) {
             }),
             "session_closed");
   EXPECT_TRUE(g_runs.empty());
+}
+
+// Nothing else wakes the process: no other one is there, and nothing is due.
+TEST_F(OpenedSessions, what_a_commit_tells_its_own_instance_waits_for_no_renewal) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              SessionSettings settings;
+              settings.notify = true;
+              const Session session = ctx.open_session_with_id("s", settings);
+              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+              PAWL_AWAIT(claimed, ctx.session_events(session));
+              const Handle late = ctx.schedule_activity_on_session("note", "2", session);
+              static_cast<void>(ctx.close_session("s"));
+              PAWL_AWAIT(closed, late);
+              PAWL_AWAIT(after, ctx.schedule_activity_on_session("note", "3", session));
+              return ctx.complete(std::string(error_kind_name(closed.error().kind)) + " " +
+                                  error_kind_name(after.error().kind));
+            }),
+            "session_closed session_closed");
+  EXPECT_LT(took_ms, 1'000);
 }
 
 TEST_F(OpenedSessions, open_with_id_is_idempotent_and_close_too) {

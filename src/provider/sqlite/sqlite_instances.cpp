@@ -198,6 +198,7 @@ Status SqliteProvider::insert_message(InstanceKey instance, const Message& messa
     was_ready = row.integer(1) != 0;
   }
   PAWL_TRY(store_message(instance, message, nullptr));
+  batch_sent_ = true;
   if (was_ready) return Status::kOk;
   // The revision stays: it tells of the history, and a turn that did not see this message is right.
   return fail_written(

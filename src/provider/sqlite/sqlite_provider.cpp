@@ -358,6 +358,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   batch_ = BatchInfo();
   expired_lock_.all_seen = false;
   expired_session_.all_seen = false;
+  batch_sent_ = false;
   writes_before_ = sqlite3_total_changes(connection_.handle());
   status = start_clock();
   if (status == Status::kOk && me != 0) status = check_worker(me);
@@ -404,6 +405,7 @@ Status SqliteProvider::commit() {
   }
   end_batch();
   last_commit_wrote_ = wrote;
+  last_commit_sent_ = batch_sent_;
   // Only now others can see it; a bell before would wake them for nothing, once.
   if (wrote) port_.storage->ring(path_.c_str());
   return Status::kOk;

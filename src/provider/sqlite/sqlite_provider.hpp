@@ -73,6 +73,7 @@ class SqliteProvider final : public Provider {
   Status commit() override;
   void rollback() override;
   [[nodiscard]] bool last_commit_wrote() const override { return last_commit_wrote_; }
+  [[nodiscard]] bool last_commit_sent() const override { return last_commit_sent_; }
   Status begin_read() override;
   void end_read() override;
   Result<std::int64_t> data_version() override;
@@ -600,6 +601,8 @@ class SqliteProvider final : public Provider {
   std::int64_t writes_before_ = 0;  // of the connection, when the batch began
   bool in_batch_ = false;
   bool last_commit_wrote_ = false;
+  bool last_commit_sent_ = false;
+  bool batch_sent_ = false;
   bool dead_ = false;  // the batch can only be rolled back
   bool in_read_ = false;
   FixedText<32> database_id_;

@@ -1,0 +1,160 @@
+#include "converse.hpp"
+
+#include <charconv>
+#include <deque>
+#include <string>
+
+namespace conversation {
+namespace {
+
+using pawl::Handle;
+using pawl::OrchestrationContext;
+using pawl::Outcome;
+using pawl::Poll;
+
+// Answers are kept for whoever asked; who did not come back for one in so long has gone.
+constexpr std::int64_t kAnswersKeptMs = 60'000;
+constexpr char kSession[] = "agent";
+// Turns between two checkpoints: what a new agent has to be told again at most.
+constexpr std::size_t kTurnsACheckpoint = 3;
+// An agent that does not answer, answers nonsense or dies is replaced so often for one message.
+constexpr int kTriesMax = 5;
+constexpr char kNoAgent[] = "no agent could be had, or none that knows the checkpoint";
+constexpr std::int64_t kTurnMsMax = 30'000;
+
+struct Message {
+  std::string request;
+  std::string text;
+};
+
+struct Conversation {
+  std::int64_t written_down = 0;  // turns in the checkpoint
+  std::deque<Message> since;      // those behind it
+  std::int64_t known = -1;        // turns that the agent knows; -1: there is none
+  int tries = 0;
+
+  [[nodiscard]] std::int64_t turns() const {
+    return written_down + static_cast<std::int64_t>(since.size());
+  }
+};
+
+std::int64_t number(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Handle on_session(OrchestrationContext& ctx, const char* activity, const std::string& input) {
+  pawl::ActivityOptions options;
+  options.session = kSession;
+  options.own_session = true;
+  options.start_to_close_ms = kTurnMsMax;
+  return ctx.schedule_activity(activity, input, options);
+}
+
+// The agent does not move: what it knows is in its memory, so the session is lost with its worker.
+Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
+  pawl::SessionSettings settings;
+  settings.exclusive = true;
+  settings.fail_on_loss = true;
+  ctx.open_session_with_id(kSession, settings);
+  PAWL_AWAIT(agent, on_session(ctx, "hydrate", ""));
+  // It may know more than is accounted for here: the checkpoint was written, and its result was not.
+  if (agent.ok()) talk.known = number(agent.value());
+  // But not more than was said: then it is another conversation's.
+  if (talk.known > talk.turns()) talk.known = -1;
+  return Poll::done();
+}
+
+// The next turn that the agent does not know. The newest one is answered, the others were before.
+Poll take_turn(OrchestrationContext& ctx, Conversation& talk) {
+  const Message& message = talk.since[static_cast<std::size_t>(talk.known - talk.written_down)];
+  const bool is_newest = talk.known + 1 == talk.turns();
+  PAWL_AWAIT(turn, on_session(ctx, "turn", std::to_string(talk.known + 1) + " " + message.text));
+  if (!turn.ok()) {
+    talk.known = -1;
+    return Poll::done();
+  }
+  ++talk.known;
+  if (!is_newest) return Poll::done();
+  ctx.prune_kv_values_updated_before(ctx.now_ms() - kAnswersKeptMs);
+  ctx.set_kv_value(message.request, turn.value());
+  return Poll::done();
+}
+
+Poll write_down(OrchestrationContext& ctx, Conversation& talk, const char* activity) {
+  PAWL_AWAIT(checkpoint, on_session(ctx, activity, std::to_string(talk.known)));
+  if (checkpoint.ok()) {
+    talk.written_down = talk.known;
+    talk.since.clear();
+  } else {
+    talk.known = -1;
+  }
+  return Poll::done();
+}
+
+// Until the agent knows everything that was said.
+Poll catch_up(OrchestrationContext& ctx, Conversation& talk) {
+  while (talk.known < talk.turns() && talk.tries < kTriesMax) {
+    if (talk.known >= talk.written_down) {
+      PAWL_CALL(take_turn(ctx, talk));
+    } else {
+      ++talk.tries;
+      PAWL_CALL(hydrate(ctx, talk));
+    }
+  }
+  return Poll::done();
+}
+
+// Written down, and the agent ended; with the next turn the session may begin anywhere.
+Poll dehydrate(OrchestrationContext& ctx, Conversation& talk) {
+  while (talk.tries < kTriesMax) {
+    PAWL_CALL(catch_up(ctx, talk));
+    if (talk.known == talk.turns()) PAWL_CALL(write_down(ctx, talk, "dehydrate"));
+    if (talk.known >= 0 && talk.since.empty()) break;
+  }
+  ctx.close_session(kSession);
+  talk.known = -1;
+  return Poll::done();
+}
+
+}  // namespace
+
+Poll converse(OrchestrationContext& ctx) {
+  Conversation talk;
+  talk.written_down = number(ctx.input());
+  if (!ctx.input().empty()) talk.known = talk.written_down;  // its agent is still there
+  while (true) {
+    PAWL_AWAIT(said, ctx.dequeue_event(kQueue));
+    if (said.cancelled()) return ctx.complete("cancelled");
+    const std::string_view line = said.value();
+    const std::size_t space = line.find(' ');
+    if (space == 0 || space == std::string_view::npos) continue;
+    Message message{std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
+    talk.tries = 0;
+
+    if (message.text.compare(0, 7, "/pause ") == 0) {
+      PAWL_CALL(dehydrate(ctx, talk));
+      if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
+      ctx.set_kv_value(message.request, "paused");
+      const std::chrono::milliseconds pause(number(std::string_view(message.text).substr(7)));
+      PAWL_AWAIT_DONE(ctx.schedule_timer(pause));
+      continue;
+    }
+    if (message.text == "/bye") {
+      PAWL_CALL(dehydrate(ctx, talk));
+      if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
+      ctx.set_kv_value(message.request, "bye");
+      return ctx.complete(std::to_string(talk.turns()) + " turns");
+    }
+    talk.since.push_back(message);
+    PAWL_CALL(catch_up(ctx, talk));
+    if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
+    if (talk.since.size() < kTurnsACheckpoint) continue;
+    PAWL_CALL(write_down(ctx, talk, "checkpoint"));
+    // History begins anew where nothing but the number of turns must be carried over. The session stays open.
+    if (talk.since.empty()) return ctx.continue_as_new(std::to_string(talk.written_down));
+  }
+}
+
+}  // namespace conversation

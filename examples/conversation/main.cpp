@@ -1,0 +1,100 @@
+// conversation: stateful conversations over any number of worker processes, none of which may be missed.
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "activities.hpp"
+#include "converse.hpp"
+#include "host.hpp"
+#include "talker.hpp"
+
+namespace {
+
+constexpr char kUsage[] =
+    R"(conversation worker --db FILE --node NAME --store FOLDER [--agent COMMAND]
+conversation say    --db FILE ID TEXT
+conversation agent
+
+worker  runs conversations, each with an agent: a child process that remembers what was said. Checkpoints are
+        written to FOLDER, which all workers share.
+say     says TEXT in the conversation ID, which begins with the first, and prints the answer. "/pause MS" ends its
+        agent for a while, "/bye" ends the conversation.
+agent   the child; COMMAND is another one, words set apart by spaces
+
+kill -9 does no harm to anything that was said.
+)";
+
+[[noreturn]] void usage() {
+  std::fputs(kUsage, stderr);
+  std::exit(2);
+}
+
+const char* option(int argc, char** argv, const char* name) {
+  for (int i = 2; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], name) == 0) return argv[i + 1];
+  return nullptr;
+}
+
+int work(const char* path, const char* node, const char* store, const char* command) {
+  if (path == nullptr || node == nullptr || store == nullptr) usage();
+  example::Host host("conversation");
+  pawl::SessionCacheSettings<example::Agent> settings;
+  settings.ttl_ms = 0;  // an agent lives as long as its session is here
+  conversation::Agents agents(host.clock(), settings);
+  conversation::Worker worker{agents, command != nullptr ? command : example::own_command("agent"),
+                              store};
+
+  pawl::Registry registry;
+  pawl::Status status = registry.add_orchestration("converse", conversation::converse);
+  if (status == pawl::Status::kOk) status = conversation::add_activities(registry, worker);
+  if (status != pawl::Status::kOk) return 1;
+
+  pawl::Options options = example::small_options(path, node);
+  options.session_listener = &agents;
+  options.cooperative_slots = conversation::kAgentsMax;
+  options.cooperative_scratch_bytes = conversation::scratch_bytes();
+  options.sessions.max_sessions_per_worker = conversation::kAgentsMax / 2;
+  return host.start(options, registry) ? host.run() : 1;
+}
+
+int say(const char* path, const std::string& id, const std::string& text) {
+  example::Caller caller;
+  if (!caller.open("conversation", path)) return 1;
+  pawl::Client& client = caller.client();
+  pawl::Status status = client.start_orchestration(id, "converse", "");
+  if (status == pawl::Status::kAlreadyExists) status = pawl::Status::kOk;  // it goes on
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);  // a process id alone comes again
+  const std::string request = std::to_string(getpid()) + "." + std::to_string(now.tv_sec) + "." +
+                              std::to_string(now.tv_nsec);
+  if (status == pawl::Status::kOk)
+    status = client.enqueue_event(id, conversation::kQueue, request + " " + text);
+  pawl::KvEntry answer;
+  if (status == pawl::Status::kOk) status = client.wait_for_kv_value(id, request, 60'000, &answer);
+  if (status != pawl::Status::kOk) {
+    std::fprintf(stderr, "conversation: %s: %s %.*s\n", id.c_str(), pawl::status_name(status),
+                 static_cast<int>(client.error_text().size()), client.error_text().data());
+    return 1;
+  }
+  std::printf("%.*s\n", static_cast<int>(answer.value.size()), answer.value.data());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view role = argc > 1 ? argv[1] : "";
+  const char* const path = option(argc, argv, "--db");
+  if (role == "worker") {
+    return work(path, option(argc, argv, "--node"), option(argc, argv, "--store"),
+                option(argc, argv, "--agent"));
+  }
+  if (role == "say" && path != nullptr && argc == 6) return say(path, argv[4], argv[5]);
+  if (role == "agent") return conversation::run_talker();
+  usage();
+}
