@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The examples of sessions as a user runs them, with processes killed on the way, and what they said.
 
-  session_examples_test.py SOURCE_DIR BUILD_DIR conversation [EMULATOR ARGUMENT...]
+  session_examples_test.py SOURCE_DIR BUILD_DIR conversation|device_gateway [EMULATOR ARGUMENT...]
 """
 
+import fcntl
 import os
 import re
 import shutil
@@ -178,10 +179,90 @@ def conversation():
            "nothing is left over")
 
 
+# --- device gateway -------------------------------------------------------------------------------------
+
+
+def device_gateway():
+    devices = os.path.join(FOLDER, "by-id")
+    os.mkdir(devices)
+
+    def plug_in(name, value):
+        with open(os.path.join(FOLDER, "fresh"), "w", encoding="utf-8") as file:
+            file.write(f"{value}\n")
+        os.rename(os.path.join(FOLDER, "fresh"), os.path.join(devices, name))
+
+    def gateway(node, *options):
+        start(node, "gateway", "--db", DATABASE, "--node", node, "--devices", devices, *options)
+
+    def begin_read(name, *limits):
+        return subprocess.Popen([*PROGRAM, "read", "--db", DATABASE, os.path.join(devices, name), *limits],
+                                stdout=subprocess.PIPE, text=True)
+
+    def end(reading):
+        values = reading.communicate(timeout=GUARD)[0].strip()
+        print(values)
+        return values
+
+    def is_locked(name):
+        with open(os.path.join(devices, name), encoding="utf-8") as device:
+            try:
+                fcntl.flock(device, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
+    # The one that is there first holds the device, and its lock, before anybody asks for it.
+    plug_in("bed-7", 215)
+    gateway("a")
+    until(lambda: "bed-7 is ours, epoch 1, locked" in log("a"), "a holds bed-7")
+    expect(is_locked("bed-7"), "the kernel knows it, too")
+    gateway("b", "--standby")
+    until(lambda: "bed-7 declared (standby)" in log("b"), "b stands by")
+    expect(end(begin_read("bed-7")) == "a:215", "a reads")
+
+    # Killed in the middle of a series: the other has it at once, and no value is missing.
+    series = begin_read("bed-7", "40", "10")
+    until(lambda: query("SELECT count(*) FROM history WHERE kind = 32")[0][0] > 5, "some were read")
+    kill("a")
+    values = end(series).split()
+    expect(values == ["a:215"] * values.count("a:215") + ["b:215"] * values.count("b:215") and len(values) == 40,
+           "all of them, first by one and then by the other")
+    expect(5 <= values.count("a:215") < 40, "in the middle of it")
+    expect(is_locked("bed-7") and "bed-7 is ours, epoch 2, locked" in log("b"), "b holds it")
+
+    # A second one that wants it for itself is refused, and told who has it.
+    gateway("a")
+    until(lambda: "bed-7 declared device_held" in log("a"), "a is refused")
+    expect(re.search(r"device_refused.*by-id/bed-7.*\bb\b", log("a")), "the log names the holder")
+    stop("a")
+
+    # Pulled out: work fails after its own limit. Plugged in again: it is there, with its new value.
+    os.remove(os.path.join(devices, "bed-7"))
+    until(lambda: "bed-7 is not ours any more, epoch 2" in log("b"), "b lets it go")
+    expect(end(begin_read("bed-7", "1", "0", "300")) == "session_unavailable", "nobody has it")
+    patient = begin_read("bed-7")
+    plug_in("bed-7", 230)
+    expect(end(patient) == "b:230", "who waits has it now")
+
+    # Somebody who knows nothing of Pawl holds the lock: nobody else gets at the device, and a reader waits.
+    fresh = os.path.join(FOLDER, "fresh")
+    with open(fresh, "w", encoding="utf-8") as stranger:
+        stranger.write("99\n")
+        stranger.flush()
+        fcntl.flock(stranger, fcntl.LOCK_EX)
+        os.rename(fresh, os.path.join(devices, "bed-8"))
+        until(lambda: "bed-8 is ours, epoch 5, locked by another process" in log("b"), "b is locked out")
+        patient = begin_read("bed-8")
+        until(lambda: query("SELECT 1 FROM worker_queue WHERE failures > 0"), "it was tried in vain")
+    expect(end(patient) == "b:99", "it is read when the stranger has gone")
+    stop("b")
+    expect(not is_locked("bed-7"), "who stops lets go")
+
+
 shutil.rmtree(FOLDER, ignore_errors=True)
 os.makedirs(FOLDER)
 try:
-    {"conversation": conversation}[PART]()
+    {"conversation": conversation, "device_gateway": device_gateway}[PART]()
     print("passed")
 finally:
     for left in processes.values():

@@ -1,0 +1,56 @@
+// What is plugged in, and what of it is ours.
+#ifndef DEVICE_GATEWAY_DEVICES_HPP
+#define DEVICE_GATEWAY_DEVICES_HPP
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "pawl/session_listener.hpp"
+
+namespace device_gateway {
+
+// The devices of a folder with stable names, like /dev/serial/by-id. A device is named by its path.
+class Folder {
+ public:
+  Folder() = default;
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  // False, with errno.
+  bool open(const std::string& path);
+  // Readable when look() will find a difference.
+  [[nodiscard]] int fd() const { return inotify_; }
+  // What came and what went since the last look.
+  void look(std::set<std::string>* came, std::set<std::string>* went);
+
+ private:
+  std::string path_;
+  int inotify_ = -1;
+  std::set<std::string> known_;
+};
+
+// Devices whose session this process owns: open, and locked by the kernel for as long. The lock ends with the
+// process, however that ends, and not before: a frozen owner that was given up by everybody else still
+// has it. So two processes never use one device, whatever they believe.
+class OwnedDevices final : public pawl::SessionListener {
+ public:
+  OwnedDevices() = default;
+  ~OwnedDevices();
+  OwnedDevices(const OwnedDevices&) = delete;
+  OwnedDevices& operator=(const OwnedDevices&) = delete;
+
+  void on_session_claimed(std::string_view session, std::int64_t epoch) override;
+  void on_session_lost(std::string_view session, std::int64_t epoch) override;
+
+  // -1, with what is wrong: it is gone, or somebody else has the lock.
+  int use(std::string_view device, std::string* why);
+
+ private:
+  std::map<std::string, int, std::less<>> open_;  // -1: not yet
+};
+
+}  // namespace device_gateway
+
+#endif  // DEVICE_GATEWAY_DEVICES_HPP

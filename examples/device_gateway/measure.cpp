@@ -1,0 +1,51 @@
+#include "measure.hpp"
+
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+
+namespace device_gateway {
+
+pawl::Poll measure(pawl::OrchestrationContext& ctx) {
+  Request request;
+  pawl::Diagnostic why;
+  if (pawl::from_json(ctx.input(), &request, &why) != pawl::Status::kOk)
+    return ctx.fail(why.text());
+  pawl::ActivityOptions options;
+  options.session = request.device.view();
+  options.device = true;     // only who has declared it
+  options.exclusive = true;  // one at a time, whoever asks
+  options.unavailable_ms = request.unavailable_ms;
+  // A sensor may have a bad moment; who is locked out comes in when the lock is free.
+  options.retry.max_attempts = 1'000;
+  options.retry.backoff = pawl::Backoff::kFixed;
+  options.retry.base_ms = 50;
+  std::string values;
+  for (std::int32_t i = 0; i < request.samples; ++i) {
+    PAWL_AWAIT(value, ctx.schedule_activity("read_device", "", options));
+    if (!value.ok()) return ctx.fail(pawl::error_kind_name(value.error().kind));
+    values.append(values.empty() ? "" : " ").append(value.value());
+    if (i + 1 == request.samples) break;
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(request.period_ms)));
+  }
+  return ctx.complete(values);
+}
+
+// A register of the device, here the text in a file. Short, so it runs on the loop; a slow bus would be
+// read in steps or on a thread.
+pawl::ActivityResult read_device(pawl::ActivityContext& ctx) {
+  OwnedDevices& devices = *static_cast<OwnedDevices*>(ctx.user());
+  std::string why;
+  const int fd = devices.use(ctx.session_id(), &why);
+  if (fd < 0) return ctx.fail(why);
+  char text[32] = {};
+  if (pread(fd, text, sizeof text - 1, 0) <= 0) return ctx.fail("the device does not answer");
+  char result[64];
+  const int size = std::snprintf(result, sizeof result, "%.20s:%ld", ctx.worker_id().data(),
+                                 std::strtol(text, nullptr, 10));
+  return ctx.ok({result, static_cast<std::size_t>(size)});
+}
+
+}  // namespace device_gateway

@@ -1,0 +1,28 @@
+// What orchestrations do with devices, and the one activity they need.
+#ifndef DEVICE_GATEWAY_MEASURE_HPP
+#define DEVICE_GATEWAY_MEASURE_HPP
+
+#include <string>
+
+#include "devices.hpp"
+#include "pawl/pawl.hpp"
+
+namespace device_gateway {
+
+struct Request {
+  std::int32_t samples = 1;
+  std::int64_t period_ms = 0;
+  std::int64_t unavailable_ms = 0;  // 0: it waits for the device
+  pawl::JsonText<256> device;       // its path
+};
+PAWL_JSON(Request, samples, period_ms, unavailable_ms, device)
+
+// Completes with the values, each with who read it: "a:215 a:216 b:216". Fails with the error's kind.
+pawl::Poll measure(pawl::OrchestrationContext& ctx);
+
+// `user` is the OwnedDevices.
+pawl::ActivityResult read_device(pawl::ActivityContext& ctx);
+
+}  // namespace device_gateway
+
+#endif  // DEVICE_GATEWAY_MEASURE_HPP
