@@ -337,7 +337,6 @@ struct DeclareSession {
   Incarnation me = 0;
   std::string_view device;
   bool standby = false;
-  std::int64_t lease_ms = 30'000;
   std::int64_t stop_ms = 20'000;
 };
 
@@ -572,6 +571,8 @@ class Provider {
   // an exclusive session then still runs, the declaration stands again (SessionChange::kStopFailed).
   virtual Status withdraw_session(Incarnation me, std::string_view device,
                                   std::int64_t stop_ms) = 0;
+  // Reads; anywhere. kNotFound: not declared by `me`, or withdrawn; *withdrawing: not yet.
+  virtual Status read_declaration(Incarnation me, std::string_view device, bool* withdrawing) = 0;
   // Where `me` is a standby and the holder is gone, it is the holder now.
   virtual Status take_devices_over(Incarnation me, const SessionOptions& options,
                                    Evidence& evidence) = 0;

@@ -27,7 +27,6 @@ Status RuntimeCore::declare(std::string_view device, bool standby) {
   how.me = me_;
   how.device = device;
   how.standby = standby;
-  how.lease_ms = options_.sessions.session_lock_timeout_ms;
   how.stop_ms = kStopMs;
   bool held = false;
   const Status status = provider_->declare_session(how, evidence_, &held);
@@ -41,15 +40,26 @@ void RuntimeCore::note_declaration(const Request& request) {
   if (request.status != Status::kOk) return;
   DeclaredDevice* known = find_declared(request.id);
   if (request.kind == Request::Kind::kWithdraw) {
-    if (known == nullptr) return;
-    *known = declared_[declared_.size() - 1];
-    declared_.pop_back();
+    if (known != nullptr) known->withdrawing = true;
     return;
   }
   if (known == nullptr) known = declared_.add();
   if (known == nullptr) return;  // write_declaration() saw to it
   known->name.assign_cut(request.id);
   known->standby = request.kind == Request::Kind::kStandby;
+  known->withdrawing = false;
+}
+
+// Work that runs on may keep a device where it is, and any worker may be the one who finds that out.
+void RuntimeCore::settle_withdrawals() {
+  for (std::size_t i = declared_.size(); i-- > 0;) {
+    DeclaredDevice& device = declared_[i];
+    if (!device.withdrawing) continue;
+    const Status found = provider_->read_declaration(me_, device.name.view(), &device.withdrawing);
+    if (found != Status::kNotFound) continue;
+    device = declared_[declared_.size() - 1];
+    declared_.pop_back();
+  }
 }
 
 RuntimeCore::DeclaredDevice* RuntimeCore::find_declared(std::string_view name) {
@@ -62,6 +72,7 @@ RuntimeCore::DeclaredDevice* RuntimeCore::find_declared(std::string_view name) {
 // took a device over meanwhile keeps it.
 Status RuntimeCore::declare_again() {
   for (const DeclaredDevice& device : declared_) {
+    if (device.withdrawing) continue;
     const Status status = declare(device.name.view(), device.standby);
     if (status != Status::kOk && status != Status::kDeviceHeld) return status;
   }

@@ -436,7 +436,7 @@ void RuntimeCore::put_back_steps() {
   Status status = me_ == 0 ? Status::kBuried : provider_->begin(me_, &batch_);
   if (status == Status::kOk) {
     each([&](internal::Slot& slot) {
-      if (status != Status::kOk || slot.refused) return;
+      if (status != Status::kOk) return;
       status = provider_->abandon_work_item(slot.done(), 0, false, crash_limits());
       if (status == Status::kStale) status = Status::kOk;
     });

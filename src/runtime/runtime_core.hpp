@@ -149,6 +149,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   struct DeclaredDevice {
     FixedText<kNameBytesMax> name;
     bool standby = false;
+    bool withdrawing = false;  // as far as this worker knows
   };
   struct Notice {
     SessionChange::Kind kind = SessionChange::Kind::kClaimed;
@@ -255,6 +256,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_declaration(const Request& request, bool* room);
   Status declare(std::string_view device, bool standby);
   void note_declaration(const Request& request);
+  void settle_withdrawals();
   DeclaredDevice* find_declared(std::string_view name);
   Status declare_again();
   Status move_sessions();

@@ -341,7 +341,8 @@ void RuntimeCore::tell_refused_renewal(const internal::Slot& slot) {
 Status RuntimeCore::write_renewals() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
-    if (status != Status::kOk || slot.refused) return;
+    // Cancelled work of an exclusive session keeps others out as long as it runs within its grace.
+    if (status != Status::kOk || slot.abandoned) return;
     const WorkDone done = slot.done();
     const Status renewed = provider_->renew_work_item_lock(done, me_, options_.sessions);
     if (renewed == Status::kStale) {
@@ -481,18 +482,21 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || slot.state != internal::Slot::State::kFinished) return;
-    if (slot.refused || rides(slot)) return;
-    if (!slot.is_repeated() && warm_.find(slot.item.instance) != nullptr && read == options_.batch)
+    // A refused one of an exclusive session may still keep others out of it.
+    if (slot.refused && slot.item.session == 0) return;
+    if (!slot.refused && rides(slot)) return;
+    if (!slot.refused && !slot.is_repeated() && warm_.find(slot.item.instance) != nullptr &&
+        read == options_.batch)
       return;
     const WorkDone done = slot.done();
     const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
                                slot.permanent};
     const Status stored = provider_->ack_work_item(done, result);
-    if (stored == Status::kOk) {
+    if (stored == Status::kOk && !slot.refused) {
       slot.stored = true;
       slots_.leave(slot);
       look_for_turns_ = look_for_work_ = true;
-    } else if (stored == Status::kStale) {
+    } else if (stored == Status::kOk || stored == Status::kStale) {
       slot.refused = true;
     } else {
       status = stored;
@@ -588,6 +592,7 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
     if (notice.kind == SessionChange::Kind::kLost) sessions_changed_ = true;
   tell_owned();
   tell_requests();
+  settle_withdrawals();
   tell_notices();
   tell_clock();
   // What our own commit made the watched files say is no news; whoever else committed is seen by the

@@ -239,7 +239,6 @@ Status Worker::declare(std::string_view device, bool standby, bool* held) {
   how.me = me_;
   how.device = device;
   how.standby = standby;
-  how.lease_ms = options.session_lock_timeout_ms;
   how.stop_ms = kStopMs;
   bool holds = false;
   const Status status =

@@ -60,10 +60,9 @@ Status SqliteProvider::find_session(std::string_view name, SessionKey* key) {
 }
 
 Status SqliteProvider::read_moving(SessionKey session, Moving* out) {
-  Statement read =
-      connection_.use(kReadMoving,
-                      "SELECT hard,excl,state,coalesce(owner,0),coalesce(stop_to,0),"
-                      "coalesce(stop_due,0),coalesce(stop_force,0) FROM sessions WHERE sid=?1");
+  Statement read = connection_.use(kReadMoving,
+                                   "SELECT hard,excl,state,coalesce(owner,0),coalesce(stop_to,0),"
+                                   "coalesce(stop_force,0) FROM sessions WHERE sid=?1");
   read.bind(session);
   if (!read.row())
     return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read a session");
@@ -73,8 +72,7 @@ Status SqliteProvider::read_moving(SessionKey session, Moving* out) {
   out->stopping = read.integer(2) == kStopping;
   out->owner = read.integer(3);
   out->target = read.integer(4);
-  out->due = read.integer(5);
-  out->force = read.integer(6) != 0;
+  out->force = read.integer(5) != 0;
   return has_running(session, &out->running);
 }
 
@@ -229,6 +227,18 @@ Status SqliteProvider::withdraw_session(Incarnation me, std::string_view device,
   // A withdrawn device that never came is still with its former owner, whose stop goes on.
   if (row.owner != me) return drop_declaration(session, me);
   return move_or_stop(row, {0, stop_ms, false, "withdrawn"});
+}
+
+Status SqliteProvider::read_declaration(Incarnation me, std::string_view device,
+                                        bool* withdrawing) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  SessionKey session = 0;
+  PAWL_TRY(find_session(device, &session));
+  std::int64_t role = kHolder;
+  PAWL_TRY(read_role(session, me, &role));
+  *withdrawing = role == kWithdrawing;
+  return Status::kOk;
 }
 
 Status SqliteProvider::take_devices_over(Incarnation me, const SessionOptions& options,

@@ -119,6 +119,7 @@ class SqliteProvider final : public Provider {
                                    std::size_t* removed) override;
   Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held) override;
   Status withdraw_session(Incarnation me, std::string_view device, std::int64_t stop_ms) override;
+  Status read_declaration(Incarnation me, std::string_view device, bool* withdrawing) override;
   Status take_devices_over(Incarnation me, const SessionOptions& options,
                            Evidence& evidence) override;
   Status forget_device(std::string_view device) override;
@@ -511,7 +512,6 @@ class SqliteProvider final : public Provider {
     Incarnation owner = 0;
     // Of a stop.
     Incarnation target = 0;
-    std::int64_t due = 0;
     bool force = false;
   };
   struct Move {
