@@ -18,14 +18,12 @@ constexpr std::size_t kSweepMax = 256;
 
 bool RuntimeCore::anything_to_do(std::int64_t now) {
   if (retry_at_ >= 0 && now < retry_at_) return false;
-  if (must_register_ || bury_now_ || requests_.size() > 0 || slots_.finished() > 0) return true;
+  const bool is_due = next_stored_due_ >= 0 && now >= next_stored_due_;
+  if (is_due) look_for_turns_ = look_for_work_ = true;
+  if (is_due || must_register_ || bury_now_ || requests_.size() > 0 || slots_.finished() > 0)
+    return true;
   if (sessions_changed_) return true;
   if (now >= next_renewal_ || now >= next_cleanup_ || has_progress_to_write(now)) return true;
-  if (next_stored_due_ >= 0 && now >= next_stored_due_) {
-    look_for_turns_ = true;
-    look_for_work_ = true;
-    return true;
-  }
   if (strangers_due_ >= 0 && now >= strangers_due_) {
     strangers_due_ = -1;
     look_for_turns_ = true;
@@ -65,7 +63,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   // What was seen expired must be looked at again, or it never becomes evidence.
   if (evidence_.watching()) look_for_work_ = true;
   if (next_look_ >= 0 && start >= next_look_) look_again(false);
-  due_in_vain_ = next_stored_due_ >= 0 && start >= next_stored_due_;
+  due_in_vain_ = false;
   if (anything_to_do(start) && !gathers(start)) run_batch();
   const bool inline_left = run_inline(end);
   run_steps();
@@ -107,6 +105,7 @@ void RuntimeCore::run_batch() {
   slots_were_full_ = slots_.full_of_results();
   // After oversleeping leases are renewed before anything else, so this tick takes no turns.
   if (!overslept_ && !must_register_ && (look_for_turns_ || slots_.finished() > 0)) {
+    due_in_vain_ = next_stored_due_ >= 0 && port_.clock->boot_ms() >= next_stored_due_;
     status = collect_turns(parts_.turns, batch, &count);
     batch_was_full_ = look_for_turns_;
   }

@@ -536,6 +536,23 @@ TEST_F(RuntimeTest, every_commit_killed_and_restarted_still_ends_right) {
   EXPECT_EQ(client.status("b").output, "after 6");
 }
 
+// Whatever else the tick is for.
+TEST_F(RuntimeTest, timer_that_is_due_with_a_call_is_not_late) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  drive(
+      machine, {&worker}, [] { return false; }, 7'000);  // apart from renewals
+  ASSERT_EQ(client->start_orchestration("a", "sleeper", ""), Status::kOk);
+  const std::int64_t due = machine.wall_ms() + 20 * 60'000;
+  drive(
+      machine, {&worker}, [] { return false; }, 20 * 60'000 - 10);
+  machine.advance(due + 5 - machine.wall_ms());
+  ASSERT_EQ(worker.runtime->cancel_instance("nobody", "r"), Status::kOk);
+  ASSERT_EQ(worker.runtime->tick(100).status(), Status::kOk);
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
+}
+
 TEST_F(RuntimeTest, two_runtimes_share_one_file) {
   Worker first(machine, registry, base_options());
   Worker second(machine, registry, base_options());
