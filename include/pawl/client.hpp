@@ -44,6 +44,8 @@ struct TransferOptions {
   // runs is refused; but an exclusive one stays where it is, unless `force`.
   std::int64_t stop_ms = 20'000;
   bool force = false;
+  // Of transfer_session(): the session is one that this instance opened; empty: one that is shared.
+  std::string_view instance;
 };
 
 struct OrchestrationStatus {

@@ -204,6 +204,8 @@ struct Metrics {
   std::int64_t activities_ready = 0;
   std::int64_t activities_running = 0;
   std::int64_t activities_delayed = 0;
+  std::int64_t sessions_waiting =
+      0;                 // with work, and without an owner: no worker has room, or can run it
   bool complete = true;  // false: a table has more rows than were read
 };
 

@@ -26,6 +26,9 @@ struct SessionOptions {
   std::int64_t worker_lock_timeout_ms = 30'000;         // lease of a handed-over activity
   std::int64_t worker_lock_renewal_buffer_ms = 5'000;
   std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
+  // At that limit, and with work of a session that nobody owns: this worker releases the one that has been
+  // idle for longest, and for at least so long. 0: none.
+  std::int64_t evict_idle_ms = 0;
   // Sessions that one instance may have open, 1..1000; as the runtime that makes the turn has it.
   std::uint32_t max_sessions_per_orchestration = 10;
   // Take over at once from a process whose kernel lock is free; false: only leases count.
@@ -89,6 +92,10 @@ struct Options {
   LogSink* log = nullptr;          // null: silent
   // Told when a session comes to this worker and when it goes; null: nobody.
   SessionListener* session_listener = nullptr;
+  // Sessions, by their names, that this worker claims when it starts, if nobody owns them then: so that
+  // their first work finds it ready. At most sessions.max_sessions_per_worker; no devices.
+  const std::string_view* claim_at_start = nullptr;
+  std::size_t claim_at_start_count = 0;
 
   // --- durability ---
   // false: WAL with synchronous=NORMAL. A power cut may then lose what was acknowledged since the last

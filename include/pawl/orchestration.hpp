@@ -134,8 +134,16 @@ class OrchestrationContext {
   // SessionSettings::fail_on_loss.
   Handle schedule_activity_on_session(std::string_view name, std::string_view input,
                                       const Session& session);
+  // Its owner keeps it for `hold_ms` (0..kActivityMsMax) from the commit of this turn, though it has no
+  // work: no idle timeout releases it. It takes no slot, and no commit but the turn's. Of a session of its
+  // own the last call counts, and 0 lets it go; one that is shared, by its name, is held as long as
+  // anybody asked. One that nobody uses is left alone. kInvalidArgument: the id or the time; nothing is
+  // recorded then. kNone otherwise.
+  ErrorKind hold_session(const Session& session, std::int64_t hold_ms);
+  ErrorKind hold_session(std::string_view session, std::int64_t hold_ms);
   // The next change of its owner, with SessionSettings::notify; as dequeue_event(). The payload is
   // JSON: "change" (claimed, migrated, released, lost), "epoch", "from" and "to" (nodes), "reason".
+  // Before an orderly stop of its owner: "change" is "ending".
   Handle session_events(const Session& session);
   // Durable; counts from the commit of this turn, in time that truly passed. Negative counts as 0.
   Handle schedule_timer(std::chrono::milliseconds delay);

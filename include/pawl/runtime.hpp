@@ -28,7 +28,7 @@ namespace pawl {
 class RuntimeCore;
 struct Request;
 
-// Counters since start; all only rise, but the last four.
+// Counters since start; all only rise, but the last five.
 struct RuntimeStats {
   std::uint64_t ticks = 0;
   std::uint64_t commits = 0;  // that wrote something: flushes, but for those of checkpoints
@@ -52,6 +52,10 @@ struct RuntimeStats {
   std::uint64_t sessions_migrated = 0;
   std::uint64_t sessions_released = 0;
   std::uint64_t sessions_lost = 0;
+  std::uint64_t sessions_evicted = 0;       // let go for an activity that does not come back
+  std::uint64_t sessions_evicted_idle = 0;  // SessionOptions::evict_idle_ms
+  // Looks for work that met a session with work for this worker, which has max_sessions_per_worker already.
+  std::uint64_t capacity_exhausted = 0;
   std::uint64_t poisoned = 0;
   // Instances set aside, and activities put back, since this process or all that live lack the name.
   std::uint64_t unregistered = 0;
@@ -60,6 +64,9 @@ struct RuntimeStats {
   std::uint64_t events_removed = 0;
   std::uint64_t wakeups = 0;  // returns from sleep
   std::uint64_t clock_steps = 0;
+  // With work and without an owner, at the last look, if this worker is at its limit and could run some of it;
+  // counted up to 256.
+  std::uint32_t sessions_waiting = 0;
   std::uint32_t warm_instances = 0;
   std::uint32_t activities_running = 0;
   std::uint32_t slots_abandoned = 0;  // held by abandoned activities now

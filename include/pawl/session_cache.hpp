@@ -225,6 +225,9 @@ class SessionCache final : public SessionListener {
     }
     if (settings_.next != nullptr) settings_.next->on_session_lost(session, epoch);
   }
+  void on_session_ending(std::string_view session, std::int64_t epoch) override {
+    if (settings_.next != nullptr) settings_.next->on_session_ending(session, epoch);
+  }
 
  private:
   // An activity may look for its state after its session was lost; so many losses are remembered. One that

@@ -21,6 +21,10 @@ class SessionListener {
   // It does not any more: released, moved, taken over, closed, or the worker stopped.
   virtual void on_session_lost(std::string_view session, std::int64_t epoch) = 0;
 
+  // This worker stops in order, and lets it go when its running work has ended; nothing of it starts any
+  // more. A worker that dies says nothing.
+  virtual void on_session_ending(std::string_view /*session*/, std::int64_t /*epoch*/) {}
+
  protected:
   ~SessionListener() = default;
 };

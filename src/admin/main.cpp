@@ -25,6 +25,7 @@ constexpr char kUsage[] =
     "  workers            registered runtimes\n"
     "  sessions           and who owns them\n"
     "  transfer SESSION   moves it to another worker       --to NODE --stop-ms N --force\n"
+    "    --of ID: one that this instance opened\n"
     "  drain NODE         the worker takes nothing new, its sessions move\n"
     "    --stop-ms N\n"
     "  forget-device NAME nobody declares, nothing waits\n"
@@ -51,6 +52,7 @@ struct Command {
   long long before = 0;
   std::string_view reason;
   std::string_view to;
+  std::string_view of;
   long long stop = -1;  // -1: by default
   bool json = false;
   bool force = false;
@@ -201,7 +203,8 @@ pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
               {"timers_waiting", is.timers_waiting},
               {"activities_ready", is.activities_ready},
               {"activities_running", is.activities_running},
-              {"activities_delayed", is.activities_delayed}};
+              {"activities_delayed", is.activities_delayed},
+              {"sessions_waiting", is.sessions_waiting}};
   for (const auto& row : rows)
     std::printf("%s %lld\n", row.name, static_cast<long long>(row.value));
   if (!is.complete) std::printf("incomplete: there is more than was counted\n");
@@ -306,6 +309,7 @@ pawl::TransferOptions transfer_options(const Command& command) {
   pawl::TransferOptions options;
   if (command.stop >= 0) options.stop_ms = command.stop;
   options.force = command.force;
+  options.instance = command.of;
   return options;
 }
 pawl::Status transfer(pawl::Client& client, const Command& command) {
@@ -401,6 +405,7 @@ bool parse_option(int option, Command* out) {
     case 'b': return parse_number(optarg, &out->before);
     case 'r': out->reason = optarg; return true;
     case 't': out->to = optarg; return true;
+    case 'o': out->of = optarg; return true;
     case 'w': return parse_number(optarg, &out->stop);
     case 'j': out->json = true; return true;
     case 'f': out->force = true; return true;
@@ -410,19 +415,14 @@ bool parse_option(int option, Command* out) {
 
 // The program's name, the database and the command come before what is parsed here.
 bool parse(int argc, char** argv, const Entry& entry, Command* out) {
-  static const option kOptions[] = {{"name", required_argument, nullptr, 'n'},
-                                    {"state", required_argument, nullptr, 's'},
-                                    {"prefix", required_argument, nullptr, 'p'},
-                                    {"limit", required_argument, nullptr, 'l'},
-                                    {"execution", required_argument, nullptr, 'e'},
-                                    {"keep", required_argument, nullptr, 'k'},
-                                    {"before", required_argument, nullptr, 'b'},
-                                    {"reason", required_argument, nullptr, 'r'},
-                                    {"json", no_argument, nullptr, 'j'},
-                                    {"to", required_argument, nullptr, 't'},
-                                    {"stop-ms", required_argument, nullptr, 'w'},
-                                    {"force", no_argument, nullptr, 'f'},
-                                    {nullptr, 0, nullptr, 0}};
+  static const option kOptions[] = {
+      {"name", required_argument, nullptr, 'n'},      {"state", required_argument, nullptr, 's'},
+      {"prefix", required_argument, nullptr, 'p'},    {"limit", required_argument, nullptr, 'l'},
+      {"execution", required_argument, nullptr, 'e'}, {"keep", required_argument, nullptr, 'k'},
+      {"before", required_argument, nullptr, 'b'},    {"reason", required_argument, nullptr, 'r'},
+      {"of", required_argument, nullptr, 'o'},        {"json", no_argument, nullptr, 'j'},
+      {"to", required_argument, nullptr, 't'},        {"stop-ms", required_argument, nullptr, 'w'},
+      {"force", no_argument, nullptr, 'f'},           {nullptr, 0, nullptr, 0}};
   int found = getopt_long(argc, argv, "", kOptions, nullptr);
   for (; found != -1; found = getopt_long(argc, argv, "", kOptions, nullptr))
     if (!parse_option(found, out)) return false;

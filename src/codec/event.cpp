@@ -41,6 +41,7 @@ const char* event_kind_name(EventKind kind) {
     case EventKind::kBranchOpened: return "branch_opened";
     case EventKind::kClose: return "close";
     case EventKind::kValueRead: return "value_read";
+    case EventKind::kSessionHold: return "session_hold";
     case EventKind::kActivityDone: return "activity_done";
     case EventKind::kTimerFired: return "timer_fired";
     case EventKind::kChildDone: return "child_done";
@@ -54,7 +55,7 @@ const char* event_kind_name(EventKind kind) {
 }
 
 bool is_command(EventKind kind) {
-  return kind >= EventKind::kActivity && kind <= EventKind::kValueRead;
+  return kind >= EventKind::kActivity && kind <= EventKind::kSessionHold;
 }
 
 bool is_completion(EventKind kind) {
@@ -83,10 +84,16 @@ bool needs_name(EventKind kind) {
     case EventKind::kDetached:
     case EventKind::kSessionOpen:
     case EventKind::kSessionClose:
+    case EventKind::kSessionHold:
     case EventKind::kStateWrite:
     case EventKind::kValueRead: return true;
     default: return false;
   }
+}
+
+bool is_of_session(EventKind kind) {
+  return kind == EventKind::kSessionOpen || kind == EventKind::kSessionClose ||
+         kind == EventKind::kSessionHold;
 }
 
 const char* end_kind_name(EndKind kind) {

@@ -36,6 +36,7 @@ enum class EventKind : std::uint8_t {
   kBranchOpened = 14,
   kClose = 15,
   kValueRead = 16,
+  kSessionHold = 17,
   kActivityDone = 32,
   kTimerFired = 33,
   kChildDone = 34,
@@ -51,6 +52,8 @@ enum class EventKind : std::uint8_t {
 // Commands that a completion event may refer to.
 [[nodiscard]] bool can_complete(EventKind kind);
 [[nodiscard]] bool needs_name(EventKind kind);
+// Commands that the commit of their turn carries out at a session.
+[[nodiscard]] bool is_of_session(EventKind kind);
 
 inline constexpr ErrorKind kErrorKindLast = ErrorKind::kHeartbeatTimeout;  // what reading accepts
 
@@ -72,7 +75,7 @@ struct Event {
   std::int64_t time_ms = 0;               // stamp shown to people (time-rules R9)
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
   // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1: clears;
-  // kUtcNow: the time; kStarted: behaviour flags of the engine.
+  // kUtcNow: the time; kStarted: behaviour flags of the engine; kSessionHold: for how long, in ms.
   std::int64_t number = 0;
   EventId horizon = 0;              // kClose, kEnded
   std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
@@ -80,7 +83,7 @@ struct Event {
   std::string_view name;        // commands; kStarted: the orchestration's name
   // kActivity on a session; kChild, kDetached: the id asked for; kValueRead: of which instance.
   std::string_view session;
-  std::string_view policy;  // kActivity: policy.hpp; empty: defaults
+  std::string_view policy;  // policy.hpp, of kActivity, kSessionOpen, kSessionHold; empty: defaults
   std::string_view tag;     // kActivity; empty: none
   // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by default.
   std::string_view version;

@@ -233,7 +233,7 @@ struct TurnCommit {
   EventId last_new = 0;
   const NewWork* work = nullptr;
   std::size_t work_count = 0;
-  // Commands among the new events that open or close a session of the instance.
+  // Commands among the new events that are of a session (is_of_session()).
   const EventId* sessions = nullptr;
   std::size_t session_count = 0;
   std::int64_t sessions_max = 10;  // that the instance may have open
@@ -331,7 +331,12 @@ struct FetchWork {
   // Set to true if a call stopped at its bound of looks before it had seen everything: what this
   // worker can take may lie further on, so the next tick must not wait for a reason. May be null.
   bool* look_again = nullptr;
+  // Gets how many sessions have work that nobody may start, if this worker is at its limit of sessions
+  // and could run some of it; 0 if not. At most kWaitingSessionsMax; may be null. Only if nothing is found.
+  std::size_t* waiting = nullptr;
 };
+
+inline constexpr std::int64_t kWaitingSessionsMax = 256;
 
 struct DeclareSession {
   Incarnation me = 0;
@@ -391,7 +396,7 @@ struct CrashNote {
 // One event a change of a session or worker; reported in the batch, valid for people only after commit.
 struct SessionChange {
   // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed: work
-  // that still runs kept it where it is.
+  // that still runs kept it where it is. kEnding: its owner is about to let it go.
   enum class Kind : std::uint8_t {
     kClaimed,
     kMigrated,
@@ -399,7 +404,8 @@ struct SessionChange {
     kLost,
     kSwept,
     kConflict,
-    kStopFailed
+    kStopFailed,
+    kEnding
   };
   Kind kind = Kind::kClaimed;
   std::string_view session;
@@ -560,6 +566,12 @@ class Provider {
   // Renews what `me` owns, releases what is idle. `revive`: expired but untaken leases too.
   virtual Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
                                     std::size_t* renewed, std::size_t* released) = 0;
+  // Makes a shared session, if there is none, and claims it, if nobody owns it; it is no device, and there
+  // is room.
+  virtual Status claim_session(Incarnation me, std::string_view session,
+                               const SessionOptions& options) = 0;
+  // An orderly stop begins: the instances that asked for it are told of their sessions here. Adds to *told.
+  virtual Status announce_stop(Incarnation me, std::size_t* told) = 0;
   virtual Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                            std::size_t* removed) = 0;
   // `me` holds the device from here on: its session, made if absent, is this worker's alone. A worker
@@ -582,8 +594,14 @@ class Provider {
   // over any more, and when nothing of it runs it moves. After `stop_ms` it moves with work running
   // (whose results are then refused) if it is not exclusive or `force`; otherwise it stays
   // (SessionChange::kStopFailed). kNotFound: no such session; kNoEligibleTarget.
-  virtual Status transfer_session(std::string_view session, std::string_view node,
-                                  std::int64_t stop_ms, bool force) = 0;
+  // An empty `instance`: of the shared ones; else one that this instance opened.
+  virtual Status transfer_session(std::string_view instance, std::string_view session,
+                                  std::string_view node, std::int64_t stop_ms, bool force) = 0;
+  // The execution of `hung`, whose result nobody wants, does not come back. If `me` owns its session as
+  // it did then, that moves away as with transfer_session(), a device to a standby; *moves is false if it
+  // stays: an exclusive one, whose activity could still do what it was told to, or nobody has the device.
+  virtual Status evict_session(const WorkDone& hung, SessionKey session, Incarnation me,
+                               bool* moves) = 0;
   // The worker claims nothing any more, and its sessions move away as above; devices only to a standby.
   virtual Status drain_worker(std::string_view node, std::int64_t stop_ms) = 0;
   // What `me` owns; those beyond `capacity` are left out.

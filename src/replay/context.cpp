@@ -63,6 +63,14 @@ ErrorKind OrchestrationContext::close_session(std::string_view id) {
   return pass_.close_session(branch_, id);
 }
 
+ErrorKind OrchestrationContext::hold_session(std::string_view session, std::int64_t hold_ms) {
+  return pass_.hold_session(branch_, session, false, hold_ms);
+}
+
+ErrorKind OrchestrationContext::hold_session(const Session& session, std::int64_t hold_ms) {
+  return pass_.hold_session(branch_, session.id(), true, hold_ms);
+}
+
 Handle OrchestrationContext::schedule_activity_on_session(std::string_view name,
                                                           std::string_view input,
                                                           const Session& session) {

@@ -49,6 +49,26 @@ ErrorKind Pass::close_session(BranchRun& branch, std::string_view id) {
   return ErrorKind::kNone;
 }
 
+ErrorKind Pass::hold_session(BranchRun& branch, std::string_view id, bool is_own,
+                             std::int64_t hold_ms) {
+  if (!is_active(branch, "hold_session")) return ErrorKind::kNone;
+  ActivityOptions use;
+  use.own_session = is_own;
+  PolicyText policy;
+  if (!(is_own ? is_session_id(id) : is_valid_name(id)) || hold_ms < 0 ||
+      hold_ms > kActivityMsMax || !encode_policy(use, &policy))
+    return ErrorKind::kInvalidArgument;
+  Event event;
+  event.kind = EventKind::kSessionHold;
+  event.name = id;
+  event.number = hold_ms;
+  event.policy = policy.view();
+  event.argument_hash =
+      Hash64().add(static_cast<std::uint64_t>(hold_ms)).add(policy.view()).value();
+  static_cast<void>(issue(event));
+  return ErrorKind::kNone;
+}
+
 Handle Pass::session_events(BranchRun& branch, std::string_view id) {
   FixedText<kNameBytesMax> queue;
   const bool fits = is_session_id(id) && queue.append(kSessionEventsPrefix) == Status::kOk &&

@@ -182,8 +182,8 @@ Status ClientCore::transfer_session(std::string_view session, std::string_view n
                                     const TransferOptions& options) {
   if (options.stop_ms < 0) return told(Status::kInvalidArgument, session);
   return told_of("session", session, in_batch(session, [&] {
-                   return provider_->transfer_session(session, node, options.stop_ms,
-                                                      options.force);
+                   return provider_->transfer_session(options.instance, session, node,
+                                                      options.stop_ms, options.force);
                  }));
 }
 

@@ -81,6 +81,7 @@ Status RuntimeCore::declare_again() {
 
 // What moves sessions without anybody asking for work.
 Status RuntimeCore::move_sessions() {
+  PAWL_TRY(evict_hung());
   bool standby = false;
   for (const DeclaredDevice& device : declared_)
     standby = standby || device.standby;
@@ -90,6 +91,69 @@ Status RuntimeCore::move_sessions() {
   PAWL_TRY(provider_->end_stops(kStopsMax, &ended));
   if (ended > 0) look_for_work_ = true;
   return Status::kOk;
+}
+
+// A thread that does not come back may hold all that this worker has to serve a session with.
+Status RuntimeCore::evict_hung() {
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    slot.evicted = false;
+    if (status == Status::kOk && slot.evicts && slot.is_under_way())
+      status = provider_->evict_session(slot.done(), slot.item.session, me_, &slot.evicted);
+  });
+  return status;
+}
+
+// Told when it begins and when it ends; counted with each look.
+void RuntimeCore::tell_capacity() {
+  const auto waiting = static_cast<std::uint32_t>(sessions_waiting_);
+  const bool is_news = (waiting > 0) != (stats_.sessions_waiting > 0);
+  stats_.sessions_waiting = waiting;
+  if (waiting > 0 && looked_for_work_) ++stats_.capacity_exhausted;
+  looked_for_work_ = false;
+  if (!is_news) return;
+  const LogField fields[] = {
+      {"sessions", static_cast<std::int64_t>(waiting)},
+      {"max_sessions_per_worker",
+       static_cast<std::int64_t>(options_.sessions.max_sessions_per_worker)}};
+  log(LogLevel::kWarning, waiting > 0 ? "waiting_for_capacity" : "capacity_again", fields, 2);
+}
+
+void RuntimeCore::tell_evicted() {
+  slots_.for_each([&](internal::Slot& slot) {
+    slot.evicts = false;
+    if (!slot.evicted) return;
+    slot.evicted = false;
+    ++stats_.sessions_evicted;
+    look_for_work_ = true;
+    const LogField fields[] = {{"session", slot.item.session_name},
+                               {"activity", slot.item.activity_name},
+                               {"instance", slot.item.instance_id},
+                               {"event", slot.item.event}};
+    log(LogLevel::kError, "session_evicted", fields, 4);
+  });
+}
+
+Status RuntimeCore::claim_at_start() {
+  for (std::size_t i = 0; i < options_.claim_at_start_count; ++i)
+    PAWL_TRY(provider_->claim_session(me_, options_.claim_at_start[i], options_.sessions));
+  return Status::kOk;
+}
+
+// Before anything is let go. It costs a commit only where an instance asked to be told.
+void RuntimeCore::announce_stop() {
+  if (options_.session_listener != nullptr) {
+    for (std::size_t i = 0; i < parts_.owned_count; ++i)
+      options_.session_listener->on_session_ending(parts_.owned[i].name.view(),
+                                                   parts_.owned[i].epoch);
+  }
+  Status status = me_ == 0 ? Status::kBuried : provider_->begin(me_, &batch_);
+  if (status != Status::kOk) return;
+  std::size_t told = 0;
+  status = provider_->announce_stop(me_, &told);
+  if (status == Status::kOk && told > 0) status = provider_->commit();
+  if (status != Status::kOk || told == 0) provider_->rollback();
+  if (status != Status::kOk) log_status(LogLevel::kWarning, "announce_stop_failed", status);
 }
 
 // ---- the listener ---------------------------------------------------------------------------------------

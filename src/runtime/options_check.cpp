@@ -93,6 +93,25 @@ Status check_tags(const TagFilter& filter, Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
+Status check_claims(const Options& options, Diagnostic& diagnostic) {
+  const std::size_t most = options.sessions.max_sessions_per_worker;
+  if (options.claim_at_start_count > most ||
+      (options.claim_at_start == nullptr && most > 0 && options.claim_at_start_count > 0)) {
+    diagnostic.format("claim_at_start has %zu names%s; max_sessions_per_worker is %zu",
+                      options.claim_at_start_count,
+                      options.claim_at_start == nullptr ? " and is null" : "", most);
+    return Status::kInvalidOptions;
+  }
+  for (std::size_t i = 0; i < options.claim_at_start_count; ++i) {
+    if (is_valid_name(options.claim_at_start[i])) continue;
+    diagnostic.format(
+        "claim_at_start: name %zu has %zu bytes or a control character; 1..%zu bytes are allowed",
+        i + 1, options.claim_at_start[i].size(), kNameBytesMax);
+    return Status::kInvalidOptions;
+  }
+  return Status::kOk;
+}
+
 }  // namespace
 
 Status check_options(const Options& options, Diagnostic& diagnostic) {
@@ -115,6 +134,7 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
   }
   PAWL_TRY(check_ranges(options, diagnostic));
   PAWL_TRY(check_tags(options.worker_tag_filter, diagnostic));
+  PAWL_TRY(check_claims(options, diagnostic));
   if (options.warm_bytes < 4 * options.payload_bytes_max) {
     diagnostic.format("warm_bytes = %zu must be at least 4 * payload_bytes_max = %zu",
                       options.warm_bytes, 4 * options.payload_bytes_max);

@@ -90,6 +90,7 @@ Status RuntimeCore::register_self(Diagnostic& diagnostic) {
   Status status = provider_->begin(0, &batch_);
   if (status == Status::kOk) {
     status = register_in_batch();
+    if (status == Status::kOk) status = claim_at_start();
     if (status == Status::kOk) status = provider_->commit();
     if (status != Status::kOk) {
       // Taken before the rollback, which may say something itself.
@@ -404,6 +405,7 @@ Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
 Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (stopped_) return threads_stuck_ ? Status::kTimeout : Status::kOk;
   draining_ = true;
+  announce_stop();
   const std::int64_t end = port_.clock->boot_ms() + grace_ms;
   // Results that come in time are committed; what never ends is left to burial.
   while (me_ != 0 && slots_.in_hand() > 0 && port_.clock->boot_ms() < end) {

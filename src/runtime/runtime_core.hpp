@@ -260,6 +260,11 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   DeclaredDevice* find_declared(std::string_view name);
   Status declare_again();
   Status move_sessions();
+  Status evict_hung();
+  void tell_evicted();
+  void tell_capacity();
+  Status claim_at_start();
+  void announce_stop();
   Status look_at_owned();
   void tell_owned();
   void tell_all_lost();
@@ -366,7 +371,9 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
   bool bury_now_ = false;
   bool others_committed_ = false;
-  bool sessions_changed_ = false;  // work in hand may have lost its session in the last commit
+  bool looked_for_work_ = false;      // in the batch at hand
+  std::size_t sessions_waiting_ = 0;  // FetchWork::waiting, of the last look
+  bool sessions_changed_ = false;     // work in hand may have lost its session in the last commit
   bool look_at_descriptors_ = false;
   bool must_register_ = false;
   bool batch_was_full_ = false;   // the last tick left over what one tick cannot take

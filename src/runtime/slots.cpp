@@ -229,6 +229,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.written_boot_ms = shared_->clock->boot_ms();
   slot.silent_boot_ms = -1;
   slot.abandoned = false;
+  slot.evicts = false;
   slot.aborts_session = false;
   slot.error = ErrorKind::kNone;
   slot.result_size = 0;

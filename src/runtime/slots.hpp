@@ -91,6 +91,8 @@ struct Slot {
   bool has_state = false;      // in `scratch`
   bool had_last_step = false;  // it knows that it is lost
   bool abandoned = false;      // lost for longer than the grace, and still running
+  bool evicts = false;         // abandoned: its session is to go elsewhere
+  bool evicted = false;        // in the batch at hand
   std::int64_t step_boot_ms = 0;
   Progress progress;
   std::int64_t told_boot_ms = 0;     // what the batch writes was told then

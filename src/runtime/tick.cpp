@@ -506,6 +506,7 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
 
 Status RuntimeCore::fetch_work() {
   if (!look_for_work_ || draining_ || wants_quiet_ || !takes_activities()) return Status::kOk;
+  looked_for_work_ = true;
   FetchWork how;
   how.me = me_;
   how.draining = batch_.draining;
@@ -516,6 +517,7 @@ Status RuntimeCore::fetch_work() {
   how.limits = crash_limits();
   bool more = false;
   how.look_again = &more;
+  how.waiting = &sessions_waiting_;
   while (slots_.room()) {
     WorkItem item;
     bool found = false;
@@ -552,7 +554,11 @@ void RuntimeCore::abandon_slots() {
                                {"instance", slot.item.instance_id},
                                {"event", slot.item.event}};
     log(LogLevel::kError, "activity_abandoned", fields, 3);
-    if (slot.mode == ActivityMode::kCooperative) slots_.end_by_force(slot, *port_.threads);
+    if (slot.mode == ActivityMode::kCooperative) {
+      slots_.end_by_force(slot, *port_.threads);
+    } else if (slot.item.session != 0) {
+      slot.evicts = sessions_changed_ = true;
+    }
   });
 }
 
@@ -589,6 +595,8 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
     if (turns[i].written && turns[i].commit.session_count > 0) sessions_changed_ = true;
   for (const Notice& notice : notices_)
     if (notice.kind == SessionChange::Kind::kLost) sessions_changed_ = true;
+  tell_evicted();
+  tell_capacity();
   tell_owned();
   tell_requests();
   settle_withdrawals();
@@ -850,6 +858,8 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
     case SessionChange::Kind::kReleased:
       event = "session_released";
       ++stats_.sessions_released;
+      if (notice.reason == "blocked") ++stats_.sessions_evicted;
+      if (notice.reason == "capacity") ++stats_.sessions_evicted_idle;
       break;
     case SessionChange::Kind::kLost:
       event = "session_lost";
@@ -857,7 +867,8 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
       break;
     case SessionChange::Kind::kConflict: event = "session_property_conflict"; break;
     case SessionChange::Kind::kStopFailed: event = "session_stop_failed"; break;
-    case SessionChange::Kind::kSwept: break;
+    case SessionChange::Kind::kSwept:
+    case SessionChange::Kind::kEnding: break;  // no change of the owner: its instance alone is told
   }
   log(LogLevel::kInfo, event, fields, sizeof fields / sizeof fields[0]);
 }

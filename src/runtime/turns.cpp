@@ -572,7 +572,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
     if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
     if (event.kind == EventKind::kActivity)
       work[commit.work_count++] = {id, event.session, event.policy, event.tag};
-    else if (event.kind == EventKind::kSessionOpen || event.kind == EventKind::kSessionClose)
+    else if (is_of_session(event.kind))
       sessions[commit.session_count++] = id;
     else if (event.kind == EventKind::kTimer)
       timers[commit.timer_count++] = {id, event.base, event.number};

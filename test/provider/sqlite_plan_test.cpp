@@ -175,8 +175,12 @@ class Plans : public ProviderWorld {
                   at, [&] { return at->take_devices_over(me, SessionOptions(), evidence); }, me),
               Status::kOk);
     ASSERT_EQ(batch(
-                  at, [&] { return at->transfer_session("bank", "nobody", 0, true); }, me),
+                  at, [&] { return at->transfer_session({}, "bank", "nobody", 0, true); }, me),
               Status::kNoEligibleTarget);
+    bool moves = false;
+    ASSERT_EQ(batch(
+                  at, [&] { return at->evict_session(WorkDone(), 1, me, &moves); }, me),
+              Status::kOk);
     ASSERT_EQ(batch(
                   at, [&] { return at->end_stops(5, &ended); }, me),
               Status::kOk);
@@ -201,14 +205,15 @@ class Plans : public ProviderWorld {
     events.add(EventKind::kStarted).name = "n";
     std::vector<EventId> sessions;
     for (const EventKind kind : {EventKind::kSessionOpen, EventKind::kSessionClose,
-                                 EventKind::kSessionOpen, EventKind::kSessionClose}) {
+                                 EventKind::kSessionOpen, EventKind::kSessionHold,
+                                 EventKind::kSessionClose}) {
       Event& event = events.add(kind);
       event.name = "own";
       if (kind == EventKind::kSessionOpen) event.policy = "exclusive=1,fail_on_loss=1,notify=1";
       sessions.push_back(event.id);
     }
     events.add(EventKind::kActivity).name = "a";
-    const NewWork work = {6, "own", "own_session=1"};
+    const NewWork work = {7, "own", "own_session=1"};
     TurnCommit commit = turn(item, &events);
     commit.sessions = sessions.data();
     commit.session_count = sessions.size();

@@ -154,6 +154,27 @@ Poll share_all(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Does not end before four activities of other sessions have.
+std::atomic<int> g_others{0};
+ActivityResult wait_for_others(ActivityContext& ctx) {
+  while (g_others.load() < 4 && !ctx.is_cancelled())
+    std::this_thread::yield();
+  return ctx.ok("");
+}
+ActivityResult count_me(ActivityContext& ctx) {
+  g_others.fetch_add(1);
+  return ctx.ok("");
+}
+
+Poll slow_among_others(OrchestrationContext& ctx) {
+  const Handle slow = ctx.schedule_activity_on_session("wait_for_others", "", "slow");
+  const Handle behind = ctx.schedule_activity_on_session("count_me", "", "slow");
+  for (const char* session : {"a", "b", "c", "d"})
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("count_me", "", session));
+  PAWL_AWAIT_DONE(ctx.join(slow, behind));
+  return ctx.complete("none was held up");
+}
+
 Poll answer(OrchestrationContext& ctx) { return ctx.complete(ctx.input()); }
 
 Poll call(OrchestrationContext& ctx) {
@@ -274,6 +295,18 @@ TEST_F(PosixActivities, heartbeats_of_a_thread_are_written_whole) {
   open(client, port, memory);
   start();
   EXPECT_EQ(output_of("beat"), "whole");
+  static_cast<void>(runtime_.stop(kGuardMs));
+}
+
+TEST_F(PosixActivities, a_slow_session_never_blocks_another) {
+  options_.thread_slots = 2;
+  g_others.store(0);
+  ASSERT_EQ(registry_.add_orchestration("slow_among_others", slow_among_others), Status::kOk);
+  constexpr ActivityMode kMode = ActivityMode::kThreaded;
+  ASSERT_EQ(registry_.add_activity("wait_for_others", wait_for_others, kMode), Status::kOk);
+  ASSERT_EQ(registry_.add_activity("count_me", count_me, kMode), Status::kOk);
+  start();
+  EXPECT_EQ(output_of("", "slow_among_others"), "none was held up");
   static_cast<void>(runtime_.stop(kGuardMs));
 }
 

@@ -259,8 +259,9 @@ void Worker::take_devices_over() {
 }
 
 Status Worker::transfer(std::string_view session, std::string_view to, bool force) {
-  return batch(
-      [&](Provider& provider) { return provider.transfer_session(session, to, kStopMs, force); });
+  return batch([&](Provider& provider) {
+    return provider.transfer_session({}, session, to, kStopMs, force);
+  });
 }
 
 std::size_t Worker::end_stops() {
@@ -297,6 +298,7 @@ void Worker::on_session_change(const SessionChange& change) {
     case SessionChange::Kind::kStopFailed:
       events.push_back("stop failed " + std::string(change.session));
       break;
+    case SessionChange::Kind::kEnding: break;
     case SessionChange::Kind::kSwept:
       events.push_back("swept " + std::string(change.session));
       break;

@@ -33,6 +33,8 @@ enum : int {
   kForgetDevice,
   kNextUnavailable,
   kPostpone,
+  kIsStillOwn,
+  kFirstGhost,
   kEnd,
 };
 static_assert(kEnd <= kIdsDevices.end);
@@ -43,16 +45,16 @@ constexpr std::int64_t kStandby = 1;
 constexpr std::int64_t kWithdrawing = 2;  // a holder whose last work still runs
 
 constexpr std::int64_t kStopping = 1;  // sessions.state
-constexpr std::int64_t kHardenStopMs = 20'000;
+constexpr std::int64_t kMoveStopMs = 20'000;
 
 }  // namespace
 
 // ---- rows -----------------------------------------------------------------------------------------------
 
-Status SqliteProvider::find_session(std::string_view name, SessionKey* key) {
-  Statement find =
-      connection_.use(kFindNamed, "SELECT sid FROM sessions WHERE scope=0 AND name=?1");
-  find.bind_text(name);
+Status SqliteProvider::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
+  Statement find = connection_.use(
+      kFindNamed, "SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<2");
+  find.bind(scope).bind_text(name);
   if (!find.row())
     return find.status() == Status::kOk ? Status::kNotFound : fail(find.status(), "find session");
   *key = find.integer(0);
@@ -93,7 +95,7 @@ Status SqliteProvider::tighten(SessionKey session, std::string_view name, const 
   Declaration holder;
   PAWL_TRY(read_holder(session, &holder));
   if (row.owner == 0 || row.owner == holder.worker) return Status::kOk;
-  return move_or_stop(row, {holder.worker, kHardenStopMs, true, "device"});
+  return move_or_stop(row, {holder.worker, kMoveStopMs, true, "device"});
 }
 
 Status SqliteProvider::set_use(SessionKey session, const SessionUse& use) {
@@ -217,7 +219,7 @@ Status SqliteProvider::withdraw_session(Incarnation me, std::string_view device,
                                         std::int64_t stop_ms) {
   require_batch();
   SessionKey session = 0;
-  PAWL_TRY(find_session(device, &session));
+  PAWL_TRY(find_session(0, device, &session));
   std::int64_t role = kHolder;
   PAWL_TRY(read_role(session, me, &role));
   if (role == kStandby) return drop_declaration(session, me);
@@ -234,7 +236,7 @@ Status SqliteProvider::read_declaration(Incarnation me, std::string_view device,
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
   SessionKey session = 0;
-  PAWL_TRY(find_session(device, &session));
+  PAWL_TRY(find_session(0, device, &session));
   std::int64_t role = kHolder;
   PAWL_TRY(read_role(session, me, &role));
   *withdrawing = role == kWithdrawing;
@@ -276,7 +278,7 @@ Status SqliteProvider::take_devices_over(Incarnation me, const SessionOptions& o
 Status SqliteProvider::forget_device(std::string_view device) {
   require_batch();
   SessionKey session = 0;
-  PAWL_TRY(find_session(device, &session));
+  PAWL_TRY(find_session(0, device, &session));
   Statement forget = connection_.use(
       kForgetDevice,
       "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
@@ -387,11 +389,13 @@ Status SqliteProvider::living_worker(std::string_view node, Incarnation* worker)
   return Status::kOk;
 }
 
-Status SqliteProvider::transfer_session(std::string_view session, std::string_view node,
-                                        std::int64_t stop_ms, bool force) {
+Status SqliteProvider::transfer_session(std::string_view instance, std::string_view session,
+                                        std::string_view node, std::int64_t stop_ms, bool force) {
   require_batch();
+  InstanceKey scope = 0;
+  if (!instance.empty()) PAWL_TRY(find_instance(instance, &scope));
   SessionKey key = 0;
-  PAWL_TRY(find_session(session, &key));
+  PAWL_TRY(find_session(scope, session, &key));
   Moving row;
   PAWL_TRY(read_moving(key, &row));
   Target target;
@@ -418,6 +422,45 @@ Status SqliteProvider::transfer_session(std::string_view session, std::string_vi
     }
   }
   return move_or_stop(row, {target.worker, stop_ms, force, "transferred"});
+}
+
+Status SqliteProvider::evict_session(const WorkDone& hung, SessionKey session, Incarnation me,
+                                     bool* moves) {
+  require_batch();
+  *moves = false;
+  {
+    Statement own = connection_.use(
+        kIsStillOwn,
+        "SELECT 1 FROM sessions WHERE sid=?1 AND owner=?2 AND epoch=?3 AND state=0 AND excl=0");
+    own.bind(session).bind(me).bind(hung.epoch);
+    if (!own.row()) return fail(own.status(), "find the session of a hung activity");
+  }
+  Moving row;
+  PAWL_TRY(read_moving(session, &row));
+  Move move;
+  move.stop_ms = kMoveStopMs;
+  move.reason = "hung";
+  if (row.hard) {
+    PAWL_TRY(first_standby(session, &move.target));
+    if (move.target == 0) return Status::kOk;
+  }
+  *moves = true;
+  return move_or_stop(row, move);
+}
+
+Status SqliteProvider::drop_ghosts(SessionKey session) {
+  while (true) {
+    WorkItemId item = 0;
+    {
+      Statement first = connection_.use(kFirstGhost,
+                                        "SELECT id FROM worker_queue INDEXED BY wq_session"
+                                        " WHERE sid=?1 AND state=3 ORDER BY id LIMIT 1");
+      first.bind(session);
+      if (!first.row()) return fail(first.status(), "find cancelled work of a session");
+      item = first.integer(0);
+    }
+    PAWL_TRY(delete_work(item, session));
+  }
 }
 
 Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms) {
@@ -476,6 +519,7 @@ Status SqliteProvider::end_stops(std::size_t limit, std::size_t* ended) {
     if (row.running && !over) continue;
     ++*ended;
     if (!row.running || !row.exclusive || row.force) {
+      if (row.running) PAWL_TRY(drop_ghosts(session));
       PAWL_TRY(move_now(row, row.target, row.running ? "stopped_late" : "stopped"));
       continue;
     }
@@ -492,7 +536,7 @@ Status SqliteProvider::stop_failed(const Moving& row, std::string_view name) {
     PAWL_TRY(put_declaration(row.session, holder.worker, kHolder));
   if (row.hard && holder.worker != 0 && holder.worker != row.owner) {
     // It waits for the one it was to have the device from, and is not given up: the stop goes on.
-    return move_or_stop(row, {holder.worker, kHardenStopMs, row.force, "declared"});
+    return move_or_stop(row, {holder.worker, kMoveStopMs, row.force, "declared"});
   }
   PAWL_TRY(reopen(row.session));
   if (sink_ == nullptr) return Status::kOk;

@@ -77,7 +77,8 @@ struct SqliteProvider::Fetch {
   bool* found;
   bool claims_open;  // not draining, and not yet found at capacity
   Verdict verdict = Verdict::kHandler;
-  bool strike = false;  // of a takeover
+  bool strike = false;       // of a takeover
+  bool at_capacity = false;  // it could run what it may not claim
 
   [[nodiscard]] int tag_branches() const {
     return how.tags.mode == TagFilter::Mode::kAny ? 1 : static_cast<int>(how.tags.count);
@@ -114,6 +115,10 @@ Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::
   }
   for (const BranchScan& scan : scans_)
     if (!*found && how.look_again != nullptr && scan.look_again()) *how.look_again = true;
+  if (*found || how.waiting == nullptr) return Status::kOk;
+  std::int64_t waiting = 0;
+  if (fetch.at_capacity) PAWL_TRY(count_waiting(&waiting));
+  *how.waiting = static_cast<std::size_t>(waiting);
   return Status::kOk;
 }
 
@@ -340,7 +345,14 @@ Status SqliteProvider::may_claim(Fetch& fetch, bool* may) {
   const std::int64_t most = fetch.how.options->max_sessions_per_worker;
   std::int64_t owned = 0;
   PAWL_TRY(count_owned(fetch.how.me, most, &owned));
+  const std::int64_t idle_ms = fetch.how.options->evict_idle_ms;
+  if (owned == most && idle_ms > 0) {
+    bool released = false;
+    PAWL_TRY(release_longest_idle(fetch.how.me, idle_ms, &released));
+    if (released) PAWL_TRY(count_owned(fetch.how.me, most, &owned));
+  }
   fetch.claims_open = owned < most;
+  fetch.at_capacity = !fetch.claims_open;
   *may = fetch.claims_open;
   return Status::kOk;
 }

@@ -347,7 +347,10 @@ Status SqliteProvider::count_work(Metrics* out) {
     }
   }
   if (rows == kCountMax) out->complete = false;
-  return fail(row.status(), "count work");
+  PAWL_TRY(fail(row.status(), "count work"));
+  PAWL_TRY(count_waiting(&out->sessions_waiting));
+  if (out->sessions_waiting == kWaitingSessionsMax) out->complete = false;
+  return Status::kOk;
 }
 
 // ---- suspended, resumed, terminated -------------------------------------------------------------

@@ -22,6 +22,7 @@ enum : int {
   kLose,
   kReadNotify,
   kForget,
+  kHold,
   kEnd,
 };
 static_assert(kEnd <= kIdsOpened.end);
@@ -55,6 +56,27 @@ Status SqliteProvider::find_opened(InstanceKey instance, std::string_view name, 
   if (row.state == kLost) *why = ErrorKind::kSessionLost;
   if (row.state == kRefused) *why = ErrorKind::kLimit;
   return Status::kOk;
+}
+
+Status SqliteProvider::write_session(const TurnCommit& turn, const Event& event) {
+  switch (event.kind) {
+    case EventKind::kSessionOpen: return open_session(turn, event);
+    case EventKind::kSessionHold: return hold_session(turn.key, event);
+    default: return close_session(turn.key, event.name);
+  }
+}
+
+// Another instance may count on what it asked for: only the one that opened it may let it go early.
+Status SqliteProvider::hold_session(InstanceKey instance, const Event& event) {
+  ActivityOptions use;
+  if (!decode_policy(event.policy, &use)) return fail(Status::kInvalidArgument, "read a hold");
+  Statement hold = connection_.use(
+      kHold,
+      "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
+      " WHERE scope=?1 AND name=?2");
+  hold.bind(use.own_session ? instance : 0).bind_text(event.name);
+  hold.bind(make_due(batch_.now, event.number));
+  return fail(hold.run(), "hold a session");
 }
 
 // ---- opening --------------------------------------------------------------------------------------------
@@ -120,7 +142,7 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
     Statement open = connection_.use(
         kReopenOpened,
         "UPDATE sessions SET gen=gen+1,state=0,owner=NULL,prev_node=NULL,epoch=?2,fail=?3,excl=?4,"
-        "idle_ms=?5,notify=iif(?6,scope,NULL),last_activity_at=?7 WHERE sid=?1");
+        "idle_ms=?5,notify=iif(?6,scope,NULL),last_activity_at=?7,hold_until=0 WHERE sid=?1");
     open.bind(session).bind(epoch).bind(settings.fail_on_loss ? 1 : 0);
     open.bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
@@ -240,6 +262,7 @@ const char* change_name(SessionChange::Kind kind) {
     case SessionChange::Kind::kMigrated: return "migrated";
     case SessionChange::Kind::kReleased: return "released";
     case SessionChange::Kind::kLost: return "lost";
+    case SessionChange::Kind::kEnding: return "ending";
     default: return nullptr;
   }
 }

@@ -442,9 +442,7 @@ Status SqliteProvider::write_sessions_and_work(const TurnCommit& turn) {
   for (std::size_t i = 0; i < turn.session_count; ++i) {
     for (; work < works && turn.work[work].event < turn.sessions[i]; ++work)
       PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[work]));
-    const Event& event = turn.events->event(turn.sessions[i]);
-    PAWL_TRY(event.kind == EventKind::kSessionOpen ? open_session(turn, event)
-                                                   : close_session(turn.key, event.name));
+    PAWL_TRY(write_session(turn, turn.events->event(turn.sessions[i])));
   }
   for (; work < works; ++work)
     PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[work]));

@@ -41,7 +41,7 @@ inline constexpr StatementIds kIdsWork = ids_behind(kIdsStrangers, 32);
 inline constexpr StatementIds kIdsFetch = ids_behind(kIdsWork, 16);
 inline constexpr StatementIds kIdsSessions = ids_behind(kIdsFetch, 24);
 inline constexpr StatementIds kIdsDevices = ids_behind(kIdsSessions, 24);
-inline constexpr StatementIds kIdsOpened = ids_behind(kIdsDevices, 16);
+inline constexpr StatementIds kIdsOpened = ids_behind(kIdsDevices, 24);
 inline constexpr StatementIds kIdsWorkers = ids_behind(kIdsOpened, 24);
 inline constexpr StatementIds kIdsManagement = ids_behind(kIdsWorkers, 24);
 inline constexpr StatementIds kIdsChildren = ids_behind(kIdsManagement, 8);
@@ -115,6 +115,9 @@ class SqliteProvider final : public Provider {
 
   Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
                             std::size_t* renewed, std::size_t* released) override;
+  Status claim_session(Incarnation me, std::string_view session,
+                       const SessionOptions& options) override;
+  Status announce_stop(Incarnation me, std::size_t* told) override;
   Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                    std::size_t* removed) override;
   Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held) override;
@@ -123,8 +126,10 @@ class SqliteProvider final : public Provider {
   Status take_devices_over(Incarnation me, const SessionOptions& options,
                            Evidence& evidence) override;
   Status forget_device(std::string_view device) override;
-  Status transfer_session(std::string_view session, std::string_view node, std::int64_t stop_ms,
-                          bool force) override;
+  Status transfer_session(std::string_view instance, std::string_view session,
+                          std::string_view node, std::int64_t stop_ms, bool force) override;
+  Status evict_session(const WorkDone& hung, SessionKey session, Incarnation me,
+                       bool* moves) override;
   Status drain_worker(std::string_view node, std::int64_t stop_ms) override;
   Status owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                         std::size_t* count) override;
@@ -439,6 +444,10 @@ class SqliteProvider final : public Provider {
   Status session_claim(SessionKey session, Claim* claim);
   // Of any session; holder 0: nobody owns it.
   Status device_claim(SessionKey session, Claim* claim);
+  // Sessions with work and without owner, up to kWaitingSessionsMax.
+  Status count_waiting(std::int64_t* count);
+  // The one of `me` that has been idle for longest, and for at least so long.
+  Status release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released);
   // Soft sessions owned by `me`, counted up to `at_most`.
   Status count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count);
 
@@ -460,8 +469,8 @@ class SqliteProvider final : public Provider {
   Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
 
   // ---- sqlite_opened.cpp, for the other files ----
-  Status open_session(const TurnCommit& turn, const Event& event);
-  Status close_session(InstanceKey instance, std::string_view name);
+  // Carries out a command of a session.
+  Status write_session(const TurnCommit& turn, const Event& event);
   // The instance ended or goes.
   Status close_all_sessions(InstanceKey instance);
   // A session of the instance's own to schedule on. kClosed, kLost or kLimit in *why if there is none.
@@ -474,6 +483,9 @@ class SqliteProvider final : public Provider {
   Status forget_if_closed(SessionKey session);
 
   // ---- sqlite_opened.cpp, its own ----
+  Status open_session(const TurnCommit& turn, const Event& event);
+  Status close_session(InstanceKey instance, std::string_view name);
+  Status hold_session(InstanceKey instance, const Event& event);
   struct Opened {
     SessionKey session = 0;
     std::int64_t state = 0;
@@ -524,7 +536,7 @@ class SqliteProvider final : public Provider {
     Incarnation worker = 0;  // 0: it may not
     std::int64_t lease_ms = 0;
   };
-  Status find_session(std::string_view name, SessionKey* key);
+  Status find_session(InstanceKey scope, std::string_view name, SessionKey* key);
   Status read_moving(SessionKey session, Moving* out);
   Status set_use(SessionKey session, const SessionUse& use);
   Status read_holder(SessionKey session, Declaration* out);
@@ -536,6 +548,8 @@ class SqliteProvider final : public Provider {
   Status read_target(const Moving& row, Incarnation worker, Target* out);
   Status move_or_stop(const Moving& row, const Move& move);
   Status move_now(const Moving& row, Incarnation worker, std::string_view reason);
+  // Of a session that moves though work of it runs: what was cancelled holds it up no longer.
+  Status drop_ghosts(SessionKey session);
   Status reopen(SessionKey session);
   Status living_worker(std::string_view node, Incarnation* worker);
   Status stop_failed(const Moving& row, std::string_view name);

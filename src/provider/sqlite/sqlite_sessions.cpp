@@ -24,6 +24,9 @@ enum : int {
   kNextExpired,
   kListOwned,
   kMustFail,
+  kCountWaiting,
+  kLongestIdle,
+  kNextToAnnounce,
   kEnd,
 };
 static_assert(kEnd <= kIdsSessions.end);
@@ -250,6 +253,62 @@ Status SqliteProvider::last_epoch(Epoch* epoch) {
   return Status::kOk;
 }
 
+// In the order of the index of what can be claimed.
+Status SqliteProvider::count_waiting(std::int64_t* count) {
+  Statement waiting = connection_.use(
+      kCountWaiting,
+      "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_claim WHERE head_id>0"
+      " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0 LIMIT ?1)");
+  waiting.bind(kWaitingSessionsMax);
+  if (!waiting.row()) return fail(waiting.status(), "count waiting sessions");
+  *count = waiting.integer(0);
+  return Status::kOk;
+}
+
+Status SqliteProvider::claim_session(Incarnation me, std::string_view session,
+                                     const SessionOptions& options) {
+  require_batch();
+  OwnerChange change;
+  PAWL_TRY(session_for(session, {}, &change.session));
+  Moving row;
+  PAWL_TRY(read_moving(change.session, &row));
+  std::int64_t owned = 0;
+  const std::int64_t most = options.max_sessions_per_worker;
+  PAWL_TRY(count_owned(me, most, &owned));
+  if (row.owner != 0 || row.hard || row.stopping || owned == most) return Status::kOk;
+  change.to = me;
+  change.lease_ms = options.session_lock_timeout_ms;
+  change.limits = limits_;
+  return change_owner(change, nullptr);
+}
+
+Status SqliteProvider::announce_stop(Incarnation me, std::size_t* told) {
+  require_batch();
+  SessionKey session = 0;
+  while (true) {
+    SessionChange ending;
+    {
+      Statement next = connection_.use(
+          kNextToAnnounce,
+          "SELECT sid,epoch FROM sessions INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2"
+          " AND notify IS NOT NULL ORDER BY sid LIMIT 1");
+      next.bind(me).bind(session);
+      if (!next.row()) return fail(next.status(), "find sessions to announce the end of");
+      session = next.integer(0);
+      ending.epoch = next.integer(1);
+    }
+    FixedText<kNameBytesMax> name;
+    FixedText<kNameBytesMax> from;
+    PAWL_TRY(session_names(session, &name, &from));
+    ending.kind = SessionChange::Kind::kEnding;
+    ending.session = name.view();
+    ending.from = from.view();
+    ending.reason = "shutdown";
+    PAWL_TRY(notify_change(session, ending));
+    ++*told;
+  }
+}
+
 // ---- renewing and idleness ------------------------------------------------------------------------
 
 // Work that is queued behind busy slots, backing off or running is no idleness, however long ago the
@@ -275,6 +334,28 @@ Status SqliteProvider::release_idle(Incarnation me, const SessionOptions& option
     PAWL_TRY(change_owner(change, nullptr));
     ++*released;
   }
+}
+
+// As few rows as its owner may have sessions.
+Status SqliteProvider::release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released) {
+  *released = false;
+  OwnerChange change;
+  change.reason = "capacity";
+  change.limits = limits_;
+  {
+    Statement idle = connection_.use(
+        kLongestIdle,
+        "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
+        " AND fail=0 AND (lifecycle=0 OR idle_ms IS NOT NULL) AND hold_until<?2"
+        " AND head_id IS NULL AND ?2-last_activity_at>=?3"
+        " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+        " ORDER BY last_activity_at LIMIT 1");
+    idle.bind(me).bind(batch_.now).bind(idle_ms);
+    if (!idle.row()) return fail(idle.status(), "find the longest idle session");
+    change.session = idle.integer(0);
+  }
+  *released = true;
+  return change_owner(change, nullptr);
 }
 
 Status SqliteProvider::renew_session_lock(Incarnation me, const SessionOptions& options,

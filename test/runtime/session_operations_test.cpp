@@ -1,0 +1,668 @@
+// Holding, moving and evicting sessions, and what a worker does at its limit: through whole runtimes on the
+// simulated machine.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+constexpr std::int64_t kMinuteMs = 60'000;
+
+std::vector<std::string> g_runs;  // "worker session@epoch input"
+
+ActivityResult note(ActivityContext& ctx) {
+  g_runs.push_back(std::string(ctx.worker_id()) + " " + std::string(ctx.session_id()) + "@" +
+                   std::to_string(ctx.session_epoch()) + " " + std::string(ctx.input()));
+  return ctx.ok(std::to_string(ctx.session_epoch()));
+}
+
+std::function<Poll(OrchestrationContext&)> g_code;
+Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
+
+struct Minute {
+  int seconds = 0;
+};
+ActivityStep slow(ActivityContext& ctx, Minute& minute) {
+  if (++minute.seconds == 60) return ctx.ok("");
+  return ctx.again_after(1'000);
+}
+
+class SessionOperations : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_runs.clear();
+    for (Registry* one : {&registry, &workers}) {
+      ASSERT_EQ(one->add_activity("note", note), Status::kOk);
+      ASSERT_EQ(one->add_activity("block", note, ActivityMode::kThreaded), Status::kOk);
+    }
+    ASSERT_EQ(registry.add_cooperative("slow", slow), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
+    ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+  }
+  static Options options(const char* node) {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    return out;
+  }
+  static Options one_thread(const char* node) {
+    Options out = options(node);
+    out.thread_slots = 1;
+    return out;
+  }
+  // Runs the code to its end at one worker; its output, or "kind: text".
+  std::string run(std::function<Poll(OrchestrationContext&)> what, Options how = options("a")) {
+    g_code = std::move(what);
+    Worker a(machine, registry, how);
+    EXPECT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
+    TestClient client(machine, kPath);
+    EXPECT_EQ(client->start_orchestration("i", "code", "in"), Status::kOk);
+    EXPECT_TRUE(drive(
+        machine, {&a}, [&] { return ended(client, "i"); }, 4 * 3'600'000));
+    a.stop();
+    return outcome(client, "i");
+  }
+  static std::string outcome(TestClient& client, std::string_view id) {
+    const OrchestrationStatus status = client.status(id);
+    const std::string out(status.output);
+    if (status.state == OrchestrationState::kCompleted) return out;
+    return std::string(error_kind_name(status.error)) + ": " + out;
+  }
+  static bool ended(TestClient& client, std::string_view id) {
+    return client.status(id).state != OrchestrationState::kRunning;
+  }
+
+  sim::Machine machine{11};
+  Registry registry;     // everything
+  Registry workers;      // activities only
+  Registry coordinator;  // orchestrations only
+};
+
+// ---- holding --------------------------------------------------------------------------------------------
+
+// Two activities with half an hour between them; what the second saw of the first's session.
+Poll half_an_hour(OrchestrationContext& ctx, const std::function<ErrorKind()>& hold) {
+  PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", "s"));
+  if (hold() != ErrorKind::kNone) return ctx.fail("hold");
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(30)));
+  PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", "s"));
+  return ctx.complete(first.value() == second.value() ? "kept" : "released");
+}
+
+TEST_F(SessionOperations, a_held_session_stays_at_its_owner_without_work) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              return half_an_hour(ctx, [&] { return ctx.hold_session("s", 40 * kMinuteMs); });
+            }),
+            "kept");
+}
+
+TEST_F(SessionOperations, one_that_is_not_held_does_not) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              return half_an_hour(ctx, [] { return ErrorKind::kNone; });
+            }),
+            "released");
+}
+
+TEST_F(SessionOperations, a_hold_ends_with_its_time) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              return half_an_hour(ctx, [&] { return ctx.hold_session("s", 20 * kMinuteMs); });
+            }),
+            "released");
+}
+
+TEST_F(SessionOperations, of_a_shared_session_the_longest_hold_counts) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              return half_an_hour(ctx, [&] {
+                static_cast<void>(ctx.hold_session("s", 40 * kMinuteMs));
+                return ctx.hold_session("s", 0);
+              });
+            }),
+            "kept");
+}
+
+TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
+  for (const bool lets_go : {false, true}) {
+    EXPECT_EQ(run([lets_go](OrchestrationContext& ctx) {
+                SessionSettings settings;
+                settings.idle_ms = 60'000;
+                const Session session = ctx.open_session(settings);
+                PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
+                if (ctx.hold_session(session, 40 * kMinuteMs) != ErrorKind::kNone)
+                  return ctx.fail("hold");
+                PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
+                if (lets_go) static_cast<void>(ctx.hold_session(session, 0));
+                PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(10)));
+                PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", session));
+                return ctx.complete(first.value() == second.value() ? "kept" : "released");
+              }),
+              lets_go ? "released" : "kept");
+    Worker a(machine, registry, options("a"));
+    ASSERT_EQ(a.start(), Status::kOk);
+    TestClient client(machine, kPath);
+    ASSERT_EQ(client->delete_instance("i", true), Status::kOk);
+  }
+}
+
+TEST_F(SessionOperations, what_cannot_be_held_is_an_invalid_argument_and_records_nothing) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              for (const ErrorKind kind :
+                   {ctx.hold_session("", 1), ctx.hold_session(Session(), 1),
+                    ctx.hold_session("s", -1), ctx.hold_session("s", kActivityMsMax + 1)})
+                if (kind != ErrorKind::kInvalidArgument) return ctx.fail("accepted");
+              if (ctx.hold_session("nobody's", 1) != ErrorKind::kNone) return ctx.fail("refused");
+              return ctx.complete("ok");
+            }),
+            "ok");
+}
+
+TEST_F(SessionOperations, a_hold_outlives_continue_as_new_and_a_restart_of_its_owner) {
+  g_code = [](OrchestrationContext& ctx) {
+    ActivityOptions on;
+    on.session = "s";
+    on.own_session = true;
+    if (ctx.execution_id() == 1) {
+      SessionSettings settings;
+      settings.idle_ms = 60'000;
+      const Session session = ctx.open_session_with_id("s", settings);
+      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+      if (ctx.hold_session(session, 60 * kMinuteMs) != ErrorKind::kNone) return ctx.fail("hold");
+      return ctx.continue_as_new("");
+    }
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(5)));
+    PAWL_AWAIT(before, ctx.schedule_activity("note", "2", on));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
+    PAWL_AWAIT(after, ctx.schedule_activity("note", "3", on));
+    return ctx.complete(before.value() == after.value() ? "kept" : "released");
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  auto a = std::make_unique<Worker>(machine, workers, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive(
+      machine, {&boss, a.get()}, [] { return false; }, kMinuteMs);
+  ASSERT_EQ(g_runs.size(), 1U);
+  a->kill();
+  a = std::make_unique<Worker>(machine, workers, options("a"));
+  ASSERT_EQ(a->start(), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&boss, a.get()}, [&] { return ended(client, "i"); }, 60 * kMinuteMs));
+  EXPECT_EQ(outcome(client, "i"), "kept");
+  ASSERT_EQ(g_runs.size(), 3U);
+  EXPECT_EQ(g_runs[0], "a s@1 1");
+  EXPECT_EQ(g_runs[1], "a s@2 2") << "the restart took it back, and held it on";
+}
+
+TEST_F(SessionOperations, a_held_session_takes_no_slot_and_no_commit) {
+  g_code = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "s"));
+    if (ctx.execution_id() == 1 && ctx.input() == "hold")
+      static_cast<void>(ctx.hold_session("s", 60 * kMinuteMs));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(4)));
+    return ctx.complete("");
+  };
+  std::uint64_t commits[2] = {};
+  for (const bool holds : {false, true}) {
+    sim::Machine fresh{11};
+    Worker a(fresh, registry, options("a"));
+    ASSERT_EQ(a.start(), Status::kOk);
+    TestClient client(fresh, kPath);
+    ASSERT_EQ(client->start_orchestration("i", "code", holds ? "hold" : ""), Status::kOk);
+    drive(
+        fresh, {&a}, [] { return false; }, kMinuteMs);
+    EXPECT_EQ(a.runtime->stats().activities_running, 0U);
+    ASSERT_TRUE(drive(
+        fresh, {&a}, [&] { return ended(client, "i"); }, 60 * kMinuteMs));
+    commits[holds ? 1 : 0] = a.runtime->stats().commits;
+  }
+  EXPECT_EQ(commits[0], commits[1]);
+}
+
+TEST_F(SessionOperations, another_hold_under_a_history_is_noticed) {
+  std::int64_t hold_ms = 1'000;
+  g_code = [&hold_ms](OrchestrationContext& ctx) {
+    static_cast<void>(ctx.hold_session("s", hold_ms));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+    return ctx.complete("");
+  };
+  auto a = std::make_unique<Worker>(machine, registry, options("a"));
+  ASSERT_EQ(a->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive(
+      machine, {a.get()}, [] { return false; }, 1'000);
+  a->kill();
+  hold_ms = 2'000;
+  Worker again(machine, registry, options("a"));
+  ASSERT_EQ(again.start(), Status::kOk);
+  drive(
+      machine, {&again}, [&] { return ended(client, "i"); }, 20'000);
+  EXPECT_EQ(client.status("i").state, OrchestrationState::kStopped);
+  EXPECT_NE(client.status("i").output.find("duration"), std::string_view::npos)
+      << client.status("i").output;
+}
+
+// ---- evicting -------------------------------------------------------------------------------------------
+
+// As drive(), but the threads of `hung` never come back.
+bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, const Worker& hung,
+                const std::function<bool()>& until, std::int64_t ms) {
+  const std::int64_t end = machine.boot_ms() + ms;
+  while (machine.boot_ms() < end) {
+    bool more = false;
+    std::int64_t due = end;
+    for (Worker* worker : workers) {
+      const Result<bool> ticked = worker->runtime->tick(INT64_MAX);
+      more = (ticked.ok() && ticked.value()) || more;
+      if (worker != &hung) more = worker->node.run_jobs() > 0 || more;
+      const std::int64_t next = worker->runtime->next_due();
+      if (next >= 0 && next < due) due = next;
+    }
+    if (until()) return true;
+    if (!more) machine.advance(due > machine.boot_ms() ? due - machine.boot_ms() : 1);
+  }
+  return false;
+}
+
+// One activity that may run for a second, and one behind it.
+Poll one_behind_another(OrchestrationContext& ctx, bool exclusive) {
+  ActivityOptions first;
+  first.session = "s";
+  first.exclusive = exclusive;
+  first.start_to_close_ms = 1'000;
+  ActivityOptions second = first;
+  second.start_to_close_ms = 0;
+  const Handle hangs = ctx.schedule_activity("block", "1", first);
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(10)));
+  const Handle waits = ctx.schedule_activity("block", "2", second);
+  PAWL_AWAIT(hung, hangs);
+  PAWL_AWAIT(done, waits);
+  return ctx.complete(std::string(error_kind_name(hung.error().kind)) + " " +
+                      std::string(done.value()));
+}
+
+TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
+  g_code = [](OrchestrationContext& ctx) { return one_behind_another(ctx, false); };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, one_thread("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  a.node.hold_jobs(true);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive_hung(
+      machine, {&boss, &a}, a, [] { return false; }, 100);
+  Worker b(machine, workers, one_thread("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  const std::int64_t begun = machine.boot_ms();
+  ASSERT_TRUE(drive_hung(
+      machine, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, 10 * kMinuteMs));
+  EXPECT_EQ(outcome(client, "i"), "timeout 3");
+  EXPECT_LT(machine.boot_ms() - begun, 20'000) << "its limit and the grace";
+  EXPECT_EQ(a.runtime->stats().sessions_evicted, 1U);
+  EXPECT_EQ(a.lines.count("session_evicted session=s activity=block instance=i"), 1U);
+  EXPECT_EQ(a.lines.count("session_released session=s epoch=2 to= from=a reason=hung"), 1U);
+  EXPECT_EQ(b.runtime->stats().sessions_migrated, 1U);
+  ASSERT_EQ(g_runs.size(), 1U);
+  EXPECT_EQ(g_runs[0], "b s@3 2");
+  a.kill();
+}
+
+TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
+  g_code = [](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.fail_on_loss = true;
+    const Session session = ctx.open_session_with_id("s", settings);
+    ActivityOptions on;
+    on.session = session.id();
+    on.own_session = true;
+    on.start_to_close_ms = 1'000;
+    PAWL_AWAIT(hung, ctx.schedule_activity("block", "1", on));
+    on.start_to_close_ms = 0;
+    PAWL_AWAIT(lost, ctx.schedule_activity("block", "2", on));
+    return ctx.complete(std::string(error_kind_name(hung.error().kind)) + " " +
+                        error_kind_name(lost.error().kind));
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, one_thread("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  a.node.hold_jobs(true);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive_hung(
+      machine, {&boss, &a}, a, [&] { return ended(client, "i"); }, 10 * kMinuteMs));
+  EXPECT_EQ(outcome(client, "i"), "timeout session_lost");
+  EXPECT_EQ(a.runtime->stats().sessions_lost, 1U);
+  a.kill();
+}
+
+// Its activity could still do to the world what it was told: nobody lets it go but an operator, with force, or
+// the lease that is not renewed for it any more.
+TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
+  for (const bool forced : {false, true}) {
+    sim::Machine fresh{11};
+    g_runs.clear();
+    g_code = [](OrchestrationContext& ctx) { return one_behind_another(ctx, true); };
+    Worker boss(fresh, coordinator, options("boss"));
+    Worker a(fresh, workers, one_thread("a"));
+    ASSERT_EQ(boss.start(), Status::kOk);
+    ASSERT_EQ(a.start(), Status::kOk);
+    a.node.hold_jobs(true);
+    TestClient client(fresh, kPath);
+    ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+    drive_hung(
+        fresh, {&boss, &a}, a, [] { return false; }, 100);
+    Worker b(fresh, workers, one_thread("b"));
+    ASSERT_EQ(b.start(), Status::kOk);
+    const std::int64_t begun = fresh.boot_ms();
+    EXPECT_FALSE(drive_hung(
+        fresh, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, 25'000));
+    EXPECT_EQ(a.runtime->stats().sessions_evicted, 0U);
+    TransferOptions now;
+    now.stop_ms = 0;
+    now.force = true;
+    if (forced) {
+      ASSERT_EQ(client->transfer_session("s", "", now), Status::kOk);
+    }
+    ASSERT_TRUE(drive_hung(
+        fresh, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, 10 * kMinuteMs));
+    EXPECT_EQ(outcome(client, "i"), "timeout 3");
+    EXPECT_EQ(fresh.boot_ms() - begun < 26'000, forced);
+    EXPECT_EQ(a.runtime->stats().sessions_evicted, forced ? 0U : 1U);
+    ASSERT_EQ(g_runs.size(), 1U);
+    EXPECT_EQ(g_runs[0], "b s@3 2") << "never beside the other in one process";
+    a.kill();
+  }
+}
+
+TEST_F(SessionOperations, one_that_an_instance_opened_is_moved_by_hand_too) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("s");
+    PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT_DONE(ctx.schedule_wait("go on"));
+    PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", session));
+    return ctx.complete("");
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &a}, [] { return g_runs.size() == 1; }));
+  Worker b(machine, workers, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  TransferOptions of;
+  EXPECT_EQ(client->transfer_session("s", "b", of), Status::kNotFound) << "no shared one";
+  of.instance = "j";
+  EXPECT_EQ(client->transfer_session("s", "b", of), Status::kNotFound);
+  of.instance = "i";
+  EXPECT_EQ(client->transfer_session("s", "b", of), Status::kOk);
+  EXPECT_EQ(client->raise_event("i", "go on", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &a, &b}, [&] { return ended(client, "i"); }));
+  ASSERT_EQ(g_runs.size(), 2U);
+  EXPECT_EQ(g_runs[1], "b s@2 2");
+}
+
+// ---- capacity -------------------------------------------------------------------------------------------
+
+// Work on as many sessions as the input says, a second apart.
+Poll many_sessions(OrchestrationContext& ctx) {
+  for (int i = 0; i < ctx.input()[0] - '0'; ++i) {
+    const std::string session = "s" + std::to_string(i);
+    PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", session));
+    if (!one.ok()) return ctx.fail(one.error());
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+  }
+  return ctx.complete("all");
+}
+
+std::int64_t waiting_in_store(TestClient& client) {
+  Metrics metrics;
+  EXPECT_EQ(client->get_metrics(&metrics), Status::kOk);
+  return metrics.sessions_waiting;
+}
+
+TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
+  g_code = many_sessions;
+  Options how = options("a");
+  how.sessions.max_sessions_per_worker = 2;
+  Worker a(machine, registry, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", "3"), Status::kOk);
+  EXPECT_FALSE(drive(
+      machine, {&a}, [&] { return ended(client, "i"); }, 30'000));
+  EXPECT_EQ(g_runs.size(), 2U);
+  EXPECT_EQ(a.runtime->stats().sessions_waiting, 1U);
+  EXPECT_GE(a.runtime->stats().capacity_exhausted, 2U) << "one a look";
+  EXPECT_EQ(waiting_in_store(client), 1);
+  EXPECT_EQ(a.lines.count("waiting_for_capacity sessions=1 max_sessions_per_worker=2"), 1U);
+  EXPECT_EQ(a.lines.count("capacity_again"), 0U);
+  Worker b(machine, workers, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(g_runs.back(), "b s2@3 1") << "whoever has room takes it";
+  EXPECT_EQ(a.runtime->stats().sessions_waiting, 0U);
+  EXPECT_EQ(waiting_in_store(client), 0);
+  EXPECT_EQ(a.lines.count("waiting_for_capacity"), 1U);
+  EXPECT_EQ(a.lines.count("capacity_again sessions=0"), 1U);
+  EXPECT_EQ(b.runtime->stats().capacity_exhausted, 0U);
+}
+
+TEST_F(SessionOperations, what_a_worker_at_its_limit_could_not_run_is_no_lack_of_capacity) {
+  g_code = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "s"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("nobody's", "1", "t"));
+    return ctx.complete("");
+  };
+  Options how = options("a");
+  how.sessions.max_sessions_per_worker = 1;
+  Worker a(machine, registry, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive(
+      machine, {&a}, [] { return false; }, 30'000);
+  EXPECT_EQ(a.runtime->stats().capacity_exhausted, 0U);
+}
+
+TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_told_to) {
+  g_code = many_sessions;
+  Options how = options("a");
+  how.sessions.max_sessions_per_worker = 2;
+  how.sessions.evict_idle_ms = 1'500;
+  Worker a(machine, registry, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", "4"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(outcome(client, "i"), "all");
+  EXPECT_EQ(a.runtime->stats().sessions_evicted_idle, 2U);
+  EXPECT_EQ(a.lines.count("session_released session=s0 epoch=3 to= from=a reason=capacity"), 1U);
+  EXPECT_EQ(a.lines.count("session_released session=s1"), 1U);
+}
+
+TEST_F(SessionOperations, what_is_held_busy_or_never_idle_makes_no_room) {
+  g_code = [](OrchestrationContext& ctx) {
+    SessionSettings fails;
+    fails.fail_on_loss = true;
+    const Session never[] = {ctx.open_session(), ctx.open_session(fails)};
+    for (const Session& one : never)
+      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "held"));
+    static_cast<void>(ctx.hold_session("held", 10 * kMinuteMs));
+    static_cast<void>(ctx.schedule_activity_on_session("nobody's", "1", "busy"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "busy"));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "waits"));
+    return ctx.complete("");
+  };
+  Options how = options("a");
+  how.sessions.max_sessions_per_worker = 4;
+  how.sessions.evict_idle_ms = 1;
+  Worker a(machine, registry, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  EXPECT_FALSE(drive(
+      machine, {&a}, [&] { return ended(client, "i"); }, 8 * kMinuteMs));
+  EXPECT_EQ(g_runs.size(), 4U);
+  EXPECT_EQ(a.runtime->stats().sessions_evicted_idle, 0U);
+  EXPECT_TRUE(drive(
+      machine, {&a}, [&] { return ended(client, "i"); }, 10 * kMinuteMs))
+      << "when the hold is over";
+  EXPECT_EQ(a.lines.count("session_released session=held"), 1U);
+}
+
+// ---- claiming at the start, telling of the end ----------------------------------------------------------
+
+struct Listener final : SessionListener {
+  void on_session_claimed(std::string_view session, std::int64_t epoch) override {
+    said += "+" + std::string(session) + "@" + std::to_string(epoch) + " ";
+  }
+  void on_session_lost(std::string_view session, std::int64_t epoch) override {
+    said += "-" + std::string(session) + "@" + std::to_string(epoch) + " ";
+  }
+  void on_session_ending(std::string_view session, std::int64_t epoch) override {
+    said += "~" + std::string(session) + "@" + std::to_string(epoch) + " ";
+  }
+  std::string said;
+};
+
+TEST_F(SessionOperations, a_worker_claims_at_its_start_what_nobody_owns) {
+  const std::string_view names[] = {"model", "bus", "bed"};
+  Listener listener;
+  Options how = options("a");
+  how.claim_at_start = names;
+  how.claim_at_start_count = 3;
+  how.session_listener = &listener;
+  Worker first(machine, workers, options("first"));
+  ASSERT_EQ(first.start(), Status::kOk);
+  ASSERT_EQ(first.runtime->declare_session("bed", false), Status::kOk);
+  drive(
+      machine, {&first}, [] { return false; }, 100);
+  Worker boss(machine, coordinator, options("boss"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  Worker a(machine, workers, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  EXPECT_EQ(a.runtime->stats().sessions_claimed, 2U);
+  drive(
+      machine, {&first, &boss, &a}, [] { return false; }, 100);
+  EXPECT_EQ(listener.said, "+model@2 +bus@3 ") << "no device";
+  g_code = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", "bus"));
+    return ctx.complete(one.value());
+  };
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&first, &boss, &a}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(g_runs[0], "a bus@3 1") << "though another worker looked first";
+  Worker late(machine, workers, how);
+  late.options.worker_node_id = "late";
+  late.options.session_listener = nullptr;
+  ASSERT_EQ(late.start(), Status::kOk);
+  EXPECT_EQ(late.runtime->stats().sessions_claimed, 0U) << "they are owned";
+  drive(
+      machine, {&first, &boss, &a, &late}, [] { return false; }, 10 * kMinuteMs);
+  EXPECT_EQ(listener.said, "+model@2 +bus@3 -model@2 -bus@3 ") << "idle ones go as ever";
+}
+
+TEST_F(SessionOperations, names_to_claim_are_checked) {
+  const std::string_view names[] = {"a", ""};
+  Options how = options("a");
+  how.claim_at_start = names;
+  how.claim_at_start_count = 2;
+  EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
+  how.claim_at_start_count = 1;
+  how.sessions.max_sessions_per_worker = 0;
+  EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
+  how.sessions.max_sessions_per_worker = 1;
+  how.claim_at_start = nullptr;
+  EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
+}
+
+TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
+  g_code = [](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.notify = true;
+    const Session session = ctx.open_session_with_id("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    std::string said;
+    for (int i = 0; i < 3; ++i) {
+      PAWL_AWAIT(one, ctx.session_events(session));
+      said += one.value();
+      said += ' ';
+    }
+    return ctx.complete(said);
+  };
+  Listener listener;
+  Options how = options("a");
+  how.session_listener = &listener;
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, how);
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive(
+      machine, {&boss, &a}, [] { return false; }, 5'000);
+  ASSERT_EQ(g_runs.size(), 1U);
+  const std::uint64_t commits = a.runtime->stats().commits;
+  a.stop();
+  EXPECT_EQ(a.runtime->stats().commits, commits) << "of ticks";
+  EXPECT_EQ(listener.said, "+s@1 ~s@1 -s@1 ");
+  ASSERT_TRUE(drive(machine, {&boss}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(outcome(client, "i"),
+            R"({"change":"claimed","epoch":1,"to":"a"} )"
+            R"({"change":"ending","epoch":1,"from":"a","reason":"shutdown"} )"
+            R"({"change":"released","epoch":2,"from":"a","reason":"shutdown"} )");
+}
+
+// ---- neighbours -----------------------------------------------------------------------------------------
+
+// A session whose activity takes a minute, and others beside it, at one worker and one loop.
+TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Handle slow = ctx.schedule_activity_on_session("slow", "1", "slow");
+    const Handle behind = ctx.schedule_activity_on_session("slow", "2", "slow");
+    for (int i = 0; i < 8; ++i) {
+      const std::string session = "s" + std::to_string(i % 4);
+      PAWL_AWAIT(one, ctx.schedule_activity_on_session(i < 4 ? "note" : "block", "quick", session));
+      if (!one.ok()) return ctx.fail(one.error());
+    }
+    static_cast<void>(ctx.set_custom_status("others done"));
+    PAWL_AWAIT_DONE(slow);
+    PAWL_AWAIT_DONE(behind);
+    return ctx.complete("");
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  const std::int64_t begun = machine.boot_ms();
+  ASSERT_TRUE(
+      drive(machine, {&a}, [&] { return client.status("i").custom_status == "others done"; }));
+  EXPECT_LT(machine.boot_ms() - begun, 1'000);
+  EXPECT_EQ(a.runtime->stats().activities_running, 2U) << "the slow ones are still at it";
+  ASSERT_TRUE(drive(
+      machine, {&a}, [&] { return ended(client, "i"); }, 2 * kMinuteMs));
+}
+
+}  // namespace
+}  // namespace pawl
