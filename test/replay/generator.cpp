@@ -67,10 +67,11 @@ class Generator {
   std::string input() { return random_.chance(4) ? "$" : std::to_string(random_.below(100)); }
 
   Step leaf(Scope& scope) {
-    static constexpr Kind kKinds[] = {Kind::kActivity, Kind::kActivity, Kind::kTimer, Kind::kChild,
-                                      Kind::kDequeue,  Kind::kDequeue,  Kind::kWait};
+    static constexpr Kind kKinds[] = {Kind::kActivity, Kind::kActivity,  Kind::kTimer,
+                                      Kind::kChild,    Kind::kDequeue,   Kind::kDequeue,
+                                      Kind::kWait,     Kind::kTryDequeue};
     Step step;
-    step.kind = kKinds[random_.below(is_all() ? 7 : 4)];
+    step.kind = kKinds[random_.below(is_all() ? 8 : 4)];
     step.handles = {new_handle()};
     if (step.kind == Kind::kActivity || step.kind == Kind::kChild) step.input = input();
     if (step.kind == Kind::kActivity) {
@@ -88,7 +89,8 @@ class Generator {
       if (random_.chance(3)) step.on = "child-" + std::to_string(step.handles[0]);
       if (random_.chance(3)) step.version = one_of("1.0.0", "2.0.0");
     }
-    if (step.kind == Kind::kDequeue) step.name = random_.chance(4) ? "q2" : "q";
+    if (step.kind == Kind::kDequeue || step.kind == Kind::kTryDequeue)
+      step.name = random_.chance(4) ? "q2" : "q";
     if (step.kind == Kind::kWait) step.name = random_.chance(4) ? "e2" : "e";
     scope.leaves.push_back(step.handles[0]);
     scope.own.push_back(step.handles[0]);
@@ -249,7 +251,9 @@ bool fits(const Place& place, Change change) {
     case Change::kChildId: return step.kind == Kind::kChild || step.kind == Kind::kDetach;
     case Change::kStatusMissing: return step.kind == Kind::kStatus;
     case Change::kStateMissing: return step.kind == Kind::kSet;
-    case Change::kEventMissing: return step.kind == Kind::kWait || step.kind == Kind::kDequeue;
+    case Change::kEventMissing:
+      return step.kind == Kind::kWait || step.kind == Kind::kDequeue ||
+             step.kind == Kind::kTryDequeue;
     case Change::kRetryPolicy:
     case Change::kSession:
     case Change::kTag: return step.kind == Kind::kActivity;

@@ -10,14 +10,14 @@ namespace {
 using Kind = Step::Kind;
 
 constexpr std::pair<const char*, Kind> kWords[] = {
-    {"act", Kind::kActivity},  {"timer", Kind::kTimer}, {"wait", Kind::kWait},
-    {"deq", Kind::kDequeue},   {"child", Kind::kChild}, {"detach", Kind::kDetach},
-    {"guid", Kind::kGuid},     {"utc", Kind::kUtc},     {"now", Kind::kNow},
-    {"status", Kind::kStatus}, {"set", Kind::kSet},     {"get", Kind::kGet},
-    {"trace", Kind::kTrace},   {"open", Kind::kOpen},   {"await", Kind::kAwait},
-    {"join", Kind::kJoin},     {"sel", Kind::kSelect},  {"selj", Kind::kSelectJoin},
-    {"cancel", Kind::kCancel}, {"if", Kind::kIf},       {"loop", Kind::kLoop},
-    {"end", Kind::kEnd}};
+    {"act", Kind::kActivity},    {"timer", Kind::kTimer},    {"wait", Kind::kWait},
+    {"deq", Kind::kDequeue},     {"try", Kind::kTryDequeue}, {"child", Kind::kChild},
+    {"detach", Kind::kDetach},   {"guid", Kind::kGuid},      {"utc", Kind::kUtc},
+    {"now", Kind::kNow},         {"status", Kind::kStatus},  {"set", Kind::kSet},
+    {"get", Kind::kGet},         {"trace", Kind::kTrace},    {"open", Kind::kOpen},
+    {"await", Kind::kAwait},     {"join", Kind::kJoin},      {"sel", Kind::kSelect},
+    {"selj", Kind::kSelectJoin}, {"cancel", Kind::kCancel},  {"if", Kind::kIf},
+    {"loop", Kind::kLoop},       {"end", Kind::kEnd}};
 
 // --- text -----------------------------------------------------------------------------------------
 
@@ -213,6 +213,7 @@ class Run {
       case Kind::kTimer:
       case Kind::kWait:
       case Kind::kDequeue:
+      case Kind::kTryDequeue:
       case Kind::kChild: issue(ctx, step, me); break;
       case Kind::kDetach:
       case Kind::kGuid:
@@ -261,6 +262,7 @@ class Run {
         break;
       case Kind::kWait: handle = ctx.schedule_wait(name_of(step, "e")); break;
       case Kind::kDequeue: handle = ctx.dequeue_event(name_of(step, "q")); break;
+      case Kind::kTryDequeue: handle = ctx.try_dequeue_event(name_of(step, "q")); break;
       default:
         if (step.version.empty() && step.on.empty()) {
           handle = ctx.schedule_sub_orchestration(name, input);

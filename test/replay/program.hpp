@@ -5,7 +5,8 @@
 //   join X Y ...     receive all                                  sel X Y ... receive the first
 //   selj X | Y Z     as sel X and the join of Y and Z             cancel X    close it
 //   wait X           to the raised event "e"                      deq X       to a message of queue "q"
-//   child X          to a child                                   detach      start an instance that is none
+//   try X            likewise, or to none                         child X     to a child
+//   detach           start an instance that is none
 //   set name=K in=V  write the state K                            get name=K  read it
 //   guid  utc  now   a guid, a recorded time, the time            status in=T show T
 //   trace            say something                                end name=E  complete, fail or can
@@ -34,6 +35,7 @@ struct Step {
     kTimer,
     kWait,
     kDequeue,
+    kTryDequeue,
     kChild,
     kDetach,
     kGuid,

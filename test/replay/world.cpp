@@ -565,6 +565,7 @@ class World {
     for (const auto& one : made.events) {
       stored_.push_back(copy_of(one->event));
       ++life_.events[static_cast<std::size_t>(one->event.kind)];
+      if (one->event.kind == EventKind::kDelivery && one->event.number == 0) ++life_.not_found;
       if (one->event.kind != EventKind::kEnded) continue;
       end = one->event.end;
       if (wrong_ == Wrong::kTwoEnds) {
@@ -724,7 +725,9 @@ class World {
         if (fate.completion != 0) fail("a command completed twice: " + text_of(event));
         fate.completion = event.id;
       }
-      if (event.kind == EventKind::kDelivery) reading_.delivery_of[event.id] = event.ref;
+      // Without a number: there was none for who would not wait.
+      if (event.kind == EventKind::kDelivery && event.number != 0)
+        reading_.delivery_of[event.id] = event.ref;
       if (event.kind == EventKind::kReturn) {
         reading_.fates[stored_[event.ref - 1]->event.ref].completion = 0;
         reading_.delivery_of.erase(event.ref);
@@ -1018,6 +1021,7 @@ void Life::add(const Life& other) {
   dropped += other.dropped;
   kept += other.kept;
   ended_outside += other.ended_outside;
+  not_found += other.not_found;
   for (std::size_t kind = 0; kind < std::size(events); ++kind)
     events[kind] += other.events[kind];
 }

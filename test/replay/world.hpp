@@ -57,6 +57,7 @@ struct Life {
   unsigned dropped = 0;        // messages
   unsigned kept = 0;           // messages, a turn they waited
   unsigned ended_outside = 0;  // by the grace timer
+  unsigned not_found = 0;      // tries that found no message
   void add(const Life& other);
 };
 Life live(const Program& program, std::uint64_t seed, Wrong wrong = Wrong::kNothing);
