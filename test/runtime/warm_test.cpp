@@ -1,0 +1,112 @@
+// What a turn of a warm instance asks the store for: its new messages, and nothing that grows with its history.
+//
+// Method: SQLite tells of every statement that the Runtime's connection finishes, and of the steps it took.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <set>
+#include <string>
+
+#include "pawl/testing.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::World;
+using testing::WorldOptions;
+
+constexpr int kChain = 600;
+constexpr int kSample = 50;
+
+sqlite3* g_runtime = nullptr;  // the connection opened first
+std::set<std::string> g_statements;
+std::int64_t g_vm_steps = 0;
+int g_calls = 0;
+
+int note_statement(unsigned, void*, void* of, void*) {
+  auto* const statement = static_cast<sqlite3_stmt*>(of);
+  if (sqlite3_db_handle(statement) != g_runtime) return 0;
+  g_statements.insert(sqlite3_sql(statement));
+  g_vm_steps += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
+  return 0;
+}
+
+int note_connection(sqlite3* handle, char**, const sqlite3_api_routines*) {
+  if (g_runtime == nullptr) g_runtime = handle;
+  sqlite3_trace_v2(handle, SQLITE_TRACE_PROFILE, note_statement, nullptr);
+  return SQLITE_OK;
+}
+
+ActivityResult count(ActivityContext& ctx) {
+  ++g_calls;
+  return ctx.ok("");
+}
+
+Poll chain(OrchestrationContext& ctx) {
+  for (int i = 0; i < kChain; ++i)
+    PAWL_AWAIT_DONE(ctx.schedule_activity("count", ""));
+  return ctx.complete("");
+}
+
+class WarmReads : public ::testing::Test {
+ protected:
+  WarmReads() {
+    EXPECT_EQ(registry_.add_orchestration("chain", chain), Status::kOk);
+    EXPECT_EQ(registry_.add_activity("count", count), Status::kOk);
+    Process* process = nullptr;  // SQLite's memory must be there first
+    Diagnostic diagnostic;
+    EXPECT_EQ(testing::shared_process(&process, diagnostic), Status::kOk);
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(note_connection));
+    g_calls = 0;
+  }
+  ~WarmReads() override {
+    sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(note_connection));
+  }
+  // From now on.
+  static void measure() {
+    g_statements.clear();
+    g_vm_steps = 0;
+  }
+  static bool has_read(const char* what) {
+    for (const std::string& text : g_statements)
+      if (text.compare(0, 6, "SELECT") == 0 && text.find(what) != std::string::npos) return true;
+    return false;
+  }
+  static void run_to(World& world, int call) {
+    ASSERT_EQ(world.run_until([=] { return g_calls >= call; }), Status::kOk);
+  }
+
+  Registry registry_;
+};
+
+TEST_F(WarmReads, ATurnReadsItsNewMessagesAlone) {
+  World world(registry_);
+  g_runtime = nullptr;
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("a", "chain", ""), Status::kOk);
+  run_to(world, kSample);
+  measure();
+  run_to(world, 2 * kSample);
+  const std::int64_t first = g_vm_steps;
+  const std::set<std::string> statements = g_statements;
+  EXPECT_GT(first, 0);
+  EXPECT_FALSE(has_read("FROM history")) << "warm: none of its events is read again";
+  EXPECT_FALSE(has_read("FROM kv"));
+  run_to(world, kChain - kSample - 1);
+  measure();
+  run_to(world, kChain - 1);
+  EXPECT_EQ(g_statements, statements);
+  EXPECT_FALSE(has_read("FROM history"));
+  EXPECT_LE(g_vm_steps, first + first / 20) << "does not grow with what lies behind";
+  EXPECT_LE(world.stats().cold_loads, 1U);
+  // That a cold one would have been noticed.
+  world.crash();
+  g_runtime = nullptr;
+  measure();
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.run_until_done("a"), Status::kOk);
+  EXPECT_TRUE(has_read("FROM history"));
+}
+
+}  // namespace
+}  // namespace pawl
