@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <sstream>
 #include <vector>
@@ -60,6 +61,7 @@ void Agent::end() {
 
 bool Agent::send(std::string_view line) {
   std::string bytes(line);
+  std::replace(bytes.begin(), bytes.end(), '\n', ' ');  // one line is one question
   bytes += '\n';
   // A line fits the socket's buffer: the agent answers one before it gets the next.
   return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==

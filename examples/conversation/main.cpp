@@ -29,6 +29,9 @@ agent   the child; COMMAND is another one, words set apart by spaces
 kill -9 does no harm to anything that was said.
 )";
 
+// With what the agent says of it, within payload_bytes_max.
+constexpr std::size_t kTextMax = 400;
+
 [[noreturn]] void usage() {
   std::fputs(kUsage, stderr);
   std::exit(2);
@@ -63,6 +66,7 @@ int work(const char* path, const char* node, const char* store, const char* comm
 }
 
 int say(const char* path, const std::string& id, const std::string& text) {
+  if (text.empty() || text.size() > kTextMax) usage();
   example::Caller caller;
   if (!caller.open("conversation", path)) return 1;
   pawl::Client& client = caller.client();
