@@ -213,11 +213,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_batch(Turn* turns, std::size_t count);
   Status write_housekeeping();
   Status write_strangers();
-  void tell_refused_renewal(const internal::Slot& slot);
-  Status write_renewals();
-  Status tell_lost_slots();
-  [[nodiscard]] bool has_progress_to_write(std::int64_t now_boot_ms) const;
-  Status write_progress();
   Status write_requests(Turn* turns, std::size_t count);
   Status write_request(Request& request, Turn* turn, bool* room, bool* more);
   Status write_removal(Request& request, bool* more);
@@ -228,6 +223,23 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     return options_.retention_ms > 0 || options_.retention_count > 0;
   }
   Status write_turns(Turn* turns, std::size_t count);
+  void after_commit(Turn* turns, std::size_t count);
+  void after_rollback(Status status, Turn* turns, std::size_t count);
+  void settle_turn(Turn& turn);
+  void count_turn(const Turn& turn);
+  void abandon_alone(const Turn& turn, Status why);
+
+  // ---- work.cpp ----
+  bool run_inline(std::int64_t end_boot_ms);
+  void run_steps();
+  [[nodiscard]] bool may_step(const internal::Slot& slot) const;
+  void note_duration(const internal::Slot& slot, std::int64_t took_ms);
+  void tell_refused_renewal(const internal::Slot& slot);
+  Status write_renewals();
+  Status tell_lost_slots();
+  [[nodiscard]] bool has_progress_to_write(std::int64_t now_boot_ms) const;
+  Status write_progress();
+  void renew_slot_leases();
   Status write_results(Turn* turns, std::size_t count);
   Status fetch_work();
   [[nodiscard]] bool takes_activities() const {
@@ -236,18 +248,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool wants_work() const {
     return look_for_work_ && !draining_ && takes_activities() && slots_.room();
   }
-  void after_commit(Turn* turns, std::size_t count);
-  void after_rollback(Status status, Turn* turns, std::size_t count);
-  void settle_turn(Turn& turn);
-  void count_turn(const Turn& turn);
   void release_result(internal::Slot& slot);
   void release_results();
-  void abandon_alone(const Turn& turn, Status why);
-  void renew_slot_leases();
-  bool run_inline(std::int64_t end_boot_ms);
-  void run_steps();
-  [[nodiscard]] bool may_step(const internal::Slot& slot) const;
-  void note_duration(const internal::Slot& slot, std::int64_t took_ms);
   void abandon_slots();
   // Tells running activities of a command, or of the whole execution (0), that nobody wants them.
   void cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event);

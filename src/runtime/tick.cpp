@@ -118,52 +118,6 @@ void RuntimeCore::run_batch() {
   warm_.restore_reserve();
 }
 
-// Runs what was handed over inline; true if some is left for the next tick.
-bool RuntimeCore::run_inline(std::int64_t end_boot_ms) {
-  internal::Slot* slot = slots_.next_inline();
-  while (slot != nullptr) {
-    if (must_wait_to_run_alone(0) ||
-        (slot->item.crashes >= options_.crashes_max - 1 && slots_.running_threads() > 0)) {
-      return false;  // a thread's end wakes the loop
-    }
-    slots_.run_inline(*slot);
-    ++stats_.activities_started;
-    note_duration(*slot, slot->took_ms);
-    slot = slots_.next_inline();
-    if (port_.clock->boot_ms() >= end_boot_ms) break;
-  }
-  return slot != nullptr;
-}
-
-void RuntimeCore::note_duration(const internal::Slot& slot, std::int64_t took_ms) {
-  if (took_ms <= options_.inline_ms_max) return;
-  ++stats_.activities_overlong;
-  const LogField fields[] = {{"activity", slot.item.activity_name},
-                             {"took_ms", took_ms},
-                             {"inline_ms_max", options_.inline_ms_max}};
-  log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
-}
-
-// As for inline ones: what may poison runs with nothing else in its process.
-bool RuntimeCore::may_step(const internal::Slot& slot) const {
-  return slot.mode == ActivityMode::kCooperative && slots_.can_keep_result() &&
-         !must_wait_to_run_alone(0) &&
-         (slot.item.crashes < options_.crashes_max - 1 || slots_.running_threads() == 0);
-}
-
-// One step of each cooperative activity that is due, so that none holds up the others.
-void RuntimeCore::run_steps() {
-  if (look_at_descriptors_) slots_.find_readable(*port_.threads);
-  look_at_descriptors_ = false;
-  slots_.for_each([&](internal::Slot& slot) {
-    const std::int64_t before = port_.clock->boot_ms();
-    if (!may_step(slot) || !slot.step_is_due(before)) return;
-    if (slot.state == internal::Slot::State::kReady) ++stats_.activities_started;
-    slots_.step(slot, *port_.threads);
-    note_duration(slot, port_.clock->boot_ms() - before);
-  });
-}
-
 Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
   const Status begun = provider_->begin(me_, &batch_);
   if (begun == Status::kBuried) {
@@ -230,65 +184,6 @@ Status RuntimeCore::write_housekeeping() {
   return write_removals();
 }
 
-// Whoever ended the item, its execution here learns of it: for a limit when that passes, else with the
-// commit that ended it, wherever that was made.
-Status RuntimeCore::tell_lost_slots() {
-  Status status = Status::kOk;
-  slots_.for_each([&](internal::Slot& slot) {
-    const bool is_overdue =
-        (slot.item.deadline >= 0 && batch_.now >= slot.item.deadline) ||
-        (slot.silent_boot_ms >= 0 && port_.clock->boot_ms() >= slot.silent_boot_ms);
-    const bool may_be_lost =
-        is_overdue || ((others_committed_ || sessions_changed_) && slot.is_under_way());
-    if (status != Status::kOk || slot.refused || !may_be_lost) return;
-    const Status checked = provider_->check_work_item(slot.done());
-    if (checked == Status::kStale) {
-      slot.lose();
-    } else {
-      status = checked;
-    }
-  });
-  return status;
-}
-
-bool RuntimeCore::has_progress_to_write(std::int64_t now) const {
-  bool has = false;
-  slots_.for_each([&](const internal::Slot& slot) {
-    const std::int64_t due = slot.progress_due();
-    has = has || (due >= 0 && now >= due);
-  });
-  return has;
-}
-
-Status RuntimeCore::write_progress() {
-  const std::int64_t now = port_.clock->boot_ms();
-  Status status = Status::kOk;
-  slots_.for_each([&](internal::Slot& slot) {
-    const std::int64_t due = slot.progress_due();
-    if (status != Status::kOk || due < 0 || now < due) return;
-    // What is told from here on is news again.
-    slot.progress.set_news(false);
-    slot.writes_progress = true;
-    char text[kProgressBytesMax];
-    std::size_t size = 0;
-    std::int64_t told_at = 0;
-    if (!slot.progress.read(text, &size, &told_at)) {
-      slot.forget_written_progress();
-      return;
-    }
-    const Status noted = provider_->note_progress(slot.done(), std::string_view(text, size),
-                                                  batch_.now - (now - told_at));
-    if (noted == Status::kStale) {
-      slot.lose();
-    } else if (noted == Status::kOk) {
-      slot.told_boot_ms = told_at;
-    } else {
-      status = noted;
-    }
-  });
-  return status;
-}
-
 // What goes by itself, and the rows of what was deleted.
 Status RuntimeCore::write_removals() {
   if (retire_) {
@@ -325,37 +220,6 @@ void RuntimeCore::plan_retention() {
   if (options_.retention_count > 0) retire_ = true;
   if (options_.retention_ms > 0 && next_retention_ < 0)
     next_retention_ = provider_->boot_ms_of(batch_.now + options_.retention_ms);
-}
-
-// Another worker has it, or it was cancelled elsewhere.
-void RuntimeCore::tell_refused_renewal(const internal::Slot& slot) {
-  const LogField fields[] = {{"activity", slot.item.activity_name},
-                             {"session", slot.item.session_name},
-                             {"epoch", slot.item.epoch},
-                             {"instance", slot.item.instance_id},
-                             {"event", slot.item.event}};
-  log(LogLevel::kWarning, "renewal_refused", fields, 5);
-}
-
-Status RuntimeCore::write_renewals() {
-  Status status = Status::kOk;
-  slots_.for_each([&](internal::Slot& slot) {
-    // Cancelled work of an exclusive session keeps others out as long as it runs within its grace.
-    if (status != Status::kOk || slot.abandoned) return;
-    const WorkDone done = slot.done();
-    const Status renewed = provider_->renew_work_item_lock(done, me_, options_.sessions);
-    if (renewed == Status::kStale) {
-      if (slot.lost_boot_ms < 0) tell_refused_renewal(slot);
-      slot.lose();
-    } else if (renewed != Status::kOk) {
-      status = renewed;
-    }
-  });
-  PAWL_TRY(status);
-  std::size_t renewed = 0;
-  std::size_t released = 0;
-  PAWL_TRY(provider_->renew_session_lock(me_, options_.sessions, true, &renewed, &released));
-  return provider_->renew_worker(me_, options_.sessions.worker_lock_timeout_ms);
 }
 
 Status RuntimeCore::write_strangers() {
@@ -463,113 +327,6 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
   return Status::kOk;
 }
 
-// Results that ride with no turn become messages; those of others' work are refused.
-Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
-  std::size_t read = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    read += turns[i].is_start ? 0U : 1U;
-  const auto rides = [&](const internal::Slot& slot) {
-    if (slot.is_repeated()) return false;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (turns[i].key != slot.item.instance) continue;
-      // A turn that was stale or skipped leaves its results in their slots for the next tick.
-      return turns[i].verdict != Turn::Verdict::kAbandon &&
-             turns[i].verdict != Turn::Verdict::kForeign;
-    }
-    return false;
-  };
-  Status status = Status::kOk;
-  slots_.for_each([&](internal::Slot& slot) {
-    if (status != Status::kOk || slot.state != internal::Slot::State::kFinished) return;
-    // A refused one of an exclusive session may still keep others out of it.
-    if (slot.refused && slot.item.session == 0) return;
-    if (!slot.refused && rides(slot)) return;
-    if (!slot.refused && !slot.is_repeated() && warm_.find(slot.item.instance) != nullptr &&
-        read == options_.batch)
-      return;
-    const WorkDone done = slot.done();
-    const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
-                               slot.permanent};
-    const Status stored = provider_->ack_work_item(done, result);
-    if (stored == Status::kOk && !slot.refused) {
-      slot.stored = true;
-      slots_.leave(slot);
-      look_for_turns_ = look_for_work_ = true;
-    } else if (stored == Status::kOk || stored == Status::kStale) {
-      slot.refused = true;
-    } else {
-      status = stored;
-    }
-  });
-  return status;
-}
-
-Status RuntimeCore::fetch_work() {
-  if (!look_for_work_ || draining_ || wants_quiet_ || !takes_activities()) return Status::kOk;
-  looked_for_work_ = true;
-  FetchWork how;
-  how.me = me_;
-  how.draining = batch_.draining;
-  how.options = &options_.sessions;
-  how.filter = this;
-  how.tags = options_.worker_tag_filter;
-  how.evidence = &evidence_;
-  how.limits = crash_limits();
-  bool more = false;
-  how.look_again = &more;
-  how.waiting = &sessions_waiting_;
-  while (slots_.room()) {
-    WorkItem item;
-    bool found = false;
-    PAWL_TRY(
-        provider_->fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item, &found));
-    if (!found) {
-      look_for_work_ = more;
-      break;
-    }
-    const Registry::ActivityEntry* const entry = registry_.find_activity(item.activity_name);
-    PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
-    internal::Slot& slot = slots_.take(item, *entry, provider_->database_id());
-    slot.session_lease_boot_ms.store(
-        provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms),
-        std::memory_order_relaxed);
-    slot.item.locked_until = item.locked_until;
-    if (item.silence_ms > 0)
-      slot.silent_boot_ms = provider_->boot_ms_of(batch_.now + item.silence_ms);
-    if (item.deadline >= 0) slot.deadline_boot_ms = provider_->boot_ms_of(item.deadline);
-    slot.fetched_now = true;
-  }
-  return Status::kOk;
-}
-
-// A thread cannot be ended by force: it keeps its slot, and people are told.
-void RuntimeCore::abandon_slots() {
-  const std::int64_t now = port_.clock->boot_ms();
-  slots_.for_each([&](internal::Slot& slot) {
-    if (slot.abandoned || !slot.is_under_way() || slot.lost_boot_ms < 0) return;
-    if (now < slot.lost_boot_ms + options_.activity_grace_ms) return;
-    slot.abandoned = true;
-    ++stats_.activities_abandoned;
-    const LogField fields[] = {{"activity", slot.item.activity_name},
-                               {"instance", slot.item.instance_id},
-                               {"event", slot.item.event}};
-    log(LogLevel::kError, "activity_abandoned", fields, 3);
-    if (slot.mode == ActivityMode::kCooperative) {
-      slots_.end_by_force(slot, *port_.threads);
-    } else if (slot.item.session != 0) {
-      slot.evicts = sessions_changed_ = true;
-    }
-  });
-}
-
-void RuntimeCore::cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event) {
-  slots_.for_each([&](internal::Slot& slot) {
-    if (slot.item.instance != key || slot.item.execution != execution) return;
-    if (event != 0 && slot.item.event != event) return;
-    slot.lose();
-  });
-}
-
 // Only now effects leave: warm histories advance, clients hear, traces are emitted.
 void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   retry_at_ = -1;
@@ -674,40 +431,6 @@ void RuntimeCore::count_turn(const Turn& turn) {
   }
 }
 
-// A slot whose result was taken or refused for good.
-void RuntimeCore::release_result(internal::Slot& slot) {
-  ActivityStats& named = names_.of(*slot.entry);
-  if (slot.answered) named.ran.add(slot.took_ms);
-  if (slot.refused) {
-    ++stats_.activities_refused;
-    ++named.refused;
-  } else if (slot.is_repeated()) {
-    ++stats_.activities_retried;
-    ++named.retried;
-  } else {
-    ++stats_.activities_completed;
-    ++(slot.error == ErrorKind::kNone ? named.completed : named.failed);
-  }
-  // What was passed over for want of room may go now.
-  if (!slot.leaving) look_for_work_ = true;
-  slots_.release(slot);
-}
-
-// Slots whose result is a stored message now, and those whose work was not ours any more.
-void RuntimeCore::release_results() {
-  const std::int64_t now = port_.clock->boot_ms();
-  slots_.for_each([&](internal::Slot& slot) {
-    slot.fetched_now = false;
-    if (slot.writes_progress) {
-      slot.writes_progress = false;
-      slot.written_boot_ms = now;
-      if (slot.item.silence_ms > 0) slot.silent_boot_ms = slot.told_boot_ms + slot.item.silence_ms;
-    }
-    if (slot.state == internal::Slot::State::kFinished && (slot.refused || slot.stored))
-      release_result(slot);
-  });
-}
-
 // Nothing was written: histories go back, results stay in their slots, hand-overs are forgotten.
 void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
@@ -772,15 +495,6 @@ void RuntimeCore::tell_abandoned(const Turn& turn) {
                              {"text", turn.why_text}};
   log(stopped ? LogLevel::kError : LogLevel::kWarning,
       stopped ? "instance_stopped" : "instance_parked", fields, 3);
-}
-
-// What activities see of their session's lease.
-void RuntimeCore::renew_slot_leases() {
-  const std::int64_t until =
-      provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms);
-  slots_.for_each([&](internal::Slot& slot) {
-    if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
-  });
 }
 
 void RuntimeCore::tell_requests() {
