@@ -458,5 +458,21 @@ TEST_P(Capability, stopped_instances_with_due_timers_stand_in_nobodys_way) {
   EXPECT_EQ(item.kinds(), (std::vector<std::string>{"timer_fired", "timer_fired"}));
 }
 
+// Nor of trees that were deleted and not removed yet: they would be met again and again until then.
+TEST_P(Capability, deleted_instances_with_due_timers_stand_in_nobodys_way) {
+  Site& at = site();
+  const InstanceKey key = create(at, "deleted");
+  start(at, key, {{2, TimerBase::kPawlTime, 10}});
+  ASSERT_EQ(batch(at, [&] { return at->delete_instance(key, true); }), Status::kOk);
+  clock.advance(20);
+  for (const Kinds& kinds : {Kinds{{"irrigate", "1.0", 0}}, Kinds{{"another", "", 0}}}) {
+    EXPECT_EQ(list(at, kinds), Keys());
+    set_aside(at, kinds);
+    EXPECT_EQ(list(at, kinds), Keys());
+    EXPECT_EQ(strangers.count, 0U);
+    EXPECT_FALSE(strangers.more);
+  }
+}
+
 }  // namespace
 }  // namespace pawl::test

@@ -356,11 +356,13 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
   FixedText<kNameBytesMax> version;
   std::int64_t behaviour = 0;
   bool is_out_of_the_way = false;
+  bool is_there = false;
   {
-    Statement row = connection_.use(
-        kFindStranger, "SELECT " PAWL_RUN_COLUMNS
-                       ",i.parked_until IS NOT NULL,i.aside IS NOT NULL FROM instances AS i "
-                       "WHERE key=? AND (state=0 OR parked_until IS NOT NULL) AND " PAWL_IS_THERE);
+    Statement row = connection_.use(kFindStranger,
+                                    "SELECT " PAWL_RUN_COLUMNS
+                                    ",i.parked_until IS NOT NULL,i.aside IS NOT NULL," PAWL_IS_THERE
+                                    " FROM instances AS i "
+                                    "WHERE key=? AND (state=0 OR parked_until IS NOT NULL)");
     if (!row.bind(key).row()) return fail(row.status(), "find a stranger");
     const bool is_parked = row.integer(4) != 0;
     if (!is_parked && ReadyList::can_run(query, row, 0)) return Status::kOk;
@@ -368,6 +370,7 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
     version.assign_cut(row.bytes(1));
     behaviour = row.integer(2);
     is_out_of_the_way = is_parked || row.integer(5) != 0;
+    is_there = row.integer(6) != 0;
   }
   PAWL_TRY(fire_due_timers(key));
   if (is_out_of_the_way) return Status::kOk;
@@ -381,7 +384,8 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
     put.bind(key).bind(static_cast<std::int64_t>(ErrorKind::kUnregistered)).bind_text(why.text());
     PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "set an instance aside"));
   }
-  if (sink_ != nullptr) sink_->on_stranger(name.view(), version.view(), behaviour, key);
+  // One of a deleted tree is in the way until its rows are removed, and nobody's business.
+  if (is_there && sink_ != nullptr) sink_->on_stranger(name.view(), version.view(), behaviour, key);
   return Status::kOk;
 }
 
