@@ -77,6 +77,7 @@ class Client {
   [[nodiscard]] std::string_view error_text() const;
 
   // `id`, `name`: 1..256 bytes; kInvalidArgument: they are not, or the id has "::", as children's have.
+  // kQuota: no room for anything new (Options::quota_bytes, reserve_bytes), error_text() has the numbers;
   // kAlreadyExists: the id is in use, running or ended; that instance is
   // untouched, whatever name, input and options were given now. kResourceExhausted: the input is over
   // payload_bytes_max; kBusy; kFull; kIo.
@@ -92,7 +93,7 @@ class Client {
   // For whoever waits for an event of this name now (schedule_wait()); nobody: it is gone, and counted in
   // RuntimeStats::messages_dropped. `name`: as of an instance, else kInvalidArgument. kNotFound: no such
   // instance; kStale: it has ended; kResourceExhausted: over payload_bytes_max, or queue_messages_max
-  // messages of this instance wait already, or those hold 4 * payload_bytes_max. Then nothing is written.
+  // messages of this instance wait already, or those hold 4 * payload_bytes_max; kQuota. Then nothing is written.
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload);
   // Into a queue of the instance, until dequeue_event() takes it or the instance ends. Errors as above.
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload);
@@ -165,6 +166,9 @@ class Client {
   // that is not there or has no history yet; kCorrupt: a row is damaged, those before it were told.
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
   Status get_metrics(Metrics* out);
+  // Options::quota_bytes for all processes of the database, until a Runtime with one starts. 0: none;
+  // kInvalidArgument: below 256 KiB or above 1 << 50.
+  Status set_quota(std::int64_t bytes);
   Status list_workers(WorkerVisitor& visitor);
   // In order of their making. kInvalidArgument: rows_max is 0.
   Status list_sessions(Page* page, SessionVisitor& visitor);

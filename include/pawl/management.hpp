@@ -204,9 +204,13 @@ struct Metrics {
   std::int64_t activities_ready = 0;
   std::int64_t activities_running = 0;
   std::int64_t activities_delayed = 0;
-  std::int64_t sessions_waiting =
-      0;                 // with work, and without an owner: no worker has room, or can run it
-  bool complete = true;  // false: a table has more rows than were read
+  // With work, and without an owner: no worker has room, or can run it.
+  std::int64_t sessions_waiting = 0;
+  std::int64_t used_bytes = 0;  // pages in use
+  std::int64_t log_bytes = 0;
+  std::int64_t quota_bytes = 0;  // 0: none
+  bool refuses_new = false;      // over the quota, or the disk was full
+  bool complete = true;          // false: a table has more rows than were read
 };
 
 }  // namespace pawl

@@ -163,6 +163,15 @@ struct Options {
 
   std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick
 
+  // --- room; of the database, so of all processes that use it: the Runtime started last decides ---
+  // Bytes that pages in use and the log may take. With little of it left what is complete goes, the oldest
+  // first; over it new instances and messages from outside are refused (kQuota), and work that runs goes on.
+  // 0: as it is stored, none at first; Client::set_quota() takes it away.
+  std::int64_t quota_bytes = 0;
+  // A file beside the database that is given up when the disk is full, so that there is room to remove and to
+  // go on; as much as the log of checkpoint_pages holds, or more. 0: none.
+  std::size_t reserve_bytes = 1024 * 1024;
+
   // --- crash charging: limits apart, never summed ---
   std::int32_t crashes_max = 10;   // the process died while it ran
   std::int32_t strikes_max = 10;   // locks taken over, abandons

@@ -43,6 +43,10 @@ class Machine {
   // --- files ---
   // The n-th write or sync call from now on fails with `status`, once or from then on; 0: none.
   void fail_write(std::uint64_t nth, Status status, bool for_ever);
+  // All files together hold at most so many bytes; a write that would make them more fails with kFull. 0: no
+  // limit.
+  void set_disk_bytes(std::int64_t bytes);
+  [[nodiscard]] std::int64_t stored_bytes() const;
   [[nodiscard]] std::uint64_t writes() const;
   [[nodiscard]] std::uint64_t syncs() const;
   // Off at first: then every write is on the disk at once. On: a reboot keeps, loses or tears (at 512

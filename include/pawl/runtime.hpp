@@ -28,7 +28,11 @@ namespace pawl {
 class RuntimeCore;
 struct Request;
 
-// Counters since start; all only rise, but the last five.
+// kLittle: over seven eighths of the quota, or the disk was full; what is complete goes. kNoneForNew: over the
+// quota, or the disk was full and not enough could be removed; starts and messages are refused.
+enum class Room : std::uint8_t { kEnough, kLittle, kNoneForNew };
+
+// Counters since start; all only rise, but the last ones.
 struct RuntimeStats {
   std::uint64_t ticks = 0;
   std::uint64_t commits = 0;  // that wrote something: flushes, but for those of checkpoints
@@ -67,6 +71,12 @@ struct RuntimeStats {
   // With work and without an owner, at the last look, if this worker is at its limit and could run some of it;
   // counted up to 256.
   std::uint32_t sessions_waiting = 0;
+  // As of the last commit of this Runtime that wrote, while there is a quota or the disk is full
+  // (Client::get_metrics() tells at any time).
+  std::int64_t used_bytes = 0;  // pages in use
+  std::int64_t log_bytes = 0;
+  std::int64_t quota_bytes = 0;  // 0: none
+  Room room = Room::kEnough;
   std::uint32_t warm_instances = 0;
   std::uint32_t activities_running = 0;
   std::uint32_t slots_abandoned = 0;  // held by abandoned activities now

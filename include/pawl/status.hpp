@@ -25,7 +25,7 @@ enum class Status : std::uint8_t {
   kTimeout,            // the stated time passed
   kCorrupt,            // stored data failed its checksum or form
   kIo,                 // the disk or file system reported an error
-  kFull,               // no space left on the device, or over the quota
+  kFull,               // no space left on the device
   kReadOnly,           // the database or its folder cannot be written
   kCannotOpen,         // the database's folder is missing or not accessible
   kForeignDatabase,    // the file is not a Pawl database
@@ -45,6 +45,7 @@ enum class Status : std::uint8_t {
   kDeviceHeld,                // a living worker has declared this device
   kNoEligibleTarget,          // the worker named cannot take the session
   kChildInstance,             // a child goes with its root: delete that
+  kQuota,                     // no room for anything new; work that runs goes on
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

@@ -35,6 +35,13 @@ Status MachineImpl::fault() {
   return failure;
 }
 
+std::int64_t MachineImpl::stored_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [name, file] : files)
+    bytes += file->data.size();
+  return static_cast<std::int64_t>(bytes);
+}
+
 void MachineImpl::remember_unsynced(File& file, Unsynced what) const {
   if (!power_cut_losses) return;
   if (file.unsynced.empty()) file.durable = file.data;
@@ -137,6 +144,8 @@ Status Machine::damage(const char* path, std::int64_t offset) {
   return Status::kOk;
 }
 
+void Machine::set_disk_bytes(std::int64_t bytes) { impl_->disk_bytes = bytes; }
+std::int64_t Machine::stored_bytes() const { return impl_->stored_bytes(); }
 void Machine::set_power_cut_losses(bool losses) {
   impl_->power_cut_losses = losses;
   if (losses) return;

@@ -91,6 +91,7 @@ struct MachineImpl {
   bool fails_for_ever = false;
   Status failure = Status::kOk;
   bool power_cut_losses = false;
+  std::int64_t disk_bytes = 0;  // 0: without limit
 
   [[nodiscard]] std::uint64_t next_random();
   void new_boot_id();
@@ -98,6 +99,8 @@ struct MachineImpl {
   Status fault();
   // Truncation and removal are no writes to count, but a disk that is gone takes them neither.
   [[nodiscard]] bool disk_is_gone() const { return fails_for_ever && fails_in == 1; }
+  // Of all files.
+  [[nodiscard]] std::int64_t stored_bytes() const;
   void remember_unsynced(File& file, Unsynced what) const;
   void lose_unsynced(File& file);
   // What inotify would tell the processes that watch this name.

@@ -105,6 +105,11 @@ Status NodeStorage::write(port::FileHandle file, const void* data, std::size_t s
   if (size == 0) return Status::kOk;
   const auto* bytes = static_cast<const std::uint8_t*>(data);
   const auto at = static_cast<std::size_t>(offset);
+  const std::size_t had = open->file->data.size();
+  if (node_.machine.disk_bytes > 0 && at + size > had) {
+    const auto growth = static_cast<std::int64_t>(at + size - had);
+    if (node_.machine.stored_bytes() + growth > node_.machine.disk_bytes) return Status::kFull;
+  }
   if (node_.machine.power_cut_losses) {
     node_.machine.remember_unsynced(*open->file, {offset, {bytes, bytes + size}, false});
   }
@@ -196,7 +201,11 @@ Status NodeStorage::check_place(const char* database_path, Diagnostic& diagnosti
   return Status::kCannotOpen;
 }
 
-Result<std::int64_t> NodeStorage::free_bytes(const char*) { return std::int64_t{1} << 40; }
+Result<std::int64_t> NodeStorage::free_bytes(const char*) {
+  constexpr std::int64_t kPlenty = std::int64_t{1} << 40;
+  if (node_.machine.disk_bytes == 0) return kPlenty;
+  return std::max<std::int64_t>(node_.machine.disk_bytes - node_.machine.stored_bytes(), 0);
+}
 
 Result<port::Storage::WorkerFile> NodeStorage::worker_create(const char* database_path,
                                                              std::int64_t incarnation,

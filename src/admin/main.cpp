@@ -22,6 +22,7 @@ constexpr char kUsage[] =
     "  history ID         its events\n"
     "    --execution N --json\n"
     "  metrics            what the database holds\n"
+    "  quota BYTES        how much pages and log may take; 0: no limit\n"
     "  workers            registered runtimes\n"
     "  sessions           and who owns them\n"
     "  transfer SESSION   moves it to another worker       --to NODE --stop-ms N --force\n"
@@ -66,6 +67,13 @@ void print_instance(const pawl::InstanceInfo& info) {
               info.id.data(), length(info.name), info.name.data(),
               pawl::orchestration_state_name(info.state), static_cast<long long>(info.execution_id),
               static_cast<long long>(info.created_ms), static_cast<long long>(info.updated_ms));
+}
+
+bool parse_number(const char* text, long long* out) {
+  char* end = nullptr;
+  errno = 0;
+  *out = std::strtoll(text, &end, 10);
+  return errno == 0 && end != text && *end == '\0' && *out >= 0;
 }
 
 class PrintInstances final : public pawl::InstanceVisitor {
@@ -204,7 +212,11 @@ pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
               {"activities_ready", is.activities_ready},
               {"activities_running", is.activities_running},
               {"activities_delayed", is.activities_delayed},
-              {"sessions_waiting", is.sessions_waiting}};
+              {"sessions_waiting", is.sessions_waiting},
+              {"used_bytes", is.used_bytes},
+              {"log_bytes", is.log_bytes},
+              {"quota_bytes", is.quota_bytes},
+              {"refuses_new", is.refuses_new ? 1 : 0}};
   for (const auto& row : rows)
     std::printf("%s %lld\n", row.name, static_cast<long long>(row.value));
   if (!is.complete) std::printf("incomplete: there is more than was counted\n");
@@ -243,6 +255,11 @@ pawl::Status sessions(pawl::Client& client, const Command& /*command*/) {
   return pawl::Status::kOk;
 }
 
+pawl::Status quota(pawl::Client& client, const Command& command) {
+  long long bytes = 0;
+  // What is no number is no quota either.
+  return client.set_quota(parse_number(command.id.data(), &bytes) ? bytes : -1);
+}
 pawl::Status cancel(pawl::Client& client, const Command& command) {
   return client.cancel_instance(command.id, command.reason);
 }
@@ -356,6 +373,7 @@ constexpr Entry kEntries[] = {
     {"delete", remove, true},
     {"prune", prune, true},
     {"workers", workers, false},
+    {"quota", quota, true},
     {"sessions", sessions, false},
     {"children", children, true},
     {"tree", tree, true},
@@ -374,13 +392,6 @@ const Entry* find(std::string_view name) {
 }
 
 // ---- arguments ----------------------------------------------------------------------------------
-
-bool parse_number(const char* text, long long* out) {
-  char* end = nullptr;
-  errno = 0;
-  *out = std::strtoll(text, &end, 10);
-  return errno == 0 && end != text && *end == '\0' && *out >= 0;
-}
 
 bool parse_state(std::string_view text, pawl::InstanceFilter* filter) {
   using State = pawl::OrchestrationState;

@@ -40,6 +40,7 @@ const char* status_name(Status status) {
     case Status::kDeviceHeld: return "device_held";
     case Status::kNoEligibleTarget: return "no_eligible_target";
     case Status::kChildInstance: return "child_instance";
+    case Status::kQuota: return "quota";
   }
   return "unknown";
 }

@@ -30,6 +30,9 @@
 
 namespace pawl {
 
+// What a page of the log holds: ProviderOptions::checkpoint_pages in bytes.
+inline constexpr std::int64_t kLogPageBytes = 1024;
+
 struct ProviderOptions {
   const char* path = nullptr;
   bool create = true;               // false: kCannotOpen when there is no database
@@ -38,6 +41,7 @@ struct ProviderOptions {
   std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
   int cache_pages = 256;
   int checkpoint_pages = 1000;
+  bool may_take_reserve = false;  // release_reserve() if there is no room to open it
 };
 
 // What a batch found out when it began; the same for all calls in it.
@@ -51,6 +55,7 @@ struct BatchInfo {
   // A process died in the first turn of an instance that nothing was stored of: for some time starts are
   // stored before their first turn, so that a crash in it is charged.
   bool starts_apart = false;
+  std::int64_t quota_bytes = 0;      // set_space()
   bool clock_adopted = false;        // this batch adopted a new boot
   bool clock_synced = false;         // this batch confirmed the offset
   bool clock_confirmed = false;      // it is confirmed for this boot, by whomever
@@ -454,6 +459,15 @@ struct Retention {
   std::int64_t count_max = 0;
 };
 
+// What the database takes on its device.
+struct SpaceUse {
+  std::int64_t used_bytes = 0;  // pages in use
+  std::int64_t free_bytes = 0;  // pages of the file to be used again
+  std::int64_t log_bytes = 0;
+  std::int64_t quota_bytes = 0;  // 0: none
+  [[nodiscard]] std::int64_t total() const { return used_bytes + log_bytes; }
+};
+
 // Where a look at ended roots goes on.
 struct EndedCursor {
   std::int64_t ended = -1;
@@ -491,11 +505,12 @@ class Provider {
   [[nodiscard]] virtual std::int64_t boot_ms_of(std::int64_t pawl_time) const = 0;
 
   // ---- clients: in a batch ----
+  // kAlreadyExists, kInvalidArgument; kQuota: no room (set_space()).
   virtual Status create_instance(const NewInstance& instance, InstanceKey* key) = 0;
   // kNotFound; kStale if it has ended.
   virtual Status cancel_instance(std::string_view id, std::string_view reason) = 0;
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: refused for
-  // its limits, nothing was written, the diagnostic has the numbers.
+  // its limits, nothing was written, the diagnostic has the numbers. kQuota: as above.
   virtual Status send_mail(const NewMail& mail, bool* room) = 0;
   // Reads; anywhere. Output and custom status together longer than `capacity`: kResourceExhausted.
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
@@ -671,6 +686,26 @@ class Provider {
                               bool* more) = 0;
   // In a batch: removes rows of deleted trees, whosever; bounded by events. Adds to *removed.
   virtual Status sweep_deleted(std::size_t events_max, Removed* removed, bool* more) = 0;
+
+  // ---- the room it takes ----
+  // Anywhere.
+  virtual Status read_use(SpaceUse* out) = 0;
+  // In a batch, for all processes: create_instance() and send_mail() answer kQuota while more than the quota is
+  // used (0: no limit), or while the reserve is missing and there are fewer bytes in free pages than it has. -1: as
+  // it is.
+  virtual Status set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes) = 0;
+  // In a batch: removes what is complete, the oldest first: ended trees, then earlier executions. Bounded as
+  // a sweep is; nothing counted: there is nothing more.
+  virtual Status remove_oldest(std::size_t events_max, Removed* removed) = 0;
+  // There should be a reserve, and is none; anywhere.
+  virtual Result<bool> reserve_missing() = 0;
+  // The rest not in a batch or view. Makes the file of the reserve unless it is there; what could not be made
+  // whole is removed. 0: there is to be none.
+  virtual Status make_reserve(std::int64_t bytes) = 0;
+  virtual Status release_reserve() = 0;
+  // Writes the log back and cuts it to nothing. kBusy, at once: others read or write; then as much of it was
+  // written back as they allow.
+  virtual Status empty_log() = 0;
 
   // ---- time ----
   // `turns`: also what only a worker that runs orchestrations can do (timers, parked instances).

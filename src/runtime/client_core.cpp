@@ -151,6 +151,11 @@ Status ClientCore::send_mail(std::string_view id, MessageKind kind, std::string_
   });
 }
 
+// Only who runs removes anything, and may not have met it: a reserve that is missing tells all of them.
+void ClientCore::tell_disk_is_full() {
+  if (provider_->release_reserve() == Status::kOk) port_.storage->ring(options_.database_path);
+}
+
 Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   InstanceStatus row;
   const Status status =

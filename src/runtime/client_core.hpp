@@ -79,6 +79,7 @@ class ClientCore {
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
   Status get_metrics(Metrics* out);
+  Status set_quota(std::int64_t bytes);
   Status list_workers(WorkerVisitor& visitor);
   Status list_activities(std::string_view id, ActivityVisitor& visitor);
   Status list_sessions(Page* page, SessionVisitor& visitor);
@@ -101,14 +102,16 @@ class ClientCore {
   Status in_batch(std::string_view id, Work&& work) {
     BatchInfo info;
     Status status = provider_->begin(0, &info);
-    if (status != Status::kOk) return told(status, id);
-    status = work();
+    const bool begun = status == Status::kOk;
+    if (begun) status = work();
     if (status == Status::kOk) status = provider_->commit();
     if (status == Status::kOk) return status;
     static_cast<void>(told(status, id));
-    provider_->rollback();
+    if (begun) provider_->rollback();
+    if (status == Status::kFull) tell_disk_is_full();
     return status;
   }
+  void tell_disk_is_full();
   // Counts what the transaction took away, if it is committed.
   template <typename Work>
   Status in_counted_batch(std::string_view id, Removed* removed, Work&& work) {

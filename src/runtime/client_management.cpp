@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "client_core.hpp"
+#include "options_check.hpp"
 
 namespace pawl {
 namespace {
@@ -146,6 +147,15 @@ Status ClientCore::read_history(std::string_view id, std::int64_t execution_id,
 }
 
 Status ClientCore::get_metrics(Metrics* out) { return told(provider_->read_metrics(out), {}); }
+
+Status ClientCore::set_quota(std::int64_t bytes) {
+  if (bytes != 0 && (bytes < kQuotaLeast || bytes > kQuotaMost)) {
+    diagnostic_.format("a quota is 0 or %lld..%lld bytes", static_cast<long long>(kQuotaLeast),
+                       static_cast<long long>(kQuotaMost));
+    return Status::kInvalidArgument;
+  }
+  return in_batch({}, [&] { return provider_->set_space(bytes, -1); });
+}
 
 Status ClientCore::list_workers(WorkerVisitor& visitor) {
   std::size_t count = 0;

@@ -5,6 +5,7 @@
 #include "crash_notes.hpp"
 #include "event.hpp"
 #include "ids.hpp"
+#include "provider.hpp"
 #include "session_options.hpp"
 
 namespace pawl {
@@ -50,6 +51,8 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"retention_ms", options.retention_ms, 0, 31'536'000'000'000},
       {"retention_count", options.retention_count, 0, 100'000},
       {"keep_executions", options.keep_executions, 0, 1'000'000},
+      {"quota_bytes", options.quota_bytes, 0, 1'125'899'906'842'624},
+      {"reserve_bytes", static_cast<std::int64_t>(options.reserve_bytes), 0, 64 * 1024 * 1024},
       {"crashes_max", options.crashes_max, 1, 1'000},
       {"strikes_max", options.strikes_max, 1, 1'000},
       {"reboots_max", options.reboots_max, 1, 100'000},
@@ -138,6 +141,21 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
   if (options.warm_bytes < 4 * options.payload_bytes_max) {
     diagnostic.format("warm_bytes = %zu must be at least 4 * payload_bytes_max = %zu",
                       options.warm_bytes, 4 * options.payload_bytes_max);
+    return Status::kInvalidOptions;
+  }
+  if (options.quota_bytes != 0 && options.quota_bytes < kQuotaLeast) {
+    diagnostic.format("quota_bytes = %lld must be 0 or at least %lld",
+                      static_cast<long long>(options.quota_bytes),
+                      static_cast<long long>(kQuotaLeast));
+    return Status::kInvalidOptions;
+  }
+  // Or a full disk would have no room for what is in the log.
+  const std::int64_t log_bytes = options.checkpoint_pages * kLogPageBytes;
+  if (options.reserve_bytes != 0 && static_cast<std::int64_t>(options.reserve_bytes) < log_bytes) {
+    diagnostic.format(
+        "reserve_bytes = %zu must be 0 or at least %lld, as much as the log of "
+        "checkpoint_pages = %d holds",
+        options.reserve_bytes, static_cast<long long>(log_bytes), options.checkpoint_pages);
     return Status::kInvalidOptions;
   }
   if (options.warm_instances < options.batch) {

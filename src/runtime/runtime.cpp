@@ -422,6 +422,9 @@ Status Client::read_history(std::string_view id, std::int64_t execution_id,
 Status Client::get_metrics(Metrics* out) {
   return core_ == nullptr ? Status::kStopped : core_->get_metrics(out);
 }
+Status Client::set_quota(std::int64_t bytes) {
+  return core_ == nullptr ? Status::kStopped : core_->set_quota(bytes);
+}
 Status Client::list_workers(WorkerVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped : core_->list_workers(visitor);
 }

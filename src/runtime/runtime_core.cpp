@@ -80,6 +80,7 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.busy_ms_max = options_.busy_ms_max;
   options.cache_pages = options_.cache_pages;
   options.checkpoint_pages = options_.checkpoint_pages;
+  options.may_take_reserve = true;
   PAWL_TRY(provider_->open(options, port_, diagnostic));
   provider_->set_change_sink(this);
   return Status::kOk;
@@ -87,6 +88,14 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
 
 // The first write transaction of this process: adopts the boot, buries who died, registers.
 Status RuntimeCore::register_self(Diagnostic& diagnostic) {
+  make_first_reserve();
+  Status status = try_to_register(diagnostic);
+  if (status != Status::kFull || short_of_space_) return status;
+  disk_is_full();
+  return try_to_register(diagnostic);
+}
+
+Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
   Status status = provider_->begin(0, &batch_);
   if (status == Status::kOk) {
     status = register_in_batch();
@@ -143,6 +152,8 @@ Status RuntimeCore::register_in_batch() {
   PAWL_TRY(declare_again());
   if (former != 0) PAWL_TRY(bury(former, batch_.boot_seq, me_));
   PAWL_TRY(bury_the_dead());
+  PAWL_TRY(provider_->set_space(options_.quota_bytes > 0 ? options_.quota_bytes : -1,
+                                static_cast<std::int64_t>(options_.reserve_bytes)));
   std::size_t retried = 0;
   return options_.run_orchestrations ? provider_->retry_stopped(kRetryStoppedMax, &retried)
                                      : Status::kOk;
@@ -277,6 +288,7 @@ void RuntimeCore::note_reasons(const port::WakeReasons& reasons) {
     next_sync_look_ = port_.clock->boot_ms();
     log(LogLevel::kWarning, "wall_clock_stepped", nullptr, 0);
   }
+  if (reasons.bell) look_for_reserve_ = true;
   if (reasons.bell || reasons.log) look_again(true);
 }
 
@@ -358,12 +370,13 @@ std::int64_t RuntimeCore::next_due() const {
 
 std::int64_t RuntimeCore::first_due(std::int64_t now) const {
   if (must_register_ || sessions_changed_ || look_for_turns_ || sweep_ || retire_ ||
-      requests_.size() > 0 || slots_.finished() > 0 || wants_work())
+      needs_relief() || requests_.size() > 0 || slots_.finished() > 0 || wants_work())
     return 0;
   std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
   for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_, strangers_due_,
                                    next_slot_due_, next_retention_})
     if (other >= 0 && other < due) due = other;
+  if (short_of_space_ && next_reserve_try_ < due) due = next_reserve_try_;
   if (evidence_.watching() && now + kObserverWakeMs < due) due = now + kObserverWakeMs;
   return due;
 }

@@ -1,7 +1,7 @@
 // RuntimeCore: the loop behind pawl::Runtime.
 //
 // Files: runtime_core.cpp (start, stop, waiting, worker life), tick.cpp (one tick), turns.cpp (the turns of
-// a tick), starts.cpp (first turns of starts that ride on it). Everything lives in the block given to start(). Thread rule: the owner's thread, but for
+// a tick), starts.cpp (first turns of starts that ride on it), space.cpp (quota and full disks). Everything lives in the block given to start(). Thread rule: the owner's thread, but for
 // wake() and request_stop().
 // One tick: (a) read the messages of at most `batch` instances; (b) run their turns, nothing locked;
 // (c) one write transaction re-validates and writes it all; (d) only then effects leave.
@@ -180,6 +180,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   // ---- runtime_core.cpp ----
   Status open_database(Diagnostic& diagnostic);
   Status register_self(Diagnostic& diagnostic);
+  Status try_to_register(Diagnostic& diagnostic);
   Status register_in_batch();
   void drop_everything_held();
   void after_registration();
@@ -218,6 +219,21 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_removal(Request& request, bool* more);
   Status write_removals();
   void settle_removals();
+
+  // ---- space.cpp ----
+  void make_first_reserve();
+  [[nodiscard]] bool lacks_free_pages() const;
+  [[nodiscard]] bool needs_relief() const;
+  void relieve();
+  void not_relieved(Status status);
+  void read_use();
+  void cut_log();
+  void settle_space();
+  void tell_use();
+  void look_for_reserve();
+  void lose_reserve();
+  void disk_is_full();
+  void remake_reserve();
   void plan_retention();
   [[nodiscard]] bool has_retention() const {
     return options_.retention_ms > 0 || options_.retention_count > 0;
@@ -343,6 +359,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   static constexpr std::size_t kKindsEach =
       2 + static_cast<std::size_t>(Engine::kBehaviour - Engine::kBehaviourMin + 1);
   static constexpr std::size_t kWorkersMax = 64;
+  static constexpr std::size_t kReliefEventsMax =
+      512;  // small: a removal needs room in the log itself
 
   Process& process_;
   const Registry& registry_;
@@ -398,6 +416,13 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool sweep_ = true;                 // there may be rows of deleted trees
   EndedCursor ended_cursor_;
   Removals removals_;
+  SpaceUse use_;                 // as of the last commit
+  bool over_mark_ = false;       // little is left of the quota
+  bool short_of_space_ = false;  // the disk was full: there is no reserve
+  bool can_relieve_ = false;     // there may be something to remove for that
+  std::size_t relief_events_ = kReliefEventsMax;
+  bool look_for_reserve_ = false;
+  std::int64_t next_reserve_try_ = -1;  // boot time; while short of space
   std::int64_t next_look_ = -1;
   int look_step_ = 0;
   std::int64_t next_stored_due_ = -1;  // boot time

@@ -44,7 +44,8 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
     others_committed_ = true;
     look_again(true);
   }
-  return look_for_turns_ || wants_work() || sweep_ || retire_ ||
+  return look_for_turns_ || wants_work() || sweep_ || retire_ || needs_relief() ||
+         (short_of_space_ && now >= next_reserve_try_) ||
          (next_retention_ >= 0 && now >= next_retention_) ||
          (others_committed_ && slots_.in_hand() > 0);
 }
@@ -58,6 +59,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   overslept_ = planned_wake_ > 0 && start - planned_wake_ > kLateWakeMs;
   if (overslept_) next_renewal_ = start;
   ++stats_.ticks;
+  if (look_for_reserve_) look_for_reserve();
   slots_.collect(*port_.threads);
   evidence_.observe_tick(provider_->pawl_now());
   // What was seen expired must be looked at again, or it never becomes evidence.
@@ -74,7 +76,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   return inline_left || (next_slot_due_ >= 0 && next_slot_due_ <= port_.clock->boot_ms()) ||
          (retry_at_ < 0 && !gathers(port_.clock->boot_ms()) &&
           (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 || must_register_ ||
-           sweep_ || retire_ || wants_work()));
+           sweep_ || retire_ || needs_relief() || wants_work()));
 }
 
 bool RuntimeCore::gathers(std::int64_t now) const {
@@ -96,6 +98,8 @@ bool RuntimeCore::gathers(std::int64_t now) const {
 }
 
 void RuntimeCore::run_batch() {
+  if (short_of_space_) cut_log();
+  if (needs_relief()) relieve();
   tick_arena_.rewind(Arena::Mark());
   wants_quiet_ = false;
   std::size_t count = 0;
@@ -179,6 +183,7 @@ Status RuntimeCore::write_housekeeping() {
     PAWL_TRY(provider_->cleanup_orphaned_sessions(evidence_, kSweepMax, &removed));
     sweep_ = true;  // what others left
     retire_ = has_retention();
+    can_relieve_ = true;
   }
   if (next_retention_ >= 0 && now >= next_retention_) retire_ = true;
   return write_removals();
@@ -217,6 +222,7 @@ void RuntimeCore::settle_removals() {
 
 // An instance ended here: what is to go now, and when will it?
 void RuntimeCore::plan_retention() {
+  can_relieve_ = true;
   if (options_.retention_count > 0) retire_ = true;
   if (options_.retention_ms > 0 && next_retention_ < 0)
     next_retention_ = provider_->boot_ms_of(batch_.now + options_.retention_ms);
@@ -248,6 +254,7 @@ Status RuntimeCore::write_requests(Turn* turns, std::size_t count) {
       case Status::kStillRunning:
       case Status::kChildInstance:
       case Status::kInvalidArgument:
+      case Status::kQuota:
       case Status::kDeviceHeld: break;  // an answer, not a failure of the batch
       default: return request.status;
     }
@@ -343,6 +350,7 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
     renew_slot_leases();
   }
   if (!buried_.empty() || now >= next_renewal_) watch_workers();
+  if (now >= next_renewal_) look_for_reserve();
   if (now >= next_renewal_) next_renewal_ = now + renewal_interval_ms(options_.sessions);
   if (now >= next_cleanup_) next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
   bury_now_ = false;
@@ -362,7 +370,12 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   // What our own commit made the watched files say is no news; whoever else committed is seen by the
   // looks that follow.
   note_reasons(port_.threads->drain());
+  look_for_reserve_ = false;
   look_again(true);
+  const bool has_quota = batch_.quota_bytes > 0;
+  if (short_of_space_ || batch_.quota_bytes != use_.quota_bytes ||
+      (has_quota && provider_->last_commit_wrote()))
+    settle_space();
 }
 
 void RuntimeCore::settle_turn(Turn& turn) {
@@ -460,6 +473,9 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
     // The store itself is in trouble: leave it alone for a while.
     retry_at_ = port_.clock->boot_ms() + (kRetryFirstMs << retry_step_);
     if (retry_step_ < kRetryStepsMax) ++retry_step_;
+    if (status != Status::kFull) return;
+    solo_ticks_ = count;  // less of it may fit
+    disk_is_full();
     return;
   }
   if (count > 1 || turns[0].is_start) {

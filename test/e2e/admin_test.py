@@ -52,6 +52,14 @@ def main():
     expect(events[0]["kind"] == "started" and events[-1]["kind"] == "ended", events)
     expect(len(admin("hello.db", "history", "first").splitlines()) == 8, "one line an event")
     expect("instances_completed 1\n" in admin("hello.db", "metrics"), "metrics")
+    expect("\nquota_bytes 0\nrefuses_new 0\n" in admin("hello.db", "metrics"), "room")
+    admin("hello.db", "quota", "1048576")
+    expect("\nquota_bytes 1048576\nrefuses_new 0\n" in admin("hello.db", "metrics"), "quota")
+    for wrong in ("1000", "much", "1k"):
+        expect("0 or 262144..1125899906842624" in admin("hello.db", "quota", wrong, status=1), wrong)
+    expect("\nquota_bytes 1048576\n" in admin("hello.db", "metrics"), "the quota is as it was")
+    admin("hello.db", "quota", "0")
+    expect("\nquota_bytes 0\n" in admin("hello.db", "metrics"), "no quota")
 
     expect(admin("hello.db", "workers") == "", "hello has unregistered")
     expect(admin("hello.db", "sessions") == "", "hello has none")

@@ -151,6 +151,10 @@ class Plans : public ProviderWorld {
     ASSERT_EQ(batch(at, [&] { return at->delete_instance(3, false); }), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->sweep_deleted(99, &removed, &done); }), Status::kOk);
     ASSERT_EQ(at->list_tree(1, false, &page, nobody), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->set_space(1 << 30, 0); }), Status::kOk);
+    end_one(at, create(at, "past"), EndKind::kContinuedAsNew);
+    for (int i = 0; i < 3; ++i)
+      ASSERT_EQ(batch(at, [&] { return at->remove_oldest(99, &removed); }), Status::kOk);
   }
   // Devices and moves.
   void move(Site& at, Incarnation me) {

@@ -10,6 +10,8 @@ namespace pawl::sqlite {
 Status status_of(int result_code) {
   // Out of memory comes in two forms: plain, and as an I/O error below the VFS.
   if (result_code == SQLITE_IOERR_NOMEM) return Status::kResourceExhausted;
+  // So does a full disk, when the index of the log is made.
+  if (result_code == SQLITE_IOERR_SHMSIZE) return Status::kFull;
   switch (result_code & 0xff) {
     case SQLITE_OK:
     case SQLITE_ROW:

@@ -19,7 +19,8 @@ CREATE TABLE meta(
   next_epoch INTEGER NOT NULL, next_token INTEGER NOT NULL,
   boot_id BLOB, boot_seq INTEGER NOT NULL, k INTEGER NOT NULL, mark INTEGER NOT NULL,
   off INTEGER, off_seq INTEGER NOT NULL, adopted INTEGER NOT NULL,
-  apart_until INTEGER NOT NULL DEFAULT 0);
+  apart_until INTEGER NOT NULL DEFAULT 0,
+  quota INTEGER NOT NULL DEFAULT 0, reserve INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE clock_ring(
   slot INTEGER PRIMARY KEY, seq INTEGER NOT NULL, kind TEXT NOT NULL, boot_seq INTEGER NOT NULL,
   at INTEGER NOT NULL, wall_stamp INTEGER NOT NULL, detail INTEGER NOT NULL);
@@ -53,6 +54,7 @@ CREATE TABLE executions(
   end INTEGER NOT NULL, last_event INTEGER NOT NULL,
   started_stamp INTEGER NOT NULL, ended_stamp INTEGER,
   PRIMARY KEY(instance, execution)) WITHOUT ROWID;
+CREATE INDEX e_past ON executions(ended_stamp) WHERE end=3;
 CREATE TABLE history(
   instance INTEGER NOT NULL, execution INTEGER NOT NULL, id INTEGER NOT NULL,
   kind INTEGER NOT NULL, branch INTEGER, ordinal INTEGER, ref INTEGER,

@@ -32,11 +32,19 @@ Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey*
     diagnostic_.format("ids with \"::\" are those of children");
     return Status::kInvalidArgument;
   }
-  return insert_instance(instance, ParentLink(), key);
+  // An id that is in use is told as that: whoever asks again learns that the first call arrived.
+  PAWL_TRY(check_new(instance));
+  PAWL_TRY(room_for_new());
+  return insert_checked(instance, ParentLink(), key);
 }
 
 Status SqliteProvider::insert_instance(const NewInstance& instance, const ParentLink& parent,
                                        InstanceKey* key) {
+  PAWL_TRY(check_new(instance));
+  return insert_checked(instance, parent, key);
+}
+
+Status SqliteProvider::check_new(const NewInstance& instance) {
   if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
       (!instance.version.empty() && !is_valid_name(instance.version))) {
     diagnostic_.format("ids, names and versions have 1 to %zu bytes and no control characters",
@@ -47,16 +55,18 @@ Status SqliteProvider::insert_instance(const NewInstance& instance, const Parent
     diagnostic_.format("start_after_ms is %lld", static_cast<long long>(instance.start_after_ms));
     return Status::kInvalidArgument;
   }
-  {
-    // Also one that is deleted and not swept yet.
-    Statement row = connection_.use(kFindId, "SELECT 1 FROM instances WHERE id=?");
-    if (row.bind_text(instance.id).row()) {
-      diagnostic_.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
-                         instance.id.data());
-      return Status::kAlreadyExists;
-    }
-    PAWL_TRY(fail(row.status(), "instances"));
+  // Also one that is deleted and not swept yet.
+  Statement row = connection_.use(kFindId, "SELECT 1 FROM instances WHERE id=?");
+  if (row.bind_text(instance.id).row()) {
+    diagnostic_.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
+                       instance.id.data());
+    return Status::kAlreadyExists;
   }
+  return fail(row.status(), "instances");
+}
+
+Status SqliteProvider::insert_checked(const NewInstance& instance, const ParentLink& parent,
+                                      InstanceKey* key) {
   const std::int64_t parked =
       instance.start_after_ms == 0 ? 0 : make_due(batch_.now, instance.start_after_ms);
   Statement insert = connection_.use(
@@ -109,6 +119,7 @@ Status SqliteProvider::send_mail(const NewMail& mail, bool* room) {
   PAWL_TRY(find_running(mail.id, &key));
   PAWL_TRY(has_room(key, mail, room));
   if (!*room) return Status::kOk;
+  PAWL_TRY(room_for_new());
   Message message;
   message.kind = mail.kind;
   message.name = mail.name;

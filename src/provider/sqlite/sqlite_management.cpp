@@ -302,7 +302,15 @@ Status SqliteProvider::read_metrics(Metrics* out) {
   *out = Metrics();
   PAWL_TRY(count_instances(out));
   PAWL_TRY(count_messages(out));
-  return count_work(out);
+  PAWL_TRY(count_work(out));
+  SpaceUse use;
+  PAWL_TRY(read_use(&use));
+  out->used_bytes = use.used_bytes;
+  out->log_bytes = use.log_bytes;
+  out->quota_bytes = use.quota_bytes;
+  const Status room = room_for_new();
+  out->refuses_new = room == Status::kQuota;
+  return out->refuses_new ? Status::kOk : room;
 }
 
 Status SqliteProvider::count_instances(Metrics* out) {

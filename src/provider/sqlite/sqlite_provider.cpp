@@ -87,6 +87,8 @@ Status SqliteProvider::open(const ProviderOptions& options, const port::Port& po
   PAWL_TRY(port_.storage->check_place(path_.c_str(), diagnostic));
   Status status = connect(diagnostic);
   if (status == Status::kOk) status = set_up(diagnostic);
+  if (status == Status::kFull && options_.may_take_reserve && remove_reserve() == Status::kOk)
+    status = set_up(diagnostic);
   open_ = true;
   if (status != Status::kOk) close();
   return status;
@@ -143,12 +145,7 @@ Status SqliteProvider::set_up(Diagnostic& diagnostic) {
     diagnostic.format("%s: the file cannot be written", path_.c_str());
     return Status::kReadOnly;
   }
-  // Where SQLite can sleep it waits for locks. A port without a native VFS has no wait but its
-  // owner's, so there a lock that is held answers kBusy at once, and the owner tries at its next tick.
-  if (port_.storage->native_vfs() != nullptr) {
-    const std::int64_t wait = options_.busy_ms_max < INT_MAX ? options_.busy_ms_max : INT_MAX;
-    static_cast<void>(sqlite3_busy_timeout(connection_.handle(), static_cast<int>(wait)));
-  }
+  wait_for_locks(options_.busy_ms_max);
   bool empty = false;
   // In one view: another process may be creating it just now.
   PAWL_TRY(execute("BEGIN", diagnostic));
@@ -168,6 +165,14 @@ Status SqliteProvider::set_up(Diagnostic& diagnostic) {
     PAWL_TRY(use_log(diagnostic));
   if (empty) PAWL_TRY(create_schema(diagnostic));
   return load_database_id(diagnostic);
+}
+
+// Where SQLite can sleep it waits for locks. A port without a native VFS has no wait but its owner's, so
+// there a lock that is held answers kBusy at once, and the owner tries at its next tick.
+void SqliteProvider::wait_for_locks(std::int64_t ms) {
+  if (port_.storage->native_vfs() == nullptr) return;
+  static_cast<void>(
+      sqlite3_busy_timeout(connection_.handle(), static_cast<int>(ms < INT_MAX ? ms : INT_MAX)));
 }
 
 // The first column of the first row, of a statement that is needed only at open.
@@ -367,6 +372,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
     return status;
   }
   batch_.starts_apart = batch_.now < apart_until_;
+  batch_.quota_bytes = quota_bytes_;
   *info = batch_;
   return Status::kOk;
 }
@@ -493,8 +499,8 @@ ClockSample SqliteProvider::sample_clock() {
 Status SqliteProvider::read_meta(ClockRow* out) {
   Statement row = connection_.use(
       kReadMeta,
-      "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until,next_epoch,next_token "
-      "FROM meta WHERE id=1");
+      "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until,next_epoch,next_token,quota,"
+      "reserve FROM meta WHERE id=1");
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
   *out = ClockRow();
@@ -512,6 +518,8 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   apart_until_ = row.integer(7);
   stored_ = {row.integer(8), row.integer(9)};
   next_ = stored_;
+  quota_bytes_ = row.integer(10);
+  reserve_bytes_ = row.integer(11);
   return Status::kOk;
 }
 

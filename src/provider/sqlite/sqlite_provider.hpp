@@ -7,7 +7,7 @@
 // an owner goes through one function), sqlite_devices.cpp (devices, moving sessions),
 // sqlite_opened.cpp (sessions that an orchestration opens), sqlite_workers.cpp
 // (register, bury), sqlite_management.cpp (for operators),
-// sqlite_removal.cpp (what goes). Statement ids are ranges per file.
+// sqlite_removal.cpp (what goes), sqlite_space.cpp (quota and reserve). Statement ids are ranges per file.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
@@ -47,7 +47,8 @@ inline constexpr StatementIds kIdsManagement = ids_behind(kIdsWorkers, 24);
 inline constexpr StatementIds kIdsChildren = ids_behind(kIdsManagement, 8);
 inline constexpr StatementIds kIdsState = ids_behind(kIdsChildren, 16);
 inline constexpr StatementIds kIdsRemoval = ids_behind(kIdsState, 24);
-static_assert(kIdsRemoval.end <= Connection::kStatementsMax);
+inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 4);
+static_assert(kIdsSpace.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE "(SELECT r.state FROM instances AS r WHERE r.key=coalesce(i.root,i.key))<>5"
@@ -165,6 +166,14 @@ class SqliteProvider final : public Provider {
                       bool* more) override;
   Status sweep_deleted(std::size_t events_max, Removed* removed, bool* more) override;
 
+  Status read_use(SpaceUse* out) override;
+  Status set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes) override;
+  Status remove_oldest(std::size_t events_max, Removed* removed) override;
+  Result<bool> reserve_missing() override;
+  Status make_reserve(std::int64_t bytes) override;
+  Status release_reserve() override;
+  Status empty_log() override;
+
   Status next_due(Incarnation me, bool turns, NextDue* out) override;
 
  private:
@@ -174,6 +183,7 @@ class SqliteProvider final : public Provider {
   Status connect(Diagnostic& diagnostic);
   Status make_file(const char* vfs, Diagnostic& diagnostic);
   Status set_up(Diagnostic& diagnostic);
+  void wait_for_locks(std::int64_t ms);
   Status look_at_file(bool* empty, Diagnostic& diagnostic);
   Status set_pragmas(Diagnostic& diagnostic);
   Status use_log(Diagnostic& diagnostic);
@@ -270,6 +280,16 @@ class SqliteProvider final : public Provider {
   Status end_execution(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
 
+  // ---- sqlite_space.cpp, for the other files ----
+  // kQuota: a new instance or message from outside must not take the room that running work needs.
+  Status room_for_new();
+  Status remove_reserve();
+
+  // ---- sqlite_space.cpp, its own ----
+  class ReserveFile;
+  Status read_pragma(int id, const char* sql, std::int64_t* out);
+  std::int64_t log_bytes();
+
   // ---- sqlite_management.cpp ----
   struct Managed {
     InstanceKey key = 0;
@@ -304,6 +324,15 @@ class SqliteProvider final : public Provider {
   Status prune_children(InstanceKey key, ExecutionId execution, Budget& budget, bool* clear);
   Status delete_history(InstanceKey key, ExecutionId execution, Budget& budget, bool* clear);
   Status delete_whole(InstanceKey key, ExecutionId execution, Budget& budget);
+  Status delete_oldest_ended(bool* any);
+  Status prune_oldest(std::size_t events_max, Removed* removed);
+  Status sweep(Budget& budget, bool* more);
+  struct PastCursor {
+    std::int64_t ended = 0;
+    InstanceKey instance = 0;
+    ExecutionId execution = 0;
+  };
+  Status next_past(const PastCursor& after, PastCursor* out);
   Status next_ended(const EndedCursor& after, EndedCursor* out);
   Status first_that_stays(std::int64_t count_max, EndedCursor* out);
   Status next_deleted(InstanceKey* key, ExecutionId* execution);
@@ -335,6 +364,8 @@ class SqliteProvider final : public Provider {
   };
   // kAlreadyExists, kInvalidArgument: nothing was written.
   Status insert_instance(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
+  Status check_new(const NewInstance& instance);
+  Status insert_checked(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended) otherwise.
   Status insert_message(InstanceKey instance, const Message& message);
 
@@ -619,6 +650,8 @@ class SqliteProvider final : public Provider {
   bool batch_sent_ = false;
   bool dead_ = false;  // the batch can only be rolled back
   bool in_read_ = false;
+  std::int64_t quota_bytes_ = 0;  // as of the row read last
+  std::int64_t reserve_bytes_ = 0;
   FixedText<32> database_id_;
   Diagnostic diagnostic_;
   bool open_ = false;

@@ -15,6 +15,7 @@ enum Ids : int {
   kFindRoot = kIdsRemoval.first,
   kMark,
   kNextEnded,
+  kNextPast,
   kFirstThatStays,
   kNextDeleted,
   kNextOfTree,
@@ -130,6 +131,10 @@ Status SqliteProvider::next_deleted(InstanceKey* key, ExecutionId* execution) {
 Status SqliteProvider::sweep_deleted(std::size_t events_max, Removed* removed, bool* more) {
   require_batch();
   Budget budget{static_cast<std::int64_t>(events_max), removed};
+  return sweep(budget, more);
+}
+
+Status SqliteProvider::sweep(Budget& budget, bool* more) {
   while (true) {
     InstanceKey key = 0;
     ExecutionId current = 0;
@@ -271,6 +276,62 @@ Status SqliteProvider::prune_executions(InstanceKey key, const PruneLimits& limi
     PAWL_TRY(delete_history(key, oldest.execution, whole, &clear));
     budget.events -= oldest.events;
   }
+}
+
+// ---- for want of room ---------------------------------------------------------------------------
+
+Status SqliteProvider::delete_oldest_ended(bool* any) {
+  *any = false;
+  EndedCursor cursor;
+  for (int looks = 0; looks < kEndedLooksMax && !*any; ++looks) {
+    PAWL_TRY(next_ended(EndedCursor(cursor), &cursor));
+    if (cursor.key == 0) return Status::kOk;
+    const Status status = delete_instance(cursor.key, false);
+    *any = status == Status::kOk;
+    if (status != Status::kStillRunning) PAWL_TRY(status);
+  }
+  return Status::kOk;
+}
+
+Status SqliteProvider::next_past(const PastCursor& after, PastCursor* out) {
+  *out = PastCursor();
+  Statement row = connection_.use(
+      kNextPast,
+      "SELECT ended_stamp,instance,execution FROM executions INDEXED BY e_past WHERE end=3 AND "
+      "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "
+      "1");
+  row.bind(after.ended).bind(after.instance).bind(after.execution);
+  if (row.row()) *out = {row.integer(0), row.integer(1), row.integer(2)};
+  return fail(row.status(), "find earlier execution");
+}
+
+Status SqliteProvider::prune_oldest(std::size_t events_max, Removed* removed) {
+  PastCursor past;
+  past.ended = INT64_MIN;
+  const std::int64_t before = removed->executions;
+  for (int looks = 0; looks < kEndedLooksMax && removed->executions == before; ++looks) {
+    PAWL_TRY(next_past(PastCursor(past), &past));
+    if (past.instance == 0) return Status::kOk;
+    bool more = false;
+    const Status pruned =
+        prune_executions(past.instance, PruneLimits(), events_max, removed, &more);
+    if (pruned != Status::kNotFound) PAWL_TRY(pruned);
+  }
+  return Status::kOk;
+}
+
+// Ended trees first; then earlier executions, whose order is by the wall clock, for want of another.
+Status SqliteProvider::remove_oldest(std::size_t events_max, Removed* removed) {
+  require_batch();
+  Budget budget{static_cast<std::int64_t>(events_max), removed};
+  bool more = false;
+  for (bool any = true; any;) {
+    PAWL_TRY(sweep(budget, &more));
+    if (more) return Status::kOk;
+    PAWL_TRY(delete_oldest_ended(&any));
+  }
+  const bool removed_trees = budget.events < static_cast<std::int64_t>(events_max);
+  return removed_trees ? Status::kOk : prune_oldest(events_max, removed);
 }
 
 }  // namespace pawl::sqlite

@@ -1,0 +1,165 @@
+// When room runs out: what is complete goes, the oldest first; what is new is refused; what runs goes on.
+//
+// The provider refuses, for all processes alike (Provider::set_space()); the runtime removes. It does so in
+// a transaction of its own before the tick's, so that what then runs finds the room, and a tick that fails
+// does not take the removal back with it.
+#include "runtime_core.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::int64_t kPagesLeast = 64 * 1024;  // where there is no reserve
+constexpr std::size_t kReliefEventsLeast = 16;
+constexpr std::int64_t kReserveRetryMs = 10'000;
+constexpr std::int64_t kMarkParts = 8;  // the last eighth of the quota is little
+
+// With at most so much of a long log: removing rows does not make it shorter.
+bool is_over_mark(const SpaceUse& use, std::int64_t log_bytes) {
+  return use.quota_bytes > 0 &&
+         use.used_bytes + log_bytes > use.quota_bytes - use.quota_bytes / kMarkParts;
+}
+
+bool has_long_log(const SpaceUse& use) {
+  return is_over_mark(use, use.log_bytes) && use.log_bytes > use.quota_bytes / kMarkParts;
+}
+
+}  // namespace
+
+// A start on a full disk is no failure: what is stored can still be finished.
+void RuntimeCore::make_first_reserve() {
+  const Status made = provider_->make_reserve(static_cast<std::int64_t>(options_.reserve_bytes));
+  if (made == Status::kOk) return;
+  log_status(LogLevel::kError, "no_room_for_the_reserve", made);
+  lose_reserve();
+  next_reserve_try_ += kReserveRetryMs;
+}
+
+// Half of it would do (Provider::set_space()); so there is something left until the next removal.
+bool RuntimeCore::lacks_free_pages() const {
+  const auto reserve = static_cast<std::int64_t>(options_.reserve_bytes);
+  return short_of_space_ && use_.free_bytes < 2 * (reserve > kPagesLeast ? reserve : kPagesLeast);
+}
+
+bool RuntimeCore::needs_relief() const {
+  return !must_register_ && can_relieve_ && (over_mark_ || lacks_free_pages());
+}
+
+void RuntimeCore::relieve() {
+  if (has_long_log(use_)) cut_log();
+  const std::int64_t part = use_.quota_bytes / kMarkParts;
+  if (!lacks_free_pages() && !is_over_mark(use_, use_.log_bytes < part ? use_.log_bytes : part)) {
+    can_relieve_ = false;
+    return;
+  }
+  Removed removed;
+  BatchInfo info;
+  Status status = provider_->begin(me_, &info);
+  if (status != Status::kOk) return;  // the tick will find the same
+  status = provider_->remove_oldest(relief_events_, &removed);
+  if (status == Status::kOk) status = provider_->commit();
+  if (status != Status::kOk) {
+    provider_->rollback();
+    return not_relieved(status);
+  }
+  relief_events_ = kReliefEventsMax;
+  stats_.instances_removed += static_cast<std::uint64_t>(removed.instances);
+  stats_.executions_removed += static_cast<std::uint64_t>(removed.executions);
+  stats_.events_removed += static_cast<std::uint64_t>(removed.events);
+  can_relieve_ = removed.instances > 0 || removed.executions > 0 || removed.events > 0;
+  if (can_relieve_) sweep_ = true;  // a tree that was begun goes whole
+  if (provider_->last_commit_wrote()) ++stats_.commits;
+  read_use();  // not before: the commit itself makes the log longer
+  if (short_of_space_ || has_long_log(use_)) cut_log();
+}
+
+// Less of it at a time may fit.
+void RuntimeCore::not_relieved(Status status) {
+  can_relieve_ = false;
+  log_status(LogLevel::kWarning, "nothing_removed", status);
+  if (status != Status::kFull) return;
+  cut_log();
+  if (!short_of_space_) return disk_is_full();
+  if (relief_events_ == kReliefEventsLeast) return;  // until the next commit of a tick has failed
+  relief_events_ /= 2;
+  can_relieve_ = true;
+}
+
+void RuntimeCore::read_use() {
+  static_cast<void>(provider_->read_use(&use_));
+  over_mark_ = is_over_mark(use_, use_.log_bytes);
+}
+
+// On a full disk before and after all that is written: if a transaction that fails takes the room that is left,
+// what the log holds could never go into the database, and the log never be shortened. Others may be reading;
+// then the next one tries again.
+void RuntimeCore::cut_log() {
+  if (provider_->empty_log() == Status::kOk) read_use();
+}
+
+// After a commit.
+void RuntimeCore::settle_space() {
+  const bool was_over = over_mark_;
+  read_use();
+  if ((over_mark_ && !was_over) || has_long_log(use_)) can_relieve_ = true;
+  if (short_of_space_) cut_log();
+  if (short_of_space_ && port_.clock->boot_ms() >= next_reserve_try_) remake_reserve();
+  tell_use();
+}
+
+void RuntimeCore::tell_use() {
+  stats_.used_bytes = use_.used_bytes;
+  stats_.log_bytes = use_.log_bytes;
+  stats_.quota_bytes = use_.quota_bytes;
+  const bool is_full =
+      short_of_space_ && use_.free_bytes < static_cast<std::int64_t>(options_.reserve_bytes);
+  if (is_full || (use_.quota_bytes > 0 && use_.total() > use_.quota_bytes)) {
+    stats_.room = Room::kNoneForNew;
+  } else {
+    stats_.room = over_mark_ || short_of_space_ ? Room::kLittle : Room::kEnough;
+  }
+}
+
+// A client has given it up, which removes nothing itself; or a process that has died since.
+void RuntimeCore::look_for_reserve() {
+  look_for_reserve_ = false;
+  if (short_of_space_ || options_.reserve_bytes == 0) return;
+  const Result<bool> missing = provider_->reserve_missing();
+  if (!missing.ok() || !missing.value()) return;
+  lose_reserve();
+  log(LogLevel::kWarning, "reserve_is_missing", nullptr, 0);
+}
+
+void RuntimeCore::lose_reserve() {
+  short_of_space_ = can_relieve_ = true;
+  next_reserve_try_ = port_.clock->boot_ms();  // after the next commit
+  // What the log holds goes into the database now: once it has taken the room, too, nothing could.
+  static_cast<void>(provider_->empty_log());
+  read_use();
+  tell_use();
+}
+
+// The reserve is given up, so that the next transactions find room in the log.
+void RuntimeCore::disk_is_full() {
+  can_relieve_ = true;
+  relief_events_ = kReliefEventsMax;
+  if (short_of_space_) return;
+  const Status released = provider_->release_reserve();
+  if (released != Status::kOk) log_status(LogLevel::kError, "reserve_not_released", released);
+  lose_reserve();
+  retry_at_ = port_.clock->boot_ms();
+  log(LogLevel::kError, "disk_is_full", nullptr, 0);
+}
+
+void RuntimeCore::remake_reserve() {
+  next_reserve_try_ = port_.clock->boot_ms() + kReserveRetryMs;
+  cut_log();
+  const auto wanted = static_cast<std::int64_t>(options_.reserve_bytes);
+  // As much again must be free, or the next commit takes it away again.
+  const Result<std::int64_t> free = port_.storage->free_bytes(options_.database_path);
+  if (free.ok() && free.value() < 2 * wanted) return;
+  if (provider_->make_reserve(wanted) != Status::kOk) return;
+  short_of_space_ = false;
+  log(LogLevel::kInfo, "disk_has_room", nullptr, 0);
+}
+
+}  // namespace pawl

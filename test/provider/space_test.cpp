@@ -1,0 +1,171 @@
+// Goal: new work and messages are refused over the quota and without the reserve, and nothing else is; what is
+// complete is removed oldest first, in bounded transactions.
+#include "provider_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+constexpr std::int64_t kMebi = 1024 * 1024;
+
+class SpaceContract : public ProviderWorld {
+ protected:
+  Status set_space(Site& at, std::int64_t quota, std::int64_t reserve) {
+    return batch(at, [&] { return at->set_space(quota, reserve); });
+  }
+  Status try_create(Site& at, const std::string& id) {
+    NewInstance instance;
+    instance.id = id;
+    instance.name = "irrigate";
+    InstanceKey key = 0;
+    return batch(at, [&] { return at->create_instance(instance, &key); });
+  }
+  Status try_mail(Site& at, const std::string& id) {
+    NewMail mail;
+    mail.id = id;
+    mail.kind = MessageKind::kQueue;
+    mail.name = "q";
+    mail.count_max = mail.bytes_max = 100;
+    bool room = false;
+    return batch(at, [&] { return at->send_mail(mail, &room); });
+  }
+  void end(Site& at, InstanceKey key, EndKind kind, int more_events = 0) {
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    Events events(item.is.last_event + 1);
+    if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "irrigate";
+    for (int i = 0; i < more_events; ++i)
+      events.add(EventKind::kUtcNow);
+    events.add(EventKind::kEnded).end = kind;
+    TurnCommit commit = turn(item, &events);
+    commit.end = kind;
+    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  }
+  // Ended one after the other, a millisecond between them.
+  void end_many(Site& at, int count) {
+    for (int i = 0; i < count; ++i) {
+      clock.advance(1);
+      end(at, create(at, "e" + std::to_string(i)), EndKind::kCompleted);
+    }
+  }
+  Removed remove(Site& at, std::size_t events_max) {
+    Removed removed;
+    EXPECT_EQ(batch(at, [&] { return at->remove_oldest(events_max, &removed); }), Status::kOk);
+    return removed;
+  }
+  bool is_there(const std::string& id) {
+    return raw_number("SELECT count(*) FROM instances WHERE id='" + id + "'") == 1;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ports, SpaceContract, ::testing::Values(Ports::kSim, Ports::kPosix),
+                         ports_name);
+
+TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
+  Site& at = site();
+  const InstanceKey running = create(at, "running");
+  SpaceUse use;
+  ASSERT_EQ(at->read_use(&use), Status::kOk);
+  EXPECT_GT(use.used_bytes, 0);
+  EXPECT_GT(use.log_bytes, 0);
+  ASSERT_EQ(set_space(at, use.total(), 0), Status::kOk);
+  // The log counts, and setting it has written some.
+  EXPECT_EQ(try_create(at, "new"), Status::kQuota);
+  EXPECT_NE(at->diagnostic().text().find(std::to_string(use.total())), std::string_view::npos)
+      << at->diagnostic().text();
+  EXPECT_EQ(try_mail(at, "running"), Status::kQuota);
+  EXPECT_EQ(try_mail(at, "nobody"), Status::kNotFound);
+  EXPECT_EQ(try_create(at, "running"), Status::kAlreadyExists);
+  Metrics metrics;
+  ASSERT_EQ(at->read_metrics(&metrics), Status::kOk);
+  EXPECT_TRUE(metrics.refuses_new);
+  EXPECT_EQ(metrics.quota_bytes, use.total());
+  // Another process learns of it by its next transaction.
+  Site& other = site();
+  EXPECT_EQ(try_create(other, "new"), Status::kQuota);
+  EXPECT_EQ(touch(other).quota_bytes, use.total());
+  // Who runs is not asked.
+  EXPECT_EQ(batch(at, [&] { return at->cancel_instance("running", "r"); }), Status::kOk);
+  end(at, running, EndKind::kCompleted);
+  ASSERT_EQ(at->empty_log(), Status::kOk);
+  ASSERT_EQ(at->read_use(&use), Status::kOk);
+  EXPECT_EQ(use.log_bytes, 0);
+  EXPECT_EQ(try_create(at, "new"), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(set_space(at, 0, -1), Status::kOk);
+  ASSERT_EQ(at->read_metrics(&metrics), Status::kOk);
+  EXPECT_FALSE(metrics.refuses_new);
+}
+
+TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
+  Site& at = site();
+  create(at, "running");
+  ASSERT_EQ(set_space(at, -1, kMebi), Status::kOk);
+  EXPECT_TRUE(at->reserve_missing().value());
+  EXPECT_EQ(try_create(at, "new"), Status::kQuota);
+  EXPECT_EQ(try_mail(at, "running"), Status::kQuota);
+  ASSERT_EQ(at->make_reserve(kMebi), Status::kOk);
+  ASSERT_EQ(at->make_reserve(kMebi), Status::kOk) << "it is there";
+  EXPECT_FALSE(at->reserve_missing().value());
+  EXPECT_EQ(try_create(at, "new"), Status::kOk);
+  EXPECT_EQ(try_mail(at, "running"), Status::kOk);
+  ASSERT_EQ(at->release_reserve(), Status::kOk);
+  ASSERT_EQ(at->release_reserve(), Status::kOk) << "it is gone";
+  EXPECT_EQ(try_create(at, "newer"), Status::kQuota);
+  // Pages of what was removed serve as well.
+  raw("CREATE TABLE filler(bytes); INSERT INTO filler VALUES(zeroblob(1100000))");
+  raw("DROP TABLE filler");
+  SpaceUse use;
+  ASSERT_EQ(at->read_use(&use), Status::kOk);
+  ASSERT_GE(use.free_bytes, kMebi);
+  EXPECT_EQ(try_create(at, "newer"), Status::kOk) << at->diagnostic().text();
+  ASSERT_EQ(set_space(at, -1, 0), Status::kOk);
+  EXPECT_FALSE(at->reserve_missing().value()) << "there is to be none";
+}
+
+TEST_P(SpaceContract, TheOldestGoFirstAndBounded) {
+  Site& at = site();
+  create(at, "running");
+  end_many(at, 40);
+  const Removed first = remove(at, 64);
+  EXPECT_GT(first.instances, 0);
+  EXPECT_LT(first.instances, 10);
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(is_there("e" + std::to_string(i)), i >= first.instances) << i;
+  std::int64_t instances = first.instances;
+  for (Removed more = remove(at, 64); more.instances > 0; more = remove(at, 64)) {
+    EXPECT_LT(more.instances, 10);
+    instances += more.instances;
+  }
+  EXPECT_EQ(instances, 40);
+  EXPECT_TRUE(is_there("running"));
+}
+
+TEST_P(SpaceContract, EndedTreesGoBeforeEarlierExecutions) {
+  Site& at = site();
+  const InstanceKey eternal = create(at, "eternal");
+  for (int i = 0; i < 3; ++i) {
+    clock.advance(1);
+    end(at, eternal, EndKind::kContinuedAsNew, 5);
+  }
+  end_many(at, 1);
+  const Removed trees = remove(at, 100);
+  EXPECT_EQ(trees.instances, 1);
+  EXPECT_EQ(trees.events, 2);
+  const Removed past = remove(at, 100);
+  EXPECT_EQ(past.instances, 0);
+  EXPECT_EQ(past.executions, 3);
+  EXPECT_TRUE(is_there("eternal"));
+  const Removed nothing = remove(at, 100);
+  EXPECT_EQ(nothing.instances + nothing.executions + nothing.events, 0);
+}
+
+TEST_P(SpaceContract, ALogThatIsReadIsNotWaitedFor) {
+  Site& at = site();
+  Site& reader = site();
+  ASSERT_EQ(reader->begin_read(), Status::kOk);
+  create(at, "a");
+  EXPECT_EQ(at->empty_log(), Status::kBusy);
+  reader->end_read();
+  EXPECT_EQ(at->empty_log(), Status::kOk);
+}
+
+}  // namespace
+}  // namespace pawl::test

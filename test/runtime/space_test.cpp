@@ -1,0 +1,379 @@
+// When room runs out: what is complete goes, oldest first; then what is new is refused; what runs goes on
+// to its end, on any size of disk, and nothing that was accepted is lost.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+constexpr int kSteps = 6;
+
+ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
+
+Poll quick(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("echo", ctx.input()));
+  return ctx.complete("done");
+}
+
+Poll sleeper(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
+  return ctx.complete("slept");
+}
+
+// Its history grows all the time.
+Poll chain(OrchestrationContext& ctx) {
+  int step = 0;
+  while (step < kSteps) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity("echo", ctx.input()));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+    ++step;
+  }
+  return ctx.complete("all steps");
+}
+
+// Its history stays short, and it writes all the time.
+Poll eternal(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("echo", ctx.input()));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+  return ctx.continue_as_new(ctx.input());
+}
+
+class Space : public ::testing::Test {
+ protected:
+  Space() {
+    EXPECT_EQ(registry.add_activity("echo", echo), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("quick", quick), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("sleeper", sleeper), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("chain", chain), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("eternal", eternal), Status::kOk);
+    options.database_path = kPath;
+    options.warm_instances = 64;
+  }
+  static bool run(
+      sim::Machine& machine, Worker& worker, std::int64_t ms,
+      const std::function<bool()>& until = [] { return false; }) {
+    return drive(machine, {&worker}, until, ms);
+  }
+  // As many as are accepted, `most` of them; what refused the next is left in *why.
+  static int accepted(TestClient& client, const char* name, int most, Status* why) {
+    int count = 0;
+    *why = Status::kOk;
+    while (count < most) {
+      *why =
+          client->start_orchestration(name + std::to_string(count), name, std::string(1'000, 'x'));
+      if (*why != Status::kOk) break;
+      ++count;
+    }
+    return count;
+  }
+  static std::string text() { return std::string(8'000, 'x'); }
+  static bool is_there(TestClient& client, const std::string& id) {
+    OrchestrationStatus out;
+    return client->get_status(id, &out) == Status::kOk;
+  }
+
+  Registry registry;
+  Options options;
+};
+
+TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) {
+  sim::Machine machine{7};
+  options.quota_bytes = 1024 * 1024;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  // Far more than fits, one after the other: none is refused.
+  for (int i = 0; i < 200; ++i) {
+    const std::string id = "quick" + std::to_string(i);
+    ASSERT_EQ(client->start_orchestration(id, "quick", text()), Status::kOk)
+        << i << ": " << client->error_text();
+    const std::uint64_t ended = static_cast<std::uint64_t>(i) + 1;
+    ASSERT_TRUE(run(machine, worker, 60'000,
+                    [&] { return worker.runtime->stats().orchestrations_completed == ended; }));
+    run(machine, worker, 100);
+  }
+  EXPECT_TRUE(is_there(client, "quick199"));
+  EXPECT_FALSE(is_there(client, "quick0"));
+  bool kept = false;
+  for (int i = 0; i < 200; ++i) {
+    const bool there = is_there(client, "quick" + std::to_string(i));
+    EXPECT_TRUE(there || !kept) << i << " went before an older one";
+    kept = kept || there;
+  }
+  // Running work pushes out all of it, and then nothing new is taken.
+  int sleepers = 0;
+  Status why = Status::kOk;
+  while (why == Status::kOk && sleepers < 1000) {
+    why = client->start_orchestration("s" + std::to_string(sleepers), "sleeper", text());
+    if (why == Status::kOk) ++sleepers;
+    run(machine, worker, 100);
+  }
+  ASSERT_EQ(why, Status::kQuota);
+  EXPECT_NE(client->error_text().find("1048576"), std::string_view::npos) << client->error_text();
+  EXPECT_GT(sleepers, 10);
+  EXPECT_FALSE(is_there(client, "quick199"));
+  EXPECT_EQ(client->enqueue_event("s0", "q", "text"), Status::kQuota);
+  EXPECT_EQ(client->start_orchestration("s0", "sleeper", ""), Status::kAlreadyExists);
+  EXPECT_EQ(worker.runtime->stats().room, Room::kNoneForNew);
+  Metrics metrics;
+  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  EXPECT_TRUE(metrics.refuses_new);
+  EXPECT_EQ(metrics.quota_bytes, 1024 * 1024);
+  for (int i = 0; i < sleepers; ++i)
+    EXPECT_TRUE(is_there(client, "s" + std::to_string(i))) << i;
+  EXPECT_TRUE(run(machine, worker, 30 * 60'000, [&] {
+    return worker.runtime->stats().orchestrations_completed ==
+           200 + static_cast<std::uint64_t>(sleepers);
+  }));
+  run(machine, worker, 1'000);
+  EXPECT_EQ(worker.runtime->stats().orchestrations_failed, 0U);
+  EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
+}
+
+TEST_F(Space, ReserveIsGivenUpOnAFullDiskAndMadeAgain) {
+  sim::Machine machine{8};
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  Status why = Status::kOk;
+  ASSERT_EQ(accepted(client, "chain", 5, &why), 5);
+  machine.set_disk_bytes(machine.stored_bytes());
+  ASSERT_TRUE(run(machine, worker, 120'000, [&] {
+    return worker.runtime->stats().orchestrations_completed == 5;
+  })) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("disk_is_full"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.runtime->stats().room, Room::kNoneForNew);
+  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kQuota)
+      << client->error_text();
+  machine.set_disk_bytes(0);
+  run(machine, worker, 30'000);
+  EXPECT_EQ(worker.lines.count("disk_has_room"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.runtime->stats().room, Room::kEnough);
+  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
+}
+
+TEST_F(Space, QuotaOfAClientHoldsForWhoRuns) {
+  sim::Machine machine{9};
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  Status why = Status::kOk;
+  ASSERT_EQ(accepted(client, "quick", 300, &why), 300);
+  ASSERT_TRUE(run(machine, worker, 120'000,
+                  [&] { return worker.runtime->stats().orchestrations_completed == 300; }));
+  EXPECT_EQ(worker.runtime->stats().quota_bytes, 0);
+  EXPECT_EQ(client->set_quota(1000), Status::kInvalidArgument);
+  EXPECT_EQ(client->set_quota(-1), Status::kInvalidArgument);
+  ASSERT_EQ(client->set_quota(512 * 1024), Status::kOk);
+  run(machine, worker, 1'000);
+  const RuntimeStats& stats = worker.runtime->stats();
+  EXPECT_GT(stats.instances_removed, 0U);
+  EXPECT_LT(stats.instances_removed, 300U) << "no more than it takes";
+  EXPECT_EQ(stats.room, Room::kEnough);
+  EXPECT_LE(stats.used_bytes + stats.log_bytes, 512 * 1024);
+  EXPECT_FALSE(is_there(client, "quick0"));
+  EXPECT_TRUE(is_there(client, "quick299"));
+  // Over it by running work, which nothing removes; and without it again.
+  int sleepers = 0;
+  for (why = Status::kOk; why == Status::kOk && sleepers < 1'000; ++sleepers) {
+    why = client->start_orchestration("s" + std::to_string(sleepers), "sleeper", text());
+    run(machine, worker, 10);
+  }
+  ASSERT_EQ(why, Status::kQuota);
+  ASSERT_EQ(client->set_quota(0), Status::kOk);
+  run(machine, worker, 10);
+  EXPECT_EQ(stats.room, Room::kEnough);
+  EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
+}
+
+// The log is written back instead.
+TEST_F(Space, LongLogIsNoReasonToRemoveAnything) {
+  sim::Machine machine{10};
+  options.quota_bytes = 640 * 1024;
+  options.keep_executions = 1;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("quick0", "quick", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("eternal", "eternal", text()), Status::kOk);
+  ASSERT_TRUE(run(machine, worker, 600'000,
+                  [&] { return worker.runtime->stats().continued_as_new == 100; }));
+  EXPECT_TRUE(is_there(client, "quick0"));
+  EXPECT_EQ(worker.runtime->stats().instances_removed, 0U);
+}
+
+TEST_F(Space, EarlierExecutionsGoAfterEndedTrees) {
+  sim::Machine machine{11};
+  options.quota_bytes = 640 * 1024;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("quick0", "quick", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("eternal", "eternal", text()), Status::kOk);
+  const RuntimeStats& stats = worker.runtime->stats();
+  ASSERT_TRUE(run(machine, worker, 600'000, [&] { return stats.executions_removed > 1; }));
+  EXPECT_FALSE(is_there(client, "quick0"));
+  const std::uint64_t before = stats.continued_as_new;
+  ASSERT_TRUE(
+      run(machine, worker, 600'000, [&] { return stats.continued_as_new == before + 100; }));
+  EXPECT_LE(stats.used_bytes, options.quota_bytes);
+  EXPECT_NE(stats.room, Room::kNoneForNew);
+}
+
+// The pages of what was removed are as good as the reserve.
+TEST_F(Space, DiskThatStaysFullOfCompleteWorkTakesNewWork) {
+  sim::Machine machine{12};
+  options.reserve_bytes = 256 * 1024;
+  options.checkpoint_pages = 256;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  machine.set_disk_bytes(3 * 1024 * 1024);
+  int refused = 0;
+  std::uint64_t ended = 0;
+  for (int i = 0; i < 600; ++i) {
+    const Status status = client->start_orchestration("quick" + std::to_string(i), "quick", text());
+    if (status == Status::kOk) {
+      ++ended;
+    } else {
+      ++refused;  // until the runtime has seen it, too
+      ASSERT_TRUE(status == Status::kFull || status == Status::kQuota) << status_name(status);
+    }
+    ASSERT_TRUE(run(machine, worker, 60'000, [&] {
+      return worker.runtime->stats().orchestrations_completed == ended;
+    })) << worker.lines.all();
+    run(machine, worker, 10);
+  }
+  EXPECT_GE(worker.lines.count("disk_is_full"), 1U);
+  EXPECT_LT(refused, 10) << worker.lines.all();
+  EXPECT_FALSE(is_there(client, "quick0"));
+}
+
+// Who runs has nothing to write, and learns of it by the reserve.
+TEST_F(Space, ClientThatFindsTheDiskFullHasRoomMade) {
+  sim::Machine machine{15};
+  options.reserve_bytes = 256 * 1024;
+  options.checkpoint_pages = 256;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  Status why = Status::kOk;
+  ASSERT_EQ(accepted(client, "quick", 300, &why), 300);
+  ASSERT_TRUE(run(machine, worker, 120'000,
+                  [&] { return worker.runtime->stats().orchestrations_completed == 300; }));
+  machine.set_disk_bytes(machine.stored_bytes());
+  int accepted_now = 0;
+  for (why = Status::kOk; why == Status::kOk && accepted_now < 1'000; ++accepted_now)
+    why = client->start_orchestration("s" + std::to_string(accepted_now), "sleeper", text());
+  ASSERT_EQ(why, Status::kFull);
+  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kQuota)
+      << client->error_text();
+  run(machine, worker, 100);
+  EXPECT_EQ(worker.lines.count("disk_is_full"), 0U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("reserve_is_missing"), 1U) << worker.lines.all();
+  EXPECT_GT(worker.runtime->stats().instances_removed, 0U);
+  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
+}
+
+// By whom it was given up is dead; who lives has seen nothing of it.
+TEST_F(Space, ReserveThatIsMissingIsMadeAgain) {
+  sim::Machine machine{13};
+  Worker first(machine, registry, options);
+  Worker second(machine, registry, options);
+  ASSERT_EQ(first.start(), Status::kOk) << first.diagnostic.text();
+  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
+  TestClient client(machine, kPath);
+  Status why = Status::kOk;
+  ASSERT_EQ(accepted(client, "chain", 5, &why), 5);
+  machine.set_disk_bytes(machine.stored_bytes());
+  ASSERT_TRUE(run(machine, first, 120'000, [&] { return first.lines.count("disk_is_full") > 0; }));
+  first.kill();
+  machine.set_disk_bytes(0);
+  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kQuota);
+  EXPECT_TRUE(
+      run(machine, second, 600'000, [&] { return second.lines.count("disk_has_room") > 0; }));
+  EXPECT_EQ(second.lines.count("disk_is_full"), 0U);
+  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
+}
+
+TEST_F(Space, WithoutAReserveThereIsNoneToMiss) {
+  sim::Machine machine{14};
+  options.reserve_bytes = 0;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  Status why = Status::kOk;
+  ASSERT_EQ(accepted(client, "chain", 5, &why), 5);
+  machine.set_disk_bytes(machine.stored_bytes());
+  run(machine, worker, 60'000);
+  EXPECT_EQ(client->start_orchestration("new", "quick", text()), Status::kFull);
+  machine.set_disk_bytes(0);
+  EXPECT_TRUE(run(machine, worker, 600'000,
+                  [&] { return worker.runtime->stats().orchestrations_completed == 5; }));
+  run(machine, worker, 20'000);
+  EXPECT_EQ(worker.runtime->stats().room, Room::kEnough);
+  EXPECT_EQ(client->start_orchestration("new", "quick", text()), Status::kOk);
+}
+
+// Whatever its size, what was accepted ends, at the latest when there is space again.
+TEST_F(Space, NothingIsLostOnADiskOfAnySize) {
+  options.reserve_bytes = 256 * 1024;
+  options.checkpoint_pages = 256;
+  for (std::int64_t kib = 0; kib <= 2'400; kib += 150) {
+    SCOPED_TRACE(kib);
+    sim::Machine machine{static_cast<std::uint64_t>(kib) + 1};
+    TestClient client(machine, kPath);
+    machine.set_disk_bytes(machine.stored_bytes() + kib * 1024 + 1);
+    Worker worker(machine, registry, options);
+    Status begun = worker.start();
+    Status why = Status::kOk;
+    const int count = accepted(client, "chain", 40, &why);
+    EXPECT_TRUE(why == Status::kOk || why == Status::kFull || why == Status::kQuota)
+        << status_name(why);
+    if (begun == Status::kOk) run(machine, worker, 60'000);
+    machine.set_disk_bytes(0);
+    if (begun != Status::kOk) begun = worker.start();
+    ASSERT_EQ(begun, Status::kOk) << worker.diagnostic.text();
+    ASSERT_TRUE(run(machine, worker, 300'000,
+                    [&] {
+                      return worker.runtime->stats().orchestrations_completed ==
+                             static_cast<std::uint64_t>(count);
+                    }))
+        << worker.runtime->stats().orchestrations_completed << " of " << count
+        << worker.lines.all();
+    run(machine, worker, 30'000);
+    EXPECT_EQ(worker.runtime->stats().orchestrations_failed, 0U);
+    EXPECT_EQ(worker.runtime->stats().room, Room::kEnough);
+    EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk)
+        << client->error_text();
+  }
+}
+
+TEST_F(Space, FailedWritesLoseNothing) {
+  for (std::uint64_t nth = 1; nth <= 60; nth += 3) {
+    SCOPED_TRACE(nth);
+    sim::Machine machine{nth};
+    Worker worker(machine, registry, options);
+    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    TestClient client(machine, kPath);
+    Status why = Status::kOk;
+    ASSERT_EQ(accepted(client, "chain", 3, &why), 3);
+    machine.fail_write(nth, Status::kIo, false);
+    ASSERT_TRUE(run(machine, worker, 120'000, [&] {
+      return worker.runtime->stats().orchestrations_completed == 3;
+    })) << worker.lines.all();
+    EXPECT_EQ(worker.runtime->stats().room, Room::kEnough);
+  }
+}
+
+}  // namespace
+}  // namespace pawl
