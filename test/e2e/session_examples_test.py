@@ -118,7 +118,8 @@ class Talk:
 
 
 def agent_of(worker):
-    return int(re.findall(r"hydrated at turn \d+, agent (\d+)", log(worker))[-1])
+    """Of the conversation "talk"; the other one may be at the same worker."""
+    return int(re.findall(r"instance=talk .*hydrated at turn \d+, agent (\d+)", log(worker))[-1])
 
 
 def conversation():
@@ -152,7 +153,7 @@ def conversation():
     worker("a")
     hung = agent_of("b")
     os.kill(hung, signal.SIGSTOP)
-    asked = log("b").count("asks its agent")
+    asked = log("b").count("asks its agent")  # the other conversation is silent now
     saying = talk.begin("are you there?")
     until(lambda: log("b").count("asks its agent") > asked, "b asks")
     kill("b")
