@@ -531,7 +531,8 @@ class Provider {
   // become messages. Whoever can run it finds it as before. Of a parked one nothing but the timers is
   // touched. Nothing happens if the query's caller can run it by now, or if it has ended.
   virtual Status set_aside(InstanceKey key, const ReadyQuery& query) = 0;
-  // Messages go to `arena`; at most `messages_max` besides those that wait on. kNotFound: it is gone.
+  // Messages go to `arena`, of which they leave half if they can; at most `messages_max` besides those that
+  // wait on. kNotFound: it is gone.
   // kResourceExhausted with more_messages: those that wait on do not fit, or not one of the others; the
   // rest of *out is good.
   virtual Status fetch_orchestration_item(InstanceKey key, std::int64_t now,

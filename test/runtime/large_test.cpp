@@ -18,6 +18,7 @@ constexpr std::size_t kShortHistoryBytes = std::size_t{1312} * 1024;
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 ActivityResult kilobyte(ActivityContext& ctx) { return ctx.ok(std::string(1'024, 'k')); }
+ActivityResult two_kilobytes(ActivityContext& ctx) { return ctx.ok(std::string(2'000, 'k')); }
 
 int number_of(std::string_view text) { return std::atoi(std::string(text).c_str()); }
 
@@ -52,6 +53,14 @@ Poll heavy(OrchestrationContext& ctx) {
   return ctx.complete("done");
 }
 
+Poll wide(OrchestrationContext& ctx) {
+  std::vector<Handle> handles;
+  for (int i = 0; i < number_of(ctx.input()); ++i)
+    handles.push_back(ctx.schedule_activity("two_kilobytes", ""));
+  PAWL_AWAIT_DONE(ctx.join_all(handles.data(), handles.size()));
+  return ctx.complete("done");
+}
+
 // Never waits for anything but its next twenty activities.
 Poll forever(OrchestrationContext& ctx) {
   std::vector<Handle> handles;
@@ -67,9 +76,11 @@ class Large : public ::testing::Test {
     ASSERT_EQ(registry_.add_orchestration("join", join), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("rounds", rounds), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("heavy", heavy), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("wide", wide), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("forever", forever), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo), Status::kOk);
     ASSERT_EQ(registry_.add_activity("kilobyte", kilobyte), Status::kOk);
+    ASSERT_EQ(registry_.add_activity("two_kilobytes", two_kilobytes), Status::kOk);
   }
   // What it came to; `peak_` is the most memory that its history and code took meanwhile.
   OrchestrationStatus end_of(World& world, const char* id) {
@@ -188,6 +199,26 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
     EXPECT_EQ(status.state, OrchestrationState::kRunning);
     EXPECT_GT(status.execution_id, 10);
   }
+}
+
+// What one tick can read of its messages must leave it room to run: with many of a kilobyte or two they are
+// taken in several turns.
+TEST_F(Large, ResultsThatDoNotFitATick_ComeInSeveralTurns) {
+  WorldOptions options;
+  options.runtime.verify_turns = false;
+  options.runtime.batch = 1;
+  options.runtime.instance_batch_max = 1'024;
+  options.runtime.warm_bytes = std::size_t{16} * 1024 * 1024;
+  World world(registry_, options);
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("a", "wide", "1000"), Status::kOk);
+  ASSERT_EQ(world.run_until([&] { return world.stats().turns > 0; }), Status::kOk);
+  ASSERT_EQ(world.client().suspend_instance("a"), Status::kOk);
+  ASSERT_EQ(world.run_until([&] { return world.stats().activities_completed == 1'000; }),
+            Status::kOk);
+  ASSERT_EQ(world.client().resume_instance("a"), Status::kOk);
+  EXPECT_EQ(world.run_until_idle(), Status::kOk);
+  EXPECT_EQ(end_of(world, "a").output, "done");
 }
 
 }  // namespace

@@ -128,6 +128,21 @@ class SqliteProvider::MessageReader {
   bool take(const Statement& row) {
     if (row.integer(0) == first_) return true;
     if (item_->message_count == max_ + item_->waiting_count) return cut();
+    // The turn needs memory too; but one message it must get.
+    if (others_ > 0 && arena_.capacity() - arena_.used() < arena_.capacity() / 2) return cut();
+    ++others_;
+    return add(row);
+  }
+  // One that waits on: never left out.
+  bool take_waiting(const Statement& row) { return add(row); }
+  // The first row read is not read again by the query for the others.
+  void note_first(MessageId id) { first_ = id; }
+  [[nodiscard]] bool wants_more() const {
+    return item_->broken == Status::kOk && !item_->more_messages;
+  }
+
+ private:
+  bool add(const Statement& row) {
     Message message;
     if (!decode(row, item_->key, &message)) {
       item_->broken = Status::kCorrupt;
@@ -143,13 +158,6 @@ class SqliteProvider::MessageReader {
     item_->messages[item_->message_count++] = message;
     return true;
   }
-  // The first row read is not read again by the query for the others.
-  void note_first(MessageId id) { first_ = id; }
-  [[nodiscard]] bool wants_more() const {
-    return item_->broken == Status::kOk && !item_->more_messages;
-  }
-
- private:
   void append(std::string_view text) { static_cast<void>(item_->broken_text.append(text)); }
   bool cut() {
     item_->more_messages = true;
@@ -170,6 +178,7 @@ class SqliteProvider::MessageReader {
   std::size_t max_;
   OrchestrationItem* item_;
   MessageId first_ = 0;
+  std::size_t others_ = 0;  // than those that wait on
 };
 
 Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t now,
@@ -245,7 +254,7 @@ Status SqliteProvider::read_waiting_messages(MessageReader& reader, const Orches
                                   " FROM orchestrator_queue INDEXED BY oq_instance "
                                   "WHERE instance=? AND waiting=1 AND due IS NULL ORDER BY id");
   row.bind(item.key);
-  while (row.row() && reader.take(row)) {
+  while (row.row() && reader.take_waiting(row)) {
   }
   return fail(row.status(), "read waiting messages");
 }
