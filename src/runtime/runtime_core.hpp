@@ -1,8 +1,10 @@
 // RuntimeCore: the loop behind pawl::Runtime.
 //
 // Files: runtime_core.cpp (start, stop, waiting, worker life), tick.cpp (one tick), turns.cpp (the turns of
-// a tick), starts.cpp (first turns of starts that ride on it), space.cpp (quota and full disks). Everything lives in the block given to start(). Thread rule: the owner's thread, but for
-// wake() and request_stop().
+// a tick), starts.cpp (first turns of starts that ride on it), requests.cpp (other calls that ride on it, and
+// removals), work.cpp (activities in hand), devices.cpp (devices, and who owns what), space.cpp (quota and
+// full disks). Everything lives in the block given to start(). Thread rule: the owner's thread, but for wake()
+// and request_stop().
 // One tick: (a) read the messages of at most `batch` instances; (b) run their turns, nothing locked;
 // (c) one write transaction re-validates and writes it all; (d) only then effects leave.
 #ifndef PAWL_RUNTIME_RUNTIME_CORE_HPP
@@ -214,11 +216,24 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_batch(Turn* turns, std::size_t count);
   Status write_housekeeping();
   Status write_strangers();
+  Status write_turns(Turn* turns, std::size_t count);
+  void after_commit(Turn* turns, std::size_t count);
+  void after_rollback(Status status, Turn* turns, std::size_t count);
+  void settle_turn(Turn& turn);
+  void count_turn(const Turn& turn);
+  void abandon_alone(const Turn& turn, Status why);
+
+  // ---- requests.cpp ----
   Status write_requests(Turn* turns, std::size_t count);
   Status write_request(Request& request, Turn* turn, bool* room, bool* more);
   Status write_removal(Request& request, bool* more);
   Status write_removals();
   void settle_removals();
+  void plan_retention();
+  [[nodiscard]] bool has_retention() const {
+    return options_.retention_ms > 0 || options_.retention_count > 0;
+  }
+  void tell_requests();
 
   // ---- space.cpp ----
   void make_first_reserve();
@@ -234,16 +249,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void lose_reserve();
   void disk_is_full();
   void remake_reserve();
-  void plan_retention();
-  [[nodiscard]] bool has_retention() const {
-    return options_.retention_ms > 0 || options_.retention_count > 0;
-  }
-  Status write_turns(Turn* turns, std::size_t count);
-  void after_commit(Turn* turns, std::size_t count);
-  void after_rollback(Status status, Turn* turns, std::size_t count);
-  void settle_turn(Turn& turn);
-  void count_turn(const Turn& turn);
-  void abandon_alone(const Turn& turn, Status why);
 
   // ---- work.cpp ----
   bool run_inline(std::int64_t end_boot_ms);
@@ -326,7 +331,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::string_view keep_text(std::string_view text);
 
   void tell_abandoned(const Turn& turn);
-  void tell_requests();
   void tell_notices();
   void tell_unknown(const Notice& notice);
   void tell_session_change(const Notice& notice);
