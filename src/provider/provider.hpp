@@ -282,6 +282,7 @@ struct WorkItem {
   ExecutionId execution = 0;
   EventId event = 0;
   SessionKey session = 0;
+  InstanceKey session_scope = 0;  // the instance that opened the session; 0: everybody's
   Epoch epoch = 0;
   bool exclusive = false;
   bool claimed_now = false;        // first hand-over of this epoch
@@ -310,8 +311,9 @@ class WorkFilter {
   [[nodiscard]] virtual bool has_room(std::string_view /*activity_name*/) const { return true; }
   // This process still runs it, under whatever token.
   [[nodiscard]] virtual bool runs_item(WorkItemId id) const = 0;
-  // An execution of this exclusive session is still here, whatever its epoch.
-  [[nodiscard]] virtual bool runs_session(SessionKey session) const = 0;
+  // An execution of this exclusive session is still here, whatever its epoch, and even if its row was
+  // made anew meanwhile. `scope`: WorkItem::session_scope.
+  [[nodiscard]] virtual bool runs_session(InstanceKey scope, std::string_view name) const = 0;
   // Crashed items do not run beside each other; the last attempt runs alone in its process.
   [[nodiscard]] virtual bool may_run_with(std::int32_t crashes) const = 0;
 

@@ -347,7 +347,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool has_handler(std::string_view activity_name) const override;
   [[nodiscard]] bool has_room(std::string_view activity_name) const override;
   [[nodiscard]] bool runs_item(WorkItemId id) const override;
-  [[nodiscard]] bool runs_session(SessionKey session) const override;
+  [[nodiscard]] bool runs_session(InstanceKey scope, std::string_view name) const override;
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
 
   void on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,

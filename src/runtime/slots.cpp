@@ -379,10 +379,10 @@ Slots::Slot* Slots::find(WorkItemId id) {
   return nullptr;
 }
 
-bool Slots::holds_session(SessionKey session) const {
+bool Slots::holds_session(InstanceKey scope, std::string_view name) const {
   for (std::size_t i = 0; i < count_; ++i)
     if (slots_[i].state != Slot::State::kFree && !slots_[i].leaving &&
-        slots_[i].item.session == session)
+        slots_[i].item.session_scope == scope && slots_[i].item.session_name == name)
       return true;
   return false;
 }

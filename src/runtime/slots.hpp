@@ -191,7 +191,7 @@ class Slots {
   void end_by_force(Slot& slot, port::Threads& threads);
 
   [[nodiscard]] Slot* find(WorkItemId id);
-  [[nodiscard]] bool holds_session(SessionKey session) const;
+  [[nodiscard]] bool holds_session(InstanceKey scope, std::string_view name) const;
   template <typename Visit>
   void for_each(Visit&& visit) {
     for (std::size_t i = 0; i < count_; ++i)

@@ -575,7 +575,9 @@ bool RuntimeCore::has_room(std::string_view activity_name) const {
 
 bool RuntimeCore::runs_item(WorkItemId id) const { return slots_.find(id) != nullptr; }
 
-bool RuntimeCore::runs_session(SessionKey session) const { return slots_.holds_session(session); }
+bool RuntimeCore::runs_session(InstanceKey scope, std::string_view name) const {
+  return slots_.holds_session(scope, name);
+}
 
 bool RuntimeCore::may_run_with(std::int32_t crashes) const {
   std::size_t crashed = 0;

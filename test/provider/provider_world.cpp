@@ -316,7 +316,7 @@ WorkDone ProviderWorld::take_work(Site& at) {
   class Any final : public WorkFilter {
     bool has_handler(std::string_view) const override { return true; }
     bool runs_item(WorkItemId) const override { return false; }
-    bool runs_session(SessionKey) const override { return false; }
+    bool runs_session(InstanceKey, std::string_view) const override { return false; }
     bool may_run_with(std::int32_t) const override { return true; }
   } any;
   const SessionOptions options;

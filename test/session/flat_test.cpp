@@ -129,6 +129,42 @@ class Flat : public ::testing::Test {
     return steps;
   }
 
+  // A hand-over that claims the session, alone.
+  std::int64_t cost_of_a_claim(Worker& worker, std::string_view session) {
+    world_.schedule("a", session);
+    std::int64_t steps = 0;
+    sqlite3_progress_handler(worker.handle(), 1, on_step, &steps);
+    const auto job = worker.fetch();
+    sqlite3_progress_handler(worker.handle(), 0, nullptr, nullptr);
+    EXPECT_TRUE(job && job->item.claimed_now);
+    return steps;
+  }
+  void insert_items(InstanceKey instance, const std::string& session, int count) {
+    world_.execute(
+        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" +
+         std::to_string(count) +
+         ") INSERT INTO worker_queue(id,instance,execution,event,sid,gen,state,attempt,"
+         "crashes,strikes,reboots,unregistered) SELECT (SELECT next_token FROM meta)+i," +
+         std::to_string(instance) + ",1,2,s.sid,s.gen,0,0,0,0,0,0 FROM n,sessions s" +
+         " WHERE s.name='" + session + "'")
+            .c_str());
+    world_.execute(("UPDATE meta SET next_token=next_token+1+" + std::to_string(count)).c_str());
+  }
+  // Without work, seen just now. Owner 0: none.
+  void insert_sessions(Incarnation owner, int count) {
+    const std::string whose = std::to_string(owner);
+    world_.execute(
+        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" +
+         std::to_string(count) +
+         ") INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,owner,epoch,"
+         "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities)"
+         " SELECT 0,'" +
+         whose + "/'||i,1,0,0,0,0,0,nullif(" + whose + ",0),0,0," +
+         std::to_string(world_.now() + 30'000) + ",1," + std::to_string(world_.now()) +
+         ",0,0,0 FROM n")
+            .c_str());
+  }
+
   World world_;
 };
 
@@ -174,6 +210,44 @@ TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
   ASSERT_TRUE(job);
   EXPECT_EQ(job->tag, "radio");
   EXPECT_LE(steps, few + few / 4);
+}
+
+// Work of a device that nobody has declared is not so much as looked at.
+TEST_F(Flat, behind_many_items_of_an_absent_device) {
+  Worker a(world_);
+  a.join("A");
+  cost_of_a_round(a);
+  const std::int64_t few = cost_of_a_round(a);
+  const InstanceKey instance = world_.schedule("a", "bed", 1, "device=1");
+  insert_items(instance, "bed", 100'000);
+  EXPECT_FALSE(a.fetch());
+  const std::int64_t many = cost_of_a_round(a);
+  RecordProperty("steps_before", std::to_string(few));
+  RecordProperty("steps_behind_100000", std::to_string(many));
+  EXPECT_LE(many, few + few / 20);
+}
+
+// Idle ones, of this worker and of others and nobody's, none of which can be handed over.
+TEST_F(Flat, with_many_sessions) {
+  Worker a(world_);
+  a.options.max_sessions_per_worker = 5'000;
+  a.join("A");
+  Worker b(world_);
+  b.join("B");
+  cost_of_a_round(a);
+  const std::int64_t few = cost_of_a_round(a);
+  const std::int64_t claim = cost_of_a_claim(a, "one");
+  for (const Incarnation owner : {a.me(), b.me(), Incarnation{0}})
+    insert_sessions(owner, 1'000);
+  const std::int64_t many = cost_of_a_round(a);
+  const std::int64_t claim_among_many = cost_of_a_claim(a, "two");
+  RecordProperty("steps_before", std::to_string(few));
+  RecordProperty("steps_with_1000", std::to_string(many));
+  RecordProperty("claim_before", std::to_string(claim));
+  RecordProperty("claim_with_1000", std::to_string(claim_among_many));
+  EXPECT_LE(many, few + few / 20);
+  // Whether there is room is counted, at most to the limit: so many steps a session that is owned.
+  EXPECT_LE(claim_among_many, claim + 1'000 * 9);
 }
 
 TEST_F(Flat, behind_many_items_of_a_foreign_handler) {

@@ -128,7 +128,7 @@ TEST_F(Ownership, tokens_and_epochs_of_a_batch_that_was_rolled_back_come_again_a
     struct All final : WorkFilter {
       bool has_handler(std::string_view) const override { return true; }
       bool runs_item(WorkItemId) const override { return false; }
-      bool runs_session(SessionKey) const override { return false; }
+      bool runs_session(InstanceKey, std::string_view) const override { return false; }
       bool may_run_with(std::int32_t) const override { return true; }
     } all;
     how.me = a->me();
@@ -617,6 +617,23 @@ TEST_F(Ownership, an_owner_blocked_by_its_own_lost_execution_lets_go) {
   EXPECT_TRUE(told(*a, "blocked"));
   a->running.clear();
   EXPECT_TRUE(a->fetch());
+}
+
+// Its row went with its last work, and came again: what a process still runs of it has its name alone.
+TEST_F(Ownership, what_runs_holds_up_an_exclusive_session_that_was_made_anew) {
+  const auto a = worker("A");
+  const auto b = worker("B");
+  const InstanceKey instance = world_.schedule("a", "s", 1, "exclusive=1");
+  const auto lost = a->fetch();
+  ASSERT_TRUE(lost);
+  a->running.push_back(*lost);
+  b->bury(a->me());
+  world_.end(instance);
+  EXPECT_EQ(b->cleanup(), 1u);
+  a->join("A");
+  world_.schedule("a", "s", 1, "exclusive=1");
+  EXPECT_FALSE(a->fetch()) << "it still runs here";
+  EXPECT_TRUE(b->fetch());
 }
 
 // ---- counts -----------------------------------------------------------------------------------------------------

@@ -75,7 +75,8 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   if (!evidence_) {
     Evidence::Options observer;
     observer.fast_handoff = options.fast_handoff;
-    observer.renewal_interval_ms = renewal_interval_ms(options);
+    observer.renewal_interval_ms = observe_ms >= 0 ? observe_ms : renewal_interval_ms(options);
+    observer.oversleep_ms = oversleep_ms;
     evidence_ = std::make_unique<Evidence>(*port_.storage, kPath, observer);
   }
   BatchInfo info;
@@ -158,11 +159,13 @@ std::optional<Job> Worker::fetch() {
   return job;
 }
 
-Status Worker::ack(const Job& job, std::string_view payload) {
+Status Worker::ack(const Job& job, std::string_view payload, bool abort_session) {
   return batch([&](Provider& provider) {
     WorkResult result;
     result.payload = payload;
-    return provider.ack_work_item(job.done(), result);
+    WorkDone done = job.done();
+    done.abort_session = abort_session;
+    return provider.ack_work_item(done, result);
   });
 }
 
@@ -325,9 +328,10 @@ bool Worker::runs_item(WorkItemId id) const {
                      [id](const Job& job) { return job.item.id == id; });
 }
 
-bool Worker::runs_session(SessionKey session) const {
-  return std::any_of(running.begin(), running.end(),
-                     [session](const Job& job) { return job.item.session == session; });
+bool Worker::runs_session(InstanceKey scope, std::string_view name) const {
+  return std::any_of(running.begin(), running.end(), [scope, name](const Job& job) {
+    return job.item.session_scope == scope && job.session == name;
+  });
 }
 
 bool Worker::may_run_with(std::int32_t crashes) const {
@@ -459,7 +463,7 @@ InstanceKey World::instance() {
   return key;
 }
 
-void World::commit(InstanceKey instance, const std::vector<Command>& commands) {
+std::vector<Message> World::commit(InstanceKey instance, const std::vector<Command>& commands) {
   struct Commands final : EventSource {
     const Event& event(EventId id) const override {
       const Command& command = (*all)[id - first];
@@ -481,6 +485,7 @@ void World::commit(InstanceKey instance, const std::vector<Command>& commands) {
   events.all = &commands;
   std::vector<NewWork> work;
   std::vector<EventId> sessions;
+  std::vector<Message> taken;
   turn(
       instance,
       [&](TurnCommit& commit) {
@@ -499,7 +504,8 @@ void World::commit(InstanceKey instance, const std::vector<Command>& commands) {
         commit.sessions = sessions.data();
         commit.session_count = sessions.size();
       },
-      nullptr);
+      &taken);
+  return taken;
 }
 
 InstanceKey World::schedule(std::string_view activity, std::string_view session, int count,

@@ -60,7 +60,7 @@ class Worker final : private ChangeSink, private WorkFilter {
 
   // Each in a batch of its own, as ticks are.
   std::optional<Job> fetch();
-  Status ack(const Job& job, std::string_view payload = "done");
+  Status ack(const Job& job, std::string_view payload = "done", bool abort_session = false);
   Status check(const Job& job);
   Status abandon(const Job& job, std::int64_t delay_ms = 0, bool strike = false);
   Status renew(const Job& job);
@@ -97,6 +97,8 @@ class Worker final : private ChangeSink, private WorkFilter {
   TagFilter tags;
   std::vector<Job> running;  // what the filter knows to run here
   bool one_crashed_at_a_time = false;
+  std::int64_t observe_ms = -1;  // how long it looks at what has expired; -1: by the options
+  std::int64_t oversleep_ms = 12'000;
   std::vector<std::string> events;  // "claimed s@3 by A", "released s@4 idle", ...
   sim::Node node;
 
@@ -107,7 +109,7 @@ class Worker final : private ChangeSink, private WorkFilter {
                        EventId event) override;
   bool has_handler(std::string_view activity_name) const override;
   bool runs_item(WorkItemId id) const override;
-  bool runs_session(SessionKey session) const override;
+  bool runs_session(InstanceKey scope, std::string_view name) const override;
   bool may_run_with(std::int32_t crashes) const override;
 
   World& world_;
@@ -138,7 +140,8 @@ class World {
     std::string policy;
   };
   InstanceKey instance();
-  void commit(InstanceKey instance, const std::vector<Command>& commands);
+  // The messages that had come meanwhile, taken.
+  std::vector<Message> commit(InstanceKey instance, const std::vector<Command>& commands);
   // The completions that reached the instance; taken.
   std::vector<Message> completions(InstanceKey instance);
   // Ends the instance; its work is cancelled.

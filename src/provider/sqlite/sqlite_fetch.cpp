@@ -199,7 +199,8 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   WorkRow row;
   PAWL_TRY(read_work(candidate.id, &row));
   const WorkFilter& filter = *fetch.how.filter;
-  const bool blocked = row.exclusive && filter.runs_session(row.session);
+  bool blocked = false;
+  if (row.exclusive) PAWL_TRY(runs_here(filter, row, &blocked));
   if (blocked && candidate.branch == kOwned && !row.hard) {
     // A head means that no valid lock stands: what runs here is lost, and holds the session up.
     moved_away(candidate);
@@ -225,6 +226,15 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   }
   const bool claims = candidate.branch == kClaimable || candidate.branch == kTakeover;
   return claims ? claim(fetch, candidate, row) : hand_over(fetch, row);
+}
+
+// By its name: the session's row may have been closed or swept, and made anew, under what still runs.
+Status SqliteProvider::runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs) {
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> node;
+  PAWL_TRY(session_names(row.session, &name, &node));
+  *runs = filter.runs_session(row.session_scope, name.view());
+  return Status::kOk;
 }
 
 // Verdict and texts of a row. The input is touched only for a process that can run it.
@@ -420,6 +430,7 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   out.execution = row.execution;
   out.event = row.event;
   out.session = row.session;
+  out.session_scope = row.session_scope;
   out.epoch = row.session_epoch;
   out.exclusive = row.exclusive;
   out.claimed_now = row.session != 0 && row.epoch_used != row.session_epoch;

@@ -437,6 +437,7 @@ class SqliteProvider final : public Provider {
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
   void pass_over(const Candidate& candidate, bool waits);
   void moved_away(const Candidate& candidate);
+  Status runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs);
   Status read_activity(Fetch& fetch, const WorkRow& row);
   Status unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status release(SessionKey session, std::string_view reason);

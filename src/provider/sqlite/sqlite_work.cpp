@@ -169,7 +169,7 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
       kRead,
       "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
       "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
-      "q.close_due,q.silent_due"
+      "q.close_due,q.silent_due,s.scope"
       " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
   read.bind(item);
   if (!read.row())
@@ -189,6 +189,7 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   row->epoch_used = read.integer(11);
   row->exclusive = read.integer(12) != 0;
   row->hard = read.integer(13) != 0;
+  row->session_scope = read.integer(19);
   if (read.is_null(14)) return Status::kOk;
   if (!decode_policy(read.bytes(14), &row->policy))
     return fail(Status::kCorrupt, "read the policy of work");

@@ -27,6 +27,7 @@ struct SqliteProvider::WorkRow {
   std::int64_t unregistered = 0;
   SessionKey session = 0;
   // Of the session's row; 0 without one.
+  InstanceKey session_scope = 0;
   Epoch session_epoch = 0;
   Epoch epoch_used = 0;
   bool exclusive = false;

@@ -1,0 +1,285 @@
+// Each rule of docs/sessions.md is left out once, and the simulation notices. In this program alone:
+// sqlite3_prepare_v3() is wrapped by the linker, and takes one condition out of one of the provider's
+// statements; rules that workers keep are left out by the simulated workers themselves. Nothing of it is
+// in the product.
+//
+// A removal whose statement is not found any more fails: the table has to follow the code.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "session_simulation.hpp"
+
+namespace {
+
+// What is taken out of a statement, and what comes in its place.
+struct Edit {
+  const char* out = nullptr;
+  const char* in = nullptr;
+};
+
+Edit g_edits[2];
+int g_taken = 0;
+constexpr int kNoStatement = 3;  // exit code: what is left is no statement
+
+}  // namespace
+
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier)
+int __real_sqlite3_prepare_v3(sqlite3* db, const char* sql, int bytes, unsigned flags,
+                              sqlite3_stmt** out, const char** tail);
+int __wrap_sqlite3_prepare_v3(sqlite3* db, const char* sql, int bytes, unsigned flags,
+                              sqlite3_stmt** out, const char** tail);
+int __wrap_sqlite3_prepare_v3(sqlite3* db, const char* sql, int bytes, unsigned flags,
+                              sqlite3_stmt** out, const char** tail) {
+  std::string changed(sql);
+  int taken = 0;
+  for (const Edit& edit : g_edits) {
+    if (edit.out == nullptr || changed.find(edit.out) == std::string::npos) continue;
+    changed.replace(changed.find(edit.out), std::strlen(edit.out), edit.in);
+    ++taken;
+  }
+  g_taken += taken;
+  if (taken > 0) {
+    const int result = __real_sqlite3_prepare_v3(db, changed.c_str(), -1, flags, out, tail);
+    if (result == SQLITE_OK) return result;
+    std::fprintf(stdout, "%s: %s\n", sqlite3_errmsg(db), changed.c_str());
+    std::fflush(stdout);
+    _exit(kNoStatement);
+  }
+  return __real_sqlite3_prepare_v3(db, sql, bytes, flags, out, tail);
+}
+// NOLINTEND(bugprone-reserved-identifier)
+}
+
+namespace pawl::test {
+namespace {
+
+struct Removal {
+  const char* name;
+  const char* rule;  // as docs/sessions.md says it
+  Edit edit;
+  WorkerRule worker = WorkerRule::kNone;
+  std::uint64_t seed = 1;  // the first to look at: one that showed it soon
+  Edit second = {};
+};
+
+constexpr Removal kRemovals[] = {
+    {"capacity",
+     "2: who has `max_sessions_per_worker` claims none",
+     {"WHERE owner=?1 AND hard=0 LIMIT", "WHERE owner=-1 AND hard=0 LIMIT"}},
+    {"full_serves_its_own",
+     "2: and goes on serving those it has",
+     {"WHERE owner=?1 AND head_id IS NOT NULL AND state=0 AND head_id>?4",
+      "WHERE ?2 AND owner=?1 AND head_id IS NOT NULL AND state=0 AND head_id>?4"}},
+    {"owned_is_not_claimable",
+     "2: claimed are sessions without an owner",
+     {"INDEXED BY s_claim  WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0",
+      "WHERE ?2 AND head_id IS NOT NULL AND hard=0"}},
+    {"head_follows",
+     "2: what is handed over follows what is queued",
+     {"UPDATE sessions SET head_id=CASE",
+      "UPDATE sessions SET head_id=CASE WHEN ?1%2=0 THEN head_id"}},
+    {"next_epoch",
+     "3: every change takes the next epoch",
+     {"SET owner=?2,prev_node=?3,epoch=?4,",
+      "SET owner=?2,prev_node=?3,epoch=max(epoch,min(?4,1)),"}},
+    {"ends_hand_overs",
+     "3: every change ends all hand-overs",
+     {"WHERE sid=?1 AND state=1 ORDER BY id LIMIT 1",
+      "WHERE sid=?1 AND state=1 ORDER BY id LIMIT 0"}},
+    {"counters_rise",
+     "3: epochs and tokens come from counters that only rise",
+     {"UPDATE meta SET next_epoch=?,next_token=?",
+      "UPDATE meta SET next_epoch=?*0+1,next_token=?*0+1"}},
+    {"token",
+     "4: a result is accepted with the token of the last hand-over",
+     {},
+     WorkerRule::kToken},
+    {"renew", "5: leases are renewed before they end", {}, WorkerRule::kRenew},
+    {"not_twice_in_process",
+     "5: what runs here is not handed over here again",
+     {},
+     WorkerRule::kRunsItem},
+    {"idle_without_work",
+     "6: idle is who has no activity in the queue",
+     {" AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid) LIMIT "
+      "1",
+      " LIMIT 1"},
+     WorkerRule::kNone,
+     1,
+     {"AND hold_until<?2 AND head_id IS NULL AND ?2-last_activity_at",
+      "AND hold_until<?2 AND ?2-last_activity_at"}},
+    {"stop_waits",
+     "7: an orderly stop waits for activities in hand",
+     {},
+     WorkerRule::kKeepUntilEnd},
+    {"burial_frees_sessions",
+     "8: the sessions of the dead lose their owner",
+     {"SELECT sid,hard FROM sessions INDEXED BY s_owner WHERE owner=?1 LIMIT 1",
+      "SELECT sid,hard FROM sessions INDEXED BY s_owner WHERE owner=?1 LIMIT 0"}},
+    {"burial_frees_locks",
+     "8: the activities of the dead are ready again",
+     {" WHERE state IN (1,3) AND inc=?1 LIMIT 1", " WHERE state IN (1,3) AND inc=?1 LIMIT 0"}},
+    {"buried_writes_no_more",
+     "8: who was buried and lives is refused",
+     {"SELECT buried,draining FROM workers WHERE inc=?",
+      "SELECT 0,draining FROM workers WHERE inc=?"},
+     WorkerRule::kNone,
+     1,
+     {"SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0",
+      "SET locked_until=max(locked_until,?2) WHERE inc=?1"}},
+    {"no_handler_lets_go",
+     "9: an owner without the handler lets the session go",
+     {"SELECT EXISTS(SELECT 1 FROM handlers h JOIN",
+      "SELECT 0 AND EXISTS(SELECT 1 FROM handlers h JOIN"}},
+    {"sweep_without_work",
+     "10: swept are rows without work",
+     {"INDEXED BY s_orphan WHERE owner IS NULL AND head_id IS NULL AND lifecycle=0 AND hard=0 AND "
+      "state=0"
+      " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)",
+      "WHERE owner IS NULL AND lifecycle=0 AND hard=0 AND state=0"}},
+    {"device_is_not_claimed",
+     "12: fetching never claims a device",
+     {"INDEXED BY s_claim  WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0",
+      "WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL"}},
+    {"one_holder",
+     "12: while a living worker holds it, a second one is refused",
+     {"WHERE d.sid=?1 AND d.role<>1 LIMIT 1", "WHERE d.sid=?1 AND d.role<>1 LIMIT 0"}},
+    {"inherits_no_device",
+     "13: who registers anew owns no device before it has declared it",
+     {"SELECT sid,hard FROM sessions INDEXED BY s_owner WHERE owner=?1 LIMIT 1",
+      "SELECT sid,0 FROM sessions INDEXED BY s_owner WHERE owner=?1 LIMIT 1"}},
+    {"exclusive_running",
+     "15: exclusive: only if nothing of the session runs",
+     {" WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)",
+      " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=-1)"}},
+    {"exclusive_cancelled",
+     "15: what was cancelled while it runs holds the others back",
+     {"  OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)  "
+      "THEN NULL",
+      "  THEN NULL"}},
+    {"exclusive_delayed",
+     "15: what backs off holds the others back",
+     {"WHERE sid=?1 AND state=2 ORDER BY id LIMIT 1)<(",
+      "WHERE sid=?1 AND state=-2 ORDER BY id LIMIT 1)<("}},
+    {"cancelled_is_kept",
+     "15: what was cancelled is kept until it has ended",
+     {"q.state,coalesce(s.excl,0) FROM worker_queue q", "q.state,0 FROM worker_queue q"}},
+    {"exclusive_in_process",
+     "15: within one process that is true across epochs",
+     {},
+     WorkerRule::kRunsSession,
+     8},
+    {"stop_hands_nothing_over",
+     "16: of a session that stops nothing more is handed over",
+     {"INDEXED BY s_owned  WHERE owner=?1 AND head_id IS NOT NULL AND state=0",
+      "WHERE owner=?1 AND head_id IS NOT NULL"}},
+    {"stop_ends",
+     "16: any worker ends a stop",
+     {"ORDER BY stop_due,sid LIMIT 1", "ORDER BY stop_due,sid LIMIT 0"}},
+    {"stop_waits_for_work",
+     "16: it ends when nothing of the session runs",
+     {"SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
+      " OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)",
+      "SELECT 0*?1"}},
+    {"drain", "17: who drains claims nothing", {}, WorkerRule::kDrain},
+    {"closing_ends_work",
+     "19, 21: closing and losing end all work of the session",
+     {" WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 1",
+      " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 0"}},
+    {"end_closes",
+     "20: the end of an instance closes its sessions",
+     {"SELECT sid FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1",
+      "SELECT sid FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 0"}},
+    {"fails_on_loss",
+     "21: a session with `fail_on_loss` never gets another owner",
+     {"SELECT fail<>0 AND owner IS NOT NULL FROM sessions", "SELECT 0 FROM sessions"}},
+    {"observe", "(d), (e): suspicion takes one interval of observation", {}, WorkerRule::kObserve},
+    {"oversleep", "an observer that overslept starts anew", {}, WorkerRule::kOversleep},
+};
+
+struct Found {
+  int steps = 0;
+  std::string what;
+};
+
+// The first violation, looking at one seed after the other.
+Found look(const Removal& removal, std::uint64_t seeds) {
+  g_edits[0] = removal.edit;
+  g_edits[1] = removal.second;
+  g_taken = 0;
+  const char* const only = std::getenv("PAWL_SEED");
+  const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : removal.seed;
+  if (only != nullptr) seeds = 1;
+  Found found;
+  for (std::uint64_t seed = first; seed < first + seeds && found.what.empty(); ++seed) {
+    Simulation simulation(seed, removal.worker);
+    simulation.run(400);
+    simulation.settle();
+    found.steps += simulation.steps();
+    found.what = simulation.violation();
+    if (removal.edit.out != nullptr && g_taken == 0) break;  // no such statement any more
+  }
+  return found;
+}
+
+// In a process of its own, for a check of the provider may end it: that is noticing, too.
+Found look_apart(const Removal& removal, std::uint64_t seeds) {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(pipe(ends), 0);
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(1);
+    const Found found = look(removal, seeds);
+    const std::string text = std::to_string(found.steps) + " " + found.what;
+    const ssize_t written = write(ends[1], text.data(), text.size());
+    _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  char part[512];
+  for (ssize_t got = 0; (got = read(ends[0], part, sizeof part)) > 0;)
+    text.append(part, static_cast<std::size_t>(got));
+  close(ends[0]);
+  int state = 0;
+  EXPECT_EQ(waitpid(child, &state, 0), child);
+  Found found;
+  EXPECT_FALSE(WIFEXITED(state) && WEXITSTATUS(state) == kNoStatement);
+  if (WIFSIGNALED(state)) {
+    found.what = "a check of the provider ended the program";
+    return found;
+  }
+  const std::size_t space = text.find(' ');
+  found.steps = std::atoi(text.c_str());
+  if (space != std::string::npos) found.what = text.substr(space + 1);
+  return found;
+}
+
+class RuleRemoved : public ::testing::TestWithParam<Removal> {};
+
+TEST_P(RuleRemoved, is_noticed) {
+  const Removal& removal = GetParam();
+  const bool soak = std::getenv("PAWL_SOAK") != nullptr;
+  const Found found = look_apart(removal, soak ? 400 : 40);
+  EXPECT_NE(found.what, "") << "nothing was noticed, or the statement has changed";
+  // A row of the table in docs/sessions.md.
+  std::printf("| %s | %s | %d |\n", removal.rule,
+              found.what.substr(0, found.what.find(':')).c_str(), found.steps);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sessions, RuleRemoved, ::testing::ValuesIn(kRemovals),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+// With all of them it holds, in this program too.
+TEST(NoRuleRemoved, nothing_is_noticed) { EXPECT_EQ(look({"none", "", {}}, 2).what, ""); }
+
+}  // namespace
+}  // namespace pawl::test
