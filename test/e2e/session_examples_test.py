@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The examples of sessions as a user runs them, with processes killed on the way, and what they said.
 
-  session_examples_test.py SOURCE_DIR BUILD_DIR conversation|device_gateway [EMULATOR ARGUMENT...]
+  session_examples_test.py SOURCE_DIR BUILD_DIR conversation|device_gateway|session_broker [EMULATOR ARGUMENT...]
 """
 
 import fcntl
@@ -222,7 +222,7 @@ def device_gateway():
     expect(end(begin_read("bed-7")) == "a:215", "a reads")
 
     # Killed in the middle of a series: the other has it at once, and no value is missing.
-    series = begin_read("bed-7", "40", "10")
+    series = begin_read("bed-7", "40", "40")
     until(lambda: query("SELECT count(*) FROM history WHERE kind = 32")[0][0] > 5, "some were read")
     kill("a")
     values = end(series).split()
@@ -260,10 +260,105 @@ def device_gateway():
     expect(not is_locked("bed-7"), "who stops lets go")
 
 
+# --- session broker -------------------------------------------------------------------------------------
+
+
+def session_broker():
+    folders = os.path.join(FOLDER, "folders")
+    chat_file = os.path.join(FOLDER, "chat")
+    open(chat_file, "w", encoding="utf-8").close()
+    agent = " ".join([*PROGRAM, "agent"])
+
+    def worker(node, kind):
+        registered = log(node).count("worker_registered")
+        start(node, "worker", "--db", DATABASE, "--node", node, "--kind", kind, "--folder", folders,
+              "--chat", chat_file, "--agent", agent)
+        until(lambda: log(node).count("worker_registered") > registered, f"{node} is registered")
+
+    def say(line, *limits):
+        """What the chat itself says to a line; threads answer in their own time."""
+        return subprocess.run([*PROGRAM, "chat", "--db", DATABASE, *limits], input=line + "\n", check=True,
+                              stdout=subprocess.PIPE, text=True, timeout=GUARD).stdout.strip()
+
+    def posts():
+        with open(chat_file, encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def hear(line):
+        until(lambda: line in posts(), line)
+        print(line)
+
+    def ask(line, answer, *limits):
+        expect(say(line, *limits) == "", f"{line!r} is taken")
+        hear(answer)
+
+    def folder(name):
+        return os.path.exists(os.path.join(folders, name))
+
+    worker("a", "scribe")
+    worker("b", "poet")
+
+    # Whoever is in a thread may use it, and only its owner may close it.
+    ask("t1 ann hello", "t1: 1. hello")
+    ask("t2 ann good day", "t2: 1. good day")
+    ask("t1 bob me too", "t1: 2. me too")
+    ask("t1 bob /close", "t1: Only ann may do that.")
+    ask("t7 bob hi", "t7: 1. hi")
+
+    # A slow session holds up nobody else.
+    slow = int(re.findall(r"agent (\d+) in \S*/t1.scribe", log("a"))[-1])
+    os.kill(slow, signal.SIGSTOP)
+    expect(say("t1 ann are you slow?") == "", "it is taken")
+    ask("t2 ann are you quick?", "t2: 2. are you quick?")
+    expect("t1: 3. are you slow?" not in posts(), "it still thinks")
+    os.kill(slow, signal.SIGCONT)
+    hear("t1: 3. are you slow?")
+
+    # To an agent of another kind, at another worker, with what the first had to say.
+    expect(folder("t2.scribe"), "each session has a folder")
+    ask("t2 bob /handoff poet", "t2: Only ann may do that.")
+    ask("t2 ann /handoff poet", "t2: Handed over to the poet.")
+    ask("t2 ann sing", "t2: sing, sing! (verse 1) [knows: 2 messages, the last: are you quick?]")
+    expect(not folder("t2.scribe") and folder("t2.poet"), "the folders go with the sessions")
+    expect(query("SELECT w.node FROM sessions s JOIN workers w ON w.inc = s.owner JOIN instances i ON i.key = s.scope"
+                 " WHERE i.id = 't2'") == [("b",)], "routed by its kind")
+
+    # Too many, too long, too quiet.
+    for number in (1, 2):
+        ask(f"t4 carl line {number}", f"t4: {number}. line {number}", "--per-minute", "2")
+    ask("t4 carl line 3", "t4: ⏳ Rate limited, please wait.")
+    for number in range(1, 5):
+        ask(f"t5 dan line {number}", f"t5: {number}. line {number}", "--messages", "4")
+    expect("t5: ⚠️ This session is long. Use /handoff or /close soon." in posts(), "it was warned")
+    hear("t5: Session closed: it is full.")
+    ask("t6 dan hello?", "t6: 1. hello?", "--idle-ms", "100")
+    hear("t6: ⏰ Session expired due to inactivity")
+    until(lambda: not folder("t6.scribe"), "its folder goes as well")
+
+    # Killed: the agents end with their worker, and know everything when it is back.
+    kill("a")
+    until(lambda: not alive(slow), "the agent of a dead worker ends")
+    worker("a", "scribe")
+    ask("t1 ann still there?", "t1: 4. still there?")
+    # Stopped in order: the threads are told by who is left.
+    stop("a")
+    hear("t1: 🔄 Broker restarting...")
+    worker("a", "scribe")
+    ask("t1 ann and now?", "t1: 5. and now?")
+
+    # Closed by its owner.
+    ask("t1 ann /close", "t1: Session closed.")
+    until(lambda: not folder("t1.scribe"), "its folder goes as well")
+    until(lambda: query("SELECT 1 FROM instances WHERE id = 't1' AND state = 1"), "it has ended")
+    ask("t1 ann hello again", "t1: 1. hello again")
+    stop("a")
+    stop("b")
+
+
 shutil.rmtree(FOLDER, ignore_errors=True)
 os.makedirs(FOLDER)
 try:
-    {"conversation": conversation, "device_gateway": device_gateway}[PART]()
+    {"conversation": conversation, "device_gateway": device_gateway, "session_broker": session_broker}[PART]()
     print("passed")
 finally:
     for left in processes.values():

@@ -1,0 +1,110 @@
+#include "activities.hpp"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace session_broker {
+namespace {
+
+using example::Agent;
+using pawl::ActivityContext;
+using pawl::ActivityResult;
+using pawl::ActivityStep;
+
+// Names of threads are the users': what is no plain letter or digit becomes a number.
+std::string folder_of(const Worker& worker, const ActivityContext& ctx, std::string_view kind) {
+  std::string path = worker.folder + "/";
+  for (const char c : ctx.instance_id()) {
+    if (isalnum(static_cast<unsigned char>(c)) != 0) {
+      path += c;
+    } else {
+      path.append("%").append(std::to_string(static_cast<unsigned char>(c)));
+    }
+  }
+  return path.append(".").append(kind);
+}
+
+constexpr std::size_t kAnswerMax = 900;  // within payload_bytes_max
+
+struct Exchange {
+  Agents::Lease agent;
+  bool asked = false;
+};
+
+// An agent that hangs or has ended is of no use; the next attempt makes another one in the same folder.
+ActivityStep give_up(ActivityContext& ctx, Exchange& exchange, const std::string& why) {
+  exchange.agent.discard();
+  return ctx.fail(why);
+}
+
+bool start_agent(ActivityContext& ctx, Worker& worker, Agent& agent, std::string* why) {
+  const std::string folder = folder_of(worker, ctx, worker.kind);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error || !agent.start(worker.agent_command + " " + worker.kind, folder)) {
+    *why = folder + ": " + (error ? error.message() : strerror(errno));
+    return false;
+  }
+  ctx.trace(pawl::LogLevel::kInfo, "agent " + std::to_string(agent.pid()) + " in " + folder);
+  return true;
+}
+
+// The input is the line for the agent. Each step is short, so an agent that thinks holds up nobody else.
+ActivityStep ask(ActivityContext& ctx, Exchange& exchange) {
+  Worker& worker = *static_cast<Worker*>(ctx.user());
+  if (ctx.is_cancelled()) return give_up(ctx, exchange, "told to stop");
+  std::string text;
+  if (!exchange.agent) {
+    exchange.agent = worker.agents.acquire(ctx);
+    if (!exchange.agent) return ctx.fail(pawl::status_name(exchange.agent.status()));
+    if (!exchange.agent->started() && !start_agent(ctx, worker, *exchange.agent, &text))
+      return give_up(ctx, exchange, text);
+  }
+  if (!exchange.asked && !exchange.agent->send(ctx.input()))
+    return give_up(ctx, exchange, "it does not listen");
+  exchange.asked = true;
+  switch (exchange.agent->hear(&text)) {
+    case Agent::Heard::kNothing: return ctx.when_readable(exchange.agent->fd(), 60'000);
+    case Agent::Heard::kLine: return ctx.ok(text.substr(0, kAnswerMax));
+    case Agent::Heard::kEnd: break;
+  }
+  return give_up(ctx, exchange, "it has ended");
+}
+
+// A line of the chat. After a kill between this and its record it stands there twice; a real chat is given
+// ctx.idempotency_key().
+ActivityResult post(ActivityContext& ctx) {
+  const Worker& worker = *static_cast<Worker*>(ctx.user());
+  std::string line(ctx.instance_id());
+  line.append(": ").append(ctx.input()).append("\n");
+  const int file = open(worker.chat.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (file < 0) return ctx.fail(strerror(errno));
+  const bool written = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  close(file);
+  return written ? ctx.ok("") : ctx.fail("cannot be written");
+}
+
+// The agent has ended with its session; the input is its kind.
+ActivityResult clean_up(ActivityContext& ctx) {
+  const Worker& worker = *static_cast<Worker*>(ctx.user());
+  std::error_code error;
+  std::filesystem::remove_all(folder_of(worker, ctx, ctx.input()), error);
+  return error ? ctx.fail(error.message()) : ctx.ok("");
+}
+
+}  // namespace
+
+pawl::Status add_activities(pawl::Registry& registry, Worker& worker) {
+  PAWL_TRY(registry.add_cooperative("ask", ask, &worker));
+  PAWL_TRY(registry.add_activity("post", post, pawl::ActivityMode::kInline, &worker));
+  return registry.add_activity("clean_up", clean_up, pawl::ActivityMode::kInline, &worker);
+}
+
+std::size_t scratch_bytes() { return sizeof(Exchange); }
+
+}  // namespace session_broker

@@ -1,0 +1,29 @@
+// What a worker of the broker does: asks agents, posts into threads, clears up behind them.
+#ifndef SESSION_BROKER_ACTIVITIES_HPP
+#define SESSION_BROKER_ACTIVITIES_HPP
+
+#include <string>
+
+#include "agent.hpp"
+#include "pawl/pawl.hpp"
+
+namespace session_broker {
+
+inline constexpr std::size_t kAgentsMax = 16;
+using Agents = pawl::SessionCache<example::Agent, kAgentsMax>;
+
+struct Worker {
+  Agents& agents;
+  std::string agent_command;
+  std::string kind;
+  std::string folder;  // the working folders, one for each session; all workers share it
+  std::string chat;    // the file that stands for the chat
+};
+
+pawl::Status add_activities(pawl::Registry& registry, Worker& worker);
+// The state that the largest of them needs.
+std::size_t scratch_bytes();
+
+}  // namespace session_broker
+
+#endif  // SESSION_BROKER_ACTIVITIES_HPP

@@ -1,0 +1,142 @@
+// session_broker: agents for a chat. A thread has a session, its agent is a child process, and who closes it, how
+// fast one may talk to it and when it expires is decided here. Not shown: a limit of sessions for one user.
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "activities.hpp"
+#include "agents.hpp"
+#include "broker.hpp"
+#include "host.hpp"
+
+namespace {
+
+constexpr char kUsage[] =
+    R"(session_broker worker --db FILE --node NAME --kind KIND --folder FOLDER --chat FILE [--agent COMMAND]
+session_broker chat   --db FILE [--idle-ms N] [--age-ms N] [--per-minute N] [--messages N]
+session_broker agent  KIND
+
+worker  has agents of one kind (scribe, poet), and posts what they say at the end of a file. Workers share FOLDER, in
+        which each session has a folder of its own
+chat    takes lines "THREAD USER TEXT" from its input. The first of a thread opens a session for that user, with
+        these limits. "/handoff KIND" gives it to an agent of another kind, "/close" closes it
+agent   the child; COMMAND is another one, words set apart by spaces, the kind is added
+)";
+
+[[noreturn]] void usage() {
+  std::fputs(kUsage, stderr);
+  std::exit(2);
+}
+
+const char* option(int argc, char** argv, const char* name) {
+  for (int i = 2; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], name) == 0) return argv[i + 1];
+  return nullptr;
+}
+
+template <typename Number>
+void read_number(int argc, char** argv, const char* name, Number* out) {
+  const char* const text = option(argc, argv, name);
+  if (text == nullptr) return;
+  const auto read = std::from_chars(text, text + std::strlen(text), *out);
+  if (read.ec != std::errc() || *read.ptr != '\0' || *out < 1) usage();
+}
+
+int work(int argc, char** argv) {
+  const char* const path = option(argc, argv, "--db");
+  const char* const node = option(argc, argv, "--node");
+  const char* const kind = option(argc, argv, "--kind");
+  const char* const folder = option(argc, argv, "--folder");
+  const char* const chat = option(argc, argv, "--chat");
+  const char* const command = option(argc, argv, "--agent");
+  if (path == nullptr || node == nullptr || kind == nullptr || folder == nullptr ||
+      chat == nullptr || !session_broker::is_kind(kind))
+    usage();
+
+  example::Host host("session_broker");
+  pawl::SessionCacheSettings<example::Agent> settings;
+  settings.ttl_ms = 0;  // an agent lives as long as its session is here
+  session_broker::Agents agents(host.clock(), settings);
+  session_broker::Worker worker{
+      agents, command != nullptr ? command : example::own_command("agent"), kind, folder, chat};
+  pawl::Registry registry;
+  pawl::Status status = registry.add_orchestration("broker", session_broker::broker);
+  if (status == pawl::Status::kOk) status = session_broker::add_activities(registry, worker);
+  if (status != pawl::Status::kOk) return 1;
+
+  pawl::Options options = example::small_options(path, node);
+  options.session_listener = &agents;
+  options.inline_slots = 8;
+  options.cooperative_slots = session_broker::kAgentsMax;
+  options.cooperative_scratch_bytes = session_broker::scratch_bytes();
+  options.worker_tag_filter = pawl::TagFilter::default_and({kind});
+  options.sessions.max_sessions_per_worker = session_broker::kAgentsMax / 2;
+  return host.start(options, registry) ? host.run() : 1;
+}
+
+// A new thread, unless it goes on.
+pawl::Status begin(pawl::Client& client, const session_broker::Thread& limits,
+                   const std::string& thread, const std::string& user) {
+  session_broker::Thread fresh = limits;
+  PAWL_TRY(fresh.owner.assign(user));
+  char input[session_broker::kThreadBytesMax];
+  std::size_t size = 0;
+  PAWL_TRY(pawl::to_json(fresh, input, sizeof input, &size));
+  pawl::OrchestrationStatus before;
+  if (client.get_status(thread, &before) == pawl::Status::kOk &&
+      before.state != pawl::OrchestrationState::kRunning)
+    PAWL_TRY(client.delete_instance(thread, false));
+  const pawl::Status status = client.start_orchestration(thread, "broker", {input, size});
+  return status == pawl::Status::kAlreadyExists ? pawl::Status::kOk : status;
+}
+
+pawl::Status take_line(pawl::Client& client, const session_broker::Thread& limits,
+                       const std::string& line) {
+  const std::size_t first = line.find(' ');
+  const std::size_t second = line.find(' ', first + 1);
+  if (first == std::string::npos || second == std::string::npos)
+    return pawl::Status::kInvalidArgument;
+  const std::string thread = line.substr(0, first);
+  const std::string user = line.substr(first + 1, second - first - 1);
+  std::string text = line.substr(second + 1, session_broker::kTextMax);
+  for (char& c : text)
+    if (c == '\t') c = ' ';
+  PAWL_TRY(begin(client, limits, thread, user));
+  return client.enqueue_event(thread, session_broker::kQueue, user + " " + text);
+}
+
+int chat(int argc, char** argv) {
+  const char* const path = option(argc, argv, "--db");
+  if (path == nullptr) usage();
+  session_broker::Thread limits;
+  static_cast<void>(limits.kind.assign(session_broker::kKinds[0]));
+  read_number(argc, argv, "--idle-ms", &limits.idle_ms);
+  read_number(argc, argv, "--age-ms", &limits.age_ms_max);
+  read_number(argc, argv, "--per-minute", &limits.messages_a_minute);
+  read_number(argc, argv, "--messages", &limits.messages_max);
+  example::Caller caller;
+  if (!caller.open("session_broker", path)) return 1;
+  for (std::string line; std::getline(std::cin, line);) {
+    const pawl::Status status = take_line(caller.client(), limits, line);
+    if (status == pawl::Status::kOk) continue;
+    std::printf("%s: %.*s\n", pawl::status_name(status),
+                static_cast<int>(caller.client().error_text().size()),
+                caller.client().error_text().data());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view role = argc > 1 ? argv[1] : "";
+  if (role == "worker") return work(argc, argv);
+  if (role == "chat") return chat(argc, argv);
+  if (role == "agent" && argc == 3) return session_broker::run_agent(argv[2]);
+  usage();
+}
