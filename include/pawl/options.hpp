@@ -121,7 +121,7 @@ struct Options {
 
   // --- activities ---
   std::uint32_t inline_slots = 64;      // inline activities handed over a tick; 0: none; up to 1024
-  std::uint32_t thread_slots = 4;       // blocking activities at once, 0..64
+  std::uint32_t thread_slots = 4;       // blocking activities at once, 0..128
   std::uint32_t cooperative_slots = 8;  // cooperative activities at once, 0..256
   std::size_t thread_stack_bytes = 256 * 1024;
   std::size_t cooperative_scratch_bytes = 256;  // state of each, 0..64 KiB

@@ -36,6 +36,9 @@ enum class Room : std::uint8_t { kEnough, kLittle, kNoneForNew };
 struct RuntimeStats {
   std::uint64_t ticks = 0;
   std::uint64_t commits = 0;  // that wrote something: flushes, but for those of checkpoints
+  // To the database's files, by all connections of this process over the same port: what a card feels.
+  std::uint64_t flushes = 0;
+  std::uint64_t bytes_written = 0;
   std::uint64_t turns = 0;
   std::uint64_t turns_refused = 0;  // another worker was first, or it was stale
   std::uint64_t cold_loads = 0;     // histories read from the database

@@ -476,6 +476,11 @@ struct EndedCursor {
   InstanceKey key = 0;
 };
 
+struct IoUse {
+  std::uint64_t flushes = 0;
+  std::uint64_t bytes = 0;  // written, to database, log and journal
+};
+
 class Provider {
  public:
   // ---- life ----
@@ -497,6 +502,9 @@ class Provider {
   [[nodiscard]] virtual bool last_commit_wrote() const = 0;
   // Did it put messages into instances' queues? Then there are turns to look for.
   [[nodiscard]] virtual bool last_commit_sent() const = 0;
+  // Of all connections of this process over the same Storage, since the first of them was opened. What
+  // the port does besides (the bell, the folder of a new file) is not in it.
+  [[nodiscard]] virtual IoUse io_use() const = 0;
   // A consistent view for several reads; not nested, not inside a batch.
   virtual Status begin_read() = 0;
   virtual void end_read() = 0;

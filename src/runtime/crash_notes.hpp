@@ -22,7 +22,7 @@ struct NoteEntry {
   std::atomic<std::int64_t> item{0};      // an activity
 };
 
-inline constexpr std::size_t kThreadSlotsMax = 64;
+inline constexpr std::size_t kThreadSlotsMax = 128;
 inline constexpr std::size_t kNoteEntries =
     1 + kThreadSlotsMax;  // the loop, then the pool's threads
 

@@ -73,6 +73,13 @@ void RuntimeCore::list_runnable() {
   }
 }
 
+const RuntimeStats& RuntimeCore::stats() {
+  const IoUse io = provider_->io_use();
+  stats_.flushes = io.flushes;
+  stats_.bytes_written = io.bytes;
+  return stats_;
+}
+
 Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   ProviderOptions options;
   options.path = options_.database_path;

@@ -99,7 +99,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status ride(const Request& request);
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
-  [[nodiscard]] const RuntimeStats& stats() const { return stats_; }
+  [[nodiscard]] const RuntimeStats& stats();
   // Null: not registered.
   OrchestrationStats* orchestration_stats(std::string_view name, std::string_view version) {
     const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(name, version);

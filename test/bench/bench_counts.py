@@ -49,12 +49,14 @@ class Tally:
     def __init__(self):
         self.fsyncs = 0
         self.bytes = 0
+        self.rings = 0
 
     def add(self, name, path, result, database):
         if name in ("fsync", "fdatasync"):
             self.fsyncs += 1
         elif result > 0 and path.startswith(database):
             self.bytes += result
+            self.rings += result if path == database + "-bell" else 0
 
 
 def read_trace(path, database):
@@ -100,6 +102,9 @@ def check_fsyncs(bench, folder, what):
     expect("fsyncs of the whole process", total.fsyncs, said["fsyncs_total"])
     expect("bytes_written", measured.bytes, said["bytes_written"])
     expect("bytes_written of the whole process", total.bytes, said["bytes_written_total"])
+    if "floor" not in what:  # what the running system tells of itself; each commit also rings, with one byte
+        expect("fsyncs, by RuntimeStats", measured.fsyncs, said["fsyncs_told"])
+        expect("bytes_written but for the bell, by RuntimeStats", measured.bytes - measured.rings, said["bytes_told"])
     if measured.fsyncs < 1 or measured.bytes < 4096:
         failures.append("nothing was observed")
 

@@ -390,7 +390,7 @@ std::vector<Name> floor_list() {
 
 bool run_floor(const Setup& setup, Figures* figures, std::string* error) {
   Bare bare;
-  figures->latencies_ms.reserve(setup.n);
+  figures->latencies_ms.reserve(static_cast<std::size_t>(setup.n));
   for (const Floor& floor : kFloors) {
     if (setup.scenario != floor.name || !bare.open(setup)) continue;
     if (floor.prepare != nullptr) floor.prepare(setup, bare);

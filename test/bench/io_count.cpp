@@ -1,6 +1,8 @@
 #include "io_count.hpp"
 
+#ifndef IO_COUNT_WRAPPED
 #include <dlfcn.h>
+#endif
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -45,6 +47,7 @@ ssize_t count_written(int fd, ssize_t size) {
   return size;
 }
 
+#ifndef IO_COUNT_WRAPPED
 template <typename Function>
 Function* next(std::atomic<Function*>& known, const char* name) {
   Function* function = known.load(std::memory_order_relaxed);
@@ -62,6 +65,8 @@ Function* next(std::atomic<Function*>& known, const char* name) {
     static std::atomic<__VA_ARGS__*> known{nullptr}; \
     return next<__VA_ARGS__>(known, #name);          \
   }()
+#define ENTRY(name) name
+#endif
 
 using Write = ssize_t(int, const void*, std::size_t);
 using WriteAt = ssize_t(int, const void*, std::size_t, off_t);
@@ -69,6 +74,22 @@ using WriteParts = ssize_t(int, const struct iovec*, int);
 using OnDescriptor = int(int);
 
 }  // namespace
+
+// A static program has no next library: the linker's --wrap gives every caller ours, and us libc's.
+#ifdef IO_COUNT_WRAPPED
+#define NEXT(name, ...) __real_##name
+#define ENTRY(name) __wrap_##name
+extern "C" {
+Write __real_write;
+WriteAt __real_pwrite64;
+WriteParts __real_writev;
+OnDescriptor __real_fsync, __real_fdatasync, __real_close;
+Write __wrap_write;
+WriteAt __wrap_pwrite64;
+WriteParts __wrap_writev;
+OnDescriptor __wrap_fsync, __wrap_fdatasync, __wrap_close;
+}
+#endif
 
 namespace bench {
 
@@ -82,28 +103,30 @@ IoCounts io_counts() { return {fsyncs.load(), bytes_written.load()}; }
 
 extern "C" {
 
-ssize_t write(int fd, const void* data, std::size_t size) {
+ssize_t ENTRY(write)(int fd, const void* data, std::size_t size) {
   return count_written(fd, NEXT(write, Write)(fd, data, size));
 }
+#ifndef IO_COUNT_WRAPPED  // there it is another name of pwrite64
 ssize_t pwrite(int fd, const void* data, std::size_t size, off_t at) {
   return count_written(fd, NEXT(pwrite, WriteAt)(fd, data, size, at));
 }
-ssize_t pwrite64(int fd, const void* data, std::size_t size, off64_t at) {
+#endif
+ssize_t ENTRY(pwrite64)(int fd, const void* data, std::size_t size, off64_t at) {
   static_assert(sizeof(off_t) == sizeof(off64_t), "pwrite64 means the same as pwrite");
   return count_written(fd, NEXT(pwrite64, WriteAt)(fd, data, size, at));
 }
-ssize_t writev(int fd, const struct iovec* parts, int count) {
+ssize_t ENTRY(writev)(int fd, const struct iovec* parts, int count) {
   return count_written(fd, NEXT(writev, WriteParts)(fd, parts, count));
 }
-int fsync(int fd) {
+int ENTRY(fsync)(int fd) {
   fsyncs.fetch_add(1, std::memory_order_relaxed);
   return NEXT(fsync, OnDescriptor)(fd);
 }
-int fdatasync(int fd) {
+int ENTRY(fdatasync)(int fd) {
   fsyncs.fetch_add(1, std::memory_order_relaxed);
   return NEXT(fdatasync, OnDescriptor)(fd);
 }
-int close(int fd) {
+int ENTRY(close)(int fd) {
   if (fd >= 0 && fd < kDescriptorsMax) owners[fd].store(kUnknown, std::memory_order_relaxed);
   return NEXT(close, OnDescriptor)(fd);
 }

@@ -44,6 +44,7 @@ pawl::Options Machine::default_options() const {
   options.synchronous_full = setup.synchronous_full;
   options.batch = options.inline_slots = static_cast<std::uint32_t>(setup.batch);
   if (options.warm_instances < 4 * options.batch) options.warm_instances = 4 * options.batch;
+  options.tick_ms_max = static_cast<std::int64_t>(setup.tick_ms);
   options.commit_window_ms = static_cast<std::int64_t>(setup.window_ms);
   return options;
 }
@@ -72,6 +73,8 @@ void Machine::begin() {
 void Machine::end() {
   measurement_->end(&figures);
   figures.commits = stats().commits - before_.commits;
+  figures.io_told.fsyncs = stats().flushes - before_.flushes;
+  figures.io_told.bytes_written = stats().bytes_written - before_.bytes_written;
   figures.orchestrations = stats().orchestrations_completed - before_.orchestrations_completed;
   figures.activities = stats().activities_completed - before_.activities_completed;
   if (stats().orchestrations_failed > 0)
@@ -111,7 +114,7 @@ pawl::Status Machine::start_one(std::uint64_t number, const char* name, std::str
     const pawl::Status status = runtime_->start_orchestration(id, name, input);
     if (status != pawl::Status::kResourceExhausted)
       return explain("start of an orchestration", status, runtime_->error_text());
-    const pawl::Result<bool> ticked = runtime_->tick(1'000);
+    const pawl::Result<bool> ticked = runtime_->tick(10'000);
     if (!ticked.ok()) return explain("tick", ticked.status(), runtime_->error_text());
     static_cast<void>(note_ends());
   }

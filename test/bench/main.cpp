@@ -22,7 +22,7 @@ namespace {
 constexpr char kUsage[] =
     "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--slots N]\n"
     "                  [--processes N] [--window MS] [--batch N]\n"
-    "                  [--json]\n"
+    "                  [--tick MS] [--json]\n"
     "\n"
     "  --db PATH   a database to make, which is kept; otherwise one in the current folder, "
     "removed\n"
@@ -31,6 +31,7 @@ constexpr char kUsage[] =
     "  --processes workers of multi and multi_session (2)\n"
     "  --window    commit_window_ms, 1 or more (none)\n"
     "  --batch     batch and inline_slots (64)\n"
+    "  --tick      tick_ms_max: on a slow machine a tick carries less than a batch (50)\n"
     "  --json      one line of JSON\n";
 
 void print_usage(std::FILE* to) {
@@ -56,12 +57,13 @@ struct Arguments {
   bool help = false;
 };
 
-bool parse_count(const char* text, std::uint64_t* out) {
+bool parse_count(const char* text, std::size_t* out) {
   char* end = nullptr;
   errno = 0;
   const unsigned long long value = std::strtoull(text, &end, 10);
-  if (errno != 0 || end == text || *end != 0 || *text == '-' || value == 0) return false;
-  *out = value;
+  if (errno != 0 || end == text || *end != 0 || *text == '-' || value == 0 || value > SIZE_MAX)
+    return false;
+  *out = static_cast<std::size_t>(value);
   return true;
 }
 
@@ -77,12 +79,17 @@ bool parse_positional(int count, char** values, bench::Setup* setup) {
 }
 
 bool parse(int argc, char** argv, Arguments* out) {
-  static constexpr option kOptions[] = {
-      {"db", required_argument, nullptr, 'd'},     {"sync", required_argument, nullptr, 's'},
-      {"slots", required_argument, nullptr, 'a'},  {"processes", required_argument, nullptr, 'p'},
-      {"window", required_argument, nullptr, 'w'}, {"batch", required_argument, nullptr, 'b'},
-      {"role", required_argument, nullptr, 'r'},   {"json", no_argument, nullptr, 'j'},
-      {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0}};
+  static constexpr option kOptions[] = {{"db", required_argument, nullptr, 'd'},
+                                        {"sync", required_argument, nullptr, 's'},
+                                        {"slots", required_argument, nullptr, 'a'},
+                                        {"processes", required_argument, nullptr, 'p'},
+                                        {"window", required_argument, nullptr, 'w'},
+                                        {"batch", required_argument, nullptr, 'b'},
+                                        {"tick", required_argument, nullptr, 't'},
+                                        {"role", required_argument, nullptr, 'r'},
+                                        {"json", no_argument, nullptr, 'j'},
+                                        {"help", no_argument, nullptr, 'h'},
+                                        {nullptr, 0, nullptr, 0}};
   for (int found = 0; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (found) {
       case 'd': out->setup.database = ::optarg; break;
@@ -101,6 +108,9 @@ bool parse(int argc, char** argv, Arguments* out) {
         break;
       case 'b':
         if (!parse_count(::optarg, &out->setup.batch)) return false;
+        break;
+      case 't':
+        if (!parse_count(::optarg, &out->setup.tick_ms)) return false;
         break;
       case 'r': out->role = ::optarg; break;
       case 'j': out->json = true; break;
@@ -205,7 +215,9 @@ std::vector<Field> fields_of(const bench::Setup& setup, bench::Figures& figures)
                                {"allocs_after_start", std::to_string(figures.allocs_after_start)},
                                {"sync", setup.synchronous_full ? "full" : "normal", true},
                                {"fsyncs_total", std::to_string(total.fsyncs)},
-                               {"bytes_written_total", std::to_string(total.bytes_written)}};
+                               {"bytes_written_total", std::to_string(total.bytes_written)},
+                               {"fsyncs_told", std::to_string(figures.io_told.fsyncs)},
+                               {"bytes_told", std::to_string(figures.io_told.bytes_written)}};
   for (const auto& [name, value] : figures.more)
     fields.push_back({name, decimal(value, 3)});
   return fields;

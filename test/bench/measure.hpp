@@ -15,13 +15,14 @@ struct Setup {
   std::string program;   // this one, to be started again
   std::string scenario;  // a name of scenario_list() or of floor_list()
   bool floor = false;    // its rows and commits by SQLite alone
-  std::uint64_t n = 0;
+  std::size_t n = 0;
   std::string database;  // canonical; does not exist yet
   bool synchronous_full = true;
-  std::uint64_t slots = 8;      // stress: activities at once
-  std::uint64_t processes = 2;  // multi
-  std::uint64_t window_ms = 0;  // commit_window_ms
-  std::uint64_t batch = 64;     // and inline_slots
+  std::size_t slots = 8;      // stress: activities at once
+  std::size_t processes = 2;  // multi
+  std::size_t window_ms = 0;  // commit_window_ms
+  std::size_t tick_ms = 50;   // tick_ms_max
+  std::size_t batch = 64;     // and inline_slots
 };
 
 struct Figures {
@@ -33,6 +34,7 @@ struct Figures {
   std::uint64_t commits = 0;
   std::vector<double> latencies_ms;
   IoCounts io;
+  IoCounts io_told;  // by RuntimeStats; of the floor 0
   std::uint64_t allocs_after_start = 0;
   std::uint64_t rss_kib = 0;                         // at the end of what is measured
   std::uint64_t vmhwm_kib = 0;                       // highest until then

@@ -222,5 +222,3 @@ void session_fetch(benchmark::State& state) {
 BENCHMARK(session_fetch)->Arg(1)->Arg(1000)->Iterations(2000);
 
 }  // namespace
-
-BENCHMARK_MAIN();

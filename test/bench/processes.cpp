@@ -111,7 +111,7 @@ void print_line(const Figures& figures) {
 // ---- coldstart ------------------------------------------------------------------------------------
 
 bool run_coldstart(const Setup& setup, Figures* figures, std::string* error) {
-  figures->latencies_ms.reserve(setup.n);
+  figures->latencies_ms.reserve(static_cast<std::size_t>(setup.n));
   const double begin_ms = now_ms();
   for (std::uint64_t i = 0; i < setup.n; ++i) {
     const std::string database = setup.database + "-" + std::to_string(i);
@@ -231,7 +231,7 @@ bool run_multi(const Setup& setup, Figures* figures, std::string* error) {
   const bool on_sessions = setup.scenario == "multi_session";
   Caller caller(setup);
   if (!caller.open(error) || !caller.start_all(on_sessions, error)) return false;
-  std::vector<Child> children(setup.processes);
+  std::vector<Child> children(static_cast<std::size_t>(setup.processes));
   const double begin_ms = now_ms();
   for (Child& child : children) {
     if (child.start(command_of(setup, "worker", setup.database))) continue;

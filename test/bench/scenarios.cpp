@@ -27,7 +27,7 @@ pawl::Status keep_steps(Machine& machine, std::uint64_t steps, const char* step)
 }
 
 // One history of so many events that stays in memory.
-void fit_history(std::uint64_t events, pawl::Options* options) {
+void fit_history(std::size_t events, pawl::Options* options) {
   options->history_events_max = static_cast<std::uint32_t>(events + 16);
   options->warm_bytes = std::max<std::size_t>((events + 16) * 512, options->warm_bytes);
 }
@@ -36,7 +36,7 @@ void fit_history(std::uint64_t events, pawl::Options* options) {
 
 pawl::Status all_at_once(Machine& machine, const char* name, std::uint64_t steps_each,
                          const char* step) {
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   machine.figures.latencies_ms.reserve(n);
   machine.keep_latencies = true;
   machine.begin();
@@ -64,7 +64,7 @@ pawl::Status run_plain(Machine& machine) {
 // ---- one at a time --------------------------------------------------------------------------------
 
 pawl::Status run_latency(Machine& machine) {
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   machine.figures.latencies_ms.reserve(n);
   machine.keep_latencies = true;
   machine.begin();
@@ -79,7 +79,7 @@ pawl::Status run_latency(Machine& machine) {
 
 // The same by a Client on another thread, as from another process: its commit, then the bell.
 pawl::Status run_latency_client(Machine& machine) {
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   std::vector<double>& latencies_ms = machine.figures.latencies_ms;
   latencies_ms.reserve(n);
   pawl::ClientOptions options;
@@ -138,7 +138,7 @@ void chain_options(const Setup& setup, pawl::Options* options) {
 }
 
 pawl::Status run_chain(Machine& machine) {
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   Figures& figures = machine.figures;
   std::vector<double> times;
   times.reserve(n + 1);
@@ -196,7 +196,7 @@ struct DueWatch {
 };
 
 pawl::Status run_timer(Machine& machine) {
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   machine.figures.latencies_ms.reserve(n);
   for (std::uint64_t i = 0; i < n; ++i)
     PAWL_TRY(machine.start_one(i, "sleeper", std::to_string(2'000 + i * 1'000 / n)));
@@ -213,7 +213,7 @@ pawl::Status run_timer(Machine& machine) {
 }
 
 pawl::Status run_burst(Machine& machine) {
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const std::int64_t target = now.tv_sec * 1'000 + now.tv_nsec / 1'000'000 + 2'000;
@@ -237,7 +237,7 @@ pawl::Status run_burst(Machine& machine) {
 }
 
 pawl::Status run_event(Machine& machine) {
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   PAWL_TRY(machine.start_many(n, "listener", ""));
   PAWL_TRY(machine.run_to_turns(n));
   machine.figures.latencies_ms.reserve(n);
@@ -311,7 +311,7 @@ void sensors_options(const Setup& setup, pawl::Options* options) {
 pawl::Status run_sensors(Machine& machine) {
   constexpr std::uint64_t kSensors = 10;
   constexpr double kSecondsADay = 86'400;
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   machine.begin();
   for (std::uint64_t i = 0; i < kSensors; ++i)
     PAWL_TRY(machine.start_one(i, "sensor", std::to_string(n) + " " + std::to_string(100 * i)));
@@ -356,7 +356,7 @@ pawl::Status run_idle(Machine& machine) {
 }
 
 pawl::Status run_instances(Machine& machine) {
-  const std::uint64_t n = machine.setup.n;
+  const std::size_t n = machine.setup.n;
   Figures& figures = machine.figures;
   machine.begin();
   PAWL_TRY(machine.start_many(n, "sleeper", kAnHour));
@@ -383,7 +383,7 @@ pawl::Status run_instances(Machine& machine) {
 // ---- growth: the cost of 200 further steps behind N of something -----------------------------------
 
 // A chain whose first steps are not measured.
-pawl::Status run_steps(Machine& machine, std::uint64_t before, const char* name,
+pawl::Status run_steps(Machine& machine, std::size_t before, const char* name,
                        const std::string& input) {
   std::vector<double> times;
   times.reserve(before + kFurtherSteps + 1);
@@ -413,7 +413,7 @@ void behind_history_options(const Setup& setup, pawl::Options* options) {
   fit_history(setup.n + 2 * kFurtherSteps, options);
 }
 pawl::Status run_behind_history(Machine& machine) {
-  const std::uint64_t before = machine.setup.n / 2;
+  const std::size_t before = machine.setup.n / 2;
   return run_steps(machine, before, "chain", std::to_string(before + kFurtherSteps));
 }
 

@@ -88,7 +88,7 @@ pawl::Poll fanout(pawl::OrchestrationContext& ctx) {
   static pawl::Handle handles[kFanoutMax];
   for (std::uint64_t i = 0; i < steps; ++i)
     handles[i] = ctx.schedule_activity("step", "x");
-  PAWL_AWAIT(all, ctx.join_all(handles, steps));
+  PAWL_AWAIT(all, ctx.join_all(handles, static_cast<std::size_t>(steps)));
   return all.ok() ? ctx.complete("done") : ctx.fail(all.error());
 }
 

@@ -4,10 +4,6 @@ if(CMAKE_CROSSCOMPILING)
   return()
 endif()
 
-if(NOT TARGET crash_at)
-  add_subdirectory(${PROJECT_SOURCE_DIR}/test/shim ${PROJECT_BINARY_DIR}/test/shim)
-endif()
-
 add_executable(crash_program crash_program.cpp)
 target_link_libraries(crash_program PRIVATE pawl::pawl pawl_build_flags ${CMAKE_DL_LIBS})
 set_target_properties(crash_program PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "sqlite/sqlite_memory.hpp"
+#include "sqlite/sqlite_vfs.hpp"
 #include "sqlite_store.hpp"
 
 namespace pawl::test {

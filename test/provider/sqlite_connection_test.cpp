@@ -3,7 +3,7 @@
 #include "sqlite/connection.hpp"
 
 #include "provider_world.hpp"
-#include "sqlite/sqlite_memory.hpp"
+#include "sqlite/sqlite_vfs.hpp"
 
 namespace pawl::test {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "arena.hpp"
 #include "sqlite/sqlite_memory.hpp"
+#include "sqlite/sqlite_vfs.hpp"
 
 namespace pawl::test {
 

@@ -26,11 +26,6 @@ Status install_memory(void* block, std::size_t size, int page_count, Diagnostic&
 void remove_memory();
 [[nodiscard]] HeapUse heap_use();
 
-// The VFS over a port without a native one; the name to open with. One a Storage, at most 32. Every
-// kOk is ended by one forget_vfs(). Callable from any thread.
-Status vfs_for(const port::Port& port, const char** name);
-void forget_vfs(port::Storage& storage);
-
 }  // namespace pawl::sqlite
 
 #endif  // PAWL_PROVIDER_SQLITE_SQLITE_MEMORY_HPP

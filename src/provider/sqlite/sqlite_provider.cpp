@@ -6,6 +6,7 @@
 
 #include "check.hpp"
 #include "sqlite_memory.hpp"
+#include "sqlite_vfs.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -99,18 +100,22 @@ void SqliteProvider::close() {
   if (in_batch_) rollback();
   if (in_read_) end_read();
   connection_.close();
-  if (own_vfs_) forget_vfs(*port_.storage);
-  own_vfs_ = false;
+  io_at_end_ = io_use();
+  if (has_vfs_) forget_vfs(*port_.storage);
+  has_vfs_ = false;
   open_ = false;
 }
 
 Status SqliteProvider::connect(Diagnostic& diagnostic) {
   const char* const native = port_.storage->native_vfs();
-  const char* vfs = native;
-  if (native == nullptr) {
-    PAWL_TRY(vfs_for(port_, &vfs));
-    own_vfs_ = true;
+  const char* vfs = nullptr;
+  const Status found = vfs_for(port_, &vfs);
+  if (found != Status::kOk) {
+    diagnostic.format("%s: SQLite has no VFS \"%s\", or no room for one more", path_.c_str(),
+                      native == nullptr ? "pawl" : native);
+    return found;
   }
+  has_vfs_ = true;
   if (options_.read_only)
     return connection_.open(path_.c_str(), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs,
                             diagnostic);
@@ -423,6 +428,13 @@ void SqliteProvider::rollback() {
   if (sqlite3_get_autocommit(connection_.handle()) == 0)
     static_cast<void>(connection_.use(kRollback, "ROLLBACK").run());
   end_batch();
+}
+
+IoUse SqliteProvider::io_use() const {
+  if (!has_vfs_) return io_at_end_;
+  const IoCounts& counts = io_counts(*port_.storage);
+  return {counts.flushes.load(std::memory_order_relaxed),
+          counts.bytes.load(std::memory_order_relaxed)};
 }
 
 Status SqliteProvider::begin_read() {

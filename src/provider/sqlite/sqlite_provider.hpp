@@ -75,6 +75,7 @@ class SqliteProvider final : public Provider {
   void rollback() override;
   [[nodiscard]] bool last_commit_wrote() const override { return last_commit_wrote_; }
   [[nodiscard]] bool last_commit_sent() const override { return last_commit_sent_; }
+  [[nodiscard]] IoUse io_use() const override;
   Status begin_read() override;
   void end_read() override;
   Result<std::int64_t> data_version() override;
@@ -656,7 +657,8 @@ class SqliteProvider final : public Provider {
   FixedText<32> database_id_;
   Diagnostic diagnostic_;
   bool open_ = false;
-  bool own_vfs_ = false;
+  bool has_vfs_ = false;
+  IoUse io_at_end_;  // of a closed one
   std::int64_t home_grace_ms_ = ReadyQuery().home_grace_ms;  // as last asked for
   std::size_t aside_cursor_ = 0;  // which name comes next among what was set aside
   Incarnation home_cursor_ = 0;   // where the look at other homes goes on

@@ -1,14 +1,13 @@
-// An SQLite VFS over port::Storage, for ports that bring none of their own.
+// The table of VFSs, and an SQLite VFS over port::Storage, for ports that bring none of their own.
 //
 // Source: sqlite.org/c3ref/vfs.html and io_methods.html. Temporary files do not exist here: every
 // connection of ours keeps them in memory.
-#include <sqlite3.h>
+#include "sqlite_vfs.hpp"
 
 #include <atomic>
 #include <cstring>
 
 #include "check.hpp"
-#include "sqlite_memory.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -23,6 +22,8 @@ struct Vfs {
   char name[16] = {};
   port::Storage* storage = nullptr;  // null: a free place
   port::Clock* clock = nullptr;
+  NativeVfs native;
+  IoCounts counts;
   int users = 0;
 };
 Vfs table[kVfsMax];
@@ -47,6 +48,7 @@ std::atomic_flag TableLock::flag_ = ATOMIC_FLAG_INIT;
 struct File {
   sqlite3_file base = {};  // must be first: SQLite knows only this
   port::Storage* storage = nullptr;
+  IoCounts* counts = nullptr;
   port::FileHandle handle = port::kNoFile;
 };
 
@@ -85,8 +87,10 @@ int file_read(sqlite3_file* base, void* out, int size, sqlite3_int64 offset) {
 
 int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 offset) {
   File& file = file_of(base);
-  return code_of(file.storage->write(file.handle, data, static_cast<std::size_t>(size), offset),
-                 SQLITE_IOERR_WRITE);
+  const auto bytes = static_cast<std::size_t>(size);
+  const Status status = file.storage->write(file.handle, data, bytes, offset);
+  if (status == Status::kOk) file.counts->bytes.fetch_add(bytes, std::memory_order_relaxed);
+  return code_of(status, SQLITE_IOERR_WRITE);
 }
 
 int file_truncate(sqlite3_file* base, sqlite3_int64 size) {
@@ -96,6 +100,7 @@ int file_truncate(sqlite3_file* base, sqlite3_int64 size) {
 
 int file_sync(sqlite3_file* base, int) {
   File& file = file_of(base);
+  file.counts->flushes.fetch_add(1, std::memory_order_relaxed);
   return code_of(file.storage->sync(file.handle), SQLITE_IOERR_FSYNC);
 }
 
@@ -189,6 +194,7 @@ int vfs_open(sqlite3_vfs* methods, const char* path, sqlite3_file* base, int fla
   const Result<port::FileHandle> handle = vfs.storage->open(path, mode);
   if (!handle.ok()) return code_of(handle.status(), SQLITE_CANTOPEN);
   file.storage = vfs.storage;
+  file.counts = &vfs.counts;
   file.handle = handle.value();
   file.base.pMethods = &kFileMethods;
   if (flags_out != nullptr) *flags_out = flags;
@@ -236,15 +242,11 @@ int vfs_time(sqlite3_vfs* methods, double* out) {
 
 int vfs_last_error(sqlite3_vfs*, int, char*) { return 0; }
 
-void fill(Vfs& vfs, std::size_t number) {
-  static_cast<void>(
-      sqlite3_snprintf(sizeof(vfs.name), vfs.name, "pawl-%d", static_cast<int>(number)));
+void fill_own(Vfs& vfs) {
   sqlite3_vfs& methods = vfs.methods;
-  methods = sqlite3_vfs();
   methods.iVersion = 2;
   methods.szOsFile = static_cast<int>(sizeof(File));
   methods.mxPathname = kPathBytesMax;
-  methods.zName = vfs.name;
   methods.pAppData = &vfs;
   methods.xOpen = vfs_open;
   methods.xDelete = vfs_delete;
@@ -255,6 +257,26 @@ void fill(Vfs& vfs, std::size_t number) {
   methods.xCurrentTime = vfs_time;
   methods.xGetLastError = vfs_last_error;
   methods.xCurrentTimeInt64 = vfs_time_ms;
+}
+
+Status fill(Vfs& vfs, const port::Port& port) {
+  static_cast<void>(
+      sqlite3_snprintf(sizeof(vfs.name), vfs.name, "pawl-%d", static_cast<int>(&vfs - table)));
+  vfs.methods = sqlite3_vfs();
+  vfs.methods.zName = vfs.name;
+  vfs.clock = port.clock;
+  vfs.counts.flushes = 0;
+  vfs.counts.bytes = 0;
+  const char* const native = port.storage->native_vfs();
+  if (native == nullptr) {
+    fill_own(vfs);
+  } else {
+    vfs.native = {sqlite3_vfs_find(native), &vfs.counts};
+    if (vfs.native.native == nullptr) return Status::kCannotOpen;
+    fill_native(vfs.native, vfs.methods);
+  }
+  return sqlite3_vfs_register(&vfs.methods, 0) == SQLITE_OK ? Status::kOk
+                                                            : Status::kResourceExhausted;
 }
 
 Vfs* find(const port::Storage* storage) {
@@ -272,10 +294,9 @@ Status vfs_for(const port::Port& port, const char** name) {
   if (vfs == nullptr) {
     vfs = find(nullptr);
     if (vfs == nullptr) return Status::kResourceExhausted;
-    fill(*vfs, static_cast<std::size_t>(vfs - table));
-    if (sqlite3_vfs_register(&vfs->methods, 0) != SQLITE_OK) return Status::kResourceExhausted;
+    const Status filled = fill(*vfs, port);
+    if (filled != Status::kOk) return filled;
     vfs->storage = port.storage;
-    vfs->clock = port.clock;
   }
   ++vfs->users;
   *name = vfs->name;
@@ -289,6 +310,13 @@ void forget_vfs(port::Storage& storage) {
   if (--vfs->users > 0) return;
   static_cast<void>(sqlite3_vfs_unregister(&vfs->methods));
   vfs->storage = nullptr;
+}
+
+const IoCounts& io_counts(const port::Storage& storage) {
+  const TableLock lock;
+  const Vfs* const vfs = find(&storage);
+  PAWL_CHECK("provider-31", vfs != nullptr && vfs->users > 0);
+  return vfs->counts;
 }
 
 }  // namespace pawl::sqlite
