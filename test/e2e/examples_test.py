@@ -295,8 +295,13 @@ def edit_log(folder, edit):
 
 
 def middle_sample(lines, what):
-    """Index of a recorded sample's line, well inside the log."""
-    indices = [i for i, line in enumerate(lines) if line.startswith(what) and " activity=sample " in line]
+    """Index of a recorded sample's line, well inside the log; of one that needed no second attempt, whose log has both."""
+    def keys(begin, has):
+        return {re.search(r" key=(\S+)", line).group(1) for line in lines if line.startswith(begin) and has in line}
+
+    whole = keys("start ", " attempt=1 ") & keys("end ", "")
+    indices = [i for i, line in enumerate(lines) if line.startswith(what) and " activity=sample " in line
+               and re.search(r" key=(\S+)", line).group(1) in whole]
     return indices[len(indices) // 2]
 
 
