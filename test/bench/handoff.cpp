@@ -1,0 +1,234 @@
+// pawl-handoff: how long it takes until a session goes on in another process after its owner's SIGKILL.
+//
+//   pawl-handoff [KILLS] [--db PATH]
+//
+// Three processes of its own: one makes the decisions, two run activities of one session, one after the
+// other. In the middle of every second activity the owner is killed; the time from there to the beginning
+// of the same activity in the other process is a handoff. What is in flight moves with its session, so
+// none of it may be lost: that is checked, the times are only told.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+
+namespace {
+
+constexpr long kActivityMs = 20;
+constexpr int kBatch = 20;  // activities of an execution
+
+std::int64_t now_us() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1'000;
+}
+
+[[noreturn]] void die(const char* what, pawl::Status status, std::string_view text) {
+  std::fprintf(stderr, "pawl-handoff: %s: %s: %.*s\n", what, pawl::status_name(status),
+               static_cast<int>(text.size()), text.data());
+  std::_Exit(2);
+}
+
+// What an activity tells as it begins; one write, so never mixed with another's.
+struct Began {
+  std::int64_t number = 0;
+  std::int64_t at_us = 0;
+  std::int64_t epoch = 0;
+  pid_t process = 0;
+};
+
+int g_report = -1;
+
+pawl::ActivityResult work(pawl::ActivityContext& ctx) {
+  Began began;
+  began.at_us = now_us();
+  began.number = std::atoll(std::string(ctx.input()).c_str());
+  began.epoch = ctx.session_epoch();
+  began.process = ::getpid();
+  if (::write(g_report, &began, sizeof began) != static_cast<ssize_t>(sizeof began)) std::_Exit(4);
+  const timespec time = {0, kActivityMs * 1'000'000};
+  ::nanosleep(&time, nullptr);
+  return ctx.ok(ctx.input());
+}
+
+// The input is "next last".
+pawl::Poll rounds(pawl::OrchestrationContext& ctx) {
+  char* end = nullptr;
+  const std::string input(ctx.input());
+  long next = std::strtol(input.c_str(), &end, 10);
+  const long last = std::strtol(end, nullptr, 10);
+  for (int i = 0; i < kBatch && next <= last; ++i, ++next) {
+    PAWL_AWAIT(done, ctx.schedule_activity_on_session("work", std::to_string(next), "agent"));
+    if (!done.ok()) return ctx.fail(done.error());
+    if (done.value() != std::to_string(next)) return ctx.fail("another's result");
+  }
+  if (next > last) return ctx.complete(std::to_string(last));
+  return ctx.continue_as_new(std::to_string(next) + " " + std::to_string(last));
+}
+
+struct Started {
+  pawl::Process process;
+  pawl::posix::SystemPort port;
+  std::unique_ptr<char[]> process_memory;
+  std::unique_ptr<char[]> memory;
+  void start() {
+    pawl::ProcessOptions options;
+    process_memory = std::make_unique<char[]>(pawl::Process::required_memory(options) + 64);
+    pawl::Diagnostic why;
+    const pawl::Status status = process.start(options, aligned(process_memory.get()),
+                                              pawl::Process::required_memory(options), why);
+    if (status != pawl::Status::kOk) die("process", status, why.text());
+  }
+  static void* aligned(char* at) {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    return at + (64 - address % 64) % 64;
+  }
+};
+
+[[noreturn]] void serve(const std::string& database, const std::string& node, bool decides) {
+  ::signal(SIGTERM, SIG_DFL);
+  Started all;
+  all.start();
+  pawl::Registry registry;
+  pawl::Status status = pawl::Status::kOk;
+  if (decides) status = registry.add_orchestration("rounds", rounds);
+  if (!decides) status = registry.add_activity("work", work, pawl::ActivityMode::kThreaded);
+  if (status != pawl::Status::kOk) die("registry", status, "");
+  pawl::Options options;
+  options.database_path = database.c_str();
+  options.worker_node_id = node.c_str();
+  options.run_orchestrations = decides;
+  options.crashes_max = 1'000;
+  if (decides) options.inline_slots = options.thread_slots = options.cooperative_slots = 0;
+  all.memory = std::make_unique<char[]>(pawl::Runtime::required_memory(options) + 64);
+  pawl::Diagnostic why;
+  auto runtime = std::make_unique<pawl::Runtime>();
+  status = runtime->start(all.process, registry, options, all.port.port(),
+                          Started::aligned(all.memory.get()),
+                          pawl::Runtime::required_memory(options), why);
+  if (status != pawl::Status::kOk) die("start", status, why.text());
+  status = runtime->run();
+  std::_Exit(status == pawl::Status::kOk ? 0 : 3);
+}
+
+pid_t spawn(const std::string& database, const std::string& node, bool decides) {
+  const pid_t child = ::fork();
+  if (child == 0) serve(database, node, decides);
+  return child;
+}
+
+bool read_began(int from, Began* out, int patience_ms) {
+  pollfd ready = {from, POLLIN, 0};
+  return ::poll(&ready, 1, patience_ms) == 1 &&
+         ::read(from, out, sizeof *out) == static_cast<ssize_t>(sizeof *out);
+}
+
+void end(pid_t child, int by) {
+  ::kill(child, by);
+  ::waitpid(child, nullptr, 0);
+}
+
+// The end of the instance, by a client in a process of its own: this one forks.
+bool completes(const std::string& database, long last, bool start) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Started all;
+    all.start();
+    pawl::ClientOptions options;
+    options.database_path = database.c_str();
+    all.memory = std::make_unique<char[]>(pawl::Client::required_memory(options) + 64);
+    pawl::Client client;
+    pawl::Diagnostic why;
+    pawl::Status status =
+        client.open(all.process, options, all.port.port(), Started::aligned(all.memory.get()),
+                    pawl::Client::required_memory(options), why);
+    if (status != pawl::Status::kOk) die("client", status, why.text());
+    if (start) {
+      status = client.start_orchestration("handoff", "rounds", "1 " + std::to_string(last));
+      if (status != pawl::Status::kOk) die("start", status, client.error_text());
+      std::_Exit(0);
+    }
+    pawl::OrchestrationStatus seen;
+    status = client.wait_for_orchestration("handoff", 60'000, &seen);
+    const bool good = status == pawl::Status::kOk &&
+                      seen.state == pawl::OrchestrationState::kCompleted &&
+                      seen.output == std::to_string(last);
+    std::_Exit(good ? 0 : 1);
+  }
+  int state = 0;
+  return ::waitpid(child, &state, 0) == child && WIFEXITED(state) && WEXITSTATUS(state) == 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  int kills = 50;
+  std::string database = "handoff.db";
+  for (int i = 1; i < count; ++i) {
+    if (std::strcmp(words[i], "--db") == 0 && i + 1 < count) {
+      database = words[++i];
+    } else {
+      kills = std::atoi(words[i]);
+    }
+  }
+  if (kills < 1 || kills > 10'000) {
+    std::fputs("usage: pawl-handoff [KILLS] [--db PATH]\n", stderr);
+    return 2;
+  }
+  for (const char* tail : {"", "-wal", "-shm"})
+    ::unlink((database + tail).c_str());
+  int report[2];
+  if (::pipe(report) != 0) return 2;
+  g_report = report[1];
+  const long last = 2L * kills + 4;
+  const pid_t boss = spawn(database, "boss", true);
+  std::vector<pid_t> hands = {spawn(database, "hand-0", false), spawn(database, "hand-1", false)};
+  if (!completes(database, last, true)) return 2;
+
+  std::vector<double> times_ms;
+  std::int64_t epoch = 0;
+  int spawned = 2;
+  long lost = 0;
+  Began began;
+  while (static_cast<int>(times_ms.size()) < kills && read_began(report[0], &began, 15'000)) {
+    if (began.number % 2 != 0) continue;
+    // In flight: its owner dies.
+    const timespec half = {0, kActivityMs * 500'000};
+    ::nanosleep(&half, nullptr);
+    const std::int64_t killed_us = now_us();
+    end(began.process, SIGKILL);
+    const std::int64_t number = began.number;
+    epoch = began.epoch;
+    hands.erase(std::remove(hands.begin(), hands.end(), began.process), hands.end());
+    if (!read_began(report[0], &began, 15'000)) break;
+    if (began.number != number || began.epoch <= epoch) ++lost;
+    times_ms.push_back(static_cast<double>(began.at_us - killed_us) / 1'000.0);
+    hands.push_back(spawn(database, "hand-" + std::to_string(spawned++), false));
+    // The activity that moved ends where it is; the next kill is of the next even one.
+  }
+  const bool completed = completes(database, last, false);
+  for (const pid_t hand : hands)
+    end(hand, SIGTERM);
+  end(boss, SIGTERM);
+  std::sort(times_ms.begin(), times_ms.end());
+  if (times_ms.empty()) return 1;
+  std::printf("%zu handoffs after SIGKILL: median %.1f ms, maximum %.1f ms; lost %ld; %s\n",
+              times_ms.size(), times_ms[times_ms.size() / 2], times_ms.back(), lost,
+              completed ? "all activities completed" : "not completed");
+  for (const char* tail : {"", "-wal", "-shm"})
+    ::unlink((database + tail).c_str());
+  return completed && lost == 0 && static_cast<int>(times_ms.size()) == kills ? 0 : 1;
+}
