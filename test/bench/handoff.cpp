@@ -162,7 +162,7 @@ bool completes(const std::string& database, long last, bool start) {
       std::_Exit(0);
     }
     pawl::OrchestrationStatus seen;
-    status = client.wait_for_orchestration("handoff", 60'000, &seen);
+    status = client.wait_for_orchestration("handoff", 120'000, &seen);
     const bool good = status == pawl::Status::kOk &&
                       seen.state == pawl::OrchestrationState::kCompleted &&
                       seen.output == std::to_string(last);
@@ -203,7 +203,7 @@ int main(int count, char** words) {
   int spawned = 2;
   long lost = 0;
   Began began;
-  while (static_cast<int>(times_ms.size()) < kills && read_began(report[0], &began, 15'000)) {
+  while (static_cast<int>(times_ms.size()) < kills && read_began(report[0], &began, 60'000)) {
     if (began.number % 2 != 0) continue;
     // In flight: its owner dies.
     const timespec half = {0, kActivityMs * 500'000};
@@ -213,7 +213,7 @@ int main(int count, char** words) {
     const std::int64_t number = began.number;
     epoch = began.epoch;
     hands.erase(std::remove(hands.begin(), hands.end(), began.process), hands.end());
-    if (!read_began(report[0], &began, 15'000)) break;
+    if (!read_began(report[0], &began, 60'000)) break;
     if (began.number != number || began.epoch <= epoch) ++lost;
     times_ms.push_back(static_cast<double>(began.at_us - killed_us) / 1'000.0);
     hands.push_back(spawn(database, "hand-" + std::to_string(spawned++), false));
