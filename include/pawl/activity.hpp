@@ -64,13 +64,16 @@ class ActivityContext {
   [[nodiscard]] std::int64_t activity_id() const;
   // Empty for an activity without a session.
   [[nodiscard]] std::string_view session_id() const;
-  // ActivityOptions::tag; empty for an activity without one.
+  // ActivityOptions::tag, or of its session (handoff_session()); empty for an activity without one.
   [[nodiscard]] std::string_view tag() const;
   // Rises at every change of the session's owner; 0 without a session. Give it to devices that can
   // refuse an older one.
   [[nodiscard]] std::int64_t session_epoch() const;
   // First hand-over of this epoch: what this process kept for the session is not valid any more.
   [[nodiscard]] bool claimed_now() const;
+  // What the orchestration gave to handoff_session(), in the first activity of each ownership after it;
+  // else empty.
+  [[nodiscard]] std::string_view session_summary() const;
   // Milliseconds until the session's lease ends if nothing renews it; 0 without a session.
   [[nodiscard]] std::int64_t session_lease_left_ms() const;
   // Hand-overs of this activity, from 1.

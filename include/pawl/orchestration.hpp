@@ -141,6 +141,17 @@ class OrchestrationContext {
   // recorded then. kNone otherwise.
   ErrorKind hold_session(const Session& session, std::int64_t hold_ms);
   ErrorKind hold_session(std::string_view session, std::int64_t hold_ms);
+  // To the workers that serve `tag` (Options::worker_tag_filter; empty: those that take work without a
+  // tag): its owner lets the session go as with Client::transfer_session(), and from the commit of this
+  // turn on all work of it that has no tag of its own has this one. The first activity of each ownership
+  // from then on reads `summary`: ActivityContext::session_summary(). Both hold until the next handoff or
+  // opening. One that fails on loss is lost by it; a device, and one that nobody uses, are left alone.
+  // kInvalidArgument: the id or the tag; kLimit: more than kSessionSummaryBytesMax bytes. Nothing is
+  // recorded then. kNone otherwise.
+  ErrorKind handoff_session(const Session& session, std::string_view tag,
+                            std::string_view summary = {});
+  ErrorKind handoff_session(std::string_view session, std::string_view tag,
+                            std::string_view summary = {});
   // The next change of its owner, with SessionSettings::notify; as dequeue_event(). The payload is
   // JSON: "change" (claimed, migrated, released, lost), "epoch", "from" and "to" (nodes), "reason".
   // Before an orderly stop of its owner: "change" is "ending".

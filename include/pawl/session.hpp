@@ -7,14 +7,30 @@
 #ifndef PAWL_SESSION_HPP
 #define PAWL_SESSION_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "pawl/json.hpp"
 
 namespace pawl {
 
 namespace internal {
 class Pass;
 }
+
+inline constexpr std::size_t kSessionSummaryBytesMax = 4'096;  // of handoff_session()
+
+// The text of an error of kind kSessionLost, for from_json().
+struct SessionLoss {
+  JsonText<256> session;   // its id
+  std::int64_t epoch = 0;  // that began with the loss
+  JsonText<256> from;      // node of the owner it was lost with
+  // "buried", "shutdown", "taken over", "aborted", "hung", "handoff", "transferred", "stopped", "drained";
+  // "not opened again": it was lost before the activity was scheduled.
+  JsonText<128> reason;
+};
+PAWL_JSON(SessionLoss, session, epoch, from, reason)
 
 struct SessionSettings {
   bool exclusive = false;  // one activity at a time, in the order of scheduling

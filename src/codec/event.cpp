@@ -42,6 +42,7 @@ const char* event_kind_name(EventKind kind) {
     case EventKind::kClose: return "close";
     case EventKind::kValueRead: return "value_read";
     case EventKind::kSessionHold: return "session_hold";
+    case EventKind::kSessionHandoff: return "session_handoff";
     case EventKind::kActivityDone: return "activity_done";
     case EventKind::kTimerFired: return "timer_fired";
     case EventKind::kChildDone: return "child_done";
@@ -55,7 +56,7 @@ const char* event_kind_name(EventKind kind) {
 }
 
 bool is_command(EventKind kind) {
-  return kind >= EventKind::kActivity && kind <= EventKind::kSessionHold;
+  return kind >= EventKind::kActivity && kind <= EventKind::kSessionHandoff;
 }
 
 bool is_completion(EventKind kind) {
@@ -85,6 +86,7 @@ bool needs_name(EventKind kind) {
     case EventKind::kSessionOpen:
     case EventKind::kSessionClose:
     case EventKind::kSessionHold:
+    case EventKind::kSessionHandoff:
     case EventKind::kStateWrite:
     case EventKind::kValueRead: return true;
     default: return false;
@@ -93,7 +95,7 @@ bool needs_name(EventKind kind) {
 
 bool is_of_session(EventKind kind) {
   return kind == EventKind::kSessionOpen || kind == EventKind::kSessionClose ||
-         kind == EventKind::kSessionHold;
+         kind == EventKind::kSessionHold || kind == EventKind::kSessionHandoff;
 }
 
 const char* end_kind_name(EndKind kind) {

@@ -37,6 +37,7 @@ enum class EventKind : std::uint8_t {
   kClose = 15,
   kValueRead = 16,
   kSessionHold = 17,
+  kSessionHandoff = 18,
   kActivityDone = 32,
   kTimerFired = 33,
   kChildDone = 34,
@@ -83,8 +84,8 @@ struct Event {
   std::string_view name;        // commands; kStarted: the orchestration's name
   // kActivity on a session; kChild, kDetached: the id asked for; kValueRead: of which instance.
   std::string_view session;
-  std::string_view policy;  // policy.hpp, of kActivity, kSessionOpen, kSessionHold; empty: defaults
-  std::string_view tag;     // kActivity; empty: none
+  std::string_view policy;  // policy.hpp, of kActivity and session commands; empty: defaults
+  std::string_view tag;     // kActivity, kSessionHandoff; empty: none
   // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by default.
   std::string_view version;
   std::string_view payload;  // input, result, error text, guid

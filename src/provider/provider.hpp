@@ -301,6 +301,7 @@ struct WorkItem {
   std::string_view tag;
   std::string_view input;
   std::string_view last_progress;
+  std::string_view session_summary;  // with claimed_now
 };
 
 // What the fetching process can and cannot take.

@@ -67,6 +67,16 @@ ErrorKind OrchestrationContext::hold_session(std::string_view session, std::int6
   return pass_.hold_session(branch_, session, false, hold_ms);
 }
 
+ErrorKind OrchestrationContext::handoff_session(std::string_view session, std::string_view tag,
+                                                std::string_view summary) {
+  return pass_.handoff_session(branch_, session, false, tag, summary);
+}
+
+ErrorKind OrchestrationContext::handoff_session(const Session& session, std::string_view tag,
+                                                std::string_view summary) {
+  return pass_.handoff_session(branch_, session.id(), true, tag, summary);
+}
+
 ErrorKind OrchestrationContext::hold_session(const Session& session, std::int64_t hold_ms) {
   return pass_.hold_session(branch_, session.id(), true, hold_ms);
 }

@@ -37,6 +37,7 @@ const char* difference(const Event& recorded, const Event& issued) {
       return recorded.number != issued.number ? "target" : "horizon";
     if (recorded.kind == EventKind::kDequeue) return "whether it waits";
     if (recorded.kind == EventKind::kSessionHold) return "duration";
+    if (recorded.kind == EventKind::kSessionHandoff) return "summary";
     return recorded.kind == EventKind::kStateWrite ? "value" : "input";
   }
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;

@@ -143,6 +143,8 @@ class Pass {
   Session open_session(BranchRun& branch, std::string_view id, bool has_id,
                        const SessionSettings& settings);
   ErrorKind close_session(BranchRun& branch, std::string_view id);
+  ErrorKind handoff_session(BranchRun& branch, std::string_view id, bool is_own,
+                            std::string_view tag, std::string_view summary);
   ErrorKind hold_session(BranchRun& branch, std::string_view id, bool is_own, std::int64_t hold_ms);
   Handle session_events(BranchRun& branch, std::string_view id);
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);

@@ -69,6 +69,27 @@ ErrorKind Pass::hold_session(BranchRun& branch, std::string_view id, bool is_own
   return ErrorKind::kNone;
 }
 
+ErrorKind Pass::handoff_session(BranchRun& branch, std::string_view id, bool is_own,
+                                std::string_view tag, std::string_view summary) {
+  if (!is_active(branch, "handoff_session")) return ErrorKind::kNone;
+  ActivityOptions use;
+  use.own_session = is_own;
+  PolicyText policy;
+  if (!(is_own ? is_session_id(id) : is_valid_name(id)) || (!tag.empty() && !is_valid_name(tag)) ||
+      !encode_policy(use, &policy))
+    return ErrorKind::kInvalidArgument;
+  if (summary.size() > kSessionSummaryBytesMax) return ErrorKind::kLimit;
+  Event event;
+  event.kind = EventKind::kSessionHandoff;
+  event.name = id;
+  event.tag = tag;
+  event.policy = policy.view();
+  event.payload = summary;
+  event.argument_hash = Hash64().add(policy.view()).add(tag).add(summary).value();
+  static_cast<void>(issue(event));
+  return ErrorKind::kNone;
+}
+
 Handle Pass::session_events(BranchRun& branch, std::string_view id) {
   FixedText<kNameBytesMax> queue;
   const bool fits = is_session_id(id) && queue.append(kSessionEventsPrefix) == Status::kOk &&

@@ -197,7 +197,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   std::string_view* const views[] = {
       &slot.item.instance_id,   &slot.item.orchestration_name, &slot.item.orchestration_version,
       &slot.item.activity_name, &slot.item.session_name,       &slot.item.tag,
-      &slot.item.input,         &slot.item.last_progress};
+      &slot.item.input,         &slot.item.last_progress,      &slot.item.session_summary};
   slot.item = item;
   std::size_t bytes = 1;
   for (const std::string_view* view : views)
@@ -452,6 +452,7 @@ std::string_view ActivityContext::idempotency_key() const { return slot_.idempot
 std::string_view ActivityContext::worker_id() const { return slot_.shared->worker_id; }
 void* ActivityContext::user() const { return slot_.entry->user; }
 
+std::string_view ActivityContext::session_summary() const { return slot_.item.session_summary; }
 std::int64_t ActivityContext::session_lease_left_ms() const {
   if (slot_.item.session == 0) return 0;
   const std::int64_t left =

@@ -261,7 +261,8 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
   taken_ = arena.template array<std::uint64_t>(count_ + 1);
   // Names of five kinds and a version stand beside the input.
-  buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax;
+  buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax +
+                  kSessionSummaryBytesMax;
   buffer_ = arena.template array<char>(buffer_bytes_);
   pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);

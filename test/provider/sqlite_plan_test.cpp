@@ -208,16 +208,16 @@ class Plans : public ProviderWorld {
     Events events(1);
     events.add(EventKind::kStarted).name = "n";
     std::vector<EventId> sessions;
-    for (const EventKind kind : {EventKind::kSessionOpen, EventKind::kSessionClose,
-                                 EventKind::kSessionOpen, EventKind::kSessionHold,
-                                 EventKind::kSessionClose}) {
+    for (const EventKind kind :
+         {EventKind::kSessionOpen, EventKind::kSessionClose, EventKind::kSessionOpen,
+          EventKind::kSessionHold, EventKind::kSessionHandoff, EventKind::kSessionClose}) {
       Event& event = events.add(kind);
       event.name = "own";
       if (kind == EventKind::kSessionOpen) event.policy = "exclusive=1,fail_on_loss=1,notify=1";
       sessions.push_back(event.id);
     }
     events.add(EventKind::kActivity).name = "a";
-    const NewWork work = {7, "own", "own_session=1"};
+    const NewWork work = {8, "own", "own_session=1"};
     TurnCommit commit = turn(item, &events);
     commit.sessions = sessions.data();
     commit.session_count = sessions.size();

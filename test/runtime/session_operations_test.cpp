@@ -664,5 +664,219 @@ TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
       machine, {&a}, [&] { return ended(client, "i"); }, 2 * kMinuteMs));
 }
 
+// ---- handing over to another kind -----------------------------------------------------------------------
+
+// Says what it was told: "worker@epoch tag=.. summary=.."
+ActivityResult tell(ActivityContext& ctx) {
+  g_runs.push_back(std::string(ctx.worker_id()) + "@" + std::to_string(ctx.session_epoch()) +
+                   " tag=" + std::string(ctx.tag()) +
+                   " summary=" + std::string(ctx.session_summary()));
+  return ctx.ok("");
+}
+
+class Handoff : public SessionOperations {
+ protected:
+  void SetUp() override {
+    SessionOperations::SetUp();
+    ASSERT_EQ(workers.add_activity("tell", tell), Status::kOk);
+  }
+  static Options of_kind(const char* node, std::string_view tag) {
+    Options out = options(node);
+    out.worker_tag_filter = TagFilter::tags({tag});
+    return out;
+  }
+};
+
+TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+    if (ctx.handoff_session(session, "gpu", "so far: 7") != ErrorKind::kNone)
+      return ctx.fail("handoff");
+    for (int i = 0; i < 2; ++i)
+      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+    // Back again, without a word.
+    if (ctx.handoff_session(session, "") != ErrorKind::kNone) return ctx.fail("back");
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+    return ctx.complete("");
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, options("a"));
+  Worker b(machine, workers, of_kind("b", "gpu"));
+  for (Worker* one : {&boss, &a, &b})
+    ASSERT_EQ(one->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &a, &b}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(outcome(client, "i"), "");
+  EXPECT_EQ(g_runs, (std::vector<std::string>{"a@1 tag= summary=", "b@3 tag=gpu summary=so far: 7",
+                                              "b@3 tag=gpu summary=", "a@5 tag= summary="}));
+  EXPECT_EQ(boss.lines.count("session_released session=s epoch=2 to= from=a reason=handoff"), 1U);
+}
+
+TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
+  g_code = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", "s"));
+    static_cast<void>(ctx.handoff_session("s", "gpu", "x"));
+    const Handle waits = ctx.schedule_activity_on_session("tell", "", "s");
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(30)));
+    PAWL_AWAIT_DONE(waits);
+    ActivityOptions own;
+    own.session = "s";
+    own.tag = "cpu";
+    PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", own));
+    return ctx.complete("");
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  EXPECT_FALSE(drive(
+      machine, {&boss, &a}, [&] { return ended(client, "i"); }, 60'000));
+  EXPECT_EQ(g_runs.size(), 1U) << "nobody of that kind lives";
+  Worker b(machine, workers, of_kind("b", "gpu"));
+  Worker c(machine, workers, of_kind("c", "cpu"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&boss, &a, &b, &c}, [&] { return ended(client, "i"); }, 5 * kMinuteMs));
+  ASSERT_EQ(g_runs.size(), 3U);
+  EXPECT_EQ(g_runs[1].substr(0, 2), "b@");
+  EXPECT_EQ(g_runs[2].substr(0, 2), "c@");
+  EXPECT_NE(g_runs[2].find("tag=cpu summary=x"), std::string::npos)
+      << "whoever owns it next begins with the summary: " << g_runs[2];
+}
+
+TEST_F(Handoff, the_summary_is_read_again_after_a_crash_and_outlives_continue_as_new) {
+  g_code = [](OrchestrationContext& ctx) {
+    ActivityOptions on;
+    on.session = "s";
+    on.own_session = true;
+    if (ctx.execution_id() == 1) {
+      const Session session = ctx.open_session_with_id("s");
+      PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", on));
+      static_cast<void>(ctx.handoff_session(session, "gpu", "so far: 7"));
+      return ctx.continue_as_new("");
+    }
+    PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", on));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", on));
+    return ctx.complete("");
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, options("a"));
+  auto b = std::make_unique<Worker>(machine, workers, of_kind("b", "gpu"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(b->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive(
+      machine, {&boss, &a, b.get()}, [] { return false; }, 5'000);
+  ASSERT_EQ(g_runs.size(), 2U);
+  b->kill();
+  b = std::make_unique<Worker>(machine, workers, of_kind("b", "gpu"));
+  ASSERT_EQ(b->start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &a, b.get()}, [&] { return ended(client, "i"); }));
+  ASSERT_EQ(g_runs.size(), 3U);
+  EXPECT_NE(g_runs[1].find("tag=gpu summary=so far: 7"), std::string::npos) << g_runs[1];
+  EXPECT_NE(g_runs[2].find("tag=gpu summary=so far: 7"), std::string::npos) << g_runs[2];
+}
+
+TEST_F(Handoff, bad_arguments_record_nothing_and_devices_stay) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              const std::string longest(kSessionSummaryBytesMax, 'x');
+              const std::string longer = longest + "x";
+              const std::string bad_tag("a\nb");
+              if (ctx.handoff_session("s", "t", longer) != ErrorKind::kLimit) return ctx.fail("1");
+              if (ctx.handoff_session("s", bad_tag) != ErrorKind::kInvalidArgument)
+                return ctx.fail("2");
+              if (ctx.handoff_session("", "t") != ErrorKind::kInvalidArgument) return ctx.fail("3");
+              if (ctx.handoff_session(Session(), "t") != ErrorKind::kInvalidArgument)
+                return ctx.fail("4");
+              if (ctx.handoff_session("nobody's", "t", longest) != ErrorKind::kNone)
+                return ctx.fail("5");
+              return ctx.complete("ok");
+            }),
+            "ok");
+  g_code = [](OrchestrationContext& ctx) {
+    static_cast<void>(ctx.handoff_session("bed", "gpu"));
+    PAWL_AWAIT(done, ctx.schedule_activity_on_device("note", "1", "bed"));
+    return ctx.complete(done.value());
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(a.runtime->declare_session("bed", false), Status::kOk);
+  drive(
+      machine, {&a}, [] { return false; }, 10);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("j", "code", ""), Status::kOk);
+  EXPECT_TRUE(drive(machine, {&a}, [&] { return ended(client, "j"); }));
+}
+
+TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
+  for (const char* what : {"tag", "summary"}) {
+    sim::Machine fresh{11};
+    bool changed = false;
+    g_code = [&](OrchestrationContext& ctx) {
+      const bool other_tag = changed && what == std::string_view("tag");
+      static_cast<void>(ctx.handoff_session("s", other_tag ? "b" : "a", changed ? "2" : "1"));
+      PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+      return ctx.complete("");
+    };
+    auto a = std::make_unique<Worker>(fresh, registry, options("a"));
+    ASSERT_EQ(a->start(), Status::kOk);
+    TestClient client(fresh, kPath);
+    ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+    drive(
+        fresh, {a.get()}, [] { return false; }, 1'000);
+    a->kill();
+    changed = true;
+    Worker again(fresh, registry, options("a"));
+    ASSERT_EQ(again.start(), Status::kOk);
+    drive(
+        fresh, {&again}, [&] { return ended(client, "i"); }, 20'000);
+    EXPECT_EQ(client.status("i").state, OrchestrationState::kStopped);
+    EXPECT_NE(client.status("i").output.find(what), std::string_view::npos)
+        << client.status("i").output;
+  }
+}
+
+// ---- what a loss says -----------------------------------------------------------------------------------
+
+TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {
+  g_code = [](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.fail_on_loss = true;
+    const Session session = ctx.open_session_with_id("say \"s\"", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    std::string said;
+    PAWL_AWAIT(first, ctx.schedule_activity_on_session("nobody's", "2", session));
+    PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "3", session));
+    for (const Outcome* one : {&first, &second}) {
+      SessionLoss loss;
+      if (one->error().kind != ErrorKind::kSessionLost ||
+          from_json(one->error().text, &loss) != Status::kOk)
+        return ctx.fail(one->error());
+      said += std::string(loss.session.view()) + ", " + std::to_string(loss.epoch) + ", " +
+              std::string(loss.from.view()) + ", " + std::string(loss.reason.view()) + "; ";
+    }
+    return ctx.complete(said);
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  drive(
+      machine, {&boss, &a}, [] { return false; }, 5'000);
+  a.kill();
+  ASSERT_TRUE(drive(machine, {&boss}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(outcome(client, "i"), "say \"s\", 2, a, buried; say \"s\", 2, a, not opened again; ");
+}
+
 }  // namespace
 }  // namespace pawl

@@ -94,7 +94,7 @@ CREATE TABLE sessions(
   last_activity_at INTEGER NOT NULL, hold_until INTEGER NOT NULL,
   stop_to INTEGER, stop_due INTEGER, stop_force INTEGER, head_id INTEGER,
   created_stamp INTEGER NOT NULL, activities INTEGER NOT NULL,
-  owner_label TEXT, kind TEXT, max_age_ms INTEGER,
+  owner_label TEXT, kind TEXT, max_age_ms INTEGER, tag TEXT,
   UNIQUE(scope, name));
 CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
 CREATE INDEX s_claim ON sessions(head_id)
@@ -103,6 +103,10 @@ CREATE INDEX s_lease ON sessions(locked_until) WHERE owner IS NOT NULL;
 CREATE INDEX s_owner ON sessions(owner, hard) WHERE owner IS NOT NULL;
 CREATE INDEX s_stopping ON sessions(stop_due) WHERE state=1;
 CREATE INDEX s_orphan ON sessions(last_activity_at) WHERE owner IS NULL AND head_id IS NULL;
+CREATE TABLE session_summaries(
+  sid INTEGER PRIMARY KEY, summary BLOB NOT NULL, crc INTEGER NOT NULL);
+CREATE TRIGGER s_gone AFTER DELETE ON sessions BEGIN
+  DELETE FROM session_summaries WHERE sid=old.sid; END;
 CREATE TABLE worker_queue(
   id INTEGER PRIMARY KEY,
   instance INTEGER NOT NULL, execution INTEGER NOT NULL, event INTEGER NOT NULL,

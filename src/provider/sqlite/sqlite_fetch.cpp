@@ -77,8 +77,10 @@ struct SqliteProvider::Fetch {
   bool* found;
   bool claims_open;  // not draining, and not yet found at capacity
   Verdict verdict = Verdict::kHandler;
-  bool strike = false;       // of a takeover
-  bool at_capacity = false;  // it could run what it may not claim
+  FixedText<kNameBytesMax> tag = {};  // of the candidate, or of its session
+  std::size_t texts_bytes = 0;   // of the buffer, that its texts take
+  bool strike = false;           // of a takeover
+  bool at_capacity = false;      // it could run what it may not claim
 
   [[nodiscard]] int tag_branches() const {
     return how.tags.mode == TagFilter::Mode::kAny ? 1 : static_cast<int>(how.tags.count);
@@ -243,6 +245,7 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
       kActivity,
       "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
       "i.version,q.progress," PAWL_IS_THERE
+      ",s.tag"
       " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
       " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
       " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
@@ -266,10 +269,11 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
     decoded = decode_meta(read.bytes(5), &event, meta_text_, sizeof meta_text_);
   }
   fetch.verdict = Fetch::Verdict::kForeign;
+  if (decoded == Status::kOk) fetch.tag.assign_cut(event.tag.empty() ? read.bytes(14) : event.tag);
   if (decoded == Status::kOk &&
-      !(fetch.how.tags.serves(event.tag) && fetch.how.filter->has_handler(event.name))) {
+      !(fetch.how.tags.serves(fetch.tag.view()) && fetch.how.filter->has_handler(event.name))) {
     fetch.out->activity_name = event.name;  // in meta_text_
-    fetch.out->tag = event.tag;
+    fetch.out->tag = fetch.tag.view();
     return Status::kOk;
   }
   if (decoded == Status::kOk && !fetch.how.filter->has_room(event.name)) {
@@ -293,9 +297,10 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   fetch.out->orchestration_version = texts.put(read.bytes(11));
   fetch.out->activity_name = texts.put(event.name);
   fetch.out->session_name = texts.put(read.bytes(9));
-  fetch.out->tag = texts.put(event.tag);
+  fetch.out->tag = texts.put(fetch.tag.view());
   fetch.out->input = texts.put(event.payload);
   fetch.out->last_progress = texts.put(read.bytes(12));
+  fetch.texts_bytes = fetch.capacity - texts.left;
   return texts.full ? fail(Status::kResourceExhausted, "an activity's input for the buffer given")
                     : Status::kOk;
 }
@@ -395,6 +400,14 @@ Status SqliteProvider::claim(Fetch& fetch, const Candidate& candidate, const Wor
 Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   const SessionOptions& options = *fetch.how.options;
   WorkItem& out = *fetch.out;
+  out.session_summary = {};
+  out.claimed_now = row.session != 0 && row.epoch_used != row.session_epoch;
+  if (out.claimed_now) {
+    bool damaged = false;
+    PAWL_TRY(read_summary(row.session, fetch.buffer + fetch.texts_bytes,
+                          fetch.capacity - fetch.texts_bytes, &out.session_summary, &damaged));
+    if (damaged) return complete_work(row, ErrorKind::kCorrupt, diagnostic_.text());
+  }
   out.token = next_token();
   out.locked_until = add_saturating(batch_.now, options.worker_lock_timeout_ms);
   const std::int64_t run_ms = row.policy.start_to_close_ms;
@@ -433,7 +446,6 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   out.session_scope = row.session_scope;
   out.epoch = row.session_epoch;
   out.exclusive = row.exclusive;
-  out.claimed_now = row.session != 0 && row.epoch_used != row.session_epoch;
   out.attempt = row.attempt + 1;
   out.retry_attempt = static_cast<std::int32_t>(row.failures) + 1;
   out.may_retry = row.may_retry();

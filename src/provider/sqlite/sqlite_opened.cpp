@@ -62,6 +62,7 @@ Status SqliteProvider::write_session(const TurnCommit& turn, const Event& event)
   switch (event.kind) {
     case EventKind::kSessionOpen: return open_session(turn, event);
     case EventKind::kSessionHold: return hold_session(turn.key, event);
+    case EventKind::kSessionHandoff: return handoff_session(turn.key, event);
     default: return close_session(turn.key, event.name);
   }
 }
@@ -149,6 +150,7 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
     open.bind(settings.notify ? 1 : 0).bind(batch_.now);
     PAWL_TRY(fail(open.run(), "open a session again"));
   }
+  PAWL_TRY(set_kind(session, {}, {}));
   return recompute_head(session);
 }
 
@@ -225,6 +227,28 @@ Status SqliteProvider::fail_work_of(SessionKey session, ErrorKind kind, std::str
 
 // ---- losing ---------------------------------------------------------------------------------------------
 
+Status SqliteProvider::describe_loss(SessionKey session, Epoch epoch, std::string_view reason,
+                                     FixedText<kErrorTextBytesMax>* text) {
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> from;
+  PAWL_TRY(session_names(session, &name, &from));
+  SessionLoss loss;
+  loss.epoch = epoch;
+  bool fits =
+      loss.session.assign(name.view()) == Status::kOk && loss.reason.assign(reason) == Status::kOk;
+  // Names have no control characters; one that is all quotes leaves no room for the other.
+  static_cast<void>(loss.from.assign(from.view()));
+  char json[kErrorTextBytesMax];
+  std::size_t size = 0;
+  if (to_json(loss, json, sizeof json, &size) != Status::kOk) {
+    static_cast<void>(loss.from.assign({}));
+    fits = fits && to_json(loss, json, sizeof json, &size) == Status::kOk;
+  }
+  if (!fits) return fail(Status::kResourceExhausted, "describe the loss of a session");
+  text->assign_cut({json, size});
+  return Status::kOk;
+}
+
 Status SqliteProvider::lose_session(SessionKey session, std::string_view reason) {
   SessionChange told;
   told.kind = SessionChange::Kind::kLost;
@@ -235,10 +259,9 @@ Status SqliteProvider::lose_session(SessionKey session, std::string_view reason)
   told.session = name.view();
   told.from = from.view();
   told.epoch = next_epoch();
-  Diagnostic why;
-  why.format("the session was lost with its owner \"%.*s\" (%.*s)", static_cast<int>(from.size()),
-             from.view().data(), static_cast<int>(reason.size()), reason.data());
-  PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, why.text()));
+  FixedText<kErrorTextBytesMax> why;
+  PAWL_TRY(describe_loss(session, told.epoch, reason, &why));
+  PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, why.view()));
   {
     Statement lose = connection_.use(
         kLose,

@@ -48,7 +48,8 @@ inline constexpr StatementIds kIdsChildren = ids_behind(kIdsManagement, 8);
 inline constexpr StatementIds kIdsState = ids_behind(kIdsChildren, 16);
 inline constexpr StatementIds kIdsRemoval = ids_behind(kIdsState, 24);
 inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 4);
-static_assert(kIdsSpace.end <= Connection::kStatementsMax);
+inline constexpr StatementIds kIdsHandoff = ids_behind(kIdsSpace, 4);
+static_assert(kIdsHandoff.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE "(SELECT r.state FROM instances AS r WHERE r.key=coalesce(i.root,i.key))<>5"
@@ -408,8 +409,9 @@ class SqliteProvider final : public Provider {
   // An attempt failed and the next follows.
   Status retry_work(const WorkRow& row, std::string_view text);
   Status end_overdue(const WorkRow& row);
+  // `session`: the one that was lost.
   Status refuse_work(InstanceKey instance, ExecutionId execution, const NewWork& work,
-                     ErrorKind why);
+                     SessionKey session, ErrorKind why);
   Status set_policy(WorkItemId item, std::string_view policy, const ActivityOptions& options);
   Status note_activity(SessionKey session);
   // A locked item becomes ready; counts what its lock's end means, and poisons at a limit.
@@ -508,6 +510,9 @@ class SqliteProvider final : public Provider {
   Status close_all_sessions(InstanceKey instance);
   // A session of the instance's own to schedule on. kClosed, kLost or kLimit in *why if there is none.
   Status find_opened(InstanceKey instance, std::string_view name, SessionKey* key, ErrorKind* why);
+  // The text of kSessionLost: a SessionLoss.
+  Status describe_loss(SessionKey session, Epoch epoch, std::string_view reason,
+                       FixedText<kErrorTextBytesMax>* text);
   // Its owner is gone and it does not move: all its work fails.
   Status lose_session(SessionKey session, std::string_view reason);
   // Who opened it and asked for it is told.
@@ -530,6 +535,14 @@ class SqliteProvider final : public Provider {
   Status reopen_session(SessionKey session, const SessionSettings& settings);
   Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text);
   Status close_row(SessionKey session);
+
+  // ---- sqlite_handoff.cpp, for the other files ----
+  Status handoff_session(InstanceKey instance, const Event& event);
+  // Which workers its work is for, and what they should know; empty: none.
+  Status set_kind(SessionKey session, std::string_view tag, std::string_view summary);
+  // A damaged one is named in the diagnostic.
+  Status read_summary(SessionKey session, char* buffer, std::size_t capacity,
+                      std::string_view* summary, bool* damaged);
 
   // ---- sqlite_devices.cpp, for the other files ----
   // Work is scheduled with stricter properties than the session has.

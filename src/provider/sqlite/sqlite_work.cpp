@@ -53,7 +53,7 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
   if (options.own_session) {
     ErrorKind why = ErrorKind::kNone;
     PAWL_TRY(find_opened(instance, work.session, &session, &why));
-    if (why != ErrorKind::kNone) return refuse_work(instance, execution, work, why);
+    if (why != ErrorKind::kNone) return refuse_work(instance, execution, work, session, why);
   } else if (!work.session.empty()) {
     PAWL_TRY(session_for(work.session, {options.device, options.exclusive}, &session));
   }
@@ -77,13 +77,19 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
 
 // Scheduled on a session that is not open: the failure is its outcome, told with the next turn.
 Status SqliteProvider::refuse_work(InstanceKey instance, ExecutionId execution, const NewWork& work,
-                                   ErrorKind why) {
+                                   SessionKey session, ErrorKind why) {
   WorkRow row;
   row.instance = instance;
   row.execution = execution;
   row.event = work.event;
   const char* text = "the session is not open";
-  if (why == ErrorKind::kSessionLost) text = "the session was lost and not opened again";
+  if (why == ErrorKind::kSessionLost) {
+    Claim claim;
+    PAWL_TRY(device_claim(session, &claim));
+    FixedText<kErrorTextBytesMax> loss;
+    PAWL_TRY(describe_loss(session, claim.version, "not opened again", &loss));
+    return store_outcome(row, why, loss.view());
+  }
   if (why == ErrorKind::kLimit) text = "the instance has max_sessions_per_orchestration open";
   return store_outcome(row, why, text);
 }
