@@ -21,6 +21,7 @@
 #include "pawl/runtime.hpp"
 #include "pawl/session_cache.hpp"
 #include "pawl/session_listener.hpp"
+#include "pawl/session_recovery.hpp"
 #include "pawl/status.hpp"
 
 #endif  // PAWL_PAWL_HPP

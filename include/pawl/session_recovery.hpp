@@ -1,0 +1,85 @@
+// Work on a session whose state can be made anew, for orchestrations.
+//
+// Purpose: a session that fails on loss says kSessionLost when its owner is gone. These functions say what
+// follows: open it again, run the activity that rebuilds the state on the new owner, repeat the work; so often
+// and no more. They are written with the commands of OrchestrationContext alone: all of it is recorded,
+// compared on replay, and goes on after a crash. Call them with PAWL_CALL. Ownership: texts must live until
+// the call returns; the outcome's as any Outcome's. Thread rule: as the context.
+#ifndef PAWL_SESSION_RECOVERY_HPP
+#define PAWL_SESSION_RECOVERY_HPP
+
+#include <string_view>
+
+#include "pawl/orchestration.hpp"
+
+namespace pawl {
+
+struct SessionRecovery {
+  std::string_view session;  // its id: open_session_with_id()
+  // fail_on_loss is set in any case. With `exclusive` nothing runs beside a rebuilding, and never two of
+  // them: as it must be where several branches work on the session.
+  SessionSettings settings;
+  std::string_view rebuild;  // the activity that makes the state, at first and after a loss
+  std::string_view rebuild_input;
+  int tries = 3;  // rebuildings, in one call, after a loss; the session is left as it is then
+};
+
+namespace internal {
+
+inline ActivityOptions on_recovered(const SessionRecovery& how) {
+  ActivityOptions on;
+  on.session = how.session;
+  on.own_session = true;
+  return on;
+}
+
+inline bool is_loss(const Outcome& outcome) {
+  return outcome.error().kind == ErrorKind::kSessionLost;
+}
+
+// One opening and one rebuilding.
+inline Poll rebuild_session(OrchestrationContext& ctx, const SessionRecovery& how, Outcome* out) {
+  SessionSettings settings = how.settings;
+  settings.fail_on_loss = true;
+  if (ctx.open_session_with_id(how.session, settings).id().empty()) {
+    *out = Outcome::failure(ErrorKind::kInvalidArgument, "a session's id or settings");
+    return Poll::done();
+  }
+  PAWL_AWAIT(built, ctx.schedule_activity(how.rebuild, how.rebuild_input, on_recovered(how)));
+  *out = built;
+  return Poll::done();
+}
+
+}  // namespace internal
+
+// Opens the session and runs `rebuild` on it; lost meanwhile, again, at most `tries` times. *out is the
+// outcome of `rebuild`; kInvalidArgument also for the session's id or settings.
+inline Poll open_rebuilt_session(OrchestrationContext& ctx, const SessionRecovery& how,
+                                 Outcome* out) {
+  int left = how.tries;
+  do {
+    PAWL_CALL(internal::rebuild_session(ctx, how, out));
+  } while (internal::is_loss(*out) && left-- > 0);
+  return Poll::done();
+}
+
+// Runs an activity on the session; whenever that is lost, opens it again, runs `rebuild`, and then the
+// activity anew. *out is the outcome of the activity, or of a `rebuild` that failed; kSessionLost: there were
+// more losses than `tries`.
+inline Poll run_on_session(OrchestrationContext& ctx, const SessionRecovery& how,
+                           std::string_view name, std::string_view input, Outcome* out) {
+  for (int left = how.tries;;) {
+    PAWL_AWAIT(done, ctx.schedule_activity(name, input, internal::on_recovered(how)));
+    *out = done;
+    if (!internal::is_loss(*out)) return Poll::done();
+    do {
+      if (left-- <= 0) return Poll::done();
+      PAWL_CALL(internal::rebuild_session(ctx, how, out));
+    } while (internal::is_loss(*out));
+    if (!out->ok()) return Poll::done();
+  }
+}
+
+}  // namespace pawl
+
+#endif  // PAWL_SESSION_RECOVERY_HPP

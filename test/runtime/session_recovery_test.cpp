@@ -1,0 +1,216 @@
+// A session whose state is made anew wherever it is lost: by kills at every write, by several workers, and up to
+// the number of tries.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+using testing::World;
+
+struct Ran {
+  std::string what;  // "build" or the input of the work
+  std::int64_t epoch = 0;
+  std::string worker;
+};
+std::vector<Ran> g_runs;
+int g_builds_that_fail = 0;
+int g_works_that_abort = 0;
+
+ActivityResult build(ActivityContext& ctx) {
+  g_runs.push_back({"build", ctx.session_epoch(), std::string(ctx.worker_id())});
+  if (g_builds_that_fail > 0 && g_builds_that_fail-- > 0) return ctx.fail("no model");
+  return ctx.ok("");
+}
+
+ActivityResult work(ActivityContext& ctx) {
+  g_runs.push_back({std::string(ctx.input()), ctx.session_epoch(), std::string(ctx.worker_id())});
+  return ctx.ok(ctx.input());
+}
+
+// Loses its session, and other work with it.
+ActivityResult leave(ActivityContext& ctx) {
+  if (g_works_that_abort > 0 && g_works_that_abort-- > 0) ctx.abort_session();
+  return ctx.ok("");
+}
+
+SessionRecovery recovery() {
+  SessionRecovery how;
+  how.session = "model";
+  how.rebuild = "build";
+  how.settings.exclusive = true;
+  return how;
+}
+
+Poll three_turns(OrchestrationContext& ctx) {
+  const SessionRecovery how = recovery();
+  Outcome out;
+  PAWL_CALL(open_rebuilt_session(ctx, how, &out));
+  if (!out.ok()) return ctx.fail(out.error());
+  std::string said;
+  for (const char* input : {"1", "2", "3"}) {
+    PAWL_CALL(run_on_session(ctx, how, "work", input, &out));
+    if (!out.ok()) return ctx.fail(out.error());
+    said += out.value();
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+  }
+  return ctx.complete(said);
+}
+
+// The work waits behind one that ends the session.
+Poll behind_a_leaver(OrchestrationContext& ctx) {
+  SessionRecovery how = recovery();
+  how.tries = 1;
+  Outcome out;
+  PAWL_CALL(open_rebuilt_session(ctx, how, &out));
+  if (!out.ok()) return ctx.fail(out.error());
+  const auto leaves = [&](OrchestrationContext& branch) -> Poll {
+    for (int i = 0; i < 2; ++i) {
+      Outcome left;
+      PAWL_CALL(run_on_session(branch, how, "leave", "", &left));
+    }
+    return branch.complete("");
+  };
+  const Handle branch = ctx.open_branch(leaves);
+  PAWL_CALL(run_on_session(ctx, how, "work", "1", &out));
+  PAWL_AWAIT_DONE(branch);
+  return out.ok() ? ctx.complete(out.value()) : ctx.fail(out.error());
+}
+
+class SessionRecoveryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_runs.clear();
+    g_builds_that_fail = g_works_that_abort = 0;
+    for (Registry* one : {&registry, &workers}) {
+      ASSERT_EQ(one->add_activity("build", build), Status::kOk);
+      ASSERT_EQ(one->add_activity("work", work), Status::kOk);
+      ASSERT_EQ(one->add_activity("leave", leave), Status::kOk);
+    }
+    for (Registry* one : {&registry, &coordinator}) {
+      ASSERT_EQ(one->add_orchestration("three_turns", three_turns), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("behind_a_leaver", behind_a_leaver), Status::kOk);
+    }
+  }
+  // No work ran under an epoch that no building came first in.
+  static void expect_built_first() {
+    std::map<std::int64_t, bool> built;
+    for (const Ran& run : g_runs) {
+      if (run.what == "build") built[run.epoch] = true;
+      EXPECT_TRUE(built[run.epoch]) << run.what << " under epoch " << run.epoch;
+    }
+  }
+  static std::size_t builds() {
+    std::size_t count = 0;
+    for (const Ran& run : g_runs)
+      count += run.what == "build" ? 1U : 0U;
+    return count;
+  }
+  Registry registry;
+  Registry workers;
+  Registry coordinator;
+};
+
+TEST_F(SessionRecoveryTest, without_a_loss_it_is_built_once) {
+  World world(registry);
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  ASSERT_EQ(world.client().start_orchestration("i", "three_turns", ""), Status::kOk);
+  OrchestrationStatus status;
+  ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
+  EXPECT_EQ(status.output, "123");
+  EXPECT_EQ(builds(), 1U);
+}
+
+TEST_F(SessionRecoveryTest, a_crash_at_any_write_rebuilds_before_it_works) {
+  bool crashed = true;
+  std::uint64_t nth = 1;
+  for (; crashed && nth < 1'000; nth += 1 + nth / 8) {
+    g_runs.clear();
+    World world(registry);
+    ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+    ASSERT_EQ(world.client().start_orchestration("i", "three_turns", ""), Status::kOk);
+    world.crash_at_write(nth);
+    OrchestrationStatus status;
+    crashed = world.run_until_done("i", &status) != Status::kOk;
+    if (crashed) {
+      world.crash_at_write(0);
+      ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+      ASSERT_EQ(world.run_until_done("i", &status), Status::kOk) << nth;
+    }
+    EXPECT_EQ(status.output, "123") << nth;
+    expect_built_first();
+  }
+  EXPECT_GT(nth, 20U);
+}
+
+TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
+  sim::Machine machine{7};
+  const auto options = [](const char* node) {
+    Options out;
+    out.database_path = "/data/pawl.db";
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    return out;
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  TestClient client(machine, "/data/pawl.db");
+  ASSERT_EQ(client->start_orchestration("i", "three_turns", ""), Status::kOk);
+  std::uint64_t lost = 0;
+  for (const char* node : {"a", "b", "c"}) {
+    Worker one(machine, workers, options(node));
+    ASSERT_EQ(one.start(), Status::kOk);
+    // Half a second: each gets through one piece of work at most.
+    drive(
+        machine, {&boss, &one}, [] { return false; }, 500);
+    lost += one.runtime->stats().sessions_lost;
+    one.kill();
+    drive(
+        machine, {&boss}, [] { return false; }, 1'000);
+  }
+  Worker last(machine, workers, options("d"));
+  ASSERT_EQ(last.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &last},
+                    [&] { return client.status("i").state != OrchestrationState::kRunning; }));
+  EXPECT_EQ(client.status("i").output, "123");
+  expect_built_first();
+  // Whoever comes next buries the one before.
+  EXPECT_GE(lost, 2U);
+  EXPECT_EQ(builds(), lost + 1);
+}
+
+TEST_F(SessionRecoveryTest, a_building_that_fails_is_the_outcome) {
+  g_builds_that_fail = 1;
+  World world(registry);
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  ASSERT_EQ(world.client().start_orchestration("i", "three_turns", ""), Status::kOk);
+  OrchestrationStatus status;
+  ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
+  EXPECT_EQ(status.error, ErrorKind::kApplication);
+  EXPECT_EQ(status.output, "no model");
+}
+
+TEST_F(SessionRecoveryTest, so_often_and_no_more) {
+  for (const int aborts : {1, 2}) {
+    g_runs.clear();
+    g_works_that_abort = aborts;
+    World world(registry);
+    ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+    ASSERT_EQ(world.client().start_orchestration("i", "behind_a_leaver", ""), Status::kOk);
+    OrchestrationStatus status;
+    ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
+    EXPECT_EQ(status.error, aborts == 1 ? ErrorKind::kNone : ErrorKind::kSessionLost) << aborts;
+    expect_built_first();
+  }
+}
+
+}  // namespace
+}  // namespace pawl
