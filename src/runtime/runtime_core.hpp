@@ -398,6 +398,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool looked_for_work_ = false;      // in the batch at hand
   std::size_t sessions_waiting_ = 0;  // FetchWork::waiting, of the last look
   bool sessions_changed_ = false;     // work in hand may have lost its session in the last commit
+  bool others_claimed_ = false;       // sessions changed their owner between our batches
   bool look_at_descriptors_ = false;
   bool must_register_ = false;
   bool batch_was_full_ = false;   // the last tick left over what one tick cannot take
@@ -448,6 +449,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   FixedVector<DeclaredDevice, kDevicesMax> declared_;
   Epoch owned_epoch_ = -1;  // the last one when the owned sessions were looked at
+  Epoch epoch_seen_ = 0;    // the last one when our last batch ended
   bool owned_changed_ = false;
 
   FixedVector<Notice, kNoticesMax> notices_;

@@ -133,11 +133,14 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
   unknown_count_ = unknown_committed_;
   removals_ = Removals();
   Status status = write_batch(turns, count);
+  Epoch epoch = 0;
+  if (status == Status::kOk) status = provider_->last_epoch(&epoch);
   if (status == Status::kOk) status = provider_->commit();
   if (status != Status::kOk) {
     provider_->rollback();
     return status;
   }
+  epoch_seen_ = epoch;
   if (provider_->last_commit_wrote()) {
     ++stats_.commits;
     gathers_until_ = port_.clock->boot_ms() + options_.commit_window_ms;
@@ -150,6 +153,9 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
 
 Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
   now_ = batch_.now;
+  Epoch epoch = 0;
+  PAWL_TRY(provider_->last_epoch(&epoch));
+  others_claimed_ = epoch != epoch_seen_;
   if (must_register_) return register_in_batch();
   PAWL_TRY(write_housekeeping());
   PAWL_TRY(write_requests(turns, count));
@@ -239,7 +245,8 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
     look_for_turns_ = look_for_work_ = true;
     renew_slot_leases();
   }
-  if (!buried_.empty() || now >= next_renewal_) watch_workers();
+  // Whoever owns a session is watched, however young: its death is told at once.
+  if (!buried_.empty() || others_claimed_ || now >= next_renewal_) watch_workers();
   if (now >= next_renewal_) look_for_reserve();
   if (now >= next_renewal_) next_renewal_ = now + renewal_interval_ms(options_.sessions);
   if (now >= next_cleanup_) next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;

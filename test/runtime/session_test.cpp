@@ -176,6 +176,31 @@ TEST_F(SessionRuntime, handoff_at_once_after_a_kill) {
   EXPECT_GE(b.lines.count("session_migrated session=s"), 1U) << b.lines.all();
 }
 
+// It registered when all others had looked around, and is known to them by its session.
+TEST_F(SessionRuntime, a_worker_that_came_last_is_found_dead_at_once) {
+  Worker c(machine, coordinating, options("c"));
+  Options full = worker_only("a");
+  full.sessions.max_sessions_per_worker = 1;
+  Worker a(machine, inlined, full);
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
+  Worker b(machine, inlined, worker_only("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("y", "five", "t"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&c, &a, &b}, [&] { return g_runs.back().worker == "b"; }));
+  drive(
+      machine, {&c, &a, &b}, [] { return false; }, 1'000);
+  b.kill();
+  drive(
+      machine, {&c, &a}, [] { return false; }, 1'000);
+  EXPECT_EQ(
+      c.lines.count("session_released session=t") + a.lines.count("session_released session=t"), 1U)
+      << c.lines.all();
+}
+
 TEST_F(SessionRuntime, work_in_flight_moves_with_its_session) {
   Worker c(machine, coordinating, options("c"));
   Worker a(machine, threaded, worker_only("a"));
