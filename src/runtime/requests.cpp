@@ -8,7 +8,8 @@ namespace pawl {
 
 // A request that takes more than one transaction stays the first until it is done.
 Status RuntimeCore::write_requests(Turn* turns, std::size_t count) {
-  const std::size_t most = requests_.size() < options_.batch ? requests_.size() : options_.batch;
+  const std::size_t limit = solo_ticks_ > 0 ? 1 : options_.batch;
+  const std::size_t most = requests_.size() < limit ? requests_.size() : limit;
   std::size_t take = 0;
   for (bool more = false; take < most; ++take) {
     Request& request = requests_.at(take);

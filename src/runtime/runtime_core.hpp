@@ -408,7 +408,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool threads_stuck_ = false;
   bool executor_started_ = false;
   bool waiter_open_ = false;
-  std::size_t solo_ticks_ = 0;  // after a failed batch: one item a transaction
+  std::size_t solo_ticks_ = 0;  // after a failed batch: one item of each kind a transaction
   std::int64_t data_version_ = -1;
   std::int64_t retry_at_ = -1;  // boot time; a store in trouble is left alone until then
   int retry_step_ = 0;

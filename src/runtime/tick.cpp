@@ -371,7 +371,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
     retry_at_ = port_.clock->boot_ms() + (kRetryFirstMs << retry_step_);
     if (retry_step_ < kRetryStepsMax) ++retry_step_;
     if (status != Status::kFull) return;
-    solo_ticks_ = count;  // less of it may fit
+    solo_ticks_ = options_.batch;  // less of it may fit
     disk_is_full();
     return;
   }

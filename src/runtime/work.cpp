@@ -204,8 +204,10 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     return false;
   };
   Status status = Status::kOk;
+  bool is_enough = false;
   slots_.for_each([&](internal::Slot& slot) {
-    if (status != Status::kOk || slot.state != internal::Slot::State::kFinished) return;
+    if (status != Status::kOk || is_enough || slot.state != internal::Slot::State::kFinished)
+      return;
     // A refused one of an exclusive session may still keep others out of it.
     if (slot.refused && slot.item.session == 0) return;
     if (!slot.refused && rides(slot)) return;
@@ -219,6 +221,7 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     if (stored == Status::kOk && !slot.refused) {
       slot.stored = true;
       slots_.leave(slot);
+      is_enough = solo_ticks_ > 0;
       look_for_turns_ = look_for_work_ = true;
     } else if (stored == Status::kOk || stored == Status::kStale) {
       slot.refused = true;

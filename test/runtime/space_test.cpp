@@ -19,6 +19,22 @@ constexpr int kSteps = 6;
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
+struct Once {
+  bool waited = false;
+};
+
+// A long result, much later.
+ActivityStep late(ActivityContext& ctx, Once& state) {
+  if (state.waited) return ctx.ok(std::string(16'000, 'x'));
+  state.waited = true;
+  return ctx.again_after(20 * 60'000);
+}
+
+Poll slow(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("late", ""));
+  return ctx.complete("done");
+}
+
 Poll quick(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("echo", ctx.input()));
   return ctx.complete("done");
@@ -27,6 +43,11 @@ Poll quick(OrchestrationContext& ctx) {
 Poll sleeper(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
   return ctx.complete("slept");
+}
+
+Poll loud(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
+  return ctx.complete(ctx.input());
 }
 
 // Its history grows all the time.
@@ -53,6 +74,9 @@ class Space : public ::testing::Test {
     EXPECT_EQ(registry.add_activity("echo", echo), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("quick", quick), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("sleeper", sleeper), Status::kOk);
+    EXPECT_EQ(registry.add_cooperative("late", late), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("slow", slow), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("loud", loud), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("chain", chain), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("eternal", eternal), Status::kOk);
     options.database_path = kPath;
@@ -79,6 +103,26 @@ class Space : public ::testing::Test {
   static bool is_there(TestClient& client, const std::string& id) {
     OrchestrationStatus out;
     return client->get_status(id, &out) == Status::kOk;
+  }
+
+  // Work that has ended and was deleted, and nothing in the log; `more` runs on.
+  void leave_free_pages(sim::Machine& machine, const std::function<void(TestClient&)>& more) {
+    Worker worker(machine, registry, options);
+    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    TestClient client(machine, kPath);
+    more(client);
+    Status why = Status::kOk;
+    ASSERT_EQ(accepted(client, "quick", 600, &why), 600);
+    ASSERT_TRUE(run(machine, worker, 120'000,
+                    [&] { return worker.runtime->stats().orchestrations_completed == 600; }));
+    InstanceFilter ended;
+    ended.any_state = false;
+    ended.state = OrchestrationState::kCompleted;
+    Page page;
+    do {
+      ASSERT_EQ(client->delete_instances(ended, &page), Status::kOk);
+    } while (page.more);
+    worker.stop();
   }
 
   Registry registry;
@@ -209,6 +253,8 @@ TEST_F(Space, LongLogIsNoReasonToRemoveAnything) {
                   [&] { return worker.runtime->stats().continued_as_new == 100; }));
   EXPECT_TRUE(is_there(client, "quick0"));
   EXPECT_EQ(worker.runtime->stats().instances_removed, 0U);
+  EXPECT_NE(worker.runtime->stats().room, Room::kNoneForNew);
+  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
 }
 
 TEST_F(Space, EarlierExecutionsGoAfterEndedTrees) {
@@ -240,7 +286,7 @@ TEST_F(Space, DiskThatStaysFullOfCompleteWorkTakesNewWork) {
   machine.set_disk_bytes(3 * 1024 * 1024);
   int refused = 0;
   std::uint64_t ended = 0;
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 400; ++i) {
     const Status status = client->start_orchestration("quick" + std::to_string(i), "quick", text());
     if (status == Status::kOk) {
       ++ended;
@@ -305,6 +351,56 @@ TEST_F(Space, ReserveThatIsMissingIsMadeAgain) {
   EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
 }
 
+// As many as a batch holds, each of which fits alone.
+TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
+  sim::Machine machine{16};
+  options.reserve_bytes = 256 * 1024;
+  options.checkpoint_pages = 256;
+  leave_free_pages(machine, [](TestClient& client) {
+    for (int i = 0; i < 64; ++i)
+      ASSERT_EQ(client->start_orchestration("l" + std::to_string(i), "loud", text()), Status::kOk);
+  });
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  machine.set_disk_bytes(machine.stored_bytes() + 64 * 1024);
+  EXPECT_TRUE(run(machine, worker, 30 * 60'000, [&] {
+    return worker.runtime->stats().orchestrations_completed == 64;
+  })) << worker.lines.all();
+  EXPECT_GE(worker.lines.count("disk_is_full"), 1U);
+  // So are starts that come together.
+  std::uint64_t more = 0;
+  while (worker.runtime->start_orchestration("m" + std::to_string(more), "quick", text()) ==
+         Status::kOk)
+    ++more;
+  EXPECT_GT(more, 30U);
+  EXPECT_TRUE(run(machine, worker, 60'000, [&] {
+    return worker.runtime->stats().orchestrations_completed == 64 + more;
+  })) << worker.lines.all();
+}
+
+// Likewise results that come together.
+TEST_F(Space, ResultsThatDoNotFitAreTakenInPieces) {
+  sim::Machine machine{17};
+  options.reserve_bytes = 256 * 1024;
+  options.checkpoint_pages = 256;
+  options.cooperative_slots = 64;
+  leave_free_pages(machine, [](TestClient&) {});
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  for (int i = 0; i < 64; ++i)
+    ASSERT_EQ(worker.runtime->start_orchestration("s" + std::to_string(i), "slow", ""),
+              Status::kOk);
+  ASSERT_TRUE(run(machine, worker, 60'000,
+                  [&] { return worker.runtime->stats().activities_running == 64; }));
+  run(machine, worker, 1'000);
+  machine.set_disk_bytes(machine.stored_bytes());
+  EXPECT_TRUE(run(machine, worker, 30 * 60'000, [&] {
+    return worker.runtime->stats().orchestrations_completed == 64;
+  })) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("disk_is_full"), 1U);
+  EXPECT_EQ(worker.runtime->stats().activities_started, 64U);
+}
+
 TEST_F(Space, WithoutAReserveThereIsNoneToMiss) {
   sim::Machine machine{14};
   options.reserve_bytes = 0;
@@ -328,7 +424,7 @@ TEST_F(Space, WithoutAReserveThereIsNoneToMiss) {
 TEST_F(Space, NothingIsLostOnADiskOfAnySize) {
   options.reserve_bytes = 256 * 1024;
   options.checkpoint_pages = 256;
-  for (std::int64_t kib = 0; kib <= 2'400; kib += 150) {
+  for (std::int64_t kib = 0; kib <= 2'400; kib += 240) {
     SCOPED_TRACE(kib);
     sim::Machine machine{static_cast<std::uint64_t>(kib) + 1};
     TestClient client(machine, kPath);
@@ -359,7 +455,7 @@ TEST_F(Space, NothingIsLostOnADiskOfAnySize) {
 }
 
 TEST_F(Space, FailedWritesLoseNothing) {
-  for (std::uint64_t nth = 1; nth <= 60; nth += 3) {
+  for (std::uint64_t nth = 1; nth <= 60; nth += 6) {
     SCOPED_TRACE(nth);
     sim::Machine machine{nth};
     Worker worker(machine, registry, options);

@@ -58,7 +58,8 @@ class SqliteProvider::ReserveFile {
     file_ = static_cast<sqlite3_file*>(sqlite3_malloc(vfs_->szOsFile));
     if (file_ == nullptr) return Status::kResourceExhausted;
     std::memset(file_, 0, static_cast<std::size_t>(vfs_->szOsFile));
-    constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MAIN_DB;
+    constexpr int kFlags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_URI;
     return status_of(vfs_->xOpen(vfs_, name_, file_, kFlags, nullptr));
   }
   Status size(std::int64_t* out) {
