@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 namespace session_broker {
 namespace {
@@ -46,6 +47,8 @@ bool start_agent(ActivityContext& ctx, Worker& worker, Agent& agent, std::string
   const std::string folder = folder_of(worker, ctx, worker.kind);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
+  // What the agent of another kind left for this one: it is told with the first work of an ownership.
+  if (!ctx.session_summary().empty()) std::ofstream(folder + "/summary") << ctx.session_summary();
   if (error || !agent.start(worker.agent_command + " " + worker.kind, folder)) {
     *why = folder + ": " + (error ? error.message() : strerror(errno));
     return false;

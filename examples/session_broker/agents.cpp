@@ -1,6 +1,7 @@
 #include "agents.hpp"
 
 #include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "agent.hpp"
@@ -21,6 +22,8 @@ std::string answer(const std::string& kind, std::size_t number, const std::strin
 }  // namespace
 
 int run_agent(const std::string& kind) {
+  std::string summary;
+  std::getline(std::ifstream("summary"), summary);
   std::vector<std::string> transcript;
   {
     std::ifstream file(kTranscript);
@@ -28,25 +31,25 @@ int run_agent(const std::string& kind) {
       transcript.push_back(line);
   }
   for (std::string line; example::read_line(&line);) {
-    if (line == "summary") {
+    std::istringstream in(line);
+    std::string command;
+    std::size_t number = 0;
+    in >> command >> number;
+    in.get();
+    std::string text;
+    std::getline(in, text);
+    if (command == "summary") {
       example::write_line(std::to_string(transcript.size()) + " messages, the last: " +
                           (transcript.empty() ? "none" : transcript.back()));
-      continue;
-    }
-    const std::size_t space = line.find(' ');
-    const std::size_t first = line.find('\t');
-    const std::size_t second = line.find('\t', first + 1);
-    if (line.compare(0, space, "prompt") != 0 || second == std::string::npos) {
+    } else if (command == "prompt" && number > 0) {
+      if (number > transcript.size()) {
+        transcript.push_back(text);
+        std::ofstream(kTranscript, std::ios::app) << text << std::endl;
+      }
+      example::write_line(answer(kind, number, summary, text));
+    } else {
       example::write_line("I do not understand.");
-      continue;
     }
-    const std::size_t number = std::strtoul(line.c_str() + space, nullptr, 10);
-    const std::string text = line.substr(second + 1);
-    if (number > transcript.size()) {
-      transcript.push_back(text);
-      std::ofstream(kTranscript, std::ios::app) << text << std::endl;
-    }
-    example::write_line(answer(kind, number, line.substr(first + 1, second - first - 1), text));
   }
   return 0;
 }

@@ -6,8 +6,8 @@
 
 namespace session_broker {
 
-// "prompt NUMBER<tab>SUMMARY<tab>TEXT" and "summary"; each is answered with one line, a prompt that was
-// answered before likewise. Until its input ends.
+// "prompt NUMBER TEXT" and "summary"; each is answered with one line, a prompt that was answered before
+// likewise. Until its input ends. The file "summary", if there is one, is what another agent left for this.
 int run_agent(const std::string& kind);
 
 }  // namespace session_broker

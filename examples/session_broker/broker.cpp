@@ -14,13 +14,14 @@ constexpr int kRoundsAnExecution = 20;
 constexpr std::int64_t kAnswerMsMax = 60'000;
 constexpr std::int32_t kWarnBefore = 3;
 
-std::string number(std::int64_t value) { return std::to_string(value); }
-
-pawl::Session open(OrchestrationContext& ctx) {
+// Only workers that have this kind of agent take it; in later executions that is so already.
+pawl::Session open(OrchestrationContext& ctx, const Thread& thread) {
   pawl::SessionSettings settings;
   settings.exclusive = true;
   settings.notify = true;
-  return ctx.open_session_with_id(kSession, settings);
+  const pawl::Session session = ctx.open_session_with_id(kSession, settings);
+  if (thread.messages == 0) ctx.handoff_session(session, thread.kind.view());
+  return session;
 }
 
 // Into the thread. Any worker does it, so it says what happened to the agent's one, too.
@@ -29,23 +30,15 @@ Poll post(OrchestrationContext& ctx, const std::string& text) {
   return Poll::done();
 }
 
-// What becomes of an agent's question; `about` is "summary", or "prompt" with its number and text.
-pawl::Handle ask(OrchestrationContext& ctx, const Thread& thread, const std::string& about) {
+// `about`: "summary", or "prompt" with its number and text.
+pawl::Handle ask(OrchestrationContext& ctx, const std::string& about) {
   pawl::ActivityOptions options;
   options.session = kSession;
   options.own_session = true;
-  options.tag = thread.kind.view();
   options.start_to_close_ms = kAnswerMsMax;
   options.retry.max_attempts = 3;
   options.retry.base_ms = 100;
   return ctx.schedule_activity("ask", about, options);
-}
-
-// The session and all that belongs to it.
-Poll put_away(OrchestrationContext& ctx, const Thread& thread) {
-  ctx.close_session(kSession);
-  PAWL_AWAIT_DONE(ctx.schedule_activity("clean_up", thread.kind.view()));
-  return Poll::done();
 }
 
 // No more than so many in any 60 seconds.
@@ -60,21 +53,19 @@ bool is_too_fast(Thread& thread, std::int64_t now_ms) {
 }
 
 // To an agent of another kind, which is told what this one has to say of the thread.
-Poll hand_over(OrchestrationContext& ctx, Thread& thread, std::string_view kind) {
+Poll hand_over(OrchestrationContext& ctx, Thread& thread, const pawl::Session& session,
+               std::string_view kind) {
   if (!is_kind(kind) || kind == thread.kind.view()) {
     PAWL_CALL(post(ctx, "There is no other agent of that kind."));
     return Poll::done();
   }
-  PAWL_AWAIT(summary, ask(ctx, thread, "summary"));
-  PAWL_CALL(put_away(ctx, thread));
-  std::string text(summary.ok() ? summary.value() : "nothing");
-  text.resize(std::min(text.size(), kSummaryMax));
-  for (char& c : text)
-    if (c < ' ' || c > '~') c = '?';  // it goes through JSON, and is set apart by tabs
-  static_cast<void>(thread.summary.assign(text));
+  PAWL_AWAIT(summary, ask(ctx, "summary"));
+  const std::string_view text = summary.ok() ? summary.value() : "nothing";
+  if (ctx.handoff_session(session, kind, text) != ErrorKind::kNone) return ctx.fail("handoff");
+  // The agent ends with the ownership, its folder here.
+  PAWL_AWAIT_DONE(ctx.schedule_activity("clean_up", thread.kind.view()));
   static_cast<void>(thread.kind.assign(kind));
   thread.asked = 0;
-  open(ctx);
   PAWL_CALL(post(ctx, "Handed over to the " + std::string(kind) + "."));
   return Poll::done();
 }
@@ -82,9 +73,7 @@ Poll hand_over(OrchestrationContext& ctx, Thread& thread, std::string_view kind)
 // `over`: why the thread ends; empty: it goes on.
 Poll prompt(OrchestrationContext& ctx, Thread& thread, std::string_view text, std::string* over) {
   ++thread.asked;
-  PAWL_AWAIT(answer, ask(ctx, thread,
-                         "prompt " + number(thread.asked) + "\t" +
-                             std::string(thread.summary.view()) + "\t" + std::string(text)));
+  PAWL_AWAIT(answer, ask(ctx, "prompt " + std::to_string(thread.asked) + " " + std::string(text)));
   if (answer.ok()) {
     PAWL_CALL(post(ctx, std::string(answer.value())));
   } else {
@@ -99,8 +88,8 @@ Poll prompt(OrchestrationContext& ctx, Thread& thread, std::string_view text, st
   return Poll::done();
 }
 
-Poll on_message(OrchestrationContext& ctx, Thread& thread, std::string_view message,
-                std::string* over) {
+Poll on_message(OrchestrationContext& ctx, Thread& thread, const pawl::Session& session,
+                std::string_view message, std::string* over) {
   const std::string_view user = message.substr(0, message.find(' '));
   const std::string_view text = message.substr(std::min(message.size(), user.size() + 1));
   constexpr std::string_view kHandoff = "/handoff ";
@@ -109,7 +98,7 @@ Poll on_message(OrchestrationContext& ctx, Thread& thread, std::string_view mess
     if (user != thread.owner.view()) {
       PAWL_CALL(post(ctx, "Only " + std::string(thread.owner.view()) + " may do that."));
     } else if (hands_over) {
-      PAWL_CALL(hand_over(ctx, thread, text.substr(kHandoff.size())));
+      PAWL_CALL(hand_over(ctx, thread, session, text.substr(kHandoff.size())));
     } else {
       *over = "closed";
       PAWL_CALL(post(ctx, "Session closed."));
@@ -144,7 +133,7 @@ Poll broker(OrchestrationContext& ctx) {
   if (pawl::from_json(ctx.input(), &thread, &why) != pawl::Status::kOk) return ctx.fail(why.text());
   if (!is_kind(thread.kind.view())) return ctx.fail("no such kind of agent");
   if (thread.began_ms == 0) thread.began_ms = thread.spoke_ms = ctx.now_ms();
-  const pawl::Session session = open(ctx);
+  const pawl::Session session = open(ctx, thread);
 
   std::string over;
   for (int round = 0; round < kRoundsAnExecution && over.empty(); ++round) {
@@ -156,7 +145,7 @@ Poll broker(OrchestrationContext& ctx) {
     if (next.cancelled()) {
       over = "cancelled";
     } else if (next.index() == 0) {
-      PAWL_CALL(on_message(ctx, thread, next.value(), &over));
+      PAWL_CALL(on_message(ctx, thread, session, next.value(), &over));
     } else if (next.index() == 1) {
       PAWL_CALL(on_change(ctx, next.value()));
     } else {
@@ -166,7 +155,8 @@ Poll broker(OrchestrationContext& ctx) {
     }
   }
   if (!over.empty()) {
-    PAWL_CALL(put_away(ctx, thread));
+    ctx.close_session(kSession);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("clean_up", thread.kind.view()));
     return ctx.complete(over);
   }
   char state[kThreadBytesMax];

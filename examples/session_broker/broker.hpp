@@ -17,7 +17,6 @@ bool is_kind(std::string_view word);
 inline constexpr char kQueue[] = "chat";
 inline constexpr char kSession[] = "agent";
 inline constexpr std::size_t kTextMax = 200;  // of a message
-inline constexpr std::size_t kSummaryMax = 100;
 
 // What a thread begins with, and what it hands to its next execution.
 struct Thread {
@@ -32,10 +31,9 @@ struct Thread {
   std::int32_t messages = 0;
   std::int32_t asked = 0;           // of these, this agent
   std::int64_t recent_ms[10] = {};  // when the last were, for the limit; the oldest is overwritten
-  pawl::JsonText<kSummaryMax> summary;  // what the agent before this one left
 };
 PAWL_JSON(Thread, owner, kind, idle_ms, age_ms_max, messages_a_minute, messages_max, began_ms,
-          spoke_ms, messages, asked, recent_ms, summary)
+          spoke_ms, messages, asked, recent_ms)
 inline constexpr std::size_t kThreadBytesMax = 1024;
 
 // The input is a Thread. Completes with why it is over.

@@ -102,9 +102,7 @@ pawl::Status take_line(pawl::Client& client, const session_broker::Thread& limit
     return pawl::Status::kInvalidArgument;
   const std::string thread = line.substr(0, first);
   const std::string user = line.substr(first + 1, second - first - 1);
-  std::string text = line.substr(second + 1, session_broker::kTextMax);
-  for (char& c : text)
-    if (c == '\t') c = ' ';
+  const std::string text = line.substr(second + 1, session_broker::kTextMax);
   PAWL_TRY(begin(client, limits, thread, user));
   return client.enqueue_event(thread, session_broker::kQueue, user + " " + text);
 }
