@@ -171,7 +171,15 @@ class Client {
   Status set_quota(std::int64_t bytes);
   Status list_workers(WorkerVisitor& visitor);
   // In order of their making. kInvalidArgument: rows_max is 0.
-  Status list_sessions(Page* page, SessionVisitor& visitor);
+  Status list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor);
+  // One that this instance opened, or, without an instance, one that is shared. Views of `out` live until
+  // the next call. kNotFound.
+  Status get_session(std::string_view instance, std::string_view session, SessionInfo* out);
+  // Closes one that this instance opened, as its code would, and tells the code if it asked for that
+  // (SessionSettings::notify: "closed"). `owner_label` is who asks, and must be that of the session:
+  // kNotOwner, and error_text() names it. Empty: an administrator, who may close any. kNotFound.
+  Status close_session(std::string_view instance, std::string_view session,
+                       std::string_view owner_label = {});
   // Moves a session to the living worker with this worker_node_id (as list_workers() shows it), or, empty,
   // away from its owner: nothing of it starts any more, and when its running work has ended it moves. The
   // answer does not wait for that. kNotFound: no such session; kNoEligibleTarget: the worker does not

@@ -171,11 +171,31 @@ class WorkerVisitor {
   ~WorkerVisitor() = default;
 };
 
+// kActive: work of it is queued or runs. kRefused: one too many (SessionOptions). kClosed: until cancelled
+// work of an exclusive one has ended.
+enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefused };
+[[nodiscard]] const char* session_state_name(SessionState state);
+
+// Everything that is set must hold.
+struct SessionFilter {
+  std::string_view owner_label;  // empty: any
+  std::string_view kind;         // empty: any
+  bool any_state = true;
+  SessionState state = SessionState::kIdle;  // unless any_state
+};
+
 struct SessionInfo {
   std::int64_t key = 0;
   std::string_view name;
-  std::string_view node;              // of the owner; empty: nobody's
+  std::string_view instance_id;  // that opened it; empty: shared by all
+  std::string_view owner_label;  // SessionSettings
+  std::string_view kind;
+  SessionState state = SessionState::kIdle;
+  std::string_view node;              // of the worker that owns it; empty: nobody's
   std::int64_t epoch = 0;             // rises with every change of the owner; 0: never had one
+  std::int64_t created_ms = 0;        // or opened anew
+  std::int64_t age_ms = 0;            // since then, in Pawl time as the next
+  std::int64_t quiet_for_ms = 0;      // since its last hand-over, renewal or result
   std::int64_t activities = 0;        // handed over so far
   std::int64_t lease_ends_in_ms = 0;  // with an owner
   bool device = false;                // only who declared it may own it

@@ -31,6 +31,9 @@ struct SessionOptions {
   std::int64_t evict_idle_ms = 0;
   // Sessions that one instance may have open, 1..1000; as the runtime that makes the turn has it.
   std::uint32_t max_sessions_per_orchestration = 10;
+  // Sessions of one SessionSettings::owner_label that all instances together may have open, 0..1000000;
+  // likewise. 0: no limit.
+  std::uint32_t max_sessions_per_owner = 0;
   // Take over at once from a process whose kernel lock is free; false: only leases count.
   bool fast_handoff = true;
 };

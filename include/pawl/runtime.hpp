@@ -53,8 +53,11 @@ struct RuntimeStats {
   std::uint64_t activities_abandoned = 0;  // told to stop, and not back within activity_grace_ms
   std::uint64_t messages_dropped = 0;      // duplicates and late ones
   std::uint64_t traces_lost = 0;
-  std::uint64_t busy_ticks = 0;    // the write lock was not free in time
-  std::uint64_t failed_ticks = 0;  // rolled back by an error of the disk or of memory
+  std::uint64_t busy_ticks = 0;        // the write lock was not free in time
+  std::uint64_t failed_ticks = 0;      // rolled back by an error of the disk or of memory
+  std::uint64_t sessions_opened = 0;   // by orchestrations, again included
+  std::uint64_t sessions_refused = 0;  // one too many
+  std::uint64_t sessions_closed = 0;
   std::uint64_t sessions_claimed = 0;
   std::uint64_t sessions_migrated = 0;
   std::uint64_t sessions_released = 0;

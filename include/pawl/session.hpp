@@ -15,6 +15,8 @@
 
 namespace pawl {
 
+inline constexpr std::size_t kSessionLabelBytesMax = 128;
+
 namespace internal {
 class Pass;
 }
@@ -33,6 +35,11 @@ struct SessionLoss {
 PAWL_JSON(SessionLoss, session, epoch, from, reason)
 
 struct SessionSettings {
+  // For whom it is, as "alice": for the directory (Client::list_sessions()), for
+  // SessionOptions::max_sessions_per_owner, and who else may close it (Client::close_session()). 1 to
+  // kSessionLabelBytesMax bytes without control characters; empty: nobody. Must live until the call returns.
+  std::string_view owner_label;
+  std::string_view kind;   // what it is, as "agent", for the directory; as owner_label
   bool exclusive = false;  // one activity at a time, in the order of scheduling
   // When its owner is gone, for whatever reason, the session is lost instead of moving: what is queued or
   // runs on it fails with kSessionLost, and so does what is scheduled on it, until it is opened again.

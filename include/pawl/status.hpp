@@ -46,6 +46,7 @@ enum class Status : std::uint8_t {
   kNoEligibleTarget,          // the worker named cannot take the session
   kChildInstance,             // a child goes with its root: delete that
   kQuota,                     // no room for anything new; work that runs goes on
+  kNotOwner,                  // the session is of another owner label
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

@@ -25,6 +25,8 @@ constexpr char kUsage[] =
     "  quota BYTES        how much pages and log may take; 0: no limit\n"
     "  workers            registered runtimes\n"
     "  sessions           and who owns them\n"
+    "    --owner LABEL --kind KIND --session-state STATE\n"
+    "  close-session NAME that an instance opened          --of ID\n"
     "  transfer SESSION   moves it to another worker       --to NODE --stop-ms N --force\n"
     "    --of ID: one that this instance opened\n"
     "  drain NODE         the worker takes nothing new, its sessions move\n"
@@ -54,6 +56,7 @@ struct Command {
   std::string_view reason;
   std::string_view to;
   std::string_view of;
+  pawl::SessionFilter sessions;
   long long stop = -1;  // -1: by default
   bool json = false;
   bool force = false;
@@ -234,11 +237,19 @@ class PrintWorkers final : public pawl::WorkerVisitor {
 class PrintSessions final : public pawl::SessionVisitor {
  public:
   void on_session(const pawl::SessionInfo& one) override {
-    std::printf("%.*s\tof %.*s\tepoch %lld\t%lld activities\tlease %lld ms%s%s%s\n",
-                length(one.name), one.name.data(), length(one.node), one.node.data(),
+    std::printf("%.*s\tof %.*s\tepoch %lld\t%lld activities\tlease %lld ms%s%s%s", length(one.name),
+                one.name.data(), length(one.node), one.node.data(),
                 static_cast<long long>(one.epoch), static_cast<long long>(one.activities),
                 static_cast<long long>(one.lease_ends_in_ms), one.device ? "\tdevice" : "",
                 one.exclusive ? "\texclusive" : "", one.stopping ? "\tstopping" : "");
+    std::printf("\t%s\tage %lld ms\tquiet %lld ms", pawl::session_state_name(one.state),
+                static_cast<long long>(one.age_ms), static_cast<long long>(one.quiet_for_ms));
+    if (!one.instance_id.empty())
+      std::printf("\tby %.*s", length(one.instance_id), one.instance_id.data());
+    if (!one.owner_label.empty())
+      std::printf("\towner %.*s", length(one.owner_label), one.owner_label.data());
+    if (!one.kind.empty()) std::printf("\tkind %.*s", length(one.kind), one.kind.data());
+    std::printf("\n");
   }
 };
 
@@ -246,11 +257,11 @@ pawl::Status workers(pawl::Client& client, const Command& /*command*/) {
   PrintWorkers print;
   return client.list_workers(print);
 }
-pawl::Status sessions(pawl::Client& client, const Command& /*command*/) {
+pawl::Status sessions(pawl::Client& client, const Command& command) {
   PrintSessions print;
   pawl::Page page;
   do {
-    PAWL_TRY(client.list_sessions(&page, print));
+    PAWL_TRY(client.list_sessions(command.sessions, &page, print));
   } while (page.more);
   return pawl::Status::kOk;
 }
@@ -332,6 +343,9 @@ pawl::TransferOptions transfer_options(const Command& command) {
 pawl::Status transfer(pawl::Client& client, const Command& command) {
   return client.transfer_session(command.id, command.to, transfer_options(command));
 }
+pawl::Status close_session(pawl::Client& client, const Command& command) {
+  return client.close_session(command.of, command.id);
+}
 pawl::Status drain(pawl::Client& client, const Command& command) {
   return client.drain_worker(command.id, transfer_options(command));
 }
@@ -383,6 +397,7 @@ constexpr Entry kEntries[] = {
     {"values", values, true},
     {"drain", drain, true},
     {"forget-device", forget, true},
+    {"close-session", close_session, true},
 };
 
 const Entry* find(std::string_view name) {
@@ -392,6 +407,18 @@ const Entry* find(std::string_view name) {
 }
 
 // ---- arguments ----------------------------------------------------------------------------------
+
+bool parse_session_state(std::string_view text, pawl::SessionFilter* filter) {
+  using State = pawl::SessionState;
+  for (const State state :
+       {State::kIdle, State::kActive, State::kLost, State::kClosed, State::kRefused}) {
+    if (text != pawl::session_state_name(state)) continue;
+    filter->any_state = false;
+    filter->state = state;
+    return true;
+  }
+  return false;
+}
 
 bool parse_state(std::string_view text, pawl::InstanceFilter* filter) {
   using State = pawl::OrchestrationState;
@@ -409,6 +436,9 @@ bool parse_option(int option, Command* out) {
   switch (option) {
     case 'n': out->filter.name = optarg; return true;
     case 's': return parse_state(optarg, &out->filter);
+    case 'i': return parse_session_state(optarg, &out->sessions);
+    case 'O': out->sessions.owner_label = optarg; return true;
+    case 'd': out->sessions.kind = optarg; return true;
     case 'p': out->filter.id_prefix = optarg; return true;
     case 'l': return parse_number(optarg, &out->limit);
     case 'e': return parse_number(optarg, &out->execution);
@@ -426,14 +456,23 @@ bool parse_option(int option, Command* out) {
 
 // The program's name, the database and the command come before what is parsed here.
 bool parse(int argc, char** argv, const Entry& entry, Command* out) {
-  static const option kOptions[] = {
-      {"name", required_argument, nullptr, 'n'},      {"state", required_argument, nullptr, 's'},
-      {"prefix", required_argument, nullptr, 'p'},    {"limit", required_argument, nullptr, 'l'},
-      {"execution", required_argument, nullptr, 'e'}, {"keep", required_argument, nullptr, 'k'},
-      {"before", required_argument, nullptr, 'b'},    {"reason", required_argument, nullptr, 'r'},
-      {"of", required_argument, nullptr, 'o'},        {"json", no_argument, nullptr, 'j'},
-      {"to", required_argument, nullptr, 't'},        {"stop-ms", required_argument, nullptr, 'w'},
-      {"force", no_argument, nullptr, 'f'},           {nullptr, 0, nullptr, 0}};
+  static const option kOptions[] = {{"name", required_argument, nullptr, 'n'},
+                                    {"state", required_argument, nullptr, 's'},
+                                    {"prefix", required_argument, nullptr, 'p'},
+                                    {"limit", required_argument, nullptr, 'l'},
+                                    {"execution", required_argument, nullptr, 'e'},
+                                    {"keep", required_argument, nullptr, 'k'},
+                                    {"before", required_argument, nullptr, 'b'},
+                                    {"reason", required_argument, nullptr, 'r'},
+                                    {"session-state", required_argument, nullptr, 'i'},
+                                    {"owner", required_argument, nullptr, 'O'},
+                                    {"kind", required_argument, nullptr, 'd'},
+                                    {"of", required_argument, nullptr, 'o'},
+                                    {"json", no_argument, nullptr, 'j'},
+                                    {"to", required_argument, nullptr, 't'},
+                                    {"stop-ms", required_argument, nullptr, 'w'},
+                                    {"force", no_argument, nullptr, 'f'},
+                                    {nullptr, 0, nullptr, 0}};
   int found = getopt_long(argc, argv, "", kOptions, nullptr);
   for (; found != -1; found = getopt_long(argc, argv, "", kOptions, nullptr))
     if (!parse_option(found, out)) return false;

@@ -82,10 +82,11 @@ struct Event {
   std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
   std::uint64_t path_hash = 0;  // commands and kEnded: awaits and selects since the last command
   std::string_view name;        // commands; kStarted: the orchestration's name
-  // kActivity on a session; kChild, kDetached: the id asked for; kValueRead: of which instance.
+  // kActivity on a session; kChild, kDetached: the id asked for; kValueRead: of which instance;
+  // kSessionOpen: the owner label.
   std::string_view session;
   std::string_view policy;  // policy.hpp, of kActivity and session commands; empty: defaults
-  std::string_view tag;     // kActivity, kSessionHandoff; empty: none
+  std::string_view tag;     // kActivity, kSessionHandoff; kSessionOpen: its kind; empty: none
   // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by default.
   std::string_view version;
   std::string_view payload;  // input, result, error text, guid

@@ -41,6 +41,7 @@ const char* status_name(Status status) {
     case Status::kNoEligibleTarget: return "no_eligible_target";
     case Status::kChildInstance: return "child_instance";
     case Status::kQuota: return "quota";
+    case Status::kNotOwner: return "not_owner";
   }
   return "unknown";
 }

@@ -242,6 +242,8 @@ struct TurnCommit {
   const EventId* sessions = nullptr;
   std::size_t session_count = 0;
   std::int64_t sessions_max = 10;  // that the instance may have open
+  std::int64_t sessions_per_owner_max =
+      0;  // of one owner label, all instances together; 0: no limit
   const NewTimer* timers = nullptr;
   std::size_t timer_count = 0;
   // Commands among the new events that start an instance: kChild (not with an end) and kDetached.
@@ -404,7 +406,8 @@ struct CrashNote {
 // One event a change of a session or worker; reported in the batch, valid for people only after commit.
 struct SessionChange {
   // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed: work
-  // that still runs kept it where it is. kEnding: its owner is about to let it go.
+  // that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened, kRefused
+  // (`reason`), kClosed (`reason`): of sessions that orchestrations open.
   enum class Kind : std::uint8_t {
     kClaimed,
     kMigrated,
@@ -413,15 +416,23 @@ struct SessionChange {
     kSwept,
     kConflict,
     kStopFailed,
-    kEnding
+    kEnding,
+    kOpened,
+    kRefused,
+    kClosed
   };
   Kind kind = Kind::kClaimed;
   std::string_view session;
-  std::string_view reason;  // released, lost
-  std::string_view from;    // migrated: node
-  std::string_view to;      // claimed, migrated: node
+  std::string_view instance;     // that opened it; empty: it is shared
+  std::string_view owner_label;  // of SessionSettings
+  std::string_view label_kind;   // SessionSettings::kind
+  std::string_view reason;       // released, lost, refused, closed
+  std::string_view from;         // migrated, lost, closed: node
+  std::string_view to;           // claimed, migrated: node
   Epoch epoch = 0;
-  bool resumed = false;  // the same node took its own session back
+  bool resumed = false;         // the same node took its own session back
+  std::int64_t age_ms = 0;      // closed: since it was opened
+  std::int64_t activities = 0;  // closed: handed over
 };
 
 class ChangeSink {
@@ -639,7 +650,8 @@ class Provider {
   // Ends the stops of sessions for which it is time; bounded. Adds to *ended.
   virtual Status end_stops(std::size_t limit, std::size_t* ended) = 0;
   // Delayed items and parked instances whose time came, and items past a limit of their policy: these
-  // get kTimeout, or their next attempt; work of absent devices; bounded.
+  // get kTimeout, or their next attempt; work of absent devices; sessions that somebody must look at;
+  // bounded.
   virtual Status wake_delayed(std::size_t limit, std::size_t* woken) = 0;
 
   // ---- workers: in a batch ----
@@ -676,7 +688,16 @@ class Provider {
                                  ActivityVisitor& visitor) = 0;
   virtual Status read_metrics(Metrics* out) = 0;
   // In a batch, for its time.
-  virtual Status list_sessions(Page* page, SessionVisitor& visitor) = 0;
+  virtual Status list_sessions(const SessionFilter& filter, Page* page,
+                               SessionVisitor& visitor) = 0;
+  // Likewise one, of an instance, or shared (empty). kNotFound.
+  virtual Status read_session(std::string_view instance, std::string_view session,
+                              SessionVisitor& visitor) = 0;
+  // In a batch: closes one that an instance opened, for somebody else than its code. `owner_label`: who, and
+  // must be the session's (kNotOwner); empty: an administrator. kNotFound. Told to the sink of whoever
+  // calls wake_delayed() next.
+  virtual Status end_session(std::string_view instance, std::string_view session,
+                             std::string_view owner_label) = 0;
   // In a batch. kNotFound; kStale: it has ended. The next turn must end the instance: what was fetched
   // before is stale, and fetch_orchestration_item() says so.
   virtual Status terminate_instance(std::string_view id, std::string_view reason) = 0;

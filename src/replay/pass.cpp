@@ -20,15 +20,21 @@ int shown(std::string_view name) {
   return static_cast<int>(std::min(name.size(), static_cast<std::size_t>(kNameShown)));
 }
 
+// What Event::session is to a kind of command.
+const char* session_meaning(EventKind kind) {
+  if (kind == EventKind::kSessionOpen) return "owner label";
+  return kind == EventKind::kActivity ? "session" : "instance id";
+}
+
 // Which part of two commands differs, or null.
 const char* difference(const Event& recorded, const Event& issued) {
   if (recorded.kind != issued.kind) return "kind";
   if (recorded.name != issued.name) return "name";
-  if (recorded.session != issued.session)
-    return recorded.kind == EventKind::kActivity ? "session" : "instance id";
+  if (recorded.session != issued.session) return session_meaning(recorded.kind);
   if (const char* const what = policy_difference(recorded.policy, issued.policy); what != nullptr)
     return what;
-  if (recorded.tag != issued.tag) return "tag";
+  if (recorded.tag != issued.tag)
+    return recorded.kind == EventKind::kSessionOpen ? "session kind" : "tag";
   if (recorded.version != issued.version) return "version";
   if (recorded.argument_hash != issued.argument_hash) {
     if (recorded.kind == EventKind::kTimer)

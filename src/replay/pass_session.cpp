@@ -13,13 +13,19 @@ bool is_session_id(std::string_view id) {
   return is_valid_name(id) && id.size() + kSessionEventsPrefix.size() <= kNameBytesMax;
 }
 
+bool is_label(std::string_view text) {
+  return text.empty() || (is_valid_name(text) && text.size() <= kSessionLabelBytesMax);
+}
+
 }  // namespace
 
 Session Pass::open_session(BranchRun& branch, std::string_view id, bool has_id,
                            const SessionSettings& settings) {
   if (!is_active(branch, "open_session")) return Session();
   PolicyText policy;
-  if (!encode_settings(settings, &policy) || (has_id && !is_session_id(id))) return Session();
+  if (!encode_settings(settings, &policy) || (has_id && !is_session_id(id)) ||
+      !is_label(settings.owner_label) || !is_label(settings.kind))
+    return Session();
   FixedText<kNameBytesMax> own;
   if (!has_id) {
     // Where it stands in the code is its name; another execution's is another.
@@ -33,8 +39,13 @@ Session Pass::open_session(BranchRun& branch, std::string_view id, bool has_id,
   Event event;
   event.kind = EventKind::kSessionOpen;
   event.name = id;
+  event.session = settings.owner_label;
+  event.tag = settings.kind;
   event.policy = policy.view();
-  event.argument_hash = Hash64().add(policy.view()).value();
+  Hash64 hash;
+  hash.add(policy.view());
+  if (!event.session.empty() || !event.tag.empty()) hash.add(event.session).add(event.tag);
+  event.argument_hash = hash.value();
   const Record* const record = issue(event);
   return record == nullptr ? Session() : Session(record->event.name);
 }

@@ -82,7 +82,10 @@ class ClientCore {
   Status set_quota(std::int64_t bytes);
   Status list_workers(WorkerVisitor& visitor);
   Status list_activities(std::string_view id, ActivityVisitor& visitor);
-  Status list_sessions(Page* page, SessionVisitor& visitor);
+  Status list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor);
+  Status get_session(std::string_view instance, std::string_view session, SessionInfo* out);
+  Status close_session(std::string_view instance, std::string_view session,
+                       std::string_view owner_label);
   Status transfer_session(std::string_view session, std::string_view node,
                           const TransferOptions& options);
   Status drain_worker(std::string_view node, const TransferOptions& options);

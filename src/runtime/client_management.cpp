@@ -3,6 +3,7 @@
 
 #include "client_core.hpp"
 #include "options_check.hpp"
+#include "pawl/session.hpp"
 
 namespace pawl {
 namespace {
@@ -29,6 +30,30 @@ class KeepInfo final : public InstanceVisitor {
  private:
   char* at_;
   InstanceInfo* out_;
+};
+
+class KeepSession final : public SessionVisitor {
+ public:
+  KeepSession(char* buffer, SessionInfo* out) : at_(buffer), out_(out) {}
+  static_assert(3 * kNameBytesMax + 2 * kSessionLabelBytesMax <= kErrorTextBytesMax);
+  void on_session(const SessionInfo& session) override {
+    *out_ = session;
+    keep(&out_->name, kNameBytesMax);
+    keep(&out_->instance_id, kNameBytesMax);
+    keep(&out_->node, kNameBytesMax);
+    keep(&out_->owner_label, kSessionLabelBytesMax);
+    keep(&out_->kind, kSessionLabelBytesMax);
+  }
+
+ private:
+  void keep(std::string_view* view, std::size_t bytes_max) {
+    *view = view->substr(0, bytes_max);
+    if (!view->empty()) std::memcpy(at_, view->data(), view->size());
+    *view = {at_, view->size()};
+    at_ += view->size();
+  }
+  char* at_;
+  SessionInfo* out_;
 };
 
 class Collect final : public InstanceVisitor {
@@ -82,6 +107,17 @@ const char* activity_state_name(ActivityState state) {
     case ActivityState::kReady: return "ready";
     case ActivityState::kRunning: return "running";
     case ActivityState::kDelayed: return "delayed";
+  }
+  return "unknown";
+}
+
+const char* session_state_name(SessionState state) {
+  switch (state) {
+    case SessionState::kIdle: return "idle";
+    case SessionState::kActive: return "active";
+    case SessionState::kLost: return "lost";
+    case SessionState::kClosed: return "closed";
+    case SessionState::kRefused: return "refused";
   }
   return "unknown";
 }
@@ -173,8 +209,23 @@ Status ClientCore::list_workers(WorkerVisitor& visitor) {
   return Status::kOk;
 }
 
-Status ClientCore::list_sessions(Page* page, SessionVisitor& visitor) {
-  return in_batch({}, [&] { return provider_->list_sessions(page, visitor); });
+Status ClientCore::list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) {
+  return in_batch({}, [&] { return provider_->list_sessions(filter, page, visitor); });
+}
+
+Status ClientCore::get_session(std::string_view instance, std::string_view session,
+                               SessionInfo* out) {
+  KeepSession keep(buffer_, out);
+  return told_of("session", session, in_batch(session, [&] {
+                   return provider_->read_session(instance, session, keep);
+                 }));
+}
+
+Status ClientCore::close_session(std::string_view instance, std::string_view session,
+                                 std::string_view owner_label) {
+  return told_of("session", session, in_batch(session, [&] {
+                   return provider_->end_session(instance, session, owner_label);
+                 }));
 }
 
 // in_batch() speaks of instances.

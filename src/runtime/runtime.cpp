@@ -428,8 +428,15 @@ Status Client::set_quota(std::int64_t bytes) {
 Status Client::list_workers(WorkerVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped : core_->list_workers(visitor);
 }
-Status Client::list_sessions(Page* page, SessionVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->list_sessions(page, visitor);
+Status Client::list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->list_sessions(filter, page, visitor);
+}
+Status Client::get_session(std::string_view instance, std::string_view session, SessionInfo* out) {
+  return core_ == nullptr ? Status::kStopped : core_->get_session(instance, session, out);
+}
+Status Client::close_session(std::string_view instance, std::string_view session,
+                             std::string_view owner_label) {
+  return core_ == nullptr ? Status::kStopped : core_->close_session(instance, session, owner_label);
 }
 Status Client::transfer_session(std::string_view session, std::string_view node,
                                 const TransferOptions& options) {

@@ -17,6 +17,7 @@
 #include "evidence.hpp"
 #include "name_counters.hpp"
 #include "pawl/runtime.hpp"
+#include "pawl/session.hpp"
 #include "requests.hpp"
 #include "slots.hpp"
 #include "sqlite_store.hpp"
@@ -162,10 +163,15 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     Epoch epoch = 0;
     InstanceKey instance = 0;
     EventId event = 0;
+    std::int64_t age_ms = 0;
+    std::int64_t activities = 0;
     FixedText<kNameBytesMax> session;
+    FixedText<kNameBytesMax> opened_by;  // id of an instance
     FixedText<kNameBytesMax> from;
     FixedText<kNameBytesMax> to;
-    FixedText<128> reason;
+    FixedText<kSessionLabelBytesMax> owner_label;
+    FixedText<kSessionLabelBytesMax> label_kind;
+    FixedText<Diagnostic::kCapacity> reason;
   };
 
   // What the batch at hand removed and left; without meaning once it is rolled back.

@@ -454,10 +454,19 @@ void RuntimeCore::tell_notices() {
 }
 
 void RuntimeCore::tell_session_change(const Notice& notice) {
-  const LogField fields[] = {
-      {"session", notice.session.view()}, {"epoch", notice.epoch},
-      {"to", notice.to.view()},           {"from", notice.from.view()},
-      {"reason", notice.reason.view()},   {"resumed", notice.resumed ? 1 : 0}};
+  const LogField fields[] = {{"session", notice.session.view()},
+                             {"epoch", notice.epoch},
+                             {"to", notice.to.view()},
+                             {"from", notice.from.view()},
+                             {"reason", notice.reason.view()},
+                             {"resumed", notice.resumed ? 1 : 0},
+                             {"instance", notice.opened_by.view()},
+                             {"owner", notice.owner_label.view()},
+                             {"kind", notice.label_kind.view()},
+                             {"age_ms", notice.age_ms},
+                             {"activities", notice.activities}};
+  constexpr std::size_t kFields = sizeof fields / sizeof fields[0];
+  std::size_t count = kFields - 2;
   const char* event = "session_swept";
   switch (notice.kind) {
     case SessionChange::Kind::kClaimed:
@@ -478,12 +487,25 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
       event = "session_lost";
       ++stats_.sessions_lost;
       break;
+    case SessionChange::Kind::kOpened:
+      event = "session_created";
+      ++stats_.sessions_opened;
+      break;
+    case SessionChange::Kind::kRefused:
+      event = "session_refused";
+      ++stats_.sessions_refused;
+      break;
+    case SessionChange::Kind::kClosed:
+      event = "session_closed";
+      ++stats_.sessions_closed;
+      count = kFields;
+      break;
     case SessionChange::Kind::kConflict: event = "session_property_conflict"; break;
     case SessionChange::Kind::kStopFailed: event = "session_stop_failed"; break;
     case SessionChange::Kind::kSwept:
     case SessionChange::Kind::kEnding: break;  // no change of the owner: its instance alone is told
   }
-  log(LogLevel::kInfo, event, fields, sizeof fields / sizeof fields[0]);
+  log(LogLevel::kInfo, event, fields, count);
 }
 
 void RuntimeCore::tell_clock() {
@@ -508,7 +530,12 @@ void RuntimeCore::on_session_change(const SessionChange& change) {
   notice->kind = change.kind;
   notice->epoch = change.epoch;
   notice->resumed = change.resumed;
+  notice->age_ms = change.age_ms;
+  notice->activities = change.activities;
   notice->session.assign_cut(change.session);
+  notice->opened_by.assign_cut(change.instance);
+  notice->owner_label.assign_cut(change.owner_label);
+  notice->label_kind.assign_cut(change.label_kind);
   notice->from.assign_cut(change.from);
   notice->to.assign_cut(change.to);
   notice->reason.assign_cut(change.reason);

@@ -602,6 +602,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   commit.writes = writes;
   commit.reads = reads;
   commit.sessions_max = options_.sessions.max_sessions_per_orchestration;
+  commit.sessions_per_owner_max = options_.sessions.max_sessions_per_owner;
   if (!list_starts(turn) || !list_closed(turn) || !sort_mail(turn, result))
     return wait_for_room(turn);
   if (commit.read_count > 0 || ends_for_others(turn)) turn.wakes_others = true;

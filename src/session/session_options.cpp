@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kLeaseMsMin = 1'000;
 // Sums of a Pawl time and an option must not overflow.
 constexpr std::uint32_t kOpenSessionsMax = 1'000;
+constexpr std::uint32_t kSessionsOfOwnerMax = 1'000'000;
 constexpr std::int64_t kDurationMsMax = std::int64_t{1} << 50;
 
 Status in_range(const char* name, std::int64_t value, std::int64_t least, Diagnostic& diagnostic) {
@@ -46,6 +47,11 @@ Status validate(const SessionOptions& options, Diagnostic& diagnostic) {
       options.max_sessions_per_orchestration > kOpenSessionsMax) {
     diagnostic.format("max_sessions_per_orchestration (%" PRIu32 ") must be from 1 to %" PRIu32,
                       options.max_sessions_per_orchestration, kOpenSessionsMax);
+    return Status::kInvalidOptions;
+  }
+  if (options.max_sessions_per_owner > kSessionsOfOwnerMax) {
+    diagnostic.format("max_sessions_per_owner (%" PRIu32 ") must be from 0 to %" PRIu32,
+                      options.max_sessions_per_owner, kSessionsOfOwnerMax);
     return Status::kInvalidOptions;
   }
   // A running activity shows itself at every renewal of its lock; a shorter idle timeout would take

@@ -203,10 +203,12 @@ TEST_P(Management, SessionsInPages) {
   } keep;
   Page page;
   page.rows_max = 2;
-  ASSERT_EQ(batch(at, [&] { return at->list_sessions(&page, keep); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->list_sessions(SessionFilter(), &page, keep); }),
+            Status::kOk);
   EXPECT_EQ(keep.names, (Ids{"s1", "s2"}));
   EXPECT_TRUE(page.more);
-  ASSERT_EQ(batch(at, [&] { return at->list_sessions(&page, keep); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->list_sessions(SessionFilter(), &page, keep); }),
+            Status::kOk);
   EXPECT_EQ(keep.names, (Ids{"s1", "s2", "s3"}));
   EXPECT_FALSE(page.more);
 }

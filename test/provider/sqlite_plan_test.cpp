@@ -129,7 +129,8 @@ class Plans : public ProviderWorld {
     ASSERT_EQ(at->read_instance_stats("a", &stats), Status::kOk);
     Page page;
     Page sessions;
-    ASSERT_EQ(batch(at, [&] { return at->list_sessions(&sessions, nowhere); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->list_sessions(SessionFilter(), &sessions, nowhere); }),
+              Status::kOk);
     Metrics metrics;
     Removed removed;
     EndedCursor cursor;

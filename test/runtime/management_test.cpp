@@ -280,7 +280,7 @@ TEST_F(Management, WorkersAndWhatTheyOwn) {
   } keep;
   ASSERT_EQ((*client)->list_workers(keep), Status::kOk);
   Page page;
-  ASSERT_EQ((*client)->list_sessions(&page, keep), Status::kOk);
+  ASSERT_EQ((*client)->list_sessions(SessionFilter(), &page, keep), Status::kOk);
   EXPECT_EQ(keep.text, "me lives\nvalve of me held\n");
 }
 

@@ -75,7 +75,7 @@ class OpenedSessions : public ::testing::Test {
       std::size_t count = 0;
     } visitor;
     Page page;
-    EXPECT_EQ(client->list_sessions(&page, visitor), Status::kOk);
+    EXPECT_EQ(client->list_sessions(SessionFilter(), &page, visitor), Status::kOk);
     return visitor.count;
   }
 

@@ -102,7 +102,7 @@ class SessionStory : public Story {
       std::vector<Row> all;
     } keep;
     Page page;
-    EXPECT_EQ(client()->list_sessions(&page, keep), Status::kOk);
+    EXPECT_EQ(client()->list_sessions(SessionFilter(), &page, keep), Status::kOk);
     return keep.all;
   }
   // Of the first session of this name; none: all empty.

@@ -62,8 +62,8 @@ class Plan : public ::testing::Test {
 constexpr char kManySessions[] =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
     " INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,owner,epoch,epoch_used,"
-    "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities,head_id)"
-    " SELECT 0,'s'||i,1,0,0,0,0,0,CASE WHEN i%2=0 THEN 2 END,0,0,0,1,0,0,0,0,i FROM n";
+    "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities,head_id)"
+    " SELECT 0,'s'||i,1,0,0,0,0,0,CASE WHEN i%2=0 THEN 2 END,0,0,0,1,0,0,0,0,0,i FROM n";
 constexpr char kManyItems[] =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
     " INSERT INTO worker_queue(instance,execution,event,sid,state,attempt,crashes,strikes,reboots,"
@@ -93,8 +93,9 @@ TEST_F(Plan, every_tag_is_one_seek) {
 
 TEST_F(Plan, its_steps_do_not_depend_on_the_rows) {
   run("INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,owner,epoch,epoch_used,"
-      "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities,head_id)"
-      " VALUES(0,'mine',1,0,0,0,0,0,1,0,0,0,1,0,0,0,0,500000)");
+      "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities,head_"
+      "id)"
+      " VALUES(0,'mine',1,0,0,0,0,0,1,0,0,0,1,0,0,0,0,0,500000)");
   std::int64_t id = 0;
   const int few = steps(true, &id);
   EXPECT_EQ(id, 500000);
@@ -157,11 +158,12 @@ class Flat : public ::testing::Test {
         ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" +
          std::to_string(count) +
          ") INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,owner,epoch,"
-         "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities)"
+         "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
+         "activities)"
          " SELECT 0,'" +
          whose + "/'||i,1,0,0,0,0,0,nullif(" + whose + ",0),0,0," +
          std::to_string(world_.now() + 30'000) + ",1," + std::to_string(world_.now()) +
-         ",0,0,0 FROM n")
+         ",0,0,0,0 FROM n")
             .c_str());
   }
 

@@ -306,6 +306,7 @@ void Worker::on_session_change(const SessionChange& change) {
     case SessionChange::Kind::kSwept:
       events.push_back("swept " + std::string(change.session));
       break;
+    default: break;  // of sessions that are opened
   }
 }
 

@@ -86,7 +86,7 @@ class Connection {
   // Text of the last error goes here too.
   [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
 
-  static constexpr int kStatementsMax = 384;
+  static constexpr int kStatementsMax = 416;
   // Prepared at a time, the least recently used leave: they fit 512 KiB of SQLite's heap.
   static constexpr int kStatementsKept = 112;
 

@@ -93,8 +93,8 @@ CREATE TABLE sessions(
   locked_until INTEGER NOT NULL, boot_seq INTEGER NOT NULL,
   last_activity_at INTEGER NOT NULL, hold_until INTEGER NOT NULL,
   stop_to INTEGER, stop_due INTEGER, stop_force INTEGER, head_id INTEGER,
-  created_stamp INTEGER NOT NULL, activities INTEGER NOT NULL,
-  owner_label TEXT, kind TEXT, max_age_ms INTEGER, tag TEXT,
+  created_stamp INTEGER NOT NULL, created_at INTEGER NOT NULL, activities INTEGER NOT NULL,
+  owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT,
   UNIQUE(scope, name));
 CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
 CREATE INDEX s_claim ON sessions(head_id)
@@ -102,6 +102,8 @@ CREATE INDEX s_claim ON sessions(head_id)
 CREATE INDEX s_lease ON sessions(locked_until) WHERE owner IS NOT NULL;
 CREATE INDEX s_owner ON sessions(owner, hard) WHERE owner IS NOT NULL;
 CREATE INDEX s_stopping ON sessions(stop_due) WHERE state=1;
+CREATE INDEX s_look ON sessions(look_at) WHERE look_at IS NOT NULL;
+CREATE INDEX s_label ON sessions(owner_label) WHERE owner_label IS NOT NULL AND state<3;
 CREATE INDEX s_orphan ON sessions(last_activity_at) WHERE owner IS NULL AND head_id IS NULL;
 CREATE TABLE session_summaries(
   sid INTEGER PRIMARY KEY, summary BLOB NOT NULL, crc INTEGER NOT NULL);

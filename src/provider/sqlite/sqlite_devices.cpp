@@ -44,7 +44,6 @@ constexpr std::int64_t kHolder = 0;
 constexpr std::int64_t kStandby = 1;
 constexpr std::int64_t kWithdrawing = 2;  // a holder whose last work still runs
 
-constexpr std::int64_t kStopping = 1;  // sessions.state
 constexpr std::int64_t kMoveStopMs = 20'000;
 
 }  // namespace

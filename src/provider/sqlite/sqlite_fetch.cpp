@@ -78,9 +78,9 @@ struct SqliteProvider::Fetch {
   bool claims_open;  // not draining, and not yet found at capacity
   Verdict verdict = Verdict::kHandler;
   FixedText<kNameBytesMax> tag = {};  // of the candidate, or of its session
-  std::size_t texts_bytes = 0;   // of the buffer, that its texts take
-  bool strike = false;           // of a takeover
-  bool at_capacity = false;      // it could run what it may not claim
+  std::size_t texts_bytes = 0;        // of the buffer, that its texts take
+  bool strike = false;                // of a takeover
+  bool at_capacity = false;           // it could run what it may not claim
 
   [[nodiscard]] int tag_branches() const {
     return how.tags.mode == TagFilter::Mode::kAny ? 1 : static_cast<int>(how.tags.count);
@@ -232,10 +232,9 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
 
 // By its name: the session's row may have been closed or swept, and made anew, under what still runs.
 Status SqliteProvider::runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs) {
-  FixedText<kNameBytesMax> name;
-  FixedText<kNameBytesMax> node;
-  PAWL_TRY(session_names(row.session, &name, &node));
-  *runs = filter.runs_session(row.session_scope, name.view());
+  SessionTexts texts;
+  PAWL_TRY(describe(row.session, &texts));
+  *runs = filter.runs_session(row.session_scope, texts.name.view());
   return Status::kOk;
 }
 

@@ -312,6 +312,7 @@ Status SqliteProvider::wake_delayed(std::size_t limit, std::size_t* woken) {
   // First, so that nothing past its limit is handed over once more.
   if (*woken < limit) PAWL_TRY(end_overdue_work(limit - *woken, woken));
   if (*woken < limit) PAWL_TRY(end_unavailable_work(limit - *woken, woken));
+  if (*woken < limit) PAWL_TRY(look_at_sessions(limit - *woken, woken));
   return *woken < limit ? wake_delayed_work(limit - *woken, woken) : Status::kOk;
 }
 

@@ -20,7 +20,6 @@ enum Ids : int {
   kCountInstances,
   kCountMessages,
   kCountWork,
-  kListSessions,
   kHistoryStats,
   kMessageStats,
   kValueStats,
@@ -260,40 +259,6 @@ Status SqliteProvider::list_activities(InstanceKey key, ExecutionId execution,
     visitor.on_activity(info);
   }
   return fail(row.status(), "list activities");
-}
-
-Status SqliteProvider::list_sessions(Page* page, SessionVisitor& visitor) {
-  require_batch();
-  if (page->rows_max == 0) {
-    diagnostic_.format("a page of no sessions");
-    return Status::kInvalidArgument;
-  }
-  Statement row =
-      connection_.use(kListSessions,
-                      "SELECT s.sid,s.name,w.node,s.epoch,s.activities,s.locked_until,s.owner,"
-                      "s.hard,s.excl,s.state=1 FROM sessions AS s "
-                      "LEFT JOIN workers AS w ON w.inc=s.owner WHERE s.sid>?1 ORDER BY s.sid");
-  row.bind(page->after);
-  page->more = true;
-  for (std::size_t told = 0; told < page->rows_max && told < kListLooksMax; ++told) {
-    if (!row.row()) {
-      page->more = false;
-      break;
-    }
-    SessionInfo info;
-    info.key = row.integer(0);
-    info.name = row.bytes(1);
-    info.node = row.bytes(2);
-    info.epoch = row.integer(3);
-    info.activities = row.integer(4);
-    if (!row.is_null(6)) info.lease_ends_in_ms = subtract_saturating(row.integer(5), batch_.now);
-    info.device = row.integer(7) != 0;
-    info.exclusive = row.integer(8) != 0;
-    info.stopping = row.integer(9) != 0;
-    page->after = info.key;
-    visitor.on_session(info);
-  }
-  return fail(row.status(), "list sessions");
 }
 
 Status SqliteProvider::read_metrics(Metrics* out) {

@@ -12,12 +12,14 @@ namespace {
 enum : int {
   kReadOpened = kIdsOpened.first,
   kCountOpened,
+  kCountOfOwner,
+  kFirstOfOwner,
   kInsertOpened,
   kReopenOpened,
   kNextItemOf,
   kCloseRow,
   kDeleteRow,
-  kEndOwned,
+  kIsOwned,
   kFirstOf,
   kLose,
   kReadNotify,
@@ -27,34 +29,26 @@ enum : int {
 };
 static_assert(kEnd <= kIdsOpened.end);
 
-// sessions.state; 0 open and 1 stopping are not named here.
-constexpr std::int64_t kLost = 2;
-constexpr std::int64_t kClosed = 3;   // kept while cancelled work of an exclusive one still runs
-constexpr std::int64_t kRefused = 4;  // one too many
+constexpr int kShown = 64;  // of a name in an error's text
+
+int shown(std::string_view name) {
+  return static_cast<int>(name.size() < kShown ? name.size() : kShown);
+}
 
 }  // namespace
 
 Status SqliteProvider::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
-  Statement read =
-      connection_.use(kReadOpened, "SELECT sid,state FROM sessions WHERE scope=?1 AND name=?2");
+  Statement read = connection_.use(
+      kReadOpened,
+      "SELECT sid,state,look_at,owner_label,ended FROM sessions WHERE scope=?1 AND name=?2");
   read.bind(instance).bind_text(name);
   if (!read.row())
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
   out->session = read.integer(0);
   out->state = read.integer(1);
-  return Status::kOk;
-}
-
-Status SqliteProvider::find_opened(InstanceKey instance, std::string_view name, SessionKey* key,
-                                   ErrorKind* why) {
-  Opened row;
-  const Status found = read_opened(instance, name, &row);
-  if (found != Status::kOk && found != Status::kNotFound) return found;
-  *key = row.session;
-  *why = ErrorKind::kNone;
-  if (found == Status::kNotFound || row.state == kClosed) *why = ErrorKind::kSessionClosed;
-  if (row.state == kLost) *why = ErrorKind::kSessionLost;
-  if (row.state == kRefused) *why = ErrorKind::kLimit;
+  out->untold = out->state == kClosed && !read.is_null(2);
+  out->owner_label.assign_cut(read.bytes(3));
+  out->ended.assign_cut(read.bytes(4));
   return Status::kOk;
 }
 
@@ -86,72 +80,112 @@ Status SqliteProvider::open_session(const TurnCommit& turn, const Event& event) 
   SessionSettings settings;
   if (!decode_settings(event.policy, &settings))
     return fail(Status::kInvalidArgument, "read a session's settings");
+  settings.owner_label = event.session;
+  settings.kind = event.tag;
   Opened row;
   const Status found = read_opened(turn.key, event.name, &row);
-  if (found == Status::kNotFound) return insert_opened(turn, event, settings);
-  PAWL_TRY(found);
-  if (row.state == kLost) return reopen_session(row.session, settings);
-  if (row.state != kClosed && row.state != kRefused) return Status::kOk;
-  bool room = false;
-  PAWL_TRY(has_session_room(turn, &room));
-  if (room) return reopen_session(row.session, settings);
-  return set_session_state(row.session, kRefused);
+  if (found != Status::kNotFound) PAWL_TRY(found);
+  if (found == Status::kOk && row.is_open()) return Status::kOk;
+  Diagnostic refusal;
+  PAWL_TRY(find_refusal(turn, row.session, settings.owner_label, &refusal));
+  if (found == Status::kNotFound) return insert_opened(turn, event, settings, refusal.text());
+  if (row.untold)
+    PAWL_TRY(tell_session(row.session, SessionChange::Kind::kClosed, row.ended.view()));
+  return reopen_session(row.session, settings, refusal.text());
 }
 
-Status SqliteProvider::has_session_room(const TurnCommit& turn, bool* room) {
-  Statement count = connection_.use(
-      kCountOpened,
-      "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1 AND state<3 LIMIT ?2)");
-  count.bind(turn.key).bind(turn.sessions_max);
-  if (!count.row()) return fail(count.status(), "count sessions");
-  *room = count.integer(0) < turn.sessions_max;
+Status SqliteProvider::find_refusal(const TurnCommit& turn, SessionKey session,
+                                    std::string_view owner_label, Diagnostic* refusal) {
+  {
+    Statement count = connection_.use(kCountOpened,
+                                      "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
+                                      " AND state<3 AND sid<>?2 LIMIT ?3)");
+    count.bind(turn.key).bind(session).bind(turn.sessions_max);
+    if (!count.row()) return fail(count.status(), "count sessions");
+    if (count.integer(0) >= turn.sessions_max) {
+      refusal->format("the instance has %" PRId64
+                      " sessions open (max_sessions_per_orchestration): close one with "
+                      "close_session()",
+                      turn.sessions_max);
+      return Status::kOk;
+    }
+  }
+  if (owner_label.empty() || turn.sessions_per_owner_max == 0) return Status::kOk;
+  {
+    Statement count = connection_.use(
+        kCountOfOwner,
+        "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_label WHERE owner_label=?1"
+        " AND state<3 AND sid<>?2 LIMIT ?3)");
+    count.bind_text(owner_label).bind(session).bind(turn.sessions_per_owner_max);
+    if (!count.row()) return fail(count.status(), "count sessions of an owner");
+    if (count.integer(0) < turn.sessions_per_owner_max) return Status::kOk;
+  }
+  Statement first = connection_.use(
+      kFirstOfOwner,
+      "SELECT s.name,i.id FROM sessions s INDEXED BY s_label LEFT JOIN instances i ON i.key=s.scope"
+      " WHERE s.owner_label=?1 AND s.state<3 AND s.sid<>?2 ORDER BY s.sid LIMIT 1");
+  first.bind_text(owner_label).bind(session);
+  if (!first.row()) return fail(first.status(), "find a session of an owner");
+  const std::string_view name = first.bytes(0);
+  const std::string_view id = first.bytes(1);
+  refusal->format("owner \"%.*s\" has %" PRId64
+                  " sessions open (max_sessions_per_owner): close one, as \"%.*s\" of instance "
+                  "\"%.*s\", with close_session()",
+                  shown(owner_label), owner_label.data(), turn.sessions_per_owner_max, shown(name),
+                  name.data(), shown(id), id.data());
   return Status::kOk;
 }
 
-Status SqliteProvider::set_session_state(SessionKey session, std::int64_t state) {
-  Statement write = connection_.use(
-      kCloseRow,
-      "UPDATE sessions SET state=?2,owner=NULL,head_id=NULL,stop_to=NULL,stop_due=NULL,"
-      "stop_force=NULL WHERE sid=?1");
-  write.bind(session).bind(state);
-  return fail(write.run(), "close a session");
-}
-
 Status SqliteProvider::insert_opened(const TurnCommit& turn, const Event& event,
-                                     const SessionSettings& settings) {
-  bool room = false;
-  PAWL_TRY(has_session_room(turn, &room));
-  // Epoch 0 is none: the first claim takes one.
-  Statement insert = connection_.use(
-      kInsertOpened,
-      "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
-      "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities)"
-      " VALUES(?1,?2,1,1,?3,0,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,0)");
-  insert.bind(turn.key).bind_text(event.name);
-  insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
-  settings.idle_ms == 0 ? insert.bind_null() : insert.bind(settings.idle_ms);
-  settings.notify ? insert.bind(turn.key) : insert.bind_null();
-  insert.bind(room ? 0 : kRefused);
-  insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
-  return fail(insert.run(), "open a session");
+                                     const SessionSettings& settings, std::string_view refusal) {
+  SessionKey session = 0;
+  {
+    // Epoch 0 is none: the first claim takes one.
+    Statement insert = connection_.use(
+        kInsertOpened,
+        "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
+        "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
+        "activities,owner_label,kind,ended)"
+        " VALUES(?1,?2,1,1,?3,0,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13)");
+    insert.bind(turn.key).bind_text(event.name);
+    insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
+    settings.idle_ms == 0 ? insert.bind_null() : insert.bind(settings.idle_ms);
+    settings.notify ? insert.bind(turn.key) : insert.bind_null();
+    insert.bind(refusal.empty() ? 0 : kRefused);
+    insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
+    insert.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
+    insert.bind_text_or_null(refusal);
+    PAWL_TRY(fail(insert.run(), "open a session"));
+    session = connection_.last_insert_id();
+  }
+  return tell_session(
+      session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
+      refusal);
 }
 
 // A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds it.
-Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings& settings) {
+Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings& settings,
+                                      std::string_view refusal) {
   const Epoch epoch = next_epoch();
   {
     Statement open = connection_.use(
         kReopenOpened,
-        "UPDATE sessions SET gen=gen+1,state=0,owner=NULL,prev_node=NULL,epoch=?2,fail=?3,excl=?4,"
-        "idle_ms=?5,notify=iif(?6,scope,NULL),last_activity_at=?7,hold_until=0 WHERE sid=?1");
-    open.bind(session).bind(epoch).bind(settings.fail_on_loss ? 1 : 0);
-    open.bind(settings.exclusive ? 1 : 0);
+        "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
+        "idle_ms=?6,notify=iif(?7,scope,NULL),last_activity_at=?8,created_stamp=?9,created_at=?8,"
+        "activities=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL WHERE sid=?1");
+    open.bind(session).bind(epoch).bind(refusal.empty() ? 0 : kRefused);
+    open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
-    open.bind(settings.notify ? 1 : 0).bind(batch_.now);
+    open.bind(settings.notify ? 1 : 0).bind(batch_.now).bind(batch_.stamp_ms);
+    open.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
+    open.bind_text_or_null(refusal);
     PAWL_TRY(fail(open.run(), "open a session again"));
   }
   PAWL_TRY(set_kind(session, {}, {}));
-  return recompute_head(session);
+  PAWL_TRY(recompute_head(session));
+  return tell_session(
+      session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
+      refusal);
 }
 
 // ---- closing --------------------------------------------------------------------------------------------
@@ -163,19 +197,13 @@ Status SqliteProvider::close_session(InstanceKey instance, std::string_view name
   PAWL_TRY(found);
   if (row.state == kClosed) return Status::kOk;
   PAWL_TRY(fail_work_of(row.session, ErrorKind::kSessionClosed, "the session was closed"));
+  if (row.is_open()) PAWL_TRY(tell_session(row.session, SessionChange::Kind::kClosed, "closed"));
   return close_row(row.session);
 }
 
 // What still runs in an exclusive session keeps the row, so that a new opening waits for it.
 Status SqliteProvider::close_row(SessionKey session) {
-  {
-    // The end of an ownership takes an epoch like every change: so the owner's listener hears of it.
-    Statement end = connection_.use(kEndOwned,
-                                    "UPDATE meta SET next_epoch=next_epoch+1 WHERE EXISTS"
-                                    " (SELECT 1 FROM sessions WHERE sid=?1 AND owner IS NOT NULL)");
-    end.bind(session);
-    PAWL_TRY(fail(end.run(), "end an ownership"));
-  }
+  PAWL_TRY(end_ownership(session));
   bool runs = false;
   PAWL_TRY(has_running(session, &runs));
   if (!runs) {
@@ -183,28 +211,45 @@ Status SqliteProvider::close_row(SessionKey session) {
     remove.bind(session);
     return fail(remove.run(), "close a session");
   }
-  return set_session_state(session, kClosed);
+  Statement write = connection_.use(
+      kCloseRow,
+      "UPDATE sessions SET state=3,owner=NULL,head_id=NULL,stop_to=NULL,stop_due=NULL,"
+      "stop_force=NULL,look_at=NULL WHERE sid=?1");
+  write.bind(session);
+  return fail(write.run(), "close a session");
+}
+
+Status SqliteProvider::end_ownership(SessionKey session) {
+  Statement read = connection_.use(kIsOwned, "SELECT owner IS NOT NULL FROM sessions WHERE sid=?1");
+  read.bind(session);
+  if (read.row() && read.integer(0) != 0) static_cast<void>(next_epoch());
+  return fail(read.status(), "end an ownership");
 }
 
 Status SqliteProvider::close_all_sessions(InstanceKey instance) {
   while (true) {
-    SessionKey session = 0;
+    Opened row;
     {
       Statement first = connection_.use(
-          kFirstOf, "SELECT sid FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1");
+          kFirstOf,
+          "SELECT sid,state FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1");
       first.bind(instance);
       if (!first.row()) return fail(first.status(), "find sessions of an instance");
-      session = first.integer(0);
+      row.session = first.integer(0);
+      row.state = first.integer(1);
     }
-    PAWL_TRY(close_row(session));
+    if (row.is_open())
+      PAWL_TRY(tell_session(row.session, SessionChange::Kind::kClosed, "the instance ended"));
+    PAWL_TRY(close_row(row.session));
   }
 }
 
 Status SqliteProvider::forget_if_closed(SessionKey session) {
   Statement forget =
       connection_.use(kForget,
-                      "DELETE FROM sessions WHERE sid=?1 AND state=3 AND NOT EXISTS"
-                      " (SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)");
+                      "DELETE FROM sessions WHERE sid=?1 AND state=3 AND look_at IS NULL"
+                      " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session"
+                      " WHERE q.sid=?1)");
   forget.bind(session);
   return fail(forget.run(), "forget a closed session");
 }
@@ -229,15 +274,14 @@ Status SqliteProvider::fail_work_of(SessionKey session, ErrorKind kind, std::str
 
 Status SqliteProvider::describe_loss(SessionKey session, Epoch epoch, std::string_view reason,
                                      FixedText<kErrorTextBytesMax>* text) {
-  FixedText<kNameBytesMax> name;
-  FixedText<kNameBytesMax> from;
-  PAWL_TRY(session_names(session, &name, &from));
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
   SessionLoss loss;
   loss.epoch = epoch;
-  bool fits =
-      loss.session.assign(name.view()) == Status::kOk && loss.reason.assign(reason) == Status::kOk;
+  bool fits = loss.session.assign(texts.name.view()) == Status::kOk &&
+              loss.reason.assign(reason) == Status::kOk;
   // Names have no control characters; one that is all quotes leaves no room for the other.
-  static_cast<void>(loss.from.assign(from.view()));
+  static_cast<void>(loss.from.assign(texts.node.view()));
   char json[kErrorTextBytesMax];
   std::size_t size = 0;
   if (to_json(loss, json, sizeof json, &size) != Status::kOk) {
@@ -250,14 +294,10 @@ Status SqliteProvider::describe_loss(SessionKey session, Epoch epoch, std::strin
 }
 
 Status SqliteProvider::lose_session(SessionKey session, std::string_view reason) {
-  SessionChange told;
-  told.kind = SessionChange::Kind::kLost;
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  SessionChange told = texts.change(SessionChange::Kind::kLost);
   told.reason = reason;
-  FixedText<kNameBytesMax> name;
-  FixedText<kNameBytesMax> from;
-  PAWL_TRY(session_names(session, &name, &from));
-  told.session = name.view();
-  told.from = from.view();
   told.epoch = next_epoch();
   FixedText<kErrorTextBytesMax> why;
   PAWL_TRY(describe_loss(session, told.epoch, reason, &why));
@@ -266,9 +306,8 @@ Status SqliteProvider::lose_session(SessionKey session, std::string_view reason)
     Statement lose = connection_.use(
         kLose,
         "UPDATE sessions SET state=2,owner=NULL,prev_node=?3,epoch=?2,head_id=NULL,stop_to=NULL,"
-        "stop_due=NULL,stop_force=NULL WHERE sid=?1");
-    lose.bind(session).bind(told.epoch);
-    from.empty() ? lose.bind_null() : lose.bind_text(from.view());
+        "stop_due=NULL,stop_force=NULL,look_at=NULL WHERE sid=?1");
+    lose.bind(session).bind(told.epoch).bind_text_or_null(told.from);
     PAWL_TRY(fail(lose.run(), "lose a session"));
   }
   if (sink_ != nullptr) sink_->on_session_change(told);
@@ -286,6 +325,7 @@ const char* change_name(SessionChange::Kind kind) {
     case SessionChange::Kind::kReleased: return "released";
     case SessionChange::Kind::kLost: return "lost";
     case SessionChange::Kind::kEnding: return "ending";
+    case SessionChange::Kind::kClosed: return "closed";
     default: return nullptr;
   }
 }

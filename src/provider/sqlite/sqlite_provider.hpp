@@ -49,7 +49,8 @@ inline constexpr StatementIds kIdsState = ids_behind(kIdsChildren, 16);
 inline constexpr StatementIds kIdsRemoval = ids_behind(kIdsState, 24);
 inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 4);
 inline constexpr StatementIds kIdsHandoff = ids_behind(kIdsSpace, 4);
-static_assert(kIdsHandoff.end <= Connection::kStatementsMax);
+inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
+static_assert(kIdsDirectory.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE "(SELECT r.state FROM instances AS r WHERE r.key=coalesce(i.root,i.key))<>5"
@@ -155,7 +156,11 @@ class SqliteProvider final : public Provider {
   Status list_executions(InstanceKey key, ExecutionVisitor& visitor) override;
   Status list_activities(InstanceKey key, ExecutionId execution, ActivityVisitor& visitor) override;
   Status read_metrics(Metrics* out) override;
-  Status list_sessions(Page* page, SessionVisitor& visitor) override;
+  Status list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) override;
+  Status read_session(std::string_view instance, std::string_view session,
+                      SessionVisitor& visitor) override;
+  Status end_session(std::string_view instance, std::string_view session,
+                     std::string_view owner_label) override;
   Status terminate_instance(std::string_view id, std::string_view reason) override;
   Status suspend_instance(std::string_view id) override;
   Status resume_instance(std::string_view id) override;
@@ -393,6 +398,9 @@ class SqliteProvider final : public Provider {
 
   // ---- sqlite_work.cpp, and its own ----
   struct WorkRow;
+  // The row of the session to schedule on; kNone in *why, or why its work fails, with a text.
+  Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityOptions& options,
+                         SessionKey* key, ErrorKind* why, FixedText<kErrorTextBytesMax>* text);
   // Rows looked at last among the expired ones, in order of (until, key).
   struct Expired {
     std::int64_t until = -1;
@@ -409,9 +417,6 @@ class SqliteProvider final : public Provider {
   // An attempt failed and the next follows.
   Status retry_work(const WorkRow& row, std::string_view text);
   Status end_overdue(const WorkRow& row);
-  // `session`: the one that was lost.
-  Status refuse_work(InstanceKey instance, ExecutionId execution, const NewWork& work,
-                     SessionKey session, ErrorKind why);
   Status set_policy(WorkItemId item, std::string_view policy, const ActivityOptions& options);
   Status note_activity(SessionKey session);
   // A locked item becomes ready; counts what its lock's end means, and poisons at a limit.
@@ -489,9 +494,6 @@ class SqliteProvider final : public Provider {
   // An activity said that its session is of no use any more: one that fails on loss is lost, any other is
   // released.
   Status abort_session(SessionKey session);
-  // Name, and node of the owner or of the last one.
-  Status session_names(SessionKey session, FixedText<kNameBytesMax>* name,
-                       FixedText<kNameBytesMax>* node);
 
   // ---- sqlite_sessions.cpp, its own ----
   Status read_claim(SessionKey session, Claim* claim, bool* soft);
@@ -503,13 +505,51 @@ class SqliteProvider final : public Provider {
   Status sweep_owned_by_gone(Evidence& evidence, std::size_t limit, std::size_t* removed);
   Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
 
+  // ---- sqlite_directory.cpp, for the other files ----
+  // What is told of a session in every event.
+  struct SessionTexts {
+    FixedText<kNameBytesMax> name;
+    FixedText<kNameBytesMax> instance;
+    FixedText<kNameBytesMax> node;  // of the owner, or of the last one
+    FixedText<kSessionLabelBytesMax> owner_label;
+    FixedText<kSessionLabelBytesMax> kind;
+    Epoch epoch = 0;
+    std::int64_t age_ms = 0;
+    std::int64_t activities = 0;
+    // Views that live as long as this.
+    [[nodiscard]] SessionChange change(SessionChange::Kind of) const;
+  };
+  Status describe(SessionKey session, SessionTexts* out);
+  // One that was opened is not open any more, or never was.
+  Status tell_session(SessionKey session, SessionChange::Kind kind, std::string_view reason);
+  // Sessions whose look_at has come, at most `limit`; adds to *looked.
+  Status look_at_sessions(std::size_t limit, std::size_t* looked);
+
   // ---- sqlite_opened.cpp, for the other files ----
+  // sessions.state; those below kLost are open, and those from kClosed on count for no limit.
+  static constexpr std::int64_t kStopping = 1;
+  static constexpr std::int64_t kLost = 2;
+  static constexpr std::int64_t kClosed = 3;  // kept until it is told, and cancelled work has ended
+  static constexpr std::int64_t kRefused = 4;  // one too many
+  struct Opened {
+    SessionKey session = 0;
+    std::int64_t state = 0;
+    bool untold = false;  // closed by somebody who tells nobody
+    FixedText<kSessionLabelBytesMax> owner_label;
+    FixedText<Diagnostic::kCapacity> ended;  // why it is not open
+    [[nodiscard]] bool is_open() const { return state < kLost; }
+  };
+  // kNotFound.
+  Status read_opened(InstanceKey instance, std::string_view name, Opened* out);
   // Carries out a command of a session.
   Status write_session(const TurnCommit& turn, const Event& event);
   // The instance ended or goes.
   Status close_all_sessions(InstanceKey instance);
-  // A session of the instance's own to schedule on. kClosed, kLost or kLimit in *why if there is none.
-  Status find_opened(InstanceKey instance, std::string_view name, SessionKey* key, ErrorKind* why);
+  // Its row goes, or stays until cancelled work that still runs has ended.
+  Status close_row(SessionKey session);
+  // Takes an epoch if it is owned, like every change: so the owner's listener hears of it.
+  Status end_ownership(SessionKey session);
+  Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text);
   // The text of kSessionLost: a SessionLoss.
   Status describe_loss(SessionKey session, Epoch epoch, std::string_view reason,
                        FixedText<kErrorTextBytesMax>* text);
@@ -524,17 +564,13 @@ class SqliteProvider final : public Provider {
   Status open_session(const TurnCommit& turn, const Event& event);
   Status close_session(InstanceKey instance, std::string_view name);
   Status hold_session(InstanceKey instance, const Event& event);
-  struct Opened {
-    SessionKey session = 0;
-    std::int64_t state = 0;
-  };
-  Status read_opened(InstanceKey instance, std::string_view name, Opened* out);
-  Status insert_opened(const TurnCommit& turn, const Event& event, const SessionSettings& settings);
-  Status has_session_room(const TurnCommit& turn, bool* room);
-  Status set_session_state(SessionKey session, std::int64_t state);
-  Status reopen_session(SessionKey session, const SessionSettings& settings);
-  Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text);
-  Status close_row(SessionKey session);
+  Status insert_opened(const TurnCommit& turn, const Event& event, const SessionSettings& settings,
+                       std::string_view refusal);
+  // Why it may not be opened; empty: it may. `session`: its row, which does not count; 0: none yet.
+  Status find_refusal(const TurnCommit& turn, SessionKey session, std::string_view owner_label,
+                      Diagnostic* refusal);
+  Status reopen_session(SessionKey session, const SessionSettings& settings,
+                        std::string_view refusal);
 
   // ---- sqlite_handoff.cpp, for the other files ----
   Status handoff_session(InstanceKey instance, const Event& event);
@@ -671,7 +707,7 @@ class SqliteProvider final : public Provider {
   Diagnostic diagnostic_;
   bool open_ = false;
   bool has_vfs_ = false;
-  IoUse io_at_end_;  // of a closed one
+  IoUse io_at_end_;                                          // of a closed one
   std::int64_t home_grace_ms_ = ReadyQuery().home_grace_ms;  // as last asked for
   std::size_t aside_cursor_ = 0;  // which name comes next among what was set aside
   Incarnation home_cursor_ = 0;   // where the look at other homes goes on

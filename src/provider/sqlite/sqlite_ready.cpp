@@ -27,6 +27,7 @@ enum : int {
   kFirstDeadline,
   kFirstUnavailable,
   kFirstStop,
+  kFirstLook,
   kEnd,
 };
 static_assert(kEnd <= kIdsReady.end);
@@ -310,6 +311,10 @@ Status SqliteProvider::next_due(Incarnation me, bool turns, NextDue* out) {
   PAWL_TRY(first_number(connection_.use(kFirstStop,
                                         "SELECT stop_due FROM sessions INDEXED BY s_stopping "
                                         "WHERE state=1 AND stop_due>=0 ORDER BY stop_due LIMIT 1"),
+                        &first));
+  PAWL_TRY(first_number(connection_.use(kFirstLook,
+                                        "SELECT look_at FROM sessions INDEXED BY s_look "
+                                        "WHERE look_at>=0 ORDER BY look_at LIMIT 1"),
                         &first));
   out->pawl_time = first == kNever ? -1 : first;
   out->waiting_for_utc = utc_waits && !clock_.off_known;

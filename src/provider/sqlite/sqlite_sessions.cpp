@@ -11,7 +11,6 @@ namespace {
 enum : int {
   kFindSession = kIdsSessions.first,
   kInsertSession,
-  kReadSession,
   kFirstLocked,
   kWriteOwner,
   kHead,
@@ -54,8 +53,8 @@ Status SqliteProvider::session_for(std::string_view name, const SessionUse& use,
   Statement insert = connection_.use(
       kInsertSession,
       "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
-      "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,activities)"
-      " VALUES(?1,?2,1,0,0,?6,?7,0,0,0,0,?3,?4,0,?5,0)");
+      "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities)"
+      " VALUES(?1,?2,1,0,0,?6,?7,0,0,0,0,?3,?4,0,?5,?4,0)");
   insert.bind(kGlobalScope)
       .bind_text(name)
       .bind(batch_.boot_seq)
@@ -85,17 +84,16 @@ Status SqliteProvider::unlock_session(const OwnerChange& change) {
 }
 
 Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
-  FixedText<kNameBytesMax> name;
-  FixedText<kNameBytesMax> from;  // node of the owner, or of the last one
+  SessionTexts texts;
   FixedText<kNameBytesMax> to;
-  SessionChange told;
   bool fails = false;
   PAWL_TRY(must_fail(change.session, &fails));
   if (fails) {
     if (epoch != nullptr) *epoch = 0;
     return lose_session(change.session, change.reason.empty() ? "taken over" : change.reason);
   }
-  PAWL_TRY(session_names(change.session, &name, &from));
+  PAWL_TRY(describe(change.session, &texts));
+  SessionChange told = texts.change(SessionChange::Kind::kClaimed);
   if (change.to != 0) PAWL_TRY(node_of(change.to, &to));
   told.epoch = next_epoch();
   PAWL_TRY(unlock_session(change));
@@ -108,14 +106,12 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
         "WHERE sid=?1");
     write.bind(change.session);
     change.to == 0 ? write.bind_null() : write.bind(change.to);
-    from.empty() ? write.bind_null() : write.bind_text(from.view());
+    write.bind_text_or_null(told.from);
     write.bind(told.epoch).bind(add_saturating(batch_.now, change.lease_ms)).bind(batch_.boot_seq);
     PAWL_TRY(fail(write.run(), "change owner"));
   }
   PAWL_TRY(recompute_head(change.session));
   ++made_ready_;
-  told.session = name.view();
-  told.from = from.view();
   told.to = to.view();
   if (epoch != nullptr) *epoch = told.epoch;
   return tell_change(change, told);
@@ -129,19 +125,6 @@ Status SqliteProvider::must_fail(SessionKey session, bool* fails) {
   if (!read.row())
     return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read session");
   *fails = read.integer(0) != 0;
-  return Status::kOk;
-}
-
-Status SqliteProvider::session_names(SessionKey session, FixedText<kNameBytesMax>* name,
-                                     FixedText<kNameBytesMax>* node) {
-  Statement row = connection_.use(kReadSession,
-                                  "SELECT s.name,coalesce(w.node,s.prev_node) FROM sessions s"
-                                  " LEFT JOIN workers w ON w.inc=s.owner WHERE s.sid=?1");
-  row.bind(session);
-  if (!row.row())
-    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read session");
-  name->assign_cut(row.bytes(0));
-  node->assign_cut(row.bytes(1));
   return Status::kOk;
 }
 
@@ -286,23 +269,18 @@ Status SqliteProvider::announce_stop(Incarnation me, std::size_t* told) {
   require_batch();
   SessionKey session = 0;
   while (true) {
-    SessionChange ending;
     {
       Statement next = connection_.use(
           kNextToAnnounce,
-          "SELECT sid,epoch FROM sessions INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2"
+          "SELECT sid FROM sessions INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2"
           " AND notify IS NOT NULL ORDER BY sid LIMIT 1");
       next.bind(me).bind(session);
       if (!next.row()) return fail(next.status(), "find sessions to announce the end of");
       session = next.integer(0);
-      ending.epoch = next.integer(1);
     }
-    FixedText<kNameBytesMax> name;
-    FixedText<kNameBytesMax> from;
-    PAWL_TRY(session_names(session, &name, &from));
-    ending.kind = SessionChange::Kind::kEnding;
-    ending.session = name.view();
-    ending.from = from.view();
+    SessionTexts texts;
+    PAWL_TRY(describe(session, &texts));
+    SessionChange ending = texts.change(SessionChange::Kind::kEnding);
     ending.reason = "shutdown";
     PAWL_TRY(notify_change(session, ending));
     ++*told;

@@ -50,12 +50,16 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
   if (!work.policy.empty() && !decode_policy(work.policy, &options))
     return fail(Status::kInvalidArgument, "read a policy");
   SessionKey session = 0;
-  if (options.own_session) {
-    ErrorKind why = ErrorKind::kNone;
-    PAWL_TRY(find_opened(instance, work.session, &session, &why));
-    if (why != ErrorKind::kNone) return refuse_work(instance, execution, work, session, why);
-  } else if (!work.session.empty()) {
-    PAWL_TRY(session_for(work.session, {options.device, options.exclusive}, &session));
+  ErrorKind why = ErrorKind::kNone;
+  FixedText<kErrorTextBytesMax> text;
+  PAWL_TRY(session_of_work(instance, work, options, &session, &why, &text));
+  if (why != ErrorKind::kNone) {
+    // The failure is its outcome, told with the next turn.
+    WorkRow row;
+    row.instance = instance;
+    row.execution = execution;
+    row.event = work.event;
+    return store_outcome(row, why, text.view());
   }
   // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
   const WorkItemId id = next_token();
@@ -75,23 +79,30 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
   return session == 0 ? Status::kOk : recompute_head(session);
 }
 
-// Scheduled on a session that is not open: the failure is its outcome, told with the next turn.
-Status SqliteProvider::refuse_work(InstanceKey instance, ExecutionId execution, const NewWork& work,
-                                   SessionKey session, ErrorKind why) {
-  WorkRow row;
-  row.instance = instance;
-  row.execution = execution;
-  row.event = work.event;
-  const char* text = "the session is not open";
-  if (why == ErrorKind::kSessionLost) {
+Status SqliteProvider::session_of_work(InstanceKey instance, const NewWork& work,
+                                       const ActivityOptions& options, SessionKey* key,
+                                       ErrorKind* why, FixedText<kErrorTextBytesMax>* text) {
+  *key = 0;
+  if (work.session.empty()) return Status::kOk;
+  if (!options.own_session)
+    return session_for(work.session, {options.device, options.exclusive}, key);
+  Opened row;
+  const Status found = read_opened(instance, work.session, &row);
+  if (found != Status::kNotFound) PAWL_TRY(found);
+  *key = row.session;
+  if (found == Status::kOk && row.is_open()) return Status::kOk;
+  *why = ErrorKind::kSessionClosed;
+  text->assign_cut("the session is not open");
+  if (row.state == kLost) {
+    *why = ErrorKind::kSessionLost;
     Claim claim;
-    PAWL_TRY(device_claim(session, &claim));
-    FixedText<kErrorTextBytesMax> loss;
-    PAWL_TRY(describe_loss(session, claim.version, "not opened again", &loss));
-    return store_outcome(row, why, loss.view());
+    PAWL_TRY(device_claim(row.session, &claim));
+    return describe_loss(row.session, claim.version, "not opened again", text);
   }
-  if (why == ErrorKind::kLimit) text = "the instance has max_sessions_per_orchestration open";
-  return store_outcome(row, why, text);
+  if (row.ended.empty()) return Status::kOk;
+  if (row.state == kRefused) *why = ErrorKind::kLimit;
+  text->assign_cut(row.ended.view());
+  return Status::kOk;
 }
 
 Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy,

@@ -1,0 +1,448 @@
+// The directory of sessions: who has what, for whom, limits of an owner, closing from outside, and what the
+// log tells of it; through whole runtimes on the simulated machine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+
+std::size_t g_runs = 0;
+
+ActivityResult note(ActivityContext& ctx) {
+  ++g_runs;
+  return ctx.ok(ctx.worker_id());
+}
+
+// The body of the test at hand.
+std::function<Poll(OrchestrationContext&)> g_code;
+Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
+
+SessionSettings for_owner(std::string_view owner, std::string_view kind = {}) {
+  SessionSettings settings;
+  settings.owner_label = owner;
+  settings.kind = kind;
+  return settings;
+}
+
+class SessionDirectory : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    g_runs = 0;
+    ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
+    ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
+    ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+  }
+  static Options options(const char* node) {
+    Options out;
+    out.database_path = kPath;
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    return out;
+  }
+  static bool ended(TestClient& client, std::string_view id) {
+    return client.status(id).state != OrchestrationState::kRunning;
+  }
+  static std::string outcome(TestClient& client, std::string_view id) {
+    const OrchestrationStatus status = client.status(id);
+    return std::string(error_kind_name(status.error)) + ": " + std::string(status.output);
+  }
+  // "name/instance/owner/kind/state/node" of each, one a line.
+  static std::string list(TestClient& client, const SessionFilter& filter = SessionFilter()) {
+    struct Print final : SessionVisitor {
+      void on_session(const SessionInfo& one) override {
+        for (const std::string_view part : {one.name, one.instance_id, one.owner_label, one.kind,
+                                            std::string_view(session_state_name(one.state))})
+          text += std::string(part) + "/";
+        text += std::string(one.node) + "\n";
+      }
+      std::string text;
+    } print;
+    Page page;
+    page.rows_max = 2;
+    do {
+      EXPECT_EQ(client->list_sessions(filter, &page, print), Status::kOk);
+    } while (page.more);
+    return print.text;
+  }
+  static void settle(sim::Machine& machine, const std::vector<Worker*>& workers,
+                     std::int64_t ms = 2'000) {
+    drive(
+        machine, workers, [] { return false; }, ms);
+  }
+
+  sim::Machine machine{12};
+  Registry registry;
+  Registry coordinator;
+};
+
+Poll opens_one(OrchestrationContext& ctx) {
+  const bool is_bob = ctx.input() == "bob";
+  const Session session =
+      ctx.open_session_with_id("s", for_owner(ctx.input(), is_bob ? "tool" : "agent"));
+  if (!is_bob) PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete("");
+}
+
+TEST_F(SessionDirectory, lists_and_filters_by_owner_kind_and_state) {
+  g_code = opens_one;
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", "alice"), Status::kOk);
+  settle(machine, {&a});
+  ASSERT_EQ(client->start_orchestration("j", "code", "bob"), Status::kOk);
+  settle(machine, {&a});
+  ASSERT_EQ(client->start_orchestration("k", "code", "alice"), Status::kOk);
+  settle(machine, {&a}, 5'000);
+  EXPECT_EQ(list(client), "s/i/alice/agent/idle/a\ns/j/bob/tool/idle/\ns/k/alice/agent/idle/a\n");
+  SessionFilter filter;
+  filter.owner_label = "alice";
+  EXPECT_EQ(list(client, filter), "s/i/alice/agent/idle/a\ns/k/alice/agent/idle/a\n");
+  filter = SessionFilter();
+  filter.kind = "tool";
+  EXPECT_EQ(list(client, filter), "s/j/bob/tool/idle/\n");
+  filter = SessionFilter();
+  filter.any_state = false;
+  filter.state = SessionState::kActive;
+  EXPECT_EQ(list(client, filter), "");
+
+  SessionInfo one;
+  ASSERT_EQ(client->get_session("i", "s", &one), Status::kOk);
+  EXPECT_EQ(one.owner_label, "alice");
+  EXPECT_EQ(one.node, "a");
+  EXPECT_EQ(one.activities, 1);
+  EXPECT_EQ(one.epoch, 1);
+  EXPECT_GE(one.age_ms, 9'000);
+  EXPECT_GE(one.quiet_for_ms, 8'000);
+  EXPECT_GT(one.created_ms, 1'800'000'000'000 - 1);
+  EXPECT_EQ(client->get_session("i", "t", &one), Status::kNotFound);
+  EXPECT_NE(client->error_text().find("session \"t\""), std::string_view::npos);
+  EXPECT_EQ(client->get_session("", "s", &one), Status::kNotFound);
+}
+
+TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
+  g_code = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("unknown", "", "bed"));
+    return ctx.complete("");
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  settle(machine, {&a});
+  SessionInfo one;
+  ASSERT_EQ(client->get_session("", "bed", &one), Status::kOk);
+  EXPECT_EQ(one.state, SessionState::kActive);
+  EXPECT_EQ(one.instance_id, "");
+}
+
+TEST_F(SessionDirectory, other_labels_under_a_history_are_noticed) {
+  std::string owner = "alice";
+  g_code = [&owner](OrchestrationContext& ctx) {
+    ctx.open_session_with_id("s", for_owner(owner, "agent"));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+    return ctx.complete("");
+  };
+  auto a = std::make_unique<Worker>(machine, registry, options("a"));
+  ASSERT_EQ(a->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  settle(machine, {a.get()}, 1'000);
+  a->kill();
+  owner = "bob";
+  Worker again(machine, registry, options("a"));
+  ASSERT_EQ(again.start(), Status::kOk);
+  settle(machine, {&again}, 20'000);
+  EXPECT_EQ(client.status("i").state, OrchestrationState::kStopped);
+  EXPECT_NE(client.status("i").output.find("owner label differs"), std::string_view::npos)
+      << client.status("i").output;
+}
+
+TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
+  g_code = [](OrchestrationContext& ctx) {
+    const std::string just(kSessionLabelBytesMax, 'x');
+    if (ctx.open_session_with_id("s", for_owner(just, just)).id() != "s") return ctx.fail("just");
+    if (!ctx.open_session(for_owner(just + "x")).id().empty()) return ctx.fail("long owner");
+    if (!ctx.open_session(for_owner("o", just + "x")).id().empty()) return ctx.fail("long kind");
+    if (!ctx.open_session(for_owner("o\n")).id().empty()) return ctx.fail("control character");
+    return ctx.complete("ok");
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(outcome(client, "i"), "none: ok");
+}
+
+// ---- limits of an owner ---------------------------------------------------------------------------------
+
+TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_told_how_to_free_one) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("s", for_owner(ctx.input()));
+    PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "", session));
+    if (first.ok()) {
+      PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
+      return ctx.complete("was open");
+    }
+    PAWL_AWAIT_DONE(ctx.schedule_wait("again"));
+    const Session again = ctx.open_session_with_id("s", for_owner(ctx.input()));
+    PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "", again));
+    return second.ok() ? ctx.fail(first.error()) : ctx.complete("still none");
+  };
+  Options how = options("a");
+  how.sessions.max_sessions_per_owner = 2;
+  Worker a(machine, registry, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (const char* id : {"i", "j", "k"})
+    ASSERT_EQ(client->start_orchestration(id, "code", "alice"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("other", "code", "bob"), Status::kOk);
+  settle(machine, {&a});
+  EXPECT_EQ(list(client),
+            "s/i/alice//idle/a\ns/j/alice//idle/a\ns/k/alice//refused/\n"
+            "s/other/bob//idle/a\n");
+  EXPECT_EQ(a.runtime->stats().sessions_refused, 1u);
+  EXPECT_EQ(a.runtime->stats().sessions_opened, 3u);
+  EXPECT_EQ(a.lines.count("session_refused session=s"), 1u) << a.lines.all();
+  ASSERT_EQ(client->raise_event("j", "end", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "j"); }));
+  ASSERT_EQ(client->raise_event("k", "again", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "k"); }));
+  EXPECT_EQ(outcome(client, "k"),
+            "limit: owner \"alice\" has 2 sessions open (max_sessions_per_owner): close one, as "
+            "\"s\" of instance \"i\", with close_session()");
+}
+
+TEST_F(SessionDirectory, reopening_ones_own_is_no_further_session) {
+  g_code = [](OrchestrationContext& ctx) {
+    SessionSettings settings = for_owner("alice");
+    settings.fail_on_loss = true;
+    Session session = ctx.open_session_with_id("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
+    session = ctx.open_session_with_id("s", settings);
+    PAWL_AWAIT(last, ctx.schedule_activity_on_session("note", "", session));
+    return last.ok() ? ctx.complete("ok") : ctx.fail(last.error());
+  };
+  Options how = options("boss");
+  how.sessions.max_sessions_per_owner = 1;
+  how.sessions.max_sessions_per_orchestration = 1;
+  Worker boss(machine, coordinator, how);
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  settle(machine, {&boss, &a});
+  a.kill();
+  settle(machine, {&boss}, 60'000);
+  EXPECT_EQ(list(client), "s/i/alice//lost/\n");
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&boss, &b}, [&] { return ended(client, "i"); }, 200'000));
+  EXPECT_EQ(outcome(client, "i"), "none: ok");
+}
+
+// ---- closing from outside -------------------------------------------------------------------------------
+
+Poll waits_for_close(OrchestrationContext& ctx) {
+  SessionSettings settings = for_owner("alice", "agent");
+  settings.notify = true;
+  if (ctx.execution_id() == 1) {
+    const Session session = ctx.open_session_with_id("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT_DONE(ctx.session_events(session));  // claimed
+    return ctx.continue_as_new("");
+  }
+  ActivityOptions options;
+  options.session = "s";
+  options.own_session = true;
+  const Handle pending = ctx.schedule_activity("unknown", "", options);
+  PAWL_AWAIT(done, pending);
+  PAWL_AWAIT(told, ctx.dequeue_event("session:s"));
+  PAWL_AWAIT(after, ctx.schedule_activity("note", "", options));
+  return ctx.complete(std::string(error_kind_name(done.error().kind)) + " (" +
+                      std::string(done.error().text) + ") " + std::string(told.value()) + " " +
+                      error_kind_name(after.error().kind));
+}
+
+TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside) {
+  g_code = waits_for_close;
+  auto a = std::make_unique<Worker>(machine, registry, options("a"));
+  ASSERT_EQ(a->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (const char* id : {"i", "j"})
+    ASSERT_EQ(client->start_orchestration(id, "code", ""), Status::kOk);
+  settle(machine, {a.get()});
+  EXPECT_EQ(client->close_session("i", "s", "bob"), Status::kNotOwner);
+  EXPECT_NE(client->error_text().find("belongs to \"alice\""), std::string_view::npos)
+      << client->error_text();
+  EXPECT_EQ(client->close_session("i", "none", "alice"), Status::kNotFound);
+  EXPECT_EQ(client->close_session("none", "s", "alice"), Status::kNotFound);
+  settle(machine, {a.get()});
+  EXPECT_FALSE(ended(client, "i"));
+  EXPECT_EQ(client->close_session("i", "s", "alice"), Status::kOk);
+  EXPECT_EQ(client->close_session("i", "s", "alice"), Status::kNotFound) << "it is closed";
+  EXPECT_EQ(client->close_session("j", "s"), Status::kOk);
+  // Who has to tell it dies first: the next one does.
+  a->kill();
+  Worker b(machine, registry, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&b}, [&] { return ended(client, "i") && ended(client, "j"); }));
+  EXPECT_EQ(outcome(client, "i").substr(0, 47), "none: session_closed (closed by alice) {\"change");
+  EXPECT_NE(outcome(client, "i").find("\"reason\":\"closed by alice\"} session_closed"),
+            std::string::npos)
+      << outcome(client, "i");
+  EXPECT_NE(outcome(client, "j").find("closed by an administrator"), std::string::npos);
+  EXPECT_EQ(b.lines.count("session_closed session=s"), 2u) << b.lines.all();
+  EXPECT_EQ(b.runtime->stats().sessions_closed, 2u);
+  EXPECT_EQ(list(client), "");
+}
+
+TEST_F(SessionDirectory, one_closed_from_outside_is_opened_anew_and_told_once) {
+  g_code = [](OrchestrationContext& ctx) {
+    Session session = ctx.open_session_with_id("s", for_owner("alice"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
+    session = ctx.open_session_with_id("s", for_owner("bob"));
+    PAWL_AWAIT(last, ctx.schedule_activity_on_session("note", "", session));
+    return last.ok() ? ctx.complete("ok") : ctx.fail(last.error());
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  settle(machine, {&a});
+  ASSERT_EQ(client->close_session("i", "s", "alice"), Status::kOk);
+  ASSERT_EQ(client->raise_event("i", "go", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(outcome(client, "i"), "none: ok");
+  settle(machine, {&a});
+  EXPECT_EQ(a.lines.count("session_created session=s"), 2u) << a.lines.all();
+  EXPECT_EQ(a.lines.count("session_closed session=s"), 2u) << a.lines.all();
+  EXPECT_EQ(list(client), "");
+}
+
+TEST_F(SessionDirectory, the_worker_hears_of_a_closing_from_outside) {
+  class Heard final : public SessionListener {
+   public:
+    void on_session_claimed(std::string_view session, std::int64_t /*epoch*/) override {
+      text += "claimed " + std::string(session) + " ";
+    }
+    void on_session_lost(std::string_view session, std::int64_t /*epoch*/) override {
+      text += "lost " + std::string(session) + " ";
+    }
+    std::string text;
+  } heard;
+  g_code = opens_one;
+  Options how = options("a");
+  how.session_listener = &heard;
+  Worker a(machine, registry, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", "alice"), Status::kOk);
+  settle(machine, {&a});
+  ASSERT_EQ(client->close_session("i", "s"), Status::kOk);
+  settle(machine, {&a});
+  EXPECT_EQ(heard.text, "claimed s lost s ");
+  EXPECT_EQ(list(client), "");
+}
+
+// ---- the audit trail ------------------------------------------------------------------------------------
+
+// "event key=value key=value": the value of a key, or nothing.
+std::string field(const std::string& line, const std::string& key) {
+  const std::size_t at = line.find(" " + key + "=");
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + key.size() + 2;
+  return line.substr(begin, line.find(' ', begin) - begin);
+}
+
+// What the lines of some logs say became of a session, in order of its epochs.
+std::string timeline(const std::string& logs, const std::string& instance,
+                     const std::string& session) {
+  std::vector<std::pair<std::int64_t, std::string>> steps;
+  for (std::size_t begin = 0; begin < logs.size();) {
+    const std::size_t end = logs.find('\n', begin);
+    const std::string line = logs.substr(begin, end - begin);
+    begin = end == std::string::npos ? logs.size() : end + 1;
+    if (field(line, "session") != session || field(line, "instance") != instance) continue;
+    const std::string event =
+        line.substr(line.find("session_"), line.find(" session=") - line.find("session_"));
+    std::string step = event;
+    for (const char* key : {"from", "to", "reason", "owner", "kind"})
+      if (!field(line, key).empty()) step += std::string(" ") + key + "=" + field(line, key);
+    // The closing has the epoch of what it ends.
+    const std::int64_t last = event == "session_closed" ? 1 : 0;
+    steps.emplace_back(2 * std::stoll(field(line, "epoch")) + last, step);
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string text;
+  for (const auto& step : steps)
+    text += step.second + "\n";
+  return text;
+}
+
+TEST_F(SessionDirectory, the_migrations_of_a_session_are_rebuilt_from_the_log_alone) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("s", for_owner("alice", "agent"));
+    for (int i = 0; i < 3; ++i) {
+      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+      PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+    }
+    return ctx.complete("");
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, registry, options("a"));
+  Worker b(machine, registry, options("b"));
+  Worker c(machine, registry, options("c"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("j", "code", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &a}, [&] { return g_runs == 2; }));
+  settle(machine, {&boss, &a});
+  a.kill();
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &b}, [&] { return g_runs == 4; }));
+  settle(machine, {&boss, &b});
+  b.stop();
+  ASSERT_EQ(c.start(), Status::kOk);
+  ASSERT_TRUE(
+      drive(machine, {&boss, &c}, [&] { return ended(client, "i") && ended(client, "j"); }));
+  const std::string logs =
+      boss.lines.all() + "\n" + a.lines.all() + "\n" + b.lines.all() + "\n" + c.lines.all();
+  const std::string told = timeline(logs, "i", "s");
+  EXPECT_EQ(told,
+            "session_created owner=alice kind=agent\n"
+            "session_claimed to=a owner=alice kind=agent\n"
+            "session_released from=a reason=buried owner=alice kind=agent\n"
+            "session_migrated from=a to=b owner=alice kind=agent\n"
+            "session_released from=b reason=shutdown owner=alice kind=agent\n"
+            "session_migrated from=b to=c owner=alice kind=agent\n"
+            "session_closed from=c reason=the owner=alice kind=agent\n")
+      << logs;
+  EXPECT_EQ(timeline(logs, "j", "s"), told);
+}
+
+}  // namespace
+}  // namespace pawl
