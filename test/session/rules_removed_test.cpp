@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ostream>
 #include <string>
 
 #include "session_simulation.hpp"
@@ -69,6 +70,8 @@ struct Removal {
   std::uint64_t seed = 1;  // the first to look at: one that showed it soon
   Edit second = {};
 };
+// Of a failure, and in the list of ctest, which would have its bytes.
+void PrintTo(const Removal& removal, std::ostream* out) { *out << removal.rule; }
 
 constexpr Removal kRemovals[] = {
     {"capacity",
@@ -196,8 +199,8 @@ constexpr Removal kRemovals[] = {
       " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 0"}},
     {"end_closes",
      "20: the end of an instance closes its sessions",
-     {"SELECT sid FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1",
-      "SELECT sid FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 0"}},
+     {"SELECT sid,state FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1",
+      "SELECT sid,state FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 0"}},
     {"fails_on_loss",
      "21: a session with `fail_on_loss` never gets another owner",
      {"SELECT fail<>0 AND owner IS NOT NULL FROM sessions", "SELECT 0 FROM sessions"}},
