@@ -17,6 +17,8 @@ constexpr std::int32_t kWarnBefore = 3;
 // Only workers that have this kind of agent take it; in later executions that is so already.
 pawl::Session open(OrchestrationContext& ctx, const Thread& thread) {
   pawl::SessionSettings settings;
+  settings.owner_label = thread.owner.view();
+  settings.kind = kSession;
   settings.exclusive = true;
   settings.notify = true;
   const pawl::Session session = ctx.open_session_with_id(kSession, settings);
@@ -77,7 +79,11 @@ Poll prompt(OrchestrationContext& ctx, Thread& thread, std::string_view text, st
   if (answer.ok()) {
     PAWL_CALL(post(ctx, std::string(answer.value())));
   } else {
-    PAWL_CALL(post(ctx, "The agent failed: " + std::string(answer.error().text)));
+    // kLimit: the owner has as many threads as one may; the text says which of them could go.
+    const bool refused = answer.error().kind == ErrorKind::kLimit;
+    if (refused) *over = "refused";
+    PAWL_CALL(post(
+        ctx, (refused ? "No agent: " : "The agent failed: ") + std::string(answer.error().text)));
   }
   if (over->empty() && thread.messages == thread.messages_max - kWarnBefore)
     PAWL_CALL(post(ctx, "⚠️ This session is long. Use /handoff or /close soon."));
@@ -93,15 +99,11 @@ Poll on_message(OrchestrationContext& ctx, Thread& thread, const pawl::Session& 
   const std::string_view user = message.substr(0, message.find(' '));
   const std::string_view text = message.substr(std::min(message.size(), user.size() + 1));
   constexpr std::string_view kHandoff = "/handoff ";
-  const bool hands_over = text.substr(0, kHandoff.size()) == kHandoff;
-  if (hands_over || text == "/close") {
+  if (text.substr(0, kHandoff.size()) == kHandoff) {
     if (user != thread.owner.view()) {
       PAWL_CALL(post(ctx, "Only " + std::string(thread.owner.view()) + " may do that."));
-    } else if (hands_over) {
-      PAWL_CALL(hand_over(ctx, thread, session, text.substr(kHandoff.size())));
     } else {
-      *over = "closed";
-      PAWL_CALL(post(ctx, "Session closed."));
+      PAWL_CALL(hand_over(ctx, thread, session, text.substr(kHandoff.size())));
     }
     return Poll::done();
   }
@@ -114,10 +116,17 @@ Poll on_message(OrchestrationContext& ctx, Thread& thread, const pawl::Session& 
   return prompt(ctx, thread, text, over);
 }
 
-// The session's owner changed. Where it goes is nobody's business here, but for this.
-Poll on_change(OrchestrationContext& ctx, std::string_view change) {
-  if (change.find("\"change\":\"ending\"") != std::string_view::npos)
-    PAWL_CALL(post(ctx, "🔄 Broker restarting..."));
+bool is_change(std::string_view change, std::string_view which) {
+  return change.find("\"change\":\"" + std::string(which) + "\"") != std::string_view::npos;
+}
+
+// The session's owner changed. Where it goes is nobody's business here, but for these.
+Poll on_change(OrchestrationContext& ctx, std::string_view change, std::string* over) {
+  if (is_change(change, "ending")) PAWL_CALL(post(ctx, "🔄 Broker restarting..."));
+  if (is_change(change, "closed")) {
+    *over = "closed";
+    PAWL_CALL(post(ctx, "Session closed."));
+  }
   return Poll::done();
 }
 
@@ -147,7 +156,7 @@ Poll broker(OrchestrationContext& ctx) {
     } else if (next.index() == 0) {
       PAWL_CALL(on_message(ctx, thread, session, next.value(), &over));
     } else if (next.index() == 1) {
-      PAWL_CALL(on_change(ctx, next.value()));
+      PAWL_CALL(on_change(ctx, next.value(), &over));
     } else {
       over = "expired";
       PAWL_CALL(post(ctx, end_ms == idle_end_ms ? "⏰ Session expired due to inactivity"

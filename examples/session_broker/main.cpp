@@ -1,5 +1,5 @@
 // session_broker: agents for a chat. A thread has a session, its agent is a child process, and who closes it, how
-// fast one may talk to it and when it expires is decided here. Not shown: a limit of sessions for one user.
+// fast one may talk to it and when it expires is decided here.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -17,13 +17,14 @@ namespace {
 
 constexpr char kUsage[] =
     R"(session_broker worker --db FILE --node NAME --kind KIND --folder FOLDER --chat FILE [--agent COMMAND]
+                       [--per-user N]
 session_broker chat   --db FILE [--idle-ms N] [--age-ms N] [--per-minute N] [--messages N]
 session_broker agent  KIND
 
 worker  has agents of one kind (scribe, poet), and posts what they say at the end of a file. Workers share FOLDER, in
-        which each session has a folder of its own
+        which each session has a folder of its own. No user owns more than N threads
 chat    takes lines "THREAD USER TEXT" from its input. The first of a thread opens a session for that user, with
-        these limits. "/handoff KIND" gives it to an agent of another kind, "/close" closes it
+        these limits. "/handoff KIND" gives it to an agent of another kind, "/close" closes it, at once
 agent   the child; COMMAND is another one, words set apart by spaces, the kind is added
 )";
 
@@ -75,6 +76,7 @@ int work(int argc, char** argv) {
   options.cooperative_scratch_bytes = session_broker::scratch_bytes();
   options.worker_tag_filter = pawl::TagFilter::default_and({kind});
   options.sessions.max_sessions_per_worker = session_broker::kAgentsMax / 2;
+  read_number(argc, argv, "--per-user", &options.sessions.max_sessions_per_owner);
   return host.start(options, registry) ? host.run() : 1;
 }
 
@@ -103,6 +105,8 @@ pawl::Status take_line(pawl::Client& client, const session_broker::Thread& limit
   const std::string thread = line.substr(0, first);
   const std::string user = line.substr(first + 1, second - first - 1);
   const std::string text = line.substr(second + 1, session_broker::kTextMax);
+  // Past the queue of what is said, so also while an agent thinks.
+  if (text == "/close") return client.close_session(thread, session_broker::kSession, user);
   PAWL_TRY(begin(client, limits, thread, user));
   return client.enqueue_event(thread, session_broker::kQueue, user + " " + text);
 }

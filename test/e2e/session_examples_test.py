@@ -272,7 +272,7 @@ def session_broker():
     def worker(node, kind):
         registered = log(node).count("worker_registered")
         start(node, "worker", "--db", DATABASE, "--node", node, "--kind", kind, "--folder", folders,
-              "--chat", chat_file, "--agent", agent)
+              "--chat", chat_file, "--agent", agent, "--per-user", "2")
         until(lambda: log(node).count("worker_registered") > registered, f"{node} is registered")
 
     def say(line, *limits):
@@ -299,11 +299,18 @@ def session_broker():
     worker("b", "poet")
 
     # Whoever is in a thread may use it, and only its owner may close it.
+    expect("not_found" in say("t1 ann /close"), "there is nothing to close")
     ask("t1 ann hello", "t1: 1. hello")
     ask("t2 ann good day", "t2: 1. good day")
     ask("t1 bob me too", "t1: 2. me too")
-    ask("t1 bob /close", "t1: Only ann may do that.")
+    expect(re.fullmatch("not_owner: .*ann.*", say("t1 bob /close")), "it is not his")
     ask("t7 bob hi", "t7: 1. hi")
+
+    # Two threads a user; who wants a third is told which of the two could go.
+    expect(say("t3 ann one more") == "", "the line is taken")
+    refusal = re.compile('t3: No agent: owner "ann" has 2 sessions open.*instance "t[12]"')
+    until(lambda: any(refusal.match(line) for line in posts()), "refused")
+    until(lambda: query("SELECT 1 FROM instances WHERE id = 't3' AND state = 1"), "and over")
 
     # A slow session holds up nobody else.
     slow = int(re.findall(r"agent (\d+) in \S*/t1.scribe", log("a"))[-1])

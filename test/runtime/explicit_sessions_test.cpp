@@ -1222,6 +1222,25 @@ TEST_F(ExplicitSessions, very_long_session_id_handled) {
 
 // ---- 17 ---------------------------------------------------------------------------------------------
 
+TEST_F(ExplicitSessions, session_open_logged) {
+  static_cast<void>(run(two(seconds(1))));
+  EXPECT_EQ(logged("session_created session=s"), 1U) << workers.back()->lines.all();
+}
+
+// By its code, or by the end of the instance: told once.
+TEST_F(ExplicitSessions, session_close_logged) {
+  static_cast<void>(run([](OrchestrationContext& ctx) {
+    ctx.open_session_with_id("s");
+    ctx.open_session_with_id("left");
+    PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
+    ctx.close_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
+    return ctx.complete("");
+  }));
+  EXPECT_EQ(logged("session_closed session=s"), 1U) << workers.back()->lines.all();
+  EXPECT_EQ(logged("session_closed session=left"), 1U) << workers.back()->lines.all();
+}
+
 TEST_F(ExplicitSessions, session_claim_logged) {
   static_cast<void>(run(two(seconds(1))));
   EXPECT_EQ(logged("session_claimed session=s epoch=1 to=a"), 1U) << workers.back()->lines.all();
