@@ -13,8 +13,6 @@ using testing::drive;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
-
 std::vector<std::string> g_runs;  // "worker session@epoch input"
 
 ActivityResult note(ActivityContext& ctx) {
@@ -74,7 +72,7 @@ class Told final : public SessionListener {
 
 void keep_status(void* user, Status status) { *static_cast<Status*>(user) = status; }
 
-class DeviceRuntime : public ::testing::Test {
+class DeviceRuntime : public testing::MachineTest {
  protected:
   void SetUp() override {
     g_runs.clear();
@@ -84,15 +82,6 @@ class DeviceRuntime : public ::testing::Test {
     ASSERT_EQ(registry.add_orchestration("three", three_in_order), Status::kOk);
     ASSERT_EQ(registry.add_orchestration("session", on_session), Status::kOk);
     ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-  }
-  static Options options(const char* node) {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
   }
   Status declare(Worker& worker, std::string_view device, bool standby = false) {
     Status answer = Status::kTimeout;
@@ -101,11 +90,7 @@ class DeviceRuntime : public ::testing::Test {
         machine, {&worker}, [&] { return answer != Status::kTimeout; }, 100);
     return answer;
   }
-  static bool ended(TestClient& client, std::string_view id) {
-    return client.status(id).state != OrchestrationState::kRunning;
-  }
 
-  sim::Machine machine{11};
   Registry registry;
 };
 

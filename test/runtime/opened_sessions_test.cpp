@@ -15,8 +15,6 @@ using testing::drive;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
-
 std::vector<std::string> g_runs;  // "worker session@epoch input"
 
 ActivityResult note(ActivityContext& ctx) {
@@ -31,22 +29,13 @@ ActivityResult note(ActivityContext& ctx) {
 std::function<Poll(OrchestrationContext&)> g_code;
 Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
 
-class OpenedSessions : public ::testing::Test {
+class OpenedSessions : public testing::MachineTest {
  protected:
   void SetUp() override {
     g_runs.clear();
     ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
     ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
     ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-  }
-  static Options options(const char* node) {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
   }
   // Runs the code to its end at one worker; its output, or "kind: text".
   std::string run(std::function<Poll(OrchestrationContext&)> what, Options how = options("a")) {
@@ -66,9 +55,6 @@ class OpenedSessions : public ::testing::Test {
     a.stop();
     return out;
   }
-  static bool ended(TestClient& client, std::string_view id) {
-    return client.status(id).state != OrchestrationState::kRunning;
-  }
   static std::size_t count_sessions(TestClient& client) {
     struct Count final : SessionVisitor {
       void on_session(const SessionInfo&) override { ++count; }
@@ -79,7 +65,6 @@ class OpenedSessions : public ::testing::Test {
     return visitor.count;
   }
 
-  sim::Machine machine{11};
   Registry registry;
   Registry coordinator;
   std::size_t sessions_left = 0;

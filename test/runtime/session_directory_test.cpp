@@ -16,8 +16,6 @@ using testing::drive;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
-
 std::size_t g_runs = 0;
 
 ActivityResult note(ActivityContext& ctx) {
@@ -36,25 +34,13 @@ SessionSettings for_owner(std::string_view owner, std::string_view kind = {}) {
   return settings;
 }
 
-class SessionDirectory : public ::testing::Test {
+class SessionDirectory : public testing::MachineTest {
  protected:
   void SetUp() override {
     g_runs = 0;
     ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
     ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
     ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-  }
-  static Options options(const char* node) {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
-  }
-  static bool ended(TestClient& client, std::string_view id) {
-    return client.status(id).state != OrchestrationState::kRunning;
   }
   static std::string outcome(TestClient& client, std::string_view id) {
     const OrchestrationStatus status = client.status(id);
@@ -84,7 +70,6 @@ class SessionDirectory : public ::testing::Test {
         machine, workers, [] { return false; }, ms);
   }
 
-  sim::Machine machine{12};
   Registry registry;
   Registry coordinator;
 };

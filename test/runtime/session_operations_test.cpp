@@ -15,7 +15,6 @@ using testing::drive;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
 constexpr std::int64_t kMinuteMs = 60'000;
 
 std::vector<std::string> g_runs;  // "worker session@epoch input"
@@ -37,7 +36,7 @@ ActivityStep slow(ActivityContext& ctx, Minute& minute) {
   return ctx.again_after(1'000);
 }
 
-class SessionOperations : public ::testing::Test {
+class SessionOperations : public testing::MachineTest {
  protected:
   void SetUp() override {
     g_runs.clear();
@@ -48,15 +47,6 @@ class SessionOperations : public ::testing::Test {
     ASSERT_EQ(registry.add_cooperative("slow", slow), Status::kOk);
     ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
     ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-  }
-  static Options options(const char* node) {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
   }
   static Options one_thread(const char* node) {
     Options out = options(node);
@@ -81,11 +71,7 @@ class SessionOperations : public ::testing::Test {
     if (status.state == OrchestrationState::kCompleted) return out;
     return std::string(error_kind_name(status.error)) + ": " + out;
   }
-  static bool ended(TestClient& client, std::string_view id) {
-    return client.status(id).state != OrchestrationState::kRunning;
-  }
 
-  sim::Machine machine{11};
   Registry registry;     // everything
   Registry workers;      // activities only
   Registry coordinator;  // orchestrations only

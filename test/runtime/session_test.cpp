@@ -15,8 +15,6 @@ using testing::drive;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
-
 struct Execution {
   std::string session;
   std::string worker;
@@ -63,7 +61,7 @@ Poll round_and_round(OrchestrationContext& ctx) {
   return ctx.continue_as_new(ctx.input());
 }
 
-class SessionRuntime : public ::testing::Test {
+class SessionRuntime : public testing::MachineTest {
  protected:
   void SetUp() override {
     g_runs.clear();
@@ -77,23 +75,11 @@ class SessionRuntime : public ::testing::Test {
     ASSERT_EQ(threaded.add_activity("note", note, ActivityMode::kThreaded), Status::kOk);
     ASSERT_EQ(coordinating.add_orchestration("five", five), Status::kOk);
     ASSERT_EQ(coordinating.add_orchestration("once", once), Status::kOk);
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-  }
-  static Options options(const char* node) {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
   }
   static Options worker_only(const char* node) {
     Options out = options(node);
     out.run_orchestrations = false;
     return out;
-  }
-  bool ended(TestClient& client, const std::string& id) {
-    return client.status(id).state != OrchestrationState::kRunning;
   }
   // Every session's runs, in order.
   static std::map<std::string, std::vector<Execution>> by_session() {
@@ -103,7 +89,6 @@ class SessionRuntime : public ::testing::Test {
     return out;
   }
 
-  sim::Machine machine{11};
   Registry inlined;
   Registry threaded;
   Registry coordinating;  // no activities
