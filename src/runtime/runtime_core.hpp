@@ -2,9 +2,9 @@
 //
 // Files: runtime_core.cpp (start, stop, waiting, worker life), tick.cpp (one tick), turns.cpp (the turns of
 // a tick), starts.cpp (first turns of starts that ride on it), requests.cpp (other calls that ride on it, and
-// removals), work.cpp (activities in hand), devices.cpp (devices, and who owns what), space.cpp (quota and
-// full disks). Everything lives in the block given to start(). Thread rule: the owner's thread, but for wake()
-// and request_stop().
+// removals), work.cpp (activities in hand), devices.cpp (devices, and who owns what), notices.cpp (what a
+// batch tells), space.cpp (quota and full disks). Everything lives in the block given to start(). Thread
+// rule: the owner's thread, but for wake() and request_stop().
 // One tick: (a) read the messages of at most `batch` instances; (b) run their turns, nothing locked;
 // (c) one write transaction re-validates and writes it all; (d) only then effects leave.
 #ifndef PAWL_RUNTIME_RUNTIME_CORE_HPP
@@ -336,30 +336,31 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool must_wait_to_run_alone(std::int32_t crashes) const;
   std::string_view keep_text(std::string_view text);
 
+  // ---- notices.cpp ----
   void tell_abandoned(const Turn& turn);
   void tell_notices();
   void tell_unknown(const Notice& notice);
   void tell_session_change(const Notice& notice);
   void tell_clock();
 
-  // ---- ChangeSink: what a batch tells; it leaves after the commit ----
+  // ChangeSink: it leaves after the commit.
   void on_session_change(const SessionChange& change) override;
   void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
   void on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
                        EventId event) override;
   void on_start_refused(std::string_view id, InstanceKey instance, EventId event) override;
 
-  // ---- WorkFilter ----
+  void on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
+                   InstanceKey instance) override;
+  // Counts, and keeps a notice of each name once. Null: it was told of before.
+  Notice* note_unknown(std::string_view name, std::string_view detail, InstanceKey instance);
+
+  // ---- work.cpp: WorkFilter ----
   [[nodiscard]] bool has_handler(std::string_view activity_name) const override;
   [[nodiscard]] bool has_room(std::string_view activity_name) const override;
   [[nodiscard]] bool runs_item(WorkItemId id) const override;
   [[nodiscard]] bool runs_session(InstanceKey scope, std::string_view name) const override;
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
-
-  void on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
-                   InstanceKey instance) override;
-  // Counts, and keeps a notice of each name once. Null: it was told of before.
-  Notice* note_unknown(std::string_view name, std::string_view detail, InstanceKey instance);
 
   static constexpr std::size_t kNoticesMax = 64;
   static constexpr std::size_t kDevicesMax = 32;

@@ -294,4 +294,31 @@ void RuntimeCore::cancel_slots_of(InstanceKey key, ExecutionId execution, EventI
   });
 }
 
+bool RuntimeCore::has_handler(std::string_view activity_name) const {
+  if (!takes_activities()) return false;
+  const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
+  if (entry == nullptr) return false;
+  return slots_.slots_of(entry->mode) > 0;
+}
+
+bool RuntimeCore::has_room(std::string_view activity_name) const {
+  const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
+  return entry != nullptr && slots_.room(entry->mode);
+}
+
+bool RuntimeCore::runs_item(WorkItemId id) const { return slots_.find(id) != nullptr; }
+
+bool RuntimeCore::runs_session(InstanceKey scope, std::string_view name) const {
+  return slots_.holds_session(scope, name);
+}
+
+bool RuntimeCore::may_run_with(std::int32_t crashes) const {
+  std::size_t crashed = 0;
+  std::int32_t highest = 0;
+  slots_.crashed_in_hand(&crashed, &highest);
+  if (crashed > 0 && highest >= options_.crashes_max - 1) return false;
+  if (crashes >= options_.crashes_max - 1) return slots_.in_hand() == slots_.finished();
+  return crashes == 0 || crashed == 0;
+}
+
 }  // namespace pawl
