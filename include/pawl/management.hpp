@@ -172,8 +172,8 @@ class WorkerVisitor {
 };
 
 // kActive: work of it is queued or runs. kRefused: one too many (SessionOptions). kClosed: until cancelled
-// work of an exclusive one has ended.
-enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefused };
+// work of an exclusive one has ended. kExpired: max_age_ms has passed; seen for an hour.
+enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefused, kExpired };
 [[nodiscard]] const char* session_state_name(SessionState state);
 
 // Everything that is set must hold.
@@ -197,6 +197,7 @@ struct SessionInfo {
   std::int64_t age_ms = 0;            // since then, in Pawl time as the next
   std::int64_t quiet_for_ms = 0;      // since its last hand-over, renewal or result
   std::int64_t activities = 0;        // handed over so far
+  std::int64_t expires_in_ms = -1;    // SessionSettings::max_age_ms; 0: it has expired; -1: never
   std::int64_t lease_ends_in_ms = 0;  // with an owner
   bool device = false;                // only who declared it may own it
   bool exclusive = false;             // one activity at a time

@@ -58,6 +58,7 @@ struct RuntimeStats {
   std::uint64_t sessions_opened = 0;   // by orchestrations, again included
   std::uint64_t sessions_refused = 0;  // one too many
   std::uint64_t sessions_closed = 0;
+  std::uint64_t sessions_expired = 0;  // SessionSettings::max_age_ms
   std::uint64_t sessions_claimed = 0;
   std::uint64_t sessions_migrated = 0;
   std::uint64_t sessions_released = 0;

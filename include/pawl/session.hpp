@@ -48,6 +48,12 @@ struct SessionSettings {
   bool notify = false;
   // Released after so long without work; 0: never. 0..kActivityMsMax; with fail_on_loss it must be 0.
   std::int64_t idle_ms = 0;
+  // So long after its opening the session expires, busy or not, in time that truly passed: it is closed, its
+  // work fails with kSessionClosed, and so does what is scheduled on it until it is opened again. 0: never.
+  // 0..kActivityMsMax.
+  std::int64_t max_age_ms = 0;
+  // With `notify`, a message so long before that ("expiring"); 0: none. Less than max_age_ms.
+  std::int64_t expiry_notice_ms = 0;
 };
 
 class Session {

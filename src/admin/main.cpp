@@ -248,6 +248,8 @@ class PrintSessions final : public pawl::SessionVisitor {
       std::printf("\tby %.*s", length(one.instance_id), one.instance_id.data());
     if (!one.owner_label.empty())
       std::printf("\towner %.*s", length(one.owner_label), one.owner_label.data());
+    if (one.expires_in_ms >= 0)
+      std::printf("\texpires in %lld ms", static_cast<long long>(one.expires_in_ms));
     if (!one.kind.empty()) std::printf("\tkind %.*s", length(one.kind), one.kind.data());
     std::printf("\n");
   }
@@ -410,8 +412,8 @@ const Entry* find(std::string_view name) {
 
 bool parse_session_state(std::string_view text, pawl::SessionFilter* filter) {
   using State = pawl::SessionState;
-  for (const State state :
-       {State::kIdle, State::kActive, State::kLost, State::kClosed, State::kRefused}) {
+  for (const State state : {State::kIdle, State::kActive, State::kLost, State::kClosed,
+                            State::kRefused, State::kExpired}) {
     if (text != pawl::session_state_name(state)) continue;
     filter->any_state = false;
     filter->state = state;

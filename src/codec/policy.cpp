@@ -81,6 +81,12 @@ constexpr Member<SessionSettings> kSettings[] = {
     {"idle_ms", "idle_ms", false, 0, kActivityMsMax,
      [](const SessionSettings& s) { return s.idle_ms; },
      [](SessionSettings& s, std::int64_t n) { s.idle_ms = n; }},
+    {"max_age_ms", "max_age_ms", false, 0, kActivityMsMax,
+     [](const SessionSettings& s) { return s.max_age_ms; },
+     [](SessionSettings& s, std::int64_t n) { s.max_age_ms = n; }},
+    {"expiry_notice_ms", "expiry_notice_ms", false, 0, kActivityMsMax,
+     [](const SessionSettings& s) { return s.expiry_notice_ms; },
+     [](SessionSettings& s, std::int64_t n) { s.expiry_notice_ms = n; }},
 };
 
 template <typename Of>
@@ -146,7 +152,9 @@ bool decode_policy(std::string_view text, ActivityOptions* out) {
 }
 
 bool encode_settings(const SessionSettings& settings, PolicyText* out) {
-  return encode(kSettings, settings, false, out) &&
+  const bool is_told = settings.expiry_notice_ms == 0 ||
+                       (settings.notify && settings.expiry_notice_ms < settings.max_age_ms);
+  return encode(kSettings, settings, false, out) && is_told &&
          !(settings.fail_on_loss && settings.idle_ms != 0);
 }
 

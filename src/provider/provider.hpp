@@ -407,7 +407,7 @@ struct CrashNote {
 struct SessionChange {
   // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed: work
   // that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened, kRefused
-  // (`reason`), kClosed (`reason`): of sessions that orchestrations open.
+  // (`reason`), kClosed (`reason`), kExpiring, kExpired (`reason`): of sessions that orchestrations open.
   enum class Kind : std::uint8_t {
     kClaimed,
     kMigrated,
@@ -419,20 +419,22 @@ struct SessionChange {
     kEnding,
     kOpened,
     kRefused,
-    kClosed
+    kClosed,
+    kExpiring,
+    kExpired
   };
   Kind kind = Kind::kClaimed;
   std::string_view session;
   std::string_view instance;     // that opened it; empty: it is shared
   std::string_view owner_label;  // of SessionSettings
   std::string_view label_kind;   // SessionSettings::kind
-  std::string_view reason;       // released, lost, refused, closed
-  std::string_view from;         // migrated, lost, closed: node
+  std::string_view reason;       // released, lost, refused, closed, expired
+  std::string_view from;         // migrated, lost, closed, expired: node
   std::string_view to;           // claimed, migrated: node
   Epoch epoch = 0;
   bool resumed = false;         // the same node took its own session back
-  std::int64_t age_ms = 0;      // closed: since it was opened
-  std::int64_t activities = 0;  // closed: handed over
+  std::int64_t age_ms = 0;      // closed, expired: since it was opened
+  std::int64_t activities = 0;  // closed, expired: handed over
 };
 
 class ChangeSink {

@@ -118,6 +118,7 @@ const char* session_state_name(SessionState state) {
     case SessionState::kLost: return "lost";
     case SessionState::kClosed: return "closed";
     case SessionState::kRefused: return "refused";
+    case SessionState::kExpired: return "expired";
   }
   return "unknown";
 }

@@ -106,9 +106,15 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
       ++stats_.sessions_closed;
       count = kFields;
       break;
+    case SessionChange::Kind::kExpired:
+      event = "session_expired";
+      ++stats_.sessions_expired;
+      count = kFields;
+      break;
     case SessionChange::Kind::kConflict: event = "session_property_conflict"; break;
     case SessionChange::Kind::kStopFailed: event = "session_stop_failed"; break;
     case SessionChange::Kind::kSwept:
+    case SessionChange::Kind::kExpiring:
     case SessionChange::Kind::kEnding: break;  // no change of the owner: its instance alone is told
   }
   log(LogLevel::kInfo, event, fields, count);

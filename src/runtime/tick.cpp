@@ -255,7 +255,8 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
     if (turns[i].written && turns[i].commit.session_count > 0) sessions_changed_ = true;
   for (const Notice& notice : notices_)
-    if (notice.kind == SessionChange::Kind::kLost) sessions_changed_ = true;
+    if (notice.kind == SessionChange::Kind::kLost || notice.kind == SessionChange::Kind::kExpired)
+      sessions_changed_ = true;
   tell_evicted();
   tell_capacity();
   tell_owned();

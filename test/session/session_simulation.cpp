@@ -27,7 +27,8 @@ constexpr Place kPlaces[] = {{"s", "", 0},
                              {"bed", "device=1,exclusive=1", 1 | 2},
                              {"tank", "device=1", 2 | 4}};
 constexpr const char* kOpenings[] = {"", "exclusive=1", "fail_on_loss=1,notify=1",
-                                     "exclusive=1,fail_on_loss=1"};
+                                     "exclusive=1,fail_on_loss=1",
+                                     "exclusive=1,notify=1,max_age_ms=60000,expiry_notice_ms=5000"};
 
 std::string own_session() {
   ActivityOptions options;
@@ -80,6 +81,7 @@ void Simulation::settle() {
     take(instance, world_.completions(instance));
     for (const EventId event : events)
       expect(outcomes_.count({instance, event}) == 1, "an activity without an outcome");
+    expect(expired_[instance] == 0, "an expiry of which its instance was not told once");
   }
 }
 
@@ -163,7 +165,7 @@ void Simulation::open_one() {
   if (openers_.size() >= kOpenersMax) return;
   Opener opener;
   opener.instance = world_.instance();
-  opener.policy = kOpenings[pick(0, 3)];
+  opener.policy = kOpenings[pick(0, 4)];
   open_[opener.instance];
   openers_.push_back(opener);
 }
@@ -329,6 +331,9 @@ void Simulation::tick(int index) {
   end_executions(index);
   bury_dead(index);
   worker.wake();
+  expect(world_.number("SELECT count(*) FROM sessions WHERE state<3 AND expires_at<=?1",
+                       {world_.now()}) == 0,
+         "a session older than its maximum age");
   worker.end_stops();
   worker.take_devices_over();
   if (chance(5)) worker.cleanup(3);
@@ -540,6 +545,14 @@ void Simulation::note_changes(int index) {
     const std::string& event = events[process.told];
     counts_.migrations += event.rfind("migrated", 0) == 0 ? 1 : 0;
     counts_.losses += event.rfind("lost", 0) == 0 ? 1 : 0;
+    if (event.rfind("expired ", 0) == 0) {
+      const std::string id = event.substr(std::string("expired ").size());
+      const InstanceKey instance =
+          world_.number(("SELECT key FROM instances WHERE id='" + id + "'").c_str());
+      moved_["own@" + std::to_string(instance)] = clock_;
+      ++expired_[instance];
+      ++counts_.expired;
+    }
     const std::size_t at = event.find('@');
     if (at == std::string::npos) continue;
     expect(told_.insert(std::atoll(event.c_str() + at + 1)).second, "a change told twice");
@@ -548,7 +561,10 @@ void Simulation::note_changes(int index) {
 
 void Simulation::take(InstanceKey instance, const std::vector<Message>& messages) {
   for (const Message& one : messages) {
-    if (one.ref == 0) continue;  // a notice of a session
+    if (one.ref == 0) {  // a notice of a session
+      if (one.payload.find("\"expired\"") != std::string::npos) --expired_[instance];
+      continue;
+    }
     expect(outcomes_.insert({instance, one.ref}).second, "an activity with two outcomes");
   }
 }
@@ -581,7 +597,7 @@ void Simulation::check_rows() {
               " WHERE q.sid IS NOT NULL AND s.sid IS NULL");
   expect_none("work left of a session that is lost or closed",
               "SELECT count(*) FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
-              " WHERE s.state IN (2,3) AND q.state<>3");
+              " WHERE s.state IN (2,3,5) AND q.state<>3");
   expect_none("sessions of an instance that has ended",
               "SELECT count(*) FROM sessions s LEFT JOIN instances i ON i.key=s.scope"
               " WHERE s.scope<>0 AND s.state<>3 AND coalesce(i.state,1)<>0");

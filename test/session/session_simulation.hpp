@@ -1,6 +1,6 @@
 // Several workers under random trouble, from a seed, on the real provider: kills with work in hand, freezes
 // past every lease and waking again, suspends, oversleeping, reboots, clock steps, drains, transfers,
-// withdrawals, cancelled instances, sessions opened, closed, lost and aborted, duplicate and late
+// withdrawals, cancelled instances, sessions opened, closed, expired, lost and aborted, duplicate and late
 // acknowledgements, handlers that not everybody has.
 //
 // What docs/sessions.md promises is checked at every step; the first thing broken is kept in violation().
@@ -54,6 +54,7 @@ class Simulation {
     int losses = 0;
     int overlaps = 0;  // of exclusive sessions, in the cases that are allowed
     int closed = 0;
+    int expired = 0;
     int moved = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
@@ -153,6 +154,7 @@ class Simulation {
   std::set<Epoch> told_;
   std::set<std::pair<InstanceKey, EventId>> accepted_;
   std::set<std::pair<InstanceKey, EventId>> outcomes_;
+  std::map<InstanceKey, int> expired_;  // less what the instance was told of it
   Counts counts_;
 };
 

@@ -30,20 +30,24 @@ TEST(SessionSimulation, trouble_from_a_seed) {
     sum.losses += one.losses;
     sum.overlaps += one.overlaps;
     sum.closed += one.closed;
+    sum.expired += one.expired;
     sum.moved += one.moved;
   }
   // The trouble was real.
   if (only != nullptr) return;
   const int runs = static_cast<int>(seeds);
   std::printf(
-      "accepted %d, refused %d, migrations %d, losses %d, overlaps %d, closed %d, moved %d\n",
-      sum.accepted, sum.refused, sum.migrations, sum.losses, sum.overlaps, sum.closed, sum.moved);
+      "accepted %d, refused %d, migrations %d, losses %d, overlaps %d, closed %d, expired %d, "
+      "moved %d\n",
+      sum.accepted, sum.refused, sum.migrations, sum.losses, sum.overlaps, sum.closed, sum.expired,
+      sum.moved);
   EXPECT_GT(sum.accepted, 50 * runs);
   EXPECT_GT(sum.refused, 5 * runs);
   EXPECT_GT(sum.migrations, 5 * runs);
   EXPECT_GT(sum.losses, 0);
   EXPECT_GT(sum.overlaps, 0);
   EXPECT_GT(sum.closed, runs);
+  EXPECT_GT(sum.expired, 0);
   EXPECT_GT(sum.moved, runs);
 }
 

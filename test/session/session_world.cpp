@@ -306,6 +306,9 @@ void Worker::on_session_change(const SessionChange& change) {
     case SessionChange::Kind::kSwept:
       events.push_back("swept " + std::string(change.session));
       break;
+    case SessionChange::Kind::kExpired:
+      events.push_back("expired " + std::string(change.instance));
+      break;
     default: break;  // of sessions that are opened
   }
 }

@@ -94,7 +94,7 @@ CREATE TABLE sessions(
   last_activity_at INTEGER NOT NULL, hold_until INTEGER NOT NULL,
   stop_to INTEGER, stop_due INTEGER, stop_force INTEGER, head_id INTEGER,
   created_stamp INTEGER NOT NULL, created_at INTEGER NOT NULL, activities INTEGER NOT NULL,
-  owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT,
+  owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT, expires_at INTEGER,
   UNIQUE(scope, name));
 CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
 CREATE INDEX s_claim ON sessions(head_id)

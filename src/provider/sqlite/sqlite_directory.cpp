@@ -1,5 +1,7 @@
 // The directory of sessions: what operators see of them, what is told of them, and what becomes due.
 // Rules: docs/sessions.md.
+#include <cinttypes>
+
 #include "sqlite_provider.hpp"
 
 namespace pawl::sqlite {
@@ -12,17 +14,20 @@ enum : int {
   kDescribe,
   kNextLook,
   kEndSession,
+  kLookAtEnd,
   kEnd,
 };
 static_assert(kEnd <= kIdsDirectory.end);
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
+// A name in use again and again leaves one row; of others there are so many as expire in this time.
+constexpr std::int64_t kExpiredKeptMs = 3'600'000;
 
-#define PAWL_SESSION_COLUMNS                                                                 \
-  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"           \
-  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl,"       \
-  "EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"             \
-  " FROM sessions AS s LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON " \
+#define PAWL_SESSION_COLUMNS                                                                  \
+  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"            \
+  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl,"        \
+  "EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid),s.expires_at" \
+  " FROM sessions AS s LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON "  \
   "i.key=s.scope "
 
 SessionState state_of(std::int64_t stored, bool has_work) {
@@ -30,6 +35,7 @@ SessionState state_of(std::int64_t stored, bool has_work) {
     case 2: return SessionState::kLost;
     case 3: return SessionState::kClosed;
     case 4: return SessionState::kRefused;
+    case 5: return SessionState::kExpired;
     default: return has_work ? SessionState::kActive : SessionState::kIdle;
   }
 }
@@ -52,6 +58,10 @@ SessionInfo info_of(const Statement& row, std::int64_t now) {
   if (!row.is_null(12)) info.lease_ends_in_ms = subtract_saturating(row.integer(13), now);
   info.device = row.integer(14) != 0;
   info.exclusive = row.integer(15) != 0;
+  if (!row.is_null(17)) {
+    const std::int64_t left = subtract_saturating(row.integer(17), now);
+    info.expires_in_ms = left > 0 ? left : 0;
+  }
   return info;
 }
 
@@ -125,7 +135,7 @@ Status SqliteProvider::describe(SessionKey session, SessionTexts* out) {
   Statement row = connection_.use(
       kDescribe,
       "SELECT s.name,i.id,coalesce(w.node,s.prev_node),s.owner_label,s.kind,s.epoch,s.created_at,"
-      "s.activities FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+      "s.activities,s.expires_at FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
       " LEFT JOIN instances i ON i.key=s.scope WHERE s.sid=?1");
   row.bind(session);
   if (!row.row())
@@ -138,6 +148,8 @@ Status SqliteProvider::describe(SessionKey session, SessionTexts* out) {
   out->epoch = row.integer(5);
   out->age_ms = subtract_saturating(batch_.now, row.integer(6));
   out->activities = row.integer(7);
+  out->expires_in_ms = subtract_saturating(row.integer(8), batch_.now);
+  out->max_age_ms = subtract_saturating(row.integer(8), row.integer(6));
   return Status::kOk;
 }
 
@@ -174,41 +186,91 @@ Status SqliteProvider::end_session(std::string_view instance, std::string_view s
   Diagnostic why;
   why.format("closed by %.*s", static_cast<int>(owner_label.size()), owner_label.data());
   if (owner_label.empty()) why.format("closed by an administrator");
-  PAWL_TRY(written(fail_work_of(row.session, ErrorKind::kSessionClosed, why.text())));
   SessionTexts texts;
   PAWL_TRY(written(describe(row.session, &texts)));
   SessionChange told = texts.change(SessionChange::Kind::kClosed);
   told.reason = why.text();
-  PAWL_TRY(written(notify_change(row.session, told)));
   // Who calls has no log: a Runtime looks at it, and tells.
-  PAWL_TRY(written(end_ownership(row.session)));
-  Statement end = connection_.use(
-      kEndSession,
-      "UPDATE sessions SET state=3,owner=NULL,prev_node=?2,head_id=NULL,stop_to=NULL,stop_due=NULL,"
-      "stop_force=NULL,look_at=?3,ended=?4 WHERE sid=?1");
-  end.bind(row.session).bind_text_or_null(told.from).bind(batch_.now).bind_text(why.text());
-  return fail_written(end.run(), "close a session");
+  return written(end_opened(row.session, told, kClosed, 0));
+}
+
+Status SqliteProvider::end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
+                                  std::int64_t kept_ms) {
+  PAWL_TRY(fail_work_of(session, ErrorKind::kSessionClosed, told.reason));
+  PAWL_TRY(notify_change(session, told));
+  PAWL_TRY(end_ownership(session));
+  Statement end =
+      connection_.use(kEndSession,
+                      "UPDATE sessions SET "
+                      "state=?5,owner=NULL,prev_node=?2,head_id=NULL,stop_to=NULL,stop_due=NULL,"
+                      "stop_force=NULL,look_at=?3,ended=?4 WHERE sid=?1");
+  end.bind(session).bind_text_or_null(told.from).bind(add_saturating(batch_.now, kept_ms));
+  end.bind_text(told.reason).bind(state);
+  return fail(end.run(), "end a session");
 }
 
 // ---- what becomes due -----------------------------------------------------------------------------------
 
 Status SqliteProvider::look_at_sessions(std::size_t limit, std::size_t* looked) {
   for (std::size_t i = 0; i < limit; ++i) {
-    SessionKey session = 0;
-    FixedText<Diagnostic::kCapacity> ended;
-    {
-      Statement next = connection_.use(kNextLook,
-                                       "SELECT sid,ended FROM sessions INDEXED BY s_look"
-                                       " WHERE look_at<=?1 ORDER BY look_at LIMIT 1");
-      next.bind(batch_.now);
-      if (!next.row()) return fail(next.status(), "find sessions to look at");
-      session = next.integer(0);
-      ended.assign_cut(next.bytes(1));
-    }
-    PAWL_TRY(tell_session(session, SessionChange::Kind::kClosed, ended.view()));
-    PAWL_TRY(close_row(session));
+    Look look;
+    PAWL_TRY(next_look(&look));
+    if (look.session == 0) return Status::kOk;
+    PAWL_TRY(look_at_session(look));
     ++*looked;
   }
+  return Status::kOk;
+}
+
+Status SqliteProvider::next_look(Look* out) {
+  Statement next = connection_.use(
+      kNextLook,
+      "SELECT sid,state,coalesce(expires_at<=?1,0),ended FROM sessions INDEXED BY s_look"
+      " WHERE look_at<=?1 ORDER BY look_at LIMIT 1");
+  next.bind(batch_.now);
+  if (!next.row()) return fail(next.status(), "find sessions to look at");
+  out->session = next.integer(0);
+  out->state = next.integer(1);
+  out->is_over = next.integer(2) != 0;
+  out->ended.assign_cut(next.bytes(3));
+  return Status::kOk;
+}
+
+Status SqliteProvider::look_at_session(const Look& look) {
+  switch (look.state) {
+    case kClosed:
+      PAWL_TRY(tell_session(look.session, SessionChange::Kind::kClosed, look.ended.view()));
+      return close_row(look.session);
+    case kExpired: return close_row(look.session);
+    default: return look.is_over ? expire_session(look.session) : announce_expiry(look.session);
+  }
+}
+
+Status SqliteProvider::announce_expiry(SessionKey session) {
+  {
+    Statement next =
+        connection_.use(kLookAtEnd, "UPDATE sessions SET look_at=expires_at WHERE sid=?1");
+    next.bind(session);
+    PAWL_TRY(fail(next.run(), "look at a session when it expires"));
+  }
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  Diagnostic when;
+  when.format("expires in %" PRId64 " ms (max_age_ms)", texts.expires_in_ms);
+  SessionChange told = texts.change(SessionChange::Kind::kExpiring);
+  told.reason = when.text();
+  return notify_change(session, told);
+}
+
+Status SqliteProvider::expire_session(SessionKey session) {
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  Diagnostic why;
+  why.format("the session has expired: max_age_ms (%" PRId64 ") has passed", texts.max_age_ms);
+  SessionChange told = texts.change(SessionChange::Kind::kExpired);
+  told.reason = why.text();
+  PAWL_TRY(end_opened(session, told, kExpired, kExpiredKeptMs));
+  if (sink_ != nullptr) sink_->on_session_change(told);
   return Status::kOk;
 }
 

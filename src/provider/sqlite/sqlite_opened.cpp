@@ -25,6 +25,7 @@ enum : int {
   kReadNotify,
   kForget,
   kHold,
+  kSetLimits,
   kEnd,
 };
 static_assert(kEnd <= kIdsOpened.end);
@@ -158,6 +159,7 @@ Status SqliteProvider::insert_opened(const TurnCommit& turn, const Event& event,
     PAWL_TRY(fail(insert.run(), "open a session"));
     session = connection_.last_insert_id();
   }
+  if (refusal.empty()) PAWL_TRY(set_limits(session, settings));
   return tell_session(
       session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
       refusal);
@@ -172,7 +174,8 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
         kReopenOpened,
         "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
         "idle_ms=?6,notify=iif(?7,scope,NULL),last_activity_at=?8,created_stamp=?9,created_at=?8,"
-        "activities=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL WHERE sid=?1");
+        "activities=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL,expires_at=NULL"
+        " WHERE sid=?1");
     open.bind(session).bind(epoch).bind(refusal.empty() ? 0 : kRefused);
     open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
@@ -181,11 +184,22 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
     open.bind_text_or_null(refusal);
     PAWL_TRY(fail(open.run(), "open a session again"));
   }
+  if (refusal.empty()) PAWL_TRY(set_limits(session, settings));
   PAWL_TRY(set_kind(session, {}, {}));
   PAWL_TRY(recompute_head(session));
   return tell_session(
       session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
       refusal);
+}
+
+Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& settings) {
+  if (settings.max_age_ms == 0) return Status::kOk;
+  Statement set =
+      connection_.use(kSetLimits, "UPDATE sessions SET expires_at=?2,look_at=?3 WHERE sid=?1");
+  set.bind(session).bind(make_due(batch_.now, settings.max_age_ms));
+  const std::int64_t notice_ms = settings.max_age_ms - settings.expiry_notice_ms;
+  set.bind(make_due(batch_.now, notice_ms));
+  return fail(set.run(), "limit a session");
 }
 
 // ---- closing --------------------------------------------------------------------------------------------
@@ -306,7 +320,7 @@ Status SqliteProvider::lose_session(SessionKey session, std::string_view reason)
     Statement lose = connection_.use(
         kLose,
         "UPDATE sessions SET state=2,owner=NULL,prev_node=?3,epoch=?2,head_id=NULL,stop_to=NULL,"
-        "stop_due=NULL,stop_force=NULL,look_at=NULL WHERE sid=?1");
+        "stop_due=NULL,stop_force=NULL WHERE sid=?1");
     lose.bind(session).bind(told.epoch).bind_text_or_null(told.from);
     PAWL_TRY(fail(lose.run(), "lose a session"));
   }
@@ -326,6 +340,8 @@ const char* change_name(SessionChange::Kind kind) {
     case SessionChange::Kind::kLost: return "lost";
     case SessionChange::Kind::kEnding: return "ending";
     case SessionChange::Kind::kClosed: return "closed";
+    case SessionChange::Kind::kExpiring: return "expiring";
+    case SessionChange::Kind::kExpired: return "expired";
     default: return nullptr;
   }
 }

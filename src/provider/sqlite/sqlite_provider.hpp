@@ -516,6 +516,9 @@ class SqliteProvider final : public Provider {
     Epoch epoch = 0;
     std::int64_t age_ms = 0;
     std::int64_t activities = 0;
+    // Of one that expires.
+    std::int64_t max_age_ms = 0;
+    std::int64_t expires_in_ms = 0;
     // Views that live as long as this.
     [[nodiscard]] SessionChange change(SessionChange::Kind of) const;
   };
@@ -525,12 +528,29 @@ class SqliteProvider final : public Provider {
   // Sessions whose look_at has come, at most `limit`; adds to *looked.
   Status look_at_sessions(std::size_t limit, std::size_t* looked);
 
+  // ---- sqlite_directory.cpp, its own ----
+  struct Look {
+    SessionKey session = 0;
+    std::int64_t state = 0;
+    bool is_over = false;  // its age
+    FixedText<Diagnostic::kCapacity> ended;
+  };
+  Status next_look(Look* out);
+  Status look_at_session(const Look& look);
+  Status announce_expiry(SessionKey session);
+  Status expire_session(SessionKey session);
+  // The end of an open one, not by its code: its work fails, its instance is told, the row stays in `state`
+  // and is looked at after `kept_ms`.
+  Status end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
+                    std::int64_t kept_ms);
+
   // ---- sqlite_opened.cpp, for the other files ----
   // sessions.state; those below kLost are open, and those from kClosed on count for no limit.
   static constexpr std::int64_t kStopping = 1;
   static constexpr std::int64_t kLost = 2;
   static constexpr std::int64_t kClosed = 3;  // kept until it is told, and cancelled work has ended
   static constexpr std::int64_t kRefused = 4;  // one too many
+  static constexpr std::int64_t kExpired = 5;  // seen for some time
   struct Opened {
     SessionKey session = 0;
     std::int64_t state = 0;
@@ -571,6 +591,8 @@ class SqliteProvider final : public Provider {
                       Diagnostic* refusal);
   Status reopen_session(SessionKey session, const SessionSettings& settings,
                         std::string_view refusal);
+  // What its settings limit, and nothing does without them.
+  Status set_limits(SessionKey session, const SessionSettings& settings);
 
   // ---- sqlite_handoff.cpp, for the other files ----
   Status handoff_session(InstanceKey instance, const Event& event);
