@@ -214,6 +214,7 @@ struct WorkDone {
   WorkItemId item = 0;
   LockToken token = 0;
   Epoch epoch = 0;
+  SessionKey session = 0;      // 0: none
   bool abort_session = false;  // with the result, its session is lost
 };
 

@@ -217,6 +217,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool anything_to_do(std::int64_t now_boot_ms);
   // What there is to do waits for company (Options::commit_window_ms).
   [[nodiscard]] bool gathers(std::int64_t now_boot_ms) const;
+  void note_others();
   void run_batch();
   Status commit_tick(Turn* turns, std::size_t count);
   Status write_batch(Turn* turns, std::size_t count);
@@ -399,6 +400,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t now_ = 0;  // Pawl time of the tick at hand
   bool look_for_turns_ = true;
   bool look_for_work_ = true;
+  bool left_unrun_ = false;   // not all that were listed got their turn
   bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
   bool bury_now_ = false;
   bool others_committed_ = false;

@@ -138,7 +138,9 @@ struct Slot {
   [[nodiscard]] bool is_repeated() const {
     return error == ErrorKind::kApplication && !permanent && !aborts_session && item.may_retry;
   }
-  [[nodiscard]] WorkDone done() const { return {item.id, item.token, item.epoch, aborts_session}; }
+  [[nodiscard]] WorkDone done() const {
+    return {item.id, item.token, item.epoch, item.session, aborts_session};
+  }
   // A context of this slot; friends of ActivityContext can make one.
   static void call(Slot& slot);
 };

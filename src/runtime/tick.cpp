@@ -33,19 +33,22 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
     next_sync_look_ = now + sync_look_ms_;
     if (port_.clock->synced()) return true;
   }
-  const Result<std::int64_t> version = provider_->data_version();
-  if (!version.ok() || version.value() != data_version_) {
-    // Another connection committed: messages or work may be there for us.
-    if (version.ok()) data_version_ = version.value();
-    look_for_turns_ = true;
-    look_for_work_ = true;
-    others_committed_ = true;
-    look_again(true);
-  }
+  note_others();
   return look_for_turns_ || wants_work() || sweep_ || retire_ || needs_relief() ||
          (short_of_space_ && now >= next_reserve_try_) ||
          (next_retention_ >= 0 && now >= next_retention_) ||
          (others_committed_ && slots_.in_hand() > 0);
+}
+
+// Another connection committed: messages or work may be there for us.
+void RuntimeCore::note_others() {
+  const Result<std::int64_t> version = provider_->data_version();
+  if (version.ok() && version.value() == data_version_) return;
+  if (version.ok()) data_version_ = version.value();
+  look_for_turns_ = true;
+  look_for_work_ = true;
+  others_committed_ = true;
+  look_again(true);
 }
 
 Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {

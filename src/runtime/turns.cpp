@@ -88,10 +88,13 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     return Status::kOk;
   }
   now_ = provider_->pawl_now();
-  const ReadyQuery query = ready_query();
   PAWL_TRY(provider_->begin_read());
+  note_others();
+  // If not, a loop without results would sleep and look at nothing.
+  const bool lists = look_for_turns_ || left_unrun_;
   std::size_t ready = 0;
-  Status status = provider_->list_ready(query, parts_.ready, options_.batch, &ready);
+  Status status = Status::kOk;
+  if (lists) status = provider_->list_ready(ready_query(), parts_.ready, options_.batch, &ready);
   std::size_t wanted = 0;
   const std::size_t most = keys_max(options_);
   InstanceKey* const keys = tick_arena_.array<InstanceKey>(most);
@@ -144,8 +147,11 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     if (status == Status::kOk && turns[*count].verdict != Turn::Verdict::kSkip) ++*count;
   }
   if (*count == 0) look_for_turns_ = false;
-  if (strangers_.more) look_for_turns_ = true;
-  strangers_due_ = strangers_.look_at < 0 ? -1 : provider_->boot_ms_of(strangers_.look_at);
+  left_unrun_ = *count < wanted;
+  if (lists) {
+    if (strangers_.more) look_for_turns_ = true;
+    strangers_due_ = strangers_.look_at < 0 ? -1 : provider_->boot_ms_of(strangers_.look_at);
+  }
   provider_->end_read();
   return status;
 }

@@ -330,7 +330,7 @@ WorkDone ProviderWorld::take_work(Site& at) {
   EXPECT_EQ(
       batch(at, [&] { return at->fetch_work_item(how, output, sizeof output, &item, &found); }),
       Status::kOk);
-  return found ? WorkDone{item.id, item.token, item.epoch} : WorkDone();
+  return found ? WorkDone{item.id, item.token, item.epoch, item.session} : WorkDone();
 }
 
 }  // namespace pawl::test

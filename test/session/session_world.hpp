@@ -36,7 +36,7 @@ struct Job {
   std::string session;
   std::string tag;
   std::string input;
-  [[nodiscard]] WorkDone done() const { return {item.id, item.token, item.epoch}; }
+  [[nodiscard]] WorkDone done() const { return {item.id, item.token, item.epoch, item.session}; }
 };
 
 struct Message {

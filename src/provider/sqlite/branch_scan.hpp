@@ -35,8 +35,6 @@ class BranchScan {
     std::int64_t until = kIdMax;
   };
 
-  [[nodiscard]] bool in_use() const { return hot_ != 0; }
-
   void begin_call(const ScanVersion& version) {
     stretch_ = Stretch::kHead;
     looks_ = 0;

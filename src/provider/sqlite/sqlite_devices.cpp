@@ -278,6 +278,7 @@ Status SqliteProvider::forget_device(std::string_view device) {
   require_batch();
   SessionKey session = 0;
   PAWL_TRY(find_session(0, device, &session));
+  due_moves(DueKind::kStop);
   Statement forget = connection_.use(
       kForgetDevice,
       "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
@@ -322,6 +323,7 @@ Status SqliteProvider::read_target(const Moving& row, Incarnation worker, Target
 
 Status SqliteProvider::move_or_stop(const Moving& row, const Move& move) {
   if (!row.running) return move_now(row, move.target, move.reason);
+  due_comes(DueKind::kStop);
   Statement stop = connection_.use(
       kStartStop, "UPDATE sessions SET state=1,stop_to=?2,stop_due=?3,stop_force=?4 WHERE sid=?1");
   stop.bind(row.session);
@@ -367,6 +369,7 @@ Status SqliteProvider::hand_device_over(SessionKey session, std::string_view rea
 
 Status SqliteProvider::reopen(SessionKey session) {
   {
+    due_moves(DueKind::kStop);
     Statement open = connection_.use(kReopen,
                                      "UPDATE sessions SET state=0,stop_to=NULL,stop_due=NULL,"
                                      "stop_force=NULL WHERE sid=?1");
@@ -470,6 +473,7 @@ Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms)
     Statement drain =
         connection_.use(kSetDraining, "UPDATE workers SET draining=1 WHERE inc=?1 AND buried=0");
     drain.bind(worker);
+    known_worker_ = 0;
     PAWL_TRY(fail(drain.run(), "drain a worker"));
   }
   std::int64_t hard = -1;
@@ -497,6 +501,8 @@ Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms)
 
 Status SqliteProvider::end_stops(std::size_t limit, std::size_t* ended) {
   require_batch();
+  if (first_due(DueKind::kStop).is_known && first_due(DueKind::kStop).at == kNever)
+    return Status::kOk;  // no session is stopping
   std::int64_t due = -1;
   SessionKey session = 0;
   for (std::size_t looks = 0; looks < limit; ++looks) {
@@ -576,6 +582,7 @@ Status SqliteProvider::end_unavailable_work(std::size_t limit, std::size_t* ende
     bool declared = false;
     PAWL_TRY(has_declarer(session, &declared));
     if (declared || runs) {
+      due_comes(DueKind::kWork);
       Statement postpone =
           connection_.use(kPostpone, "UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1");
       postpone.bind(item).bind(make_due(batch_.now, policy.unavailable_ms));

@@ -199,6 +199,8 @@ Status SqliteProvider::end_opened(SessionKey session, const SessionChange& told,
   PAWL_TRY(fail_work_of(session, ErrorKind::kSessionClosed, told.reason));
   PAWL_TRY(notify_change(session, told));
   PAWL_TRY(end_ownership(session));
+  due_moves(DueKind::kStop);
+  due_comes(DueKind::kLook);
   Statement end =
       connection_.use(kEndSession,
                       "UPDATE sessions SET "
@@ -247,6 +249,7 @@ Status SqliteProvider::look_at_session(const Look& look) {
 }
 
 Status SqliteProvider::announce_expiry(SessionKey session) {
+  due_comes(DueKind::kLook);
   {
     Statement next =
         connection_.use(kLookAtEnd, "UPDATE sessions SET look_at=expires_at WHERE sid=?1");

@@ -18,7 +18,6 @@ enum : int {
   kNextExpiredSession,
   kReadHead,
   kHasRunning,
-  kDataVersion,
   kTagCandidate,
   kTaggedCandidate,
   kEnd,
@@ -104,7 +103,7 @@ Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::
   if (how.look_again != nullptr) *how.look_again = false;
   const bool may_claim = !how.draining && how.options->max_sessions_per_worker > 0;
   Fetch fetch{how, buffer, capacity, out, found, may_claim};
-  PAWL_TRY(begin_scans());
+  begin_scans();
   if (how.evidence != nullptr) {
     PAWL_TRY(take_expired_locks(fetch));
     if (!*found) PAWL_TRY(take_expired_sessions(fetch));
@@ -124,20 +123,10 @@ Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::
   return Status::kOk;
 }
 
-Status SqliteProvider::begin_scans() {
-  ScanVersion version;
-  version.own = made_ready_;
-  bool in_use = false;
-  for (const BranchScan& scan : scans_)
-    in_use = in_use || scan.in_use();
-  if (in_use) {
-    Statement read = connection_.use(kDataVersion, "PRAGMA data_version");
-    if (!read.row()) return fail(read.status(), "read the data version");
-    version.others = read.integer(0);
-  }
+void SqliteProvider::begin_scans() {
+  const ScanVersion version = {others_, made_ready_};
   for (BranchScan& scan : scans_)
     scan.begin_call(version);
-  return Status::kOk;
 }
 
 // The lowest of all branches, so that no tag waits behind another.
@@ -422,6 +411,8 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
     lock.bind(out.locked_until).bind(batch_.boot_seq);
     run_due < 0 ? lock.bind_null() : lock.bind(run_due);
     out.silence_ms = row.policy.heartbeat_timeout_ms;
+    if (run_due >= 0 || out.silence_ms > 0) due_comes(DueKind::kWork);
+    due_moves(DueKind::kWork);  // it is not waiting to start any more
     out.silence_ms == 0 ? lock.bind_null() : lock.bind(make_due(batch_.now, out.silence_ms));
     PAWL_TRY(fail(lock.run(), "hand work over"));
   }

@@ -69,6 +69,7 @@ Status SqliteProvider::insert_checked(const NewInstance& instance, const ParentL
                                       InstanceKey* key) {
   const std::int64_t parked =
       instance.start_after_ms == 0 ? 0 : make_due(batch_.now, instance.start_after_ms);
+  if (parked != 0) due_comes(DueKind::kParked);
   Statement insert = connection_.use(
       kInsertInstance,
       "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
@@ -237,6 +238,8 @@ Status SqliteProvider::store_message(InstanceKey instance, const Message& messag
       .bind(static_cast<std::int64_t>(message.kind))
       .bind(static_cast<std::int64_t>(message.error))
       .bind(message.ref);
+  if (timer != nullptr) due_comes(DueKind::kTimer);
+  ++messages_stored_;
   if (timer != nullptr) {
     insert.bind(static_cast<std::int64_t>(timer->base)).bind(timer->due).bind(batch_.boot_seq);
   } else {
@@ -258,6 +261,8 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
   PAWL_TRY(found);
   if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
     return Status::kStale;
+  due_comes(DueKind::kParked);
+  due_moves(DueKind::kTimer);
   const bool stop = delay_ms == kStoppedForGood;
   const InstanceState state = stop ? InstanceState::kStopped : InstanceState::kRunning;
   // An operator's end (15) stays asked for. Nobody's afterwards: whoever knows the name, or has the memory, need not wait for the grace.
@@ -281,6 +286,8 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
 
 Status SqliteProvider::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();
+  due_moves(DueKind::kParked);
+  due_moves(DueKind::kTimer);
   *retried = 0;
   PAWL_TRY(fail_written(
       connection_
@@ -297,6 +304,8 @@ Status SqliteProvider::retry_stopped(std::size_t limit, std::size_t* retried) {
 
 Status SqliteProvider::wake_delayed(std::size_t limit, std::size_t* woken) {
   require_batch();
+  due_moves(DueKind::kParked);
+  due_moves(DueKind::kTimer);
   *woken = 0;
   PAWL_TRY(fail_written(
       connection_

@@ -343,6 +343,8 @@ Status SqliteProvider::terminate_instance(std::string_view id, std::string_view 
   require_batch();
   Managed found;
   PAWL_TRY(find_managed(id, &found));
+  due_moves(DueKind::kParked);
+  due_moves(DueKind::kTimer);
   return fail_written(
       connection_
           .use(kTerminate,
@@ -362,6 +364,8 @@ Status SqliteProvider::suspend_instance(std::string_view id) {
   Managed found;
   PAWL_TRY(find_managed(id, &found));
   if (found.terminating) return Status::kStale;
+  due_comes(DueKind::kParked);
+  due_moves(DueKind::kTimer);
   return fail_written(
       connection_
           .use(kChangeState,
@@ -377,6 +381,8 @@ Status SqliteProvider::resume_instance(std::string_view id) {
   require_batch();
   Managed found;
   PAWL_TRY(find_managed(id, &found));
+  due_moves(DueKind::kParked);
+  due_moves(DueKind::kTimer);
   return fail_written(
       connection_
           .use(kResume,

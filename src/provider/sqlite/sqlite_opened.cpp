@@ -170,6 +170,8 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
                                       std::string_view refusal) {
   const Epoch epoch = next_epoch();
   {
+    due_moves(DueKind::kStop);
+    due_moves(DueKind::kLook);
     Statement open = connection_.use(
         kReopenOpened,
         "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
@@ -194,6 +196,7 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
 
 Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& settings) {
   if (settings.max_age_ms == 0) return Status::kOk;
+  due_comes(DueKind::kLook);
   Statement set =
       connection_.use(kSetLimits, "UPDATE sessions SET expires_at=?2,look_at=?3 WHERE sid=?1");
   set.bind(session).bind(make_due(batch_.now, settings.max_age_ms));
@@ -217,6 +220,8 @@ Status SqliteProvider::close_session(InstanceKey instance, std::string_view name
 
 // What still runs in an exclusive session keeps the row, so that a new opening waits for it.
 Status SqliteProvider::close_row(SessionKey session) {
+  due_moves(DueKind::kStop);
+  due_moves(DueKind::kLook);
   PAWL_TRY(end_ownership(session));
   bool runs = false;
   PAWL_TRY(has_running(session, &runs));
@@ -317,6 +322,8 @@ Status SqliteProvider::lose_session(SessionKey session, std::string_view reason)
   PAWL_TRY(describe_loss(session, told.epoch, reason, &why));
   PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, why.view()));
   {
+    due_moves(DueKind::kStop);
+    due_moves(DueKind::kLook);
     Statement lose = connection_.use(
         kLose,
         "UPDATE sessions SET state=2,owner=NULL,prev_node=?3,epoch=?2,head_id=NULL,stop_to=NULL,"

@@ -32,6 +32,8 @@ enum Ids : int {
   kFirstReady,
   kHighestMessage,
   kGoOn,
+  kGoOnAsBefore,
+  kLastEventIs,
   kFinish,
   kDeleteMessages,
   kDeleteCompletions,
@@ -98,7 +100,9 @@ SqliteProvider::ReadScope::~ReadScope() {
 Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
   Statement row = connection_.use(
       kFindInstance,
-      "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event "
+      "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
+      "ifnull(i.ready_id,i.aside) IS NULL,i.home,"
+      "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 "
       "FROM instances AS i LEFT JOIN executions AS e "
       "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND " PAWL_IS_THERE);
   if (!row.bind(key).row())
@@ -108,6 +112,9 @@ Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
   out->revision = row.integer(2);
   out->parked = row.integer(3) != 0;
   out->last_event = row.integer(4);
+  out->ready = row.integer(5) == 0;
+  out->home = row.integer(6);
+  out->clean = row.integer(7) != 0;
   return Status::kOk;
 }
 
@@ -195,8 +202,9 @@ Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t no
   if (reader.wants_more() && out->waiting_count > 0) PAWL_TRY(read_waiting_messages(reader, *out));
   // Without those that wait the others might be given the wrong wait.
   if (out->more_messages) return Status::kResourceExhausted;
-  if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key));
-  if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, key, now));
+  std::int64_t first_due = kNever;
+  if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key, &first_due));
+  if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, key, now, first_due));
   const bool none_fits =
       out->message_count == out->waiting_count && out->more_messages && messages_max > 0;
   return none_fits ? Status::kResourceExhausted : Status::kOk;
@@ -259,20 +267,30 @@ Status SqliteProvider::read_waiting_messages(MessageReader& reader, const Orches
   return fail(row.status(), "read waiting messages");
 }
 
-Status SqliteProvider::read_ready_messages(MessageReader& reader, InstanceKey key) {
-  Statement row =
-      connection_.use(kReadyMessages, "SELECT " PAWL_MESSAGE_COLUMNS
-                                      " FROM orchestrator_queue INDEXED BY oq_instance "
-                                      "WHERE instance=? AND waiting=0 AND due IS NULL ORDER BY id");
+// Behind them in the index stand the timers, the first one first: so it is known whether any is due.
+Status SqliteProvider::read_ready_messages(MessageReader& reader, InstanceKey key,
+                                           std::int64_t* first_due) {
+  constexpr int kDueColumn = 8;  // behind those of messages
+  Statement row = connection_.use(kReadyMessages, "SELECT " PAWL_MESSAGE_COLUMNS
+                                                  ",due FROM orchestrator_queue INDEXED BY "
+                                                  "oq_instance WHERE instance=? AND waiting=0 "
+                                                  "ORDER BY due,id");
   row.bind(key);
-  while (row.row() && reader.take(row)) {
+  while (row.row()) {
+    if (!row.is_null(kDueColumn)) {
+      *first_due = row.integer(kDueColumn);
+      break;
+    }
+    if (!reader.take(row)) break;
   }
   return fail(row.status(), "read messages");
 }
 
-Status SqliteProvider::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now) {
+Status SqliteProvider::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
+                                         std::int64_t first_due) {
   constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
   const std::int64_t utc = clock_.off_known ? add_saturating(now, clock_.off) : kNothing;
+  if (first_due > now && first_due > utc) return Status::kOk;
   Statement row = connection_.use(
       kDueMessages, "SELECT " PAWL_MESSAGE_COLUMNS
                     " FROM orchestrator_queue INDEXED BY oq_instance "
@@ -376,16 +394,17 @@ Status SqliteProvider::read_end(InstanceStatus* out, char* buffer, std::size_t c
 
 Status SqliteProvider::ack_orchestration_item(const TurnCommit& turn) {
   require_batch();
-  PAWL_TRY(check_turn(turn));
-  return written(write_turn(turn));
+  InstanceRow row;
+  PAWL_TRY(check_turn(turn, &row));
+  return written(write_turn(turn, row));
 }
 
 // Nothing is written before all of this holds.
-Status SqliteProvider::check_turn(const TurnCommit& turn) {
-  InstanceRow row;
-  const Status found = read_instance(turn.key, &row);
-  if (found == Status::kNotFound) return Status::kStale;
-  PAWL_TRY(found);
+Status SqliteProvider::check_turn(const TurnCommit& turn, InstanceRow* found) {
+  const Status read = read_instance(turn.key, found);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  const InstanceRow& row = *found;
   if (row.state != InstanceState::kRunning || row.revision != turn.revision ||
       row.execution != turn.execution)
     return Status::kStale;
@@ -417,14 +436,19 @@ Status SqliteProvider::check_message(InstanceKey key, MessageId message) {
 
 // ---- commit of a turn: write --------------------------------------------------------------------
 
-Status SqliteProvider::write_turn(const TurnCommit& turn) {
+Status SqliteProvider::write_turn(const TurnCommit& turn, const InstanceRow& row) {
+  const std::int64_t stored_before = messages_stored_;
+  if (turn.message_count > 0) due_moves(DueKind::kTimer);
   for (std::size_t i = 0; i < turn.message_count; ++i) {
     Statement statement =
         connection_.use(kDeleteMessage, "DELETE FROM orchestrator_queue WHERE id=?");
     PAWL_TRY(fail(statement.bind(turn.messages[i]).run(), "delete message"));
   }
-  for (std::size_t i = 0; i < turn.done_count; ++i)
-    PAWL_TRY(take_work(turn.done[i]));
+  bool aborted = false;  // what was checked before may not be so any more
+  for (std::size_t i = 0; i < turn.done_count; ++i) {
+    PAWL_TRY(take_work(turn.done[i], aborted));
+    aborted = aborted || turn.done[i].abort_session;
+  }
   PAWL_TRY(insert_events(turn));
   PAWL_TRY(write_custom_status(turn));
   for (std::size_t i = 0; i < turn.write_count; ++i)
@@ -441,7 +465,11 @@ Status SqliteProvider::write_turn(const TurnCommit& turn) {
   // Last: what is asked for and closed in one turn leaves nothing.
   for (std::size_t i = 0; i < turn.closed_count; ++i)
     PAWL_TRY(close_command(turn, turn.closed[i]));
-  return go_on(turn, turn.execution);
+  // It was not ready, so no message waited for it, and none came since.
+  const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
+                     turn.version.empty() && turn.behaviour == 0 && !turn.more &&
+                     stored_before == messages_stored_;
+  return stays ? go_on_as_before(turn) : go_on(turn, turn.execution);
 }
 
 // In the order of the commands: what is scheduled between an opening and a closing belongs to it.
@@ -477,6 +505,12 @@ Status SqliteProvider::insert_events(const TurnCommit& turn) {
     PAWL_TRY(insert_event(turn, event));
   }
   const bool ends = turn.end != EndKind::kNone;
+  if (turn.first_new > 1 && !ends) {
+    Statement write = connection_.use(
+        kLastEventIs, "UPDATE executions SET last_event=?3 WHERE instance=?1 AND execution=?2");
+    return fail(write.bind(turn.key).bind(turn.execution).bind(turn.last_new).run(),
+                "write execution");
+  }
   Statement write = connection_.use(
       kWriteExecution,
       "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
@@ -542,6 +576,7 @@ Status SqliteProvider::insert_timer(const TurnCommit& turn, const NewTimer& time
 }
 
 Status SqliteProvider::close_command(const TurnCommit& turn, EventId command) {
+  due_moves(DueKind::kTimer);
   PAWL_TRY(cancel_work(turn.key, turn.execution, command));
   PAWL_TRY(cancel_children(turn.key, turn.execution, command, command,
                            "parent does not wait for it any more"));
@@ -577,8 +612,17 @@ Status SqliteProvider::first_ready(const TurnCommit& turn, std::int64_t* id) {
   return fail(row.status(), "find last message");
 }
 
+// The rest of the row, and all indexes of it, would be written as they are.
+Status SqliteProvider::go_on_as_before(const TurnCommit& turn) {
+  Statement update = connection_.use(
+      kGoOnAsBefore, "UPDATE instances SET revision=revision+1,updated_stamp=?2 WHERE key=?1");
+  return fail(update.bind(turn.key).bind(batch_.stamp_ms).run(), "update instance");
+}
+
 // What was counted against the turn is forgiven: it got through.
 Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
+  due_moves(DueKind::kTimer);  // they may have been another home's
+  due_moves(DueKind::kParked);
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
   Statement update = connection_.use(
@@ -601,6 +645,8 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
 }
 
 Status SqliteProvider::end_execution(const TurnCommit& turn) {
+  due_moves(DueKind::kTimer);
+  due_moves(DueKind::kParked);
   PAWL_TRY(cancel_all_work(turn.key, turn.execution));
   PAWL_TRY(settle_values(turn.key, turn.execution));
   const bool ends = turn.end != EndKind::kContinuedAsNew;

@@ -82,6 +82,7 @@ Status SqliteProvider::open(const ProviderOptions& options, const port::Port& po
                       path_.capacity());
     return Status::kInvalidArgument;
   }
+  forget_known();
   options_ = options;
   options_.path = path_.c_str();
   port_ = port;
@@ -362,6 +363,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   PAWL_CHECK("provider-12", open_ && !in_batch_ && !in_read_);
   Status status = connection_.use(kBegin, "BEGIN IMMEDIATE").run();
   if (status != Status::kOk) return fail(status, "begin");
+  note_others();
   in_batch_ = true;
   dead_ = false;
   batch_worker_ = me;
@@ -383,9 +385,15 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
 }
 
 Status SqliteProvider::check_worker(Incarnation me) {
+  if (known_worker_ == me) {
+    batch_.draining = known_draining_;
+    return Status::kOk;
+  }
   Statement row = connection_.use(kCheckWorker, "SELECT buried,draining FROM workers WHERE inc=?");
   if (row.bind(me).row() && row.integer(0) == 0) {
-    batch_.draining = row.integer(1) != 0;
+    known_worker_ = me;
+    known_draining_ = row.integer(1) != 0;
+    batch_.draining = known_draining_;
     return Status::kOk;
   }
   if (row.status() != Status::kOk) return fail(row.status(), "workers");
@@ -414,6 +422,8 @@ Status SqliteProvider::commit() {
     rollback();
     return status;
   }
+  file_version_ = file_version();  // ours alone: others had to wait
+  if (wrote) stored_ = next_;
   end_batch();
   last_commit_wrote_ = wrote;
   last_commit_sent_ = batch_sent_;
@@ -427,7 +437,32 @@ void SqliteProvider::rollback() {
   // After FULL, NOMEM and IOERR SQLite has rolled back itself.
   if (sqlite3_get_autocommit(connection_.handle()) == 0)
     static_cast<void>(connection_.use(kRollback, "ROLLBACK").run());
+  forget_known();
   end_batch();
+}
+
+// Every commit changes the version that SQLite's pager has of the file, and it learns of those of others
+// when a transaction begins.
+std::uint32_t SqliteProvider::file_version() {
+  unsigned version = 0;
+  static_cast<void>(
+      sqlite3_file_control(connection_.handle(), nullptr, SQLITE_FCNTL_DATA_VERSION, &version));
+  return version;
+}
+
+void SqliteProvider::note_others() {
+  const std::uint32_t version = file_version();
+  if (version == file_version_) return;
+  file_version_ = version;
+  ++others_;
+  forget_known();
+}
+
+void SqliteProvider::forget_known() {
+  meta_is_known_ = false;
+  known_worker_ = 0;
+  for (FirstDue& first : first_due_)
+    first.is_known = false;
 }
 
 IoUse SqliteProvider::io_use() const {
@@ -442,7 +477,14 @@ Status SqliteProvider::begin_read() {
   Status status = connection_.use(kBeginRead, "BEGIN").run();
   if (status != Status::kOk) return fail(status, "begin read");
   in_read_ = true;
-  // The first read fixes the view; it also tells of a sync by another process.
+  // The first read fixes the view.
+  status = look_at_others();
+  if (status != Status::kOk) {
+    end_read();
+    return status;
+  }
+  if (meta_is_known_) return Status::kOk;
+  // It also tells of a sync by another process.
   ClockRow row;
   status = read_meta(&row);
   if (status != Status::kOk) {
@@ -450,7 +492,11 @@ Status SqliteProvider::begin_read() {
     return status;
   }
   // A row of an earlier boot is one whose adoption by us was rolled back.
-  if (row.boot_seq >= clock_.boot_seq) clock_ = row;
+  if (row.boot_seq >= clock_.boot_seq) {
+    clock_ = row;
+  } else {
+    meta_is_known_ = false;  // clock_ is not what it says
+  }
   return Status::kOk;
 }
 
@@ -464,9 +510,21 @@ void SqliteProvider::end_read() {
 
 Result<std::int64_t> SqliteProvider::data_version() {
   PAWL_CHECK("provider-15", open_ && !in_batch_);
+  if (!in_read_) {
+    const Status status = look_at_others();
+    if (status != Status::kOk) return status;
+  }
+  return others_;
+}
+
+// The cheapest statement that begins to read; its answer would do, but cannot be had of a batch for
+// nothing, as the pager's can.
+Status SqliteProvider::look_at_others() {
   Statement row = connection_.use(kDataVersion, "PRAGMA data_version");
-  if (row.row()) return row.integer(0);
-  return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "data_version");
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "data_version");
+  note_others();
+  return Status::kOk;
 }
 
 // Nobody else can take from the counters while the batch has the write lock; so they are written once
@@ -532,10 +590,12 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   next_ = stored_;
   quota_bytes_ = row.integer(10);
   reserve_bytes_ = row.integer(11);
+  meta_is_known_ = true;
   return Status::kOk;
 }
 
 Status SqliteProvider::write_meta() {
+  due_moves(DueKind::kTimer);  // one in UTC is due by the clock
   Statement statement = connection_.use(
       kWriteMeta,
       "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1");
@@ -556,7 +616,11 @@ Status SqliteProvider::write_meta() {
 // R1, R3 and what the batch will see. The sample is taken now, with the lock held: an older one could
 // lie before a mark of another process.
 Status SqliteProvider::start_clock() {
-  PAWL_TRY(read_meta(&clock_));
+  if (meta_is_known_) {
+    next_ = stored_;  // a batch that wrote nothing took of them in vain
+  } else {
+    PAWL_TRY(read_meta(&clock_));
+  }
   const ClockSample sample = sample_clock();
   PAWL_TRY(adopt_boot(sample));
   clock_now_ = clock_;

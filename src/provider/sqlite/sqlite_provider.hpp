@@ -53,7 +53,8 @@ inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
 static_assert(kIdsDirectory.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
-#define PAWL_IS_THERE "(SELECT r.state FROM instances AS r WHERE r.key=coalesce(i.root,i.key))<>5"
+#define PAWL_IS_THERE \
+  "iif(i.root IS NULL,i.state,(SELECT r.state FROM instances AS r WHERE r.key=i.root))<>5"
 
 inline bool has_ended(std::int64_t state) {
   return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||
@@ -204,6 +205,13 @@ class SqliteProvider final : public Provider {
   Status execute(const char* sql, Diagnostic& diagnostic);
   Status check_worker(Incarnation me);
   void end_batch();
+  // Requires: a transaction has begun. Notes whether another connection has committed since the last one.
+  void note_others();
+  Status look_at_others();
+  [[nodiscard]] std::uint32_t file_version();
+  // What is known of rows without reading them is not: others committed, or what was written was rolled
+  // back.
+  void forget_known();
   [[nodiscard]] ClockSample sample_clock();
   Status start_clock();
   Status read_meta(ClockRow* out);
@@ -236,6 +244,32 @@ class SqliteProvider final : public Provider {
   Status list_home(ReadyList& list, Incarnation home);
   Status next_home(Incarnation after, Incarnation* home);
   Status is_gone(Incarnation home, bool* gone);
+  // The earliest due time of a kind, kept while no row that has one changes.
+  enum class DueKind : std::uint8_t { kTimer, kParked, kWork, kStop, kLook };
+  static constexpr int kDueKinds = 5;
+  struct FirstDue {
+    bool is_known = false;
+    bool waits_for_utc = false;
+    std::int64_t at = kNever;
+  };
+  FirstDue& first_due(DueKind kind) { return first_due_[static_cast<int>(kind)]; }
+  // A row of the kind was given a due time.
+  void due_comes(DueKind kind) { first_due(kind).is_known = false; }
+  // Rows of the kind may have lost theirs, or have it at another time.
+  void due_moves(DueKind kind) {
+    FirstDue& first = first_due(kind);
+    if (first.at != kNever || first.waits_for_utc) first.is_known = false;
+  }
+  // Only who runs turns asks for these.
+  [[nodiscard]] static bool is_of_turns(int kind) {
+    return kind == static_cast<int>(DueKind::kTimer) || kind == static_cast<int>(DueKind::kParked);
+  }
+  Status find_unknown(Incarnation me, bool turns);
+  Status find_first_of(DueKind kind, Incarnation me, FirstDue* first);
+  Status find_first_work(std::int64_t* first);
+#ifndef NDEBUG
+  Status check_first(Incarnation me);
+#endif
   Status first_timer(TimeBase base, Incarnation me, std::int64_t* first, bool* waits);
   Status first_number(Statement row, std::int64_t* first);
 
@@ -260,21 +294,25 @@ class SqliteProvider final : public Provider {
     std::int64_t revision = 0;
     bool parked = false;
     std::int64_t last_event = 0;
+    bool ready = false;  // or set aside
+    Incarnation home = 0;
+    bool clean = false;  // nothing was ever counted against it, or it was forgiven
   };
   class MessageReader;
   Status read_instance(InstanceKey key, InstanceRow* out);
   Status read_item_row(InstanceKey key, OrchestrationItem* out);
   Status read_first_message(MessageReader& reader, const OrchestrationItem& item);
   Status read_waiting_messages(MessageReader& reader, const OrchestrationItem& item);
-  Status read_ready_messages(MessageReader& reader, InstanceKey key);
-  Status read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now);
+  Status read_ready_messages(MessageReader& reader, InstanceKey key, std::int64_t* first_due);
+  Status read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
+                           std::int64_t first_due);
   Status broken_event(InstanceKey key, ExecutionId execution, std::int64_t event, const char* what);
   Status read_event(const Statement& row, InstanceKey key, ExecutionId execution, Event* event);
   Status last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out);
   Status read_end(InstanceStatus* out, char* buffer, std::size_t capacity);
-  Status check_turn(const TurnCommit& turn);
+  Status check_turn(const TurnCommit& turn, InstanceRow* row);
   Status check_message(InstanceKey key, MessageId message);
-  Status write_turn(const TurnCommit& turn);
+  Status write_turn(const TurnCommit& turn, const InstanceRow& row);
   Status write_sessions_and_work(const TurnCommit& turn);
   Status write_mail(const TurnCommit& turn);
   Status insert_events(const TurnCommit& turn);
@@ -284,6 +322,7 @@ class SqliteProvider final : public Provider {
   Status close_command(const TurnCommit& turn, EventId command);
   Status first_ready(const TurnCommit& turn, std::int64_t* id);
   Status go_on(const TurnCommit& turn, ExecutionId execution);
+  Status go_on_as_before(const TurnCommit& turn);
   Status end_execution(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
 
@@ -386,7 +425,8 @@ class SqliteProvider final : public Provider {
   // A finished item whose result rides with its turn: checked as check_work_item(), and that it is this
   // instance's unless that is 0; then it goes.
   Status check_done(const WorkDone& done, InstanceKey instance);
-  Status take_work(const WorkDone& done);
+  // Requires: check_done() was kOk. `again`: that may not hold any more.
+  Status take_work(const WorkDone& done, bool again);
   // A limit of CrashLimits: the item's failure becomes a message, the item goes.
   Status poison_work(WorkItemId item, std::string_view why);
   // The item's outcome is this failure, whether it is handed over or not.
@@ -453,7 +493,7 @@ class SqliteProvider final : public Provider {
   Status may_claim(Fetch& fetch, bool* may);
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
-  Status begin_scans();
+  void begin_scans();
   Status take_expired_locks(Fetch& fetch);
   Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
   Status take_expired_sessions(Fetch& fetch);
@@ -739,7 +779,16 @@ class SqliteProvider final : public Provider {
   BranchScan scans_[3 + TagFilter::kTagsMax];
   Expired expired_lock_;
   Expired expired_session_;
-  std::int64_t made_ready_ = 0;  // rises when this connection makes an item ready
+  std::int64_t messages_stored_ = 0;  // rises with each message that this connection stores
+  std::int64_t made_ready_ = 0;       // rises when this connection makes an item ready
+  std::uint32_t file_version_ = 0;  // SQLite's, when the last transaction began or its commit ended
+  std::int64_t others_ = 0;         // rises when another connection has committed
+  // True of the rows until forget_known(), or until this connection writes them.
+  bool meta_is_known_ = false;    // clock_ and the other columns of meta
+  Incarnation known_worker_ = 0;  // has a row, is not buried
+  bool known_draining_ = false;   // it
+  FirstDue first_due_[kDueKinds];
+  Incarnation first_due_of_ = 0;  // for whom; timers of others' instances are due later
 };
 
 }  // namespace pawl::sqlite

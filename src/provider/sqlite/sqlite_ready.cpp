@@ -12,6 +12,8 @@
 
 #include <limits>
 
+#include "check.hpp"
+
 namespace pawl::sqlite {
 namespace {
 
@@ -135,6 +137,7 @@ Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std
                                   std::size_t* count) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
+  if (home_grace_ms_ != query.home_grace_ms) due_moves(DueKind::kTimer);
   home_grace_ms_ = query.home_grace_ms;
   ReadyList list(query, out, capacity);
   PAWL_TRY(list_due_timers(list, TimeBase::kPawl, query.now));
@@ -281,44 +284,94 @@ Status SqliteProvider::is_gone(Incarnation home, bool* gone) {
 // ---- the next due time --------------------------------------------------------------------------
 
 Status SqliteProvider::next_due(Incarnation me, bool turns, NextDue* out) {
+  if (me != first_due_of_) due_comes(DueKind::kTimer);
+  first_due_of_ = me;
+  for (int kind = 0; kind < kDueKinds; ++kind) {
+    if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
+    PAWL_TRY(find_unknown(me, turns));
+    break;
+  }
+#ifndef NDEBUG
+  PAWL_TRY(check_first(me));
+#endif
+  std::int64_t first = kNever;
+  for (int kind = 0; kind < kDueKinds; ++kind)
+    if ((turns || !is_of_turns(kind)) && first_due_[kind].at < first) first = first_due_[kind].at;
+  out->pawl_time = first == kNever ? -1 : first;
+  out->waiting_for_utc = turns && first_due(DueKind::kTimer).waits_for_utc && !clock_.off_known;
+  return Status::kOk;
+}
+
+Status SqliteProvider::find_unknown(Incarnation me, bool turns) {
+  const ReadScope scope(*this);  // tells that nothing is known, if others have committed
+  PAWL_TRY(scope.status());
+  for (int kind = 0; kind < kDueKinds; ++kind) {
+    if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
+    first_due_[kind] = FirstDue();
+    PAWL_TRY(find_first_of(static_cast<DueKind>(kind), me, &first_due_[kind]));
+    first_due_[kind].is_known = true;
+  }
+  return Status::kOk;
+}
+
+#ifndef NDEBUG
+// Whoever writes a row with a due time says so; that none was forgotten is seen here.
+Status SqliteProvider::check_first(Incarnation me) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  std::int64_t first = kNever;
-  bool utc_waits = false;
-  bool pawl_waits = false;
-  if (turns) {
-    PAWL_TRY(first_timer(TimeBase::kPawl, me, &first, &pawl_waits));
-    PAWL_TRY(first_timer(TimeBase::kUtc, me, &first, &utc_waits));
-    PAWL_TRY(first_number(
-        connection_.use(kFirstParked,
-                        "SELECT parked_until FROM instances INDEXED BY i_parked "
-                        "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"),
-        &first));
+  for (int kind = 0; kind < kDueKinds; ++kind) {
+    if (!first_due_[kind].is_known) continue;
+    FirstDue found;
+    PAWL_TRY(find_first_of(static_cast<DueKind>(kind), me, &found));
+    PAWL_CHECK("provider-31", found.at == first_due_[kind].at &&
+                                  found.waits_for_utc == first_due_[kind].waits_for_utc);
   }
+  return Status::kOk;
+}
+#endif
+
+Status SqliteProvider::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
+  bool waits = false;
+  switch (kind) {
+    case DueKind::kTimer:
+      PAWL_TRY(first_timer(TimeBase::kPawl, me, &first->at, &waits));
+      return first_timer(TimeBase::kUtc, me, &first->at, &first->waits_for_utc);
+    case DueKind::kParked:
+      return first_number(
+          connection_.use(kFirstParked,
+                          "SELECT parked_until FROM instances INDEXED BY i_parked "
+                          "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"),
+          &first->at);
+    case DueKind::kWork: return find_first_work(&first->at);
+    case DueKind::kStop:
+      return first_number(
+          connection_.use(kFirstStop,
+                          "SELECT stop_due FROM sessions INDEXED BY s_stopping "
+                          "WHERE state=1 AND stop_due>=0 ORDER BY stop_due LIMIT 1"),
+          &first->at);
+    case DueKind::kLook:
+      return first_number(connection_.use(kFirstLook,
+                                          "SELECT look_at FROM sessions INDEXED BY s_look "
+                                          "WHERE look_at>=0 ORDER BY look_at LIMIT 1"),
+                          &first->at);
+  }
+  return Status::kOk;
+}
+
+Status SqliteProvider::find_first_work(std::int64_t* first) {
   PAWL_TRY(first_number(connection_.use(kFirstDelayed,
                                         "SELECT due FROM worker_queue INDEXED BY wq_delayed "
                                         "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"),
-                        &first));
+                        first));
   PAWL_TRY(first_number(connection_.use(kFirstDeadline,
                                         "SELECT deadline FROM worker_queue INDEXED BY wq_deadline "
                                         "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"),
-                        &first));
-  PAWL_TRY(first_number(
+                        first));
+  return first_number(
       connection_.use(kFirstUnavailable,
                       "SELECT unavailable_due FROM worker_queue INDEXED BY wq_unavailable "
                       "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"),
-      &first));
-  PAWL_TRY(first_number(connection_.use(kFirstStop,
-                                        "SELECT stop_due FROM sessions INDEXED BY s_stopping "
-                                        "WHERE state=1 AND stop_due>=0 ORDER BY stop_due LIMIT 1"),
-                        &first));
-  PAWL_TRY(first_number(connection_.use(kFirstLook,
-                                        "SELECT look_at FROM sessions INDEXED BY s_look "
-                                        "WHERE look_at>=0 ORDER BY look_at LIMIT 1"),
-                        &first));
-  out->pawl_time = first == kNever ? -1 : first;
-  out->waiting_for_utc = utc_waits && !clock_.off_known;
-  return Status::kOk;
+      first);
 }
 
 Status SqliteProvider::first_number(Statement row, std::int64_t* first) {
@@ -412,6 +465,7 @@ Status SqliteProvider::fire_due_timers(InstanceKey key) {
       if (!row.row()) return fail(row.status(), "find due timers");
       timer = row.integer(0);
     }
+    due_moves(DueKind::kTimer);
     PAWL_TRY(fail_written(
         connection_
             .use(kFire,

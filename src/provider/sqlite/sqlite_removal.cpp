@@ -51,6 +51,8 @@ Status SqliteProvider::delete_instance(InstanceKey key, bool force) {
     if (!row.is_null(1)) return Status::kChildInstance;
     if (!force && (!has_ended(row.integer(0)) || row.integer(2) != 0)) return Status::kStillRunning;
   }
+  due_comes(DueKind::kParked);
+  due_moves(DueKind::kTimer);
   return fail_written(
       connection_
           .use(kMark,
@@ -184,6 +186,7 @@ Status SqliteProvider::delete_history(InstanceKey key, ExecutionId execution, Bu
 Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
   PAWL_TRY(written(cancel_all_work(key, execution)));
   PAWL_TRY(written(close_all_sessions(key)));
+  due_moves(DueKind::kTimer);
   PAWL_TRY(fail_written(
       connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?1")
           .bind(key)

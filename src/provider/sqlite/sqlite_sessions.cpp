@@ -98,6 +98,7 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
   told.epoch = next_epoch();
   PAWL_TRY(unlock_session(change));
   {
+    due_moves(DueKind::kStop);
     // A change by other means ends a stop that is under way.
     Statement write = connection_.use(
         kWriteOwner,
@@ -363,6 +364,8 @@ Status SqliteProvider::cleanup_orphaned_sessions(Evidence& evidence, std::size_t
 }
 
 Status SqliteProvider::sweep(SessionKey session, std::string_view name) {
+  due_moves(DueKind::kStop);
+  due_moves(DueKind::kLook);
   Statement remove = connection_.use(kDeleteSession, "DELETE FROM sessions WHERE sid=?1");
   remove.bind(session);
   PAWL_TRY(fail(remove.run(), "sweep a session"));

@@ -107,6 +107,7 @@ Status SqliteProvider::session_of_work(InstanceKey instance, const NewWork& work
 
 Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy,
                                   const ActivityOptions& options) {
+  due_comes(DueKind::kWork);
   Statement set = connection_.use(
       kSetPolicy,
       "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5"
@@ -119,6 +120,7 @@ Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy,
 }
 
 Status SqliteProvider::delete_work(WorkItemId item, SessionKey session) {
+  due_moves(DueKind::kWork);
   {
     Statement remove = connection_.use(kDelete, "DELETE FROM worker_queue WHERE id=?1");
     remove.bind(item);
@@ -171,6 +173,7 @@ Status SqliteProvider::cancel_range(InstanceKey instance, ExecutionId execution,
 
 // Its execution goes on until it is told; until then nothing else of the session may start.
 Status SqliteProvider::make_ghost(WorkItemId item) {
+  due_moves(DueKind::kWork);
   Statement ghost =
       connection_.use(kMakeGhost,
                       "UPDATE worker_queue SET state=3,start_due=NULL,close_due=NULL,run_due=NULL,"
@@ -308,6 +311,7 @@ Status SqliteProvider::count_crash(WorkItemId item, const CrashLimits& limits) {
 
 Status SqliteProvider::unlock_work(WorkItemId item, SessionKey session, bool strike,
                                    const CrashLimits& limits) {
+  due_moves(DueKind::kWork);
   {
     // A lock of an earlier boot ended by a power cut, which is nobody's fault.
     Statement unlock = connection_.use(
@@ -324,6 +328,7 @@ Status SqliteProvider::unlock_work(WorkItemId item, SessionKey session, bool str
 }
 
 Status SqliteProvider::put_back(const WorkRow& row, const PutBack& how) {
+  how.delay_ms > 0 ? due_comes(DueKind::kWork) : due_moves(DueKind::kWork);
   {
     Statement delay = connection_.use(
         kDelay,
@@ -340,6 +345,7 @@ Status SqliteProvider::put_back(const WorkRow& row, const PutBack& how) {
 }
 
 Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) {
+  due_moves(DueKind::kWork);
   for (std::size_t i = 0; i < limit; ++i) {
     WorkItemId item = 0;
     SessionKey session = 0;
@@ -454,15 +460,11 @@ Status SqliteProvider::ack_work_item(const WorkDone& done, const WorkResult& res
   return complete_work(row, result.error, result.payload);
 }
 
-Status SqliteProvider::take_work(const WorkDone& done) {
-  WorkRow row;
-  const Status read = read_work(done.item, &row);
-  if (read == Status::kNotFound) return Status::kStale;
-  PAWL_TRY(read);
-  if (!row.accepts(done)) return Status::kStale;
-  PAWL_TRY(note_activity(row.session));
-  PAWL_TRY(delete_work(row.id, row.session));
-  return done.abort_session && row.session != 0 ? abort_session(row.session) : Status::kOk;
+Status SqliteProvider::take_work(const WorkDone& done, bool again) {
+  if (again) PAWL_TRY(check_done(done, 0));
+  PAWL_TRY(note_activity(done.session));
+  PAWL_TRY(delete_work(done.item, done.session));
+  return done.abort_session && done.session != 0 ? abort_session(done.session) : Status::kOk;
 }
 
 Status SqliteProvider::note_activity(SessionKey session) {
@@ -480,6 +482,7 @@ Status SqliteProvider::note_progress(const WorkDone& done, std::string_view prog
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
   if (!row.accepts(done)) return Status::kStale;
+  if (row.policy.heartbeat_timeout_ms > 0) due_comes(DueKind::kWork);
   Statement note = connection_.use(
       kNoteProgress,
       "UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1");

@@ -264,6 +264,7 @@ Status SqliteProvider::count_turn_crash(InstanceKey instance) {
 }
 
 Status SqliteProvider::keep_starts_apart() {
+  meta_is_known_ = false;
   Statement keep = connection_.use(kStartsApart, "UPDATE meta SET apart_until=?1 WHERE id=1");
   keep.bind(add_saturating(batch_.now, kStartsApartMs));
   return fail(keep.run(), "keep starts apart");
@@ -323,6 +324,8 @@ Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limi
 }
 
 Status SqliteProvider::bury_row(Incarnation worker) {
+  if (known_worker_ == worker) known_worker_ = 0;
+  due_moves(DueKind::kTimer);  // of instances whose home it was
   {
     Statement bury = connection_.use(kBuryRow, "UPDATE workers SET buried=1 WHERE inc=?1");
     bury.bind(worker);

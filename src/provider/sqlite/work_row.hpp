@@ -43,7 +43,8 @@ struct SqliteProvider::WorkRow {
   [[nodiscard]] bool holds(const WorkDone& done) const { return token != 0 && token == done.token; }
   // The rule of acceptance. Time is no part of it: an expired lock that nobody took is good.
   [[nodiscard]] bool accepts(const WorkDone& done) const {
-    return state == kLocked && holds(done) && epoch == done.epoch && session_epoch == epoch;
+    return state == kLocked && holds(done) && epoch == done.epoch && session_epoch == epoch &&
+           session == done.session;
   }
 };
 
