@@ -165,10 +165,7 @@ bool Slots::room(ActivityMode mode) const {
   const Range range = range_of(mode);
   std::size_t in_hand = 0;
   std::size_t leaving = 0;
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    if (slots_[i].state == Slot::State::kFree) continue;
-    ++(slots_[i].leaving ? leaving : in_hand);
-  }
+  for_each_of(mode, [&](const Slot& slot) { ++(slot.leaving ? leaving : in_hand); });
   return in_hand < slots_of(mode) && in_hand + leaving < range.end - range.begin;
 }
 
@@ -250,6 +247,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   PAWL_CHECK("runtime-3", fits);
   taken_[index] = ++sequence_;
   ++in_hand_;
+  ++in_hand_of_[static_cast<int>(slot.mode)];
   return slot;
 }
 
@@ -265,16 +263,16 @@ void Slots::release(Slot& slot) {
   slot.state = Slot::State::kFree;
   slot.note = note_of(slot);
   --in_hand_;
+  --in_hand_of_[static_cast<int>(slot.mode)];
 }
 
 Slots::Slot* Slots::next_inline() {
   if (inline_result_held_) return nullptr;
   Slot* oldest = nullptr;
-  const Range range = range_of(ActivityMode::kInline);
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    if (slots_[i].state != Slot::State::kReady) continue;
-    if (oldest == nullptr || taken_[i] < taken_[oldest - slots_]) oldest = &slots_[i];
-  }
+  for_each_of(ActivityMode::kInline, [&](Slot& slot) {
+    if (slot.state != Slot::State::kReady) return;
+    if (oldest == nullptr || taken_[&slot - slots_] < taken_[oldest - slots_]) oldest = &slot;
+  });
   return oldest;
 }
 
@@ -299,14 +297,12 @@ void Slots::keep_result(Slot& slot) {
 
 std::size_t Slots::start_threaded(port::Threads& threads) {
   std::size_t started = 0;
-  const Range range = range_of(ActivityMode::kThreaded);
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    Slot& slot = slots_[i];
-    if (slot.state != Slot::State::kReady) continue;
+  for_each_of(ActivityMode::kThreaded, [&](Slot& slot) {
+    if (slot.state != Slot::State::kReady) return;
     slot.state = Slot::State::kRunning;
     threads.executor_submit(slot.thread, run_slot, &slot);
     ++started;
-  }
+  });
   return started;
 }
 
@@ -364,33 +360,32 @@ void Slots::end_by_force(Slot& slot, port::Threads& threads) {
 }
 
 void Slots::collect(port::Threads& threads) {
-  const Range range = range_of(ActivityMode::kThreaded);
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    Slot& slot = slots_[i];
+  for_each_of(ActivityMode::kThreaded, [&](Slot& slot) {
     if (slot.state == Slot::State::kRunning && threads.executor_idle(slot.thread))
       slot.state = Slot::State::kFinished;
-  }
+  });
 }
 
 Slots::Slot* Slots::find(WorkItemId id) {
-  for (std::size_t i = 0; i < count_; ++i)
-    if (slots_[i].state != Slot::State::kFree && !slots_[i].leaving && slots_[i].item.id == id)
-      return &slots_[i];
-  return nullptr;
+  Slot* found = nullptr;
+  for_each([&](Slot& slot) {
+    if (!slot.leaving && slot.item.id == id) found = &slot;
+  });
+  return found;
 }
 
 bool Slots::holds_session(InstanceKey scope, std::string_view name) const {
-  for (std::size_t i = 0; i < count_; ++i)
-    if (slots_[i].state != Slot::State::kFree && !slots_[i].leaving &&
-        slots_[i].item.session_scope == scope && slots_[i].item.session_name == name)
-      return true;
-  return false;
+  bool holds = false;
+  for_each([&](const Slot& slot) {
+    holds = holds ||
+            (!slot.leaving && slot.item.session_scope == scope && slot.item.session_name == name);
+  });
+  return holds;
 }
 
 std::size_t Slots::finished() const {
   std::size_t count = 0;
-  for (std::size_t i = 0; i < count_; ++i)
-    count += slots_[i].state == Slot::State::kFinished;
+  for_each([&](const Slot& slot) { count += slot.state == Slot::State::kFinished; });
   return count;
 }
 
@@ -402,33 +397,29 @@ bool Slots::full_of_results() const {
 
 bool Slots::is_full_of_results(ActivityMode mode) const {
   bool any = false;
-  const Range range = range_of(mode);
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    const Slot& slot = slots_[i];
-    if (slot.state == Slot::State::kReady || slot.is_under_way()) return false;
+  bool all = true;
+  for_each_of(mode, [&](const Slot& slot) {
+    all = all && slot.state != Slot::State::kReady && !slot.is_under_way();
     any = any || slot.state == Slot::State::kFinished;
-  }
-  return any && !room(mode);
+  });
+  return any && all && !room(mode);
 }
 
 std::size_t Slots::running_threads() const {
   std::size_t count = 0;
-  const Range range = range_of(ActivityMode::kThreaded);
-  for (std::size_t i = range.begin; i < range.end; ++i)
-    count += slots_[i].state == Slot::State::kRunning;
+  for_each_of(ActivityMode::kThreaded,
+              [&](const Slot& slot) { count += slot.state == Slot::State::kRunning; });
   return count;
 }
 
 void Slots::crashed_in_hand(std::size_t* count, std::int32_t* highest) const {
   *count = 0;
   *highest = 0;
-  for (std::size_t i = 0; i < count_; ++i) {
-    const Slot& slot = slots_[i];
-    if (slot.state == Slot::State::kFree || slot.state == Slot::State::kFinished) continue;
-    if (slot.item.crashes == 0) continue;
+  for_each([&](const Slot& slot) {
+    if (slot.state == Slot::State::kFinished || slot.item.crashes == 0) return;
     ++*count;
     if (slot.item.crashes > *highest) *highest = slot.item.crashes;
-  }
+  });
 }
 
 std::string_view ActivityContext::input() const { return slot_.item.input; }

@@ -194,15 +194,16 @@ class Slots {
 
   [[nodiscard]] Slot* find(WorkItemId id);
   [[nodiscard]] bool holds_session(InstanceKey scope, std::string_view name) const;
+  // Those in hand. A visit may release its slot, and takes none.
   template <typename Visit>
   void for_each(Visit&& visit) {
-    for (std::size_t i = 0; i < count_; ++i)
-      if (slots_[i].state != Slot::State::kFree) visit(slots_[i]);
+    for (const ActivityMode mode : kModes)
+      for_each_of(mode, visit);
   }
   template <typename Visit>
   void for_each(Visit&& visit) const {
-    for (std::size_t i = 0; i < count_; ++i)
-      if (slots_[i].state != Slot::State::kFree) visit(static_cast<const Slot&>(slots_[i]));
+    for (const ActivityMode mode : kModes)
+      for_each_of(mode, visit);
   }
   [[nodiscard]] std::size_t in_hand() const { return in_hand_; }
   [[nodiscard]] std::size_t finished() const;
@@ -219,11 +220,32 @@ class Slots {
   void crashed_in_hand(std::size_t* count, std::int32_t* highest) const;
 
  private:
+  static constexpr ActivityMode kModes[] = {ActivityMode::kInline, ActivityMode::kThreaded,
+                                            ActivityMode::kCooperative};
   struct Range {
     std::size_t begin = 0;
     std::size_t end = 0;
   };
   [[nodiscard]] Range range_of(ActivityMode mode) const { return ranges_[static_cast<int>(mode)]; }
+  // No further than to the last one in hand; free slots are taken from the front.
+  template <typename Visit>
+  void for_each_of(ActivityMode mode, Visit&& visit) {
+    std::size_t left = in_hand_of_[static_cast<int>(mode)];
+    for (std::size_t i = range_of(mode).begin; left > 0 && i < range_of(mode).end; ++i) {
+      if (slots_[i].state == Slot::State::kFree) continue;
+      --left;
+      visit(slots_[i]);
+    }
+  }
+  template <typename Visit>
+  void for_each_of(ActivityMode mode, Visit&& visit) const {
+    std::size_t left = in_hand_of_[static_cast<int>(mode)];
+    for (std::size_t i = range_of(mode).begin; left > 0 && i < range_of(mode).end; ++i) {
+      if (slots_[i].state == Slot::State::kFree) continue;
+      --left;
+      visit(static_cast<const Slot&>(slots_[i]));
+    }
+  }
   NoteEntry* note_of(const Slot& slot);
   [[nodiscard]] unsigned free_thread() const;
   [[nodiscard]] bool is_full_of_results(ActivityMode mode) const;
@@ -234,6 +256,7 @@ class Slots {
   std::size_t count_ = 0;
   Range ranges_[3];
   std::size_t in_hand_ = 0;
+  std::size_t in_hand_of_[3] = {};  // by mode
   std::uint64_t sequence_ = 0;
   std::uint64_t* taken_ = nullptr;  // order of hand-over, one a slot
   void* pool_block_ = nullptr;
