@@ -131,6 +131,9 @@ class Storage {
   ~Storage() = default;
 };
 
+// Threads that an executor may be asked for. What each runs is noted in its worker's file.
+inline constexpr unsigned kThreadsMax = 128;
+
 // Why a wait ended; several may be set.
 struct WakeReasons {
   bool due = false;         // the due time came
@@ -180,7 +183,8 @@ class Threads {
   [[nodiscard]] virtual bool on_owner_thread() = 0;
 
   // --- the executor: a bounded pool for blocking activities -----------------------------------------
-  // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed. 0 is allowed.
+  // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed. 0 is allowed;
+  // kInvalidArgument: more than kThreadsMax.
   virtual Status executor_start(unsigned count, std::size_t stack_bytes) = 0;
   // Runs job(argument) on thread `slot`, which must be idle. When the job returned, the waiter wakes.
   virtual void executor_submit(unsigned slot, void (*job)(void*), void* argument) = 0;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <new>
 
+#include "pawl/port.hpp"
 #include "posix_descriptor.hpp"
 
 namespace pawl::posix {
@@ -32,7 +33,7 @@ struct ExecutorPool {
   Descriptor wake;
   std::atomic<bool> finished{false};
   std::atomic<unsigned> users{1};
-  ExecutorSlot slots[Executor::kThreadsMax];
+  ExecutorSlot slots[port::kThreadsMax];
 };
 
 namespace {
@@ -140,7 +141,7 @@ timespec monotonic_after(std::int64_t wait_ms) {
 
 Status Executor::start(unsigned count, std::size_t stack_bytes, int wake_fd) {
   if (pool_ != nullptr) return Status::kAlreadyExists;
-  if (count > kThreadsMax) return Status::kInvalidArgument;
+  if (count > port::kThreadsMax) return Status::kInvalidArgument;
   if (count == 0) return Status::kOk;
   pool_ = make_pool(wake_fd);
   if (pool_ == nullptr) return Status::kResourceExhausted;
@@ -198,7 +199,7 @@ bool Executor::stop(std::int64_t wait_ms) {
          ::pthread_cond_timedwait(&pool->one_ended, &pool->mutex, &until) == 0) {
   }
   const bool all_ended = pool->living == 0;
-  bool ended[kThreadsMax] = {};
+  bool ended[port::kThreadsMax] = {};
   for (unsigned i = 0; i < pool->count; ++i)
     ended[i] = pool->slots[i].ended;
   ::pthread_mutex_unlock(&pool->mutex);

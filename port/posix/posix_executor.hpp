@@ -21,7 +21,6 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  static constexpr unsigned kThreadsMax = 128;
   // `wake_fd` is an eventfd, of which the pool keeps a duplicate.
   Status start(unsigned count, std::size_t stack_bytes, int wake_fd);
   void submit(unsigned slot, void (*job)(void*), void* argument);

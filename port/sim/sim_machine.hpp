@@ -208,7 +208,6 @@ class NodeThreads final : public port::Threads {
 
  private:
   static constexpr std::size_t kProcessesMax = 64;
-  static constexpr unsigned kSlotsMax = 64;
   struct Job {
     unsigned slot = 0;
     void (*run)(void*) = nullptr;

@@ -115,7 +115,7 @@ std::int64_t NodeThreads::process_start_time(std::int64_t pid) {
 
 Status NodeThreads::executor_start(unsigned count, std::size_t) {
   if (!busy_.empty()) return Status::kAlreadyExists;
-  if (count > kSlotsMax) return Status::kInvalidArgument;
+  if (count > port::kThreadsMax) return Status::kInvalidArgument;
   busy_.assign(count, false);
   return Status::kOk;
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "ids.hpp"
+#include "pawl/port.hpp"
 #include "provider.hpp"
 
 namespace pawl {
@@ -22,9 +23,8 @@ struct NoteEntry {
   std::atomic<std::int64_t> item{0};      // an activity
 };
 
-inline constexpr std::size_t kThreadSlotsMax = 128;
 inline constexpr std::size_t kNoteEntries =
-    1 + kThreadSlotsMax;  // the loop, then the pool's threads
+    1 + port::kThreadsMax;  // the loop, then the pool's threads
 
 struct NotesPage {
   static constexpr std::uint64_t kMagic = 0x5041574c4e4f5431;  // "PAWLNOT1"

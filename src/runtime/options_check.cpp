@@ -29,7 +29,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"busy_ms_max", options.busy_ms_max, 1, 60'000},
       {"home_grace_ms", options.home_grace_ms, 0, 3'600'000},
       {"inline_slots", options.inline_slots, 0, 1'024},
-      {"thread_slots", options.thread_slots, 0, kThreadSlotsMax},
+      {"thread_slots", options.thread_slots, 0, port::kThreadsMax},
       {"thread_stack_bytes", static_cast<std::int64_t>(options.thread_stack_bytes), 64 * 1024,
        64 * 1024 * 1024},
       {"cooperative_slots", options.cooperative_slots, 0, 256},

@@ -389,7 +389,7 @@ def check_options():
 def ranges_in_code():
     found = {}
     check = "src/runtime/options_check.cpp"
-    names = {"kThreadSlotsMax": evaluate(constants_of("src/runtime/crash_notes.hpp")["kThreadSlotsMax"])}
+    names = {"port::kThreadsMax": evaluate(constants_of("include/pawl/port.hpp")["kThreadsMax"])}
     for field, least, most in re.findall(r'\{"(\w+)",[^{}]*?,\s*([^,{}]+),\s*([^,{}]+)\}', without_comments(read(check))):
         found["Options", field] = (evaluate(least, names), evaluate(most, names))
     check = "src/session/session_options.cpp"

@@ -5,10 +5,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -175,6 +178,29 @@ Poll slow_among_others(OrchestrationContext& ctx) {
   return ctx.complete("none was held up");
 }
 
+// Nobody ends before all have come.
+struct Meeting {
+  std::mutex mutex;
+  std::condition_variable all_came;
+  unsigned came = 0;
+};
+ActivityResult meet_all(ActivityContext& ctx) {
+  auto& meeting = *static_cast<Meeting*>(ctx.user());
+  std::unique_lock<std::mutex> lock(meeting.mutex);
+  if (++meeting.came == port::kThreadsMax) meeting.all_came.notify_all();
+  const bool met = meeting.all_came.wait_for(lock, std::chrono::milliseconds(kGuardMs), [&] {
+    return meeting.came == port::kThreadsMax;
+  });
+  return met ? ctx.ok("") : ctx.fail("alone");
+}
+Poll meet(OrchestrationContext& ctx) {
+  Handle all[port::kThreadsMax];
+  for (Handle& one : all)
+    one = ctx.schedule_activity("meet", "");
+  PAWL_AWAIT(done, ctx.join_all(all, port::kThreadsMax));
+  return done.ok() ? ctx.complete("all met") : ctx.fail(done.error());
+}
+
 Poll answer(OrchestrationContext& ctx) { return ctx.complete(ctx.input()); }
 
 Poll call(OrchestrationContext& ctx) {
@@ -308,6 +334,17 @@ TEST_F(PosixActivities, a_slow_session_never_blocks_another) {
   start();
   EXPECT_EQ(output_of("", "slow_among_others"), "none was held up");
   static_cast<void>(runtime_.stop(kGuardMs));
+}
+
+TEST_F(PosixActivities, as_many_threads_as_thread_slots_may_have_run_at_once) {
+  options_.thread_slots = port::kThreadsMax;
+  Meeting meeting;
+  ASSERT_EQ(registry_.add_orchestration("meet", meet), Status::kOk);
+  ASSERT_EQ(registry_.add_activity("meet", meet_all, ActivityMode::kThreaded, &meeting),
+            Status::kOk);
+  start();
+  EXPECT_EQ(output_of("", "meet"), "all met");
+  EXPECT_EQ(runtime_.stop(kGuardMs), Status::kOk);
 }
 
 TEST_F(PosixActivities, an_inline_one_starts_with_a_client_and_must_not_wait) {

@@ -273,7 +273,7 @@ Status SqliteProvider::read_metrics(Metrics* out) {
   out->used_bytes = use.used_bytes;
   out->log_bytes = use.log_bytes;
   out->quota_bytes = use.quota_bytes;
-  const Status room = room_for_new();
+  const Status room = look_for_room();
   out->refuses_new = room == Status::kQuota;
   return out->refuses_new ? Status::kOk : room;
 }

@@ -371,6 +371,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   expired_lock_.all_seen = false;
   expired_session_.all_seen = false;
   batch_sent_ = false;
+  batch_has_room_ = false;
   writes_before_ = sqlite3_total_changes(connection_.handle());
   status = start_clock();
   if (status == Status::kOk && me != 0) status = check_worker(me);

@@ -329,6 +329,7 @@ class SqliteProvider final : public Provider {
   // ---- sqlite_space.cpp, for the other files ----
   // kQuota: a new instance or message from outside must not take the room that running work needs.
   Status room_for_new();
+  Status look_for_room();
   Status remove_reserve();
 
   // ---- sqlite_space.cpp, its own ----
@@ -761,6 +762,7 @@ class SqliteProvider final : public Provider {
   bool last_commit_wrote_ = false;
   bool last_commit_sent_ = false;
   bool batch_sent_ = false;
+  bool batch_has_room_ = false;
   bool dead_ = false;  // the batch can only be rolled back
   bool in_read_ = false;
   std::int64_t quota_bytes_ = 0;  // as of the row read last

@@ -148,10 +148,18 @@ Status SqliteProvider::set_space(std::int64_t quota_bytes, std::int64_t reserve_
                         "meta"));
   quota_bytes_ = quota;
   reserve_bytes_ = reserve;
+  batch_has_room_ = false;
   return Status::kOk;
 }
 
+// Found once, there is room for the whole batch.
 Status SqliteProvider::room_for_new() {
+  if (!batch_has_room_) PAWL_TRY(look_for_room());
+  batch_has_room_ = true;
+  return Status::kOk;
+}
+
+Status SqliteProvider::look_for_room() {
   if (quota_bytes_ > 0) {
     SpaceUse use;
     PAWL_TRY(read_use(&use));
