@@ -100,6 +100,7 @@ struct NewMail {
   // more bytes of names and payloads.
   std::size_t count_max = 0;
   std::size_t bytes_max = 0;
+  MessageId number = 0;  // of those reserved in this batch; 0: the next one
 };
 
 struct InstanceStatus {
@@ -537,6 +538,13 @@ class Provider {
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: refused for
   // its limits, nothing was written, the diagnostic has the numbers. kQuota: as above.
   virtual Status send_mail(const NewMail& mail, bool* room) = 0;
+  // For mail that a turn takes without it ever being stored. Anywhere: who would get it (kNotFound; kStale
+  // if it has ended) and the living worker that ran it last (0: none), and the highest number of a message so far.
+  virtual Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home) = 0;
+  virtual Status last_message(MessageId* number) = 0;
+  // The `count` numbers behind `last` are given to nobody else. kStale: others stored messages since
+  // last_message(); kQuota: as above.
+  virtual Status reserve_messages(MessageId last, std::size_t count) = 0;
   // Reads; anywhere. Output and custom status together longer than `capacity`: kResourceExhausted.
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                              std::size_t capacity) = 0;

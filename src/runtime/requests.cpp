@@ -8,32 +8,47 @@ namespace pawl {
 
 // A request that takes more than one transaction stays the first until it is done.
 Status RuntimeCore::write_requests(Turn* turns, std::size_t count) {
-  const std::size_t limit = solo_ticks_ > 0 ? 1 : options_.batch;
-  const std::size_t most = requests_.size() < limit ? requests_.size() : limit;
+  PAWL_TRY(reserve_mail(turns, count));
+  const std::size_t most = requests_at_hand();
   std::size_t take = 0;
   for (bool more = false; take < most; ++take) {
     Request& request = requests_.at(take);
     bool room = true;
-    Turn* turn = turn_of_start(turns, count, take);
+    Turn* turn = turn_of(turns, count, take);
     request.status = write_request(request, turn, &room, &more);
     if (turn != nullptr && turn->verdict != Turn::Verdict::kCommit) turn = nullptr;
-    switch (request.status) {
-      case Status::kOk: look_for_turns_ = look_for_turns_ || turn == nullptr; break;
-      case Status::kAlreadyExists:
-      case Status::kNotFound:
-      case Status::kStale:
-      case Status::kStillRunning:
-      case Status::kChildInstance:
-      case Status::kInvalidArgument:
-      case Status::kQuota:
-      case Status::kDeviceHeld: break;  // an answer, not a failure of the batch
-      default: return request.status;
-    }
+    if (!is_answer(request.status)) return request.status;
+    if (request.status == Status::kOk && turn == nullptr) look_for_turns_ = true;
     if (!room) request.status = Status::kResourceExhausted;
     if (more) break;
   }
   requests_taken_ = take;
   return Status::kOk;
+}
+
+// Of a request, not a failure of the batch.
+bool RuntimeCore::is_answer(Status status) {
+  switch (status) {
+    case Status::kOk:
+    case Status::kAlreadyExists:
+    case Status::kNotFound:
+    case Status::kStale:
+    case Status::kStillRunning:
+    case Status::kChildInstance:
+    case Status::kInvalidArgument:
+    case Status::kQuota:
+    case Status::kDeviceHeld: return true;
+    default: return false;
+  }
+}
+
+// The one that it rides with.
+Turn* RuntimeCore::turn_of(Turn* turns, std::size_t count, std::size_t request) {
+  const InstanceKey key = requests_.at(request).rides_with;
+  for (std::size_t i = 0; i < count; ++i)
+    if (turns[i].is_start ? turns[i].request == request : key != 0 && turns[i].key == key)
+      return &turns[i];
+  return nullptr;
 }
 
 Status RuntimeCore::write_request(Request& request, Turn* turn, bool* room, bool* more) {
@@ -51,14 +66,8 @@ Status RuntimeCore::write_request(Request& request, Turn* turn, bool* room, bool
     case Request::Kind::kRaise:
     case Request::Kind::kEnqueue: break;
   }
-  NewMail mail;
-  mail.id = request.id;
-  mail.kind = request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
-  mail.name = request.name;
-  mail.payload = request.text;
-  mail.count_max = options_.queue_messages_max;
-  mail.bytes_max = mail_bytes_max(options_.payload_bytes_max);
-  return provider_->send_mail(mail, room);
+  if (request.rides_with != 0) return Status::kOk;
+  return send_mail(request, room);
 }
 
 Status RuntimeCore::write_removal(Request& request, bool* more) {

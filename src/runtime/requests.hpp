@@ -42,6 +42,7 @@ struct Request {
   bool begun = false;           // kDelete: only the sweep is left
   PruneLimits limits = {};      // kPrune
   void* block = nullptr;        // from the pool; holds the texts
+  InstanceKey rides_with = 0;   // kRaise, kEnqueue: whose turn of the batch at hand takes it
   Status status = Status::kOk;  // decided in the batch, told after the commit
 };
 

@@ -1,10 +1,10 @@
 // RuntimeCore: the loop behind pawl::Runtime.
 //
 // Files: runtime_core.cpp (start, stop, waiting, worker life), tick.cpp (one tick), turns.cpp (the turns of
-// a tick), starts.cpp (first turns of starts that ride on it), requests.cpp (other calls that ride on it, and
-// removals), work.cpp (activities in hand), devices.cpp (devices, and who owns what), notices.cpp (what a
-// batch tells), space.cpp (quota and full disks). Everything lives in the block given to start(). Thread
-// rule: the owner's thread, but for wake() and request_stop().
+// a tick), starts.cpp (first turns of starts that ride on it), mail.cpp (what is raised and rides on it),
+// requests.cpp (other calls that ride on it, and removals), work.cpp (activities in hand), devices.cpp (devices,
+// and who owns what), notices.cpp (what a batch tells), space.cpp (quota and full disks). Everything lives in the
+// block given to start(). Thread rule: the owner's thread, but for wake() and request_stop().
 // One tick: (a) read the messages of at most `batch` instances; (b) run their turns, nothing locked;
 // (c) one write transaction re-validates and writes it all; (d) only then effects leave.
 #ifndef PAWL_RUNTIME_RUNTIME_CORE_HPP
@@ -59,8 +59,10 @@ struct Turn {
   std::size_t trace_count = 0;
   internal::Slot** results = nullptr;  // finished activities that ride with this turn
   std::size_t result_count = 0;
-  bool is_start = false;             // of a request that rides: its instance is no row yet
-  std::size_t request = 0;           // is_start: which
+  bool is_start = false;       // of a request that rides: its instance is no row yet
+  std::size_t request = 0;     // is_start: which
+  std::size_t mail_count = 0;  // of requests that ride: messages that are not stored
+  std::size_t mail_bytes = 0;
   std::int64_t delay_ms = 0;         // kAbandon
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
   std::string_view why_text;
@@ -232,6 +234,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   // ---- requests.cpp ----
   Status write_requests(Turn* turns, std::size_t count);
+  [[nodiscard]] static bool is_answer(Status status);
+  Turn* turn_of(Turn* turns, std::size_t count, std::size_t request);
   Status write_request(Request& request, Turn* turn, bool* room, bool* more);
   Status write_removal(Request& request, bool* more);
   Status write_removals();
@@ -303,8 +307,26 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void collect_starts(Turn* turns, std::size_t capacity, std::size_t* count);
   bool prepare_start(const Request& request, Turn* turn);
   [[nodiscard]] bool is_unknown(std::string_view instance_id);
-  Turn* turn_of_start(Turn* turns, std::size_t count, std::size_t request) const;
   Status write_start(const Request& request, Turn* turn);
+
+  // ---- mail.cpp ----
+  [[nodiscard]] NewMail new_mail(const Request& request) const;
+  Status send_mail(const Request& request, bool* room);
+  [[nodiscard]] std::size_t requests_at_hand() const;
+  void look_for_mail();
+  void collect_mail(Turn* turns, std::size_t* count);
+  [[nodiscard]] bool is_behind_another(std::size_t index);
+  Turn* turn_for_mail(const Request& request, Turn* turns, std::size_t* count);
+  [[nodiscard]] bool takes_mail(const Turn& turn, const Request& request) const;
+  [[nodiscard]] MessageId number_of(std::size_t index) const {
+    return last_message_ + 1 + static_cast<MessageId>(index);
+  }
+  [[nodiscard]] Message message_of(std::size_t index);
+  [[nodiscard]] bool rides(const Turn& turn, MessageId number, std::size_t* index);
+  std::size_t gather_mail(const Turn& turn, Message* out);
+  Status reserve_mail(Turn* turns, std::size_t count);
+  Status write_mail(Request& request, MessageId number);
+  Status store_mail(const Turn& turn);
 
   // ---- turns.cpp ----
   // Instances that one tick looks at: ready ones, and as many that it knows of without asking.
@@ -454,6 +476,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t sync_look_ms_ = 0;
   std::int64_t next_sync_look_ = -1;
   std::size_t requests_taken_ = 0;
+  bool mail_rides_ = false;     // what is raised may ride on the batch at hand
+  MessageId last_message_ = 0;  // then: when it was collected
   bool overslept_ = false;
 
   FixedVector<DeclaredDevice, kDevicesMax> declared_;

@@ -79,12 +79,6 @@ bool RuntimeCore::is_unknown(std::string_view instance_id) {
          Status::kNotFound;
 }
 
-Turn* RuntimeCore::turn_of_start(Turn* turns, std::size_t count, std::size_t request) const {
-  for (std::size_t i = 0; i < count; ++i)
-    if (turns[i].is_start && turns[i].request == request) return &turns[i];
-  return nullptr;
-}
-
 // A turn that cannot be committed is forgotten: it is run again once its start is stored.
 Status RuntimeCore::write_start(const Request& request, Turn* turn) {
   NewInstance instance;

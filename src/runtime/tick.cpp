@@ -108,6 +108,7 @@ void RuntimeCore::run_batch() {
   Status status = Status::kOk;
   batch_was_full_ = false;
   slots_were_full_ = slots_.full_of_results();
+  look_for_mail();
   // After oversleeping leases are renewed before anything else, so this tick takes no turns.
   if (!overslept_ && !must_register_ && (look_for_turns_ || slots_.finished() > 0)) {
     due_in_vain_ = next_stored_due_ >= 0 && port_.clock->boot_ms() >= next_stored_due_;
@@ -115,6 +116,7 @@ void RuntimeCore::run_batch() {
     batch_was_full_ = look_for_turns_;
   }
   if (status == Status::kOk) collect_starts(parts_.turns + count, options_.batch, &count);
+  if (status == Status::kOk) collect_mail(parts_.turns, &count);
   if (count > 0) due_in_vain_ = false;
   if (status == Status::kOk) run_turns(parts_.turns, count);
   if (status == Status::kOk) status = commit_tick(parts_.turns, count);
@@ -221,6 +223,7 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
     if (!turn.written) {
       ++stats_.turns_refused;
       look_for_turns_ = true;
+      PAWL_TRY(store_mail(turn));
     }
     PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // made in this batch
     for (std::size_t at = 0; turn.written && at < turn.result_count; ++at)
@@ -378,7 +381,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
     disk_is_full();
     return;
   }
-  if (count > 1 || turns[0].is_start) {
+  if (count > 1 || turns[0].is_start || turns[0].mail_count > 0) {
     solo_ticks_ = count;  // SQLite took the whole batch back: now one item a transaction
     return;
   }

@@ -287,7 +287,7 @@ void RuntimeCore::abandon_turn(Turn& turn, std::int64_t delay_ms, ErrorKind kind
   turn.result_count = 0;
 }
 
-// Stored messages, then the results that ride. `turn.results` says which slots those are.
+// Stored messages, before what is due of them the mail that rides, then the results that ride. `turn.results` says which slots those are.
 Status RuntimeCore::gather_messages(Turn& turn, Message** messages, std::size_t* count) {
   std::size_t riding = 0;
   const auto rides = [&](const internal::Slot& slot) {
@@ -296,19 +296,26 @@ Status RuntimeCore::gather_messages(Turn& turn, Message** messages, std::size_t*
   };
   slots_.for_each([&](internal::Slot& slot) { riding += rides(slot) ? 1U : 0U; });
   const std::size_t stored = turn.item->message_count;
-  Message* const all = tick_arena_.array<Message>(stored + riding + 1);
+  const std::size_t known = stored + turn.mail_count;
+  Message* const all = tick_arena_.array<Message>(known + riding + 1);
   turn.results = tick_arena_.array<internal::Slot*>(riding + 1);
   MessageId* const ids = tick_arena_.array<MessageId>(stored + 1);
   WorkDone* const done = tick_arena_.array<WorkDone>(riding + 1);
   if (all == nullptr || turn.results == nullptr || ids == nullptr || done == nullptr)
     return Status::kResourceExhausted;
-  for (std::size_t i = 0; i < stored; ++i) {
-    all[i] = turn.item->messages[i];
-    ids[i] = all[i].id;
-  }
+  const Message* const read = turn.item->messages;
+  std::size_t due = stored;
+  while (due > turn.item->waiting_count && read[due - 1].kind == MessageKind::kTimerFired)
+    --due;
+  std::copy_n(read, due, all);
+  const std::size_t mail = gather_mail(turn, all + due);
+  PAWL_CHECK("runtime-34", mail == turn.mail_count);
+  std::copy_n(read + due, stored - due, all + due + mail);
+  for (std::size_t i = 0; i < stored; ++i)
+    ids[i] = read[i].id;
   slots_.for_each([&](internal::Slot& slot) {
     if (!rides(slot)) return;
-    Message& message = all[stored + turn.result_count];
+    Message& message = all[known + turn.result_count];
     message.kind = MessageKind::kActivityDone;
     message.error = slot.error;
     message.execution = slot.item.execution;
@@ -322,7 +329,7 @@ Status RuntimeCore::gather_messages(Turn& turn, Message** messages, std::size_t*
   turn.commit.done = done;
   turn.commit.done_count = turn.result_count;
   *messages = all;
-  *count = stored + turn.result_count;
+  *count = known + turn.result_count;
   return Status::kOk;
 }
 
@@ -495,27 +502,34 @@ bool RuntimeCore::list_closed(Turn& turn) {
   return true;
 }
 
-// Of the stored messages those that wait on are not taken. The engine's lists end with its next turn.
-// False: no memory.
+// Of the stored messages those that wait on are not taken, and of those that ride they are stored. The engine's
+// lists end with its next turn. False: no memory.
 bool RuntimeCore::sort_mail(Turn& turn, const TurnResult& result) {
   TurnCommit& commit = turn.commit;
   if (result.kept_count == 0 && result.given_back_count == 0) return true;
   const std::size_t stored = commit.message_count;
   MessageId* const taken = tick_arena_.array<MessageId>(stored + 1);
   MessageId* const kept = tick_arena_.array<MessageId>(result.kept_count + 1);
-  Message* const given_back = tick_arena_.array<Message>(result.given_back_count + 1);
+  Message* const given_back =
+      tick_arena_.array<Message>(result.given_back_count + turn.mail_count + 1);
   if (taken == nullptr || kept == nullptr || given_back == nullptr) return false;
-  std::copy_n(result.kept, result.kept_count, kept);
   std::copy_n(result.given_back, result.given_back_count, given_back);
+  commit.given_back_count = result.given_back_count;
+  for (std::size_t i = 0; i < result.kept_count; ++i) {
+    std::size_t request = 0;
+    if (rides(turn, result.kept[i], &request)) {
+      given_back[commit.given_back_count++] = message_of(request);
+    } else {
+      kept[commit.kept_count++] = result.kept[i];
+    }
+  }
   commit.message_count = 0;
   for (std::size_t i = 0; i < stored; ++i)
-    if (!std::binary_search(kept, kept + result.kept_count, commit.messages[i]))
+    if (!std::binary_search(kept, kept + commit.kept_count, commit.messages[i]))
       taken[commit.message_count++] = commit.messages[i];
   commit.messages = taken;
   commit.kept = kept;
-  commit.kept_count = result.kept_count;
   commit.given_back = given_back;
-  commit.given_back_count = result.given_back_count;
   return true;
 }
 

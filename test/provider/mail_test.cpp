@@ -244,6 +244,66 @@ TEST_P(MailBox, SendersAreRefusedByCountAndBytes) {
   EXPECT_FALSE(room) << "events count too";
 }
 
+// ---- numbers of what is never stored -----------------------------------------------------------------
+
+TEST_P(MailBox, ReservedNumbers_AreGivenToNobodyElse) {
+  Site& at = site();
+  MessageId last = -1;
+  ASSERT_EQ(at->last_message(&last), Status::kOk);
+  EXPECT_EQ(last, 0);
+  ASSERT_EQ(batch(at, [&] { return at->reserve_messages(last, 5); }), Status::kOk);
+  waiting(at, {"a"});
+  EXPECT_EQ(raw_number("SELECT min(id) FROM orchestrator_queue"), 7) << "behind the start";
+  ASSERT_EQ(at->last_message(&last), Status::kOk);
+  EXPECT_EQ(last, 7);
+  // One of them after all: it comes first, and its number is not the last.
+  ASSERT_EQ(batch(at, [&] { return at->reserve_messages(last, 2); }), Status::kOk);
+  sent(at, "c");
+  NewMail mail;
+  mail.id = "a";
+  mail.kind = MessageKind::kQueue;
+  mail.name = "q";
+  mail.payload = "b";
+  mail.count_max = mail.bytes_max = 100;
+  mail.number = 8;
+  ASSERT_EQ(batch(at, [&] { return at->send_mail(mail, &room); }), Status::kOk);
+  EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c"}));
+  sent(at, "d");
+  EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c", "d"}));
+}
+
+TEST_P(MailBox, NumbersAreNotReservedBehindAMessageOfAnother) {
+  Site& at = site();
+  Site& other = site();
+  waiting(at, {"a"});
+  MessageId last = 0;
+  ASSERT_EQ(at->last_message(&last), Status::kOk);
+  sent(other, "b");
+  EXPECT_EQ(batch(at, [&] { return at->reserve_messages(last, 1); }), Status::kStale);
+  ASSERT_EQ(at->last_message(&last), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->reserve_messages(last, 1); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->set_space(1, 0); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->reserve_messages(last + 1, 1); }), Status::kQuota);
+}
+
+TEST_P(MailBox, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
+  Site& at = site();
+  const Incarnation me = worker(at, "me");
+  InstanceKey key = 0;
+  Incarnation home = -1;
+  EXPECT_EQ(at->find_instance("a", &key, &home), Status::kNotFound);
+  const InstanceKey made = waiting(at, {"a"});
+  ASSERT_EQ(at->find_instance("a", &key, &home), Status::kOk);
+  EXPECT_EQ(key, made);
+  EXPECT_EQ(home, 0);
+  raw("UPDATE instances SET home=" + std::to_string(me));
+  ASSERT_EQ(at->find_instance("a", &key, &home), Status::kOk);
+  EXPECT_EQ(home, me);
+  raw("UPDATE workers SET buried=1");
+  ASSERT_EQ(at->find_instance("a", &key, &home), Status::kOk);
+  EXPECT_EQ(home, 0);
+}
+
 TEST_P(MailBox, SendersAreToldOfTheInstance) {
   Site& at = site();
   EXPECT_EQ(send(at, "1"), Status::kNotFound);

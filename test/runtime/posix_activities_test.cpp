@@ -188,9 +188,8 @@ ActivityResult meet_all(ActivityContext& ctx) {
   auto& meeting = *static_cast<Meeting*>(ctx.user());
   std::unique_lock<std::mutex> lock(meeting.mutex);
   if (++meeting.came == port::kThreadsMax) meeting.all_came.notify_all();
-  const bool met = meeting.all_came.wait_for(lock, std::chrono::milliseconds(kGuardMs), [&] {
-    return meeting.came == port::kThreadsMax;
-  });
+  const bool met = meeting.all_came.wait_for(lock, std::chrono::milliseconds(kGuardMs),
+                                             [&] { return meeting.came == port::kThreadsMax; });
   return met ? ctx.ok("") : ctx.fail("alone");
 }
 Poll meet(OrchestrationContext& ctx) {

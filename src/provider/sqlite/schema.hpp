@@ -68,6 +68,7 @@ CREATE TABLE orchestrator_queue(
   name TEXT, payload BLOB, crc INTEGER NOT NULL);
 CREATE INDEX oq_instance ON orchestrator_queue(instance, waiting, due, id);
 CREATE INDEX oq_due ON orchestrator_queue(base, due) WHERE due IS NOT NULL;
+INSERT INTO sqlite_sequence(name,seq) VALUES('orchestrator_queue',0);
 CREATE TABLE workers(
   inc INTEGER PRIMARY KEY AUTOINCREMENT,
   node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,

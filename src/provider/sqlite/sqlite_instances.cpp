@@ -18,6 +18,8 @@ enum Ids : int {
   kUnpark,
   kRetryStopped,
   kCountMail,
+  kLastMessage,
+  kReserveMessages,
   kEnd,
 };
 static_assert(kEnd <= kIdsInstances.end);
@@ -100,12 +102,15 @@ Status SqliteProvider::cancel_instance(std::string_view id, std::string_view rea
   return insert_message(key, cancel);
 }
 
-Status SqliteProvider::find_running(std::string_view id, InstanceKey* key) {
-  Statement row = connection_.use(
-      kFindRunning, "SELECT key,state FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+Status SqliteProvider::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
+  Statement row =
+      connection_.use(kFindRunning,
+                      "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
+                      "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   *key = row.integer(0);
+  if (home != nullptr) *home = row.integer(2);
   return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
 }
 
@@ -122,10 +127,40 @@ Status SqliteProvider::send_mail(const NewMail& mail, bool* room) {
   if (!*room) return Status::kOk;
   PAWL_TRY(room_for_new());
   Message message;
+  message.id = mail.number;
   message.kind = mail.kind;
   message.name = mail.name;
   message.payload = mail.payload;
   return insert_message(key, message);
+}
+
+Status SqliteProvider::find_instance(std::string_view id, InstanceKey* key, Incarnation* home) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  return find_running(id, key, home);
+}
+
+Status SqliteProvider::last_message(MessageId* number) {
+  const ReadScope scope(*this);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(
+      kLastMessage, "SELECT seq FROM sqlite_sequence WHERE name='orchestrator_queue'");
+  *number = row.row() ? row.integer(0) : 0;
+  return fail(row.status(), "last message");
+}
+
+Status SqliteProvider::reserve_messages(MessageId last, std::size_t count) {
+  require_batch();
+  PAWL_TRY(room_for_new());
+  PAWL_TRY(fail_written(connection_
+                            .use(kReserveMessages,
+                                 "UPDATE sqlite_sequence SET seq=?1+?2 "
+                                 "WHERE name='orchestrator_queue' AND seq=?1")
+                            .bind(last)
+                            .bind(static_cast<std::int64_t>(count))
+                            .run(),
+                        "reserve messages"));
+  return connection_.changes() == 1 ? Status::kOk : Status::kStale;
 }
 
 // What no turn took is counted from its rows: bounded by the limit itself, and by the completions that
@@ -222,17 +257,16 @@ Status SqliteProvider::insert_message(InstanceKey instance, const Message& messa
       "make ready");
 }
 
-// The row's id is the last inserted one then. `timer`: when and in what time; null: ready now. A message
-// that has an id was there before: it waits.
-Status SqliteProvider::store_message(InstanceKey instance, const Message& message,
-                                     const Due* timer) {
+// The row's id is the last inserted one then. `timer`: when and in what time; null: ready now.
+Status SqliteProvider::store_message(InstanceKey instance, const Message& message, const Due* timer,
+                                     bool waits) {
   Statement insert = connection_.use(
       kInsertMessage,
       "INSERT INTO "
       "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
       "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
   insert.bind_or_null(message.id)
-      .bind(message.id == 0 ? 0 : 1)
+      .bind(waits ? 1 : 0)
       .bind(instance)
       .bind(message.execution)
       .bind(static_cast<std::int64_t>(message.kind))

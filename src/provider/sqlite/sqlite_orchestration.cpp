@@ -493,7 +493,7 @@ Status SqliteProvider::write_mail(const TurnCommit& turn) {
     PAWL_TRY(fail(keep.bind(turn.kept[i]).run(), "keep message"));
   }
   for (std::size_t i = 0; i < turn.given_back_count; ++i)
-    PAWL_TRY(store_message(turn.key, turn.given_back[i], nullptr));
+    PAWL_TRY(store_message(turn.key, turn.given_back[i], nullptr, true));
   return Status::kOk;
 }
 

@@ -34,7 +34,7 @@ struct StatementIds {
 }
 inline constexpr StatementIds kIdsProvider = {0, 32};
 inline constexpr StatementIds kIdsOrchestration = ids_behind(kIdsProvider, 24);
-inline constexpr StatementIds kIdsInstances = ids_behind(kIdsOrchestration, 16);
+inline constexpr StatementIds kIdsInstances = ids_behind(kIdsOrchestration, 18);
 inline constexpr StatementIds kIdsReady = ids_behind(kIdsInstances, 12);
 inline constexpr StatementIds kIdsStrangers = ids_behind(kIdsReady, 12);
 inline constexpr StatementIds kIdsWork = ids_behind(kIdsStrangers, 32);
@@ -88,6 +88,9 @@ class SqliteProvider final : public Provider {
   Status create_instance(const NewInstance& instance, InstanceKey* key) override;
   Status cancel_instance(std::string_view id, std::string_view reason) override;
   Status send_mail(const NewMail& mail, bool* room) override;
+  Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home) override;
+  Status last_message(MessageId* number) override;
+  Status reserve_messages(MessageId last, std::size_t count) override;
   Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                      std::size_t capacity) override;
 
@@ -225,8 +228,9 @@ class SqliteProvider final : public Provider {
     TimeBase base = TimeBase::kPawl;
     std::int64_t due = 0;
   };
-  Status store_message(InstanceKey instance, const Message& message, const Due* timer);
-  Status find_running(std::string_view id, InstanceKey* key);
+  Status store_message(InstanceKey instance, const Message& message, const Due* timer,
+                       bool waits = false);
+  Status find_running(std::string_view id, InstanceKey* key, Incarnation* home = nullptr);
   Status has_room(InstanceKey key, const NewMail& mail, bool* room);
   Status copy_output(std::string_view output, InstanceStatus* out, char* buffer,
                      std::size_t capacity);
