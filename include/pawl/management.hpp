@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "pawl/error.hpp"
+#include "pawl/session_stats.hpp"
 
 namespace pawl {
 
@@ -227,6 +228,11 @@ struct Metrics {
   std::int64_t activities_delayed = 0;
   // With work, and without an owner: no worker has room, or can run it.
   std::int64_t sessions_waiting = 0;
+  // By SessionState; those that move when their running work has ended are one or the other.
+  std::int64_t sessions_active = 0;
+  std::int64_t sessions_idle = 0;
+  std::int64_t sessions_lost = 0;
+  SessionEnds session_ends;     // of all workers, since the database was made
   std::int64_t used_bytes = 0;  // pages in use
   std::int64_t log_bytes = 0;
   std::int64_t quota_bytes = 0;  // 0: none

@@ -137,7 +137,8 @@ class OrchestrationContext {
   // Its owner keeps it for `hold_ms` (0..kActivityMsMax) from the commit of this turn, though it has no
   // work: no idle timeout releases it. It takes no slot, and no commit but the turn's. Of a session of its
   // own the last call counts, and 0 lets it go; one that is shared, by its name, is held as long as
-  // anybody asked. One that nobody uses is left alone. kInvalidArgument: the id or the time; nothing is
+  // anybody asked. A name that nobody uses for a shared one is that of the session that this instance
+  // opened; without one nothing happens. kInvalidArgument: the id or the time; nothing is
   // recorded then. kNone otherwise.
   ErrorKind hold_session(const Session& session, std::int64_t hold_ms);
   ErrorKind hold_session(std::string_view session, std::int64_t hold_ms);
@@ -145,7 +146,7 @@ class OrchestrationContext {
   // tag): its owner lets the session go as with Client::transfer_session(), and from the commit of this
   // turn on all work of it that has no tag of its own has this one. The first activity of each ownership
   // from then on reads `summary`: ActivityContext::session_summary(). Both hold until the next handoff or
-  // opening. One that fails on loss is lost by it; a device, and one that nobody uses, are left alone.
+  // opening. One that fails on loss is lost by it; a device is left alone. Names as with hold_session().
   // kInvalidArgument: the id or the tag; kLimit: more than kSessionSummaryBytesMax bytes. Nothing is
   // recorded then. kNone otherwise.
   ErrorKind handoff_session(const Session& session, std::string_view tag,

@@ -22,6 +22,7 @@
 #include "pawl/session_cache.hpp"
 #include "pawl/session_listener.hpp"
 #include "pawl/session_recovery.hpp"
+#include "pawl/session_stats.hpp"
 #include "pawl/status.hpp"
 
 #endif  // PAWL_PAWL_HPP

@@ -21,6 +21,7 @@
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
 #include "pawl/registry.hpp"
+#include "pawl/session_stats.hpp"
 #include "pawl/status.hpp"
 
 namespace pawl {
@@ -67,6 +68,7 @@ struct RuntimeStats {
   std::uint64_t sessions_evicted_idle = 0;  // SessionOptions::evict_idle_ms
   // Looks for work that met a session with work for this worker, which has max_sessions_per_worker already.
   std::uint64_t capacity_exhausted = 0;
+  SessionEnds session_ends;  // of those whose end this Runtime wrote
   std::uint64_t poisoned = 0;
   // Instances set aside, and activities put back, since this process or all that live lack the name.
   std::uint64_t unregistered = 0;
@@ -78,6 +80,9 @@ struct RuntimeStats {
   // With work and without an owner, at the last look, if this worker is at its limit and could run some of it;
   // counted up to 256.
   std::uint32_t sessions_waiting = 0;
+  // Of this worker, with and without work in the queue, when an owner changed last or leases were renewed last.
+  std::uint32_t sessions_active = 0;
+  std::uint32_t sessions_idle = 0;
   // As of the last commit of this Runtime that wrote, while there is a quota or the disk is full
   // (Client::get_metrics() tells at any time).
   std::int64_t used_bytes = 0;  // pages in use

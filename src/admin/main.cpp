@@ -199,6 +199,16 @@ pawl::Status history(pawl::Client& client, const Command& command) {
   return client.read_history(command.id, command.execution, print);
 }
 
+void print_histogram(const char* name, const std::int64_t (&bounds)[pawl::SessionEnds::kBounds],
+                     const pawl::SessionEnds::Histogram& is) {
+  for (std::size_t i = 0; i < pawl::SessionEnds::kBounds; ++i)
+    std::printf("%s_up_to_%lld %llu\n", name, static_cast<long long>(bounds[i]),
+                static_cast<unsigned long long>(is.counts[i]));
+  std::printf("%s_beyond %llu\n%s_total %lld\n%s_most %lld\n", name,
+              static_cast<unsigned long long>(is.counts[pawl::SessionEnds::kBounds]), name,
+              static_cast<long long>(is.total), name, static_cast<long long>(is.most));
+}
+
 pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
   pawl::Metrics is;
   PAWL_TRY(client.get_metrics(&is));
@@ -216,12 +226,20 @@ pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
               {"activities_running", is.activities_running},
               {"activities_delayed", is.activities_delayed},
               {"sessions_waiting", is.sessions_waiting},
+              {"sessions_active", is.sessions_active},
+              {"sessions_idle", is.sessions_idle},
+              {"sessions_lost", is.sessions_lost},
+              {"sessions_ended", static_cast<std::int64_t>(is.session_ends.ended)},
               {"used_bytes", is.used_bytes},
               {"log_bytes", is.log_bytes},
               {"quota_bytes", is.quota_bytes},
               {"refuses_new", is.refuses_new ? 1 : 0}};
   for (const auto& row : rows)
     std::printf("%s %lld\n", row.name, static_cast<long long>(row.value));
+  print_histogram("sessions_lasted_ms", pawl::SessionEnds::kLastedUpToMs,
+                  is.session_ends.lasted_ms);
+  print_histogram("sessions_activities", pawl::SessionEnds::kActivitiesUpTo,
+                  is.session_ends.activities);
   if (!is.complete) std::printf("incomplete: there is more than was counted\n");
   return pawl::Status::kOk;
 }

@@ -434,9 +434,11 @@ struct SessionChange {
   std::string_view from;         // migrated, lost, closed, expired: node
   std::string_view to;           // claimed, migrated: node
   Epoch epoch = 0;
-  bool resumed = false;         // the same node took its own session back
-  std::int64_t age_ms = 0;      // closed, expired: since it was opened
-  std::int64_t activities = 0;  // closed, expired: handed over
+  bool resumed = false;  // the same node took its own session back
+  bool is_end = false;   // it counts as an end, once a session
+  // Closed, expired, lost: since it was opened. Swept: from its coming to its last activity.
+  std::int64_t age_ms = 0;
+  std::int64_t activities = 0;  // closed, expired, lost, swept: handed over
 };
 
 class ChangeSink {
@@ -656,6 +658,8 @@ class Provider {
   // What `me` owns; those beyond `capacity` are left out.
   virtual Status owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                                 std::size_t* count) = 0;
+  // Of those of `me`: with work in the queue, and without.
+  virtual Status count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) = 0;
   // The last epoch that was given out: as long as it stands, no session changed its owner.
   virtual Status last_epoch(Epoch* epoch) = 0;
   // Ends the stops of sessions for which it is time; bounded. Adds to *ended.

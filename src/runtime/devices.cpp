@@ -119,6 +119,14 @@ void RuntimeCore::tell_capacity() {
   log(LogLevel::kWarning, waiting > 0 ? "waiting_for_capacity" : "capacity_again", fields, 2);
 }
 
+// Between these looks work comes and goes without a count: that would be a query with every tick.
+Status RuntimeCore::count_sessions() {
+  Epoch last = 0;
+  PAWL_TRY(provider_->last_epoch(&last));
+  if (last == epoch_seen_ && port_.clock->boot_ms() < next_renewal_) return Status::kOk;
+  return provider_->count_sessions(me_, &sessions_active_, &sessions_idle_);
+}
+
 void RuntimeCore::tell_evicted() {
   slots_.for_each([&](internal::Slot& slot) {
     slot.evicts = false;
@@ -196,6 +204,8 @@ void RuntimeCore::tell_owned() {
 
 // Nothing is this worker's any more.
 void RuntimeCore::tell_all_lost() {
+  sessions_active_ = sessions_idle_ = 0;
+  stats_.sessions_active = stats_.sessions_idle = 0;
   if (options_.session_listener == nullptr) return;
   parts_.owned_next_count = 0;
   parts_.owned_next_epoch = 0;

@@ -53,6 +53,7 @@ void RuntimeCore::tell_notices() {
     tell_session_change(notice);
   }
   notices_.clear();
+  stats_.session_ends = ended_;
   if (notices_lost_ == 0) return;
   const LogField fields[] = {{"count", static_cast<std::int64_t>(notices_lost_)}};
   log(LogLevel::kWarning, "notices_lost", fields, 1);
@@ -133,7 +134,14 @@ void RuntimeCore::tell_clock() {
   }
 }
 
+void RuntimeCore::begin_telling() {
+  notices_.clear();
+  notices_lost_ = 0;
+  ended_ = stats_.session_ends;
+}
+
 void RuntimeCore::on_session_change(const SessionChange& change) {
+  if (change.is_end) ended_.add(change.age_ms, change.activities);
   Notice* const notice = notices_.add();
   if (notice == nullptr) {
     ++notices_lost_;

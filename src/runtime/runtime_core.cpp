@@ -104,6 +104,7 @@ Status RuntimeCore::register_self(Diagnostic& diagnostic) {
 
 Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
   Status status = provider_->begin(0, &batch_);
+  begin_telling();
   if (status == Status::kOk) {
     status = register_in_batch();
     if (status == Status::kOk) status = claim_at_start();
@@ -162,8 +163,8 @@ Status RuntimeCore::register_in_batch() {
   PAWL_TRY(provider_->set_space(options_.quota_bytes > 0 ? options_.quota_bytes : -1,
                                 static_cast<std::int64_t>(options_.reserve_bytes)));
   std::size_t retried = 0;
-  return options_.run_orchestrations ? provider_->retry_stopped(kRetryStoppedMax, &retried)
-                                     : Status::kOk;
+  if (options_.run_orchestrations) PAWL_TRY(provider_->retry_stopped(kRetryStoppedMax, &retried));
+  return provider_->count_sessions(me_, &sessions_active_, &sessions_idle_);
 }
 
 void RuntimeCore::after_registration() {
@@ -476,12 +477,15 @@ void RuntimeCore::put_back_steps() {
 void RuntimeCore::unregister() {
   Status status = provider_->begin(me_, &batch_);
   if (status == Status::kOk) {
+    begin_telling();
     status = provider_->unregister_worker(me_);
     if (status == Status::kOk) status = provider_->commit();
     if (status != Status::kOk) provider_->rollback();
   }
-  if (status != Status::kOk) log_status(LogLevel::kWarning, "unregister_failed", status);
-  tell_notices();
+  if (status == Status::kOk)
+    tell_notices();
+  else
+    log_status(LogLevel::kWarning, "unregister_failed", status);
   tell_all_lost();
 }
 

@@ -295,6 +295,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status declare_again();
   Status move_sessions();
   Status evict_hung();
+  Status count_sessions();
   void tell_evicted();
   void tell_capacity();
   Status claim_at_start();
@@ -361,6 +362,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   // ---- notices.cpp ----
   void tell_abandoned(const Turn& turn);
+  void begin_telling();
   void tell_notices();
   void tell_unknown(const Notice& notice);
   void tell_session_change(const Notice& notice);
@@ -426,10 +428,12 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
   bool bury_now_ = false;
   bool others_committed_ = false;
-  bool looked_for_work_ = false;      // in the batch at hand
-  std::size_t sessions_waiting_ = 0;  // FetchWork::waiting, of the last look
-  bool sessions_changed_ = false;     // work in hand may have lost its session in the last commit
-  bool others_claimed_ = false;       // sessions changed their owner between our batches
+  bool looked_for_work_ = false;       // in the batch at hand
+  std::size_t sessions_waiting_ = 0;   // FetchWork::waiting, of the last look
+  std::uint32_t sessions_active_ = 0;  // RuntimeStats, as of the batch at hand
+  std::uint32_t sessions_idle_ = 0;
+  bool sessions_changed_ = false;  // work in hand may have lost its session in the last commit
+  bool others_claimed_ = false;    // sessions changed their owner between our batches
   bool look_at_descriptors_ = false;
   bool must_register_ = false;
   bool batch_was_full_ = false;   // the last tick left over what one tick cannot take
@@ -487,6 +491,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   FixedVector<Notice, kNoticesMax> notices_;
   std::uint64_t notices_lost_ = 0;
+  SessionEnds ended_;  // with what the batch at hand ended
   std::atomic<bool> stop_requested_{false};
   RuntimeStats stats_;
   NameCounters names_;

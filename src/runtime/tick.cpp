@@ -132,7 +132,7 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
     return begun;
   }
   if (begun != Status::kOk) return begun;
-  notices_.clear();
+  begin_telling();
   unknown_met_ = 0;
   unknown_count_ = unknown_committed_;
   removals_ = Removals();
@@ -168,6 +168,7 @@ Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
   PAWL_TRY(write_results(turns, count));
   PAWL_TRY(move_sessions());
   PAWL_TRY(fetch_work());
+  PAWL_TRY(count_sessions());
   return look_at_owned();
 }
 
@@ -265,6 +266,8 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
       sessions_changed_ = true;
   tell_evicted();
   tell_capacity();
+  stats_.sessions_active = sessions_active_;
+  stats_.sessions_idle = sessions_idle_;
   tell_owned();
   tell_requests();
   settle_withdrawals();

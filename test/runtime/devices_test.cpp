@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "world.hpp"
@@ -60,6 +61,20 @@ Poll on_session(OrchestrationContext& ctx) {
   return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
 
+std::vector<std::pair<bool, bool>> g_uses;  // as a device, exclusive
+
+Poll uses(OrchestrationContext& ctx) {
+  for (const auto& [device, exclusive] : g_uses) {
+    ActivityOptions options;
+    options.session = "s";
+    options.device = device;
+    options.exclusive = exclusive;
+    ctx.schedule_activity("note", "", options);
+  }
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
+  return ctx.complete("");
+}
+
 class Told final : public SessionListener {
  public:
   void on_session_claimed(std::string_view session, std::int64_t epoch) override {
@@ -81,6 +96,7 @@ class DeviceRuntime : public testing::MachineTest {
     ASSERT_EQ(registry.add_orchestration("misused", misused), Status::kOk);
     ASSERT_EQ(registry.add_orchestration("three", three_in_order), Status::kOk);
     ASSERT_EQ(registry.add_orchestration("session", on_session), Status::kOk);
+    ASSERT_EQ(registry.add_orchestration("uses", uses), Status::kOk);
     ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
   }
   Status declare(Worker& worker, std::string_view device, bool standby = false) {
@@ -198,6 +214,29 @@ TEST_F(DeviceRuntime, exclusive_without_a_session_is_an_invalid_argument) {
   ASSERT_EQ(client->start_orchestration("i", "misused", ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(client.status("i").output, "invalid_argument");
+}
+
+TEST_F(DeviceRuntime, a_conflict_says_what_the_session_was) {
+  const auto reason_of = [&](const std::vector<std::pair<bool, bool>>& uses) {
+    sim::Machine own{5};
+    Worker a(own, registry, options("a"));
+    EXPECT_EQ(a.start(), Status::kOk);
+    TestClient client(own, kPath);
+    g_uses = uses;
+    EXPECT_EQ(client->start_orchestration("i", "uses", ""), Status::kOk);
+    drive(
+        own, {&a}, [] { return false; }, 1'000);
+    EXPECT_EQ(a.lines.count("session_property_conflict session=s"), 1U) << a.lines.all();
+    const std::string all = a.lines.all();
+    const std::size_t at = all.find("reason=", all.find("session_property_conflict")) + 7;
+    return all.substr(at, all.find(" resumed", at) - at);
+  };
+  EXPECT_EQ(reason_of({{false, false}, {false, true}}), "was not exclusive, and is now");
+  EXPECT_EQ(reason_of({{false, false}, {true, false}}), "was no device, and is one now");
+  EXPECT_EQ(reason_of({{true, false}, {true, true}}), "was not exclusive, and is now");
+  EXPECT_EQ(reason_of({{false, true}, {true, true}}), "was no device, and is one now");
+  EXPECT_EQ(reason_of({{false, false}, {true, true}}),
+            "was no device and not exclusive, and is both now");
 }
 
 TEST_F(DeviceRuntime, exclusive_work_of_many_orchestrations_is_in_order) {

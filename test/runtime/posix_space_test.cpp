@@ -217,6 +217,57 @@ TEST_F(RealDisk, RunningWorkEndsOnADiskThatOthersHaveFilled) {
   expect_whole();
 }
 
+// What the kernel says to a user who has used up a quota on the disk, which may have room for others.
+class Quota {
+ public:
+  explicit Quota(const std::string& reserve) {
+    reserve_ = reserve.c_str();
+    for (const char* name : {"write", "pwrite", "pwrite64"})
+      vfs_->xSetSystemCall(vfs_, name, reinterpret_cast<sqlite3_syscall_ptr>(is_write(name)));
+  }
+  ~Quota() {
+    for (const char* name : {"write", "pwrite", "pwrite64"})
+      vfs_->xSetSystemCall(vfs_, name, nullptr);
+  }
+
+ private:
+  using Any = void (*)();
+  static Any is_write(const char* name) {
+    return std::strcmp(name, "write") == 0
+               ? reinterpret_cast<Any>(+[](int file, const void* data, std::size_t size) {
+                   return is_used_up() ? -1 : ::write(file, data, size);
+                 })
+               : reinterpret_cast<Any>(
+                     +[](int file, const void* data, std::size_t size, off64_t at) {
+                       return is_used_up() ? -1 : ::pwrite64(file, data, size, at);
+                     });
+  }
+  // Until the reserve is given up.
+  static bool is_used_up() {
+    if (::access(reserve_, F_OK) != 0) return false;
+    errno = EDQUOT;
+    return true;
+  }
+  static inline const char* reserve_ = nullptr;
+  sqlite3_vfs* vfs_ = sqlite3_vfs_find("unix");
+};
+
+TEST_F(RealDisk, AQuotaThatIsUsedUpIsAFullDisk) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  ASSERT_NO_FATAL_FAILURE(start_chains(3));
+  {
+    const std::string reserve = path_ + "-reserve";
+    const Quota quota(reserve);
+    ASSERT_TRUE(run_until([this] { return lines_.count("disk_is_full") > 0; })) << lines_.all();
+    EXPECT_EQ(start_one("chain", 4, 10), Status::kQuota);
+    g_end.store(true);
+    EXPECT_TRUE(run_until([this] { return completed(3); })) << lines_.all();
+  }
+  expect_nothing_was_lost();
+  stop();
+  expect_whole();
+}
+
 TEST_F(RealDisk, AStartOnAFullDiskTakesTheReserve) {
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_EQ(start_one("chain", 0, 1'000), Status::kOk);

@@ -120,21 +120,25 @@ TEST_F(SessionOperations, of_a_shared_session_the_longest_hold_counts) {
 }
 
 TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
-  for (const bool lets_go : {false, true}) {
-    EXPECT_EQ(run([lets_go](OrchestrationContext& ctx) {
-                SessionSettings settings;
-                settings.idle_ms = 60'000;
-                const Session session = ctx.open_session(settings);
-                PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
-                if (ctx.hold_session(session, 40 * kMinuteMs) != ErrorKind::kNone)
-                  return ctx.fail("hold");
-                PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
-                if (lets_go) static_cast<void>(ctx.hold_session(session, 0));
-                PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(10)));
-                PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", session));
-                return ctx.complete(first.value() == second.value() ? "kept" : "released");
-              }),
-              lets_go ? "released" : "kept");
+  int runs = 0;
+  for (const bool lets_go : {false, true, true}) {
+    const bool by_name = runs++ == 2;
+    EXPECT_EQ(
+        run([lets_go, by_name](OrchestrationContext& ctx) {
+          SessionSettings settings;
+          settings.idle_ms = 60'000;
+          const Session session = ctx.open_session_with_id("own", settings);
+          PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
+          if (ctx.hold_session(session, 40 * kMinuteMs) != ErrorKind::kNone)
+            return ctx.fail("hold");
+          PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
+          if (lets_go)
+            static_cast<void>(by_name ? ctx.hold_session("own", 0) : ctx.hold_session(session, 0));
+          PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(10)));
+          PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", session));
+          return ctx.complete(first.value() == second.value() ? "kept" : "released");
+        }),
+        lets_go ? "released" : "kept");
     Worker a(machine, registry, options("a"));
     ASSERT_EQ(a.start(), Status::kOk);
     TestClient client(machine, kPath);
@@ -698,6 +702,31 @@ TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
   EXPECT_EQ(g_runs, (std::vector<std::string>{"a@1 tag= summary=", "b@3 tag=gpu summary=so far: 7",
                                               "b@3 tag=gpu summary=", "a@5 tag= summary="}));
   EXPECT_EQ(boss.lines.count("session_released session=s epoch=2 to= from=a reason=handoff"), 1U);
+}
+
+TEST_F(Handoff, the_name_of_an_opened_session_is_that_session_unless_a_shared_one_has_it) {
+  g_code = [](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+    if (ctx.input() == "shared") PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", "s"));
+    if (ctx.handoff_session("s", "gpu", "so far: 7") != ErrorKind::kNone)
+      return ctx.fail("handoff");
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+    return ctx.complete("");
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  Worker a(machine, workers, options("a"));
+  Worker b(machine, workers, of_kind("b", "gpu"));
+  for (Worker* one : {&boss, &a, &b})
+    ASSERT_EQ(one->start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (const char* input : {"own", "shared"}) {
+    g_runs.clear();
+    ASSERT_EQ(client->start_orchestration(input, "code", input), Status::kOk);
+    ASSERT_TRUE(drive(machine, {&boss, &a, &b}, [&] { return ended(client, input); }));
+    EXPECT_EQ(outcome(client, input), "");
+    EXPECT_EQ(g_runs.back().substr(0, 2), input == std::string("own") ? "b@" : "a@");
+  }
 }
 
 TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {

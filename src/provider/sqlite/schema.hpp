@@ -110,6 +110,10 @@ CREATE TABLE session_summaries(
   sid INTEGER PRIMARY KEY, summary BLOB NOT NULL, crc INTEGER NOT NULL);
 CREATE TRIGGER s_gone AFTER DELETE ON sessions BEGIN
   DELETE FROM session_summaries WHERE sid=old.sid; END;
+CREATE TABLE session_totals(
+  what INTEGER NOT NULL, bucket INTEGER NOT NULL,
+  sessions INTEGER NOT NULL, total INTEGER NOT NULL, most INTEGER NOT NULL,
+  PRIMARY KEY(what, bucket)) WITHOUT ROWID;
 CREATE TABLE worker_queue(
   id INTEGER PRIMARY KEY,
   instance INTEGER NOT NULL, execution INTEGER NOT NULL, event INTEGER NOT NULL,

@@ -78,17 +78,19 @@ Status SqliteProvider::read_moving(SessionKey session, Moving* out) {
 }
 
 // Properties only tighten while the row lives. A soft owner of what is a device now lets it go.
-Status SqliteProvider::tighten(SessionKey session, std::string_view name, const SessionUse& use) {
-  PAWL_TRY(set_use(session, use));
+Status SqliteProvider::tighten(SessionKey session, std::string_view name, const SessionUse& more) {
+  PAWL_TRY(set_use(session, more));
   if (sink_ != nullptr) {
     SessionChange told;
     told.kind = SessionChange::Kind::kConflict;
     told.session = name;
-    told.reason = use.device ? "is a device now" : "is exclusive now";
+    told.reason = !more.device     ? "was not exclusive, and is now"
+                  : more.exclusive ? "was no device and not exclusive, and is both now"
+                                   : "was no device, and is one now";
     sink_->on_session_change(told);
   }
   PAWL_TRY(recompute_head(session));
-  if (!use.device) return Status::kOk;
+  if (!more.device) return Status::kOk;
   Moving row;
   PAWL_TRY(read_moving(session, &row));
   Declaration holder;
@@ -278,15 +280,20 @@ Status SqliteProvider::forget_device(std::string_view device) {
   require_batch();
   SessionKey session = 0;
   PAWL_TRY(find_session(0, device, &session));
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
   due_moves(DueKind::kStop);
-  Statement forget = connection_.use(
-      kForgetDevice,
-      "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
-      " AND NOT EXISTS(SELECT 1 FROM devices d WHERE d.sid=?1)"
-      " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)");
-  forget.bind(session);
-  PAWL_TRY(fail(forget.run(), "forget a device"));
-  return connection_.changes() == 0 ? Status::kStillRunning : Status::kOk;
+  {
+    Statement forget = connection_.use(
+        kForgetDevice,
+        "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
+        " AND NOT EXISTS(SELECT 1 FROM devices d WHERE d.sid=?1)"
+        " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)");
+    forget.bind(session);
+    PAWL_TRY(fail(forget.run(), "forget a device"));
+    if (connection_.changes() == 0) return Status::kStillRunning;
+  }
+  return written(tell_end(texts.swept()));
 }
 
 // ---- moving ---------------------------------------------------------------------------------------------

@@ -15,6 +15,10 @@ enum : int {
   kNextLook,
   kEndSession,
   kLookAtEnd,
+  kCountValue,
+  kReadTotals,
+  kCountStates,
+  kCountOwn,
   kEnd,
 };
 static_assert(kEnd <= kIdsDirectory.end);
@@ -22,6 +26,10 @@ static_assert(kEnd <= kIdsDirectory.end);
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 // A name in use again and again leaves one row; of others there are so many as expire in this time.
 constexpr std::int64_t kExpiredKeptMs = 3'600'000;
+
+// session_totals.what
+constexpr int kLasted = 1;
+constexpr int kActivities = 2;
 
 #define PAWL_SESSION_COLUMNS                                                                  \
   "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"            \
@@ -131,11 +139,19 @@ SessionChange SqliteProvider::SessionTexts::change(SessionChange::Kind of) const
   return told;
 }
 
+// A shared one is over with its last activity; its row goes some time later.
+SessionChange SqliteProvider::SessionTexts::swept() const {
+  SessionChange told = change(SessionChange::Kind::kSwept);
+  told.age_ms = subtract_saturating(age_ms, quiet_ms);
+  return told;
+}
+
 Status SqliteProvider::describe(SessionKey session, SessionTexts* out) {
   Statement row = connection_.use(
       kDescribe,
       "SELECT s.name,i.id,coalesce(w.node,s.prev_node),s.owner_label,s.kind,s.epoch,s.created_at,"
-      "s.activities,s.expires_at FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+      "s.activities,s.expires_at,s.last_activity_at FROM sessions s LEFT JOIN workers w"
+      " ON w.inc=s.owner"
       " LEFT JOIN instances i ON i.key=s.scope WHERE s.sid=?1");
   row.bind(session);
   if (!row.row())
@@ -150,6 +166,7 @@ Status SqliteProvider::describe(SessionKey session, SessionTexts* out) {
   out->activities = row.integer(7);
   out->expires_in_ms = subtract_saturating(row.integer(8), batch_.now);
   out->max_age_ms = subtract_saturating(row.integer(8), row.integer(6));
+  out->quiet_ms = subtract_saturating(batch_.now, row.integer(9));
   return Status::kOk;
 }
 
@@ -162,6 +179,91 @@ Status SqliteProvider::tell_session(SessionKey session, SessionChange::Kind kind
   told.reason = reason;
   sink_->on_session_change(told);
   return Status::kOk;
+}
+
+Status SqliteProvider::tell_closed(SessionKey session, std::string_view reason) {
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  SessionChange told = texts.change(SessionChange::Kind::kClosed);
+  told.reason = reason;
+  return tell_end(told);
+}
+
+// ---- counting -------------------------------------------------------------------------------------------
+
+Status SqliteProvider::tell_end(SessionChange end) {
+  end.is_end = true;
+  const std::size_t lasted = SessionEnds::place(SessionEnds::kLastedUpToMs, end.age_ms);
+  const std::size_t used = SessionEnds::place(SessionEnds::kActivitiesUpTo, end.activities);
+  PAWL_TRY(count_value(kLasted, lasted, end.age_ms));
+  PAWL_TRY(count_value(kActivities, used, end.activities));
+  if (sink_ != nullptr) sink_->on_session_change(end);
+  return Status::kOk;
+}
+
+Status SqliteProvider::count_value(int what, std::size_t bucket, std::int64_t value) {
+  Statement count = connection_.use(
+      kCountValue,
+      "INSERT INTO session_totals(what,bucket,sessions,total,most) VALUES(?1,?2,1,?3,?3)"
+      " ON CONFLICT(what,bucket) DO UPDATE SET sessions=sessions+1,total=total+?3,"
+      "most=max(most,?3)");
+  count.bind(what).bind(static_cast<std::int64_t>(bucket)).bind(value);
+  return fail(count.run(), "count a session that ended");
+}
+
+Status SqliteProvider::read_session_totals(SessionEnds* out) {
+  Statement row = connection_.use(
+      kReadTotals, "SELECT what,bucket,sessions,total,most FROM session_totals WHERE what>0");
+  while (row.row()) {
+    const std::int64_t what = row.integer(0);
+    const std::int64_t bucket = row.integer(1);
+    if (what > kActivities || bucket < 0 ||
+        bucket > static_cast<std::int64_t>(SessionEnds::kBounds)) {
+      diagnostic_.format("session_totals has a row %lld, %lld", static_cast<long long>(what),
+                         static_cast<long long>(bucket));
+      return Status::kCorrupt;
+    }
+    SessionEnds::Histogram& histogram = what == kLasted ? out->lasted_ms : out->activities;
+    const auto sessions = static_cast<std::uint64_t>(row.integer(2));
+    histogram.counts[bucket] = sessions;
+    if (what == kLasted) out->ended += sessions;
+    histogram.total = add_saturating(histogram.total, row.integer(3));
+    if (row.integer(4) > histogram.most) histogram.most = row.integer(4);
+  }
+  return fail(row.status(), "read the totals of sessions");
+}
+
+Status SqliteProvider::count_states(std::int64_t rows_max, Metrics* out) {
+  Statement row = connection_.use(
+      kCountStates,
+      "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+      " FROM sessions AS s WHERE s.sid>0 LIMIT ?1");
+  row.bind(rows_max + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < rows_max; ++rows) {
+    switch (state_of(row.integer(0), row.integer(1) != 0)) {
+      case SessionState::kActive: ++out->sessions_active; break;
+      case SessionState::kIdle: ++out->sessions_idle; break;
+      case SessionState::kLost: ++out->sessions_lost; break;
+      case SessionState::kClosed:
+      case SessionState::kRefused:
+      case SessionState::kExpired: break;
+    }
+  }
+  if (rows == rows_max) out->complete = false;
+  return fail(row.status(), "count sessions");
+}
+
+Status SqliteProvider::count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) {
+  *active = *idle = 0;
+  Statement row = connection_.use(
+      kCountOwn,
+      "SELECT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+      " FROM sessions AS s INDEXED BY s_owner WHERE s.owner=?1");
+  row.bind(me);
+  while (row.row())
+    ++*(row.integer(0) != 0 ? active : idle);
+  return fail(row.status(), "count own sessions");
 }
 
 // ---- ended from outside ---------------------------------------------------------------------------------
@@ -241,10 +343,10 @@ Status SqliteProvider::next_look(Look* out) {
 Status SqliteProvider::look_at_session(const Look& look) {
   switch (look.state) {
     case kClosed:
-      PAWL_TRY(tell_session(look.session, SessionChange::Kind::kClosed, look.ended.view()));
+      PAWL_TRY(tell_closed(look.session, look.ended.view()));
       return close_row(look.session);
     case kExpired: return close_row(look.session);
-    default: return look.is_over ? expire_session(look.session) : announce_expiry(look.session);
+    default: return look.is_over ? expire_session(look) : announce_expiry(look.session);
   }
 }
 
@@ -265,14 +367,16 @@ Status SqliteProvider::announce_expiry(SessionKey session) {
   return notify_change(session, told);
 }
 
-Status SqliteProvider::expire_session(SessionKey session) {
+Status SqliteProvider::expire_session(const Look& look) {
   SessionTexts texts;
-  PAWL_TRY(describe(session, &texts));
+  PAWL_TRY(describe(look.session, &texts));
   Diagnostic why;
   why.format("the session has expired: max_age_ms (%" PRId64 ") has passed", texts.max_age_ms);
   SessionChange told = texts.change(SessionChange::Kind::kExpired);
   told.reason = why.text();
-  PAWL_TRY(end_opened(session, told, kExpired, kExpiredKeptMs));
+  PAWL_TRY(end_opened(look.session, told, kExpired, kExpiredKeptMs));
+  // One that was lost has been counted by then.
+  if (look.state < kLost) return tell_end(told);
   if (sink_ != nullptr) sink_->on_session_change(told);
   return Status::kOk;
 }

@@ -36,7 +36,9 @@ Status SqliteProvider::handoff_session(InstanceKey instance, const Event& event)
   ActivityOptions use;
   if (!decode_policy(event.policy, &use)) return fail(Status::kInvalidArgument, "read a handoff");
   SessionKey session = 0;
-  const Status found = find_session(use.own_session ? instance : 0, event.name, &session);
+  Status found = find_session(use.own_session ? instance : 0, event.name, &session);
+  if (found == Status::kNotFound && !use.own_session)
+    found = find_session(instance, event.name, &session);
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
   Moving row;

@@ -268,6 +268,8 @@ Status SqliteProvider::read_metrics(Metrics* out) {
   PAWL_TRY(count_instances(out));
   PAWL_TRY(count_messages(out));
   PAWL_TRY(count_work(out));
+  PAWL_TRY(count_states(kCountMax, out));
+  PAWL_TRY(read_session_totals(&out->session_ends));
   SpaceUse use;
   PAWL_TRY(read_use(&use));
   out->used_bytes = use.used_bytes;

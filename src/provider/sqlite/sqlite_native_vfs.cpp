@@ -4,6 +4,8 @@
 // the header of the log and what a checkpoint writes; on a card these are what counts.
 #include <sqlite3.h>
 
+#include <cerrno>
+
 #include "sqlite_vfs.hpp"
 
 namespace pawl::sqlite {
@@ -21,6 +23,12 @@ sqlite3_file* below(sqlite3_file* base) {
 }
 const sqlite3_io_methods& methods_below(sqlite3_file* base) { return *below(base)->pMethods; }
 
+// SQLite knows only ENOSPC as a full disk. Who has used up a quota can make room, too.
+int full_or(int result) {
+  const bool is_quota = result != SQLITE_OK && errno == EDQUOT;
+  return is_quota ? SQLITE_FULL : result;
+}
+
 int file_close(sqlite3_file* base) { return methods_below(base).xClose(below(base)); }
 int file_read(sqlite3_file* base, void* out, int size, sqlite3_int64 offset) {
   return methods_below(base).xRead(below(base), out, size, offset);
@@ -30,14 +38,14 @@ int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 off
   if (result == SQLITE_OK)
     file_of(base).counts->bytes.fetch_add(static_cast<std::uint64_t>(size),
                                           std::memory_order_relaxed);
-  return result;
+  return full_or(result);
 }
 int file_truncate(sqlite3_file* base, sqlite3_int64 size) {
-  return methods_below(base).xTruncate(below(base), size);
+  return full_or(methods_below(base).xTruncate(below(base), size));
 }
 int file_sync(sqlite3_file* base, int flags) {
   file_of(base).counts->flushes.fetch_add(1, std::memory_order_relaxed);
-  return methods_below(base).xSync(below(base), flags);
+  return full_or(methods_below(base).xSync(below(base), flags));
 }
 int file_size(sqlite3_file* base, sqlite3_int64* out) {
   return methods_below(base).xFileSize(below(base), out);

@@ -66,13 +66,21 @@ Status SqliteProvider::write_session(const TurnCommit& turn, const Event& event)
 Status SqliteProvider::hold_session(InstanceKey instance, const Event& event) {
   ActivityOptions use;
   if (!decode_policy(event.policy, &use)) return fail(Status::kInvalidArgument, "read a hold");
+  bool held = false;
+  if (!use.own_session) PAWL_TRY(hold_one(0, event, &held));
+  return held ? Status::kOk : hold_one(instance, event, &held);
+}
+
+Status SqliteProvider::hold_one(InstanceKey scope, const Event& event, bool* held) {
   Statement hold = connection_.use(
       kHold,
       "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
       " WHERE scope=?1 AND name=?2");
-  hold.bind(use.own_session ? instance : 0).bind_text(event.name);
+  hold.bind(scope).bind_text(event.name);
   hold.bind(make_due(batch_.now, event.number));
-  return fail(hold.run(), "hold a session");
+  PAWL_TRY(fail(hold.run(), "hold a session"));
+  *held = connection_.changes() > 0;
+  return Status::kOk;
 }
 
 // ---- opening --------------------------------------------------------------------------------------------
@@ -90,8 +98,7 @@ Status SqliteProvider::open_session(const TurnCommit& turn, const Event& event) 
   Diagnostic refusal;
   PAWL_TRY(find_refusal(turn, row.session, settings.owner_label, &refusal));
   if (found == Status::kNotFound) return insert_opened(turn, event, settings, refusal.text());
-  if (row.untold)
-    PAWL_TRY(tell_session(row.session, SessionChange::Kind::kClosed, row.ended.view()));
+  if (row.untold) PAWL_TRY(tell_closed(row.session, row.ended.view()));
   return reopen_session(row.session, settings, refusal.text());
 }
 
@@ -214,7 +221,7 @@ Status SqliteProvider::close_session(InstanceKey instance, std::string_view name
   PAWL_TRY(found);
   if (row.state == kClosed) return Status::kOk;
   PAWL_TRY(fail_work_of(row.session, ErrorKind::kSessionClosed, "the session was closed"));
-  if (row.is_open()) PAWL_TRY(tell_session(row.session, SessionChange::Kind::kClosed, "closed"));
+  if (row.is_open()) PAWL_TRY(tell_closed(row.session, "closed"));
   return close_row(row.session);
 }
 
@@ -257,8 +264,7 @@ Status SqliteProvider::close_all_sessions(InstanceKey instance) {
       row.session = first.integer(0);
       row.state = first.integer(1);
     }
-    if (row.is_open())
-      PAWL_TRY(tell_session(row.session, SessionChange::Kind::kClosed, "the instance ended"));
+    if (row.is_open()) PAWL_TRY(tell_closed(row.session, "the instance ended"));
     PAWL_TRY(close_row(row.session));
   }
 }
@@ -331,7 +337,7 @@ Status SqliteProvider::lose_session(SessionKey session, std::string_view reason)
     lose.bind(session).bind(told.epoch).bind_text_or_null(told.from);
     PAWL_TRY(fail(lose.run(), "lose a session"));
   }
-  if (sink_ != nullptr) sink_->on_session_change(told);
+  PAWL_TRY(tell_end(told));
   return notify_change(session, told);
 }
 

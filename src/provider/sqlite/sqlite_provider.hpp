@@ -141,6 +141,7 @@ class SqliteProvider final : public Provider {
   Status drain_worker(std::string_view node, std::int64_t stop_ms) override;
   Status owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                         std::size_t* count) override;
+  Status count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) override;
   Status last_epoch(Epoch* epoch) override;
   Status end_stops(std::size_t limit, std::size_t* ended) override;
   Status wake_delayed(std::size_t limit, std::size_t* woken) override;
@@ -545,7 +546,7 @@ class SqliteProvider final : public Provider {
   Status unlock_session(const OwnerChange& change);
   Status tell_change(const OwnerChange& change, const SessionChange& told);
   Status must_fail(SessionKey session, bool* fails);
-  Status sweep(SessionKey session, std::string_view name);
+  Status sweep(SessionKey session);
   Status sweep_unowned(std::size_t limit, std::size_t* removed);
   Status sweep_owned_by_gone(Evidence& evidence, std::size_t limit, std::size_t* removed);
   Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
@@ -560,20 +561,25 @@ class SqliteProvider final : public Provider {
     FixedText<kSessionLabelBytesMax> kind;
     Epoch epoch = 0;
     std::int64_t age_ms = 0;
+    std::int64_t quiet_ms = 0;  // since its last activity
     std::int64_t activities = 0;
     // Of one that expires.
     std::int64_t max_age_ms = 0;
     std::int64_t expires_in_ms = 0;
     // Views that live as long as this.
     [[nodiscard]] SessionChange change(SessionChange::Kind of) const;
+    [[nodiscard]] SessionChange swept() const;
   };
   Status describe(SessionKey session, SessionTexts* out);
   // One that was opened is not open any more, or never was.
   Status tell_session(SessionKey session, SessionChange::Kind kind, std::string_view reason);
+  // It ends by this: counted for all workers, and told.
+  Status tell_end(SessionChange end);
+  Status tell_closed(SessionKey session, std::string_view reason);
   // Sessions whose look_at has come, at most `limit`; adds to *looked.
   Status look_at_sessions(std::size_t limit, std::size_t* looked);
 
-  // ---- sqlite_directory.cpp, its own ----
+  // ---- sqlite_directory.cpp, its own, and for read_metrics() ----
   struct Look {
     SessionKey session = 0;
     std::int64_t state = 0;
@@ -583,11 +589,14 @@ class SqliteProvider final : public Provider {
   Status next_look(Look* out);
   Status look_at_session(const Look& look);
   Status announce_expiry(SessionKey session);
-  Status expire_session(SessionKey session);
+  Status expire_session(const Look& look);
   // The end of an open one, not by its code: its work fails, its instance is told, the row stays in `state`
   // and is looked at after `kept_ms`.
   Status end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
                     std::int64_t kept_ms);
+  Status count_value(int what, std::size_t bucket, std::int64_t value);
+  Status read_session_totals(SessionEnds* out);
+  Status count_states(std::int64_t rows_max, Metrics* out);
 
   // ---- sqlite_opened.cpp, for the other files ----
   // sessions.state; those below kLost are open, and those from kClosed on count for no limit.
@@ -629,6 +638,7 @@ class SqliteProvider final : public Provider {
   Status open_session(const TurnCommit& turn, const Event& event);
   Status close_session(InstanceKey instance, std::string_view name);
   Status hold_session(InstanceKey instance, const Event& event);
+  Status hold_one(InstanceKey scope, const Event& event, bool* held);
   Status insert_opened(const TurnCommit& turn, const Event& event, const SessionSettings& settings,
                        std::string_view refusal);
   // Why it may not be opened; empty: it may. `session`: its row, which does not count; 0: none yet.
@@ -648,8 +658,8 @@ class SqliteProvider final : public Provider {
                       std::string_view* summary, bool* damaged);
 
   // ---- sqlite_devices.cpp, for the other files ----
-  // Work is scheduled with stricter properties than the session has.
-  Status tighten(SessionKey session, std::string_view name, const SessionUse& use);
+  // Work is scheduled with these properties, which the session does not have.
+  Status tighten(SessionKey session, std::string_view name, const SessionUse& more);
   // The device of a dead or leaving owner goes to a standby, or to nobody.
   Status hand_device_over(SessionKey session, std::string_view reason);
   // Work of devices that nobody declared for so long, at most `limit`; adds to *ended.

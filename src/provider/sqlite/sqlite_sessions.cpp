@@ -35,7 +35,7 @@ constexpr std::int64_t kGlobalScope = 0;
 }  // namespace
 
 Status SqliteProvider::session_for(std::string_view name, const SessionUse& use, SessionKey* key) {
-  bool tighter = false;
+  SessionUse more;
   {
     Statement find = connection_.use(
         kFindSession, "SELECT sid,hard,excl FROM sessions WHERE scope=?1 AND name=?2");
@@ -44,11 +44,12 @@ Status SqliteProvider::session_for(std::string_view name, const SessionUse& use,
     PAWL_TRY(fail(find.status(), "find session"));
     if (is_there) {
       *key = find.integer(0);
-      tighter = (use.device && find.integer(1) == 0) || (use.exclusive && find.integer(2) == 0);
-      if (!tighter) return Status::kOk;
+      more.device = use.device && find.integer(1) == 0;
+      more.exclusive = use.exclusive && find.integer(2) == 0;
+      if (!more.device && !more.exclusive) return Status::kOk;
     }
   }
-  if (tighter) return tighten(*key, name, use);
+  if (more.device || more.exclusive) return tighten(*key, name, more);
   // Epoch 0 is none: the first claim takes one.
   Statement insert = connection_.use(
       kInsertSession,
@@ -363,36 +364,33 @@ Status SqliteProvider::cleanup_orphaned_sessions(Evidence& evidence, std::size_t
   return sweep_owned_by_gone(evidence, limit, removed);
 }
 
-Status SqliteProvider::sweep(SessionKey session, std::string_view name) {
+Status SqliteProvider::sweep(SessionKey session) {
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
   due_moves(DueKind::kStop);
   due_moves(DueKind::kLook);
-  Statement remove = connection_.use(kDeleteSession, "DELETE FROM sessions WHERE sid=?1");
-  remove.bind(session);
-  PAWL_TRY(fail(remove.run(), "sweep a session"));
-  if (sink_ == nullptr) return Status::kOk;
-  SessionChange told;
-  told.kind = SessionChange::Kind::kSwept;
-  told.session = name;
-  sink_->on_session_change(told);
-  return Status::kOk;
+  {
+    Statement remove = connection_.use(kDeleteSession, "DELETE FROM sessions WHERE sid=?1");
+    remove.bind(session);
+    PAWL_TRY(fail(remove.run(), "sweep a session"));
+  }
+  return tell_end(texts.swept());
 }
 
 Status SqliteProvider::sweep_unowned(std::size_t limit, std::size_t* removed) {
   while (*removed < limit) {
     SessionKey session = 0;
-    FixedText<kNameBytesMax> name;
     {
       Statement orphan = connection_.use(
           kFirstUnowned,
-          "SELECT sid,name FROM sessions s INDEXED BY s_orphan WHERE owner IS NULL"
+          "SELECT sid FROM sessions s INDEXED BY s_orphan WHERE owner IS NULL"
           " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
           " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
           " ORDER BY last_activity_at LIMIT 1");
       if (!orphan.row()) return fail(orphan.status(), "find orphaned sessions");
       session = orphan.integer(0);
-      name.assign_cut(orphan.bytes(1));
     }
-    PAWL_TRY(sweep(session, name.view()));
+    PAWL_TRY(sweep(session));
     ++*removed;
   }
   return Status::kOk;
@@ -404,11 +402,10 @@ Status SqliteProvider::sweep_owned_by_gone(Evidence& evidence, std::size_t limit
   for (std::size_t looks = 0; looks < limit && *removed < limit; ++looks) {
     OwnerChange release;
     release.reason = "gone";
-    FixedText<kNameBytesMax> name;
     {
       Statement expired = connection_.use(
           kNextExpired,
-          "SELECT sid,name,locked_until FROM sessions s INDEXED BY s_lease"
+          "SELECT sid,locked_until FROM sessions s INDEXED BY s_lease"
           " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
           " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
           " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
@@ -416,14 +413,13 @@ Status SqliteProvider::sweep_owned_by_gone(Evidence& evidence, std::size_t limit
       expired.bind(batch_.now).bind(last.until).bind(last.key);
       if (!expired.row()) return fail(expired.status(), "find expired sessions");
       release.session = expired.integer(0);
-      name.assign_cut(expired.bytes(1));
-      last = {expired.integer(2), release.session};
+      last = {expired.integer(1), release.session};
     }
     Claim claim;
     PAWL_TRY(session_claim(release.session, &claim));
     if (evidence.gone(claim, batch_worker_, batch_.now, batch_.boot_seq) == Gone::kNo) continue;
     PAWL_TRY(change_owner(release, nullptr));
-    PAWL_TRY(sweep(release.session, name.view()));
+    PAWL_TRY(sweep(release.session));
     ++*removed;
   }
   return Status::kOk;
