@@ -15,6 +15,6 @@ if(CMAKE_CROSSCOMPILING)
   target_link_libraries(pawl_sqlite3 INTERFACE
     ${PAWL_SQLITE3_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS} m)
 else()
-  find_package(SQLite3 3.35 REQUIRED)
+  find_package(SQLite3 3.36 REQUIRED)
   target_link_libraries(pawl_sqlite3 INTERFACE SQLite::SQLite3)
 endif()

@@ -22,7 +22,7 @@
 namespace pawl::port {
 
 // Rises whenever an interface below changes; checked when a Runtime starts or a Client opens.
-inline constexpr std::uint32_t kPortVersion = 2;
+inline constexpr std::uint32_t kPortVersion = 3;
 
 struct BootId {
   std::uint8_t bytes[16] = {};
@@ -95,6 +95,17 @@ class Storage {
   virtual Status shm_lock(FileHandle file, int first, int count, bool take, bool exclusive) = 0;
   virtual void shm_barrier(FileHandle file) = 0;
   virtual Status shm_unmap(FileHandle file, bool remove) = 0;
+
+  // --- files that come with room, of every port -------------------------------------------------
+  // Makes the database's file, whole or not at all: its bytes are flushed before it gets its name, so that
+  // neither a crash nor a power cut leaves a part of one. Its name is safe from a power cut at the latest
+  // when the log beside it was flushed for the first time. kAlreadyExists: it is there, or another process
+  // was first; kBusy: another one is making it; kUnsupported: not here, Pawl then makes it in place, with
+  // more flushes. After any other status nothing is there.
+  virtual Status create_whole(const char* path, const void* data, std::size_t size) = 0;
+  // Gives the file, which is made if it is not there, exactly `size` bytes that are its own on the device, without
+  // writing them. kFull; kUnsupported: not here, Pawl then writes them. After a failure the file may be there.
+  virtual Status allocate(const char* path, std::int64_t size) = 0;
 
   // --- checks before a database is opened -------------------------------------------------------
   // kOk; kCannotOpen: the folder is missing; kReadOnly: file or folder cannot be written;

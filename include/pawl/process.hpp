@@ -24,7 +24,9 @@ enum class SqliteMemory : std::uint8_t {
 struct ProcessOptions {
   SqliteMemory sqlite_memory = SqliteMemory::kOwn;
   std::uint32_t connections_max = 4;  // Runtimes and Clients together, 1..32; sizes the block
-  int page_cache_pages = 1'024;       // 1 KiB each, shared by all connections
+  // 1 KiB each. A connection keeps no more than its part of them, and at least 16; with 0 as many as its
+  // cache_pages says, all from the block's other memory.
+  int page_cache_pages = 1'024;
 };
 
 struct MemoryUse {
@@ -62,9 +64,13 @@ class Process {
   void add_loop(const char* path, port::Threads* threads);
   void remove_loop(port::Threads* threads);
   [[nodiscard]] bool on_loop_thread(const char* path) const;
+  // What a connection may have of the `wanted` cache_pages: what it keeps beyond its part of the slots would
+  // come from the heap that its statements need.
+  [[nodiscard]] int cache_pages(int wanted) const;
 
   bool started_ = false;
   bool own_memory_ = false;
+  int cache_pages_each_ = 0;  // 0: no limit
   Loop loops_[kLoopsMax];
 };
 

@@ -1,12 +1,14 @@
 #include "posix_storage.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -92,12 +94,71 @@ bool names_this_file(const char* path, int fd) {
          named.st_dev == held.st_dev;
 }
 
+Status write_new(const char* path, const void* data, std::size_t size) {
+  // Left by a process that died in here.
+  if (::unlink(path) != 0 && errno != ENOENT) return status_of_errno(errno);
+  const Descriptor file(retried([&] {
+    return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  }));
+  if (!file.valid()) return status_of_errno(errno);
+  const auto* const bytes = static_cast<const unsigned char*>(data);
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t n = retried(
+        [&] { return ::pwrite(file.get(), bytes + done, size - done, static_cast<off_t>(done)); });
+    if (n <= 0) return n == 0 ? Status::kIo : status_of_errno(errno);
+    done += static_cast<std::size_t>(n);
+  }
+  return retried([&] { return ::fsync(file.get()); }) == 0 ? Status::kOk : status_of_errno(errno);
+}
+
+// Never over a file that has come meanwhile. What a file system says that cannot promise it, is EINVAL.
+Status give_name(const char* from, const char* to) {
+  if (::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return Status::kOk;
+  if (errno == EEXIST) return Status::kAlreadyExists;
+  return errno == EINVAL || errno == ENOSYS ? Status::kUnsupported : status_of_errno(errno);
+}
+
 }  // namespace
 
 int open_bell(const char* bell_path) {
   return retried([&] {
     return ::open(bell_path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   });
+}
+
+// Under a name that nobody asks for, by one process at a time, who has the bell locked: the kernel frees that
+// when a process ends in here, and the next one begins anew. It is closed before it has its name: to close a
+// file drops the locks that SQLite has on it in this process.
+Status SystemStorage::create_whole(const char* path, const void* data, std::size_t size) {
+  char bell[kPathBytes];
+  char unseen[kPathBytes];
+  if (!join_path(bell, path, "-bell") || !join_path(unseen, path, "-new"))
+    return Status::kInvalidArgument;
+  const Descriptor turn(open_bell(bell));
+  if (!turn.valid()) return status_of_errno(errno);
+  if (retried([&] { return ::flock(turn.get(), LOCK_EX | LOCK_NB); }) != 0) {
+    if (errno == EWOULDBLOCK) return Status::kBusy;
+    return errno == ENOSYS || errno == ENOLCK ? Status::kUnsupported : status_of_errno(errno);
+  }
+  if (may(path, F_OK)) return Status::kAlreadyExists;
+  Status status = write_new(unseen, data, size);
+  // The folder is flushed by SQLite, with the first flush of a log that it made.
+  if (status == Status::kOk) status = give_name(unseen, path);
+  if (status != Status::kOk) ::unlink(unseen);
+  return status;
+}
+
+Status SystemStorage::allocate(const char* path, std::int64_t size) {
+  const auto bytes = static_cast<off_t>(size);
+  const Descriptor file(retried(
+      [&] { return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR); }));
+  if (!file.valid()) return status_of_errno(errno);
+  // posix_fallocate() would write zeros where the file system cannot, and some keep those for nothing.
+  if (retried([&] { return ::fallocate(file.get(), 0, 0, bytes); }) != 0)
+    return errno == EOPNOTSUPP || errno == ENOSYS ? Status::kUnsupported : status_of_errno(errno);
+  if (retried([&] { return ::ftruncate(file.get(), bytes); }) != 0) return status_of_errno(errno);
+  return Status::kOk;
 }
 
 Status SystemStorage::check_place(const char* database_path, Diagnostic& diagnostic) {

@@ -46,6 +46,9 @@ class SystemStorage final : public port::Storage {
   void shm_barrier(port::FileHandle) override {}
   Status shm_unmap(port::FileHandle, bool) override { return Status::kUnsupported; }
 
+  Status create_whole(const char* path, const void* data, std::size_t size) override;
+  Status allocate(const char* path, std::int64_t size) override;
+
   Status check_place(const char* database_path, Diagnostic& diagnostic) override;
   Result<std::int64_t> free_bytes(const char* database_path) override;
 

@@ -150,6 +150,9 @@ class NodeStorage final : public port::Storage {
   void shm_barrier(port::FileHandle file) override;
   Status shm_unmap(port::FileHandle file, bool remove) override;
 
+  Status create_whole(const char* path, const void* data, std::size_t size) override;
+  // As on a file system that knows no other way than to write.
+  Status allocate(const char*, std::int64_t) override { return Status::kUnsupported; }
   Status check_place(const char* database_path, Diagnostic& diagnostic) override;
   Result<std::int64_t> free_bytes(const char* database_path) override;
   Result<WorkerFile> worker_create(const char* database_path, std::int64_t incarnation,

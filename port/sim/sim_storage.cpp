@@ -195,6 +195,31 @@ Result<bool> NodeStorage::reserved(port::FileHandle file) {
   return open->level >= kReserved || highest_of_others(*open) >= kReserved;
 }
 
+// In pieces, each of which may be the last; until the name is given it is nobody's.
+Status NodeStorage::create_whole(const char* path, const void* data, std::size_t size) {
+  constexpr std::size_t kPieceBytes = 4096;
+  if (node_.killed) return Status::kIo;
+  MachineImpl& machine = node_.machine;
+  if (machine.files.count(path) != 0) return Status::kAlreadyExists;
+  const auto* const bytes = static_cast<const std::uint8_t*>(data);
+  auto made = std::make_shared<File>();
+  while (made->data.size() < size) {
+    const std::size_t had = made->data.size();
+    const std::size_t piece = std::min(kPieceBytes, size - had);
+    ++machine.writes;
+    PAWL_TRY(machine.fault());
+    if (machine.disk_bytes > 0 &&
+        machine.stored_bytes() + static_cast<std::int64_t>(had + piece) > machine.disk_bytes)
+      return Status::kFull;
+    made->data.insert(made->data.end(), bytes + had, bytes + had + piece);
+  }
+  ++machine.syncs;
+  PAWL_TRY(machine.fault());
+  machine.files[path] = std::move(made);
+  machine.file_changed(path);
+  return Status::kOk;
+}
+
 Status NodeStorage::check_place(const char* database_path, Diagnostic& diagnostic) {
   if (database_path != nullptr && *database_path != 0) return Status::kOk;
   diagnostic.format("the database path is empty");

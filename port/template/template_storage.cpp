@@ -70,6 +70,19 @@ void TemplateStorage::shm_barrier(port::FileHandle) {}
 // The last user takes the memory along when `remove` is set.
 Status TemplateStorage::shm_unmap(port::FileHandle, bool) { return Status::kUnsupported; }
 
+// --- files that come with room ---------------------------------------------------------------------------
+
+// Write the bytes under another name, flush them, and rename without replacing: of several processes that do it at the
+// same time one must win, the others answer kAlreadyExists. kUnsupported is a right answer for ever: Pawl then makes
+// the database in place, which takes some more flushes, once.
+Status TemplateStorage::create_whole(const char*, const void*, std::size_t) {
+  return Status::kUnsupported;
+}
+
+// Linux: fallocate(). It must be true: bytes that are only promised are not there when the disk is full. kUnsupported is
+// a right answer for ever, too: then random bytes are written.
+Status TemplateStorage::allocate(const char*, std::int64_t) { return Status::kUnsupported; }
+
 // --- checks before a database is opened -----------------------------------------------------------------
 
 // Refuse with the path in the text what SQLite would fail at later and less clearly. An empty path: kCannotOpen.

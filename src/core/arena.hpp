@@ -49,6 +49,9 @@ class Arena {
   template <typename T>
   [[nodiscard]] T* array(std::size_t count);
 
+  // Bytes that nobody has written: pages of the machine that are never used are never had.
+  [[nodiscard]] char* buffer(std::size_t bytes) { return static_cast<char*>(allocate(bytes, 1)); }
+
   template <typename T, typename... Arguments>
   [[nodiscard]] T* make(Arguments&&... arguments);
 
@@ -82,6 +85,7 @@ class ArenaPlan {
   void* allocate(std::size_t bytes, std::size_t align);
   template <typename T>
   T* array(std::size_t count);
+  char* buffer(std::size_t bytes) { return static_cast<char*>(allocate(bytes, 1)); }
   template <typename T, typename... Arguments>
   T* make(Arguments&&...) {
     static_cast<void>(allocate(sizeof(T), alignof(T)));

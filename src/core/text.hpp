@@ -30,7 +30,7 @@ class Text {
   template <typename AnyArena>
   [[nodiscard]] Status allocate(AnyArena& arena, std::size_t capacity) {
     if (capacity == SIZE_MAX) return Status::kResourceExhausted;
-    char* const storage = arena.template array<char>(capacity + 1);
+    char* const storage = arena.buffer(capacity + 1);
     if constexpr (AnyArena::kCountsOnly) {
       return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
     } else {

@@ -23,6 +23,7 @@ struct SqliteStore {
     std::size_t used = 0;
     std::size_t high_water = 0;
     std::size_t failures = 0;
+    std::size_t pages_touched = 0;
   };
   static Status install_memory(void* block, std::size_t bytes, int page_count,
                                Diagnostic& diagnostic);

@@ -217,7 +217,7 @@ Engine::Scratch* Engine::lay_out(AnyArena& arena, const EngineLimits& limits) {
   Scratch* const scratch = arena.template make<Scratch>();
   Trace* const traces = arena.template array<Trace>(limits.traces_a_turn_max);
   auto* const origins = arena.template array<TraceLog::Origin>(limits.traces_a_turn_max);
-  char* const texts = arena.template array<char>(text_bytes);
+  char* const texts = arena.buffer(text_bytes);
   auto* const entries = arena.template array<Mailbox::Entry>(limits.mail_max);
   auto* const given_back = arena.template array<Message>(limits.mail_max);
   auto* const kept = arena.template array<MessageId>(limits.mail_max);

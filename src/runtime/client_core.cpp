@@ -61,7 +61,7 @@ Status ClientCore::open(Diagnostic& diagnostic) {
   options.create = options_.create;
   options.synchronous_full = options_.synchronous_full;
   options.busy_ms_max = options_.busy_ms_max;
-  options.cache_pages = options_.cache_pages;
+  options.cache_pages = process_.cache_pages(options_.cache_pages);
   return provider_->open(options, port_, diagnostic);
 }
 

@@ -38,7 +38,7 @@ class ClientCore {
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const ClientOptions& options, Parts& parts) {
     parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
-    parts.buffer = arena.template array<char>(status_buffer_bytes(options.payload_bytes_max));
+    parts.buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
     parts.workers = arena.template array<WorkerRow>(kWorkersMax);
     return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
   }

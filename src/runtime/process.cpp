@@ -13,6 +13,13 @@ constexpr std::size_t kHeapBytesBase = 256 * 1024;
 constexpr std::size_t kHeapBytesConnection = 640 * 1024;
 constexpr std::size_t kPageBytes = 1024 + 320;  // with SQLite's own header of a cached page
 
+int pages_each(const ProcessOptions& options) {
+  constexpr int kLeast = 16;  // with fewer a transaction would write its pages more than once
+  if (options.page_cache_pages == 0) return 0;
+  const int part = options.page_cache_pages / static_cast<int>(options.connections_max);
+  return part > kLeast ? part : kLeast;
+}
+
 }  // namespace
 
 std::size_t Process::required_memory(const ProcessOptions& options) {
@@ -43,6 +50,7 @@ Status Process::start(const ProcessOptions& options, void* block, std::size_t by
     }
     PAWL_TRY(SqliteStore::install_memory(block, bytes, options.page_cache_pages, diagnostic));
     own_memory_ = true;
+    cache_pages_each_ = pages_each(options);
   }
   started_ = true;
   return Status::kOk;
@@ -51,7 +59,12 @@ Status Process::start(const ProcessOptions& options, void* block, std::size_t by
 void Process::stop() {
   if (own_memory_) SqliteStore::remove_memory();
   own_memory_ = false;
+  cache_pages_each_ = 0;
   started_ = false;
+}
+
+int Process::cache_pages(int wanted) const {
+  return cache_pages_each_ > 0 && cache_pages_each_ < wanted ? cache_pages_each_ : wanted;
 }
 
 MemoryUse Process::memory_use() const {

@@ -6,6 +6,7 @@
 #define PAWL_RUNTIME_REQUESTS_HPP
 
 #include <cstring>
+#include <new>
 
 #include "arena.hpp"
 #include "buddy.hpp"
@@ -52,7 +53,7 @@ class Requests {
   template <typename AnyArena>
   Status allocate(AnyArena& arena, const Options& options) {
     capacity_ = options.requests_max;
-    ring_ = arena.template array<Request>(capacity_);
+    ring_ = static_cast<Request*>(arena.allocate(sizeof(Request) * capacity_, alignof(Request)));
     pool_bytes_ = capacity_ * 128 + 4 * options.payload_bytes_max;
     pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
     return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
@@ -65,8 +66,8 @@ class Requests {
         request.id.size() + request.name.size() + request.version.size() + request.text.size() + 1;
     void* const block = pool_.allocate(bytes);
     if (block == nullptr) return Status::kResourceExhausted;
-    Request& kept = ring_[(first_ + size_) % capacity_];
-    kept = request;
+    Request& kept =
+        *::new (static_cast<void*>(&ring_[(first_ + size_) % capacity_])) Request(request);
     kept.block = block;
     char* at = static_cast<char*>(block);
     for (std::string_view* view : {&kept.id, &kept.name, &kept.version, &kept.text}) {

@@ -78,7 +78,7 @@ Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& part
   parts.left_over = arena.template array<InstanceKey>(keys_max(options));
   parts.runnable =
       arena.template array<Runnable>(RuntimeCore::kKindsEach * Registry::kOrchestrationsMax);
-  parts.status_buffer = arena.template array<char>(status_buffer_bytes(options.payload_bytes_max));
+  parts.status_buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
   parts.workers = arena.template array<WorkerRow>(kWorkersMax);
   if (options.session_listener != nullptr) {
     // An heir may have more than it would claim.

@@ -85,7 +85,7 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.path = options_.database_path;
   options.synchronous_full = options_.synchronous_full;
   options.busy_ms_max = options_.busy_ms_max;
-  options.cache_pages = options_.cache_pages;
+  options.cache_pages = process_.cache_pages(options_.cache_pages);
   options.checkpoint_pages = options_.checkpoint_pages;
   options.may_take_reserve = true;
   PAWL_TRY(provider_->open(options, port_, diagnostic));

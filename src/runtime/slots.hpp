@@ -288,17 +288,16 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   // Names of five kinds and a version stand beside the input.
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax +
                   kSessionSummaryBytesMax;
-  buffer_ = arena.template array<char>(buffer_bytes_);
+  buffer_ = arena.buffer(buffer_bytes_);
   pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
-  inline_result_ = arena.template array<char>(payload_bytes_max_);
+  inline_result_ = arena.buffer(payload_bytes_max_);
   constexpr std::size_t kStateAlign = alignof(std::max_align_t);
   scratch_bytes_ =
       (options.cooperative_scratch_bytes + kStateAlign - 1) / kStateAlign * kStateAlign;
   scratches_ = static_cast<unsigned char*>(
       arena.allocate(scratch_bytes_ * (count_ - steps_begin) + 1, kStateAlign));
-  thread_results_ =
-      arena.template array<char>(payload_bytes_max_ * (steps_begin - threads_begin) + 1);
+  thread_results_ = arena.buffer(payload_bytes_max_ * (steps_begin - threads_begin) + 1);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 

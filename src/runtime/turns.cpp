@@ -63,7 +63,7 @@ UnregisteredText unregistered_text(std::string_view name, std::string_view versi
 }
 
 std::string_view RuntimeCore::keep_text(std::string_view text) {
-  char* const kept = tick_arena_.array<char>(text.size() + 1);
+  char* const kept = tick_arena_.buffer(text.size() + 1);
   if (kept == nullptr) return {};
   if (!text.empty()) std::memcpy(kept, text.data(), text.size());
   return {kept, text.size()};

@@ -126,7 +126,7 @@ bool run_coldstart(const Setup& setup, Figures* figures, std::string* error) {
     figures->latencies_ms.push_back(done_ms - started_ms);
     child.end_input();
     const bool ended = child.wait();
-    for (const char* suffix : {"", "-wal", "-shm", "-bell"})
+    for (const char* suffix : {"", "-wal", "-shm", "-bell", "-reserve"})
       ::unlink((database + suffix).c_str());
     ::rmdir((database + "-workers").c_str());
     if (!ended) {

@@ -554,6 +554,59 @@ TEST(AllocHost, ThatOpenedSqliteFirst_IsToldAndCanKeepItsAllocator) {
   });
 }
 
+// ---- a small block -----------------------------------------------------------------------------------
+
+// However many pages a connection asks for: beyond its part of the slots they would come from the heap, until a
+// statement found no room there.
+TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
+  in_child([] {
+    const Folder folder;
+    pawl::ProcessOptions small;
+    small.connections_max = 1;
+    small.page_cache_pages = 64;
+    const std::size_t bytes = pawl::Process::required_memory(small);
+    const auto block = std::make_unique<unsigned char[]>(bytes);
+    pawl::Process process;
+    pawl::Diagnostic diagnostic;
+    ASSERT_EQ(process.start(small, block.get(), bytes, diagnostic), Status::kOk);
+    pawl::ClientOptions options;
+    const std::string database = folder.file("pawl.db");
+    options.database_path = database.c_str();
+    options.synchronous_full = false;
+    options.cache_pages = 65'536;
+    const std::size_t client_bytes = pawl::Client::required_memory(options);
+    const auto client_block = std::make_unique<unsigned char[]>(client_bytes);
+    pawl::posix::SystemPort port;
+    pawl::Client client;
+    ASSERT_EQ(
+        client.open(process, options, port.port(), client_block.get(), client_bytes, diagnostic),
+        Status::kOk)
+        << diagnostic.text();
+    // Three times as much as the block holds.
+    const std::string input(16'000, 'x');
+    for (int i = 0; i < 200; ++i) {
+      const std::string id = "i" + std::to_string(i);
+      ASSERT_EQ(client.start_orchestration(id, "hello", input), Status::kOk)
+          << i << ": " << client.error_text();
+    }
+    pawl::InstanceFilter all;
+    pawl::Page page;
+    int seen = 0;
+    struct Count final : pawl::InstanceVisitor {
+      explicit Count(int& count) : count_(count) {}
+      void on_instance(const pawl::InstanceInfo&) override { ++count_; }
+      int& count_;
+    } count(seen);
+    do {
+      ASSERT_EQ(client.list_instances(all, &page, count), Status::kOk);
+    } while (page.more);
+    EXPECT_EQ(seen, 200);
+    EXPECT_EQ(process.memory_use().failures, 0U);
+    EXPECT_LT(process.memory_use().high_water, 512U * 1024);
+    client.close();
+  });
+}
+
 // ---- two runtimes in one process ------------------------------------------------------------------
 
 // A loop on a thread of its own. Between `go` and `done` the thread runs nothing but Pawl.

@@ -177,6 +177,61 @@ TYPED_TEST_P(PortConformance, FreeBytes_AreSaidOrUnsupported) {
   }
 }
 
+// --- files that come with room -------------------------------------------------------------------------
+
+// The bytes of a file, by the port's own calls or the C library.
+inline std::string contents(const Port& port, const char* path) {
+  std::string text(64, 0);
+  std::size_t got = 0;
+  if (port.storage->native_vfs() != nullptr) {
+    std::FILE* file = std::fopen(path, "rb");
+    if (file == nullptr) return "no file";
+    got = std::fread(&text[0], 1, text.size(), file);
+    std::fclose(file);
+  } else {
+    const Result<port::FileHandle> file = port.storage->open(path, {});
+    if (!file.ok()) return "no file";
+    got = port.storage->read(file.value(), &text[0], text.size(), 0).value_or(0);
+    EXPECT_EQ(port.storage->close(file.value()), Status::kOk);
+  }
+  return text.substr(0, got);
+}
+
+TYPED_TEST_P(PortConformance, WholeFile_IsMadeOnce) {
+  const Port one = this->host_.add();
+  const Port two = this->host_.add();
+  const Status made = one.storage->create_whole(this->database(), "first", 5);
+  if (made == Status::kUnsupported) {
+    EXPECT_EQ(contents(one, this->database()), "no file");
+    return;
+  }
+  EXPECT_EQ(made, Status::kOk);
+  EXPECT_EQ(two.storage->create_whole(this->database(), "second", 6), Status::kAlreadyExists);
+  EXPECT_EQ(contents(two, this->database()), "first");
+}
+
+TYPED_TEST_P(PortConformance, AllocatedFile_HasItsSize) {
+  const Port port = this->ready();
+  const std::string path = std::string(this->database()) + "-reserve";
+  for (const std::int64_t size : {std::int64_t{100'000}, std::int64_t{4'096}}) {
+    const Status status = port.storage->allocate(path.c_str(), size);
+    if (status == Status::kUnsupported) return;
+    EXPECT_EQ(status, Status::kOk);
+    if (port.storage->native_vfs() != nullptr) {
+      std::FILE* file = std::fopen(path.c_str(), "rb");
+      ASSERT_NE(file, nullptr);
+      EXPECT_EQ(std::fseek(file, 0, SEEK_END), 0);
+      EXPECT_EQ(std::ftell(file), size);
+      std::fclose(file);
+    } else {
+      const Result<port::FileHandle> file = port.storage->open(path.c_str(), {});
+      ASSERT_TRUE(file.ok());
+      EXPECT_EQ(port.storage->size(file.value()).value_or(-1), size);
+      EXPECT_EQ(port.storage->close(file.value()), Status::kOk);
+    }
+  }
+}
+
 // --- liveness ----------------------------------------------------------------------------------------
 
 TYPED_TEST_P(PortConformance, WorkerLock_IsHeldForEverybodyUntilClosed) {
@@ -597,9 +652,9 @@ REGISTER_TYPED_TEST_SUITE_P(
     PortConformance, VersionsAreOurs, BootTimeNeverGoesBack_AlsoBetweenProcesses,
     WaitEndsAtItsDueTime_InMilliseconds, WallClockGoesOnWithBootTime,
     BootIdIsOneForAllProcessesOfABoot, RandomBytesDiffer, EmptyPath_IsRefusedWithAText,
-    FreeBytes_AreSaidOrUnsupported, WorkerLock_IsHeldForEverybodyUntilClosed,
-    WorkerLocks_OfOneDatabaseAreApart, WorkerFileHeld_IsNotTakenTwice,
-    WorkerNotes_AreZeroAtFirstAndSeenByOthers, DueTimePassed_Polls,
+    FreeBytes_AreSaidOrUnsupported, WholeFile_IsMadeOnce, AllocatedFile_HasItsSize,
+    WorkerLock_IsHeldForEverybodyUntilClosed, WorkerLocks_OfOneDatabaseAreApart,
+    WorkerFileHeld_IsNotTakenTwice, WorkerNotes_AreZeroAtFirstAndSeenByOthers, DueTimePassed_Polls,
     FarDueTime_NeitherOverflowsNorComesAtOnce, WakeBeforeWait_IsNotLostAndCountsOnce,
     Bell_ComesFromAnotherProcess, BellOfAnotherDatabase_IsNotHeard,
     Drain_TakesOwnNoiseAndLeavesWakeUps, Log_IsSeenWhereItWasThereBefore,

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
@@ -194,6 +195,42 @@ TEST_F(PosixPort, FilesAreOfTheirOwnerOnly) {
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
   port.storage->worker_close(database(), 3, worker.value());
   EXPECT_NE(::stat((base + "-workers/3").c_str(), &info), 0);
+}
+
+// One maker at a time; what a dead one left is no obstacle, and nothing of it is ever seen.
+TEST_F(PosixPort, WholeFile_IsMadeByOneAtATime) {
+  const Port port = host_.add();
+  const std::string database = host_.database();
+  std::FILE* left = std::fopen((database + "-new").c_str(), "wb");
+  ASSERT_NE(left, nullptr);
+  std::fputs("a part of a database, and far more than that", left);
+  std::fclose(left);
+  port.storage->ring(database.c_str());
+  const int other = ::open((database + "-bell").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  EXPECT_EQ(port.storage->create_whole(database.c_str(), "whole", 5), Status::kBusy);
+  EXPECT_NE(::access(database.c_str(), F_OK), 0);
+  ::close(other);  // as the kernel does for who dies
+  EXPECT_EQ(port.storage->create_whole(database.c_str(), "whole", 5), Status::kOk);
+  EXPECT_EQ(file_text(database.c_str()), "whole");
+  EXPECT_NE(::access((database + "-new").c_str(), F_OK), 0);
+  struct stat info {};
+  ASSERT_EQ(::stat(database.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+}
+
+// Blocks of its own, not a hole: or the file system says that it cannot.
+TEST_F(PosixPort, AllocatedFile_HasItsBlocks) {
+  const Port port = host_.add();
+  const std::string path = std::string(host_.database()) + "-reserve";
+  const Status status = port.storage->allocate(path.c_str(), 1 << 20);
+  if (status == Status::kUnsupported) GTEST_SKIP() << "not on this file system";
+  ASSERT_EQ(status, Status::kOk);
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_size, 1 << 20);
+  EXPECT_GE(info.st_blocks * 512, 1 << 20);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
 }
 
 TEST_F(PosixPort, BellThatWasReplaced_IsStillHeard) {

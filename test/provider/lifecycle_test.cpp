@@ -37,6 +37,19 @@ TEST_P(Lifecycle, MakesADatabaseAndFindsItAgain) {
   EXPECT_EQ(status(second, "a").state, InstanceState::kRunning);
 }
 
+// The file in one piece; a log has its header flushed and then what it begins with.
+TEST_P(Lifecycle, NewDatabaseTakesOneFlush) {
+  Site& first = site();
+  EXPECT_EQ(first->io_use().flushes, 1U);
+  EXPECT_EQ(first->io_use().bytes % 1024, 0U);
+  EXPECT_LT(first->io_use().bytes, 128U * 1024);
+  create(first, "a");
+  EXPECT_EQ(first->io_use().flushes, 3U);
+  create(first, "b");
+  EXPECT_EQ(first->io_use().flushes, 4U);
+  EXPECT_EQ(raw_text("PRAGMA integrity_check"), "ok");
+}
+
 TEST_P(Lifecycle, TwoProcessesShareADatabase) {
   Site& first = site();
   Site& second = site();

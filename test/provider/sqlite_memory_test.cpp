@@ -2,7 +2,9 @@
 // end; and what was installed can be removed. A program of its own: SQLite's memory is the process's.
 #include <sqlite3.h>
 
+#include <cstring>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -64,6 +66,57 @@ TEST_P(Memory, AllOfItComesBack) {
   close(at);
   // SQLite keeps a little for itself until it is shut down.
   EXPECT_LT(SqliteStore::heap_use().used, 8192U);
+}
+
+// What is planned for many pages is not had before they are needed, and never more than the cache may keep.
+TEST_P(Memory, SlotsOfPagesAreTouchedWhenTheyAreNeeded) {
+  ASSERT_EQ(install(8 << 20, 4'000), Status::kOk);
+  EXPECT_EQ(SqliteStore::heap_use().pages_touched, 0U);
+  Site& at = opened();
+  create(at, "a");
+  start(at, 1);
+  const std::size_t at_first = SqliteStore::heap_use().pages_touched;
+  EXPECT_GT(at_first, 10U);
+  EXPECT_LT(at_first, 200U);
+  for (int i = 0; i < 40; ++i)
+    create(at, "b" + std::to_string(i), std::string(20'000, 'x'));
+  const std::size_t later = SqliteStore::heap_use().pages_touched;
+  EXPECT_GT(later, at_first);
+  EXPECT_LT(later, 400U)
+      << "of cache_pages = 256 and what a checkpoint or a statement takes besides";
+}
+
+// Without slots, or with too few, pages come from the heap, and go back to where they are from.
+TEST_P(Memory, PagesBeyondTheSlotsComeFromTheHeap) {
+  ASSERT_EQ(install(4 << 20, 20), Status::kOk);
+  Site& at = opened();
+  for (int i = 0; i < 40; ++i)
+    create(at, "b" + std::to_string(i), std::string(20'000, 'x'));
+  EXPECT_EQ(SqliteStore::heap_use().pages_touched, 20U);
+  EXPECT_GT(SqliteStore::heap_use().used, 2048U * 100);
+  close(at);
+  EXPECT_LT(SqliteStore::heap_use().used, 8192U);
+  EXPECT_EQ(SqliteStore::heap_use().failures, 0U);
+}
+
+// A piece as large as a page is one, wherever it grows or shrinks to.
+TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
+  ASSERT_EQ(install(1 << 20, 8), Status::kOk);
+  ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
+  auto* text = static_cast<char*>(sqlite3_malloc(1'100));
+  ASSERT_NE(text, nullptr);
+  EXPECT_EQ(SqliteStore::heap_use().pages_touched, 1U);
+  EXPECT_GE(sqlite3_msize(text), 1'100U);
+  std::memset(text, 'x', 1'100);
+  text = static_cast<char*>(sqlite3_realloc(text, 5'000));
+  ASSERT_NE(text, nullptr);
+  EXPECT_EQ(std::string(text, 1'100), std::string(1'100, 'x'));
+  text = static_cast<char*>(sqlite3_realloc(text, 1'050));
+  EXPECT_EQ(std::string(text, 1'050), std::string(1'050, 'x'));
+  sqlite3_free(text);
+  void* const again = sqlite3_malloc(1'200);
+  EXPECT_EQ(SqliteStore::heap_use().pages_touched, 1U) << "a slot that came back is taken first";
+  sqlite3_free(again);
 }
 
 TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {

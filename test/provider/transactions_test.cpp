@@ -198,9 +198,36 @@ TEST_P(DiskFaults, DiskThatStaysFullIsReportedEachTime) {
   create(at, "b");
 }
 
+// A new database is whole or not there.
+TEST_P(DiskFaults, FailedOpenLeavesNoFile) {
+  int failures = 0;
+  for (std::uint64_t nth = 1; nth < 30; ++nth) {
+    Site& at = process();
+    const Status failure = nth % 2 == 0 ? Status::kFull : Status::kIo;
+    machine.fail_write(nth, failure, false);
+    const Status opened = open(at);
+    machine.fail_write(0, Status::kOk, false);
+    if (opened != Status::kOk) {
+      EXPECT_EQ(opened, failure) << nth << ": " << at.diagnostic.text();
+      EXPECT_NE(at.diagnostic.text().find(path()), std::string_view::npos) << at.diagnostic.text();
+      EXPECT_FALSE(at.port.storage->exists(path()).value()) << nth;
+      ++failures;
+    }
+    close(at);
+    Site& next = site();
+    create(next, "a");
+    EXPECT_EQ(raw_text("PRAGMA integrity_check"), "ok") << nth;
+    drop_database(next);
+  }
+  EXPECT_GT(failures, 10);
+  EXPECT_LT(failures, 29);
+}
+
+// In a file that is there and empty it is made in place.
 TEST_P(DiskFaults, FailedOpenLeavesAFileThatCanBeOpened) {
   int failures = 0;
   for (std::uint64_t nth = 1; nth < 60; ++nth) {
+    damage_file(0, "");
     Site& at = process();
     machine.fail_write(nth, nth % 2 == 0 ? Status::kFull : Status::kIo, false);
     const Status opened = open(at);
@@ -216,6 +243,47 @@ TEST_P(DiskFaults, FailedOpenLeavesAFileThatCanBeOpened) {
     drop_database(next);
   }
   EXPECT_GT(failures, 20);
+}
+
+// The n-th write or sync of a process that makes the database and stores something is the last before the power goes,
+// n = 1, 2, 3 .. until all of them get through. What was told to be stored is there afterwards.
+TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
+  machine.set_power_cut_losses(true);
+  for (const bool in_place : {false, true}) {
+    bool is_through = false;
+    int without_a_file = 0;
+    for (std::uint64_t nth = 1; nth < 400 && !is_through; ++nth) {
+      SCOPED_TRACE(std::to_string(nth) + (in_place ? " in place" : ""));
+      if (in_place) damage_file(0, "");
+      Site& at = process();
+      machine.fail_write(nth, Status::kIo, true);
+      Status stored = open(at);
+      InstanceKey key = 0;
+      if (stored == Status::kOk)
+        stored = batch(at, [&] { return at->create_instance(instance_of("a"), &key); });
+      is_through = stored == Status::kOk;
+      machine.reboot(1'000, true, 0);
+      clock.reboot(1'000);
+      machine.fail_write(0, Status::kOk, false);
+      close(at);
+      Site& next = process();
+      if (!next.port.storage->exists(path()).value()) ++without_a_file;
+      ASSERT_EQ(open(next), Status::kOk) << next.diagnostic.text();
+      InstanceStatus out;
+      const Status found = next->read_status("a", &out, output, sizeof(output));
+      // What was not told to be stored may be all the same, of what was flushed last.
+      if (stored == Status::kOk || found != Status::kNotFound) {
+        EXPECT_EQ(found, Status::kOk);
+      } else {
+        create(next, "a");
+      }
+      EXPECT_EQ(raw_text("PRAGMA integrity_check"), "ok");
+      EXPECT_EQ(raw_text("PRAGMA journal_mode"), "wal");
+      drop_database(next);
+    }
+    EXPECT_TRUE(is_through);
+    EXPECT_EQ(without_a_file > 10, !in_place) << without_a_file;
+  }
 }
 
 TEST_P(DiskFaults, KilledProcessLeavesWhatItCommitted) {

@@ -48,6 +48,10 @@ class Locks final : public port::Storage {
   Status shm_lock(port::FileHandle, int, int, bool, bool) override { return Status::kUnsupported; }
   void shm_barrier(port::FileHandle) override {}
   Status shm_unmap(port::FileHandle, bool) override { return Status::kUnsupported; }
+  Status create_whole(const char*, const void*, std::size_t) override {
+    return Status::kUnsupported;
+  }
+  Status allocate(const char*, std::int64_t) override { return Status::kUnsupported; }
   Status check_place(const char*, Diagnostic&) override { return Status::kOk; }
   Result<std::int64_t> free_bytes(const char*) override { return Status::kUnsupported; }
   Result<WorkerFile> worker_create(const char*, std::int64_t, std::size_t) override {

@@ -144,6 +144,7 @@ using Sync = int(int);
 using Truncate = int(int, off_t);
 using Rename = int(const char*, const char*);
 using RenameAt = int(int, const char*, int, const char*);
+using RenameAt2 = int(int, const char*, int, const char*, unsigned);
 static_assert(sizeof(off_t) == sizeof(off64_t), "the names with and without 64 mean the same");
 
 extern "C" {
@@ -187,6 +188,13 @@ int ftruncate64(int fd, off64_t size) noexcept {
 int rename(const char* from, const char* to) noexcept {
   const bool counts = *prefix != 0 && (concerns(from) || concerns(to));
   return counted(counts, kRename, to, [&] { return NEXT(rename, Rename)(from, to); });
+}
+int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+              unsigned flags) noexcept {
+  const bool counts = *prefix != 0 && (concerns(from) || concerns(to));
+  return counted(counts, kRename, to, [&] {
+    return NEXT(renameat2, RenameAt2)(from_folder, from, to_folder, to, flags);
+  });
 }
 int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
   const bool counts = *prefix != 0 && (concerns(from) || concerns(to));

@@ -1,5 +1,7 @@
 #include <climits>
 #include <cstdint>
+#include <cstring>
+#include <new>
 #include <optional>
 
 #include <sqlite3.h>
@@ -11,9 +13,50 @@
 namespace pawl::sqlite {
 namespace {
 
+// Pages of the caches are nearly all of one size, a little over a power of two: in slots of their own they
+// do not waste half of a block. A slot is not touched before it is needed, unlike with SQLite's own way,
+// SQLITE_CONFIG_PAGECACHE, which links all of them at start; and each connection then has a cache for itself,
+// without a lock around every look at a page.
+class PageSlots {
+ public:
+  PageSlots() = default;
+  PageSlots(unsigned char* base, std::size_t count, std::size_t slot_bytes)
+      : base_(base), count_(count), slot_bytes_(slot_bytes) {}
+
+  // Null: no page, or no slot is left; then it comes from the heap.
+  void* allocate(std::size_t size) {
+    if (size <= kPageBytes || size > slot_bytes_) return nullptr;
+    if (free_ != nullptr) {
+      Free* const slot = free_;
+      free_ = slot->next;
+      return slot;
+    }
+    return touched_ == count_ ? nullptr : base_ + slot_bytes_ * touched_++;
+  }
+  void release(void* pointer) { free_ = ::new (pointer) Free{free_}; }
+  [[nodiscard]] bool contains(const void* pointer) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    const auto first = reinterpret_cast<std::uintptr_t>(base_);
+    return address >= first && address - first < slot_bytes_ * count_;
+  }
+  [[nodiscard]] std::size_t slot_bytes() const { return slot_bytes_; }
+  [[nodiscard]] std::size_t touched() const { return touched_; }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  unsigned char* base_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t slot_bytes_ = 0;
+  std::size_t touched_ = 0;  // those before were in use at some time
+  Free* free_ = nullptr;
+};
+
 // Of the whole process, because SQLite's allocator is.
 struct Heap {
   std::optional<BuddyPool> pool;  // empty: not installed
+  PageSlots pages;
   sqlite3_mem_methods before = {};
   sqlite3_mutex_methods mutexes = {};
   sqlite3_mutex* mutex = nullptr;
@@ -37,23 +80,44 @@ class HeapLock {
   HeapLock& operator=(const HeapLock&) = delete;
 };
 
+// Both under the lock.
+void* allocate(std::size_t size) {
+  void* const page = heap.pages.allocate(size);
+  return page != nullptr ? page : heap.pool->allocate(size);
+}
+void release(void* pointer) {
+  if (heap.pages.contains(pointer)) {
+    heap.pages.release(pointer);
+  } else {
+    heap.pool->release(pointer);
+  }
+}
+
 void* heap_allocate(int size) {
   const HeapLock lock;
-  return size <= 0 ? nullptr : heap.pool->allocate(static_cast<std::size_t>(size));
+  return size <= 0 ? nullptr : allocate(static_cast<std::size_t>(size));
 }
 
 void heap_release(void* pointer) {
   const HeapLock lock;
-  heap.pool->release(pointer);
+  release(pointer);
 }
 
 void* heap_resize(void* pointer, int size) {
   const HeapLock lock;
-  return heap.pool->resize(pointer, static_cast<std::size_t>(size));
+  const auto bytes = static_cast<std::size_t>(size);
+  if (!heap.pages.contains(pointer)) return heap.pool->resize(pointer, bytes);
+  if (bytes <= heap.pages.slot_bytes()) return pointer;
+  void* const moved = heap.pool->allocate(bytes);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, pointer, heap.pages.slot_bytes());
+  heap.pages.release(pointer);
+  return moved;
 }
 
 int heap_size(void* pointer) {
   if (pointer == nullptr) return 0;
+  if (heap.pages.contains(pointer)) return static_cast<int>(heap.pages.slot_bytes());
   const HeapLock lock;
   return static_cast<int>(heap.pool->size_of(pointer));
 }
@@ -83,9 +147,10 @@ void restore() {
   static_cast<void>(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 1));
   static_cast<void>(sqlite3_config(SQLITE_CONFIG_SMALL_MALLOC, 0));
   heap.pool.reset();
+  heap.pages = PageSlots();
 }
 
-int configure(void* pages, int page_count, int slot_bytes) {
+int configure() {
   constexpr sqlite3_mem_methods kMethods = {heap_allocate, heap_release, heap_resize, heap_size,
                                             heap_round_up, heap_start,   heap_stop,   nullptr};
   int result = sqlite3_config(SQLITE_CONFIG_MALLOC, &kMethods);
@@ -94,10 +159,8 @@ int configure(void* pages, int page_count, int slot_bytes) {
   if (result == SQLITE_OK) result = sqlite3_config(SQLITE_CONFIG_SMALL_MALLOC, 1);
   // Lookaside is a second, coarser heap of each connection; ours is fast enough and wastes less.
   if (result == SQLITE_OK) result = sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
-  if (result == SQLITE_OK) {
-    result = sqlite3_config(SQLITE_CONFIG_PAGECACHE, page_count > 0 ? pages : nullptr,
-                            page_count > 0 ? slot_bytes : 0, page_count);
-  }
+  // No slots of its own making, and no pages in one piece beforehand.
+  if (result == SQLITE_OK) result = sqlite3_config(SQLITE_CONFIG_PAGECACHE, nullptr, 0, 0);
   return result == SQLITE_OK ? sqlite3_initialize() : result;
 }
 
@@ -126,8 +189,9 @@ Status install_memory(void* block, std::size_t size, int page_count, Diagnostic&
   const std::size_t pages_bytes =
       static_cast<std::size_t>(page_count) * static_cast<std::size_t>(slot_bytes);
   heap.pool.emplace(pages + pages_bytes, size - skip - pages_bytes);
-  const int result =
-      heap.pool->capacity() == 0 ? SQLITE_NOMEM : configure(pages, page_count, slot_bytes);
+  heap.pages =
+      PageSlots(pages, static_cast<std::size_t>(page_count), static_cast<std::size_t>(slot_bytes));
+  const int result = heap.pool->capacity() == 0 ? SQLITE_NOMEM : configure();
   if (result == SQLITE_OK) return Status::kOk;
   static_cast<void>(sqlite3_shutdown());
   restore();
@@ -147,6 +211,7 @@ HeapUse heap_use() {
   use.used = heap.pool->used();
   use.high_water = heap.pool->high_water();
   use.failures = static_cast<std::size_t>(heap.pool->failures());
+  use.pages_touched = heap.pages.touched();
   return use;
 }
 

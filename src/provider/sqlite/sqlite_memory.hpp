@@ -17,6 +17,7 @@ struct HeapUse {
   std::size_t used = 0;
   std::size_t high_water = 0;
   std::size_t failures = 0;
+  std::size_t pages_touched = 0;  // page slots that were in use at some time
 };
 
 // kSqliteAlreadyInitialised if SQLite was used before (the diagnostic names sqlite_memory = host);

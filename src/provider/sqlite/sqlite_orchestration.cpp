@@ -174,7 +174,7 @@ class SqliteProvider::MessageReader {
   bool copy(std::string_view* text) {
     if (text->empty()) return true;
     if (arena_.capacity() - arena_.used() < text->size()) return false;
-    char* const bytes = arena_.array<char>(text->size());
+    char* const bytes = arena_.buffer(text->size());
     if (bytes == nullptr) return false;
     std::memcpy(bytes, text->data(), text->size());
     *text = {bytes, text->size()};

@@ -193,6 +193,10 @@ class SqliteProvider final : public Provider {
 
   // ---- sqlite_provider.cpp ----
   Status connect(Diagnostic& diagnostic);
+  class Image;
+  Status make_database(const char* vfs, Diagnostic& diagnostic);
+  Status try_to_make(const char* vfs, Diagnostic& diagnostic);
+  Status make_image(const char* vfs, Image& image, Diagnostic& diagnostic);
   Status make_file(const char* vfs, Diagnostic& diagnostic);
   Status set_up(Diagnostic& diagnostic);
   void wait_for_locks(std::int64_t ms);

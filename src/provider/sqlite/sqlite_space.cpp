@@ -46,6 +46,7 @@ class SqliteProvider::ReserveFile {
   ReserveFile(const ReserveFile&) = delete;
   ReserveFile& operator=(const ReserveFile&) = delete;
 
+  [[nodiscard]] const char* path() const { return name_; }
   [[nodiscard]] Status exists(bool* out) const {
     int found = 0;
     if (name_ == nullptr) return Status::kResourceExhausted;
@@ -204,9 +205,12 @@ Status SqliteProvider::make_reserve(std::int64_t bytes) {
   Status status = file.open();
   if (status == Status::kOk) status = file.size(&size);
   if (status == Status::kOk && size != bytes) {
-    std::uint64_t seed = 0;
-    port_.clock->random(&seed, sizeof(seed));
-    status = file.fill(bytes, seed);
+    status = port_.storage->allocate(file.path(), bytes);
+    if (status == Status::kUnsupported) {
+      std::uint64_t seed = 0;
+      port_.clock->random(&seed, sizeof(seed));
+      status = file.fill(bytes, seed);
+    }
   }
   file.close();
   // A part of it would hold room and tell that all is well.

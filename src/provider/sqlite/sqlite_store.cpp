@@ -26,7 +26,7 @@ void SqliteStore::remove_memory() { sqlite::remove_memory(); }
 
 SqliteStore::HeapUse SqliteStore::heap_use() {
   const sqlite::HeapUse use = sqlite::heap_use();
-  return {use.used, use.high_water, use.failures};
+  return {use.used, use.high_water, use.failures, use.pages_touched};
 }
 
 }  // namespace pawl

@@ -319,4 +319,12 @@ const IoCounts& io_counts(const port::Storage& storage) {
   return vfs->counts;
 }
 
+void note_io(const port::Storage& storage, std::uint64_t flushes, std::uint64_t bytes) {
+  const TableLock lock;
+  Vfs* const vfs = find(&storage);
+  PAWL_CHECK("provider-41", vfs != nullptr && vfs->users > 0);
+  vfs->counts.flushes.fetch_add(flushes, std::memory_order_relaxed);
+  vfs->counts.bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
 }  // namespace pawl::sqlite

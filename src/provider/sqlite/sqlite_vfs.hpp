@@ -35,6 +35,8 @@ Status vfs_for(const port::Port& port, const char** name);
 void forget_vfs(port::Storage& storage);
 // Requires: between vfs_for() and forget_vfs().
 [[nodiscard]] const IoCounts& io_counts(const port::Storage& storage);
+// Likewise, of what the port did without a VFS.
+void note_io(const port::Storage& storage, std::uint64_t flushes, std::uint64_t bytes);
 
 }  // namespace pawl::sqlite
 
