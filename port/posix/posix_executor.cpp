@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,13 +15,15 @@
 
 namespace pawl::posix {
 
+// Each has its own way to be woken, and tells without a lock that it is idle: many that end at the same time
+// hold up neither each other nor the loop.
 struct ExecutorSlot {
   ExecutorPool* pool = nullptr;
   pthread_t thread{};
-  pthread_cond_t work = PTHREAD_COND_INITIALIZER;
-  void (*job)(void*) = nullptr;
+  sem_t work;
+  void (*job)(void*) = nullptr;  // null when it is woken: the end
   void* argument = nullptr;
-  bool busy = false;
+  std::atomic<bool> busy{false};
   bool ended = false;
 };
 
@@ -29,7 +32,6 @@ struct ExecutorPool {
   pthread_cond_t one_ended;  // on the monotonic clock: a stop must not wait for a wall clock step
   unsigned count = 0;
   unsigned living = 0;
-  bool stopping = false;
   Descriptor wake;
   std::atomic<bool> finished{false};
   std::atomic<unsigned> users{1};
@@ -41,14 +43,15 @@ namespace {
 void let_go(ExecutorPool* pool) {
   if (pool->users.fetch_sub(1) != 1) return;
   for (ExecutorSlot& slot : pool->slots)
-    ::pthread_cond_destroy(&slot.work);
+    ::sem_destroy(&slot.work);
   ::pthread_cond_destroy(&pool->one_ended);
   ::pthread_mutex_destroy(&pool->mutex);
   delete pool;
 }
 
+// Once for all that end before the waiter looks.
 void tell_waiter(ExecutorPool& pool) {
-  pool.finished.store(true);
+  if (pool.finished.exchange(true)) return;
   const std::uint64_t one = 1;
   // EAGAIN means the counter is full, so the waiter is awake anyway.
   (void)retried([&] { return ::write(pool.wake.get(), &one, sizeof(one)); });
@@ -57,20 +60,16 @@ void tell_waiter(ExecutorPool& pool) {
 void* work_until_stopped(void* argument) {
   auto* slot = static_cast<ExecutorSlot*>(argument);
   ExecutorPool* pool = slot->pool;
-  ::pthread_mutex_lock(&pool->mutex);
   for (;;) {
-    while (slot->job == nullptr && !pool->stopping) {
-      ::pthread_cond_wait(&slot->work, &pool->mutex);
-    }
-    if (slot->job == nullptr) break;
+    (void)retried([&] { return ::sem_wait(&slot->work); });
     void (*job)(void*) = slot->job;
+    if (job == nullptr) break;
     slot->job = nullptr;
-    ::pthread_mutex_unlock(&pool->mutex);
     job(slot->argument);
-    ::pthread_mutex_lock(&pool->mutex);
-    slot->busy = false;
+    slot->busy.store(false);
     tell_waiter(*pool);
   }
+  ::pthread_mutex_lock(&pool->mutex);
   slot->ended = true;
   --pool->living;
   ::pthread_cond_signal(&pool->one_ended);
@@ -91,6 +90,8 @@ bool init_monotonic(pthread_cond_t& condition) {
 ExecutorPool* make_pool(int wake_fd) {
   auto* pool = new (std::nothrow) ExecutorPool;
   if (pool == nullptr) return nullptr;
+  for (ExecutorSlot& slot : pool->slots)
+    ::sem_init(&slot.work, 0, 0);
   if (!init_monotonic(pool->one_ended)) {
     delete pool;
     return nullptr;
@@ -167,22 +168,16 @@ Status Executor::start(unsigned count, std::size_t stack_bytes, int wake_fd) {
 void Executor::submit(unsigned slot, void (*job)(void*), void* argument) {
   if (pool_ == nullptr || slot >= pool_->count) return;
   ExecutorSlot& one = pool_->slots[slot];
-  ::pthread_mutex_lock(&pool_->mutex);
-  if (!one.busy) {
-    one.busy = true;
-    one.argument = argument;
-    one.job = job;
-    ::pthread_cond_signal(&one.work);
-  }
-  ::pthread_mutex_unlock(&pool_->mutex);
+  if (one.busy.load()) return;
+  one.busy.store(true);
+  one.argument = argument;
+  one.job = job;
+  ::sem_post(&one.work);
 }
 
 bool Executor::idle(unsigned slot) {
   if (pool_ == nullptr || slot >= pool_->count) return true;
-  ::pthread_mutex_lock(&pool_->mutex);
-  const bool busy = pool_->slots[slot].busy;
-  ::pthread_mutex_unlock(&pool_->mutex);
-  return !busy;
+  return !pool_->slots[slot].busy.load();
 }
 
 bool Executor::take_finished() { return pool_ != nullptr && pool_->finished.exchange(false); }
@@ -191,10 +186,10 @@ bool Executor::stop(std::int64_t wait_ms) {
   if (pool_ == nullptr) return true;
   ExecutorPool* pool = pool_;
   const timespec until = monotonic_after(wait_ms < 0 ? 0 : wait_ms);
-  ::pthread_mutex_lock(&pool->mutex);
-  pool->stopping = true;
+  // A job that was given before comes first.
   for (unsigned i = 0; i < pool->count; ++i)
-    ::pthread_cond_signal(&pool->slots[i].work);
+    ::sem_post(&pool->slots[i].work);
+  ::pthread_mutex_lock(&pool->mutex);
   while (pool->living > 0 &&
          ::pthread_cond_timedwait(&pool->one_ended, &pool->mutex, &until) == 0) {
   }

@@ -41,6 +41,8 @@ struct ProviderOptions {
   std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
   int cache_pages = 256;
   int checkpoint_pages = 1000;
+  bool checkpoint_apart =
+      false;  // by write_back_log(), not by the commit that makes the log so long
   bool may_take_reserve = false;  // release_reserve() if there is no room to open it
 };
 
@@ -754,6 +756,9 @@ class Provider {
   // Writes the log back and cuts it to nothing. kBusy, at once: others read or write; then as much of it was
   // written back as they allow.
   virtual Status empty_log() = 0;
+  // With checkpoint_apart: writes the log back, if it is as long as checkpoint_pages; as much of it as others
+  // who read allow. What fails is tried again when the log has grown.
+  virtual Status write_back_log() = 0;
 
   // ---- time ----
   // `turns`: also what only a worker that runs orchestrations can do (timers, parked instances).

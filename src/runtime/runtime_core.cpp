@@ -87,6 +87,7 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.busy_ms_max = options_.busy_ms_max;
   options.cache_pages = process_.cache_pages(options_.cache_pages);
   options.checkpoint_pages = options_.checkpoint_pages;
+  options.checkpoint_apart = true;
   options.may_take_reserve = true;
   PAWL_TRY(provider_->open(options, port_, diagnostic));
   provider_->set_change_sink(this);

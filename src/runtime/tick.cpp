@@ -72,6 +72,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   run_steps();
   abandon_slots();
   stats_.activities_started += slots_.start_threaded(*port_.threads);
+  // When all that the commit said has left. If it fails, the next commits will say why.
+  static_cast<void>(provider_->write_back_log());
   plan_next_due();
   if (stopped_) return Status::kStopped;
   return inline_left || (next_slot_due_ >= 0 && next_slot_due_ <= port_.clock->boot_ms()) ||

@@ -330,7 +330,10 @@ Status SqliteProvider::set_pragmas(Diagnostic& diagnostic) {
   static_cast<void>(
       std::snprintf(cache_size, sizeof(cache_size), "PRAGMA cache_size=%d", options_.cache_pages));
   PAWL_TRY(execute(cache_size, diagnostic));
-  return status_of(sqlite3_wal_autocheckpoint(connection_.handle(), options_.checkpoint_pages));
+  if (!options_.checkpoint_apart)
+    return status_of(sqlite3_wal_autocheckpoint(connection_.handle(), options_.checkpoint_pages));
+  static_cast<void>(sqlite3_wal_hook(connection_.handle(), note_log, this));
+  return Status::kOk;
 }
 
 // Turning the log on needs the file for itself for a moment, and SQLite does not wait for that.

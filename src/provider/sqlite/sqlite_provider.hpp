@@ -185,6 +185,7 @@ class SqliteProvider final : public Provider {
   Status make_reserve(std::int64_t bytes) override;
   Status release_reserve() override;
   Status empty_log() override;
+  Status write_back_log() override;
 
   Status next_due(Incarnation me, bool turns, NextDue* out) override;
 
@@ -339,6 +340,7 @@ class SqliteProvider final : public Provider {
   // kQuota: a new instance or message from outside must not take the room that running work needs.
   Status room_for_new();
   Status look_for_room();
+  static int note_log(void* self, sqlite3* handle, const char* schema, int frames);
   Status remove_reserve();
 
   // ---- sqlite_space.cpp, its own ----
@@ -781,7 +783,8 @@ class SqliteProvider final : public Provider {
   bool last_commit_sent_ = false;
   bool batch_sent_ = false;
   bool batch_has_room_ = false;
-  bool dead_ = false;  // the batch can only be rolled back
+  int log_frames_ = 0;  // after the last commit; with checkpoint_apart
+  bool dead_ = false;   // the batch can only be rolled back
   bool in_read_ = false;
   std::int64_t quota_bytes_ = 0;  // as of the row read last
   std::int64_t reserve_bytes_ = 0;

@@ -232,7 +232,22 @@ Status SqliteProvider::empty_log() {
   const int result = sqlite3_wal_checkpoint_v2(connection_.handle(), "main",
                                                SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   wait_for_locks(options_.busy_ms_max);
+  log_frames_ = 0;
   return fail(status_of(result), "checkpoint");
+}
+
+int SqliteProvider::note_log(void* self, sqlite3* /*handle*/, const char* /*schema*/, int frames) {
+  static_cast<SqliteProvider*>(self)->log_frames_ = frames;
+  return SQLITE_OK;
+}
+
+Status SqliteProvider::write_back_log() {
+  PAWL_CHECK("provider-19", open_ && !in_batch_ && !in_read_);
+  if (log_frames_ < options_.checkpoint_pages) return Status::kOk;
+  log_frames_ = 0;
+  return fail(status_of(sqlite3_wal_checkpoint_v2(connection_.handle(), "main",
+                                                  SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr)),
+              "checkpoint");
 }
 
 }  // namespace pawl::sqlite
