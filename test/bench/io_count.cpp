@@ -81,11 +81,11 @@ using OnDescriptor = int(int);
 #define ENTRY(name) __wrap_##name
 extern "C" {
 Write __real_write;
-WriteAt __real_pwrite64;
+WriteAt __real_pwrite, __real_pwrite64;
 WriteParts __real_writev;
 OnDescriptor __real_fsync, __real_fdatasync, __real_close;
 Write __wrap_write;
-WriteAt __wrap_pwrite64;
+WriteAt __wrap_pwrite, __wrap_pwrite64;
 WriteParts __wrap_writev;
 OnDescriptor __wrap_fsync, __wrap_fdatasync, __wrap_close;
 }
@@ -106,8 +106,9 @@ extern "C" {
 ssize_t ENTRY(write)(int fd, const void* data, std::size_t size) {
   return count_written(fd, NEXT(write, Write)(fd, data, size));
 }
-#ifndef IO_COUNT_WRAPPED  // there it is another name of pwrite64
-ssize_t pwrite(int fd, const void* data, std::size_t size, off_t at) {
+#if !defined(IO_COUNT_WRAPPED) || \
+    defined(__LP64__)  // on 32 bits its offsets are too small, and all call pwrite64
+ssize_t ENTRY(pwrite)(int fd, const void* data, std::size_t size, off_t at) {
   return count_written(fd, NEXT(pwrite, WriteAt)(fd, data, size, at));
 }
 #endif
