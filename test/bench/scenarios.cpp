@@ -190,7 +190,9 @@ struct DueWatch {
     const double now = boot_now_ms();
     for (; seen < machine->ends(); ++seen)
       machine->figures.latencies_ms.push_back(now - due_ms);
-    due_ms = static_cast<double>(machine->runtime().next_due());
+    const std::int64_t due = machine->runtime().next_due();
+    // At once: what was due then is due still.
+    if (due > 0) due_ms = static_cast<double>(due);
     return seen >= wanted;
   }
 };
@@ -203,7 +205,7 @@ pawl::Status run_timer(Machine& machine) {
   PAWL_TRY(machine.run_to_turns(n));
   if (machine.ends() > 0)
     return machine.explain("timers", pawl::Status::kTimeout, "due before all were set");
-  DueWatch watch{&machine, n, 0, 0};
+  DueWatch watch{&machine, n, 0, boot_now_ms()};
   machine.begin();
   const pawl::Status status = machine.runtime().run_for(
       60'000, [](void* given) { return static_cast<DueWatch*>(given)->look(); }, &watch);
