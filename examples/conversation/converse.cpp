@@ -54,11 +54,13 @@ Handle on_session(OrchestrationContext& ctx, const char* activity, const std::st
 
 // The agent does not move: what it knows is in its memory, so the session is lost with its worker.
 Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
-  pawl::SessionSettings settings;
-  settings.exclusive = true;
-  settings.fail_on_loss = true;
-  ctx.open_session_with_id(kSession, settings);
-  PAWL_AWAIT(agent, on_session(ctx, "hydrate", ""));
+  pawl::SessionRecovery how;
+  how.session = kSession;
+  how.settings.exclusive = true;
+  how.rebuild = "hydrate";
+  how.activity.start_to_close_ms = kTurnMsMax;
+  Outcome agent;
+  PAWL_CALL(pawl::open_rebuilt_session(ctx, how, &agent));
   // It may know more than is accounted for here: the checkpoint was written, and its result was not.
   if (agent.ok()) talk.known = number(agent.value());
   // But not more than was said: then it is another conversation's.

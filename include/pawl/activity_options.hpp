@@ -48,6 +48,10 @@ struct ActivityOptions {
   // The session is one that this instance opened (Session::id()). Not with `device` or `exclusive`, which
   // its settings say.
   bool own_session = false;
+  // It begins when nothing of the session runs on its owner, and what is scheduled on the session later waits
+  // until it has its outcome, retries included: for an activity that makes what the others need. Without a
+  // session: kInvalidArgument at the await.
+  bool barrier = false;
   // Of a device: if no living worker declares it for so long, kSessionUnavailable. 0: it waits.
   std::int64_t unavailable_ms = 0;
   Retry retry;

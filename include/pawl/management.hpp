@@ -183,6 +183,10 @@ struct SessionFilter {
   std::string_view kind;         // empty: any
   bool any_state = true;
   SessionState state = SessionState::kIdle;  // unless any_state
+  // Leaks: sessions that an instance opened and has not closed for at least so long, or not used at all for
+  // so long; lost ones, too. 0: not asked for. With both, either will do.
+  std::int64_t open_for_ms = 0;
+  std::int64_t unused_for_ms = 0;
 };
 
 struct SessionInfo {

@@ -34,6 +34,10 @@ struct SessionOptions {
   // Sessions of one SessionSettings::owner_label that all instances together may have open, 0..1000000;
   // likewise. 0: no limit.
   std::uint32_t max_sessions_per_owner = 0;
+  // Sessions that instances opened are told of once, in the log ("session_leak"), when they are open for so
+  // long, or for so long without any activity; found with the sweep. 0: never.
+  std::int64_t leak_open_ms = 86'400'000;
+  std::int64_t leak_unused_ms = 3'600'000;
   // Take over at once from a process whose kernel lock is free; false: only leases count.
   bool fast_handoff = true;
 };

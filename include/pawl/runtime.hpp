@@ -68,7 +68,8 @@ struct RuntimeStats {
   std::uint64_t sessions_evicted_idle = 0;  // SessionOptions::evict_idle_ms
   // Looks for work that met a session with work for this worker, which has max_sessions_per_worker already.
   std::uint64_t capacity_exhausted = 0;
-  SessionEnds session_ends;  // of those whose end this Runtime wrote
+  std::uint64_t session_leaks = 0;  // told by this Runtime: SessionOptions::leak_open_ms
+  SessionEnds session_ends;         // of those whose end this Runtime wrote
   std::uint64_t poisoned = 0;
   // Instances set aside, and activities put back, since this process or all that live lack the name.
   std::uint64_t unregistered = 0;

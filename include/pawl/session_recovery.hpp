@@ -2,7 +2,8 @@
 //
 // Purpose: a session that fails on loss says kSessionLost when its owner is gone. These functions say what
 // follows: open it again, run the activity that rebuilds the state on the new owner, repeat the work; so often
-// and no more. They are written with the commands of OrchestrationContext alone: all of it is recorded,
+// and no more. Where several branches work on the session each rebuilds for itself, but one at a time, and
+// nothing else of the session runs meanwhile; the activity may find the state made already. They are written with the commands of OrchestrationContext alone: all of it is recorded,
 // compared on replay, and goes on after a crash. Call them with PAWL_CALL. Ownership: texts must live until
 // the call returns; the outcome's as any Outcome's. Thread rule: as the context.
 #ifndef PAWL_SESSION_RECOVERY_HPP
@@ -16,18 +17,18 @@ namespace pawl {
 
 struct SessionRecovery {
   std::string_view session;  // its id: open_session_with_id()
-  // fail_on_loss is set in any case. With `exclusive` nothing runs beside a rebuilding, and never two of
-  // them: as it must be where several branches work on the session.
-  SessionSettings settings;
+  SessionSettings settings;  // fail_on_loss is set in any case
   std::string_view rebuild;  // the activity that makes the state, at first and after a loss
   std::string_view rebuild_input;
+  // Limits and retries of what runs on the session, the rebuilding too; its session is set.
+  ActivityOptions activity;
   int tries = 3;  // rebuildings, in one call, after a loss; the session is left as it is then
 };
 
 namespace internal {
 
 inline ActivityOptions on_recovered(const SessionRecovery& how) {
-  ActivityOptions on;
+  ActivityOptions on = how.activity;
   on.session = how.session;
   on.own_session = true;
   return on;
@@ -45,7 +46,9 @@ inline Poll rebuild_session(OrchestrationContext& ctx, const SessionRecovery& ho
     *out = Outcome::failure(ErrorKind::kInvalidArgument, "a session's id or settings");
     return Poll::done();
   }
-  PAWL_AWAIT(built, ctx.schedule_activity(how.rebuild, how.rebuild_input, on_recovered(how)));
+  ActivityOptions alone = on_recovered(how);
+  alone.barrier = true;
+  PAWL_AWAIT(built, ctx.schedule_activity(how.rebuild, how.rebuild_input, alone));
   *out = built;
   return Poll::done();
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "pawl/pawl.hpp"
@@ -26,6 +27,8 @@ constexpr char kUsage[] =
     "  workers            registered runtimes\n"
     "  sessions           and who owns them\n"
     "    --owner LABEL --kind KIND --session-state STATE\n"
+    "  leaks              sessions that instances opened and left open\n"
+    "    --open-ms N --unused-ms N: for so long, for so long without any use\n"
     "  close-session NAME that an instance opened          --of ID\n"
     "  transfer SESSION   moves it to another worker       --to NODE --stop-ms N --force\n"
     "    --of ID: one that this instance opened\n"
@@ -72,7 +75,9 @@ void print_instance(const pawl::InstanceInfo& info) {
               static_cast<long long>(info.created_ms), static_cast<long long>(info.updated_ms));
 }
 
-bool parse_number(const char* text, long long* out) {
+template <typename Number>
+bool parse_number(const char* text, Number* out) {
+  static_assert(sizeof(Number) == sizeof(long long) && std::is_signed_v<Number>);
   char* end = nullptr;
   errno = 0;
   *out = std::strtoll(text, &end, 10);
@@ -286,6 +291,17 @@ pawl::Status sessions(pawl::Client& client, const Command& command) {
   return pawl::Status::kOk;
 }
 
+// As the log has them, unless told otherwise.
+pawl::Status leaks(pawl::Client& client, const Command& command) {
+  const pawl::SessionOptions usual;
+  Command asked = command;
+  if (asked.sessions.open_for_ms == 0 && asked.sessions.unused_for_ms == 0) {
+    asked.sessions.open_for_ms = usual.leak_open_ms;
+    asked.sessions.unused_for_ms = usual.leak_unused_ms;
+  }
+  return sessions(client, asked);
+}
+
 pawl::Status quota(pawl::Client& client, const Command& command) {
   long long bytes = 0;
   // What is no number is no quota either.
@@ -409,6 +425,7 @@ constexpr Entry kEntries[] = {
     {"workers", workers, false},
     {"quota", quota, true},
     {"sessions", sessions, false},
+    {"leaks", leaks, false},
     {"children", children, true},
     {"tree", tree, true},
     {"delete-ended", remove_ended, false},
@@ -468,6 +485,8 @@ bool parse_option(int option, Command* out) {
     case 't': out->to = optarg; return true;
     case 'o': out->of = optarg; return true;
     case 'w': return parse_number(optarg, &out->stop);
+    case 'A': return parse_number(optarg, &out->sessions.open_for_ms);
+    case 'U': return parse_number(optarg, &out->sessions.unused_for_ms);
     case 'j': out->json = true; return true;
     case 'f': out->force = true; return true;
     default: return false;
@@ -488,6 +507,8 @@ bool parse(int argc, char** argv, const Entry& entry, Command* out) {
                                     {"owner", required_argument, nullptr, 'O'},
                                     {"kind", required_argument, nullptr, 'd'},
                                     {"of", required_argument, nullptr, 'o'},
+                                    {"open-ms", required_argument, nullptr, 'A'},
+                                    {"unused-ms", required_argument, nullptr, 'U'},
                                     {"json", no_argument, nullptr, 'j'},
                                     {"to", required_argument, nullptr, 't'},
                                     {"stop-ms", required_argument, nullptr, 'w'},

@@ -425,7 +425,8 @@ struct SessionChange {
     kRefused,
     kClosed,
     kExpiring,
-    kExpired
+    kExpired,
+    kLeak
   };
   Kind kind = Kind::kClaimed;
   std::string_view session;
@@ -438,9 +439,19 @@ struct SessionChange {
   Epoch epoch = 0;
   bool resumed = false;  // the same node took its own session back
   bool is_end = false;   // it counts as an end, once a session
-  // Closed, expired, lost: since it was opened. Swept: from its coming to its last activity.
+  // Closed, expired, lost, leak: since it was opened. Swept: from its coming to its last activity.
   std::int64_t age_ms = 0;
-  std::int64_t activities = 0;  // closed, expired, lost, swept: handed over
+  std::int64_t activities = 0;  // closed, expired, lost, swept, leak: handed over
+};
+
+// Where looks at sessions in the order of their opening go on; from the first, once more, after a rollback.
+struct LeakCursor {
+  std::int64_t created_at = INT64_MIN;
+  SessionKey session = 0;
+};
+struct LeakCursors {
+  LeakCursor unused;
+  LeakCursor open;
 };
 
 class ChangeSink {
@@ -627,6 +638,9 @@ class Provider {
   virtual Status announce_stop(Incarnation me, std::size_t* told) = 0;
   virtual Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                            std::size_t* removed) = 0;
+  // Sessions that instances opened so long ago, as the options have it; bounded, each told once
+  // (SessionChange::kLeak, with `reason`).
+  virtual Status tell_leaks(const SessionOptions& options, LeakCursors* cursors) = 0;
   // `me` holds the device from here on: its session, made if absent, is this worker's alone. A worker
   // that owns it meanwhile with work running keeps it until that ends, at most `stop_ms`. kDeviceHeld if
   // a living worker has declared it (the diagnostic names it); with `standby` it is then noted instead

@@ -428,7 +428,7 @@ Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::st
   if (!options.tag.empty() && !is_valid_name(options.tag)) return handle_of(Form::kBadTag);
   PolicyText policy;
   const bool declared = options.device || options.exclusive || options.unavailable_ms != 0;
-  if (((declared || options.own_session) && options.session.empty()) ||
+  if (((declared || options.own_session || options.barrier) && options.session.empty()) ||
       (declared && options.own_session) || (options.unavailable_ms != 0 && !options.device) ||
       !encode_policy(options, &policy))
     return handle_of(Form::kBadOptions);

@@ -112,6 +112,9 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
       ++stats_.sessions_expired;
       count = kFields;
       break;
+    case SessionChange::Kind::kLeak:
+      ++stats_.session_leaks;
+      return log(LogLevel::kWarning, "session_leak", fields, kFields);
     case SessionChange::Kind::kConflict: event = "session_property_conflict"; break;
     case SessionChange::Kind::kStopFailed: event = "session_stop_failed"; break;
     case SessionChange::Kind::kSwept:

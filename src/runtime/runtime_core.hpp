@@ -455,6 +455,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool retire_ = false;               // look at what has ended
   bool sweep_ = true;                 // there may be rows of deleted trees
   EndedCursor ended_cursor_;
+  LeakCursors leaks_;
   Removals removals_;
   SpaceUse use_;                 // as of the last commit
   bool over_mark_ = false;       // little is left of the quota

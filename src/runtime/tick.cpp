@@ -193,6 +193,7 @@ Status RuntimeCore::write_housekeeping() {
   if (now >= next_cleanup_) {
     std::size_t removed = 0;
     PAWL_TRY(provider_->cleanup_orphaned_sessions(evidence_, kSweepMax, &removed));
+    PAWL_TRY(provider_->tell_leaks(options_.sessions, &leaks_));
     sweep_ = true;  // what others left
     retire_ = has_retention();
     can_relieve_ = true;
@@ -368,6 +369,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
   look_for_turns_ = look_for_work_ = true;
   requests_taken_ = 0;
   ended_cursor_ = EndedCursor();
+  leaks_ = LeakCursors();
   if (must_register_) forget_registration();
   if (status == Status::kBuried) return;
   if (status == Status::kBusy) {

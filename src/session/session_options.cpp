@@ -39,6 +39,8 @@ Status validate(const SessionOptions& options, Diagnostic& diagnostic) {
   PAWL_TRY(
       in_range("session_cleanup_interval", options.session_cleanup_interval_ms, 1, diagnostic));
   PAWL_TRY(in_range("evict_idle", options.evict_idle_ms, 0, diagnostic));
+  PAWL_TRY(in_range("leak_open", options.leak_open_ms, 0, diagnostic));
+  PAWL_TRY(in_range("leak_unused", options.leak_unused_ms, 0, diagnostic));
   PAWL_TRY(buffer_fits("session_lock_renewal_buffer", options.session_lock_renewal_buffer_ms,
                        "session_lock_timeout", options.session_lock_timeout_ms, diagnostic));
   PAWL_TRY(buffer_fits("worker_lock_renewal_buffer", options.worker_lock_renewal_buffer_ms,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pawl-admin on the database of examples/hello.
+"""pawl-admin on the database of examples/hello, and on sessions of examples/conversation.
 
   admin_test.py SOURCE_DIR BUILD_DIR tool [EMULATOR ARGUMENT...]
 """
@@ -9,10 +9,12 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 _, BUILD, _ = sys.argv[1:4]
 EMULATOR = sys.argv[4:]
 HELLO = [*EMULATOR, os.path.join(BUILD, "examples", "hello", "hello")]
+CONVERSATION = [*EMULATOR, os.path.join(BUILD, "examples", "conversation", "conversation")]
 ADMIN = [*EMULATOR, os.path.join(BUILD, "src", "admin", "pawl-admin")]
 SCRATCH = os.path.join(BUILD, "test", "e2e", "admin.scratch")
 
@@ -29,6 +31,61 @@ def expect(condition, text):
     if not condition:
         print(f"FAILED: {text}")
         sys.exit(1)
+
+
+def wait_for(text, *command):
+    """A test that hangs ends here; nothing passes or fails by the time it takes."""
+    deadline = time.monotonic() + 100
+    while text not in admin(*command):
+        expect(time.monotonic() < deadline, f"{command} never says {text!r}")
+        time.sleep(0.05)
+
+
+def say(text):
+    """The worker that answers."""
+    said = subprocess.run([*CONVERSATION, "say", "--db", "talk.db", "talk", text], cwd=SCRATCH, capture_output=True,
+                          text=True, timeout=100, check=True)
+    return said.stdout.partition("> ")[0]
+
+
+def sessions():
+    os.mkdir(os.path.join(SCRATCH, "store"))
+    workers = []
+    try:
+        for node in ("a", "b"):
+            workers.append(subprocess.Popen(
+                [*CONVERSATION, "worker", "--db", "talk.db", "--node", node, "--store", "store", "--agent",
+                 " ".join([*CONVERSATION, "agent"])], cwd=SCRATCH, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            if node == "a":
+                deadline = time.monotonic() + 100
+                while not os.path.exists(os.path.join(SCRATCH, "talk.db")) and time.monotonic() < deadline:
+                    time.sleep(0.05)
+            wait_for(f"{node}\tpid ", "talk.db", "workers")
+        owner = say("hello there")
+        other = "b" if owner == "a" else "a"
+        wait_for(f"agent\tof {owner}\t", "talk.db", "sessions")
+        expect("\nsessions_idle 1\n" in admin("talk.db", "metrics"), "one session")
+        expect("\nsessions_ended 0\n" in admin("talk.db", "metrics"), "which has not ended")
+        expect(admin("talk.db", "leaks") == "", "nor is it old")
+        expect(admin("talk.db", "leaks", "--open-ms", "1").startswith(f"agent\tof {owner}\t"), "leaks")
+        expect(admin("talk.db", "leaks", "--unused-ms", "1") == "", "it was used")
+
+        # Of the instance that opened it: there is no shared one of this name.
+        expect("not_found" in admin("talk.db", "transfer", "agent", "--to", other, status=1), "a shared one")
+        expect("not_found" in admin("talk.db", "transfer", "agent", "--of", "nobody", "--to", other, status=1), "of nobody")
+        expect("no_eligible_target" in admin("talk.db", "transfer", "agent", "--of", "talk", "--to", "c", status=1), "to c")
+        admin("talk.db", "transfer", "agent", "--of", "talk", "--to", other)
+        # What its agent knows does not move with it: so it is lost, and made anew.
+        wait_for("sessions_ended 1\n", "talk.db", "metrics")
+        say("are you still there?")
+        counted = admin("talk.db", "metrics")
+        expect("\nsessions_activities_up_to_10 1\n" in counted, counted)
+        expect("\nsessions_lasted_ms_beyond 0\n" in counted, counted)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
 
 
 def main():
@@ -74,6 +131,7 @@ def main():
                   ["hello.db", "list", "--limit", "x"], ["hello.db", "list", "--state", "tired"],
                   ["hello.db", "list", "--colour"]):
         expect("usage:" in admin(*wrong, status=2), wrong)
+    sessions()
     print("ok")
 
 

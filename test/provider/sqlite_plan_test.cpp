@@ -200,6 +200,15 @@ class Plans : public ProviderWorld {
     ASSERT_EQ(batch(
                   at, [&] { return at->last_epoch(&epoch); }, me),
               Status::kOk);
+    LeakCursors cursors;
+    ASSERT_EQ(batch(
+                  at, [&] { return at->tell_leaks(SessionOptions(), &cursors); }, me),
+              Status::kOk);
+    std::uint32_t active = 0;
+    std::uint32_t idle = 0;
+    ASSERT_EQ(batch(
+                  at, [&] { return at->count_sessions(me, &active, &idle); }, me),
+              Status::kOk);
     ASSERT_EQ(batch(
                   at, [&] { return at->drain_worker("me", 0); }, me),
               Status::kOk);

@@ -380,6 +380,52 @@ TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
   }
 }
 
+// Who else has the hardware goes on; without such a one the device stays.
+TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
+  for (const bool has_standby : {true, false}) {
+    sim::Machine fresh{11};
+    g_runs.clear();
+    g_code = [](OrchestrationContext& ctx) -> Poll {
+      ActivityOptions on;
+      on.session = "bed";
+      on.device = true;
+      on.start_to_close_ms = 1'000;
+      PAWL_AWAIT(hung, ctx.schedule_activity("block", "1", on));
+      on.start_to_close_ms = 0;
+      PAWL_AWAIT(done, ctx.schedule_activity("block", "2", on));
+      return ctx.complete(std::string(error_kind_name(hung.error().kind)) + " " +
+                          std::string(done.value()));
+    };
+    Worker boss(fresh, coordinator, options("boss"));
+    Worker a(fresh, workers, one_thread("a"));
+    Worker b(fresh, workers, one_thread("b"));
+    for (Worker* one : {&boss, &a, &b})
+      ASSERT_EQ(one->start(), Status::kOk);
+    ASSERT_EQ(a.runtime->declare_session("bed", false), Status::kOk);
+    drive(
+        fresh, {&boss, &a, &b}, [] { return false; }, 100);
+    if (has_standby) {
+      ASSERT_EQ(b.runtime->declare_session("bed", true), Status::kOk);
+    }
+    a.node.hold_jobs(true);
+    TestClient client(fresh, kPath);
+    ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+    EXPECT_EQ(drive_hung(
+                  fresh, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, kMinuteMs),
+              has_standby);
+    EXPECT_EQ(a.runtime->stats().sessions_evicted, has_standby ? 1U : 0U);
+    SessionInfo bed;
+    ASSERT_EQ(client->get_session("", "bed", &bed), Status::kOk);
+    EXPECT_EQ(bed.node, has_standby ? "b" : "a");
+    if (has_standby) {
+      EXPECT_EQ(outcome(client, "i"), "timeout 2") << "in one step";
+      ASSERT_EQ(g_runs.size(), 1U);
+      EXPECT_EQ(g_runs[0].substr(0, 6), "b bed@");
+    }
+    a.kill();
+  }
+}
+
 TEST_F(SessionOperations, one_that_an_instance_opened_is_moved_by_hand_too) {
   g_code = [](OrchestrationContext& ctx) {
     const Session session = ctx.open_session_with_id("s");

@@ -2,6 +2,7 @@
 // the number of tries.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,6 +24,11 @@ struct Ran {
 };
 std::vector<Ran> g_runs;
 int g_builds_that_fail = 0;
+int g_building = 0;  // at this moment
+int g_most_building = 0;
+int g_working = 0;
+int g_beside_a_building = 0;  // steps of work
+std::string g_order;
 int g_works_that_abort = 0;
 
 ActivityResult build(ActivityContext& ctx) {
@@ -39,6 +45,33 @@ ActivityResult work(ActivityContext& ctx) {
 // Loses its session, and other work with it.
 ActivityResult leave(ActivityContext& ctx) {
   if (g_works_that_abort > 0 && g_works_that_abort-- > 0) ctx.abort_session();
+  return ctx.ok("");
+}
+
+// In steps, so that another could begin meanwhile.
+ActivityStep build_slowly(ActivityContext& ctx, int& steps) {
+  if (steps == 0) g_most_building = std::max(g_most_building, ++g_building);
+  if (++steps < 5) return ctx.again_after(50);
+  --g_building;
+  g_runs.push_back({"build", ctx.session_epoch(), std::string(ctx.worker_id())});
+  return ctx.ok("");
+}
+
+ActivityStep work_slowly(ActivityContext& ctx, int& steps) {
+  if (steps == 0) ++g_working;
+  g_beside_a_building += g_building > 0 ? 1 : 0;
+  if (++steps < 5) return ctx.again_after(70);
+  --g_working;
+  g_runs.push_back({std::string(ctx.input()), ctx.session_epoch(), std::string(ctx.worker_id())});
+  return ctx.ok(ctx.input());
+}
+
+// "a[ .. a]": begins and ends. One whose input is "x" fails the first time.
+ActivityStep in_order(ActivityContext& ctx, int& steps) {
+  if (steps == 0) g_order += std::string(ctx.input()) + "[ ";
+  if (++steps < 5) return ctx.again_after(50);
+  g_order += std::string(ctx.input()) + "] ";
+  if (ctx.input() == "x" && ctx.retry_attempt() == 1) return ctx.fail("once more");
   return ctx.ok("");
 }
 
@@ -85,19 +118,76 @@ Poll behind_a_leaver(OrchestrationContext& ctx) {
   return out.ok() ? ctx.complete(out.value()) : ctx.fail(out.error());
 }
 
+// Two branches work on a session that runs several activities at once.
+Poll two_branches(OrchestrationContext& ctx) {
+  SessionRecovery how = recovery();
+  how.settings.exclusive = false;
+  how.rebuild = "build_slowly";
+  how.activity.start_to_close_ms = 60'000;
+  Outcome out;
+  PAWL_CALL(open_rebuilt_session(ctx, how, &out));
+  if (!out.ok()) return ctx.fail(out.error());
+  const auto works = [&](OrchestrationContext& branch) -> Poll {
+    for (const char* input : {"1", "2", "3"}) {
+      Outcome done;
+      PAWL_CALL(run_on_session(branch, how, "work_slowly", input, &done));
+      if (!done.ok()) return branch.fail(done.error());
+    }
+    return branch.complete("");
+  };
+  const Handle first = ctx.open_branch(works);
+  const Handle second = ctx.open_branch(works);
+  PAWL_AWAIT(one, first);
+  PAWL_AWAIT(two, second);
+  return one.ok() && two.ok() ? ctx.complete("done") : ctx.fail("a branch failed");
+}
+
+// Work, a barrier, work behind it; all on one session.
+Poll around_a_barrier(OrchestrationContext& ctx) {
+  ActivityOptions on;
+  on.session = "s";
+  const Handle a = ctx.schedule_activity("in_order", "a", on);
+  const Handle b = ctx.schedule_activity("in_order", "b", on);
+  ActivityOptions barrier = on;
+  barrier.barrier = true;
+  barrier.retry.max_attempts = 2;
+  barrier.retry.base_ms = 500;
+  const Handle x = ctx.schedule_activity("in_order", "x", barrier);
+  const Handle y = ctx.schedule_activity("in_order", "y", barrier);
+  const Handle c = ctx.schedule_activity("in_order", "c", on);
+  const Handle d = ctx.schedule_activity("in_order", "d", on);
+  if (ctx.input() == "cancel") {
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(700)));  // x waits for its retry
+    ctx.cancel(x);
+    ctx.cancel(y);
+  }
+  PAWL_AWAIT_DONE(ctx.join(a, b, x, y, c, d));
+  ActivityOptions of_nothing;
+  of_nothing.barrier = true;
+  PAWL_AWAIT(refused, ctx.schedule_activity("work", "", of_nothing));
+  return ctx.complete(error_kind_name(refused.error().kind));
+}
+
 class SessionRecoveryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     g_runs.clear();
     g_builds_that_fail = g_works_that_abort = 0;
+    g_building = g_most_building = g_working = g_beside_a_building = 0;
+    g_order.clear();
     for (Registry* one : {&registry, &workers}) {
       ASSERT_EQ(one->add_activity("build", build), Status::kOk);
       ASSERT_EQ(one->add_activity("work", work), Status::kOk);
       ASSERT_EQ(one->add_activity("leave", leave), Status::kOk);
+      ASSERT_EQ(one->add_cooperative("build_slowly", build_slowly), Status::kOk);
+      ASSERT_EQ(one->add_cooperative("work_slowly", work_slowly), Status::kOk);
+      ASSERT_EQ(one->add_cooperative("in_order", in_order), Status::kOk);
     }
     for (Registry* one : {&registry, &coordinator}) {
       ASSERT_EQ(one->add_orchestration("three_turns", three_turns), Status::kOk);
       ASSERT_EQ(one->add_orchestration("behind_a_leaver", behind_a_leaver), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("two_branches", two_branches), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("around_a_barrier", around_a_barrier), Status::kOk);
     }
   }
   // No work ran under an epoch that no building came first in.
@@ -197,6 +287,51 @@ TEST_F(SessionRecoveryTest, a_building_that_fails_is_the_outcome) {
   ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
   EXPECT_EQ(status.error, ErrorKind::kApplication);
   EXPECT_EQ(status.output, "no model");
+}
+
+TEST_F(SessionRecoveryTest, one_at_a_time_though_several_branches_work_on_the_session) {
+  sim::Machine machine{7};
+  const auto options = [](const char* node) {
+    Options out;
+    out.database_path = "/data/pawl.db";
+    out.worker_node_id = node;
+    out.verify_turns = true;
+    return out;
+  };
+  Worker boss(machine, coordinator, options("boss"));
+  auto a = std::make_unique<Worker>(machine, workers, options("a"));
+  ASSERT_EQ(boss.start(), Status::kOk);
+  ASSERT_EQ(a->start(), Status::kOk);
+  TestClient client(machine, "/data/pawl.db");
+  ASSERT_EQ(client->start_orchestration("i", "two_branches", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, a.get()}, [] { return g_working == 2; }));
+  a->kill();
+  g_working = 0;
+  Worker b(machine, workers, options("b"));
+  ASSERT_EQ(b.start(), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&boss, &b},
+                    [&] { return client.status("i").state != OrchestrationState::kRunning; }));
+  EXPECT_EQ(client.status("i").output, "done");
+  EXPECT_EQ(builds(), 3U) << "each branch rebuilds for itself";
+  EXPECT_EQ(g_most_building, 1);
+  EXPECT_EQ(g_beside_a_building, 0);
+  expect_built_first();
+}
+
+TEST_F(SessionRecoveryTest, a_barrier_waits_for_what_runs_and_holds_back_what_follows) {
+  for (const bool cancelled : {false, true}) {
+    g_order.clear();
+    World world(registry);
+    ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+    ASSERT_EQ(
+        world.client().start_orchestration("i", "around_a_barrier", cancelled ? "cancel" : ""),
+        Status::kOk);
+    OrchestrationStatus status;
+    ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
+    EXPECT_EQ(status.output, "invalid_argument");
+    EXPECT_EQ(g_order, cancelled ? "a[ b[ a] b] x[ x] c[ d[ c] d] "
+                                 : "a[ b[ a] b] x[ x] x[ x] y[ y] c[ d[ c] d] ");
+  }
 }
 
 TEST_F(SessionRecoveryTest, so_often_and_no_more) {

@@ -205,5 +205,128 @@ TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
   EXPECT_EQ(metrics(client).sessions_idle, 0);
 }
 
+// ---- left open ------------------------------------------------------------------------------------------
+
+// "name of instance" of each, one a line.
+std::string leaks(TestClient& client, std::int64_t open_for_ms, std::int64_t unused_for_ms) {
+  struct Print final : SessionVisitor {
+    void on_session(const SessionInfo& one) override {
+      text += std::string(one.name) + " of " + std::string(one.instance_id) + "\n";
+    }
+    std::string text;
+  } print;
+  SessionFilter filter;
+  filter.open_for_ms = open_for_ms;
+  filter.unused_for_ms = unused_for_ms;
+  Page page;
+  page.rows_max = 1;
+  do {
+    EXPECT_EQ(client->list_sessions(filter, &page, print), Status::kOk);
+  } while (page.more);
+  return print.text;
+}
+
+class SessionLeaks : public SessionStats {
+ protected:
+  static Options looks_often(const char* node) {
+    Options out = options(node);
+    out.sessions.session_cleanup_interval_ms = 10'000;
+    out.sessions.leak_open_ms = 300'000;
+    out.sessions.leak_unused_ms = 60'000;
+    return out;
+  }
+  // Opens, uses unless told otherwise, and closes when told to.
+  static Poll opens(OrchestrationContext& ctx) {
+    PAWL_CALL(uses(ctx, ctx.input() == "unused" ? 0 : 1, false));
+    ctx.close_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_wait("again"));
+    PAWL_CALL(uses(ctx, 0, false));
+    return ctx.complete("");
+  }
+};
+
+TEST_F(SessionLeaks, one_that_is_left_open_is_told_once_whoever_looks) {
+  g_code = opens;
+  auto a = std::make_unique<Worker>(machine, registry, looks_often("a"));
+  Worker b(machine, registry, looks_often("b"));
+  ASSERT_EQ(a->start(), Status::kOk);
+  ASSERT_EQ(b.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("unused", "code", "unused"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("used", "code", ""), Status::kOk);
+  const auto told = [&](const std::string& of) {
+    return a->lines.count("session_leak session=s epoch=" + of) +
+           b.lines.count("session_leak session=s epoch=" + of);
+  };
+  settle({a.get(), &b}, 50'000);
+  EXPECT_EQ(told(""), 0U);
+  EXPECT_EQ(leaks(client, 300'000, 60'000), "");
+  settle({a.get(), &b}, 40'000);
+  EXPECT_EQ(told("0 to= from= reason=never used resumed=0 instance=unused"), 1U) << b.lines.all();
+  EXPECT_EQ(told(""), 1U);
+  EXPECT_EQ(leaks(client, 0, 60'000), "s of unused\n");
+  EXPECT_EQ(leaks(client, 300'000, 60'000), "s of unused\n");
+  EXPECT_EQ(leaks(client, 80'000, 0), "s of unused\ns of used\n");
+  settle({a.get(), &b}, 300'000);
+  EXPECT_EQ(told("1 to="), 1U) << "the one that was used, after five minutes";
+  EXPECT_EQ(told(""), 2U) << "the other was told of before";
+  EXPECT_EQ(a->runtime->stats().session_leaks + b.runtime->stats().session_leaks, 2U);
+  // Nor by who looks for the first time.
+  Worker c(machine, registry, looks_often("c"));
+  ASSERT_EQ(c.start(), Status::kOk);
+  settle({a.get(), &b, &c}, 60'000);
+  EXPECT_EQ(told(""), 2U);
+  EXPECT_EQ(c.lines.count("session_leak"), 0U);
+  EXPECT_EQ(leaks(client, 300'000, 0), "s of unused\ns of used\n");
+  // Closed it is none; opened anew it is another.
+  ASSERT_EQ(client->raise_event("used", "end", ""), Status::kOk);
+  settle({a.get(), &b, &c});
+  EXPECT_EQ(leaks(client, 300'000, 0), "s of unused\n");
+  ASSERT_EQ(client->raise_event("used", "again", ""), Status::kOk);
+  settle({a.get(), &b, &c}, 85'000);
+  EXPECT_EQ(told("") + c.lines.count("session_leak"), 3U);
+  EXPECT_EQ(leaks(client, 300'000, 60'000), "s of unused\ns of used\n");
+}
+
+TEST_F(SessionLeaks, those_that_work_and_shared_ones_are_none_and_0_is_never) {
+  g_code = [](OrchestrationContext& ctx) -> Poll {
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", "bed"));
+    return opens(ctx);
+  };
+  Options never = looks_often("a");
+  never.sessions.leak_open_ms = 0;
+  Worker a(machine, registry, never);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("used", "code", ""), Status::kOk);
+  settle({&a}, 200'000);
+  EXPECT_EQ(leaks(client, 1'000, 1'000), "s of used\n") << "bed is shared";
+  EXPECT_EQ(leaks(client, 0, 1'000), "");
+  settle({&a}, 400'000);
+  EXPECT_EQ(a.lines.count("session_leak"), 0U) << a.lines.all();
+}
+
+TEST_F(SessionLeaks, many_are_told_over_several_sweeps) {
+  g_code = [](OrchestrationContext& ctx) -> Poll {
+    for (int i = 0; i < 40; ++i)
+      ctx.open_session();
+    PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
+    return ctx.complete("");
+  };
+  Options how = looks_often("a");
+  how.sessions.max_sessions_per_orchestration = 40;
+  Worker a(machine, registry, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  settle({&a}, 65'000);
+  EXPECT_GE(a.lines.count("session_leak"), 16U);
+  EXPECT_LT(a.lines.count("session_leak"), 40U);
+  settle({&a}, 40'000);
+  EXPECT_EQ(a.lines.count("session_leak"), 40U);
+  EXPECT_EQ(a.runtime->stats().session_leaks, 40U);
+  EXPECT_EQ(a.lines.count("notices_lost"), 0U);
+}
+
 }  // namespace
 }  // namespace pawl

@@ -12,6 +12,7 @@ constexpr std::int64_t kRenewMs = 20'000;
 constexpr std::int64_t kHealthyAfterMs = 90'000;  // since it last was not: nobody suspects it then
 constexpr std::size_t kSlots = 3;
 constexpr std::int64_t kSessionsMax = 3;
+constexpr std::int64_t kSessionsMaxCrowded = 1;
 constexpr std::size_t kOpenersMax = 3;
 constexpr int kWithoutLocks = 3;  // this node cannot ask the kernel who lives
 
@@ -30,8 +31,9 @@ constexpr const char* kOpenings[] = {"", "exclusive=1", "fail_on_loss=1,notify=1
                                      "exclusive=1,fail_on_loss=1",
                                      "exclusive=1,notify=1,max_age_ms=60000,expiry_notice_ms=5000"};
 
-std::string own_session() {
+std::string own_session(bool barrier) {
   ActivityOptions options;
+  options.barrier = barrier;
   options.session = "own";
   options.own_session = true;
   PolicyText text;
@@ -48,8 +50,8 @@ std::string node_of(int index) { return std::string(1, static_cast<char>('A' + i
 
 }  // namespace
 
-Simulation::Simulation(std::uint64_t seed, WorkerRule without)
-    : without_(without), random_(seed), world_(seed) {
+Simulation::Simulation(std::uint64_t seed, WorkerRule without, bool crowded)
+    : without_(without), crowded_(crowded), random_(seed), world_(seed) {
   world_.machine.set_synced(true);
   for (int i = 0; i < kNodes; ++i)
     start(i);
@@ -162,7 +164,7 @@ void Simulation::cancel() {
 }
 
 void Simulation::open_one() {
-  if (openers_.size() >= kOpenersMax) return;
+  if (openers_.size() >= (crowded_ ? 1 : kOpenersMax)) return;
   Opener opener;
   opener.instance = world_.instance();
   opener.policy = kOpenings[pick(0, 4)];
@@ -186,7 +188,7 @@ void Simulation::use_opener() {
       moved_["own@" + std::to_string(opener.instance)] = clock_;
     } else {
       open_[opener.instance].push_back(opener.next + static_cast<EventId>(turn.size()));
-      turn.push_back({EventKind::kActivity, "a", "own", own_session()});
+      turn.push_back({EventKind::kActivity, "a", "own", own_session(crowded_ && chance(20))});
     }
   }
   opener.next += static_cast<EventId>(turn.size());
@@ -227,7 +229,8 @@ void Simulation::start(int index) {
   Worker& worker = *process.worker;
   worker.handlers = index == 0 ? std::set<std::string>{"a", "b"}
                                : std::set<std::string>{"a", index == 1 ? "b" : "a"};
-  worker.options.max_sessions_per_worker = kSessionsMax;
+  worker.options.max_sessions_per_worker = crowded_ ? kSessionsMaxCrowded : kSessionsMax;
+  worker.options.evict_idle_ms = crowded_ ? 3'000 : 0;
   worker.options.session_idle_timeout_ms = 60'000;
   worker.limits = {1'000, 1'000, 1'000};  // poison has its own tests
   if (without_ == WorkerRule::kObserve) worker.observe_ms = 0;
@@ -355,13 +358,21 @@ void Simulation::renew(int index) {
   }
   note_changes(index);
   process.worker->renew_sessions(true);
+  let_go(index, " idle");
+}
+
+// Of what was released just now.
+void Simulation::let_go(int index, const char* reason) {
+  const Process& process = processes_[index];
   const auto& events = process.worker->events;
   for (std::size_t i = process.told; i < events.size(); ++i) {
     const std::size_t name = std::string("released ").size();
-    if (events[i].rfind("released ", 0) != 0 || events[i].find(" idle") == std::string::npos)
+    if (events[i].rfind("released ", 0) != 0 || events[i].find(reason) == std::string::npos)
       continue;
     const std::string session = events[i].substr(name, events[i].find('@') - name);
-    if (session == "own") continue;  // of which instance is not told, and they never idle
+    expect(session != "own", "one that never idles was released as idle");
+    expect(device(session) == nullptr, "a device was released as idle");
+    counts_.evicted += events[i].find(" capacity") != std::string::npos ? 1 : 0;
     expect(world_.text(("SELECT count(*) FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
                         " WHERE s.scope=0 AND s.name='" +
                         session + "'")
@@ -406,7 +417,9 @@ bool Simulation::fetch(int index) {
     if (without_ == WorkerRule::kRunsSession) known.session.clear();
     process.worker->running.push_back(known);
   }
+  note_changes(index);
   const auto job = process.worker->fetch();
+  let_go(index, " capacity");
   if (!job) return false;
   handed_over(index, *job);
   process.executions.push_back({*job, session_of(*job), clock_, clock_ + duration(), false});
@@ -474,6 +487,14 @@ void Simulation::handed_over(int index, const Job& job) {
            "a session that fails on loss went to another owner");
   }
   if (job.item.exclusive) exclusive_handed_over(index, job, session);
+  expect(world_.number("SELECT count(*) FROM worker_queue WHERE sid=?1 AND id<?2 AND barrier=1",
+                       {job.item.session, job.item.id}) == 0,
+         "work handed over before the barrier in front of it has ended");
+  if (world_.number("SELECT count(*) FROM worker_queue WHERE id=?1 AND barrier=1", {job.item.id}) ==
+      0)
+    return;
+  for (const Execution& one : process.executions)
+    expect(one.session != session, "a barrier beside other work in one process");
 }
 
 void Simulation::exclusive_handed_over(int index, const Job& job, const std::string& session) {
@@ -533,7 +554,8 @@ void Simulation::all_is_served(int index) {
       });
   if (!has_all || has_lost || process.executions.size() >= kSlots) return;
   expect(world_.number("SELECT count(*) FROM sessions WHERE owner=?1 AND state=0 AND excl=0"
-                       " AND head_id IS NOT NULL",
+                       " AND head_id IS NOT NULL AND NOT EXISTS(SELECT 1 FROM worker_queue b"
+                       "  WHERE b.id=head_id AND b.barrier=1)",  // one waits for what runs here
                        {process.worker->me()}) == 0,
          "an owned session was not served");
 }
@@ -587,7 +609,9 @@ void Simulation::check_rows() {
               " WHERE s.excl=1 AND q.state=1 GROUP BY q.sid HAVING count(*)>1)");
   expect_none("wrong heads",
               "SELECT count(*) FROM sessions s WHERE state IN (0,1) AND head_id IS NOT CASE WHEN"
-              " excl=0 THEN (SELECT min(id) FROM worker_queue WHERE sid=s.sid AND state=0)"
+              " excl=0 THEN (SELECT min(id) FROM worker_queue q WHERE sid=s.sid AND state=0"
+              "  AND NOT EXISTS(SELECT 1 FROM worker_queue b WHERE b.sid=s.sid AND b.barrier=1"
+              "  AND b.id<q.id))"
               " ELSE (SELECT id FROM worker_queue q WHERE sid=s.sid AND state=0"
               "  AND id=(SELECT min(id) FROM worker_queue WHERE sid=s.sid AND state<>3)"
               "  AND NOT EXISTS(SELECT 1 FROM worker_queue WHERE sid=s.sid AND state IN (1,3)))"
@@ -610,7 +634,7 @@ void Simulation::check_rows() {
   if (!broken())
     expect(world_.number("SELECT count(*) FROM (SELECT 1 FROM sessions WHERE owner IS NOT NULL AND"
                          " hard=0 GROUP BY owner HAVING count(*)>?1)",
-                         {kSessionsMax}) == 0,
+                         {crowded_ ? kSessionsMaxCrowded : kSessionsMax}) == 0,
            "more sessions than its capacity");
   check_healthy();
 }

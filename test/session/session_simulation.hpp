@@ -35,7 +35,9 @@ enum class WorkerRule {
 
 class Simulation {
  public:
-  explicit Simulation(std::uint64_t seed, WorkerRule without = WorkerRule::kNone);
+  // Crowded: less room than sessions, of which the longest idle make some, and barriers in those opened.
+  explicit Simulation(std::uint64_t seed, WorkerRule without = WorkerRule::kNone,
+                      bool crowded = false);
 
   // Ends early with the first violation.
   void run(int steps);
@@ -56,6 +58,7 @@ class Simulation {
     int closed = 0;
     int expired = 0;
     int moved = 0;
+    int evicted = 0;  // idle ones, for want of room
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -125,6 +128,7 @@ class Simulation {
   void acknowledge(int index, const Job& job, bool abort);
   void all_is_served(int index);
   void note_changes(int index);
+  void let_go(int index, const char* reason);
   void check_rows();
   void check_healthy();
   [[nodiscard]] bool is_excused(const Process& process, const Execution& one) const;
@@ -132,6 +136,7 @@ class Simulation {
   static std::string session_of(const Job& job);
 
   WorkerRule without_;
+  bool crowded_;
   std::mt19937_64 random_;
   World world_;
   Process processes_[kNodes];

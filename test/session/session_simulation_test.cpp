@@ -17,7 +17,7 @@ TEST(SessionSimulation, trouble_from_a_seed) {
   const std::uint64_t seeds = only != nullptr ? 1 : soak ? 1'000 : usual;
   Simulation::Counts sum;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
-    Simulation simulation(seed);
+    Simulation simulation(seed, WorkerRule::kNone, seed % 4 == 0);
     simulation.run(400);
     simulation.settle();
     ASSERT_EQ(simulation.violation(), "")
@@ -32,15 +32,16 @@ TEST(SessionSimulation, trouble_from_a_seed) {
     sum.closed += one.closed;
     sum.expired += one.expired;
     sum.moved += one.moved;
+    sum.evicted += one.evicted;
   }
   // The trouble was real.
   if (only != nullptr) return;
   const int runs = static_cast<int>(seeds);
   std::printf(
       "accepted %d, refused %d, migrations %d, losses %d, overlaps %d, closed %d, expired %d, "
-      "moved %d\n",
+      "moved %d, evicted %d\n",
       sum.accepted, sum.refused, sum.migrations, sum.losses, sum.overlaps, sum.closed, sum.expired,
-      sum.moved);
+      sum.moved, sum.evicted);
   EXPECT_GT(sum.accepted, 50 * runs);
   EXPECT_GT(sum.refused, 5 * runs);
   EXPECT_GT(sum.migrations, 5 * runs);
@@ -49,6 +50,9 @@ TEST(SessionSimulation, trouble_from_a_seed) {
   EXPECT_GT(sum.closed, runs);
   EXPECT_GT(sum.expired, 0);
   EXPECT_GT(sum.moved, runs);
+  if (seeds >= 4) {
+    EXPECT_GT(sum.evicted, 0);
+  }
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ CREATE TABLE sessions(
   last_activity_at INTEGER NOT NULL, hold_until INTEGER NOT NULL,
   stop_to INTEGER, stop_due INTEGER, stop_force INTEGER, head_id INTEGER,
   created_stamp INTEGER NOT NULL, created_at INTEGER NOT NULL, activities INTEGER NOT NULL,
-  owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT, expires_at INTEGER,
+  owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT,
+  leak INTEGER NOT NULL DEFAULT 0, expires_at INTEGER,
   UNIQUE(scope, name));
 CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
 CREATE INDEX s_claim ON sessions(head_id)
@@ -104,6 +105,7 @@ CREATE INDEX s_lease ON sessions(locked_until) WHERE owner IS NOT NULL;
 CREATE INDEX s_owner ON sessions(owner, hard) WHERE owner IS NOT NULL;
 CREATE INDEX s_stopping ON sessions(stop_due) WHERE state=1;
 CREATE INDEX s_look ON sessions(look_at) WHERE look_at IS NOT NULL;
+CREATE INDEX s_opened ON sessions(created_at) WHERE lifecycle=1 AND state<3;
 CREATE INDEX s_label ON sessions(owner_label) WHERE owner_label IS NOT NULL AND state<3;
 CREATE INDEX s_orphan ON sessions(last_activity_at) WHERE owner IS NULL AND head_id IS NULL;
 CREATE TABLE session_summaries(
@@ -122,7 +124,7 @@ CREATE TABLE worker_queue(
   due INTEGER, unavailable_due INTEGER,
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, strikes INTEGER NOT NULL,
   reboots INTEGER NOT NULL, unregistered INTEGER NOT NULL,
-  tag TEXT, policy TEXT, failures INTEGER, last_error TEXT, progress BLOB,
+  tag TEXT, policy TEXT, failures INTEGER, last_error TEXT, progress BLOB, barrier INTEGER,
   start_due INTEGER, close_due INTEGER, run_due INTEGER, silent_due INTEGER,
   deadline INTEGER GENERATED ALWAYS AS (CASE
     WHEN start_due IS NULL AND close_due IS NULL AND run_due IS NULL AND silent_due IS NULL THEN NULL
@@ -132,6 +134,7 @@ CREATE INDEX wq_free ON worker_queue(id) WHERE sid IS NULL AND state=0 AND tag I
 CREATE INDEX wq_tagged ON worker_queue(id) WHERE sid IS NULL AND state=0 AND tag IS NOT NULL;
 CREATE INDEX wq_tag ON worker_queue(tag, id) WHERE sid IS NULL AND state=0 AND tag IS NOT NULL;
 CREATE INDEX wq_session ON worker_queue(sid, state, id) WHERE sid IS NOT NULL;
+CREATE INDEX wq_barrier ON worker_queue(sid, id) WHERE barrier IS NOT NULL;
 CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2;
 CREATE INDEX wq_deadline ON worker_queue(deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX wq_locked ON worker_queue(locked_until) WHERE state IN (1,3);

@@ -19,11 +19,15 @@ enum : int {
   kReadTotals,
   kCountStates,
   kCountOwn,
+  kNextOld,
+  kNoteLeak,
   kEnd,
 };
 static_assert(kEnd <= kIdsDirectory.end);
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
+constexpr std::size_t kLeakLooksMax = 256;   // rows of one sweep
+constexpr std::size_t kLeaksToldMax = 16;    // of those: one commit has lines for some more
 // A name in use again and again leaves one row; of others there are so many as expire in this time.
 constexpr std::int64_t kExpiredKeptMs = 3'600'000;
 
@@ -73,7 +77,16 @@ SessionInfo info_of(const Statement& row, std::int64_t now) {
   return info;
 }
 
+bool is_leak(const SessionInfo& info, const SessionFilter& filter) {
+  const bool is_open = info.state == SessionState::kIdle || info.state == SessionState::kActive ||
+                       info.state == SessionState::kLost;
+  if (!is_open || info.instance_id.empty()) return false;
+  return (filter.open_for_ms > 0 && info.age_ms >= filter.open_for_ms) ||
+         (filter.unused_for_ms > 0 && info.activities == 0 && info.age_ms >= filter.unused_for_ms);
+}
+
 bool passes(const SessionInfo& info, const SessionFilter& filter) {
+  if ((filter.open_for_ms > 0 || filter.unused_for_ms > 0) && !is_leak(info, filter)) return false;
   return (filter.owner_label.empty() || info.owner_label == filter.owner_label) &&
          (filter.kind.empty() || info.kind == filter.kind) &&
          (filter.any_state || info.state == filter.state);
@@ -187,6 +200,45 @@ Status SqliteProvider::tell_closed(SessionKey session, std::string_view reason) 
   SessionChange told = texts.change(SessionChange::Kind::kClosed);
   told.reason = reason;
   return tell_end(told);
+}
+
+// ---- left open ------------------------------------------------------------------------------------------
+
+Status SqliteProvider::tell_leaks(const SessionOptions& options, LeakCursors* cursors) {
+  require_batch();
+  PAWL_TRY(tell_old(options.leak_unused_ms, true, &cursors->unused));
+  return tell_old(options.leak_open_ms, false, &cursors->open);
+}
+
+// In the order in which they were opened, so each is looked at once, and those that are told stay told.
+Status SqliteProvider::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor) {
+  if (for_ms == 0) return Status::kOk;
+  std::size_t told = 0;
+  for (std::size_t looks = 0; looks < kLeakLooksMax && told < kLeaksToldMax; ++looks) {
+    bool is_news = false;
+    {
+      Statement next = connection_.use(
+          kNextOld,
+          "SELECT sid,created_at,activities,leak FROM sessions INDEXED BY s_opened"
+          " WHERE lifecycle=1 AND state<3 AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
+          " ORDER BY created_at,sid LIMIT 1");
+      next.bind(subtract_saturating(batch_.now, for_ms));
+      next.bind(cursor->created_at).bind(cursor->session);
+      if (!next.row()) return fail(next.status(), "find old sessions");
+      *cursor = {next.integer(1), next.integer(0)};
+      is_news = next.integer(3) == 0 && !(unused && next.integer(2) != 0);
+    }
+    if (!is_news) continue;
+    ++told;
+    {
+      Statement note = connection_.use(kNoteLeak, "UPDATE sessions SET leak=1 WHERE sid=?1");
+      note.bind(cursor->session);
+      PAWL_TRY(fail(note.run(), "note a leak"));
+    }
+    PAWL_TRY(tell_session(cursor->session, SessionChange::Kind::kLeak,
+                          unused ? "never used" : "open for long"));
+  }
+  return Status::kOk;
 }
 
 // ---- counting -------------------------------------------------------------------------------------------

@@ -191,8 +191,8 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   PAWL_TRY(read_work(candidate.id, &row));
   const WorkFilter& filter = *fetch.how.filter;
   bool blocked = false;
-  if (row.exclusive) PAWL_TRY(runs_here(filter, row, &blocked));
-  if (blocked && candidate.branch == kOwned && !row.hard) {
+  if (row.exclusive || row.policy.barrier) PAWL_TRY(runs_here(filter, row, &blocked));
+  if (blocked && row.exclusive && candidate.branch == kOwned && !row.hard) {
     // A head means that no valid lock stands: what runs here is lost, and holds the session up.
     moved_away(candidate);
     return release(row.session, "blocked");

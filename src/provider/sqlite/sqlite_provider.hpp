@@ -128,6 +128,7 @@ class SqliteProvider final : public Provider {
   Status announce_stop(Incarnation me, std::size_t* told) override;
   Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                    std::size_t* removed) override;
+  Status tell_leaks(const SessionOptions& options, LeakCursors* cursors) override;
   Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held) override;
   Status withdraw_session(Incarnation me, std::string_view device, std::int64_t stop_ms) override;
   Status read_declaration(Incarnation me, std::string_view device, bool* withdrawing) override;
@@ -600,6 +601,7 @@ class SqliteProvider final : public Provider {
   // and is looked at after `kept_ms`.
   Status end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
                     std::int64_t kept_ms);
+  Status tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor);
   Status count_value(int what, std::size_t bucket, std::int64_t value);
   Status read_session_totals(SessionEnds* out);
   Status count_states(std::int64_t rows_max, Metrics* out);

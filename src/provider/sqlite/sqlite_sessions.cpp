@@ -154,12 +154,15 @@ Status SqliteProvider::tell_change(const OwnerChange& change, const SessionChang
   return notify_change(change.session, event);
 }
 
-// Unbounded: the lowest ready item. Exclusive: the lowest of any state, and only if it is ready.
+// Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest of any state, and only if it is ready.
 // `ORDER BY id LIMIT 1` is a seek where min(id) would scan the session.
 Status SqliteProvider::recompute_head(SessionKey session) {
   Statement head = connection_.use(
       kHead,
       "UPDATE sessions SET head_id=CASE"
+      " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_barrier"
+      "  WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+      "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
       " WHEN excl=0 THEN (SELECT id FROM worker_queue INDEXED BY wq_session"
       "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1)"
       " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"

@@ -110,12 +110,13 @@ Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy,
   due_comes(DueKind::kWork);
   Statement set = connection_.use(
       kSetPolicy,
-      "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5"
-      " WHERE id=?1");
+      "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5,"
+      "barrier=?6 WHERE id=?1");
   set.bind(item).bind_text(policy);
   for (const std::int64_t limit_ms :
        {options.schedule_to_start_ms, options.schedule_to_close_ms, options.unavailable_ms})
     limit_ms == 0 ? set.bind_null() : set.bind(make_due(batch_.now, limit_ms));
+  options.barrier ? set.bind(1) : set.bind_null();
   return fail(set.run(), "keep a policy");
 }
 
