@@ -74,6 +74,10 @@ class ActivityContext {
   // What the orchestration gave to handoff_session(), in the first activity of each ownership after it;
   // else empty.
   [[nodiscard]] std::string_view session_summary() const;
+  // Path of the session's folder (SessionOptions::work_root), for files that the next activities of it
+  // need, on whatever worker: it is there, and what was written stays until the session ends. Empty: none.
+  // A zero byte follows it.
+  [[nodiscard]] std::string_view session_folder() const;
   // Milliseconds until the session's lease ends if nothing renews it; 0 without a session.
   [[nodiscard]] std::int64_t session_lease_left_ms() const;
   // Hand-overs of this activity, from 1.

@@ -40,6 +40,10 @@ struct SessionOptions {
   std::int64_t leak_unused_ms = 3'600'000;
   // Take over at once from a process whose kernel lock is free; false: only leases count.
   bool fast_handoff = true;
+  // An absolute path of a folder that is there: each session has a folder of its own in it, from its first
+  // activity to its end (ActivityContext::session_folder()). Null: none. Workers of one database may
+  // share it, and databases may.
+  const char* work_root = nullptr;
 };
 
 // Which activities a worker takes, by ActivityOptions::tag. At start the set has 1..5 different tags of

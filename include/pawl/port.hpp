@@ -1,13 +1,13 @@
-// The port: everything Pawl needs from a machine, in three small interfaces.
+// The port: everything Pawl needs from a machine, in three small interfaces, and a fourth that may be left out.
 //
 // Purpose: nothing under src/ includes an operating system's header; it reaches the machine through
-// Clock, Storage and Threads only. A stranger writes a port by implementing these three classes and
-// passing test/port (the conformance suite).
+// Clock, Storage and Threads only, and Folders where sessions are to have folders. A stranger writes a
+// port by implementing these classes and passing test/port (the conformance suite).
 // Ownership: a port's objects belong to the caller, and outlive every Process, Runtime and Client
 // given them. One set is one process: two simulated processes are two sets on one machine.
 // Thread rule: Clock is callable from any thread. A Storage may be used by several connections, each
 // on its own thread. Threads::wake() is callable from any thread and from a signal handler; the rest
-// of Threads belongs to the thread that owns the Runtime or Client.
+// of Threads, and Folders, belong to the thread that owns the Runtime or Client.
 // Units: times are milliseconds in std::int64_t, sizes are bytes.
 // Source of the clock's rules: docs/architecture.md, "time".
 #ifndef PAWL_PORT_HPP
@@ -208,11 +208,44 @@ class Threads {
   ~Threads() = default;
 };
 
+// Folders for files of the application: `root/name`, each with whatever was put into it.
+// `root` is a path of the machine, at most kRootBytesMax; `name` one name, without separators, at most
+// kNameBytesMax. Below the root no call follows a link, whatever lies there; none waits for anybody, and
+// each does a bounded piece of work. An error's diagnostic names the path.
+class Folders {
+ public:
+  static constexpr std::size_t kRootBytesMax = 400;
+  static constexpr std::size_t kNameBytesMax = 95;
+
+  [[nodiscard]] virtual std::uint32_t version() const { return kPortVersion; }
+  // Can folders be made here? kInvalidArgument: no absolute path, or too long; kCannotOpen: there is no
+  // such folder; kReadOnly: it cannot be written.
+  virtual Status check_root(const char* root, Diagnostic& diagnostic) = 0;
+  // Makes it, for this user only; one that is there stays as it is. kAlreadyExists: something else is in
+  // its place, or another user's; kFull, kReadOnly, kCannotOpen, kIo.
+  virtual Status make(const char* root, const char* name, Diagnostic& diagnostic) = 0;
+  // Removes it with all below it, or at most `steps_max` entries of that: then *more is set, and it is
+  // called again. What is there under its name and is no folder goes, too. Nothing there is kOk. After an
+  // error what is left stays until the next call. Files in use by others go, too; what others mounted
+  // there does not.
+  virtual Status remove_some(const char* root, const char* name, std::size_t steps_max, bool* more,
+                             Diagnostic& diagnostic) = 0;
+  // One list at a time: its names in any order, each once; what comes or goes meanwhile may be missing.
+  virtual Status begin_list(const char* root, Diagnostic& diagnostic) = 0;
+  // Valid until the next call; empty: there is no more. Only between begin_list() and end_list().
+  virtual Result<std::string_view> next_name() = 0;
+  virtual void end_list() = 0;
+
+ protected:
+  ~Folders() = default;
+};
+
 // What a process of Pawl is given.
 struct Port {
   Clock* clock = nullptr;
   Storage* storage = nullptr;
   Threads* threads = nullptr;
+  Folders* folders = nullptr;  // null: SessionOptions::work_root is refused
 };
 
 }  // namespace pawl::port

@@ -55,6 +55,16 @@ class Machine {
   // Flips one byte of a file; kNotFound if there is none.
   Status damage(const char* path, std::int64_t offset);
 
+  // --- folders: of port::Folders, apart from the database's files; without contents ---
+  enum class Entry : std::uint8_t { kNone, kFolder, kFile };
+  // Puts it there, with the folders above it; kNone: takes it away, with all below it.
+  void put_entry(const char* path, Entry entry);
+  [[nodiscard]] Entry entry(const char* path) const;
+  // All below a folder, however deep.
+  [[nodiscard]] std::size_t entries_below(const char* path) const;
+  // Making and removing fails from now on; kOk: not any more.
+  void fail_folders(Status status);
+
   MachineImpl* impl() { return impl_; }
 
  private:

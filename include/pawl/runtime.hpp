@@ -66,6 +66,9 @@ struct RuntimeStats {
   std::uint64_t sessions_lost = 0;
   std::uint64_t sessions_evicted = 0;       // let go for an activity that does not come back
   std::uint64_t sessions_evicted_idle = 0;  // SessionOptions::evict_idle_ms
+  std::uint64_t session_folders_removed = 0;
+  // Times that one could not be made, and an activity was put back for it, or not be removed.
+  std::uint64_t session_folders_failed = 0;
   // Looks for work that met a session with work for this worker, which has max_sessions_per_worker already.
   std::uint64_t capacity_exhausted = 0;
   std::uint64_t session_leaks = 0;  // told by this Runtime: SessionOptions::leak_open_ms

@@ -2,6 +2,7 @@
 
 #include "pawl/port_posix.hpp"
 #include "posix_clock.hpp"
+#include "posix_folders.hpp"
 #include "posix_storage.hpp"
 #include "posix_threads.hpp"
 
@@ -14,6 +15,7 @@ struct Parts {
   SystemClock clock;
   SystemStorage storage;
   SystemThreads threads;
+  SystemFolders folders;
 };
 
 Parts& parts(void* memory) { return *std::launder(static_cast<Parts*>(memory)); }
@@ -33,6 +35,7 @@ port::Port SystemPort::port() {
   set.clock = &all.clock;
   set.storage = &all.storage;
   set.threads = &all.threads;
+  set.folders = &all.folders;
   return set;
 }
 

@@ -180,6 +180,7 @@ port::Port Node::port() {
   set.clock = &impl_->clock;
   set.storage = &impl_->storage;
   set.threads = &impl_->threads;
+  set.folders = &impl_->folders;
   return set;
 }
 

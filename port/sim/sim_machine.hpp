@@ -91,7 +91,9 @@ struct MachineImpl {
   bool fails_for_ever = false;
   Status failure = Status::kOk;
   bool power_cut_losses = false;
-  std::int64_t disk_bytes = 0;  // 0: without limit
+  std::int64_t disk_bytes = 0;          // 0: without limit
+  std::map<std::string, bool> entries;  // of folders, by their paths: is it a folder?
+  Status folders_failure = Status::kOk;
 
   [[nodiscard]] std::uint64_t next_random();
   void new_boot_id();
@@ -230,6 +232,25 @@ class NodeThreads final : public port::Threads {
   std::deque<Job> jobs_;
 };
 
+class NodeFolders final : public port::Folders {
+ public:
+  explicit NodeFolders(NodeImpl& node) : node_(node) {}
+  Status check_root(const char* root, Diagnostic& diagnostic) override;
+  Status make(const char* root, const char* name, Diagnostic& diagnostic) override;
+  Status remove_some(const char* root, const char* name, std::size_t steps_max, bool* more,
+                     Diagnostic& diagnostic) override;
+  Status begin_list(const char* root, Diagnostic& diagnostic) override;
+  Result<std::string_view> next_name() override;
+  void end_list() override { listed_.clear(); }
+
+ private:
+  [[nodiscard]] Status failure(const std::string& path, Diagnostic& diagnostic) const;
+
+  NodeImpl& node_;
+  std::string listed_;  // the root, with a separator
+  std::string last_;    // told last
+};
+
 struct NodeImpl {
   explicit NodeImpl(MachineImpl& on);
   void kill();
@@ -244,6 +265,7 @@ struct NodeImpl {
   NodeClock clock{*this};
   NodeStorage storage{*this};
   NodeThreads threads{*this};
+  NodeFolders folders{*this};
 };
 
 }  // namespace pawl::sim

@@ -85,15 +85,27 @@ class TemplateThreads final : public port::Threads {
   bool executor_stop(std::int64_t wait_ms) override;
 };
 
+class TemplateFolders final : public port::Folders {
+ public:
+  Status check_root(const char* root, Diagnostic& diagnostic) override;
+  Status make(const char* root, const char* name, Diagnostic& diagnostic) override;
+  Status remove_some(const char* root, const char* name, std::size_t steps_max, bool* more,
+                     Diagnostic& diagnostic) override;
+  Status begin_list(const char* root, Diagnostic& diagnostic) override;
+  Result<std::string_view> next_name() override;
+  void end_list() override;
+};
+
 // One process's set. It outlives the Runtime or Client given its port().
 class TemplatePort {
  public:
-  [[nodiscard]] port::Port port() { return {&clock_, &storage_, &threads_}; }
+  [[nodiscard]] port::Port port() { return {&clock_, &storage_, &threads_, &folders_}; }
 
  private:
   TemplateClock clock_;
   TemplateStorage storage_;
   TemplateThreads threads_;
+  TemplateFolders folders_;
 };
 
 }  // namespace pawl::port_template

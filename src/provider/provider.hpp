@@ -289,6 +289,7 @@ struct WorkItem {
   EventId event = 0;
   SessionKey session = 0;
   InstanceKey session_scope = 0;  // the instance that opened the session; 0: everybody's
+  std::int64_t session_generation = 0;
   Epoch epoch = 0;
   bool exclusive = false;
   bool claimed_now = false;        // first hand-over of this epoch
@@ -308,6 +309,7 @@ struct WorkItem {
   std::string_view input;
   std::string_view last_progress;
   std::string_view session_summary;  // with claimed_now
+  std::string_view session_folder;   // the caller's to set
 };
 
 // What the fetching process can and cannot take.
@@ -676,6 +678,8 @@ class Provider {
                                 std::size_t* count) = 0;
   // Of those of `me`: with work in the queue, and without.
   virtual Status count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) = 0;
+  // Reads; anywhere. Is it still this opening of the session, and open?
+  virtual Status session_lives(SessionKey session, std::int64_t generation, bool* lives) = 0;
   // The last epoch that was given out: as long as it stands, no session changed its owner.
   virtual Status last_epoch(Epoch* epoch) = 0;
   // Ends the stops of sessions for which it is time; bounded. Adds to *ended.

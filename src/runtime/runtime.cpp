@@ -57,7 +57,8 @@ Status check_port(const port::Port& port, Diagnostic& diagnostic) {
   }
   if (port.clock->version() != port::kPortVersion ||
       port.storage->version() != port::kPortVersion ||
-      port.threads->version() != port::kPortVersion) {
+      port.threads->version() != port::kPortVersion ||
+      (port.folders != nullptr && port.folders->version() != port::kPortVersion)) {
     diagnostic.format("the port is of version %u, this library needs %u", port.clock->version(),
                       port::kPortVersion);
     return Status::kVersionMismatch;

@@ -45,6 +45,7 @@ CrashLimits RuntimeCore::crash_limits() const {
 }
 
 Status RuntimeCore::start(Diagnostic& diagnostic) {
+  PAWL_TRY(check_work_root(diagnostic));
   PAWL_TRY(open_database(diagnostic));
   PAWL_TRY(port_.threads->open(options_.database_path, diagnostic));
   waiter_open_ = true;
@@ -196,6 +197,7 @@ void RuntimeCore::after_registration() {
   next_renewal_ = now + renewal_interval_ms(options_.sessions);
   next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
   retire_ = has_retention();
+  plan_folders(0);
   watch_workers();
 }
 
@@ -379,11 +381,12 @@ std::int64_t RuntimeCore::next_due() const {
 
 std::int64_t RuntimeCore::first_due(std::int64_t now) const {
   if (must_register_ || sessions_changed_ || look_for_turns_ || sweep_ || retire_ ||
-      needs_relief() || requests_.size() > 0 || slots_.finished() > 0 || wants_work())
+      needs_relief() || requests_.size() > 0 || slots_.finished() > 0 || wants_work() ||
+      folders_.listing)
     return 0;
   std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
   for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_, strangers_due_,
-                                   next_slot_due_, next_retention_})
+                                   next_slot_due_, next_retention_, folders_.due})
     if (other >= 0 && other < due) due = other;
   if (short_of_space_ && next_reserve_try_ < due) due = next_reserve_try_;
   if (evidence_.watching() && now + kObserverWakeMs < due) due = now + kObserverWakeMs;
@@ -442,6 +445,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (me_ != 0 && idle) unregister();
   process_.remove_loop(port_.threads);
   if (!threads_stuck_) close_worker_files();
+  if (folders_.listing) port_.folders->end_list();
   if (waiter_open_) port_.threads->close();
   warm_.stop();
   provider_->close();

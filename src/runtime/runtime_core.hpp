@@ -3,8 +3,9 @@
 // Files: runtime_core.cpp (start, stop, waiting, worker life), tick.cpp (one tick), turns.cpp (the turns of
 // a tick), starts.cpp (first turns of starts that ride on it), mail.cpp (what is raised and rides on it),
 // requests.cpp (other calls that ride on it, and removals), work.cpp (activities in hand), devices.cpp (devices,
-// and who owns what), notices.cpp (what a batch tells), space.cpp (quota and full disks). Everything lives in the
-// block given to start(). Thread rule: the owner's thread, but for wake() and request_stop().
+// and who owns what), notices.cpp (what a batch tells), folders.cpp (of sessions), space.cpp (quota and full
+// disks). Everything lives in the block given to start(). Thread rule: the owner's thread, but for wake() and
+// request_stop().
 // One tick: (a) read the messages of at most `batch` instances; (b) run their turns, nothing locked;
 // (c) one write transaction re-validates and writes it all; (d) only then effects leave.
 #ifndef PAWL_RUNTIME_RUNTIME_CORE_HPP
@@ -176,6 +177,13 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     FixedText<Diagnostic::kCapacity> reason;
   };
 
+  // Ended sessions' folders are found by a list of them all.
+  struct FolderSweep {
+    std::int64_t due = -1;  // boot time of the next list
+    bool listing = false;
+    FixedText<port::Folders::kNameBytesMax> removing;  // empty: none
+  };
+
   // What the batch at hand removed and left; without meaning once it is rolled back.
   struct Removals {
     Removed removed;
@@ -304,6 +312,21 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void tell_owned();
   void tell_all_lost();
 
+  // ---- folders.cpp ----
+  Status check_work_root(Diagnostic& diagnostic);
+  void put_folder_path(const WorkItem& item, Text* path) const;
+  void make_folders();
+  [[nodiscard]] static std::int64_t folder_delay_ms(const WorkItem& item);
+  // In so long ended sessions' folders are looked for, if not earlier.
+  void plan_folders(std::int64_t in_ms);
+  void note_ended_sessions();
+  void sweep_folders();
+  bool begin_folder_list();
+  [[nodiscard]] bool is_folder_of_the_past(std::string_view name);
+  bool remove_folder();
+  void tell_folder(LogLevel level, const char* event, std::string_view name, Status status,
+                   std::string_view text);
+
   // ---- starts.cpp ----
   void collect_starts(Turn* turns, std::size_t capacity, std::size_t* count);
   bool prepare_start(const Request& request, Turn* turn);
@@ -388,6 +411,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
 
   static constexpr std::size_t kNoticesMax = 64;
+  static constexpr std::int64_t kFolderLookDelayMs = 1'000;  // what ends together is one look
   static constexpr std::size_t kDevicesMax = 32;
   static constexpr std::size_t kUnknownNamesMax = 64;  // told of, one line each
   // Kinds that one registered orchestration stands for: without a version, with it and not begun, and
@@ -486,6 +510,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool overslept_ = false;
 
   FixedVector<DeclaredDevice, kDevicesMax> declared_;
+  FolderSweep folders_;
   Epoch owned_epoch_ = -1;  // the last one when the owned sessions were looked at
   Epoch epoch_seen_ = 0;    // the last one when our last batch ended
   bool owned_changed_ = false;

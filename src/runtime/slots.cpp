@@ -194,7 +194,8 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   std::string_view* const views[] = {
       &slot.item.instance_id,   &slot.item.orchestration_name, &slot.item.orchestration_version,
       &slot.item.activity_name, &slot.item.session_name,       &slot.item.tag,
-      &slot.item.input,         &slot.item.last_progress,      &slot.item.session_summary};
+      &slot.item.input,         &slot.item.last_progress,      &slot.item.session_summary,
+      &slot.item.session_folder};
   slot.item = item;
   std::size_t bytes = 1;
   for (const std::string_view* view : views)
@@ -207,6 +208,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
     *view = std::string_view(at, view->size());
     at += view->size();
   }
+  *at = '\0';  // behind the last of them
   slot.entry = &entry;
   if (slot.mode == ActivityMode::kThreaded) slot.thread = free_thread();
   slot.note = note_of(slot);
@@ -219,6 +221,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.took_ms = 0;
   slot.permanent = false;
   slot.hurries = false;
+  slot.lacks_folder = false;
   slot.deadline_boot_ms = -1;
   slot.lost_boot_ms = -1;
   slot.progress.clear();
@@ -443,6 +446,7 @@ std::string_view ActivityContext::idempotency_key() const { return slot_.idempot
 std::string_view ActivityContext::worker_id() const { return slot_.shared->worker_id; }
 void* ActivityContext::user() const { return slot_.entry->user; }
 
+std::string_view ActivityContext::session_folder() const { return slot_.item.session_folder; }
 std::string_view ActivityContext::session_summary() const { return slot_.item.session_summary; }
 std::int64_t ActivityContext::session_lease_left_ms() const {
   if (slot_.item.session == 0) return 0;

@@ -59,6 +59,10 @@ class Progress {
   std::atomic<bool> has_news_{false};
 };
 
+// A path below SessionOptions::work_root.
+inline constexpr std::size_t kFolderPathBytesMax =
+    port::Folders::kRootBytesMax + 1 + port::Folders::kNameBytesMax;
+
 struct Slot {
   enum class State : std::uint8_t {
     kFree,
@@ -108,6 +112,7 @@ struct Slot {
   bool answered = false;
   bool permanent = false;        // fail_permanently()
   bool hurries = false;          // commit_now()
+  bool lacks_folder = false;     // its session's could not be made: it never ran
   bool aborts_session = false;   // abort_session()
   void* result_block = nullptr;  // from the pool: an inline result after it ran
 
@@ -136,7 +141,8 @@ struct Slot {
   }
   // The provider will not take its failure as the outcome, but put the item back.
   [[nodiscard]] bool is_repeated() const {
-    return error == ErrorKind::kApplication && !permanent && !aborts_session && item.may_retry;
+    return lacks_folder ||
+           (error == ErrorKind::kApplication && !permanent && !aborts_session && item.may_retry);
   }
   [[nodiscard]] WorkDone done() const {
     return {item.id, item.token, item.epoch, item.session, aborts_session};
@@ -288,6 +294,7 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   // Names of five kinds and a version stand beside the input.
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax +
                   kSessionSummaryBytesMax;
+  if (options.sessions.work_root != nullptr) buffer_bytes_ += internal::kFolderPathBytesMax;
   buffer_ = arena.buffer(buffer_bytes_);
   pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);

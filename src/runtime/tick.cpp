@@ -74,9 +74,11 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   stats_.activities_started += slots_.start_threaded(*port_.threads);
   // When all that the commit said has left. If it fails, the next commits will say why.
   static_cast<void>(provider_->write_back_log());
+  sweep_folders();
   plan_next_due();
   if (stopped_) return Status::kStopped;
-  return inline_left || (next_slot_due_ >= 0 && next_slot_due_ <= port_.clock->boot_ms()) ||
+  return inline_left || folders_.listing ||
+         (next_slot_due_ >= 0 && next_slot_due_ <= port_.clock->boot_ms()) ||
          (retry_at_ < 0 && !gathers(port_.clock->boot_ms()) &&
           (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 || must_register_ ||
            sweep_ || retire_ || needs_relief() || wants_work()));
@@ -248,6 +250,7 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   settle_removals();
   for (std::size_t i = 0; i < count; ++i)
     settle_turn(turns[i]);
+  make_folders();
   release_results();
   const std::int64_t now = port_.clock->boot_ms();
   if (now >= next_renewal_) {
@@ -258,7 +261,10 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   if (!buried_.empty() || others_claimed_ || now >= next_renewal_) watch_workers();
   if (now >= next_renewal_) look_for_reserve();
   if (now >= next_renewal_) next_renewal_ = now + renewal_interval_ms(options_.sessions);
-  if (now >= next_cleanup_) next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
+  if (now >= next_cleanup_) {
+    next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
+    plan_folders(0);
+  }
   bury_now_ = false;
   others_committed_ = false;
   sessions_changed_ = false;
@@ -267,6 +273,7 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   for (const Notice& notice : notices_)
     if (notice.kind == SessionChange::Kind::kLost || notice.kind == SessionChange::Kind::kExpired)
       sessions_changed_ = true;
+  note_ended_sessions();
   tell_evicted();
   tell_capacity();
   stats_.sessions_active = sessions_active_;

@@ -175,6 +175,9 @@ Status RuntimeCore::fetch_work() {
     }
     const Registry::ActivityEntry* const entry = registry_.find_activity(item.activity_name);
     PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
+    FixedText<internal::kFolderPathBytesMax> folder;
+    put_folder_path(item, &folder);
+    item.session_folder = folder.view();
     internal::Slot& slot = slots_.take(item, *entry, provider_->database_id());
     slot.session_lease_boot_ms.store(
         provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms),
@@ -217,7 +220,10 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     const WorkDone done = slot.done();
     const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
                                slot.permanent};
-    const Status stored = provider_->ack_work_item(done, result);
+    const Status stored =
+        slot.lacks_folder
+            ? provider_->abandon_work_item(done, folder_delay_ms(slot.item), false, crash_limits())
+            : provider_->ack_work_item(done, result);
     if (stored == Status::kOk && !slot.refused) {
       slot.stored = true;
       slots_.leave(slot);
@@ -236,7 +242,9 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
 void RuntimeCore::release_result(internal::Slot& slot) {
   ActivityStats& named = names_.of(*slot.entry);
   if (slot.answered) named.ran.add(slot.took_ms);
-  if (slot.refused) {
+  if (slot.lacks_folder) {
+    // It did not run; make_folders() has told.
+  } else if (slot.refused) {
     ++stats_.activities_refused;
     ++named.refused;
   } else if (slot.is_repeated()) {
@@ -246,6 +254,8 @@ void RuntimeCore::release_result(internal::Slot& slot) {
     ++stats_.activities_completed;
     ++(slot.error == ErrorKind::kNone ? named.completed : named.failed);
   }
+  // It kept the folder of a session that may have ended meanwhile.
+  if (slot.refused && slot.item.session != 0) plan_folders(kFolderLookDelayMs);
   // What was passed over for want of room may go now.
   if (!slot.leaving) look_for_work_ = true;
   slots_.release(slot);

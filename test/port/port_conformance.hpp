@@ -3,6 +3,7 @@
 // Method: the cases see a port through pawl/port.hpp only. A port's test program writes a `Host`:
 //   const char* database();      // the path of a database that does not exist yet, in a fresh place
 //   pawl::port::Port add();      // one more process's set, living as long as the Host
+//   const char* root();          // the path of an empty folder; null: the port has no folders
 // and says INSTANTIATE_TYPED_TEST_SUITE_P(MyPort, PortConformance, MyHost).
 // Nothing here sleeps to make a race come out right: where a case waits for something that must come,
 // it waits with a due time that only a failure reaches.
@@ -13,6 +14,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -648,6 +650,134 @@ TYPED_TEST_P(PortConformance, SharedMemory_LockMatrix) {
   EXPECT_EQ(mine.close(a), Status::kOk);
 }
 
+// --- folders -----------------------------------------------------------------------------------------
+
+// A port without folders says so by leaving them null.
+#define PAWL_FOLDERS_OR_RETURN(port, root) \
+  if ((root) == nullptr) {                 \
+    EXPECT_EQ((port).folders, nullptr);    \
+    return;                                \
+  }                                        \
+  ASSERT_NE((port).folders, nullptr);      \
+  Diagnostic checked;                      \
+  ASSERT_EQ((port).folders->check_root(root, checked), Status::kOk) << checked.text()
+
+inline std::set<std::string> names_in(const Port& port, const std::string& root) {
+  std::set<std::string> names;
+  Diagnostic diagnostic;
+  EXPECT_EQ(port.folders->begin_list(root.c_str(), diagnostic), Status::kOk) << diagnostic.text();
+  while (true) {
+    const Result<std::string_view> name = port.folders->next_name();
+    EXPECT_TRUE(name.ok());
+    if (name.value().empty()) break;
+    EXPECT_TRUE(names.insert(std::string(name.value())).second) << name.value();
+  }
+  port.folders->end_list();
+  return names;
+}
+
+inline void make(const Port& port, const std::string& root, const std::string& name) {
+  Diagnostic diagnostic;
+  ASSERT_EQ(port.folders->make(root.c_str(), name.c_str(), diagnostic), Status::kOk)
+      << diagnostic.text();
+}
+
+// How many calls it took; 0: it failed.
+inline std::size_t remove_all(const Port& port, const char* root, const char* name,
+                              std::size_t steps) {
+  constexpr std::size_t kCallsMax = 10'000;
+  for (std::size_t calls = 1; calls < kCallsMax; ++calls) {
+    Diagnostic diagnostic;
+    bool more = false;
+    const Status status = port.folders->remove_some(root, name, steps, &more, diagnostic);
+    EXPECT_EQ(status, Status::kOk) << diagnostic.text();
+    if (status != Status::kOk) return 0;
+    if (!more) return calls;
+  }
+  ADD_FAILURE() << "no end";
+  return 0;
+}
+
+TYPED_TEST_P(PortConformance, Folders_AreThereForAllUntilRemoved) {
+  const Port one = this->ready();
+  const char* const root = this->host_.root();
+  PAWL_FOLDERS_OR_RETURN(one, root);
+  const Port two = this->ready();
+  EXPECT_EQ(one.folders->version(), port::kPortVersion);
+  EXPECT_TRUE(names_in(one, root).empty());
+  make(one, root, "a");
+  make(one, root, "b");
+  make(two, root, "a");
+  EXPECT_EQ(names_in(two, root), (std::set<std::string>{"a", "b"}));
+  make(two, std::string(root) + "/a", "inside");
+  make(one, root, "a");
+  EXPECT_EQ(names_in(one, std::string(root) + "/a").count("inside"), 1U) << "it stays as it is";
+  EXPECT_GE(remove_all(two, root, "a", 100), 1U);
+  EXPECT_EQ(remove_all(two, root, "a", 100), 1U) << "what is not there is removed";
+  EXPECT_EQ(names_in(one, root), (std::set<std::string>{"b"}));
+}
+
+TYPED_TEST_P(PortConformance, FoldersRoot_MustBeThereAndAbsolute) {
+  const Port port = this->ready();
+  const char* const root = this->host_.root();
+  PAWL_FOLDERS_OR_RETURN(port, root);
+  const std::string missing = std::string(root) + "/missing";
+  Diagnostic why;
+  EXPECT_EQ(port.folders->check_root(missing.c_str(), why), Status::kCannotOpen);
+  EXPECT_NE(why.text().find(missing), std::string_view::npos) << why.text();
+  EXPECT_EQ(port.folders->make(missing.c_str(), "a", why), Status::kCannotOpen);
+  EXPECT_NE(why.text().find(missing), std::string_view::npos) << why.text();
+  EXPECT_EQ(port.folders->begin_list(missing.c_str(), why), Status::kCannotOpen);
+  EXPECT_EQ(port.folders->check_root("", why), Status::kInvalidArgument);
+  EXPECT_EQ(port.folders->check_root("here", why), Status::kInvalidArgument);
+  const std::string endless =
+      std::string(root) + "/" + std::string(port::Folders::kRootBytesMax, 'x');
+  EXPECT_EQ(port.folders->check_root(endless.c_str(), why), Status::kInvalidArgument);
+}
+
+// As deep as paths allow, and wide; what stands beside it is not touched.
+TYPED_TEST_P(PortConformance, FolderIsRemoved_InBoundedPiecesToTheLastOne) {
+  const Port port = this->ready();
+  const char* const root = this->host_.root();
+  PAWL_FOLDERS_OR_RETURN(port, root);
+  make(port, root, "tree");
+  make(port, root, "tree2");
+  std::string at = std::string(root) + "/tree";
+  std::size_t made = 0;
+  while (at.size() + 4 < port::Folders::kRootBytesMax) {
+    for (const char* name : {"w", "x", "d"})
+      make(port, at, name);
+    made += 3;
+    at += "/d";
+  }
+  ASSERT_GT(made, 50U);
+  EXPECT_GE(remove_all(port, root, "tree", 4), made / 4) << "more than four a call";
+  EXPECT_EQ(names_in(port, root), (std::set<std::string>{"tree2"}));
+}
+
+TYPED_TEST_P(PortConformance, FolderList_GoesOnWhileOtherCallsCome) {
+  const Port port = this->ready();
+  const char* const root = this->host_.root();
+  PAWL_FOLDERS_OR_RETURN(port, root);
+  constexpr int kFolders = 100;
+  for (int i = 0; i < kFolders; ++i)
+    make(port, root, "folder-" + std::to_string(i));
+  Diagnostic why;
+  ASSERT_EQ(port.folders->begin_list(root, why), Status::kOk);
+  int seen = 0;
+  for (std::string name = "-"; !name.empty();) {
+    const Result<std::string_view> next = port.folders->next_name();
+    ASSERT_TRUE(next.ok());
+    name = next.value();
+    if (name.empty()) break;
+    ++seen;
+    EXPECT_EQ(remove_all(port, root, name.c_str(), 8), 1U);
+  }
+  port.folders->end_list();
+  EXPECT_EQ(seen, kFolders);
+  EXPECT_TRUE(names_in(port, root).empty());
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     PortConformance, VersionsAreOurs, BootTimeNeverGoesBack_AlsoBetweenProcesses,
     WaitEndsAtItsDueTime_InMilliseconds, WallClockGoesOnWithBootTime,
@@ -663,7 +793,9 @@ REGISTER_TYPED_TEST_SUITE_P(
     ProcessThatIsGone_HasNoStartTime, ExecutorRunsJobsAndWakesTheWaiter,
     ExecutorStop_LetsTheLastJobsEnd, ExecutorOfNoThreads_IsAllowed, Files_ReadWriteTruncateRemove,
     Files_ModesAreKept, Files_LockMatrix, Files_WriterThatWaitsKeepsNewReadersOut,
-    SharedMemory_IsSharedZeroedAndLocked, SharedMemory_LockMatrix);
+    SharedMemory_IsSharedZeroedAndLocked, SharedMemory_LockMatrix,
+    Folders_AreThereForAllUntilRemoved, FoldersRoot_MustBeThereAndAbsolute,
+    FolderIsRemoved_InBoundedPiecesToTheLastOne, FolderList_GoesOnWhileOtherCallsCome);
 
 }  // namespace pawl::port_test
 

@@ -48,6 +48,8 @@ class PosixHost {
     EXPECT_NE(::getcwd(here, sizeof(here)), nullptr);
     folder_ = std::string(here) + "/" + name;
     database_ = folder_ + "/t.db";
+    root_ = folder_ + "/work";
+    EXPECT_EQ(::mkdir(root_.c_str(), S_IRWXU), 0);
   }
   ~PosixHost() {
     drop_all();
@@ -57,7 +59,8 @@ class PosixHost {
   PosixHost& operator=(const PosixHost&) = delete;
 
   const char* database() { return database_.c_str(); }
-  const std::string& folder() { return folder_; }
+  const char* root() { return root_.c_str(); }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   Port add() { return add(options_); }
   Port add(const posix::PortOptions& options) {
     ports_.push_back(std::make_unique<posix::SystemPort>(options));
@@ -78,6 +81,7 @@ class PosixHost {
  private:
   std::string folder_;
   std::string database_;
+  std::string root_;
   std::vector<std::unique_ptr<posix::SystemPort>> ports_;
 };
 

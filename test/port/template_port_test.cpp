@@ -26,6 +26,10 @@ TEST(TemplatePort, IsOfOurVersionAndRefusesInOrder) {
   EXPECT_TRUE(port.threads->wait(-1).due) << "what cannot sleep polls";
   EXPECT_EQ(port.threads->executor_start(0, 4096), Status::kOk);
   EXPECT_EQ(port.threads->executor_start(1, 4096), Status::kUnsupported);
+  EXPECT_EQ(port.folders->version(), port::kPortVersion);
+  EXPECT_EQ(port.folders->check_root("/work", diagnostic), Status::kUnsupported);
+  EXPECT_NE(diagnostic.text().find("/work"), std::string_view::npos) << diagnostic.text();
+  EXPECT_EQ(port.folders->next_name().status(), Status::kUnsupported);
 }
 
 TEST(TemplatePort, ClientOnIt_IsRefusedWithTheFunctionToWrite) {

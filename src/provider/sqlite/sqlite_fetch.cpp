@@ -434,6 +434,7 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   out.event = row.event;
   out.session = row.session;
   out.session_scope = row.session_scope;
+  out.session_generation = row.session_generation;
   out.epoch = row.session_epoch;
   out.exclusive = row.exclusive;
   out.attempt = row.attempt + 1;

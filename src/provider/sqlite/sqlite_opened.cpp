@@ -26,6 +26,7 @@ enum : int {
   kForget,
   kHold,
   kSetLimits,
+  kLives,
   kEnd,
 };
 static_assert(kEnd <= kIdsOpened.end);
@@ -268,6 +269,15 @@ Status SqliteProvider::close_all_sessions(InstanceKey instance) {
     if (row.is_open()) PAWL_TRY(tell_closed(row.session, "the instance ended"));
     PAWL_TRY(close_row(row.session));
   }
+}
+
+Status SqliteProvider::session_lives(SessionKey session, std::int64_t generation, bool* lives) {
+  Statement read = connection_.use(
+      kLives, "SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<2)");
+  read.bind(session).bind(generation);
+  if (!read.row()) return fail(read.status(), "look whether a session lives");
+  *lives = read.integer(0) != 0;
+  return Status::kOk;
 }
 
 Status SqliteProvider::forget_if_closed(SessionKey session) {

@@ -143,6 +143,7 @@ class SqliteProvider final : public Provider {
   Status owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                         std::size_t* count) override;
   Status count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) override;
+  Status session_lives(SessionKey session, std::int64_t generation, bool* lives) override;
   Status last_epoch(Epoch* epoch) override;
   Status end_stops(std::size_t limit, std::size_t* ended) override;
   Status wake_delayed(std::size_t limit, std::size_t* woken) override;

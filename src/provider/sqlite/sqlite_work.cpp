@@ -190,7 +190,7 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
       kRead,
       "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
       "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
-      "q.close_due,q.silent_due,s.scope"
+      "q.close_due,q.silent_due,s.scope,s.gen"
       " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
   read.bind(item);
   if (!read.row())
@@ -211,6 +211,7 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   row->exclusive = read.integer(12) != 0;
   row->hard = read.integer(13) != 0;
   row->session_scope = read.integer(19);
+  row->session_generation = read.integer(20);
   if (read.is_null(14)) return Status::kOk;
   if (!decode_policy(read.bytes(14), &row->policy))
     return fail(Status::kCorrupt, "read the policy of work");

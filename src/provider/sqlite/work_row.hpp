@@ -28,6 +28,7 @@ struct SqliteProvider::WorkRow {
   SessionKey session = 0;
   // Of the session's row; 0 without one.
   InstanceKey session_scope = 0;
+  std::int64_t session_generation = 0;
   Epoch session_epoch = 0;
   Epoch epoch_used = 0;
   bool exclusive = false;

@@ -1,0 +1,198 @@
+// Folders of sessions (SessionOptions::work_root): made before an activity of the session begins, removed when
+// the session has ended. Rules: docs/sessions.md.
+//
+// A folder is made only when the hand-over is committed, so one whose session is in no row belongs to the
+// past, and its name comes never again. That is all that removing needs to know: no list of what is to be
+// removed can be lost in a crash, and none can be wrong.
+#include "check.hpp"
+#include "runtime_core.hpp"
+
+namespace pawl {
+namespace {
+
+// Of one tick: looking at names is a query each, removing a write to the disk each.
+constexpr std::size_t kFolderNamesMax = 32;
+constexpr std::size_t kFolderStepsMax = 64;
+constexpr std::int64_t kFolderRetryFirstMs = 1'000;
+constexpr std::int64_t kFolderRetryMs = 60'000;
+
+using FolderName = FixedText<port::Folders::kNameBytesMax>;
+
+// Nothing in it was chosen by anybody, so no session's id leads out of the root.
+FolderName folder_name(std::string_view database_id, SessionKey session, std::int64_t generation) {
+  FolderName name;
+  const bool fits = name.append(database_id) == Status::kOk && name.append('-') == Status::kOk &&
+                    name.append_number(session) == Status::kOk && name.append('.') == Status::kOk &&
+                    name.append_number(generation) == Status::kOk;
+  PAWL_CHECK("runtime-60", fits);  // 32 digits and two numbers
+  return name;
+}
+
+// A number at the beginning, taken off; -1: there is none, or too large a one.
+std::int64_t take_number(std::string_view* text) {
+  std::int64_t number = text->empty() ? -1 : 0;
+  std::size_t digits = 0;
+  for (; digits < text->size() && (*text)[digits] >= '0' && (*text)[digits] <= '9'; ++digits) {
+    if (number > (INT64_MAX - 9) / 10) return -1;
+    number = number * 10 + ((*text)[digits] - '0');
+  }
+  text->remove_prefix(digits);
+  return digits == 0 ? -1 : number;
+}
+
+// Is it a folder of this database?
+bool read_name(std::string_view name, std::string_view database_id, SessionKey* session,
+               std::int64_t* generation) {
+  if (name.substr(0, database_id.size()) != database_id) return false;
+  std::string_view rest = name.substr(database_id.size());
+  if (rest.empty() || rest[0] != '-') return false;
+  rest.remove_prefix(1);
+  *session = take_number(&rest);
+  if (rest.empty() || rest[0] != '.') return false;
+  rest.remove_prefix(1);
+  *generation = take_number(&rest);
+  if (*session < 0 || *generation < 0) return false;
+  return folder_name(database_id, *session, *generation) == name;  // as we write it, to the byte
+}
+
+}  // namespace
+
+Status RuntimeCore::check_work_root(Diagnostic& diagnostic) {
+  if (options_.sessions.work_root == nullptr) return Status::kOk;
+  if (port_.folders == nullptr) {
+    diagnostic.format("work_root is set, and the port has no folders");
+    return Status::kUnsupported;
+  }
+  return port_.folders->check_root(options_.sessions.work_root, diagnostic);
+}
+
+// Empty without a session, or without folders.
+void RuntimeCore::put_folder_path(const WorkItem& item, Text* path) const {
+  if (options_.sessions.work_root == nullptr || item.session == 0) return;
+  const FolderName name =
+      folder_name(provider_->database_id(), item.session, item.session_generation);
+  const bool fits = path->append(options_.sessions.work_root) == Status::kOk &&
+                    path->append('/') == Status::kOk && path->append(name.view()) == Status::kOk;
+  PAWL_CHECK("runtime-61", fits);  // check_root() measured it
+}
+
+// Not once a session: whoever cleans the root up by hand must not make its activities fail. One that has no
+// folder does not run, and is put back: what is wrong with the disk is mended by people, and is no answer
+// that an orchestration could do something with.
+void RuntimeCore::make_folders() {
+  if (options_.sessions.work_root == nullptr) return;
+  slots_.for_each([&](internal::Slot& slot) {
+    if (!slot.fetched_now || slot.item.session == 0) return;
+    const FolderName name =
+        folder_name(provider_->database_id(), slot.item.session, slot.item.session_generation);
+    Diagnostic why;
+    const Status made = port_.folders->make(options_.sessions.work_root, name.c_str(), why);
+    if (made == Status::kOk) return;
+    slot.lacks_folder = true;
+    slot.state = internal::Slot::State::kFinished;
+    ++stats_.session_folders_failed;
+    const LogField fields[] = {{"session", slot.item.session_name},
+                               {"activity", slot.item.activity_name},
+                               {"instance", slot.item.instance_id},
+                               {"status", status_name(made)},
+                               {"text", why.text()}};
+    log(LogLevel::kError, "session_folder_failed", fields, sizeof fields / sizeof fields[0]);
+  });
+}
+
+// 1, 2, 4 .. 60 s, by its hand-overs.
+std::int64_t RuntimeCore::folder_delay_ms(const WorkItem& item) {
+  constexpr std::int32_t kStepsMax = 6;
+  const std::int32_t steps = item.attempt - 1 < kStepsMax ? item.attempt - 1 : kStepsMax;
+  const std::int64_t delay = kFolderRetryFirstMs << steps;
+  return delay < kFolderRetryMs ? delay : kFolderRetryMs;
+}
+
+void RuntimeCore::plan_folders(std::int64_t in_ms) {
+  if (options_.sessions.work_root == nullptr) return;
+  const std::int64_t due = port_.clock->boot_ms() + in_ms;
+  if (folders_.due < 0 || due < folders_.due) folders_.due = due;
+}
+
+// Others' endings show in the epochs. What shows nowhere is found with the cleanup.
+void RuntimeCore::note_ended_sessions() {
+  bool ended = others_claimed_ || notices_lost_ > 0;
+  for (const Notice& notice : notices_)
+    ended = ended || notice.kind == SessionChange::Kind::kLost ||
+            notice.kind == SessionChange::Kind::kClosed ||
+            notice.kind == SessionChange::Kind::kExpired ||
+            notice.kind == SessionChange::Kind::kSwept;
+  if (ended) plan_folders(kFolderLookDelayMs);
+}
+
+// A few names, or a piece of one folder, a tick.
+void RuntimeCore::sweep_folders() {
+  if (!folders_.listing && !begin_folder_list()) return;
+  for (std::size_t looked = 0; looked < kFolderNamesMax && folders_.removing.empty(); ++looked) {
+    const Result<std::string_view> name = port_.folders->next_name();
+    if (!name.ok())
+      tell_folder(LogLevel::kWarning, "session_folders_not_listed", {}, name.status(), {});
+    if (name.value().empty()) {
+      port_.folders->end_list();
+      folders_.listing = false;
+      return;
+    }
+    if (is_folder_of_the_past(name.value())) folders_.removing.assign_cut(name.value());
+  }
+  if (!folders_.removing.empty() && !remove_folder()) folders_.removing.clear();
+}
+
+bool RuntimeCore::begin_folder_list() {
+  if (folders_.due < 0 || port_.clock->boot_ms() < folders_.due) return false;
+  folders_.due = -1;
+  Diagnostic why;
+  const Status begun = port_.folders->begin_list(options_.sessions.work_root, why);
+  folders_.listing = begun == Status::kOk;
+  if (!folders_.listing)
+    tell_folder(LogLevel::kWarning, "session_folders_not_listed", {}, begun, why.text());
+  return folders_.listing;
+}
+
+// Whatever runs in it here is left its folder; the end of that looks again.
+bool RuntimeCore::is_folder_of_the_past(std::string_view name) {
+  SessionKey session = 0;
+  std::int64_t generation = 0;
+  if (!read_name(name, provider_->database_id(), &session, &generation)) return false;
+  bool in_use = false;
+  slots_.for_each([&](const internal::Slot& slot) {
+    in_use = in_use || (slot.item.session == session && slot.item.session_generation == generation);
+  });
+  bool lives = true;
+  const Status read = in_use ? Status::kOk : provider_->session_lives(session, generation, &lives);
+  if (read != Status::kOk) log_status(LogLevel::kWarning, "session_folder_kept", read);
+  return !in_use && read == Status::kOk && !lives;
+}
+
+// True: there is more of it.
+bool RuntimeCore::remove_folder() {
+  bool more = false;
+  Diagnostic why;
+  const Status status = port_.folders->remove_some(
+      options_.sessions.work_root, folders_.removing.c_str(), kFolderStepsMax, &more, why);
+  if (status == Status::kOk && more) return true;
+  if (status == Status::kOk) {
+    ++stats_.session_folders_removed;
+    tell_folder(LogLevel::kInfo, "session_folder_removed", folders_.removing.view(), status, {});
+  } else {
+    ++stats_.session_folders_failed;
+    tell_folder(LogLevel::kWarning, "session_folder_not_removed", folders_.removing.view(), status,
+                why.text());
+  }
+  return false;
+}
+
+void RuntimeCore::tell_folder(LogLevel level, const char* event, std::string_view name,
+                              Status status, std::string_view text) {
+  const LogField fields[] = {{"folder", name},
+                             {"root", options_.sessions.work_root},
+                             {"status", status_name(status)},
+                             {"text", text}};
+  log(level, event, fields, sizeof fields / sizeof fields[0]);
+}
+
+}  // namespace pawl
