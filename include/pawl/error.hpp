@@ -38,6 +38,7 @@ enum class ErrorKind : std::uint8_t {
   kNotFound = 17,          // there is no value of this key, or no message in this queue
   kNoInstance = 18,        // there is no instance of this id
   kHeartbeatTimeout = 19,  // an activity was silent for longer than its heartbeat_timeout_ms
+  kRateLimited = 20,       // activities of a session came faster than it allows
 };
 
 // The stable, lower-case name ("application"); never null.

@@ -156,7 +156,7 @@ class OrchestrationContext {
   // The next change of its owner, with SessionSettings::notify; as dequeue_event(). The payload is
   // JSON: "change" (claimed, migrated, released, lost), "epoch", "from" and "to" (nodes), "reason".
   // Before an orderly stop of its owner: "change" is "ending". With SessionSettings::max_age_ms: "expiring",
-  // "expired".
+  // "expired"; with activity_warning: "near_limit".
   Handle session_events(const Session& session);
   // Durable; counts from the commit of this turn, in time that truly passed. Negative counts as 0.
   Handle schedule_timer(std::chrono::milliseconds delay);

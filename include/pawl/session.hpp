@@ -16,6 +16,7 @@
 namespace pawl {
 
 inline constexpr std::size_t kSessionLabelBytesMax = 128;
+inline constexpr std::int64_t kSessionActivitiesMax = 1'000'000'000;
 
 namespace internal {
 class Pass;
@@ -54,6 +55,18 @@ struct SessionSettings {
   std::int64_t max_age_ms = 0;
   // With `notify`, a message so long before that ("expiring"); 0: none. Less than max_age_ms.
   std::int64_t expiry_notice_ms = 0;
+  // So many activities may be scheduled on it, retries not counted; one more fails with kLimit, until it is
+  // closed and opened again. 0: no limit. 0..kSessionActivitiesMax.
+  std::int64_t max_activities = 0;
+  // The activity of this number is told: in the log, and with `notify` as a message ("near_limit"). 0: none; at
+  // most max_activities.
+  std::int64_t activity_warning = 0;
+  // How fast they may come: rate_burst at once, and one more every rate_interval_ms (0..kActivityMsMax; 0: as
+  // they come). One that is too early waits in the queue for its time, if that is no longer than
+  // rate_wait_ms (0..kActivityMsMax); else it fails with kRateLimited. The last two only with the first.
+  std::int64_t rate_interval_ms = 0;
+  std::int64_t rate_burst = 1;  // 1..1000000
+  std::int64_t rate_wait_ms = 0;
 };
 
 class Session {

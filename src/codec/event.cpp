@@ -145,6 +145,7 @@ const char* error_kind_name(ErrorKind kind) {
     case ErrorKind::kNotFound: return "not_found";
     case ErrorKind::kNoInstance: return "no_instance";
     case ErrorKind::kHeartbeatTimeout: return "heartbeat_timeout";
+    case ErrorKind::kRateLimited: return "rate_limited";
   }
   return "unknown";
 }

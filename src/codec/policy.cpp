@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kAttemptsMax = 1'000'000;
 constexpr std::int64_t kPercentMax = 100;
+constexpr std::int64_t kBurstMax = 1'000'000;
 
 // A member as a number, whatever its type.
 template <typename Of>
@@ -90,6 +91,21 @@ constexpr Member<SessionSettings> kSettings[] = {
     {"expiry_notice_ms", "expiry_notice_ms", false, 0, kActivityMsMax,
      [](const SessionSettings& s) { return s.expiry_notice_ms; },
      [](SessionSettings& s, std::int64_t n) { s.expiry_notice_ms = n; }},
+    {"max_activities", "max_activities", false, 0, kSessionActivitiesMax,
+     [](const SessionSettings& s) { return s.max_activities; },
+     [](SessionSettings& s, std::int64_t n) { s.max_activities = n; }},
+    {"activity_warning", "activity_warning", false, 0, kSessionActivitiesMax,
+     [](const SessionSettings& s) { return s.activity_warning; },
+     [](SessionSettings& s, std::int64_t n) { s.activity_warning = n; }},
+    {"rate_interval_ms", "rate_interval_ms", false, 0, kActivityMsMax,
+     [](const SessionSettings& s) { return s.rate_interval_ms; },
+     [](SessionSettings& s, std::int64_t n) { s.rate_interval_ms = n; }},
+    {"rate_burst", "rate_burst", false, 1, kBurstMax,
+     [](const SessionSettings& s) { return s.rate_burst; },
+     [](SessionSettings& s, std::int64_t n) { s.rate_burst = n; }},
+    {"rate_wait_ms", "rate_wait_ms", false, 0, kActivityMsMax,
+     [](const SessionSettings& s) { return s.rate_wait_ms; },
+     [](SessionSettings& s, std::int64_t n) { s.rate_wait_ms = n; }},
 };
 
 template <typename Of>
@@ -157,7 +173,10 @@ bool decode_policy(std::string_view text, ActivityOptions* out) {
 bool encode_settings(const SessionSettings& settings, PolicyText* out) {
   const bool is_told = settings.expiry_notice_ms == 0 ||
                        (settings.notify && settings.expiry_notice_ms < settings.max_age_ms);
-  return encode(kSettings, settings, false, out) && is_told &&
+  const bool has_rate =
+      settings.rate_interval_ms != 0 || (settings.rate_burst == 1 && settings.rate_wait_ms == 0);
+  return encode(kSettings, settings, false, out) && is_told && has_rate &&
+         settings.activity_warning <= settings.max_activities &&
          !(settings.fail_on_loss && settings.idle_ms != 0);
 }
 

@@ -413,7 +413,8 @@ struct CrashNote {
 struct SessionChange {
   // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed: work
   // that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened, kRefused
-  // (`reason`), kClosed (`reason`), kExpiring, kExpired (`reason`): of sessions that orchestrations open.
+  // (`reason`), kClosed (`reason`), kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
+  // first hand-over of an epoch): of sessions that orchestrations open.
   enum class Kind : std::uint8_t {
     kClaimed,
     kMigrated,
@@ -428,6 +429,8 @@ struct SessionChange {
     kClosed,
     kExpiring,
     kExpired,
+    kNearLimit,
+    kUsed,
     kLeak
   };
   Kind kind = Kind::kClaimed;
@@ -435,15 +438,14 @@ struct SessionChange {
   std::string_view instance;     // that opened it; empty: it is shared
   std::string_view owner_label;  // of SessionSettings
   std::string_view label_kind;   // SessionSettings::kind
-  std::string_view reason;       // released, lost, refused, closed, expired
+  std::string_view reason;       // released, lost, refused, closed, expired, near its limit
   std::string_view from;         // migrated, lost, closed, expired: node
-  std::string_view to;           // claimed, migrated: node
+  std::string_view to;           // claimed, migrated, used: node
   Epoch epoch = 0;
-  bool resumed = false;  // the same node took its own session back
-  bool is_end = false;   // it counts as an end, once a session
-  // Closed, expired, lost, leak: since it was opened. Swept: from its coming to its last activity.
-  std::int64_t age_ms = 0;
-  std::int64_t activities = 0;  // closed, expired, lost, swept, leak: handed over
+  bool resumed = false;         // the same node took its own session back
+  bool is_end = false;          // it counts as an end, once a session
+  std::int64_t age_ms = 0;      // since it was opened, or made; swept: until its last activity
+  std::int64_t activities = 0;  // handed over until then
 };
 
 // Where looks at sessions in the order of their opening go on; from the first, once more, after a rollback.

@@ -73,7 +73,8 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
                              {"age_ms", notice.age_ms},
                              {"activities", notice.activities}};
   constexpr std::size_t kFields = sizeof fields / sizeof fields[0];
-  std::size_t count = kFields - 2;
+  std::size_t count = kFields;
+  LogLevel level = LogLevel::kInfo;
   const char* event = "session_swept";
   switch (notice.kind) {
     case SessionChange::Kind::kClaimed:
@@ -105,23 +106,45 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
     case SessionChange::Kind::kClosed:
       event = "session_closed";
       ++stats_.sessions_closed;
-      count = kFields;
       break;
     case SessionChange::Kind::kExpired:
       event = "session_expired";
       ++stats_.sessions_expired;
-      count = kFields;
       break;
     case SessionChange::Kind::kLeak:
       ++stats_.session_leaks;
       return log(LogLevel::kWarning, "session_leak", fields, kFields);
-    case SessionChange::Kind::kConflict: event = "session_property_conflict"; break;
-    case SessionChange::Kind::kStopFailed: event = "session_stop_failed"; break;
-    case SessionChange::Kind::kSwept:
+    case SessionChange::Kind::kNearLimit:
+      event = "session_near_limit";
+      level = LogLevel::kWarning;
+      break;
+    case SessionChange::Kind::kUsed: return tell_use(notice);
+    case SessionChange::Kind::kConflict:
+      event = "session_property_conflict";
+      count = kFields - 2;
+      break;
+    case SessionChange::Kind::kStopFailed:
+      event = "session_stop_failed";
+      count = kFields - 2;
+      break;
+    case SessionChange::Kind::kSwept: count = kFields - 2; break;
     case SessionChange::Kind::kExpiring:
     case SessionChange::Kind::kEnding: break;  // no change of the owner: its instance alone is told
   }
-  log(LogLevel::kInfo, event, fields, count);
+  log(level, event, fields, count);
+  if (notice.used) tell_use(notice);
+}
+
+void RuntimeCore::tell_use(const Notice& notice) {
+  const LogField fields[] = {{"session", notice.session.view()},
+                             {"epoch", notice.epoch},
+                             {"to", notice.to.view()},
+                             {"instance", notice.opened_by.view()},
+                             {"owner", notice.owner_label.view()},
+                             {"kind", notice.label_kind.view()},
+                             {"age_ms", notice.age_ms},
+                             {"activities", notice.activities}};
+  log(LogLevel::kInfo, "session_used", fields, sizeof fields / sizeof fields[0]);
 }
 
 void RuntimeCore::tell_clock() {
@@ -145,6 +168,7 @@ void RuntimeCore::begin_telling() {
 
 void RuntimeCore::on_session_change(const SessionChange& change) {
   if (change.is_end) ended_.add(change.age_ms, change.activities);
+  if (change.kind == SessionChange::Kind::kUsed && note_use(change)) return;
   Notice* const notice = notices_.add();
   if (notice == nullptr) {
     ++notices_lost_;
@@ -162,6 +186,18 @@ void RuntimeCore::on_session_change(const SessionChange& change) {
   notice->from.assign_cut(change.from);
   notice->to.assign_cut(change.to);
   notice->reason.assign_cut(change.reason);
+}
+
+// With the claim, mostly: it takes no room of other notices then.
+bool RuntimeCore::note_use(const SessionChange& use) {
+  for (Notice& notice : notices_) {
+    const bool is_claim = notice.kind == SessionChange::Kind::kClaimed ||
+                          notice.kind == SessionChange::Kind::kMigrated;
+    if (!is_claim || notice.epoch != use.epoch || notice.opened_by.view() != use.instance) continue;
+    notice.used = true;
+    return true;
+  }
+  return false;
 }
 
 void RuntimeCore::on_unregistered(std::string_view activity, std::string_view tag,

@@ -163,6 +163,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     bool unregistered = false;
     bool start_refused = false;
     bool resumed = false;
+    bool used = false;  // work of it was handed over in the same commit
     Epoch epoch = 0;
     InstanceKey instance = 0;
     EventId event = 0;
@@ -389,10 +390,12 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void tell_notices();
   void tell_unknown(const Notice& notice);
   void tell_session_change(const Notice& notice);
+  void tell_use(const Notice& notice);
   void tell_clock();
 
   // ChangeSink: it leaves after the commit.
   void on_session_change(const SessionChange& change) override;
+  bool note_use(const SessionChange& use);
   void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
   void on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
                        EventId event) override;

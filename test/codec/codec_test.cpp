@@ -197,7 +197,7 @@ TEST(Meta, NamesWhatIsCorrupt) {
       R"({"name":"a","hash":"12"})",
       R"({"name":"a","hash":"000000000000000g"})",
       R"({"name":"a","hash":18446744073709551615})",
-      R"({"name":"a","error":20})",
+      R"({"name":"a","error":21})",
       R"({"name":"a","error":-1})",
       R"({"name":"a","base":2})",
       R"({"name":"a","end":4})",

@@ -420,10 +420,13 @@ TEST_F(SessionDirectory, the_migrations_of_a_session_are_rebuilt_from_the_log_al
   EXPECT_EQ(told,
             "session_created owner=alice kind=agent\n"
             "session_claimed to=a owner=alice kind=agent\n"
+            "session_used to=a owner=alice kind=agent\n"
             "session_released from=a reason=buried owner=alice kind=agent\n"
             "session_migrated from=a to=b owner=alice kind=agent\n"
+            "session_used to=b owner=alice kind=agent\n"
             "session_released from=b reason=shutdown owner=alice kind=agent\n"
             "session_migrated from=b to=c owner=alice kind=agent\n"
+            "session_used to=c owner=alice kind=agent\n"
             "session_closed from=c reason=the owner=alice kind=agent\n")
       << logs;
   EXPECT_EQ(timeline(logs, "j", "s"), told);

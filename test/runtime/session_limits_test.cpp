@@ -1,8 +1,10 @@
-// What the settings of an opened session limit: its age, and what is told before it ends; through whole
-// runtimes on the simulated machine.
+// What the settings of an opened session limit: its age, how many activities it has, how fast they come;
+// and what is told of it. Through whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "session_story.hpp"
 
@@ -276,6 +278,300 @@ TEST_F(SessionLimits, an_idle_release_is_told) {
               return ctx.complete(idle.value());
             }),
             R"(completed {"change":"released","epoch":2,"from":"a","reason":"idle"})");
+}
+
+// ---- how many -------------------------------------------------------------------------------------------
+
+SessionSettings at_most(std::int64_t activities, std::int64_t warning = 0) {
+  SessionSettings settings;
+  settings.notify = true;
+  settings.max_activities = activities;
+  settings.activity_warning = warning;
+  return settings;
+}
+
+// Speaks until it is refused, over three executions; then what it was told.
+Poll speaks(OrchestrationContext& ctx) {
+  const Session session = ctx.open_session_with_id("s", at_most(5, 4));
+  for (int i = 0; i < 2; ++i) {
+    PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "", session));
+    if (one.ok()) continue;
+    std::string told;
+    std::size_t warnings = 0;
+    while (true) {
+      PAWL_AWAIT(notice, ctx.try_dequeue_event("session:s"));
+      if (!notice.ok()) break;
+      if (change_of(notice.value()) != "near_limit") continue;
+      told = std::string(notice.value());
+      ++warnings;
+    }
+    return ctx.complete(std::to_string(ctx.execution_id()) + " " + std::to_string(warnings) + told +
+                        " " + error_kind_name(one.error().kind) + ": " +
+                        std::string(one.error().text));
+  }
+  return ctx.continue_as_new("");
+}
+
+TEST_F(SessionLimits, activities_are_counted_warned_of_and_refused) {
+  const std::string end = run(speaks);
+  EXPECT_EQ(end.substr(0, 26), "completed 3 1{\"change\":\"ne") << end;
+  EXPECT_NE(
+      end.find("\"reason\":\"4 of 5 activities (max_activities)\"} limit: the session has had "
+               "its 5 activities (max_activities): close it with close_session(), and open "
+               "it again"),
+      std::string::npos)
+      << end;
+  EXPECT_EQ(runs.size(), 5u);
+  EXPECT_EQ(logged("session_near_limit session=s"), 1u) << workers.front()->lines.all();
+}
+
+TEST_F(SessionLimits, activities_are_counted_once_whatever_is_killed) {
+  code(speaks);
+  full("a");
+  start("i", "code");
+  const std::string end = end_with_kills("i");
+  EXPECT_EQ(end.substr(0, 26), "completed 3 1{\"change\":\"ne") << end;
+  EXPECT_GE(runs.size(), 5u);
+}
+
+TEST_F(SessionLimits, refused_ones_and_retries_do_not_count_and_opening_anew_makes_room) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              Session session = ctx.open_session_with_id("s", at_most(2));
+              ActivityOptions again;
+              again.session = session.id();
+              again.own_session = true;
+              again.retry.max_attempts = 3;
+              std::string told;
+              PAWL_AWAIT(failed, ctx.schedule_activity("note", "fail", again));
+              PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "", session));
+              PAWL_AWAIT(third, ctx.schedule_activity_on_session("note", "", session));
+              PAWL_AWAIT(fourth, ctx.schedule_activity_on_session("note", "", session));
+              if (ctx.close_session("s") != ErrorKind::kNone) return ctx.fail("close");
+              session = ctx.open_session_with_id("s", at_most(1));
+              PAWL_AWAIT(fifth, ctx.schedule_activity_on_session("note", "", session));
+              PAWL_AWAIT(sixth, ctx.schedule_activity_on_session("note", "", session));
+              for (const Outcome& one : {failed, second, third, fourth, fifth, sixth})
+                told += std::string(error_kind_name(one.error().kind)) + " ";
+              return ctx.complete(told);
+            }),
+            "completed application none limit limit none limit ");
+  EXPECT_EQ(runs.size(), 5u);
+}
+
+TEST_F(SessionLimits, many_of_one_turn_are_counted_one_by_one) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              const Session session = ctx.open_session_with_id("s", at_most(3));
+              Handle all[5];
+              for (Handle& one : all)
+                one = ctx.schedule_activity_on_session("note", "", session);
+              std::string told;
+              for (const Handle& one : all) {
+                PAWL_AWAIT(done, one);
+                told += done.ok() ? "+" : "-";
+              }
+              return ctx.complete(told);
+            }),
+            "completed +++--");
+}
+
+// ---- how fast -------------------------------------------------------------------------------------------
+
+SessionSettings paced(std::int64_t interval_ms, std::int64_t burst, std::int64_t wait_ms) {
+  SessionSettings settings;
+  settings.rate_interval_ms = interval_ms;
+  settings.rate_burst = burst;
+  settings.rate_wait_ms = wait_ms;
+  return settings;
+}
+
+// Six at once; how each ended.
+Poll hurries(OrchestrationContext& ctx) {
+  const std::int64_t wait_ms = ctx.input() == "waits" ? 60'000 : 0;
+  const Session session = ctx.open_session_with_id("s", paced(10'000, 2, wait_ms));
+  Handle all[6];
+  for (Handle& one : all)
+    one = ctx.schedule_activity_on_session("note", "", session);
+  std::string told;
+  for (const Handle& one : all) {
+    PAWL_AWAIT(done, one);
+    told += done.ok() ? "+" : done.error().kind == ErrorKind::kRateLimited ? "r" : "-";
+  }
+  if (ctx.input() == "waits") return ctx.complete(told);
+  PAWL_AWAIT(refused, all[5]);
+  return ctx.complete(told + " " + std::string(refused.error().text));
+}
+
+TEST_F(SessionLimits, what_comes_too_fast_is_refused_and_told_when_to_come_again) {
+  code(hurries);
+  full("a");
+  start("i", "code");
+  EXPECT_EQ(end_of("i"),
+            "completed ++rrrr more activities of the session than rate_burst (2) and one every "
+            "rate_interval_ms (10000): again in 10000 ms");
+  EXPECT_EQ(runs.size(), 2u);
+}
+
+TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
+  code(hurries);
+  full("a");
+  start("i", "code", "waits");
+  const std::int64_t began = machine.boot_ms();
+  for (std::size_t count = 2; count <= 6; ++count) {
+    ASSERT_TRUE(runs_are(count));
+    const std::int64_t after = machine.boot_ms() - began;
+    const std::int64_t due = 10'000 * static_cast<std::int64_t>(count - 2);
+    EXPECT_GE(after, due) << count;
+    EXPECT_LT(after, due + 500) << count;
+  }
+  EXPECT_EQ(end_of("i"), "completed ++++++");
+}
+
+// The bucket is the session's, whoever owns it: neither a death nor a new worker fills it.
+TEST_F(SessionLimits, a_rate_outlives_its_owner_and_clock_steps) {
+  code(hurries);
+  boss();
+  hand("a");
+  start("i", "code", "waits");
+  ASSERT_TRUE(runs_are(3));
+  pass(1'000);
+  workers.back()->kill();
+  workers.pop_back();
+  machine.set_wall(1'000);
+  hand("b");
+  const std::int64_t began = machine.boot_ms();
+  ASSERT_TRUE(runs_are(4));
+  EXPECT_GE(machine.boot_ms() - began, 8'000);
+  ASSERT_TRUE(runs_are(6));
+  EXPECT_GE(machine.boot_ms() - began, 28'000);
+  EXPECT_EQ(workers_of("s"), (std::set<std::string>{"a", "b"}));
+  EXPECT_EQ(end_of("i"), "completed ++++++");
+}
+
+TEST_F(SessionLimits, a_rest_fills_the_bucket_and_no_more) {
+  code([](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session_with_id("s", paced(10'000, 2, 0));
+    std::string told;
+    for (int round = 0; round < 2; ++round) {
+      Handle all[3];
+      for (Handle& one : all)
+        one = ctx.schedule_activity_on_session("note", "", session);
+      for (const Handle& one : all) {
+        PAWL_AWAIT(done, one);
+        told += done.ok() ? "+" : "-";
+      }
+      PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+    }
+    return ctx.complete(told);
+  });
+  full("a");
+  start("i", "code");
+  EXPECT_EQ(end_of("i", 3 * kHour), "completed ++-++-");
+}
+
+TEST_F(SessionLimits, paced_work_of_an_exclusive_session_keeps_its_order) {
+  code([](OrchestrationContext& ctx) {
+    SessionSettings settings = paced(5'000, 1, kMinute);
+    settings.exclusive = true;
+    const Session session = ctx.open_session_with_id("s", settings);
+    Handle all[4];
+    for (int i = 0; i < 4; ++i)
+      all[i] = ctx.schedule_activity_on_session("slow", std::to_string(i == 0 ? 12 : i), session);
+    for (const Handle& one : all)
+      PAWL_AWAIT_DONE(one);
+    return ctx.complete("");
+  });
+  full("a");
+  start("i", "code");
+  EXPECT_EQ(end_of("i"), "completed ");
+  std::string order;
+  for (const Run& one : runs)
+    order += one.input + " ";
+  EXPECT_EQ(order, "12 1 2 3 ");
+}
+
+TEST_F(SessionLimits, a_session_with_paced_work_is_not_idle_and_closing_ends_it) {
+  code([](OrchestrationContext& ctx) {
+    SessionSettings settings = paced(10 * kMinute, 1, kHour);
+    settings.idle_ms = kMinute;
+    const Session session = ctx.open_session_with_id("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    const Handle second = ctx.schedule_activity_on_session("note", "", session);
+    const Handle third = ctx.schedule_activity_on_session("note", "", session);
+    PAWL_AWAIT_DONE(second);
+    if (ctx.close_session("s") != ErrorKind::kNone) return ctx.fail("close");
+    PAWL_AWAIT(last, third);
+    return ctx.complete(error_kind_name(last.error().kind));
+  });
+  full("a");
+  start("i", "code");
+  EXPECT_EQ(end_of("i", kHour), "completed session_closed");
+  EXPECT_EQ(epochs_of("s").size(), 1u) << "one owner, all the time";
+}
+
+TEST_F(SessionLimits, limits_that_contradict_each_other_are_refused) {
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              std::string ids;
+              const auto open = [&](const SessionSettings& settings) {
+                ids += ctx.open_session(settings).id().empty() ? "-" : "+";
+              };
+              SessionSettings all = aged(kActivityMsMax, kActivityMsMax - 1);
+              all.idle_ms = kActivityMsMax;
+              all.exclusive = true;
+              all.max_activities = all.activity_warning = kSessionActivitiesMax;
+              all.rate_interval_ms = all.rate_wait_ms = kActivityMsMax;
+              all.rate_burst = 1'000'000;
+              open(all);
+              open(at_most(5, 5));
+              open(at_most(5, 6));
+              open(at_most(kSessionActivitiesMax + 1));
+              open(at_most(-1));
+              open(paced(1'000, 0, 0));
+              open(paced(1'000, 1'000'001, 0));
+              open(paced(0, 2, 0));
+              open(paced(0, 1, 1));
+              open(paced(1'000, 1, -1));
+              return ctx.complete(ids);
+            }),
+            "completed ++--------");
+}
+
+// ---- in the log -----------------------------------------------------------------------------------------
+
+TEST_F(SessionLimits, each_ownership_is_told_with_its_first_use_and_what_was_done_by_then) {
+  code([](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.owner_label = "alice";
+    const Session session = ctx.open_session_with_id("s", settings);
+    for (int i = 0; i < 3; ++i)
+      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", "shared"));
+    return ctx.complete("");
+  });
+  boss();
+  hand("a");
+  hand("b");
+  start("i", "code");
+  ASSERT_TRUE(runs_are(3));
+  const std::string from = runs.front().worker;
+  const std::string to = from == "a" ? "b" : "a";
+  pass(1'000);
+  TransferOptions where;
+  where.instance = "i";
+  ASSERT_EQ(client()->transfer_session("s", to, where), Status::kOk);
+  pass(1'000);
+  EXPECT_EQ(logged("session_used"), 1u) << "moved, and not yet used";
+  ASSERT_EQ(client()->raise_event("i", "go", ""), Status::kOk);
+  EXPECT_EQ(end_of("i"), "completed ");
+  std::string logs;
+  for (const auto& worker : workers)
+    logs += worker->lines.all();
+  EXPECT_EQ(logged("session_used session=s epoch=1 to=" + from + " instance=i owner=alice"), 1u);
+  EXPECT_EQ(logged("session_used session=s epoch=2 to=" + to + " instance=i owner=alice"), 1u)
+      << logs;
+  EXPECT_NE(logs.find("activities=3"), std::string::npos) << logs;
+  EXPECT_EQ(logged("session_used"), 2u) << "shared ones have no such line";
 }
 
 }  // namespace

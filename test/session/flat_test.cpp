@@ -229,6 +229,27 @@ TEST_F(Flat, behind_many_items_of_an_absent_device) {
   EXPECT_LE(many, few + few / 20);
 }
 
+// Work of a session that may not come faster lies among what is delayed.
+TEST_F(Flat, behind_many_items_that_come_too_fast) {
+  Worker a(world_);
+  a.join("A");
+  cost_of_a_round(a);
+  const std::int64_t few = cost_of_a_round(a);
+  const InstanceKey instance = world_.instance();
+  std::vector<World::Command> turn = {
+      {EventKind::kSessionOpen, "own", {}, "rate_interval_ms=60000,rate_wait_ms=31536000000"}};
+  for (int i = 0; i < kMany / 100; ++i)
+    turn.push_back({EventKind::kActivity, "a", "own", "own_session=1"});
+  world_.commit(instance, turn);
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue WHERE state=2"), kMany / 100 - 1);
+  const auto first = a.fetch();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->session, "own");
+  EXPECT_EQ(a.ack(*first), Status::kOk);
+  EXPECT_FALSE(a.fetch());
+  EXPECT_LE(cost_of_a_round(a), few + few / 20);
+}
+
 // Idle ones, of this worker and of others and nobody's, none of which can be handed over.
 TEST_F(Flat, with_many_sessions) {
   Worker a(world_);

@@ -27,9 +27,17 @@ constexpr Place kPlaces[] = {{"s", "", 0},
                              {"bus", "exclusive=1", 0},
                              {"bed", "device=1,exclusive=1", 1 | 2},
                              {"tank", "device=1", 2 | 4}};
-constexpr const char* kOpenings[] = {"", "exclusive=1", "fail_on_loss=1,notify=1",
+constexpr char kPaced[] = "max_activities=4,rate_interval_ms=60000,rate_wait_ms=90000";
+constexpr const char* kOpenings[] = {"",
+                                     "exclusive=1",
+                                     "fail_on_loss=1,notify=1",
                                      "exclusive=1,fail_on_loss=1",
-                                     "exclusive=1,notify=1,max_age_ms=60000,expiry_notice_ms=5000"};
+                                     "exclusive=1,notify=1,max_age_ms=60000,expiry_notice_ms=5000",
+                                     kPaced};
+// Of the paced one.
+constexpr std::int64_t kPaceMs = 60'000;
+constexpr std::int64_t kBurst = 1;
+constexpr std::int64_t kActivitiesMax = 4;
 
 std::string own_session(bool barrier) {
   ActivityOptions options;
@@ -167,7 +175,7 @@ void Simulation::open_one() {
   if (openers_.size() >= (crowded_ ? 1 : kOpenersMax)) return;
   Opener opener;
   opener.instance = world_.instance();
-  opener.policy = kOpenings[pick(0, 4)];
+  opener.policy = kOpenings[pick(0, 5)];
   open_[opener.instance];
   openers_.push_back(opener);
 }
@@ -486,6 +494,7 @@ void Simulation::handed_over(int index, const Job& job) {
     expect(keeper_.emplace(key, me).first->second == me,
            "a session that fails on loss went to another owner");
   }
+  if (job.item.attempt == 1) paced_handed_over(job);
   if (job.item.exclusive) exclusive_handed_over(index, job, session);
   expect(world_.number("SELECT count(*) FROM worker_queue WHERE sid=?1 AND id<?2 AND barrier=1",
                        {job.item.session, job.item.id}) == 0,
@@ -495,6 +504,18 @@ void Simulation::handed_over(int index, const Job& job) {
     return;
   for (const Execution& one : process.executions)
     expect(one.session != session, "a barrier beside other work in one process");
+}
+
+// Not more and not faster than its opening allows.
+void Simulation::paced_handed_over(const Job& job) {
+  const SessionKey session = job.item.session;
+  if (world_.number("SELECT limits IS NULL FROM sessions WHERE sid=?1", {session}) != 0) return;
+  const std::int64_t opening = world_.number("SELECT gen FROM sessions WHERE sid=?1", {session});
+  const std::int64_t age =
+      world_.now() - world_.number("SELECT created_at FROM sessions WHERE sid=?1", {session});
+  const std::int64_t count = ++paced_[{session, opening}];
+  expect(count <= kActivitiesMax, "more activities than its opening allows");
+  expect(count <= kBurst + age / kPaceMs, "activities faster than its opening allows");
 }
 
 void Simulation::exclusive_handed_over(int index, const Job& job, const std::string& session) {

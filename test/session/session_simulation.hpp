@@ -124,6 +124,7 @@ class Simulation {
   [[nodiscard]] std::int64_t duration();
 
   void handed_over(int index, const Job& job);
+  void paced_handed_over(const Job& job);
   void exclusive_handed_over(int index, const Job& job, const std::string& session);
   void acknowledge(int index, const Job& job, bool abort);
   void all_is_served(int index);
@@ -160,6 +161,7 @@ class Simulation {
   std::set<std::pair<InstanceKey, EventId>> accepted_;
   std::set<std::pair<InstanceKey, EventId>> outcomes_;
   std::map<InstanceKey, int> expired_;  // less what the instance was told of it
+  std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // handed over, by opening
   Counts counts_;
 };
 

@@ -97,6 +97,7 @@ CREATE TABLE sessions(
   created_stamp INTEGER NOT NULL, created_at INTEGER NOT NULL, activities INTEGER NOT NULL,
   owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT,
   leak INTEGER NOT NULL DEFAULT 0, expires_at INTEGER,
+  limits TEXT, given INTEGER, rate_at INTEGER,
   UNIQUE(scope, name));
 CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
 CREATE INDEX s_claim ON sessions(head_id)

@@ -202,6 +202,17 @@ Status SqliteProvider::tell_closed(SessionKey session, std::string_view reason) 
   return tell_end(told);
 }
 
+Status SqliteProvider::tell_use(SessionKey session) {
+  if (sink_ == nullptr) return Status::kOk;
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  SessionChange told = texts.change(SessionChange::Kind::kUsed);
+  told.from = {};
+  told.to = texts.node.view();
+  sink_->on_session_change(told);
+  return Status::kOk;
+}
+
 // ---- left open ------------------------------------------------------------------------------------------
 
 Status SqliteProvider::tell_leaks(const SessionOptions& options, LeakCursors* cursors) {

@@ -416,6 +416,7 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
     out.silence_ms == 0 ? lock.bind_null() : lock.bind(make_due(batch_.now, out.silence_ms));
     PAWL_TRY(fail(lock.run(), "hand work over"));
   }
+  if (out.claimed_now && row.session_scope != 0) PAWL_TRY(tell_use(row.session));
   if (row.session != 0) {
     {
       Statement touch = connection_.use(

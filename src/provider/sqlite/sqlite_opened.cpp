@@ -25,7 +25,6 @@ enum : int {
   kReadNotify,
   kForget,
   kHold,
-  kSetLimits,
   kLives,
   kEnd,
 };
@@ -42,7 +41,8 @@ int shown(std::string_view name) {
 Status SqliteProvider::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
   Statement read = connection_.use(
       kReadOpened,
-      "SELECT sid,state,look_at,owner_label,ended FROM sessions WHERE scope=?1 AND name=?2");
+      "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at FROM sessions"
+      " WHERE scope=?1 AND name=?2");
   read.bind(instance).bind_text(name);
   if (!read.row())
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
@@ -51,6 +51,9 @@ Status SqliteProvider::read_opened(InstanceKey instance, std::string_view name, 
   out->untold = out->state == kClosed && !read.is_null(2);
   out->owner_label.assign_cut(read.bytes(3));
   out->ended.assign_cut(read.bytes(4));
+  out->limits.assign_cut(read.bytes(5));
+  out->given = read.integer(6);
+  out->rate_at = read.is_null(7) ? -1 : read.integer(7);
   return Status::kOk;
 }
 
@@ -185,8 +188,8 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
         "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
         "idle_ms=?6,notify=iif(?7,scope,NULL),last_activity_at=?8,created_stamp=?9,created_at=?8,"
         "activities=0,leak=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL,expires_"
-        "at=NULL"
-        " WHERE sid=?1");
+        "at=NULL,"
+        "limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1");
     open.bind(session).bind(epoch).bind(refusal.empty() ? 0 : kRefused);
     open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
@@ -201,17 +204,6 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
   return tell_session(
       session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
       refusal);
-}
-
-Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& settings) {
-  if (settings.max_age_ms == 0) return Status::kOk;
-  due_comes(DueKind::kLook);
-  Statement set =
-      connection_.use(kSetLimits, "UPDATE sessions SET expires_at=?2,look_at=?3 WHERE sid=?1");
-  set.bind(session).bind(make_due(batch_.now, settings.max_age_ms));
-  const std::int64_t notice_ms = settings.max_age_ms - settings.expiry_notice_ms;
-  set.bind(make_due(batch_.now, notice_ms));
-  return fail(set.run(), "limit a session");
 }
 
 // ---- closing --------------------------------------------------------------------------------------------
@@ -366,6 +358,7 @@ const char* change_name(SessionChange::Kind kind) {
     case SessionChange::Kind::kClosed: return "closed";
     case SessionChange::Kind::kExpiring: return "expiring";
     case SessionChange::Kind::kExpired: return "expired";
+    case SessionChange::Kind::kNearLimit: return "near_limit";
     default: return nullptr;
   }
 }

@@ -50,7 +50,8 @@ inline constexpr StatementIds kIdsRemoval = ids_behind(kIdsState, 24);
 inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 4);
 inline constexpr StatementIds kIdsHandoff = ids_behind(kIdsSpace, 4);
 inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
-static_assert(kIdsDirectory.end <= Connection::kStatementsMax);
+inline constexpr StatementIds kIdsLimits = ids_behind(kIdsDirectory, 4);
+static_assert(kIdsLimits.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE \
@@ -452,9 +453,15 @@ class SqliteProvider final : public Provider {
 
   // ---- sqlite_work.cpp, and its own ----
   struct WorkRow;
-  // The row of the session to schedule on; kNone in *why, or why its work fails, with a text.
+  // The session that work is scheduled on, or why the work fails at once.
+  struct Admission {
+    SessionKey session = 0;
+    ErrorKind why = ErrorKind::kNone;
+    FixedText<kErrorTextBytesMax> text;
+    std::int64_t due = -1;  // when it may be handed over; -1: at once
+  };
   Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityOptions& options,
-                         SessionKey* key, ErrorKind* why, FixedText<kErrorTextBytesMax>* text);
+                         Admission* out);
   // Rows looked at last among the expired ones, in order of (until, key).
   struct Expired {
     std::int64_t until = -1;
@@ -584,6 +591,8 @@ class SqliteProvider final : public Provider {
   // It ends by this: counted for all workers, and told.
   Status tell_end(SessionChange end);
   Status tell_closed(SessionKey session, std::string_view reason);
+  // One that was opened has the first work of its owner handed over.
+  Status tell_use(SessionKey session);
   // Sessions whose look_at has come, at most `limit`; adds to *looked.
   Status look_at_sessions(std::size_t limit, std::size_t* looked);
 
@@ -620,6 +629,9 @@ class SqliteProvider final : public Provider {
     bool untold = false;  // closed by somebody who tells nobody
     FixedText<kSessionLabelBytesMax> owner_label;
     FixedText<Diagnostic::kCapacity> ended;  // why it is not open
+    FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
+    std::int64_t given = 0;
+    std::int64_t rate_at = -1;  // -1: never
     [[nodiscard]] bool is_open() const { return state < kLost; }
   };
   // kNotFound.
@@ -655,8 +667,15 @@ class SqliteProvider final : public Provider {
                       Diagnostic* refusal);
   Status reopen_session(SessionKey session, const SessionSettings& settings,
                         std::string_view refusal);
-  // What its settings limit, and nothing does without them.
+
+  // ---- sqlite_limits.cpp, for the other files ----
+  // What its settings limit; of one that was just opened.
   Status set_limits(SessionKey session, const SessionSettings& settings);
+  // Counts work that is scheduled on an open session, or says why it fails.
+  Status admit_work(const Opened& row, Admission* out);
+
+  // ---- sqlite_limits.cpp, its own ----
+  Status tell_near_limit(SessionKey session, const SessionSettings& settings);
 
   // ---- sqlite_handoff.cpp, for the other files ----
   Status handoff_session(InstanceKey instance, const Event& event);

@@ -49,59 +49,57 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
   ActivityOptions options;
   if (!work.policy.empty() && !decode_policy(work.policy, &options))
     return fail(Status::kInvalidArgument, "read a policy");
-  SessionKey session = 0;
-  ErrorKind why = ErrorKind::kNone;
-  FixedText<kErrorTextBytesMax> text;
-  PAWL_TRY(session_of_work(instance, work, options, &session, &why, &text));
-  if (why != ErrorKind::kNone) {
+  Admission to;
+  PAWL_TRY(session_of_work(instance, work, options, &to));
+  if (to.why != ErrorKind::kNone) {
     // The failure is its outcome, told with the next turn.
     WorkRow row;
     row.instance = instance;
     row.execution = execution;
     row.event = work.event;
-    return store_outcome(row, why, text.view());
+    return store_outcome(row, to.why, to.text.view());
   }
   // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
   const WorkItemId id = next_token();
+  if (to.due >= 0) due_comes(DueKind::kWork);
   {
     Statement insert = connection_.use(
         kInsert,
         "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
-        "reboots,unregistered,id,tag)"
-        " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),0,0,0,0,0,0,?5,?6)");
+        "reboots,unregistered,id,tag,due)"
+        " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8)");
     insert.bind(instance).bind(execution).bind(work.event);
-    session == 0 ? insert.bind_null() : insert.bind(session);
-    insert.bind(id).bind_text_or_null(work.tag);
+    to.session == 0 ? insert.bind_null() : insert.bind(to.session);
+    insert.bind(id).bind_text_or_null(work.tag).bind(to.due < 0 ? kReady : kDelayed);
+    to.due < 0 ? insert.bind_null() : insert.bind(to.due);
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
   if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));
   ++made_ready_;
-  return session == 0 ? Status::kOk : recompute_head(session);
+  return to.session == 0 ? Status::kOk : recompute_head(to.session);
 }
 
 Status SqliteProvider::session_of_work(InstanceKey instance, const NewWork& work,
-                                       const ActivityOptions& options, SessionKey* key,
-                                       ErrorKind* why, FixedText<kErrorTextBytesMax>* text) {
-  *key = 0;
+                                       const ActivityOptions& options, Admission* out) {
   if (work.session.empty()) return Status::kOk;
   if (!options.own_session)
-    return session_for(work.session, {options.device, options.exclusive}, key);
+    return session_for(work.session, {options.device, options.exclusive}, &out->session);
   Opened row;
   const Status found = read_opened(instance, work.session, &row);
   if (found != Status::kNotFound) PAWL_TRY(found);
-  *key = row.session;
-  if (found == Status::kOk && row.is_open()) return Status::kOk;
-  *why = ErrorKind::kSessionClosed;
-  text->assign_cut("the session is not open");
+  out->session = row.session;
+  if (found == Status::kOk && row.is_open()) return admit_work(row, out);
+  out->why = ErrorKind::kSessionClosed;
+  out->text.assign_cut("the session is not open");
   if (row.state == kLost) {
-    *why = ErrorKind::kSessionLost;
+    out->why = ErrorKind::kSessionLost;
     Claim claim;
     PAWL_TRY(device_claim(row.session, &claim));
-    return describe_loss(row.session, claim.version, "not opened again", text);
+    return describe_loss(row.session, claim.version, "not opened again", &out->text);
   }
   if (row.ended.empty()) return Status::kOk;
-  if (row.state == kRefused) *why = ErrorKind::kLimit;
-  text->assign_cut(row.ended.view());
+  if (row.state == kRefused) out->why = ErrorKind::kLimit;
+  out->text.assign_cut(row.ended.view());
   return Status::kOk;
 }
 

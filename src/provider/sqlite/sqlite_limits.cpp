@@ -1,0 +1,112 @@
+// What the settings of an opened session limit: its age, how many activities it has, how fast they come.
+// Rules: docs/sessions.md.
+//
+// Counted when work is scheduled, in the session's row, which is written then in any case; so a limit is the
+// same for all workers, and survives them. What is too early lies among the delayed work: no look for work
+// meets it before its time.
+#include <cinttypes>
+
+#include "policy.hpp"
+#include "sqlite_provider.hpp"
+
+namespace pawl::sqlite {
+
+namespace {
+
+enum : int {
+  kSetLimits = kIdsLimits.first,
+  kCountWork,
+  kEnd,
+};
+static_assert(kEnd <= kIdsLimits.end);
+
+// A bucket in one number: the time at which it is full again.
+struct Slot {
+  std::int64_t start = 0;  // of the activity at hand
+  std::int64_t next_full = 0;
+};
+
+Slot slot_of(const SessionSettings& settings, std::int64_t full_at, std::int64_t now) {
+  const std::int64_t at = full_at > now ? full_at : now;
+  const std::int64_t ahead = (settings.rate_burst - 1) * settings.rate_interval_ms;
+  const std::int64_t start = subtract_saturating(at, ahead);
+  return {start > now ? start : now, add_saturating(at, settings.rate_interval_ms)};
+}
+
+}  // namespace
+
+Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& settings) {
+  const bool counts = settings.max_activities != 0 || settings.rate_interval_ms != 0;
+  if (settings.max_age_ms == 0 && !counts) return Status::kOk;
+  PolicyText text;
+  if (counts && !encode_settings(settings, &text))
+    return fail(Status::kInvalidArgument, "keep the limits of a session");
+  Statement set = connection_.use(
+      kSetLimits, "UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1");
+  set.bind(session);
+  if (settings.max_age_ms == 0) {
+    set.bind_null().bind_null();
+  } else {
+    due_comes(DueKind::kLook);
+    const std::int64_t notice_ms = settings.max_age_ms - settings.expiry_notice_ms;
+    set.bind(make_due(batch_.now, settings.max_age_ms)).bind(make_due(batch_.now, notice_ms));
+  }
+  set.bind_text_or_null(text.view());
+  return fail(set.run(), "limit a session");
+}
+
+Status SqliteProvider::admit_work(const Opened& row, Admission* out) {
+  if (row.limits.empty()) return Status::kOk;
+  Diagnostic why;
+  SessionSettings settings;
+  if (!decode_settings(row.limits.view(), &settings)) {
+    out->why = ErrorKind::kCorrupt;
+    out->text.assign_cut("the stored limits of the session cannot be read");
+    return Status::kOk;
+  }
+  if (settings.max_activities != 0 && row.given >= settings.max_activities) {
+    out->why = ErrorKind::kLimit;
+    why.format("the session has had its %" PRId64
+               " activities (max_activities): close it with close_session(), and open it again",
+               settings.max_activities);
+    out->text.assign_cut(why.text());
+    return Status::kOk;
+  }
+  Slot slot{0, -1};
+  if (settings.rate_interval_ms != 0) {
+    slot = slot_of(settings, row.rate_at, batch_.now);
+    const std::int64_t wait_ms = subtract_saturating(slot.start, batch_.now);
+    if (wait_ms > settings.rate_wait_ms) {
+      out->why = ErrorKind::kRateLimited;
+      why.format("more activities of the session than rate_burst (%" PRId64
+                 ") and one every rate_interval_ms (%" PRId64 "): again in %" PRId64 " ms",
+                 settings.rate_burst, settings.rate_interval_ms, wait_ms - settings.rate_wait_ms);
+      out->text.assign_cut(why.text());
+      return Status::kOk;
+    }
+    if (wait_ms > 0) out->due = slot.start;
+  }
+  {
+    Statement count = connection_.use(
+        kCountWork, "UPDATE sessions SET given=coalesce(given,0)+1,rate_at=?2 WHERE sid=?1");
+    count.bind(row.session);
+    slot.next_full < 0 ? count.bind_null() : count.bind(slot.next_full);
+    PAWL_TRY(fail(count.run(), "count a session's work"));
+  }
+  return row.given + 1 == settings.activity_warning ? tell_near_limit(row.session, settings)
+                                                    : Status::kOk;
+}
+
+Status SqliteProvider::tell_near_limit(SessionKey session, const SessionSettings& settings) {
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  Diagnostic why;
+  why.format("%" PRId64 " of %" PRId64 " activities (max_activities)", settings.activity_warning,
+             settings.max_activities);
+  SessionChange told = texts.change(SessionChange::Kind::kNearLimit);
+  told.reason = why.text();
+  if (sink_ != nullptr) sink_->on_session_change(told);
+  return notify_change(session, told);
+}
+
+}  // namespace pawl::sqlite
