@@ -54,6 +54,7 @@ struct BatchInfo {
   bool utc_known = false;
   std::int64_t utc_ms = 0;
   bool draining = false;  // `me` was told to: it claims nothing any more
+  std::int64_t data_version = 0;
   // A process died in the first turn of an instance that nothing was stored of: for some time starts are
   // stored before their first turn, so that a crash in it is charged.
   bool starts_apart = false;
@@ -199,11 +200,48 @@ class EventSource {
   ~EventSource() = default;
 };
 
+// ---- work items ---------------------------------------------------------------------------------
+struct WorkItem {
+  WorkItemId id = 0;
+  LockToken token = 0;
+  InstanceKey instance = 0;
+  ExecutionId execution = 0;
+  EventId event = 0;
+  SessionKey session = 0;
+  InstanceKey session_scope = 0;  // the instance that opened the session; 0: everybody's
+  std::int64_t session_generation = 0;
+  Epoch epoch = 0;
+  bool exclusive = false;
+  bool claimed_now = false;        // first hand-over of this epoch
+  std::int32_t attempt = 0;        // hand-overs
+  std::int32_t retry_attempt = 1;  // 1 + attempts that failed
+  bool may_retry = false;          // a failure of this attempt is not the last word
+  std::int32_t crashes = 0;
+  std::int64_t locked_until = 0;
+  std::int64_t deadline = -1;    // what its limits allow; -1: none
+  std::int64_t silence_ms = 0;   // how long it may be silent; 0: for ever
+  std::string_view instance_id;  // views into the buffer given to fetch_work_item
+  std::string_view orchestration_name;
+  std::string_view orchestration_version;
+  std::string_view activity_name;
+  std::string_view session_name;
+  std::string_view tag;
+  std::string_view input;
+  std::string_view last_progress;
+  std::string_view session_summary;  // with claimed_now
+  std::string_view session_folder;   // the caller's to set
+};
+
 struct NewWork {
   EventId event = 0;
   std::string_view session;      // empty: none
   std::string_view policy = {};  // policy.hpp; empty: defaults
   std::string_view tag = {};     // empty: none
+  // Not null: handed over to the worker of the batch with the turn, until its locked_until, as
+  // fetch_work_item() would do; gets id, token, session and epoch. Only without policy and tag. Its id stays
+  // 0 if the session is not one that the worker holds and can serve at once: then it is queued as ever.
+  WorkItem* handed_over = nullptr;
+  std::int64_t session_lease_until = 0;  // with handed_over and session
 };
 
 struct NewTimer {
@@ -280,38 +318,6 @@ struct TurnCommit {
   Incarnation home = 0;        // who commits
 };
 
-// ---- work items ---------------------------------------------------------------------------------
-struct WorkItem {
-  WorkItemId id = 0;
-  LockToken token = 0;
-  InstanceKey instance = 0;
-  ExecutionId execution = 0;
-  EventId event = 0;
-  SessionKey session = 0;
-  InstanceKey session_scope = 0;  // the instance that opened the session; 0: everybody's
-  std::int64_t session_generation = 0;
-  Epoch epoch = 0;
-  bool exclusive = false;
-  bool claimed_now = false;        // first hand-over of this epoch
-  std::int32_t attempt = 0;        // hand-overs
-  std::int32_t retry_attempt = 1;  // 1 + attempts that failed
-  bool may_retry = false;          // a failure of this attempt is not the last word
-  std::int32_t crashes = 0;
-  std::int64_t locked_until = 0;
-  std::int64_t deadline = -1;    // what its limits allow; -1: none
-  std::int64_t silence_ms = 0;   // how long it may be silent; 0: for ever
-  std::string_view instance_id;  // views into the buffer given to fetch_work_item
-  std::string_view orchestration_name;
-  std::string_view orchestration_version;
-  std::string_view activity_name;
-  std::string_view session_name;
-  std::string_view tag;
-  std::string_view input;
-  std::string_view last_progress;
-  std::string_view session_summary;  // with claimed_now
-  std::string_view session_folder;   // the caller's to set
-};
-
 // What the fetching process can and cannot take.
 class WorkFilter {
  public:
@@ -350,6 +356,9 @@ struct FetchWork {
   // Gets how many sessions have work that nobody may start, if this worker is at its limit of sessions
   // and could run some of it; 0 if not. At most kWaitingSessionsMax; may be null. Only if nothing is found.
   std::size_t* waiting = nullptr;
+  // Tells whether there is work that this worker passes over, for want of a slot, a session more, or a
+  // handler. May be null. Only if nothing is found.
+  bool* passed_over = nullptr;
 };
 
 inline constexpr std::int64_t kWaitingSessionsMax = 256;
@@ -616,6 +625,8 @@ class Provider {
                                  WorkItem* out, bool* found) = 0;
   // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until its
   // execution ends (exclusive sessions) is kStale here; acknowledging or abandoning it removes it.
+  // Rises whenever this connection may have made an item ready for somebody.
+  [[nodiscard]] virtual std::int64_t made_ready() const = 0;
   virtual Status check_work_item(const WorkDone& done) = 0;
   // Deletes the item and stores its completion as a message of its instance. A failure that its policy
   // repeats (kApplication, not permanent, attempts left) puts it back for later instead.

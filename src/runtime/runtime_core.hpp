@@ -58,6 +58,7 @@ struct Turn {
   TurnState state = TurnState::kSuspended;
   Trace* traces = nullptr;
   std::size_t trace_count = 0;
+  NewWork* work = nullptr;             // of the commit
   internal::Slot** results = nullptr;  // finished activities that ride with this turn
   std::size_t result_count = 0;
   bool is_start = false;       // of a request that rides: its instance is no row yet
@@ -283,6 +284,10 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void renew_slot_leases();
   Status write_results(Turn* turns, std::size_t count);
   Status fetch_work();
+  // Work that the turn schedules, as far as nothing waits that would come first.
+  void hand_over_at_once(Turn& turn);
+  void settle_hand_over(const Turn& turn);
+  internal::Slot& take_slot(const WorkItem& item, const Registry::ActivityEntry& entry);
   [[nodiscard]] bool takes_activities() const {
     return options_.worker_tag_filter.mode != TagFilter::Mode::kNone;
   }
@@ -451,6 +456,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t now_ = 0;  // Pawl time of the tick at hand
   bool look_for_turns_ = true;
   bool look_for_work_ = true;
+  bool passed_over_ = false;  // there may be work that it could take if more slots were free
   bool left_unrun_ = false;   // not all that were listed got their turn
   bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
   bool bury_now_ = false;

@@ -161,6 +161,8 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
 
 Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
   now_ = batch_.now;
+  // They may have scheduled work that comes first.
+  if (batch_.data_version != data_version_) look_for_work_ = true;
   Epoch epoch = 0;
   PAWL_TRY(provider_->last_epoch(&epoch));
   others_claimed_ = epoch != epoch_seen_;
@@ -215,8 +217,12 @@ Status RuntimeCore::write_strangers() {
 Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     Turn& turn = turns[i];
+    const std::int64_t made_ready = provider_->made_ready();
     Status status = Status::kOk;
     if (turn.verdict == Turn::Verdict::kCommit) {
+      for (std::size_t at = 0; at < turn.result_count; ++at)
+        slots_.leave(*turn.results[at]);
+      hand_over_at_once(turn);
       status = provider_->ack_orchestration_item(turn.commit);
     } else if (turn.verdict == Turn::Verdict::kAbandon) {
       status = provider_->abandon_orchestration_item(turn.key, turn.item->revision, turn.delay_ms,
@@ -226,15 +232,16 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
     }
     if (status != Status::kOk && status != Status::kStale) return status;
     turn.written = status == Status::kOk;
+    settle_hand_over(turn);
     if (!turn.written) {
       ++stats_.turns_refused;
       look_for_turns_ = true;
       PAWL_TRY(store_mail(turn));
     }
     PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // made in this batch
-    for (std::size_t at = 0; turn.written && at < turn.result_count; ++at)
-      slots_.leave(*turn.results[at]);
-    if (turn.written && (turn.commit.work_count > 0 || turn.result_count > 0))
+    // What was passed over for want of room may go now, and what stood behind in a session.
+    if (turn.written &&
+        ((turn.result_count > 0 && passed_over_) || made_ready != provider_->made_ready()))
       look_for_work_ = true;
     if (turn.written && turn.wakes_others) look_for_turns_ = true;
   }

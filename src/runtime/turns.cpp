@@ -616,7 +616,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
       }
     }
   }
-  commit.work = work;
+  commit.work = turn.work = work;
   commit.timers = timers;
   commit.sessions = sessions;
   commit.writes = writes;

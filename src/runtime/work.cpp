@@ -164,6 +164,8 @@ Status RuntimeCore::fetch_work() {
   bool more = false;
   how.look_again = &more;
   how.waiting = &sessions_waiting_;
+  how.passed_over = &passed_over_;
+  passed_over_ = true;
   while (slots_.room()) {
     WorkItem item;
     bool found = false;
@@ -178,17 +180,72 @@ Status RuntimeCore::fetch_work() {
     FixedText<internal::kFolderPathBytesMax> folder;
     put_folder_path(item, &folder);
     item.session_folder = folder.view();
-    internal::Slot& slot = slots_.take(item, *entry, provider_->database_id());
-    slot.session_lease_boot_ms.store(
-        provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms),
-        std::memory_order_relaxed);
-    slot.item.locked_until = item.locked_until;
+    internal::Slot& slot = take_slot(item, *entry);
     if (item.silence_ms > 0)
       slot.silent_boot_ms = provider_->boot_ms_of(batch_.now + item.silence_ms);
     if (item.deadline >= 0) slot.deadline_boot_ms = provider_->boot_ms_of(item.deadline);
-    slot.fetched_now = true;
   }
+  // It ended for want of slots: the call that finds nothing says what it passed over.
   return Status::kOk;
+}
+
+internal::Slot& RuntimeCore::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
+  internal::Slot& slot = slots_.take(item, entry, provider_->database_id());
+  slot.session_lease_boot_ms.store(
+      provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms),
+      std::memory_order_relaxed);
+  slot.fetched_now = true;
+  return slot;
+}
+
+// While this worker need not look for work, and passed over nothing that may go when a slot is free, nothing
+// waits that it could take: then what is scheduled now is the first. From the first item on that is not handed over here, it looks as ever.
+void RuntimeCore::hand_over_at_once(Turn& turn) {
+  for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
+    NewWork& work = turn.work[i];
+    const Event& event = turn.commit.events->event(work.event);
+    const Registry::ActivityEntry* const entry = registry_.find_activity(event.name);
+    // The folder of a session has to be there first, and is of a row that is not read here.
+    const bool is_plain = work.policy.empty() && work.tag.empty() &&
+                          (work.session.empty() || options_.sessions.work_root == nullptr) &&
+                          event.payload.size() <= options_.payload_bytes_max;
+    if (look_for_work_ || passed_over_ || draining_ || batch_.draining || wants_quiet_ ||
+        turn.commit.end != EndKind::kNone || turn.commit.closed_count > 0 || !is_plain ||
+        entry == nullptr || !options_.worker_tag_filter.serves({}) || !slots_.room(entry->mode) ||
+        !may_run_with(0)) {
+      look_for_work_ = true;
+      return;
+    }
+    WorkItem item;
+    item.locked_until = batch_.now + options_.sessions.worker_lock_timeout_ms;
+    item.instance = turn.commit.key;
+    item.execution = turn.commit.execution;
+    item.event = work.event;
+    item.attempt = 1;
+    item.may_retry = ActivityOptions().retry.max_attempts > 1;
+    item.instance_id = turn.commit.id;
+    item.orchestration_name = turn.item->name.view();
+    item.orchestration_version =
+        turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version;
+    item.activity_name = event.name;
+    item.session_name = work.session;
+    item.input = event.payload;
+    work.session_lease_until = batch_.now + options_.sessions.session_lock_timeout_ms;
+    work.handed_over = &take_slot(item, *entry).item;
+  }
+}
+
+// A turn that was not written has handed nothing over, and a session may be somebody else's.
+void RuntimeCore::settle_hand_over(const Turn& turn) {
+  for (std::size_t i = 0; !turn.written && i < turn.result_count; ++i)
+    turn.results[i]->leaving = false;
+  for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
+    const WorkItem* const item = turn.work[i].handed_over;
+    if (item == nullptr || (turn.written && item->id != 0)) continue;
+    slots_.for_each([&](internal::Slot& slot) {
+      if (&slot.item == item) slots_.release(slot);
+    });
+  }
 }
 
 // Results that ride with no turn become messages; those of others' work are refused.

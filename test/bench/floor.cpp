@@ -33,8 +33,11 @@ enum Sql {
   kDeleteMessage,
   kInsertEvent,
   kWriteExecution,
+  kLastEventIs,
   kInsertWork,
+  kInsertHandedOver,
   kGoOn,
+  kGoOnAsBefore,
   kNextToken,
   kHandOver,
   kDeleteWork,
@@ -54,11 +57,16 @@ constexpr const char* kTexts[kSqlCount] = {
     "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
     "VALUES(?1,1,?2,?3,?4,?5) ON CONFLICT(instance,execution) DO UPDATE "
     "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp",
+    "UPDATE executions SET last_event=?2 WHERE instance=?1 AND execution=1",
     "INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
     "unregistered) VALUES(?1,?2,1,?3,0,0,0,0,0,0)",
+    "INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
+    "unregistered,token,inc,epoch,locked_until,boot_seq) "
+    "VALUES(?1,?2,1,?3,1,1,0,0,0,0,?1,1,0,?4,1)",
     "UPDATE instances SET execution=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?2 WHERE key=?1",
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2 WHERE key=?1",
     "UPDATE meta SET next_token=next_token+1",
     "UPDATE worker_queue SET state=1,token=?1,inc=1,epoch=0,locked_until=?2,boot_seq=1,"
     "attempt=attempt+1,unregistered=0 WHERE id=?1",
@@ -122,12 +130,6 @@ class Bare {
       text_ = std::string("changed no row: ") + kTexts[which];
     }
   }
-  // Taken in memory, written once a commit.
-  void take_token() { took_token_ = true; }
-  void store_tokens() {
-    if (took_token_) run(kNextToken);
-    took_token_ = false;
-  }
   [[nodiscard]] std::int64_t last_id() const { return ::sqlite3_last_insert_rowid(handle_); }
   [[nodiscard]] bool well() const { return well_; }
   [[nodiscard]] std::string text() const {
@@ -151,7 +153,6 @@ class Bare {
   sqlite3* handle_ = nullptr;
   sqlite3_stmt* statements_[kSqlCount] = {};
   bool well_ = true;
-  bool took_token_ = false;
   std::string text_;
 };
 
@@ -170,9 +171,8 @@ class Steps {
   void first_turn(std::int64_t key) {
     create(key);
     start(key);
-    schedule(key, 2);
-    go_on(key, 2);
-    hand_over();
+    schedule_handed_over(key, 2);
+    begin_to_wait(key, 2);
   }
   void second_turn(std::int64_t key) {
     take_result(key, 3, 2);
@@ -181,18 +181,24 @@ class Steps {
   // The first event.
   void start(std::int64_t key) { insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput); }
   void schedule(std::int64_t key, std::int64_t event) {
-    insert_event(key, event, 2, std::int64_t{0}, event, kNull, kActivity, kInput);
-    bare_.take_token();
+    insert_activity(key, event);
     bare_.run(kInsertWork, ++last_work_, key, event);
   }
-  void go_on(std::int64_t key, std::int64_t last_event) {
+  void schedule_handed_over(std::int64_t key, std::int64_t event) {
+    insert_activity(key, event);
+    ++last_handed_;
+    bare_.run(kInsertHandedOver, ++last_work_, key, event, kPawlTime);
+  }
+  // After the first turn, and after any other.
+  void begin_to_wait(std::int64_t key, std::int64_t last_event) {
     bare_.run(kWriteExecution, key, std::int64_t{0}, last_event, kStamp, kNull);
     bare_.run(kGoOn, key, kStamp);
   }
-  void hand_over() {
-    bare_.take_token();
-    bare_.run(kHandOver, ++last_handed_, kPawlTime);
+  void go_on(std::int64_t key, std::int64_t last_event) {
+    bare_.run(kLastEventIs, key, last_event);
+    bare_.run(kGoOnAsBefore, key, kStamp);
   }
+  void hand_over() { bare_.run(kHandOver, ++last_handed_, kPawlTime); }
   void take_result(std::int64_t key, std::int64_t event, std::int64_t command) {
     bare_.run(kDeleteWork, ++last_done_);
     insert_event(key, event, 32, kNull, kNull, command, kNull, kOutput);
@@ -208,7 +214,7 @@ class Steps {
     start(key);
     insert_event(key, 2, 3, std::int64_t{0}, std::int64_t{0}, kNull, kTimer, kNull);
     bare_.run(kInsertTimer, key, kPawlTime, crc_of(key));
-    go_on(key, 2);
+    begin_to_wait(key, 2);
   }
   void wake(std::int64_t key) {
     bare_.run(kDeleteMessage, key);
@@ -217,6 +223,9 @@ class Steps {
   }
 
  private:
+  void insert_activity(std::int64_t key, std::int64_t event) {
+    insert_event(key, event, 2, std::int64_t{0}, event, kNull, kActivity, kInput);
+  }
   // Half of all checksums need six bytes, half four.
   static std::int64_t crc_of(std::int64_t id) {
     return id % 2 == 0 ? 1'735'928'559 : 3'735'928'559;
@@ -235,7 +244,6 @@ class Steps {
 };
 
 void commit(Bare& bare, Figures* figures) {
-  bare.store_tokens();
   bare.run(kCommit);
   ++figures->commits;
 }
@@ -296,9 +304,8 @@ void run_chain_floor(const Setup& setup, Bare& bare, Figures* figures) {
     const double begin_ms = now_ms();
     bare.run(kBegin);
     steps.take_result(1, event, event - 1);
-    steps.schedule(1, event + 1);
+    steps.schedule_handed_over(1, event + 1);
     steps.go_on(1, event + 1);
-    steps.hand_over();
     commit(bare, figures);
     figures->latencies_ms.push_back(now_ms() - begin_ms);
   }
@@ -319,11 +326,11 @@ void run_fanout_floor(const Setup& setup, Bare& bare, Figures* figures) {
   bare.run(kBegin);
   steps.create(1);
   steps.start(1);
-  for (std::int64_t i = 0; i < all; ++i)
-    steps.schedule(1, ++event);
-  steps.go_on(1, event);
   for (; handed < std::min(all, slots); ++handed)
-    steps.hand_over();
+    steps.schedule_handed_over(1, ++event);
+  for (std::int64_t i = handed; i < all; ++i)
+    steps.schedule(1, ++event);
+  steps.begin_to_wait(1, event);
   commit(bare, figures);
   for (std::int64_t done = 0; done < all && bare.well();) {
     bare.run(kBegin);

@@ -244,6 +244,46 @@ TEST_P(Turns, WorkOfACommandThatTheSameTurnClosedIsNotThere) {
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
 }
 
+TEST_P(Turns, WorkHandedOverWithItsTurnIsNobodyElses) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  const Item& item = fetched(at, key);
+  Events events(1);
+  events.add(EventKind::kStarted).name = "irrigate";
+  events.add(EventKind::kActivity).name = "read";
+  TurnCommit commit = turn(item, &events);
+  WorkItem held;
+  held.locked_until = 4'000'000;
+  NewWork work[] = {{2, {}}};
+  work[0].handed_over = &held;
+  commit.work = work;
+  commit.work_count = 1;
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  EXPECT_NE(held.id, 0);
+  EXPECT_EQ(take_work(at).item, 0);
+  const WorkDone done{held.id, held.token, 0, 0};
+  EXPECT_EQ(batch(at, [&] { return at->check_work_item(done); }), Status::kOk);
+  EXPECT_EQ(raw_number("SELECT locked_until FROM worker_queue WHERE state=1 AND attempt=1"),
+            held.locked_until);
+}
+
+// Tokens are stored ahead; whoever commits next goes on behind all that others may have taken.
+TEST_P(Turns, IdsOfWorkRiseWhoeverCommits) {
+  Site& one = site();
+  Site& other = site();
+  std::int64_t last = 0;
+  int made = 0;
+  for (Site* const at : {&one, &one, &other, &one, &other, &other, &one}) {
+    const InstanceKey key = create(*at, "i" + std::to_string(++made));
+    start(*at, key, {}, {{2, {}}, {3, {}}});
+    const std::int64_t lowest =
+        raw_number("SELECT min(id) FROM (SELECT id FROM worker_queue ORDER BY rowid DESC LIMIT 2)");
+    EXPECT_GT(lowest, last) << made;
+    last = raw_number("SELECT max(id) FROM worker_queue");
+    EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 2 * made);
+  }
+}
+
 TEST_P(Turns, StaleTurnWritesNothingAndLeavesTheBatchAlive) {
   Site& at = site();
   const InstanceKey key = create(at, "a");

@@ -30,6 +30,22 @@ Poll five_steps(OrchestrationContext& ctx) {
   return ctx.complete("done");
 }
 
+std::string g_ran;  // inputs of "note", in the order of the runs
+ActivityResult note(ActivityContext& ctx) {
+  g_ran += ctx.input();
+  return ctx.ok("");
+}
+
+Poll notes_all(OrchestrationContext& ctx) {
+  Handle each[8];
+  std::size_t count = 0;
+  for (const char character : ctx.input())
+    each[count++] = ctx.schedule_activity("note", std::string_view(&character, 1));
+  for (std::size_t i = 0; i < count; ++i)
+    PAWL_AWAIT_DONE(each[i]);
+  return ctx.complete("done");
+}
+
 Poll listen(OrchestrationContext& ctx) {
   PAWL_AWAIT(heard, ctx.schedule_wait("go"));
   return ctx.complete(heard.value());
@@ -55,6 +71,9 @@ class Starts : public Story {
     add("at_once", at_once);
     add("dies", dies);
     add("echo", echo);
+    add("note", note);
+    add("notes_all", notes_all);
+    g_ran.clear();
     options.verify_turns = false;
   }
   // Answers keep their order.
@@ -117,6 +136,19 @@ TEST_F(Starts, OneSlot_IsHandedOverAgainWithTheCommitOfItsResult) {
     worker.stop();
     workers.clear();
   }
+}
+
+// What is scheduled now is handed over with its turn only if nothing waits for a slot.
+TEST_F(Starts, WorkThatWaitsForASlotComesBeforeWhatIsScheduledLater) {
+  options.inline_slots = 1;
+  Worker& worker = start_worker();
+  pass(10);
+  ride(worker, "a", "notes_all", "abcd");
+  ASSERT_TRUE(tick(worker));
+  ride(worker, "b", "notes_all", "xyz");
+  EXPECT_EQ(end_of("a"), "completed done");
+  EXPECT_EQ(end_of("b"), "completed done");
+  EXPECT_EQ(g_ran, "abcdxyz");
 }
 
 TEST_F(Starts, OfOneIdInOneTick_AreOne) {

@@ -35,6 +35,9 @@ class BranchScan {
     std::int64_t until = kIdMax;
   };
 
+  // Something was passed over in an earlier call, and not all was seen to be gone since.
+  [[nodiscard]] bool in_use() const { return hot_ != 0; }
+
   void begin_call(const ScanVersion& version) {
     stretch_ = Stretch::kHead;
     looks_ = 0;

@@ -80,6 +80,7 @@ struct SqliteProvider::Fetch {
   std::size_t texts_bytes = 0;        // of the buffer, that its texts take
   bool strike = false;                // of a takeover
   bool at_capacity = false;           // it could run what it may not claim
+  bool passed_over = false;           // a candidate was left where it is
 
   [[nodiscard]] int tag_branches() const {
     return how.tags.mode == TagFilter::Mode::kAny ? 1 : static_cast<int>(how.tags.count);
@@ -116,11 +117,19 @@ Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::
   }
   for (const BranchScan& scan : scans_)
     if (!*found && how.look_again != nullptr && scan.look_again()) *how.look_again = true;
+  if (!*found && how.passed_over != nullptr) *how.passed_over = passes_over(fetch);
   if (*found || how.waiting == nullptr) return Status::kOk;
   std::int64_t waiting = 0;
   if (fetch.at_capacity) PAWL_TRY(count_waiting(&waiting));
   *how.waiting = static_cast<std::size_t>(waiting);
   return Status::kOk;
+}
+
+bool SqliteProvider::passes_over(const Fetch& fetch) const {
+  bool any = fetch.at_capacity || fetch.passed_over;
+  for (const BranchScan& scan : scans_)
+    any = any || scan.in_use();
+  return any;
 }
 
 void SqliteProvider::begin_scans() {
@@ -177,7 +186,8 @@ Status SqliteProvider::first_tagged(const Fetch& fetch, int branch, Candidate* c
 }
 
 // Not for this process, or not now: another item of the branch is looked at.
-void SqliteProvider::pass_over(const Candidate& candidate, bool waits) {
+void SqliteProvider::pass_over(Fetch& fetch, const Candidate& candidate, bool waits) {
+  fetch.passed_over = fetch.passed_over || waits;
   if (candidate.branch < kBranches) scans_[candidate.branch].passed_over(candidate.id, waits);
 }
 
@@ -198,7 +208,7 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
     return release(row.session, "blocked");
   }
   if (blocked || filter.runs_item(row.id) || !filter.may_run_with(row.crashes)) {
-    pass_over(candidate, true);
+    pass_over(fetch, candidate, true);
     return Status::kOk;
   }
   PAWL_TRY(read_activity(fetch, row));
@@ -212,7 +222,7 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   }
   if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
   if (fetch.verdict == Fetch::Verdict::kNoRoom) {
-    pass_over(candidate, true);
+    pass_over(fetch, candidate, true);
     return Status::kOk;
   }
   const bool claims = candidate.branch == kClaimable || candidate.branch == kTakeover;
@@ -302,7 +312,7 @@ Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const
   const std::string_view tag = fetch.out->tag;
   PAWL_TRY(handler_elsewhere(name, tag, fetch.how.me, row.session != 0, &elsewhere));
   if (elsewhere && candidate.branch != kOwned) {
-    pass_over(candidate, false);
+    pass_over(fetch, candidate, false);
     return Status::kOk;
   }
   bool running = false;
@@ -310,7 +320,7 @@ Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const
   // A session is never let go under what still runs: its foreign item backs off, so that other work of
   // it goes on. When that has lasted long enough the item stays at the head, and the session drains.
   if (running && row.unregistered >= kUnregisteredPatience) {
-    pass_over(candidate, true);
+    pass_over(fetch, candidate, true);
     return Status::kOk;
   }
   moved_away(candidate);

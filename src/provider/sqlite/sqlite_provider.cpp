@@ -34,6 +34,7 @@ static_assert(kSchemaVersion == 1 && kApplicationId == 0x5061776c, "as in create
 // A wall clock that moved less against boot time drifted; one that moved more was set.
 constexpr std::int64_t kStepMs = 1000;
 constexpr int kPauseMs = 5;  // between tries for what SQLite does not wait for
+constexpr LockToken kTokensAhead = 1'000;
 constexpr std::size_t kBootIdBytes = sizeof(port::BootId::bytes);
 
 std::string_view bytes_of(const port::BootId& id) {
@@ -442,6 +443,8 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   expired_lock_.all_seen = false;
   expired_session_.all_seen = false;
   batch_sent_ = false;
+  noted_.clear();
+  checked_ = Checked();
   batch_has_room_ = false;
   writes_before_ = sqlite3_total_changes(connection_.handle());
   status = start_clock();
@@ -452,6 +455,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   }
   batch_.starts_apart = batch_.now < apart_until_;
   batch_.quota_bytes = quota_bytes_;
+  batch_.data_version = others_;
   *info = batch_;
   return Status::kOk;
 }
@@ -495,7 +499,7 @@ Status SqliteProvider::commit() {
     return status;
   }
   file_version_ = file_version();  // ours alone: others had to wait
-  if (wrote) stored_ = next_;
+  if (wrote) committed_ = next_;
   end_batch();
   last_commit_wrote_ = wrote;
   last_commit_sent_ = batch_sent_;
@@ -601,14 +605,20 @@ Status SqliteProvider::look_at_others() {
 
 // Nobody else can take from the counters while the batch has the write lock; so they are written once
 // for all that a batch took. What it took without writing anything is nowhere and may be taken again.
+// Tokens are stored ahead, so that not every commit writes them. As soon as another has committed, both go
+// on where the row says: so whatever is taken later is higher, whoever takes it.
 Status SqliteProvider::store_counters() {
-  if (next_.epoch == stored_.epoch && next_.token == stored_.token) return Status::kOk;
-  return fail(
-      connection_.use(kStoreCounters, "UPDATE meta SET next_epoch=?,next_token=? WHERE id=1")
-          .bind(next_.epoch)
-          .bind(next_.token)
-          .run(),
-      "counters");
+  if (next_.epoch == stored_.epoch && next_.token <= stored_.token) return Status::kOk;
+  const Counters ahead = {
+      next_.epoch, next_.token <= stored_.token ? stored_.token : next_.token + kTokensAhead};
+  PAWL_TRY(
+      fail(connection_.use(kStoreCounters, "UPDATE meta SET next_epoch=?,next_token=? WHERE id=1")
+               .bind(ahead.epoch)
+               .bind(ahead.token)
+               .run(),
+           "counters"));
+  stored_ = ahead;
+  return Status::kOk;
 }
 
 LockToken SqliteProvider::next_token() {
@@ -659,7 +669,7 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   out->adopted = row.integer(6) != 0;
   apart_until_ = row.integer(7);
   stored_ = {row.integer(8), row.integer(9)};
-  next_ = stored_;
+  next_ = committed_ = stored_;
   quota_bytes_ = row.integer(10);
   reserve_bytes_ = row.integer(11);
   meta_is_known_ = true;
@@ -689,7 +699,7 @@ Status SqliteProvider::write_meta() {
 // lie before a mark of another process.
 Status SqliteProvider::start_clock() {
   if (meta_is_known_) {
-    next_ = stored_;  // a batch that wrote nothing took of them in vain
+    next_ = committed_;  // a batch that wrote nothing took of them in vain
   } else {
     PAWL_TRY(read_meta(&clock_));
   }

@@ -20,6 +20,7 @@
 #include "pawl/session.hpp"
 #include "provider.hpp"
 #include "schema.hpp"
+#include "vector.hpp"
 
 namespace pawl::sqlite {
 
@@ -114,6 +115,7 @@ class SqliteProvider final : public Provider {
 
   Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity, WorkItem* out,
                          bool* found) override;
+  [[nodiscard]] std::int64_t made_ready() const override { return made_ready_ + heads_moved_; }
   Status check_work_item(const WorkDone& done) override;
   Status ack_work_item(const WorkDone& done, const WorkResult& result) override;
   Status note_progress(const WorkDone& done, std::string_view progress, std::int64_t at) override;
@@ -323,7 +325,7 @@ class SqliteProvider final : public Provider {
   Status read_event(const Statement& row, InstanceKey key, ExecutionId execution, Event* event);
   Status last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out);
   Status read_end(InstanceStatus* out, char* buffer, std::size_t capacity);
-  Status check_turn(const TurnCommit& turn, InstanceRow* row);
+  Status check_turn(const TurnCommit& turn, InstanceRow* found);
   Status check_message(InstanceKey key, MessageId message);
   Status write_turn(const TurnCommit& turn, const InstanceRow& row);
   Status write_sessions_and_work(const TurnCommit& turn);
@@ -432,6 +434,10 @@ class SqliteProvider final : public Provider {
 
   // ---- sqlite_work.cpp, for the other files ----
   Status insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work);
+  Status delete_row(WorkItemId item);
+  Status count_activity(SessionKey session, std::int64_t lease_until);
+  bool is_noted(SessionKey session, std::int64_t lease_until);
+  Status insert_handed_over(InstanceKey instance, ExecutionId execution, const NewWork& work);
   // A command was closed or its execution ended: its queued or running items go.
   Status cancel_work(InstanceKey instance, ExecutionId execution, EventId event);
   Status cancel_all_work(InstanceKey instance, ExecutionId execution);
@@ -504,7 +510,7 @@ class SqliteProvider final : public Provider {
   Status first_untagged(const Fetch& fetch, Candidate* candidate);
   Status first_tagged(const Fetch& fetch, int branch, Candidate* candidate);
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
-  void pass_over(const Candidate& candidate, bool waits);
+  void pass_over(Fetch& fetch, const Candidate& candidate, bool waits);
   void moved_away(const Candidate& candidate);
   Status runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs);
   Status read_activity(Fetch& fetch, const WorkRow& row);
@@ -515,6 +521,7 @@ class SqliteProvider final : public Provider {
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
   void begin_scans();
+  [[nodiscard]] bool passes_over(const Fetch& fetch) const;
   Status take_expired_locks(Fetch& fetch);
   Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
   Status take_expired_sessions(Fetch& fetch);
@@ -794,6 +801,7 @@ class SqliteProvider final : public Provider {
     LockToken token = 0;
   };
   Counters stored_;     // in the row of meta
+  Counters committed_;  // what the last batch left to take from
   Counters next_;       // with what the batch took
   ClockRow clock_;      // as of the last begin(); fixed within a batch
   ClockRow clock_now_;  // clock_ with what a commit that happens anyway may add
@@ -825,7 +833,19 @@ class SqliteProvider final : public Provider {
   Expired expired_lock_;
   Expired expired_session_;
   std::int64_t messages_stored_ = 0;  // rises with each message that this connection stores
-  std::int64_t made_ready_ = 0;       // rises when this connection makes an item ready
+  struct Noted {
+    SessionKey session = 0;
+    std::int64_t lease_until = 0;
+  };
+  FixedVector<Noted, 16> noted_;  // sessions whose rows this batch has touched
+  struct Checked {
+    WorkItemId item = 0;
+    bool exclusive = false;
+    bool open = false;
+  };
+  Checked checked_;                 // by check_done(), last
+  std::int64_t heads_moved_ = 0;    // rises when a session may have another head
+  std::int64_t made_ready_ = 0;     // rises when this connection makes an item ready
   std::uint32_t file_version_ = 0;  // SQLite's, when the last transaction began or its commit ended
   std::int64_t others_ = 0;         // rises when another connection has committed
   // True of the rows until forget_known(), or until this connection writes them.

@@ -157,6 +157,7 @@ Status SqliteProvider::tell_change(const OwnerChange& change, const SessionChang
 // Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest of any state, and only if it is ready.
 // `ORDER BY id LIMIT 1` is a seek where min(id) would scan the session.
 Status SqliteProvider::recompute_head(SessionKey session) {
+  ++heads_moved_;
   Statement head = connection_.use(
       kHead,
       "UPDATE sessions SET head_id=CASE"

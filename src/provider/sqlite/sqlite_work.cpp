@@ -16,6 +16,10 @@ namespace {
 
 enum : int {
   kInsert = kIdsWork.first,
+  kInsertHandedOver,
+  kFindHeld,
+  kCountActivity,
+  kTouchHandedOver,
   kRead,
   kDelete,
   kNextCancelled,
@@ -46,6 +50,10 @@ static_assert(kEnd <= kIdsWork.end);
 
 Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
                                    const NewWork& work) {
+  if (work.handed_over != nullptr) {
+    PAWL_TRY(insert_handed_over(instance, execution, work));
+    if (work.handed_over->id != 0) return Status::kOk;
+  }
   ActivityOptions options;
   if (!work.policy.empty() && !decode_policy(work.policy, &options))
     return fail(Status::kInvalidArgument, "read a policy");
@@ -77,6 +85,69 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
   if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));
   ++made_ready_;
   return to.session == 0 ? Status::kOk : recompute_head(to.session);
+}
+
+// What a fetch would do next, in one write: it is never ready, so no index of ready ones has it.
+Status SqliteProvider::insert_handed_over(InstanceKey instance, ExecutionId execution,
+                                          const NewWork& work) {
+  PAWL_CHECK("provider-33", work.policy.empty() && work.tag.empty());
+  WorkItem& item = *work.handed_over;
+  std::int64_t generation = 0;
+  if (!work.session.empty()) {
+    Statement find = connection_.use(
+        kFindHeld,
+        "SELECT sid,epoch,gen FROM sessions WHERE scope=0 AND name=?1 AND owner=?2 AND state=0"
+        " AND hard=0 AND excl=0 AND head_id IS NULL AND epoch_used=epoch AND tag IS NULL"
+        " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_barrier"
+        " WHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)");
+    find.bind_text(work.session).bind(batch_worker_);
+    if (!find.row()) return fail(find.status(), "find a session");
+    item.session = find.integer(0);
+    item.epoch = find.integer(1);
+    generation = find.integer(2);
+  }
+  item.id = next_token();
+  item.token = next_token();
+  {
+    Statement insert = connection_.use(
+        kInsertHandedOver,
+        "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
+        "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
+        " VALUES(?1,?2,?3,1,1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)");
+    insert.bind(instance).bind(execution).bind(work.event).bind(item.id).bind(item.token);
+    insert.bind(batch_worker_).bind(item.epoch).bind(item.locked_until).bind(batch_.boot_seq);
+    insert.bind_or_null(item.session).bind_or_null(generation);
+    PAWL_TRY(fail(insert.run(), "hand an activity over"));
+  }
+  return item.session == 0 ? Status::kOk : count_activity(item.session, work.session_lease_until);
+}
+
+// Its lease is as long as it can be from this batch on, and its head is as it was.
+Status SqliteProvider::count_activity(SessionKey session, std::int64_t lease_until) {
+  if (is_noted(session, lease_until)) {
+    Statement count =
+        connection_.use(kCountActivity, "UPDATE sessions SET activities=activities+1 WHERE sid=?1");
+    return fail(count.bind(session).run(), "note a session's activity");
+  }
+  Statement touch =
+      connection_.use(kTouchHandedOver,
+                      "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
+                      "locked_until=max(locked_until,?3) WHERE sid=?1");
+  touch.bind(session).bind(batch_.now).bind(lease_until);
+  return fail(touch.run(), "note a session's activity");
+}
+
+// Remembers, of the first sessions of a batch, that their rows say when they were active, and of their
+// lease. 0: whatever that is.
+bool SqliteProvider::is_noted(SessionKey session, std::int64_t lease_until) {
+  for (Noted& noted : noted_) {
+    if (noted.session != session) continue;
+    const bool is_known = noted.lease_until >= lease_until;
+    if (!is_known) noted.lease_until = lease_until;
+    return is_known;
+  }
+  if (!noted_.full()) static_cast<void>(noted_.push_back({session, lease_until}));
+  return false;
 }
 
 Status SqliteProvider::session_of_work(InstanceKey instance, const NewWork& work,
@@ -118,13 +189,15 @@ Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy,
   return fail(set.run(), "keep a policy");
 }
 
-Status SqliteProvider::delete_work(WorkItemId item, SessionKey session) {
+Status SqliteProvider::delete_row(WorkItemId item) {
   due_moves(DueKind::kWork);
-  {
-    Statement remove = connection_.use(kDelete, "DELETE FROM worker_queue WHERE id=?1");
-    remove.bind(item);
-    PAWL_TRY(fail(remove.run(), "delete a work item"));
-  }
+  Statement remove = connection_.use(kDelete, "DELETE FROM worker_queue WHERE id=?1");
+  remove.bind(item);
+  return fail(remove.run(), "delete a work item");
+}
+
+Status SqliteProvider::delete_work(WorkItemId item, SessionKey session) {
+  PAWL_TRY(delete_row(item));
   if (session == 0) return Status::kOk;
   PAWL_TRY(recompute_head(session));
   return forget_if_closed(session);
@@ -188,7 +261,7 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
       kRead,
       "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
       "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
-      "q.close_due,q.silent_due,s.scope,s.gen"
+      "q.close_due,q.silent_due,s.scope,s.gen,s.state"
       " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
   read.bind(item);
   if (!read.row())
@@ -210,6 +283,7 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   row->hard = read.integer(13) != 0;
   row->session_scope = read.integer(19);
   row->session_generation = read.integer(20);
+  row->open = read.integer(21) < kLost;
   if (read.is_null(14)) return Status::kOk;
   if (!decode_policy(read.bytes(14), &row->policy))
     return fail(Status::kCorrupt, "read the policy of work");
@@ -438,6 +512,7 @@ Status SqliteProvider::check_done(const WorkDone& done, InstanceKey instance) {
   const Status read = read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
+  checked_ = {row.id, row.exclusive || row.policy.barrier, row.open};
   const bool fits = row.accepts(done) && (instance == 0 || row.instance == instance);
   return fits ? Status::kOk : Status::kStale;
 }
@@ -461,14 +536,17 @@ Status SqliteProvider::ack_work_item(const WorkDone& done, const WorkResult& res
 }
 
 Status SqliteProvider::take_work(const WorkDone& done, bool again) {
-  if (again) PAWL_TRY(check_done(done, 0));
+  if (done.session == 0) return delete_work(done.item, 0);
+  if (again || checked_.item != done.item) PAWL_TRY(check_done(done, 0));
   PAWL_TRY(note_activity(done.session));
-  PAWL_TRY(delete_work(done.item, done.session));
-  return done.abort_session && done.session != 0 ? abort_session(done.session) : Status::kOk;
+  // Of a handed-over item of a session that others may run beside, nothing hangs on the row.
+  const bool stands_alone = !checked_.exclusive && checked_.open;
+  PAWL_TRY(stands_alone ? delete_row(done.item) : delete_work(done.item, done.session));
+  return done.abort_session ? abort_session(done.session) : Status::kOk;
 }
 
 Status SqliteProvider::note_activity(SessionKey session) {
-  if (session == 0) return Status::kOk;
+  if (session == 0 || is_noted(session, 0)) return Status::kOk;
   Statement touch =
       connection_.use(kTouchAcknowledged, "UPDATE sessions SET last_activity_at=?2 WHERE sid=?1");
   touch.bind(session).bind(batch_.now);

@@ -33,6 +33,7 @@ struct SqliteProvider::WorkRow {
   Epoch epoch_used = 0;
   bool exclusive = false;
   bool hard = false;
+  bool open = true;  // not lost, closed, refused or expired
   ActivityOptions policy;
   std::int64_t failures = 0;
   // -1: none
