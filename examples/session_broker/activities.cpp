@@ -1,6 +1,5 @@
 #include "activities.hpp"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -17,19 +16,6 @@ using pawl::ActivityContext;
 using pawl::ActivityResult;
 using pawl::ActivityStep;
 
-// Names of threads are the users': what is no plain letter or digit becomes a number.
-std::string folder_of(const Worker& worker, const ActivityContext& ctx, std::string_view kind) {
-  std::string path = worker.folder + "/";
-  for (const char c : ctx.instance_id()) {
-    if (isalnum(static_cast<unsigned char>(c)) != 0) {
-      path += c;
-    } else {
-      path.append("%").append(std::to_string(static_cast<unsigned char>(c)));
-    }
-  }
-  return path.append(".").append(kind);
-}
-
 constexpr std::size_t kAnswerMax = 900;  // within payload_bytes_max
 
 struct Exchange {
@@ -44,7 +30,8 @@ ActivityStep give_up(ActivityContext& ctx, Exchange& exchange, const std::string
 }
 
 bool start_agent(ActivityContext& ctx, Worker& worker, Agent& agent, std::string* why) {
-  const std::string folder = folder_of(worker, ctx, worker.kind);
+  // The session's, also after a handoff: each kind keeps its files apart.
+  const std::string folder = std::string(ctx.session_folder()) + "/" + worker.kind;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   // What the agent of another kind left for this one: it is told with the first work of an ownership.
@@ -92,20 +79,11 @@ ActivityResult post(ActivityContext& ctx) {
   return written ? ctx.ok("") : ctx.fail("cannot be written");
 }
 
-// The agent has ended with its session; the input is its kind.
-ActivityResult clean_up(ActivityContext& ctx) {
-  const Worker& worker = *static_cast<Worker*>(ctx.user());
-  std::error_code error;
-  std::filesystem::remove_all(folder_of(worker, ctx, ctx.input()), error);
-  return error ? ctx.fail(error.message()) : ctx.ok("");
-}
-
 }  // namespace
 
 pawl::Status add_activities(pawl::Registry& registry, Worker& worker) {
   PAWL_TRY(registry.add_cooperative("ask", ask, &worker));
-  PAWL_TRY(registry.add_activity("post", post, pawl::ActivityMode::kInline, &worker));
-  return registry.add_activity("clean_up", clean_up, pawl::ActivityMode::kInline, &worker);
+  return registry.add_activity("post", post, pawl::ActivityMode::kInline, &worker);
 }
 
 std::size_t scratch_bytes() { return sizeof(Exchange); }

@@ -1,4 +1,4 @@
-// What a worker of the broker does: asks agents, posts into threads, clears up behind them.
+// What a worker of the broker does: asks agents, posts into threads.
 #ifndef SESSION_BROKER_ACTIVITIES_HPP
 #define SESSION_BROKER_ACTIVITIES_HPP
 
@@ -16,8 +16,7 @@ struct Worker {
   Agents& agents;
   std::string agent_command;
   std::string kind;
-  std::string folder;  // the working folders, one for each session; all workers share it
-  std::string chat;    // the file that stands for the chat
+  std::string chat;  // the file that stands for the chat
 };
 
 pawl::Status add_activities(pawl::Registry& registry, Worker& worker);

@@ -64,8 +64,6 @@ Poll hand_over(OrchestrationContext& ctx, Thread& thread, const pawl::Session& s
   PAWL_AWAIT(summary, ask(ctx, "summary"));
   const std::string_view text = summary.ok() ? summary.value() : "nothing";
   if (ctx.handoff_session(session, kind, text) != ErrorKind::kNone) return ctx.fail("handoff");
-  // The agent ends with the ownership, its folder here.
-  PAWL_AWAIT_DONE(ctx.schedule_activity("clean_up", thread.kind.view()));
   static_cast<void>(thread.kind.assign(kind));
   thread.asked = 0;
   PAWL_CALL(post(ctx, "Handed over to the " + std::string(kind) + "."));
@@ -165,7 +163,6 @@ Poll broker(OrchestrationContext& ctx) {
   }
   if (!over.empty()) {
     ctx.close_session(kSession);
-    PAWL_AWAIT_DONE(ctx.schedule_activity("clean_up", thread.kind.view()));
     return ctx.complete(over);
   }
   char state[kThreadBytesMax];

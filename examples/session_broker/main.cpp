@@ -63,7 +63,7 @@ int work(int argc, char** argv) {
   settings.ttl_ms = 0;  // an agent lives as long as its session is here
   session_broker::Agents agents(host.clock(), settings);
   session_broker::Worker worker{
-      agents, command != nullptr ? command : example::own_command("agent"), kind, folder, chat};
+      agents, command != nullptr ? command : example::own_command("agent"), kind, chat};
   pawl::Registry registry;
   pawl::Status status = registry.add_orchestration("broker", session_broker::broker);
   if (status == pawl::Status::kOk) status = session_broker::add_activities(registry, worker);
@@ -75,6 +75,7 @@ int work(int argc, char** argv) {
   options.cooperative_slots = session_broker::kAgentsMax;
   options.cooperative_scratch_bytes = session_broker::scratch_bytes();
   options.worker_tag_filter = pawl::TagFilter::default_and({kind});
+  options.sessions.work_root = folder;
   options.sessions.max_sessions_per_worker = session_broker::kAgentsMax / 2;
   read_number(argc, argv, "--per-user", &options.sessions.max_sessions_per_owner);
   return host.start(options, registry) ? host.run() : 1;

@@ -292,8 +292,9 @@ def session_broker():
         expect(say(line, *limits) == "", f"{line!r} is taken")
         hear(answer)
 
-    def folder(name):
-        return os.path.exists(os.path.join(folders, name))
+    def folder(node, thread):
+        """Where the last agent of a thread worked, as its worker says."""
+        return re.findall(rf"instance={thread} .*agent \d+ in ([^\"]+)", log(node))[-1]
 
     worker("a", "scribe")
     worker("b", "poet")
@@ -313,7 +314,7 @@ def session_broker():
     until(lambda: query("SELECT 1 FROM instances WHERE id = 't3' AND state = 1"), "and over")
 
     # A slow session holds up nobody else.
-    slow = int(re.findall(r"agent (\d+) in \S*/t1.scribe", log("a"))[-1])
+    slow = int(re.findall(r"instance=t1 .*agent (\d+) in ", log("a"))[-1])
     os.kill(slow, signal.SIGSTOP)
     expect(say("t1 ann are you slow?") == "", "it is taken")
     ask("t2 ann are you quick?", "t2: 2. are you quick?")
@@ -322,11 +323,13 @@ def session_broker():
     hear("t1: 3. are you slow?")
 
     # To an agent of another kind, at another worker, with what the first had to say.
-    expect(folder("t2.scribe"), "each session has a folder")
+    expect(os.path.samefile(os.path.dirname(os.path.dirname(folder("a", "t2"))), folders), "each session has a folder")
+    expect(folder("a", "t1") != folder("a", "t2"), "of its own")
     ask("t2 bob /handoff poet", "t2: Only ann may do that.")
     ask("t2 ann /handoff poet", "t2: Handed over to the poet.")
     ask("t2 ann sing", "t2: sing, sing! (verse 1) [knows: 2 messages, the last: are you quick?]")
-    expect(not folder("t2.scribe") and folder("t2.poet"), "the folders go with the sessions")
+    expect(os.path.dirname(folder("a", "t2")) == os.path.dirname(folder("b", "t2")), "which goes with the session")
+    expect({"scribe", "poet"} == set(os.listdir(os.path.dirname(folder("b", "t2")))), "each kind has a part of it")
     expect(query("SELECT w.node FROM sessions s JOIN workers w ON w.inc = s.owner JOIN instances i ON i.key = s.scope"
                  " WHERE i.id = 't2'") == [("b",)], "routed by its kind")
 
@@ -340,7 +343,7 @@ def session_broker():
     hear("t5: Session closed: it is full.")
     ask("t6 dan hello?", "t6: 1. hello?", "--idle-ms", "100")
     hear("t6: ⏰ Session expired due to inactivity")
-    until(lambda: not folder("t6.scribe"), "its folder goes as well")
+    until(lambda: not os.path.exists(folder("a", "t6")), "its folder goes as well")
 
     # Killed: the agents end with their worker, and know everything when it is back.
     kill("a")
@@ -354,8 +357,9 @@ def session_broker():
     ask("t1 ann and now?", "t1: 5. and now?")
 
     # Closed by its owner.
+    closed = folder("a", "t1")
     ask("t1 ann /close", "t1: Session closed.")
-    until(lambda: not folder("t1.scribe"), "its folder goes as well")
+    until(lambda: not os.path.exists(os.path.dirname(closed)), "its folder goes as well")
     until(lambda: query("SELECT 1 FROM instances WHERE id = 't1' AND state = 1"), "it has ended")
     ask("t1 ann hello again", "t1: 1. hello again")
     stop("a")
