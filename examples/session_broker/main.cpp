@@ -21,8 +21,8 @@ constexpr char kUsage[] =
 session_broker chat   --db FILE [--idle-ms N] [--age-ms N] [--per-minute N] [--messages N]
 session_broker agent  KIND
 
-worker  has agents of one kind (scribe, poet), and posts what they say at the end of a file. Workers share FOLDER, in
-        which each session has a folder of its own. No user owns more than N threads
+worker  has agents of one kind (scribe, poet), and posts what they say at the end of a file. Workers share FOLDER, which
+        is there, and in which each session has a folder of its own. No user owns more than N threads
 chat    takes lines "THREAD USER TEXT" from its input. The first of a thread opens a session for that user, with
         these limits. "/handoff KIND" gives it to an agent of another kind, "/close" closes it, at once
 agent   the child; COMMAND is another one, words set apart by spaces, the kind is added

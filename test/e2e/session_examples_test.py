@@ -265,6 +265,7 @@ def device_gateway():
 
 def session_broker():
     folders = os.path.join(FOLDER, "folders")
+    os.mkdir(folders)
     chat_file = os.path.join(FOLDER, "chat")
     open(chat_file, "w", encoding="utf-8").close()
     agent = " ".join([*PROGRAM, "agent"])
