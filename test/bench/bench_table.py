@@ -5,8 +5,8 @@
     bench_table.py TABLE PROGRAM... --write   writes the table
 
 PROGRAM is pawl-bench, after the emulator if it needs one. A tick may take as long as it likes, or a slow machine would
-cut batches short. Commits are exactly those of the table. Bytes hang a little
-on how many digits times have; whether the last checkpoint comes within what is measured hangs on the bytes, and such a
+cut batches short. Commits are exactly those of the table. Bytes hang a little on how many digits times have, and on
+where in the file a row falls; whether the last checkpoint comes within what is measured hangs on the bytes, and such a
 one has three flushes.
 """
 import json
