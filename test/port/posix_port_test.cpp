@@ -268,7 +268,18 @@ TEST_F(PosixPort, Wake_FromAnotherThread) {
   }
 }
 
+// ThreadSanitizer puts off a handler until the thread's next call of libc that it knows, and never runs it
+// if the signal came on the way into epoll_wait: a bare loop of pthread_kill and epoll_wait stands still.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PAWL_SIGNALS_GET_LOST
+#endif
+#endif
+
 TEST_F(PosixPort, Wake_FromASignalHandler) {
+#ifdef PAWL_SIGNALS_GET_LOST
+  GTEST_SKIP() << "ThreadSanitizer loses signals";
+#endif
   const Port port = ready();
   g_woken_by_signal = port.threads;
   struct sigaction action {};
