@@ -237,7 +237,8 @@ void Simulation::start(int index) {
   Worker& worker = *process.worker;
   worker.handlers = index == 0 ? std::set<std::string>{"a", "b"}
                                : std::set<std::string>{"a", index == 1 ? "b" : "a"};
-  worker.options.max_sessions_per_worker = crowded_ ? kSessionsMaxCrowded : kSessionsMax;
+  worker.options.max_sessions_per_worker =
+      static_cast<std::uint32_t>(crowded_ ? kSessionsMaxCrowded : kSessionsMax);
   worker.options.evict_idle_ms = crowded_ ? 3'000 : 0;
   worker.options.session_idle_timeout_ms = 60'000;
   worker.limits = {1'000, 1'000, 1'000};  // poison has its own tests
