@@ -129,6 +129,7 @@ void SystemThreads::close() {
   death_pending_ = false;
   has_database_ = false;
   next_poll_ms_ = -1;
+  armed_ns_ = 0;
   opened_ = false;
 }
 
@@ -154,14 +155,22 @@ void SystemThreads::arm(std::int64_t due_boot_ms) {
     if (next_poll_ms_ < 0) next_poll_ms_ = clock_.boot_ms() + interval_ms;
     if (target_ms < 0 || target_ms > next_poll_ms_) target_ms = next_poll_ms_;
   }
-  itimerspec setting{};  // all zero disarms
+  // At once, as a busy loop has it in each tick: an event costs less than a timer and its interrupt.
+  if (target_ms == 0) {
+    notice();
+    target_ms = -1;
+  }
+  std::int64_t ns = 0;  // disarms
   if (target_ms >= 0) {
     if (target_ms > kDueMsMax) target_ms = kDueMsMax;
-    std::int64_t ns = target_ms * kNsPerMs + clock_.namespace_offset_ns();
-    if (ns < 1) ns = 1;  // passed, and 0 would disarm
-    setting.it_value.tv_sec = static_cast<time_t>(ns / kNsPerSecond);
-    setting.it_value.tv_nsec = static_cast<decltype(setting.it_value.tv_nsec)>(ns % kNsPerSecond);
+    ns = target_ms * kNsPerMs + clock_.namespace_offset_ns();
+    if (ns < 1) ns = 1;  // passed
   }
+  if (ns == armed_ns_) return;
+  armed_ns_ = ns;
+  itimerspec setting{};
+  setting.it_value.tv_sec = static_cast<time_t>(ns / kNsPerSecond);
+  setting.it_value.tv_nsec = static_cast<decltype(setting.it_value.tv_nsec)>(ns % kNsPerSecond);
   ::timerfd_settime(due_timer_.get(), TFD_TIMER_ABSTIME, &setting, nullptr);
 }
 
@@ -199,6 +208,7 @@ void SystemThreads::take(std::uint64_t tag, port::WakeReasons& reasons) {
       return;
     case kTagDue:
       (void)retried([&] { return ::read(due_timer_.get(), &count, sizeof(count)); });
+      armed_ns_ = 0;
       return;
     case kTagStep: take_step_notice(reasons); return;
     case kTagFiles: files_.drain(reasons); return;

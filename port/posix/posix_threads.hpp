@@ -86,6 +86,7 @@ class SystemThreads final : public port::Threads {
   Descriptor due_timer_;
   Descriptor step_timer_;
   FileWatch files_;
+  std::int64_t armed_ns_ = 0;  // of due_timer_; 0: it is not armed
   std::int64_t next_poll_ms_ = -1;
   Watched processes_[kProcessesMax];
   Executor executor_;
