@@ -135,15 +135,16 @@ using SharedCache = SessionCache<Shared, 2>;
 
 ActivityResult share(ActivityContext& ctx) {
   auto& cache = *static_cast<SharedCache*>(ctx.user());
-  for (int i = 0; i < 200; ++i) {
+  for (int times = 0; times < 200 && !ctx.is_cancelled();) {
     const SharedCache::Lease lease = cache.acquire(ctx);
-    if (!lease) {  // both places are in use by others
+    if (lease) {  // otherwise both places are in use by others
+      ++times;
+      lease->users.fetch_add(1);
       std::this_thread::yield();
-      continue;
+      lease->users.fetch_sub(1);
+    } else {
+      std::this_thread::yield();
     }
-    lease->users.fetch_add(1);
-    std::this_thread::yield();
-    lease->users.fetch_sub(1);
   }
   return ctx.ok("");
 }
