@@ -48,7 +48,7 @@ class PosixHost {
     EXPECT_NE(::getcwd(here, sizeof(here)), nullptr);
     folder_ = std::string(here) + "/" + name;
     database_ = folder_ + "/t.db";
-    root_ = folder_ + "/work";
+    root_ = folder_ + "/dirs";
     EXPECT_EQ(::mkdir(root_.c_str(), S_IRWXU), 0);
   }
   ~PosixHost() {

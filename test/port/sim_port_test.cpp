@@ -9,9 +9,9 @@ namespace {
 
 class SimHost {
  public:
-  SimHost() { machine_.put_entry("/work", sim::Machine::Entry::kFolder); }
+  SimHost() { machine_.put_entry("/dirs", sim::Machine::Entry::kFolder); }
   const char* database() { return "/data/t.db"; }
-  const char* root() { return "/work"; }
+  const char* root() { return "/dirs"; }
   Port add() {
     nodes_.push_back(std::make_unique<sim::Node>(machine_));
     return nodes_.back()->port();
@@ -244,24 +244,24 @@ TEST(SimFolders, FailAsTheyAreTold_AndNothingIsLost) {
   sim::Machine machine;
   sim::Node node(machine);
   const Port port = opened(node);
-  machine.put_entry("/work/a/deep/file", Entry::kFile);
-  machine.put_entry("/work/link", Entry::kFile);
-  EXPECT_EQ(machine.entries_below("/work"), 4U);
+  machine.put_entry("/dirs/a/deep/file", Entry::kFile);
+  machine.put_entry("/dirs/link", Entry::kFile);
+  EXPECT_EQ(machine.entries_below("/dirs"), 4U);
   machine.fail_folders(Status::kFull);
   Diagnostic why;
   bool more = false;
-  EXPECT_EQ(port.folders->make("/work", "b", why), Status::kFull);
-  EXPECT_EQ(why.text(), "/work/b: full");
-  EXPECT_EQ(port.folders->remove_some("/work", "a", 9, &more, why), Status::kFull);
+  EXPECT_EQ(port.folders->make("/dirs", "b", why), Status::kFull);
+  EXPECT_EQ(why.text(), "/dirs/b: full");
+  EXPECT_EQ(port.folders->remove_some("/dirs", "a", 9, &more, why), Status::kFull);
   machine.fail_folders(Status::kOk);
-  EXPECT_EQ(port.folders->make("/work", "link", why), Status::kAlreadyExists);
-  EXPECT_EQ(machine.entries_below("/work"), 4U);
-  EXPECT_EQ(remove_all(port, "/work", "a", 1), 3U);
-  EXPECT_EQ(remove_all(port, "/work", "link", 1), 1U);
-  EXPECT_EQ(machine.entry("/work/link"), Entry::kNone);
-  EXPECT_EQ(machine.entry("/work"), Entry::kFolder);
+  EXPECT_EQ(port.folders->make("/dirs", "link", why), Status::kAlreadyExists);
+  EXPECT_EQ(machine.entries_below("/dirs"), 4U);
+  EXPECT_EQ(remove_all(port, "/dirs", "a", 1), 3U);
+  EXPECT_EQ(remove_all(port, "/dirs", "link", 1), 1U);
+  EXPECT_EQ(machine.entry("/dirs/link"), Entry::kNone);
+  EXPECT_EQ(machine.entry("/dirs"), Entry::kFolder);
   node.kill();
-  EXPECT_EQ(port.folders->make("/work", "b", why), Status::kIo);
+  EXPECT_EQ(port.folders->make("/dirs", "b", why), Status::kIo);
   EXPECT_EQ(port.folders->next_name().status(), Status::kIo);
 }
 

@@ -27,8 +27,8 @@ TEST(TemplatePort, IsOfOurVersionAndRefusesInOrder) {
   EXPECT_EQ(port.threads->executor_start(0, 4096), Status::kOk);
   EXPECT_EQ(port.threads->executor_start(1, 4096), Status::kUnsupported);
   EXPECT_EQ(port.folders->version(), port::kPortVersion);
-  EXPECT_EQ(port.folders->check_root("/work", diagnostic), Status::kUnsupported);
-  EXPECT_NE(diagnostic.text().find("/work"), std::string_view::npos) << diagnostic.text();
+  EXPECT_EQ(port.folders->check_root("/dirs", diagnostic), Status::kUnsupported);
+  EXPECT_NE(diagnostic.text().find("/dirs"), std::string_view::npos) << diagnostic.text();
   EXPECT_EQ(port.folders->next_name().status(), Status::kUnsupported);
 }
 

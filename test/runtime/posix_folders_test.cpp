@@ -67,7 +67,7 @@ class PosixSessionFolders : public ::testing::Test {
     char name[] = "/tmp/pawl-folders-XXXXXX";
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
-    root_ = folder_ + "/work";
+    root_ = folder_ + "/dirs";
     ASSERT_EQ(::mkdir(root_.c_str(), 0700), 0);
     ASSERT_EQ(registry_.add_activity("note", note), Status::kOk);
     ASSERT_EQ(registry_.add_activity("recall", recall), Status::kOk);

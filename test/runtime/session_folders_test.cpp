@@ -37,11 +37,11 @@ class SessionFolders : public SessionStory {
     SessionStory::SetUp();
     g_machine = &machine;
     g_folders.clear();
-    machine.put_entry("/work", Entry::kFolder);
-    options.sessions.work_root = "/work";
+    machine.put_entry("/dirs", Entry::kFolder);
+    options.sessions.work_root = "/dirs";
     add("put", put);
   }
-  [[nodiscard]] std::size_t folders() const { return machine.entries_below("/work"); }
+  [[nodiscard]] std::size_t folders() const { return machine.entries_below("/dirs"); }
   // Opens "s" and puts so many files; then waits for "go", and closes it.
   static Poll opens_and_closes(OrchestrationContext& ctx, int files, const SessionSettings& how) {
     const Session session = ctx.open_session_with_id("s", how);
@@ -79,13 +79,13 @@ TEST_F(SessionFolders, is_there_before_the_first_activity_and_gone_after_the_clo
   pass(10'000);
   for (const std::string& folder : g_folders)
     EXPECT_EQ(folder, g_folders[0]);
-  EXPECT_EQ(g_folders[0].compare(0, 6, "/work/"), 0) << g_folders[0];
+  EXPECT_EQ(g_folders[0].compare(0, 6, "/dirs/"), 0) << g_folders[0];
   EXPECT_EQ(folders(), 4U) << "it and three files";
   say("go");
   EXPECT_TRUE(are_gone());
   EXPECT_EQ(logged("session_folder_removed"), 1U);
   EXPECT_EQ(a.runtime->stats().session_folders_removed, 1U);
-  EXPECT_EQ(machine.entry("/work"), Entry::kFolder);
+  EXPECT_EQ(machine.entry("/dirs"), Entry::kFolder);
 }
 
 // Nothing of a session's id is in a path.
@@ -270,15 +270,15 @@ TEST_F(SessionFolders, only_what_ended_in_this_database_goes) {
                                             mine + "_9.1",
                                             mine + "-99999999999999999999.1"};
   for (const std::string& name : foreign)
-    machine.put_entry(("/work/" + name).c_str(), Entry::kFolder);
+    machine.put_entry(("/dirs/" + name).c_str(), Entry::kFolder);
   for (const char* dead : {"-777.1", "-888.1/file", "-1.99"})
-    machine.put_entry(("/work/" + mine + dead).c_str(), Entry::kFile);
+    machine.put_entry(("/dirs/" + mine + dead).c_str(), Entry::kFile);
   restart();
   pass(10'000);
   for (const std::string& name : foreign)
-    EXPECT_EQ(machine.entry(("/work/" + name).c_str()), Entry::kFolder) << name;
+    EXPECT_EQ(machine.entry(("/dirs/" + name).c_str()), Entry::kFolder) << name;
   for (const char* dead : {"-777.1", "-888.1", "-1.99"})
-    EXPECT_EQ(machine.entry(("/work/" + mine + dead).c_str()), Entry::kNone) << dead;
+    EXPECT_EQ(machine.entry(("/dirs/" + mine + dead).c_str()), Entry::kNone) << dead;
   EXPECT_EQ(machine.entry(g_folders[0].c_str()), Entry::kFolder) << "of a session that lives";
 }
 
@@ -298,7 +298,7 @@ TEST_F(SessionFolders, without_its_folder_an_activity_does_not_run) {
   EXPECT_GE(failed, 4U);
   EXPECT_LE(failed, 7U) << "1, 2, 4 .. s apart";
   EXPECT_EQ(logged("session_folder_failed"), failed);
-  EXPECT_EQ(logged("/work/"), failed) << "the path is told";
+  EXPECT_EQ(logged("/dirs/"), failed) << "the path is told";
   start("j", "other");
   EXPECT_EQ(end_of("j"), "completed went on");
   g_folders.clear();
@@ -381,7 +381,7 @@ TEST_F(SessionFolders, goes_when_others_end_its_session) {
   deciding_alone.sessions.work_root = nullptr;
   options = deciding_alone;
   boss();
-  options.sessions.work_root = "/work";
+  options.sessions.work_root = "/dirs";
   hand("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
