@@ -623,10 +623,10 @@ class Provider {
   // The lowest id this worker may take; claims its session. *found = false: none. Views go to buffer.
   virtual Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
                                  WorkItem* out, bool* found) = 0;
-  // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until its
-  // execution ends (exclusive sessions) is kStale here; acknowledging or abandoning it removes it.
   // Rises whenever this connection may have made an item ready for somebody.
   [[nodiscard]] virtual std::int64_t made_ready() const = 0;
+  // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until its
+  // execution ends (exclusive sessions) is kStale here; acknowledging or abandoning it removes it.
   virtual Status check_work_item(const WorkDone& done) = 0;
   // Deletes the item and stores its completion as a message of its instance. A failure that its policy
   // repeats (kApplication, not permanent, attempts left) puts it back for later instead.

@@ -442,7 +442,7 @@ void RuntimeCore::run_turn(Turn& turn) {
   }
   const Registry::OrchestrationEntry* const entry =
       registry_.find_orchestration(item.name.view(), item.version.view());
-  PAWL_CHECK("runtime-32", entry != nullptr);  // can_run() said so
+  PAWL_CHECK("runtime-73", entry != nullptr);  // can_run() said so
   // Pinned with this turn: whoever runs the next ones runs this version.
   if (item.version.view().empty()) turn.commit.version = entry->version;
   TurnInput input = turn_input(turn);

@@ -14,8 +14,6 @@ using testing::drive;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
-
 ActivityResult note(ActivityContext& ctx) { return ctx.ok(""); }
 
 // The body of the test at hand.
@@ -43,22 +41,12 @@ std::string counts(const SessionEnds::Histogram& histogram) {
   return text;
 }
 
-class SessionStats : public ::testing::Test {
+class SessionStats : public testing::MachineTest {
  protected:
   void SetUp() override {
     for (Registry* one : {&registry, &coordinator})
       ASSERT_EQ(one->add_orchestration("code", code), Status::kOk);
     ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
-  }
-  static Options options(const char* node) {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
-  }
-  static bool ended(TestClient& client, std::string_view id) {
-    return client.status(id).state != OrchestrationState::kRunning;
   }
   static Metrics metrics(TestClient& client) {
     Metrics is;
@@ -71,7 +59,6 @@ class SessionStats : public ::testing::Test {
         machine, workers, [] { return false; }, ms);
   }
 
-  sim::Machine machine{12};
   Registry registry;
   Registry coordinator;
 };

@@ -187,9 +187,8 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
         kReopenOpened,
         "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
         "idle_ms=?6,notify=iif(?7,scope,NULL),last_activity_at=?8,created_stamp=?9,created_at=?8,"
-        "activities=0,leak=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL,expires_"
-        "at=NULL,"
-        "limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1");
+        "activities=0,leak=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL,"
+        "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1");
     open.bind(session).bind(epoch).bind(refusal.empty() ? 0 : kRefused);
     open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
