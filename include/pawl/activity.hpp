@@ -15,6 +15,7 @@
 
 #include "pawl/error.hpp"
 #include "pawl/log.hpp"
+#include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
 
 namespace pawl {
@@ -91,8 +92,8 @@ class ActivityContext {
   // The result will not be accepted any more: cancelled by the orchestration, past a limit of
   // ActivityOptions, or lost to another worker. Long activities look here and return early.
   [[nodiscard]] bool is_cancelled() const;
-  // Milliseconds until the first limit of this attempt passes (ActivityOptions); 0: it has; -1: it has none.
-  [[nodiscard]] std::int64_t time_left_ms() const;
+  // Until the first limit of this attempt passes (ActivityOptions); 0: it has; none: it has no limit.
+  [[nodiscard]] OptionalMs time_left_ms() const;
   // What the registration gave.
   [[nodiscard]] void* user() const;
   // "I am alive, and so far": at most kProgressBytesMax bytes, copied; the latest counts. Empty: alive, and

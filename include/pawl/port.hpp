@@ -17,12 +17,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
 
 namespace pawl::port {
 
 // Rises whenever an interface below changes; checked when a Runtime starts or a Client opens.
-inline constexpr std::uint32_t kPortVersion = 3;
+inline constexpr std::uint32_t kPortVersion = 4;
 
 struct BootId {
   std::uint8_t bytes[16] = {};
@@ -164,15 +165,16 @@ class Threads {
   // Watches the bell and the log of a database; null path: none. One database a Threads object.
   virtual Status open(const char* database_path, Diagnostic& diagnostic) = 0;
   virtual void close() = 0;
-  // Waits until `due_boot_ms` (Clock::boot_ms, absolute, also counted during suspend; negative: no
-  // due time) or an earlier reason. A due time that has passed polls. Drains what it reports.
-  virtual WakeReasons wait(std::int64_t due_boot_ms) = 0;
+  // Waits until `due_boot_ms` (Clock::boot_ms, absolute, also counted during suspend; none: until an event)
+  // or an earlier reason. A due time that has passed polls, also one before this boot, which is negative.
+  // Drains what it reports.
+  virtual WakeReasons wait(OptionalMs due_boot_ms) = 0;
   // Throws away what our own commits made the watched files say, without waiting.
   virtual WakeReasons drain() = 0;
   // A descriptor that is readable when wait() would return, for a host's own loop; -1: none. It
   // covers the due time set last with arm().
   [[nodiscard]] virtual int fd() const = 0;
-  virtual void arm(std::int64_t due_boot_ms) = 0;
+  virtual void arm(OptionalMs due_boot_ms) = 0;
   virtual void wake() = 0;
   // False: no file notification here; the port polls with a stated interval and reports `bell`.
   [[nodiscard]] virtual bool watches_files() const = 0;

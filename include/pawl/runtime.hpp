@@ -17,6 +17,7 @@
 
 #include "pawl/client.hpp"
 #include "pawl/name_stats.hpp"
+#include "pawl/optional_ms.hpp"
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
@@ -119,8 +120,9 @@ class Runtime {
 
   // Does what is there to do, for about `limit_ms` at most; never sleeps. True: more is ready now.
   Result<bool> tick(std::int64_t limit_ms);
-  // Absolute Clock::boot_ms of the next thing to do; -1: only events wake it. 0: at once.
-  [[nodiscard]] std::int64_t next_due() const;
+  // Absolute Clock::boot_ms of the next thing to do: a time that has passed is at once; none: only events
+  // wake it.
+  [[nodiscard]] OptionalMs next_due() const;
   // Readable when tick() has something to do; -1: the port has none.
   [[nodiscard]] int fd() const;
   // Ticks and sleeps until request_stop(), then stops with `grace_ms` for running activities.

@@ -128,7 +128,7 @@ void SystemThreads::close() {
   epoll_.reset(-1);
   death_pending_ = false;
   has_database_ = false;
-  next_poll_ms_ = -1;
+  next_poll_ms_.clear();
   armed_ns_ = 0;
   opened_ = false;
 }
@@ -148,21 +148,21 @@ void SystemThreads::wake() {
   errno = error;
 }
 
-void SystemThreads::arm(std::int64_t due_boot_ms) {
-  std::int64_t target_ms = due_boot_ms;
+void SystemThreads::arm(OptionalMs due_boot_ms) {
+  OptionalMs target = due_boot_ms;
   if (polling()) {
     const int interval_ms = poll_ms_ > 0 ? poll_ms_ : kPollMsFallback;
-    if (next_poll_ms_ < 0) next_poll_ms_ = clock_.boot_ms() + interval_ms;
-    if (target_ms < 0 || target_ms > next_poll_ms_) target_ms = next_poll_ms_;
+    if (!next_poll_ms_.has_value()) next_poll_ms_ = clock_.boot_ms() + interval_ms;
+    target.keep_earlier(next_poll_ms_);
   }
   // At once, as a busy loop has it in each tick: an event costs less than a timer and its interrupt.
-  if (target_ms == 0) {
+  if (target.has_passed(0)) {
     notice();
-    target_ms = -1;
+    target.clear();
   }
   std::int64_t ns = 0;  // disarms
-  if (target_ms >= 0) {
-    if (target_ms > kDueMsMax) target_ms = kDueMsMax;
+  if (target.has_value()) {
+    const std::int64_t target_ms = target.value() < kDueMsMax ? target.value() : kDueMsMax;
     ns = target_ms * kNsPerMs + clock_.namespace_offset_ns();
     if (ns < 1) ns = 1;  // passed
   }
@@ -228,21 +228,21 @@ bool SystemThreads::collect(bool block, port::WakeReasons& reasons) {
     return errno == EINTR;  // a handler may have called wake(): the event shows it next time
   for (int i = 0; i < n; ++i)
     take(events[i].data.u64, reasons);
-  if (polling() && next_poll_ms_ >= 0 && clock_.boot_ms() >= next_poll_ms_) {
-    next_poll_ms_ = -1;
+  if (polling() && next_poll_ms_.has_passed(clock_.boot_ms())) {
+    next_poll_ms_.clear();
     reasons.bell = true;
   }
   return true;
 }
 
-port::WakeReasons SystemThreads::wait(std::int64_t due_boot_ms) {
+port::WakeReasons SystemThreads::wait(OptionalMs due_boot_ms) {
   port::WakeReasons reasons;
   for (;;) {
-    const bool passed = due_boot_ms >= 0 && clock_.boot_ms() >= due_boot_ms;
+    const bool passed = due_boot_ms.has_passed(clock_.boot_ms());
     // A passed time is not armed: it would leave fd() readable after the poll that answered it.
-    arm(passed ? -1 : due_boot_ms);
+    arm(passed ? OptionalMs() : due_boot_ms);
     const bool waited = collect(!passed, reasons);
-    reasons.due = due_boot_ms >= 0 && clock_.boot_ms() >= due_boot_ms;
+    reasons.due = due_boot_ms.has_passed(clock_.boot_ms());
     if (any(reasons) || !waited) return reasons;
   }
 }

@@ -29,10 +29,10 @@ class SystemThreads final : public port::Threads {
 
   Status open(const char* database_path, Diagnostic& diagnostic) override;
   void close() override;
-  port::WakeReasons wait(std::int64_t due_boot_ms) override;
+  port::WakeReasons wait(OptionalMs due_boot_ms) override;
   port::WakeReasons drain() override;
   [[nodiscard]] int fd() const override { return epoll_.get(); }
-  void arm(std::int64_t due_boot_ms) override;
+  void arm(OptionalMs due_boot_ms) override;
   void wake() override;
   [[nodiscard]] bool watches_files() const override { return files_.working(); }
   Status watch_process(std::int64_t pid, std::int64_t start_time) override;
@@ -87,7 +87,7 @@ class SystemThreads final : public port::Threads {
   Descriptor step_timer_;
   FileWatch files_;
   std::int64_t armed_ns_ = 0;  // of due_timer_; 0: it is not armed
-  std::int64_t next_poll_ms_ = -1;
+  OptionalMs next_poll_ms_;
   Watched processes_[kProcessesMax];
   Executor executor_;
 };

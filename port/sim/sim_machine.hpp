@@ -186,10 +186,10 @@ class NodeThreads final : public port::Threads {
 
   Status open(const char* database_path, Diagnostic& diagnostic) override;
   void close() override;
-  port::WakeReasons wait(std::int64_t due_boot_ms) override;
+  port::WakeReasons wait(OptionalMs due_boot_ms) override;
   port::WakeReasons drain() override;
   [[nodiscard]] int fd() const override { return -1; }
-  void arm(std::int64_t) override {}
+  void arm(OptionalMs) override {}
   void wake() override { woken_.store(true); }
   [[nodiscard]] bool watches_files() const override { return !database_.empty(); }
   Status watch_process(std::int64_t pid, std::int64_t start_time) override;

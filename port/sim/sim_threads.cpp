@@ -51,18 +51,18 @@ void NodeThreads::set_readable(int fd, bool is_readable) {
   }
 }
 
-port::WakeReasons NodeThreads::wait(std::int64_t due_boot_ms) {
+port::WakeReasons NodeThreads::wait(OptionalMs due_boot_ms) {
   if (node_.killed) return port::WakeReasons();
   MachineImpl& machine = node_.machine;
   port::WakeReasons reasons = take_pending();
   // Also before a poll: a loop that never sleeps must not keep its activities from running.
   if (!any(reasons) && !node_.jobs_held && run_jobs() > 0) reasons = take_pending();
-  const bool passed = due_boot_ms >= 0 && due_boot_ms <= machine.boot_ms;
+  const bool passed = due_boot_ms.has_passed(machine.boot_ms);
   if (!any(reasons) && !passed && !node_.killed) {
     ++node_.sleeps;
-    if (due_boot_ms >= 0) machine.boot_ms = due_boot_ms;
+    machine.boot_ms = due_boot_ms.value_or(machine.boot_ms);
   }
-  reasons.due = due_boot_ms >= 0 && due_boot_ms <= machine.boot_ms;
+  reasons.due = due_boot_ms.has_passed(machine.boot_ms);
   return reasons;
 }
 

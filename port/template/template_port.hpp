@@ -65,10 +65,10 @@ class TemplateThreads final : public port::Threads {
  public:
   Status open(const char* database_path, Diagnostic& diagnostic) override;
   void close() override;
-  port::WakeReasons wait(std::int64_t due_boot_ms) override;
+  port::WakeReasons wait(OptionalMs due_boot_ms) override;
   port::WakeReasons drain() override;
   [[nodiscard]] int fd() const override;
-  void arm(std::int64_t due_boot_ms) override;
+  void arm(OptionalMs due_boot_ms) override;
   void wake() override;
   [[nodiscard]] bool watches_files() const override;
   Status watch_process(std::int64_t pid, std::int64_t start_time) override;

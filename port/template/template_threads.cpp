@@ -17,7 +17,7 @@ void TemplateThreads::close() {}
 
 // Sleep in one place for all reasons (Linux: epoll over a timer, an event and inotify). The neutral answer is "due":
 // who cannot sleep polls.
-port::WakeReasons TemplateThreads::wait(std::int64_t) {
+port::WakeReasons TemplateThreads::wait(OptionalMs) {
   port::WakeReasons reasons;
   reasons.due = true;
   return reasons;
@@ -30,7 +30,7 @@ port::WakeReasons TemplateThreads::drain() { return {}; }
 int TemplateThreads::fd() const { return -1; }
 
 // Makes fd() readable at that time.
-void TemplateThreads::arm(std::int64_t) {}
+void TemplateThreads::arm(OptionalMs) {}
 
 // From any thread and from signal handlers: no lock, no memory. A wake() before wait() ends that wait().
 void TemplateThreads::wake() {}

@@ -271,8 +271,8 @@ class PrintSessions final : public pawl::SessionVisitor {
       std::printf("\tby %.*s", length(one.instance_id), one.instance_id.data());
     if (!one.owner_label.empty())
       std::printf("\towner %.*s", length(one.owner_label), one.owner_label.data());
-    if (one.expires_in_ms >= 0)
-      std::printf("\texpires in %lld ms", static_cast<long long>(one.expires_in_ms));
+    if (one.expires_in_ms.has_value())
+      std::printf("\texpires in %lld ms", static_cast<long long>(one.expires_in_ms.value()));
     if (!one.kind.empty()) std::printf("\tkind %.*s", length(one.kind), one.kind.data());
     std::printf("\n");
   }

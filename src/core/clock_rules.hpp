@@ -27,6 +27,8 @@ inline constexpr std::int64_t kBuildDateMs = 1793491200000;
 inline constexpr std::int64_t kWallMsEnd = 7258118400000;
 
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+// Where a look through rows in the order of a time begins: no row has an earlier one.
+inline constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::int64_t kMarkAgeMs = 1000;           // older: the mark rides on a commit
 inline constexpr std::int64_t kMarkFirstMs = 30 * 1000;    // R2, when nothing is committed
 inline constexpr std::int64_t kClockMarkMs = 3600 * 1000;  // default of option clock_mark_ms

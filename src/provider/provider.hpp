@@ -66,7 +66,7 @@ struct BatchInfo {
 };
 
 struct NextDue {
-  std::int64_t pawl_time = -1;   // earliest due work of any kind in Pawl time; -1: none
+  OptionalMs pawl_time;          // earliest due work of any kind
   bool waiting_for_utc = false;  // a UTC timer waits and there is no trusted offset
 };
 
@@ -132,8 +132,8 @@ struct Strangers {
   // To be set aside: who knows them had time, or they are many; or parked, with timers that are due.
   InstanceKey keys[kMax] = {};
   std::size_t count = 0;
-  bool more = false;          // list again at once
-  std::int64_t look_at = -1;  // Pawl time: list again then, some are young; -1: none
+  bool more = false;   // list again at once
+  OptionalMs look_at;  // Pawl time: list again then, some are young
 };
 
 struct ReadyQuery {
@@ -218,7 +218,7 @@ struct WorkItem {
   bool may_retry = false;          // a failure of this attempt is not the last word
   std::int32_t crashes = 0;
   std::int64_t locked_until = 0;
-  std::int64_t deadline = -1;    // what its limits allow; -1: none
+  OptionalMs deadline;           // what its limits allow
   std::int64_t silence_ms = 0;   // how long it may be silent; 0: for ever
   std::string_view instance_id;  // views into the buffer given to fetch_work_item
   std::string_view orchestration_name;
@@ -459,7 +459,7 @@ struct SessionChange {
 
 // Where looks at sessions in the order of their opening go on; from the first, once more, after a rollback.
 struct LeakCursor {
-  std::int64_t created_at = INT64_MIN;
+  std::int64_t created_at = kBeforeAll;
   SessionKey session = 0;
 };
 struct LeakCursors {
@@ -498,10 +498,10 @@ struct PruneLimits {
   std::int64_t ended_before_ms = 0;
 };
 
-// Which ended trees go by themselves: those whose root ended at `ended_until` (Pawl time) or before, and those
+// Which ended trees go by themselves: those whose root ended at `ended_until` (Pawl time; none: no such limit) or before, and those
 // beyond the `count_max` that ended last (0: no such limit).
 struct Retention {
-  std::int64_t ended_until = -1;
+  OptionalMs ended_until;
   std::int64_t count_max = 0;
 };
 
@@ -516,7 +516,7 @@ struct SpaceUse {
 
 // Where a look at ended roots goes on.
 struct EndedCursor {
-  std::int64_t ended = -1;
+  std::int64_t ended = kBeforeAll;
   InstanceKey key = 0;
 };
 
@@ -762,8 +762,8 @@ class Provider {
   // kStillRunning: it, or one below it, has not ended, and no `force`.
   virtual Status delete_instance(InstanceKey key, bool force) = 0;
   // In a batch: as delete_instance(), of ended trees, in order of their end behind the cursor. Looks at
-  // a bounded number; `more`: call again. Without more, *next_end is when the first that stays ended; -1: none.
-  virtual Status delete_ended(const Retention& which, EndedCursor* cursor, std::int64_t* next_end,
+  // a bounded number; `more`: call again. Without more, *next_end is when the first that stays ended.
+  virtual Status delete_ended(const Retention& which, EndedCursor* cursor, OptionalMs* next_end,
                               bool* more) = 0;
   // In a batch: removes rows of deleted trees, whosever; bounded by events. Adds to *removed.
   virtual Status sweep_deleted(std::size_t events_max, Removed* removed, bool* more) = 0;

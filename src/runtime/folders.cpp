@@ -111,7 +111,7 @@ std::int64_t RuntimeCore::folder_delay_ms(const WorkItem& item) {
 void RuntimeCore::plan_folders(std::int64_t in_ms) {
   if (options_.sessions.work_root == nullptr) return;
   const std::int64_t due = port_.clock->boot_ms() + in_ms;
-  if (folders_.due < 0 || due < folders_.due) folders_.due = due;
+  folders_.due.keep_earlier(due);
 }
 
 // Others' endings show in the epochs. What shows nowhere is found with the cleanup.
@@ -143,8 +143,8 @@ void RuntimeCore::sweep_folders() {
 }
 
 bool RuntimeCore::begin_folder_list() {
-  if (folders_.due < 0 || port_.clock->boot_ms() < folders_.due) return false;
-  folders_.due = -1;
+  if (!folders_.due.has_passed(port_.clock->boot_ms())) return false;
+  folders_.due.clear();
   Diagnostic why;
   const Status begun = port_.folders->begin_list(options_.sessions.work_root, why);
   folders_.listing = begun == Status::kOk;

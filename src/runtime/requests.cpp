@@ -112,16 +112,17 @@ void RuntimeCore::settle_removals() {
   retire_ = removals_.retire_more;
   if (retire_) return;
   ended_cursor_ = EndedCursor();
-  next_retention_ = -1;
-  if (options_.retention_ms > 0 && removals_.next_end >= 0)
-    next_retention_ = provider_->boot_ms_of(removals_.next_end + options_.retention_ms);
+  next_retention_.clear();
+  if (options_.retention_ms > 0 && removals_.next_end.has_value())
+    next_retention_ =
+        provider_->boot_ms_of(add_saturating(removals_.next_end.value(), options_.retention_ms));
 }
 
 // An instance ended here: what is to go now, and when will it?
 void RuntimeCore::plan_retention() {
   can_relieve_ = true;
   if (options_.retention_count > 0) retire_ = true;
-  if (options_.retention_ms > 0 && next_retention_ < 0)
+  if (options_.retention_ms > 0 && !next_retention_.has_value())
     next_retention_ = provider_->boot_ms_of(batch_.now + options_.retention_ms);
 }
 

@@ -158,7 +158,7 @@ Runtime::~Runtime() {
 Result<bool> Runtime::tick(std::int64_t limit_ms) {
   return core_ == nullptr ? Result<bool>(Status::kStopped) : core_->tick(limit_ms);
 }
-std::int64_t Runtime::next_due() const { return core_ == nullptr ? -1 : core_->next_due(); }
+OptionalMs Runtime::next_due() const { return core_ == nullptr ? OptionalMs() : core_->next_due(); }
 int Runtime::fd() const { return core_ == nullptr ? -1 : core_->fd(); }
 
 Status Runtime::run(std::int64_t grace_ms) {
@@ -166,7 +166,7 @@ Status Runtime::run(std::int64_t grace_ms) {
   while (!core_->stop_requested()) {
     const Result<bool> more = core_->tick(INT64_MAX);
     if (!more.ok()) return more.status();
-    if (!more.value() && !core_->stop_requested()) core_->sleep_until_due(-1);
+    if (!more.value() && !core_->stop_requested()) core_->sleep_until_due({});
   }
   return core_->stop(grace_ms);
 }

@@ -306,7 +306,7 @@ void RuntimeCore::note_reasons(const port::WakeReasons& reasons) {
 void RuntimeCore::look_again(bool anew) {
   if (anew) look_step_ = 0;
   if (look_step_ == kLookSteps) {
-    next_look_ = -1;
+    next_look_.clear();
     return;
   }
   next_look_ = port_.clock->boot_ms() + kLookDelaysMs[look_step_++];
@@ -314,25 +314,25 @@ void RuntimeCore::look_again(bool anew) {
 
 void RuntimeCore::plan_next_due() {
   NextDue due;
-  next_stored_due_ = -1;
+  next_stored_due_.clear();
   if (me_ != 0 && provider_->next_due(me_, options_.run_orchestrations, &due) == Status::kOk) {
-    if (due.pawl_time >= 0) next_stored_due_ = provider_->boot_ms_of(due.pawl_time);
+    if (due.pawl_time.has_value()) next_stored_due_ = provider_->boot_ms_of(due.pawl_time.value());
     // What is due and is not for us to do must not keep us awake.
     const std::int64_t now = port_.clock->boot_ms();
-    if (due_in_vain_ && next_stored_due_ >= 0 && next_stored_due_ <= now)
-      next_stored_due_ = now + kVainDueDelayMs;
+    if (due_in_vain_ && next_stored_due_.has_passed(now)) next_stored_due_ = now + kVainDueDelayMs;
     // Another worker may have ended what is overdue here: then nothing stored is due any more.
     slots_.for_each([&](const internal::Slot& slot) {
-      for (const std::int64_t overdue : {slot.deadline_boot_ms, slot.silent_boot_ms})
-        if (!slot.refused && overdue >= 0 && (next_stored_due_ < 0 || overdue < next_stored_due_))
-          next_stored_due_ = overdue;
+      if (slot.refused) return;
+      next_stored_due_.keep_earlier(slot.deadline_boot_ms);
+      next_stored_due_.keep_earlier(slot.silent_boot_ms);
     });
-    const bool could_gain = !synced_this_boot_ && (due.pawl_time >= 0 || due.waiting_for_utc);
-    if (could_gain && next_sync_look_ < 0) {
+    const bool could_gain =
+        !synced_this_boot_ && (due.pawl_time.has_value() || due.waiting_for_utc);
+    if (could_gain && !next_sync_look_.has_value()) {
       sync_look_ms_ = next_sync_look_ms(0);
       next_sync_look_ = port_.clock->boot_ms() + sync_look_ms_;
     } else if (!could_gain) {
-      next_sync_look_ = -1;
+      next_sync_look_.clear();
     }
   }
   stats_.warm_instances = static_cast<std::uint32_t>(warm_.size());
@@ -341,41 +341,41 @@ void RuntimeCore::plan_next_due() {
   plan_slots();
   planned_wake_ = next_due();
   if (port_.threads->fd() >= 0) port_.threads->arm(planned_wake_);
+  // Something may have been due for days; the loop is late only from now on.
+  if (planned_wake_.has_passed(port_.clock->boot_ms())) planned_wake_ = port_.clock->boot_ms();
 }
 
 // What the slots need without a message.
 void RuntimeCore::plan_slots() {
   const std::int64_t now = port_.clock->boot_ms();
-  next_slot_due_ = -1;
+  next_slot_due_.clear();
   stats_.slots_abandoned = 0;
   slots_.for_each([&](const internal::Slot& slot) {
     if (slot.abandoned) ++stats_.slots_abandoned;
-    const auto plan = [&](std::int64_t due) {
-      if (next_slot_due_ < 0 || due < next_slot_due_) next_slot_due_ = due;
-    };
-    if (slot.progress_due() >= 0) plan(slot.progress_due());
-    if (!slot.abandoned && slot.lost_boot_ms >= 0 && slot.is_under_way())
-      plan(slot.lost_boot_ms + options_.activity_grace_ms);
+    next_slot_due_.keep_earlier(slot.progress_due());
+    if (!slot.abandoned && slot.lost_boot_ms.has_value() && slot.is_under_way())
+      next_slot_due_.keep_earlier(slot.lost_boot_ms.value() + options_.activity_grace_ms);
     if (may_step(slot) && (slot.state == internal::Slot::State::kReady ||
                            slot.state == internal::Slot::State::kWaiting))
-      plan(slot.step_is_due(now) ? now : slot.step_boot_ms);
+      next_slot_due_.keep_earlier(slot.step_is_due(now) ? now : slot.step_boot_ms);
   });
 }
 
 bool RuntimeCore::ready() const {
-  if (stopped_ || draining_ || must_register_ || retry_at_ >= 0) return false;
+  if (stopped_ || draining_ || must_register_ || retry_at_.has_value()) return false;
   const std::size_t threads = slots_.slots_of(ActivityMode::kThreaded);
   return threads == 0 || stats_.slots_abandoned < threads;
 }
 
-std::int64_t RuntimeCore::next_due() const {
+OptionalMs RuntimeCore::next_due() const {
   const std::int64_t now = port_.clock->boot_ms();
-  if (retry_at_ > now) return retry_at_;
+  if (retry_at_.has_value() && !retry_at_.has_passed(now)) return retry_at_;
   const std::int64_t due = first_due(now);
   if (due >= gathers_until_ || !gathers(now)) return due;
-  std::int64_t punctual = gathers_until_;
-  for (const std::int64_t other : {next_renewal_, next_cleanup_, next_slot_due_})
-    if (other >= 0 && other < punctual) punctual = other;
+  OptionalMs punctual = gathers_until_;
+  punctual.keep_earlier(next_renewal_);
+  punctual.keep_earlier(next_cleanup_);
+  punctual.keep_earlier(next_slot_due_);
   return punctual;
 }
 
@@ -384,18 +384,19 @@ std::int64_t RuntimeCore::first_due(std::int64_t now) const {
       needs_relief() || requests_.size() > 0 || slots_.finished() > 0 || wants_work() ||
       folders_.listing)
     return 0;
-  std::int64_t due = next_renewal_ < next_cleanup_ ? next_renewal_ : next_cleanup_;
-  for (const std::int64_t other : {next_stored_due_, next_look_, next_sync_look_, strangers_due_,
-                                   next_slot_due_, next_retention_, folders_.due})
-    if (other >= 0 && other < due) due = other;
-  if (short_of_space_ && next_reserve_try_ < due) due = next_reserve_try_;
-  if (evidence_.watching() && now + kObserverWakeMs < due) due = now + kObserverWakeMs;
-  return due;
+  OptionalMs due = next_renewal_;
+  due.keep_earlier(next_cleanup_);
+  for (const OptionalMs other : {next_stored_due_, next_look_, next_sync_look_, strangers_due_,
+                                 next_slot_due_, next_retention_, folders_.due})
+    due.keep_earlier(other);
+  if (short_of_space_) due.keep_earlier(next_reserve_try_);
+  if (evidence_.watching()) due.keep_earlier(now + kObserverWakeMs);
+  return due.value();  // a renewal always comes
 }
 
-void RuntimeCore::sleep_until_due(std::int64_t boot_ms_max) {
-  std::int64_t due = next_due();
-  if (boot_ms_max >= 0 && (due < 0 || boot_ms_max < due)) due = boot_ms_max;
+void RuntimeCore::sleep_until_due(OptionalMs boot_ms_max) {
+  OptionalMs due = next_due();
+  due.keep_earlier(boot_ms_max);
   note_reasons(port_.threads->wait(due));
   ++stats_.wakeups;
 }

@@ -86,10 +86,10 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   Status start(Diagnostic& diagnostic);
   Result<bool> tick(std::int64_t limit_ms);
-  [[nodiscard]] std::int64_t next_due() const;
+  [[nodiscard]] OptionalMs next_due() const;
   [[nodiscard]] int fd() const { return port_.threads->fd(); }
   // Sleeps until next_due() or an event.
-  void sleep_until_due(std::int64_t boot_ms_max);
+  void sleep_until_due(OptionalMs boot_ms_max);
   Status stop(std::int64_t grace_ms);
 
   void wake() { port_.threads->wake(); }
@@ -181,7 +181,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   // Ended sessions' folders are found by a list of them all.
   struct FolderSweep {
-    std::int64_t due = -1;  // boot time of the next list
+    OptionalMs due;  // boot time of the next list
     bool listing = false;
     FixedText<port::Folders::kNameBytesMax> removing;  // empty: none
   };
@@ -194,7 +194,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     bool swept = false;
     bool sweep_more = false;
     bool request_begun = false;  // of the first request that was not taken
-    std::int64_t next_end = -1;
+    OptionalMs next_end;
   };
 
   // ---- runtime_core.cpp ----
@@ -478,15 +478,15 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool waiter_open_ = false;
   std::size_t solo_ticks_ = 0;  // after a failed batch: one item of each kind a transaction
   std::int64_t data_version_ = -1;
-  std::int64_t retry_at_ = -1;  // boot time; a store in trouble is left alone until then
+  OptionalMs retry_at_;  // boot time; a store in trouble is left alone until then
   int retry_step_ = 0;
-  std::int64_t planned_wake_ = -1;  // boot time
+  OptionalMs planned_wake_;         // boot time
   std::int64_t gathers_until_ = 0;  // boot time
   std::int64_t next_renewal_ = 0;
   std::int64_t next_cleanup_ = 0;
-  std::int64_t next_retention_ = -1;  // boot time
-  bool retire_ = false;               // look at what has ended
-  bool sweep_ = true;                 // there may be rows of deleted trees
+  OptionalMs next_retention_;  // boot time
+  bool retire_ = false;        // look at what has ended
+  bool sweep_ = true;          // there may be rows of deleted trees
   EndedCursor ended_cursor_;
   LeakCursors leaks_;
   Removals removals_;
@@ -496,15 +496,15 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool can_relieve_ = false;     // there may be something to remove for that
   std::size_t relief_events_ = kReliefEventsMax;
   bool look_for_reserve_ = false;
-  std::int64_t next_reserve_try_ = -1;  // boot time; while short of space
-  std::int64_t next_look_ = -1;
+  OptionalMs next_reserve_try_;  // boot time; while short of space
+  OptionalMs next_look_;
   int look_step_ = 0;
-  std::int64_t next_stored_due_ = -1;  // boot time
-  std::int64_t next_slot_due_ = -1;    // boot time
-  std::size_t left_over_count_ = 0;    // did not fit the last tick beside others: first in the next
+  OptionalMs next_stored_due_;       // boot time
+  OptionalMs next_slot_due_;         // boot time
+  std::size_t left_over_count_ = 0;  // did not fit the last tick beside others: first in the next
   std::size_t runnable_count_ = 0;
-  Strangers strangers_;              // of the list at hand
-  std::int64_t strangers_due_ = -1;  // boot time: young ones are not young any more
+  Strangers strangers_;       // of the list at hand
+  OptionalMs strangers_due_;  // boot time: young ones are not young any more
   std::uint64_t unknown_names_[kUnknownNamesMax] = {};  // hashes
   std::size_t unknown_count_ = 0;
   std::size_t unknown_committed_ = 0;
@@ -512,7 +512,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool due_in_vain_ = false;       // the last tick met a due time and found nothing to do
   bool synced_this_boot_ = false;
   std::int64_t sync_look_ms_ = 0;
-  std::int64_t next_sync_look_ = -1;
+  OptionalMs next_sync_look_;
   std::size_t requests_taken_ = 0;
   bool mail_rides_ = false;     // what is raised may ride on the batch at hand
   MessageId last_message_ = 0;  // then: when it was collected

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "check.hpp"
+#include "clock_rules.hpp"
 #include "pawl/activity_options.hpp"
 
 namespace pawl {
@@ -67,7 +68,7 @@ void Slot::call(Slot& slot) {
 
 void Slot::lose() {
   refused = true;
-  if (lost_boot_ms < 0) lost_boot_ms = shared->clock->boot_ms();
+  if (!lost_boot_ms.has_value()) lost_boot_ms = shared->clock->boot_ms();
   cancelled.store(true, std::memory_order_relaxed);
 }
 
@@ -81,14 +82,14 @@ void Slot::run() {
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
 }
 
-std::int64_t Slot::progress_due() const {
-  if (refused || writes_progress || !progress.has_news()) return -1;
+OptionalMs Slot::progress_due() const {
+  if (refused || writes_progress || !progress.has_news()) return {};
   // Whoever comes next begins with it; what ended for good leaves none.
-  if (state == State::kFinished) return is_repeated() ? 0 : -1;
-  const std::int64_t due = written_boot_ms + shared->heartbeat_interval_ms;
-  if (silent_boot_ms < 0) return due;
-  const std::int64_t in_time = silent_boot_ms - item.silence_ms / 4;
-  return due < in_time ? due : in_time;
+  if (state == State::kFinished) return is_repeated() ? OptionalMs(0) : OptionalMs();
+  OptionalMs due = add_saturating(written_boot_ms, shared->heartbeat_interval_ms);
+  if (silent_boot_ms.has_value())
+    due.keep_earlier(subtract_saturating(silent_boot_ms.value(), item.silence_ms / 4));
+  return due;
 }
 
 bool Slot::step() {
@@ -222,12 +223,12 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.permanent = false;
   slot.hurries = false;
   slot.lacks_folder = false;
-  slot.deadline_boot_ms = -1;
-  slot.lost_boot_ms = -1;
+  slot.deadline_boot_ms.clear();
+  slot.lost_boot_ms.clear();
   slot.progress.clear();
   slot.writes_progress = false;
   slot.written_boot_ms = shared_->clock->boot_ms();
-  slot.silent_boot_ms = -1;
+  slot.silent_boot_ms.clear();
   slot.abandoned = false;
   slot.evicts = false;
   slot.aborts_session = false;
@@ -455,9 +456,10 @@ std::int64_t ActivityContext::session_lease_left_ms() const {
   return left > 0 ? left : 0;
 }
 
-std::int64_t ActivityContext::time_left_ms() const {
-  if (slot_.deadline_boot_ms < 0) return -1;
-  const std::int64_t left = slot_.deadline_boot_ms - slot_.shared->clock->boot_ms();
+OptionalMs ActivityContext::time_left_ms() const {
+  if (!slot_.deadline_boot_ms.has_value()) return {};
+  const std::int64_t left =
+      subtract_saturating(slot_.deadline_boot_ms.value(), slot_.shared->clock->boot_ms());
   return left > 0 ? left : 0;
 }
 

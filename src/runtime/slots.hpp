@@ -85,8 +85,8 @@ struct Slot {
   const SlotShared* shared = nullptr;
   NoteEntry* note = nullptr;
   FixedText<96> idempotency_key;
-  std::int64_t deadline_boot_ms = -1;  // item.deadline; -1: none
-  std::int64_t lost_boot_ms = -1;      // since when nobody wants the result; -1: it is wanted
+  OptionalMs deadline_boot_ms;  // item.deadline
+  OptionalMs lost_boot_ms;      // since when nobody wants the result
   std::int64_t took_ms = 0;
   // A cooperative one. Its next step is due when the time comes or the descriptor is readable.
   void* scratch = nullptr;
@@ -101,7 +101,7 @@ struct Slot {
   Progress progress;
   std::int64_t told_boot_ms = 0;     // what the batch writes was told then
   std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
-  std::int64_t silent_boot_ms = -1;  // then it has been silent for too long; -1: it may be
+  OptionalMs silent_boot_ms;         // then it has been silent for too long; none: it may be silent
   std::atomic<std::int64_t> session_lease_boot_ms{0};
   // The result: `result` has room for payload_bytes_max while the activity runs.
   char* result = nullptr;
@@ -128,8 +128,8 @@ struct Slot {
     if (writes_progress) progress.set_news(true);
     writes_progress = false;
   }
-  // When the progress it told must be written; -1: there is none to write.
-  [[nodiscard]] std::int64_t progress_due() const;
+  // When the progress it told must be written; none: there is none to write.
+  [[nodiscard]] OptionalMs progress_due() const;
   [[nodiscard]] bool step_is_due(std::int64_t now_boot_ms) const {
     return state == State::kReady ||
            (state == State::kWaiting &&

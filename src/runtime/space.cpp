@@ -31,7 +31,7 @@ void RuntimeCore::make_first_reserve() {
   if (made == Status::kOk) return;
   log_status(LogLevel::kError, "no_room_for_the_reserve", made);
   lose_reserve();
-  next_reserve_try_ += kReserveRetryMs;
+  next_reserve_try_ = port_.clock->boot_ms() + kReserveRetryMs;
 }
 
 // Half of it would do (Provider::set_space()); so there is something left until the next removal.
@@ -102,7 +102,7 @@ void RuntimeCore::settle_space() {
   read_use();
   if ((over_mark_ && !was_over) || has_long_log(use_)) can_relieve_ = true;
   if (short_of_space_) cut_log();
-  if (short_of_space_ && port_.clock->boot_ms() >= next_reserve_try_) remake_reserve();
+  if (short_of_space_ && next_reserve_try_.has_passed(port_.clock->boot_ms())) remake_reserve();
   tell_use();
 }
 

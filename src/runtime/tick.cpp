@@ -15,19 +15,19 @@ constexpr std::size_t kSweepMax = 256;
 }  // namespace
 
 bool RuntimeCore::anything_to_do(std::int64_t now) {
-  if (retry_at_ >= 0 && now < retry_at_) return false;
-  const bool is_due = next_stored_due_ >= 0 && now >= next_stored_due_;
+  if (retry_at_.has_value() && !retry_at_.has_passed(now)) return false;
+  const bool is_due = next_stored_due_.has_passed(now);
   if (is_due) look_for_turns_ = look_for_work_ = true;
   if (is_due || must_register_ || bury_now_ || requests_.size() > 0 || slots_.finished() > 0)
     return true;
   if (sessions_changed_) return true;
   if (now >= next_renewal_ || now >= next_cleanup_ || has_progress_to_write(now)) return true;
-  if (strangers_due_ >= 0 && now >= strangers_due_) {
-    strangers_due_ = -1;
+  if (strangers_due_.has_passed(now)) {
+    strangers_due_.clear();
     look_for_turns_ = true;
     return true;
   }
-  if (next_sync_look_ >= 0 && now >= next_sync_look_) {
+  if (next_sync_look_.has_passed(now)) {
     // Later the next time, whatever comes of it: a batch may have reason not to believe the clock.
     sync_look_ms_ = next_sync_look_ms(sync_look_ms_);
     next_sync_look_ = now + sync_look_ms_;
@@ -35,9 +35,8 @@ bool RuntimeCore::anything_to_do(std::int64_t now) {
   }
   note_others();
   return look_for_turns_ || wants_work() || sweep_ || retire_ || needs_relief() ||
-         (short_of_space_ && now >= next_reserve_try_) ||
-         (next_retention_ >= 0 && now >= next_retention_) ||
-         (others_committed_ && slots_.in_hand() > 0);
+         (short_of_space_ && next_reserve_try_.has_passed(now)) ||
+         next_retention_.has_passed(now) || (others_committed_ && slots_.in_hand() > 0);
 }
 
 // Another connection committed: messages or work may be there for us.
@@ -57,7 +56,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   const std::int64_t start = port_.clock->boot_ms();
   const std::int64_t end =
       start + (limit_ms < options_.tick_ms_max ? limit_ms : options_.tick_ms_max);
-  overslept_ = planned_wake_ > 0 && start - planned_wake_ > kLateWakeMs;
+  overslept_ = planned_wake_.has_value() && start - planned_wake_.value() > kLateWakeMs;
   if (overslept_) next_renewal_ = start;
   ++stats_.ticks;
   if (look_for_reserve_) look_for_reserve();
@@ -65,7 +64,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   evidence_.observe_tick(provider_->pawl_now());
   // What was seen expired must be looked at again, or it never becomes evidence.
   if (evidence_.watching()) look_for_work_ = true;
-  if (next_look_ >= 0 && start >= next_look_) look_again(false);
+  if (next_look_.has_passed(start)) look_again(false);
   due_in_vain_ = false;
   if (anything_to_do(start) && !gathers(start)) run_batch();
   const bool inline_left = run_inline(end);
@@ -77,9 +76,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   sweep_folders();
   plan_next_due();
   if (stopped_) return Status::kStopped;
-  return inline_left || folders_.listing ||
-         (next_slot_due_ >= 0 && next_slot_due_ <= port_.clock->boot_ms()) ||
-         (retry_at_ < 0 && !gathers(port_.clock->boot_ms()) &&
+  return inline_left || folders_.listing || next_slot_due_.has_passed(port_.clock->boot_ms()) ||
+         (!retry_at_.has_value() && !gathers(port_.clock->boot_ms()) &&
           (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 || must_register_ ||
            sweep_ || retire_ || needs_relief() || wants_work()));
 }
@@ -95,8 +93,8 @@ bool RuntimeCore::gathers(std::int64_t now) const {
   slots_.for_each([&](const internal::Slot& slot) {
     if (slot.state != internal::Slot::State::kFinished) return;
     // A result that is there must not be refused for a limit that passes while it waits.
-    const bool is_late = (slot.deadline_boot_ms >= 0 && slot.deadline_boot_ms <= gathers_until_) ||
-                         (slot.silent_boot_ms >= 0 && slot.silent_boot_ms <= gathers_until_);
+    const bool is_late = slot.deadline_boot_ms.has_passed(gathers_until_) ||
+                         slot.silent_boot_ms.has_passed(gathers_until_);
     if (!slot.refused && (slot.hurries || is_late)) can_wait = false;
   });
   return can_wait;
@@ -115,7 +113,7 @@ void RuntimeCore::run_batch() {
   look_for_mail();
   // After oversleeping leases are renewed before anything else, so this tick takes no turns.
   if (!overslept_ && !must_register_ && (look_for_turns_ || slots_.finished() > 0)) {
-    due_in_vain_ = next_stored_due_ >= 0 && port_.clock->boot_ms() >= next_stored_due_;
+    due_in_vain_ = next_stored_due_.has_passed(port_.clock->boot_ms());
     status = collect_turns(parts_.turns, batch, &count);
     batch_was_full_ = look_for_turns_;
   }
@@ -185,7 +183,7 @@ Status RuntimeCore::write_housekeeping() {
   if (now >= next_renewal_) PAWL_TRY(write_renewals());
   // Before anything is ended for its silence.
   PAWL_TRY(write_progress());
-  if (next_stored_due_ >= 0 && now >= next_stored_due_) {
+  if (next_stored_due_.has_passed(now)) {
     std::size_t woken = 0;
     PAWL_TRY(provider_->wake_delayed(kWakeDelayedMax, &woken));
     if (woken > 0) {
@@ -202,7 +200,7 @@ Status RuntimeCore::write_housekeeping() {
     retire_ = has_retention();
     can_relieve_ = true;
   }
-  if (next_retention_ >= 0 && now >= next_retention_) retire_ = true;
+  if (next_retention_.has_passed(now)) retire_ = true;
   return write_removals();
 }
 
@@ -250,7 +248,7 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
 
 // Only now effects leave: warm histories advance, clients hear, traces are emitted.
 void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
-  retry_at_ = -1;
+  retry_at_.clear();
   retry_step_ = 0;
   if (solo_ticks_ > 0) --solo_ticks_;
   if (must_register_) after_registration();

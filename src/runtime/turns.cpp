@@ -150,7 +150,9 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
   left_unrun_ = *count < wanted;
   if (lists) {
     if (strangers_.more) look_for_turns_ = true;
-    strangers_due_ = strangers_.look_at < 0 ? -1 : provider_->boot_ms_of(strangers_.look_at);
+    strangers_due_.clear();
+    if (strangers_.look_at.has_value())
+      strangers_due_ = provider_->boot_ms_of(strangers_.look_at.value());
   }
   provider_->end_read();
   return status;

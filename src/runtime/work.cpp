@@ -53,10 +53,8 @@ void RuntimeCore::run_steps() {
 
 bool RuntimeCore::has_progress_to_write(std::int64_t now) const {
   bool has = false;
-  slots_.for_each([&](const internal::Slot& slot) {
-    const std::int64_t due = slot.progress_due();
-    has = has || (due >= 0 && now >= due);
-  });
+  slots_.for_each(
+      [&](const internal::Slot& slot) { has = has || slot.progress_due().has_passed(now); });
   return has;
 }
 
@@ -64,8 +62,7 @@ Status RuntimeCore::write_progress() {
   const std::int64_t now = port_.clock->boot_ms();
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
-    const std::int64_t due = slot.progress_due();
-    if (status != Status::kOk || due < 0 || now < due) return;
+    if (status != Status::kOk || !slot.progress_due().has_passed(now)) return;
     // What is told from here on is news again.
     slot.progress.set_news(false);
     slot.writes_progress = true;
@@ -94,9 +91,8 @@ Status RuntimeCore::write_progress() {
 Status RuntimeCore::tell_lost_slots() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
-    const bool is_overdue =
-        (slot.item.deadline >= 0 && batch_.now >= slot.item.deadline) ||
-        (slot.silent_boot_ms >= 0 && port_.clock->boot_ms() >= slot.silent_boot_ms);
+    const bool is_overdue = slot.item.deadline.has_passed(batch_.now) ||
+                            slot.silent_boot_ms.has_passed(port_.clock->boot_ms());
     const bool may_be_lost =
         is_overdue || ((others_committed_ || sessions_changed_) && slot.is_under_way());
     if (status != Status::kOk || slot.refused || !may_be_lost) return;
@@ -128,7 +124,7 @@ Status RuntimeCore::write_renewals() {
     const WorkDone done = slot.done();
     const Status renewed = provider_->renew_work_item_lock(done, me_, options_.sessions);
     if (renewed == Status::kStale) {
-      if (slot.lost_boot_ms < 0) tell_refused_renewal(slot);
+      if (!slot.lost_boot_ms.has_value()) tell_refused_renewal(slot);
       slot.lose();
     } else if (renewed != Status::kOk) {
       status = renewed;
@@ -183,7 +179,8 @@ Status RuntimeCore::fetch_work() {
     internal::Slot& slot = take_slot(item, *entry);
     if (item.silence_ms > 0)
       slot.silent_boot_ms = provider_->boot_ms_of(batch_.now + item.silence_ms);
-    if (item.deadline >= 0) slot.deadline_boot_ms = provider_->boot_ms_of(item.deadline);
+    if (item.deadline.has_value())
+      slot.deadline_boot_ms = provider_->boot_ms_of(item.deadline.value());
   }
   // It ended for want of slots: the call that finds nothing says what it passed over.
   return Status::kOk;
@@ -337,8 +334,8 @@ void RuntimeCore::release_results() {
 void RuntimeCore::abandon_slots() {
   const std::int64_t now = port_.clock->boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
-    if (slot.abandoned || !slot.is_under_way() || slot.lost_boot_ms < 0) return;
-    if (now < slot.lost_boot_ms + options_.activity_grace_ms) return;
+    if (slot.abandoned || !slot.is_under_way() || !slot.lost_boot_ms.has_value()) return;
+    if (now < slot.lost_boot_ms.value() + options_.activity_grace_ms) return;
     slot.abandoned = true;
     ++stats_.activities_abandoned;
     const LogField fields[] = {{"activity", slot.item.activity_name},

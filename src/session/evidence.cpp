@@ -10,9 +10,9 @@ constexpr std::int64_t kForgottenAfterIntervals = 4;
 }  // namespace
 
 void Evidence::observe_tick(std::int64_t now) {
-  const bool overslept = last_tick_ >= 0 && now - last_tick_ > options_.oversleep_ms;
+  const bool overslept = last_tick_.has_value() && now - last_tick_.value() > options_.oversleep_ms;
   // While this process slept, a live owner may have slept with it: what it saw proves nothing.
-  if (last_tick_ < 0 || overslept) {
+  if (!last_tick_.has_value() || overslept) {
     running_since_ = now;
     seen_.clear();
   }
@@ -28,10 +28,11 @@ Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::i
   port::Held held = port::Held::kCannotTell;
   if (options_.fast_handoff && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
   if (held == port::Held::kFree) return Gone::kProof;
-  if (claim.locked_until > now || running_since_ < 0) return Gone::kNo;
+  if (claim.locked_until > now || !running_since_.has_value()) return Gone::kNo;
   // Recorded in both cases, so that the caller knows it must keep ticking.
   const std::int64_t since = expired_since(claim, now);
-  const std::int64_t undisturbed = held == port::Held::kHeld ? now - since : now - running_since_;
+  const std::int64_t undisturbed =
+      held == port::Held::kHeld ? now - since : now - running_since_.value();
   return undisturbed >= options_.renewal_interval_ms ? Gone::kSuspicion : Gone::kNo;
 }
 

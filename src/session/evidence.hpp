@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "ids.hpp"
+#include "pawl/optional_ms.hpp"
 #include "pawl/port.hpp"
 #include "vector.hpp"
 
@@ -59,8 +60,8 @@ class Evidence {
   port::Storage& storage_;
   const char* path_;
   Options options_;
-  std::int64_t running_since_ = -1;
-  std::int64_t last_tick_ = -1;
+  OptionalMs running_since_;
+  OptionalMs last_tick_;
   FixedVector<Seen, 256> seen_;
 };
 

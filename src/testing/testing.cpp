@@ -122,14 +122,14 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
       const Result<bool> ticked = worker->runtime->tick(INT64_MAX);
       if (!ticked.ok()) continue;
       more = more || ticked.value();
-      const std::int64_t next = worker->runtime->next_due();
-      if (next >= 0 && next < due) due = next;
+      const OptionalMs next = worker->runtime->next_due();
+      if (next.has_value() && next.value() < due) due = next.value();
     }
     if (until()) return true;
     // What a tick has handed to a thread belongs to this moment too.
     for (Worker* worker : workers)
       more = (worker->running() && worker->node.run_jobs() > 0) || more;
-    if (more || due == 0) continue;
+    if (more || due <= 0) continue;
     if (machine.boot_ms() >= end) return false;
     machine.advance(due > machine.boot_ms() ? due - machine.boot_ms() : 1);
   }

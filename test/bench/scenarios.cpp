@@ -190,9 +190,9 @@ struct DueWatch {
     const double now = boot_now_ms();
     for (; seen < machine->ends(); ++seen)
       machine->figures.latencies_ms.push_back(now - due_ms);
-    const std::int64_t due = machine->runtime().next_due();
+    const pawl::OptionalMs due = machine->runtime().next_due();
     // At once: what was due then is due still.
-    if (due > 0) due_ms = static_cast<double>(due);
+    if (due.value_or(0) > 0) due_ms = static_cast<double>(due.value());
     return seen >= wanted;
   }
 };

@@ -317,7 +317,7 @@ TYPED_TEST_P(PortConformance, WakeBeforeWait_IsNotLostAndCountsOnce) {
   const Port port = this->ready();
   port.threads->wake();
   port.threads->wake();
-  EXPECT_TRUE(port.threads->wait(-1).woken);
+  EXPECT_TRUE(port.threads->wait({}).woken);
   EXPECT_FALSE(poll(port).woken);
 }
 
@@ -388,7 +388,7 @@ TYPED_TEST_P(PortConformance, ReopenedWithoutADatabase_StillWaits) {
   this->host_.add().storage->ring(this->database());
   EXPECT_FALSE(poll(port).bell);
   port.threads->wake();
-  EXPECT_TRUE(port.threads->wait(-1).woken);
+  EXPECT_TRUE(port.threads->wait({}).woken);
 }
 
 TYPED_TEST_P(PortConformance, OwnerIsTheThreadThatOpened) {

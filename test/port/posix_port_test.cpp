@@ -343,7 +343,7 @@ TEST_F(PosixPort, Fd_IsReadableWhenWaitWouldReturn) {
   EXPECT_TRUE(readable(fd, static_cast<int>(kGuardMs)));
   EXPECT_TRUE(poll(port).bell);
   EXPECT_FALSE(readable(fd, 0));
-  port.threads->arm(-1);
+  port.threads->arm({});
   EXPECT_FALSE(readable(fd, 0));
 }
 
@@ -353,8 +353,8 @@ TEST_F(PosixPort, Polling_ReportsTheBellAtItsInterval) {
   const Port port = ready(options);
   EXPECT_FALSE(port.threads->watches_files());
   for (int round = 0; round < 3; ++round)
-    EXPECT_TRUE(port.threads->wait(-1).bell);
-  port.threads->arm(-1);
+    EXPECT_TRUE(port.threads->wait({}).bell);
+  port.threads->arm({});
   EXPECT_TRUE(readable(port.threads->fd(), static_cast<int>(kGuardMs)));
   const std::int64_t due = port.clock->boot_ms() + 30;
   while (!port.threads->wait(due).due) {

@@ -51,7 +51,7 @@ TEST(SimTime, NothingToWaitFor_ReturnsWithNothing) {
   sim::Machine machine;
   sim::Node node(machine);
   const Port port = opened(node);
-  const WakeReasons reasons = port.threads->wait(-1);
+  const WakeReasons reasons = port.threads->wait({});
   EXPECT_FALSE(reasons.due || reasons.woken || reasons.bell || reasons.log || reasons.clock);
   EXPECT_EQ(node.sleeps(), 1U);
 }
@@ -80,7 +80,7 @@ TEST(SimTime, WallStep_IsToldAndLeavesBootTimeAlone) {
   const Port port = opened(node);
   const std::int64_t boot = machine.boot_ms();
   machine.set_wall(1000);
-  EXPECT_TRUE(port.threads->wait(-1).clock);
+  EXPECT_TRUE(port.threads->wait({}).clock);
   EXPECT_EQ(port.clock->wall_ms(), 1000);
   EXPECT_EQ(port.clock->boot_ms(), boot);
   machine.advance(5);
@@ -157,7 +157,7 @@ TEST(SimProcess, Kill_FreesLocksKeepsNotesAndTellsWatchers) {
   ASSERT_EQ(alive.threads->watch_process(pid, dead.threads->process_start_time(pid)), Status::kOk);
 
   victim.kill();
-  EXPECT_TRUE(alive.threads->wait(-1).process);
+  EXPECT_TRUE(alive.threads->wait({}).process);
   EXPECT_FALSE(alive.threads->wait(0).process);
   EXPECT_EQ(alive.storage->worker_test(kDatabase, 1), Held::kFree);
   notes[3] = 0;  // an orderly end of the dead process's objects wipes its notes: too late
@@ -213,12 +213,12 @@ TEST(SimExecutor, HeldJobs_RunWhenTheTestSaysSo) {
   node.hold_jobs(true);
   int value = 0;
   port.threads->executor_submit(0, add_one, &value);
-  EXPECT_FALSE(port.threads->wait(-1).woken);
+  EXPECT_FALSE(port.threads->wait({}).woken);
   EXPECT_FALSE(port.threads->executor_idle(0));
   EXPECT_EQ(node.run_jobs(), 1U);
   EXPECT_EQ(value, 1);
   EXPECT_TRUE(port.threads->executor_idle(0));
-  EXPECT_TRUE(port.threads->wait(-1).woken);
+  EXPECT_TRUE(port.threads->wait({}).woken);
   port.threads->executor_submit(0, add_one, &value);
   const std::int64_t before = machine.boot_ms();
   EXPECT_FALSE(port.threads->executor_stop(250)) << "the job hangs";

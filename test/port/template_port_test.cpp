@@ -23,7 +23,7 @@ TEST(TemplatePort, IsOfOurVersionAndRefusesInOrder) {
   EXPECT_EQ(port.storage->worker_create("/x.db", 1, 8).status(), Status::kUnsupported);
   EXPECT_EQ(port.storage->worker_test("/x.db", 1), port::Held::kCannotTell);
   EXPECT_EQ(port.threads->open("/x.db", diagnostic), Status::kUnsupported);
-  EXPECT_TRUE(port.threads->wait(-1).due) << "what cannot sleep polls";
+  EXPECT_TRUE(port.threads->wait({}).due) << "what cannot sleep polls";
   EXPECT_EQ(port.threads->executor_start(0, 4096), Status::kOk);
   EXPECT_EQ(port.threads->executor_start(1, 4096), Status::kUnsupported);
   EXPECT_EQ(port.folders->version(), port::kPortVersion);

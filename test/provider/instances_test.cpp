@@ -337,7 +337,7 @@ TEST_P(Instances, StoppedOneLosesNothing) {
   EXPECT_TRUE(ready(at).empty());
   NextDue due;
   ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
-  EXPECT_EQ(due.pawl_time, -1);
+  EXPECT_EQ(due.pawl_time, OptionalMs());
   ASSERT_EQ(batch(at, [&] { return at->retry_stopped(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 1U);
   EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);

@@ -237,7 +237,7 @@ TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
   EXPECT_EQ(count, 0U);
   NextDue due;
   ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
-  EXPECT_EQ(due.pawl_time, -1) << "its timer keeps nobody awake";
+  EXPECT_EQ(due.pawl_time, OptionalMs()) << "its timer keeps nobody awake";
   ASSERT_EQ(resume(at, "a"), Status::kOk);
   EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
   EXPECT_EQ(ready(at), (Keys{key}));

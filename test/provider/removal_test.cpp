@@ -84,9 +84,9 @@ class Removal : public ProviderWorld {
         Status::kOk);
     return more;
   }
-  bool retire(Site& at, const Retention& which, std::int64_t* next = nullptr) {
+  bool retire(Site& at, const Retention& which, OptionalMs* next = nullptr) {
     bool more = false;
-    std::int64_t next_end = 0;
+    OptionalMs next_end;
     EXPECT_EQ(batch(at, [&] { return at->delete_ended(which, &cursor_, &next_end, &more); }),
               Status::kOk);
     if (next != nullptr) *next = next_end;
@@ -443,7 +443,7 @@ TEST_P(Removal, RetentionByAgeTakesTheOldestFirst) {
   create(at, "runs");
   const std::int64_t b = raw_number("SELECT finished_at FROM instances WHERE id='b'");
   Retention which;
-  std::int64_t next = 0;
+  OptionalMs next;
   EXPECT_FALSE(retire(at, which, &next));
   EXPECT_EQ(next, b - 1000) << "a is the first to come";
   which.ended_until = b;
@@ -452,7 +452,7 @@ TEST_P(Removal, RetentionByAgeTakesTheOldestFirst) {
   EXPECT_EQ(list(at), (Ids{"c", "runs"}));
   which.ended_until = b + 5000;
   EXPECT_FALSE(retire(at, which, &next));
-  EXPECT_EQ(next, -1);
+  EXPECT_EQ(next, OptionalMs());
   EXPECT_EQ(list(at), Ids{"runs"});
 }
 

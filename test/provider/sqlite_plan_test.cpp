@@ -137,7 +137,7 @@ class Plans : public ProviderWorld {
     Metrics metrics;
     Removed removed;
     EndedCursor cursor;
-    std::int64_t next_end = 0;
+    OptionalMs next_end;
     bool done = false;
     ASSERT_EQ(at->list_instances(InstanceFilter(), &page, nobody), Status::kOk);
     ASSERT_EQ(at->read_instance_info("a", nobody), Status::kOk);

@@ -55,7 +55,7 @@ TEST_P(Time, TimerFiresWhenDueAndOnce) {
   EXPECT_EQ(item.is.messages[0].ref, 2U);
   ASSERT_EQ(ack(at, turn(item)), Status::kOk);
   EXPECT_TRUE(ready(at).empty());
-  EXPECT_EQ(next(at).pawl_time, -1);
+  EXPECT_EQ(next(at).pawl_time, OptionalMs());
 }
 
 TEST_P(Time, DueIsTestedAgainInTheTransaction) {
@@ -119,7 +119,7 @@ TEST_P(Time, DelayIsNeverNegativeNorOverflows) {
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   EXPECT_EQ(refs(item), (std::vector<EventId>{5, 2}));
   ASSERT_EQ(ack(at, turn(item)), Status::kOk);
-  EXPECT_EQ(next(at).pawl_time, -1) << "never is no time to wake up";
+  EXPECT_EQ(next(at).pawl_time, OptionalMs()) << "never is no time to wake up";
   clock.advance(kDay * 365 * 100);
   EXPECT_TRUE(ready(at).empty());
 }
@@ -191,7 +191,7 @@ TEST_P(Time, UtcTimerWaitsForATrustedClock) {
   Site& at = site();
   const InstanceKey key = with_timers(at, "a", {utc(kWall2040)});
   EXPECT_TRUE(next(at).waiting_for_utc);
-  EXPECT_EQ(next(at).pawl_time, -1);
+  EXPECT_EQ(next(at).pawl_time, OptionalMs());
   clock.advance(kDay);
   EXPECT_TRUE(ready(at).empty());
   clock.wall = kWall2040 - 1000;

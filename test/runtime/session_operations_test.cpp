@@ -259,8 +259,8 @@ bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, cons
       const Result<bool> ticked = worker->runtime->tick(INT64_MAX);
       more = (ticked.ok() && ticked.value()) || more;
       if (worker != &hung) more = worker->node.run_jobs() > 0 || more;
-      const std::int64_t next = worker->runtime->next_due();
-      if (next >= 0 && next < due) due = next;
+      const OptionalMs next = worker->runtime->next_due();
+      if (next.has_value() && next.value() < due) due = next.value();
     }
     if (until()) return true;
     if (!more) machine.advance(due > machine.boot_ms() ? due - machine.boot_ms() : 1);

@@ -63,6 +63,8 @@ class Story : public ::testing::Test {
     ASSERT_EQ(client()->start_orchestration(id, name, input), Status::kOk)
         << client()->error_text();
   }
+  // Its process ended, with the machine.
+  void forget_client() { client_ = nullptr; }
   bool drive_until(const std::function<bool()>& until, std::int64_t ms = 600'000) {
     std::vector<Worker*> all;
     for (const auto& worker : workers)
@@ -94,7 +96,7 @@ class Story : public ::testing::Test {
       Worker& worker = restart();
       for (int tick = 0; tick <= life % 3; ++tick)
         EXPECT_EQ(worker.runtime->tick(INT64_MAX).status(), Status::kOk);
-      if (worker.runtime->next_due() > machine.boot_ms()) machine.advance(500);
+      if (!worker.runtime->next_due().has_passed(machine.boot_ms())) machine.advance(500);
     }
     return told(id);
   }

@@ -14,7 +14,7 @@ class WorkPolicy : public ::testing::Test {
     const WorkResult result = {ErrorKind::kApplication, text, permanent};
     return a_.batch([&](Provider& provider) { return provider.ack_work_item(job.done(), result); });
   }
-  std::int64_t next_due() {
+  OptionalMs next_due() {
     NextDue due;
     EXPECT_EQ(a_.provider().next_due(a_.me(), false, &due), Status::kOk);
     return due.pawl_time;
@@ -81,7 +81,7 @@ TEST_F(WorkPolicy, a_hand_over_without_result_counts_no_failure) {
 
 TEST_F(WorkPolicy, an_attempt_past_its_limit_is_refused) {
   world_.schedule("a", {}, 1, "attempts=2,backoff=0,start_to_close_ms=1000");
-  EXPECT_EQ(next_due(), -1);  // the limit begins with the hand-over
+  EXPECT_EQ(next_due(), OptionalMs());  // the limit begins with the hand-over
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
   EXPECT_EQ(job->item.deadline, world_.now() + 1'000);
@@ -93,14 +93,14 @@ TEST_F(WorkPolicy, an_attempt_past_its_limit_is_refused) {
   EXPECT_EQ(a_.wake(), 1U);
   EXPECT_EQ(a_.ack(*job), Status::kStale);
   EXPECT_EQ(world_.text("SELECT last_error FROM worker_queue"), "start_to_close_ms (1000) passed");
-  EXPECT_EQ(next_due(), -1);
+  EXPECT_EQ(next_due(), OptionalMs());
   ASSERT_TRUE(a_.fetch());
 }
 
 TEST_F(WorkPolicy, a_lost_lock_ends_the_limit_of_its_attempt) {
   world_.schedule("a", {}, 1, "start_to_close_ms=1000");
   ASSERT_EQ(a_.abandon(*a_.fetch()), Status::kOk);
-  EXPECT_EQ(next_due(), -1);
+  EXPECT_EQ(next_due(), OptionalMs());
 }
 
 TEST_F(WorkPolicy, what_nobody_takes_ends_once) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
 
 namespace pawl::sqlite {
@@ -36,6 +37,9 @@ class Statement {
   Statement& bind_null();
   Statement& bind_text(std::string_view value);  // must live until the statement's end
   Statement& bind_blob(std::string_view value);  // likewise
+  Statement& bind_optional(OptionalMs value) {
+    return value.has_value() ? bind(value.value()) : bind_null();
+  }
   // What has the default value is NULL in the database: 0, or an empty text.
   Statement& bind_or_null(std::int64_t value) { return value == 0 ? bind_null() : bind(value); }
   Statement& bind_text_or_null(std::string_view value) {
@@ -52,6 +56,9 @@ class Statement {
 
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] OptionalMs optional_ms(int column) const {
+    return is_null(column) ? OptionalMs() : OptionalMs(integer(column));
+  }
   // Text or blob; lives until the next step or the end.
   [[nodiscard]] std::string_view bytes(int column) const;
 

@@ -483,7 +483,7 @@ Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms)
     known_worker_ = 0;
     PAWL_TRY(fail(drain.run(), "drain a worker"));
   }
-  std::int64_t hard = -1;
+  std::int64_t hard = kBeforeAll;
   SessionKey session = 0;
   while (true) {
     {
@@ -508,9 +508,9 @@ Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms)
 
 Status SqliteProvider::end_stops(std::size_t limit, std::size_t* ended) {
   require_batch();
-  if (first_due(DueKind::kStop).is_known && first_due(DueKind::kStop).at == kNever)
+  if (first_due(DueKind::kStop).is_known && !first_due(DueKind::kStop).at.has_value())
     return Status::kOk;  // no session is stopping
-  std::int64_t due = -1;
+  std::int64_t due = kBeforeAll;
   SessionKey session = 0;
   for (std::size_t looks = 0; looks < limit; ++looks) {
     FixedText<kNameBytesMax> name;

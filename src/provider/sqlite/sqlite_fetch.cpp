@@ -409,9 +409,9 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   out.token = next_token();
   out.locked_until = add_saturating(batch_.now, options.worker_lock_timeout_ms);
   const std::int64_t run_ms = row.policy.start_to_close_ms;
-  const std::int64_t run_due = run_ms == 0 ? -1 : make_due(batch_.now, run_ms);
+  const OptionalMs run_due = run_ms == 0 ? OptionalMs() : make_due(batch_.now, run_ms);
   out.deadline = run_due;
-  if (row.close_due >= 0 && (run_due < 0 || row.close_due < run_due)) out.deadline = row.close_due;
+  out.deadline.keep_earlier(row.close_due);
   {
     Statement lock = connection_.use(
         kHandOver,
@@ -419,9 +419,9 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
         "attempt=attempt+1,unregistered=0,start_due=NULL,run_due=?7,silent_due=?8 WHERE id=?1");
     lock.bind(row.id).bind(out.token).bind(fetch.how.me).bind(row.session_epoch);
     lock.bind(out.locked_until).bind(batch_.boot_seq);
-    run_due < 0 ? lock.bind_null() : lock.bind(run_due);
+    lock.bind_optional(run_due);
     out.silence_ms = row.policy.heartbeat_timeout_ms;
-    if (run_due >= 0 || out.silence_ms > 0) due_comes(DueKind::kWork);
+    if (run_due.has_value() || out.silence_ms > 0) due_comes(DueKind::kWork);
     due_moves(DueKind::kWork);  // it is not waiting to start any more
     out.silence_ms == 0 ? lock.bind_null() : lock.bind(make_due(batch_.now, out.silence_ms));
     PAWL_TRY(fail(lock.run(), "hand work over"));

@@ -23,11 +23,11 @@ static_assert(kEnd <= kIdsLimits.end);
 // A bucket in one number: the time at which it is full again.
 struct Slot {
   std::int64_t start = 0;  // of the activity at hand
-  std::int64_t next_full = 0;
+  OptionalMs next_full;    // none: without a rate
 };
 
-Slot slot_of(const SessionSettings& settings, std::int64_t full_at, std::int64_t now) {
-  const std::int64_t at = full_at > now ? full_at : now;
+Slot slot_of(const SessionSettings& settings, OptionalMs full_at, std::int64_t now) {
+  const std::int64_t at = full_at.value_or(now) > now ? full_at.value_or(now) : now;
   const std::int64_t ahead = (settings.rate_burst - 1) * settings.rate_interval_ms;
   const std::int64_t start = subtract_saturating(at, ahead);
   return {start > now ? start : now, add_saturating(at, settings.rate_interval_ms)};
@@ -72,7 +72,7 @@ Status SqliteProvider::admit_work(const Opened& row, Admission* out) {
     out->text.assign_cut(why.text());
     return Status::kOk;
   }
-  Slot slot{0, -1};
+  Slot slot;
   if (settings.rate_interval_ms != 0) {
     slot = slot_of(settings, row.rate_at, batch_.now);
     const std::int64_t wait_ms = subtract_saturating(slot.start, batch_.now);
@@ -90,7 +90,7 @@ Status SqliteProvider::admit_work(const Opened& row, Admission* out) {
     Statement count = connection_.use(
         kCountWork, "UPDATE sessions SET given=coalesce(given,0)+1,rate_at=?2 WHERE sid=?1");
     count.bind(row.session);
-    slot.next_full < 0 ? count.bind_null() : count.bind(slot.next_full);
+    count.bind_optional(slot.next_full);
     PAWL_TRY(fail(count.run(), "count a session's work"));
   }
   return row.given + 1 == settings.activity_warning ? tell_near_limit(row.session, settings)

@@ -53,7 +53,7 @@ Status SqliteProvider::read_opened(InstanceKey instance, std::string_view name, 
   out->ended.assign_cut(read.bytes(4));
   out->limits.assign_cut(read.bytes(5));
   out->given = read.integer(6);
-  out->rate_at = read.is_null(7) ? -1 : read.integer(7);
+  out->rate_at = read.optional_ms(7);
   return Status::kOk;
 }
 

@@ -179,7 +179,7 @@ class SqliteProvider final : public Provider {
   Status prune_executions(InstanceKey key, const PruneLimits& limits, std::size_t events_max,
                           Removed* removed, bool* more) override;
   Status delete_instance(InstanceKey key, bool force) override;
-  Status delete_ended(const Retention& which, EndedCursor* cursor, std::int64_t* next_end,
+  Status delete_ended(const Retention& which, EndedCursor* cursor, OptionalMs* next_end,
                       bool* more) override;
   Status sweep_deleted(std::size_t events_max, Removed* removed, bool* more) override;
 
@@ -265,7 +265,7 @@ class SqliteProvider final : public Provider {
   struct FirstDue {
     bool is_known = false;
     bool waits_for_utc = false;
-    std::int64_t at = kNever;
+    OptionalMs at;
   };
   FirstDue& first_due(DueKind kind) { return first_due_[static_cast<int>(kind)]; }
   // A row of the kind was given a due time.
@@ -273,7 +273,7 @@ class SqliteProvider final : public Provider {
   // Rows of the kind may have lost theirs, or have it at another time.
   void due_moves(DueKind kind) {
     FirstDue& first = first_due(kind);
-    if (first.at != kNever || first.waits_for_utc) first.is_known = false;
+    if (first.at.has_value() || first.waits_for_utc) first.is_known = false;
   }
   // Only who runs turns asks for these.
   [[nodiscard]] static bool is_of_turns(int kind) {
@@ -281,12 +281,12 @@ class SqliteProvider final : public Provider {
   }
   Status find_unknown(Incarnation me, bool turns);
   Status find_first_of(DueKind kind, Incarnation me, FirstDue* first);
-  Status find_first_work(std::int64_t* first);
+  Status find_first_work(OptionalMs* first);
 #ifndef NDEBUG
   Status check_first(Incarnation me);
 #endif
-  Status first_timer(TimeBase base, Incarnation me, std::int64_t* first, bool* waits);
-  Status first_number(Statement row, std::int64_t* first);
+  Status first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits);
+  Status first_number(Statement row, OptionalMs* first);
 
   // ---- sqlite_orchestration.cpp ----
   // One view for the reads of a call, unless the caller has opened one.
@@ -464,13 +464,13 @@ class SqliteProvider final : public Provider {
     SessionKey session = 0;
     ErrorKind why = ErrorKind::kNone;
     FixedText<kErrorTextBytesMax> text;
-    std::int64_t due = -1;  // when it may be handed over; -1: at once
+    OptionalMs due;  // when it may be handed over; none: at once
   };
   Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityOptions& options,
                          Admission* out);
   // Rows looked at last among the expired ones, in order of (until, key).
   struct Expired {
-    std::int64_t until = -1;
+    std::int64_t until = kBeforeAll;
     std::int64_t key = 0;
     bool all_seen = false;  // by this batch
   };
@@ -638,7 +638,7 @@ class SqliteProvider final : public Provider {
     FixedText<Diagnostic::kCapacity> ended;  // why it is not open
     FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
     std::int64_t given = 0;
-    std::int64_t rate_at = -1;  // -1: never
+    OptionalMs rate_at;  // when it was counted last
     [[nodiscard]] bool is_open() const { return state < kLost; }
   };
   // kNotFound.

@@ -70,17 +70,17 @@ class SqliteProvider::ReadyList {
     out_[count_++] = key;
   }
   // Adds the instance of a row that has PAWL_RUN_COLUMNS from `column`; or notes that it is a stranger.
-  // `since`: until then nobody could come for it; kNever: whoever could has had the time.
-  void add(const Statement& row, InstanceKey key, int column, std::int64_t since) {
+  // `since`: until then nobody could come for it; none: whoever could has had the time.
+  void add(const Statement& row, InstanceKey key, int column, OptionalMs since) {
     if (can_run(query, row, column)) return add(key);
     if (query.strangers == nullptr) return;
     Strangers& strangers = *query.strangers;
     if (has(strangers.keys, strangers.count, key)) return;
-    const bool is_young = since != kNever && !waited(since);
+    const bool is_young = since.has_value() && !waited(since.value());
     if (is_young && young_ < kStrangersLeft) {
       ++young_;
-      const std::int64_t look = add_saturating(since, query.home_grace_ms + 1);
-      if (strangers.look_at < 0 || look < strangers.look_at) strangers.look_at = look;
+      const std::int64_t look = add_saturating(since.value(), query.home_grace_ms + 1);
+      strangers.look_at.keep_earlier(look);
     } else if (!crowded()) {
       strangers.keys[strangers.count++] = key;
       strangers.more = true;
@@ -165,7 +165,7 @@ Status SqliteProvider::list_due_timers(ReadyList& list, TimeBase base, std::int6
     }
     bool takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), clock_));
     if (!takes) PAWL_TRY(is_gone(home, &takes));
-    if (takes) list.add(row, row.integer(0), 4, kNever);
+    if (takes) list.add(row, row.integer(0), 4, {});
   }
   return fail(row.status(), "list due timers");
 }
@@ -181,7 +181,8 @@ Status SqliteProvider::list_own(ReadyList& list) {
       "AND parked_until IS NULL AND aside IS NULL ORDER BY 2");
   row.bind(list.query.me);
   while (!list.full() && !list.crowded() && row.row())
-    list.add(row, row.integer(0), 4, row.integer(2) == 0 ? row.integer(3) : kNever);
+    list.add(row, row.integer(0), 4,
+             row.integer(2) == 0 ? OptionalMs(row.integer(3)) : OptionalMs());
   return fail(row.status(), "list ready instances");
 }
 
@@ -270,7 +271,7 @@ Status SqliteProvider::list_home(ReadyList& list, Incarnation home) {
   for (int looks = 0;
        (gone || looks < kHomeInstancesMax) && !list.full() && !list.crowded() && row.row();
        ++looks) {
-    if (gone || list.waited(row.integer(1))) list.add(row, row.integer(0), 2, kNever);
+    if (gone || list.waited(row.integer(1))) list.add(row, row.integer(0), 2, {});
   }
   return fail(row.status(), "list ready instances of a home");
 }
@@ -294,10 +295,9 @@ Status SqliteProvider::next_due(Incarnation me, bool turns, NextDue* out) {
 #ifndef NDEBUG
   PAWL_TRY(check_first(me));
 #endif
-  std::int64_t first = kNever;
+  out->pawl_time.clear();
   for (int kind = 0; kind < kDueKinds; ++kind)
-    if ((turns || !is_of_turns(kind)) && first_due_[kind].at < first) first = first_due_[kind].at;
-  out->pawl_time = first == kNever ? -1 : first;
+    if (turns || !is_of_turns(kind)) out->pawl_time.keep_earlier(first_due_[kind].at);
   out->waiting_for_utc = turns && first_due(DueKind::kTimer).waits_for_utc && !clock_.off_known;
   return Status::kOk;
 }
@@ -347,18 +347,18 @@ Status SqliteProvider::find_first_of(DueKind kind, Incarnation me, FirstDue* fir
       return first_number(
           connection_.use(kFirstStop,
                           "SELECT stop_due FROM sessions INDEXED BY s_stopping "
-                          "WHERE state=1 AND stop_due>=0 ORDER BY stop_due LIMIT 1"),
+                          "WHERE state=1 AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"),
           &first->at);
     case DueKind::kLook:
       return first_number(connection_.use(kFirstLook,
                                           "SELECT look_at FROM sessions INDEXED BY s_look "
-                                          "WHERE look_at>=0 ORDER BY look_at LIMIT 1"),
+                                          "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"),
                           &first->at);
   }
   return Status::kOk;
 }
 
-Status SqliteProvider::find_first_work(std::int64_t* first) {
+Status SqliteProvider::find_first_work(OptionalMs* first) {
   PAWL_TRY(first_number(connection_.use(kFirstDelayed,
                                         "SELECT due FROM worker_queue INDEXED BY wq_delayed "
                                         "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"),
@@ -374,15 +374,14 @@ Status SqliteProvider::find_first_work(std::int64_t* first) {
       first);
 }
 
-Status SqliteProvider::first_number(Statement row, std::int64_t* first) {
-  if (row.row() && row.integer(0) < *first) *first = row.integer(0);
+Status SqliteProvider::first_number(Statement row, OptionalMs* first) {
+  if (row.row() && row.integer(0) != kNever) first->keep_earlier(row.integer(0));
   return fail(row.status(), "next due");
 }
 
 // A timer of a parked instance waits for that; one of another's instance is ours only after the grace.
 // Without both, a due time in the past would keep us awake for what is not ours to do.
-Status SqliteProvider::first_timer(TimeBase base, Incarnation me, std::int64_t* first,
-                                   bool* waits) {
+Status SqliteProvider::first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
   Statement row = connection_.use(
       kFirstTimers,
       "SELECT q.due,i.home,i.parked_until FROM orchestrator_queue AS q INDEXED BY oq_due "
@@ -392,7 +391,7 @@ Status SqliteProvider::first_timer(TimeBase base, Incarnation me, std::int64_t* 
   for (int looks = 0; row.row(); ++looks) {
     *waits = true;
     std::int64_t due = due_in_pawl_time(base, row.integer(0), clock_);
-    if (due >= *first) break;
+    if (due == kNever || first->has_passed(due)) break;
     const Incarnation home = row.integer(1);
     bool is_ours = home == 0 || home == me;
     if (looks < kFirstTimersMax) {  // else rather too early than too late
@@ -400,7 +399,7 @@ Status SqliteProvider::first_timer(TimeBase base, Incarnation me, std::int64_t* 
       if (!is_ours) due = add_saturating(due, home_grace_ms_ + 1);
       if (!row.is_null(2) && row.integer(2) > due) due = row.integer(2);
     }
-    if (due < *first) *first = due;
+    if (due != kNever) first->keep_earlier(due);
     if (looks >= kFirstTimersMax) break;
   }
   return fail(row.status(), "next due timer");

@@ -86,18 +86,20 @@ Status SqliteProvider::first_that_stays(std::int64_t count_max, EndedCursor* out
 }
 
 Status SqliteProvider::delete_ended(const Retention& which, EndedCursor* cursor,
-                                    std::int64_t* next_end, bool* more) {
+                                    OptionalMs* next_end, bool* more) {
   require_batch();
-  *next_end = -1;
+  next_end->clear();
   *more = false;
   EndedCursor stays;
   if (which.count_max > 0) PAWL_TRY(first_that_stays(which.count_max, &stays));
   for (int looks = 0; looks < kEndedLooksMax; ++looks) {
     EndedCursor next;
     PAWL_TRY(next_ended(*cursor, &next));
+    if (next.key == 0) return Status::kOk;
     const bool surplus =
         next.ended < stays.ended || (next.ended == stays.ended && next.key < stays.key);
-    if (next.key == 0 || (next.ended > which.ended_until && !surplus)) {
+    const bool is_old = which.ended_until.has_value() && next.ended <= which.ended_until.value();
+    if (!is_old && !surplus) {
       *next_end = next.ended;
       return Status::kOk;
     }

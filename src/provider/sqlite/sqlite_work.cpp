@@ -69,7 +69,7 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
   }
   // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
   const WorkItemId id = next_token();
-  if (to.due >= 0) due_comes(DueKind::kWork);
+  if (to.due.has_value()) due_comes(DueKind::kWork);
   {
     Statement insert = connection_.use(
         kInsert,
@@ -78,8 +78,8 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
         " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8)");
     insert.bind(instance).bind(execution).bind(work.event);
     to.session == 0 ? insert.bind_null() : insert.bind(to.session);
-    insert.bind(id).bind_text_or_null(work.tag).bind(to.due < 0 ? kReady : kDelayed);
-    to.due < 0 ? insert.bind_null() : insert.bind(to.due);
+    insert.bind(id).bind_text_or_null(work.tag).bind(to.due.has_value() ? kDelayed : kReady);
+    insert.bind_optional(to.due);
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
   if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));
@@ -288,9 +288,9 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   if (!decode_policy(read.bytes(14), &row->policy))
     return fail(Status::kCorrupt, "read the policy of work");
   row->failures = read.integer(15);
-  row->start_due = read.is_null(16) ? -1 : read.integer(16);
-  row->close_due = read.is_null(17) ? -1 : read.integer(17);
-  row->silent_due = read.is_null(18) ? -1 : read.integer(18);
+  row->start_due = read.optional_ms(16);
+  row->close_due = read.optional_ms(17);
+  row->silent_due = read.optional_ms(18);
   return Status::kOk;
 }
 
@@ -468,7 +468,7 @@ Status SqliteProvider::end_overdue_work(std::size_t limit, std::size_t* ended) {
 
 Status SqliteProvider::end_overdue(const WorkRow& row) {
   Diagnostic why;
-  if (row.start_due >= 0 && row.start_due <= batch_.now) {
+  if (row.start_due.has_passed(batch_.now)) {
     Statement read = connection_.use(kTag, "SELECT tag FROM worker_queue WHERE id=?1");
     read.bind(row.id);
     if (!read.row()) return fail(read.status(), "read the tag of work");
@@ -478,8 +478,8 @@ Status SqliteProvider::end_overdue(const WorkRow& row) {
                static_cast<int>(tag.size()), tag.data(), tag.empty() ? "" : "\"");
     return time_out(row, ErrorKind::kNotStarted, why.text());
   }
-  if (row.close_due < 0 || row.close_due > batch_.now) {
-    const bool is_silent = row.silent_due >= 0 && row.silent_due <= batch_.now;
+  if (!row.close_due.has_passed(batch_.now)) {
+    const bool is_silent = row.silent_due.has_passed(batch_.now);
     if (is_silent) {
       why.format("heartbeat_timeout_ms (%" PRId64 ") passed without a heartbeat",
                  row.policy.heartbeat_timeout_ms);

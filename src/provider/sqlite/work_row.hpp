@@ -36,10 +36,9 @@ struct SqliteProvider::WorkRow {
   bool open = true;  // not lost, closed, refused or expired
   ActivityOptions policy;
   std::int64_t failures = 0;
-  // -1: none
-  std::int64_t start_due = -1;
-  std::int64_t close_due = -1;
-  std::int64_t silent_due = -1;
+  OptionalMs start_due;
+  OptionalMs close_due;
+  OptionalMs silent_due;
 
   [[nodiscard]] bool may_retry() const { return failures + 1 < policy.retry.max_attempts; }
   [[nodiscard]] bool holds(const WorkDone& done) const { return token != 0 && token == done.token; }
