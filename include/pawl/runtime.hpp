@@ -75,6 +75,7 @@ struct RuntimeStats {
   std::uint64_t session_leaks = 0;  // told by this Runtime: SessionOptions::leak_open_ms
   SessionEnds session_ends;         // of those whose end this Runtime wrote
   std::uint64_t poisoned = 0;
+  std::uint64_t rows_quarantined = 0;  // damaged ones that were taken out of the way
   // Instances set aside, and activities put back, since this process or all that live lack the name.
   std::uint64_t unregistered = 0;
   std::uint64_t instances_removed = 0;  // children included

@@ -18,6 +18,7 @@
 
 #include "arena.hpp"
 #include "clock_rules.hpp"
+#include "damage.hpp"
 #include "event.hpp"
 #include "evidence.hpp"
 #include "ids.hpp"
@@ -479,6 +480,9 @@ class ChangeSink {
   // An instance was set aside.
   virtual void on_stranger(std::string_view /*name*/, std::string_view /*version*/,
                            std::int64_t /*behaviour*/, InstanceKey /*instance*/) {}
+  // A row was quarantined. `instance`: the id of the one it belongs to; empty: nobody knows.
+  virtual void on_damage(RowRef /*row*/, std::string_view /*instance*/, std::string_view /*text*/) {
+  }
   // A detached start found an instance of its id.
   virtual void on_start_refused(std::string_view /*id*/, InstanceKey /*instance*/,
                                 EventId /*event*/) {}
@@ -794,6 +798,14 @@ class Provider {
   // ---- time ----
   // `turns`: also what only a worker that runs orchestrations can do (timers, parked instances).
   virtual Status next_due(Incarnation me, bool turns, NextDue* out) = 0;
+
+  // ---- damage ----
+  // The row that a call since the last take_damage() could not work with. As long as it is not taken, commit()
+  // answers kCorrupt.
+  virtual std::optional<Damage> take_damage() = 0;
+  // In a batch: takes the row out of the way, so that all others go on. An instance, or that of a message, stops;
+  // work fails; a session is nobody's. ChangeSink::on_damage() names it.
+  virtual Status quarantine(const Damage& damage) = 0;
 
  protected:
   ~Provider() = default;

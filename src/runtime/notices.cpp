@@ -44,6 +44,10 @@ void RuntimeCore::tell_notices() {
       tell_unknown(notice);
       continue;
     }
+    if (notice.damaged) {
+      log_damage(notice);
+      continue;
+    }
     if (notice.start_refused) {
       const LogField fields[] = {
           {"id", notice.session.view()}, {"instance", notice.instance}, {"event", notice.event}};

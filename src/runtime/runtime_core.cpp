@@ -18,6 +18,8 @@ constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
 constexpr std::int64_t kObserverWakeMs = 10'000;
 constexpr std::int64_t kVainDueDelayMs = 1'000;
 constexpr std::size_t kRetryStoppedMax = 1'024;
+// Rows that a start takes out of its way before it gives up.
+constexpr int kDamagedRowsAtStart = 1'024;
 
 Evidence::Options evidence_options(const Options& options) {
   Evidence::Options out;
@@ -99,6 +101,8 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
 Status RuntimeCore::register_self(Diagnostic& diagnostic) {
   make_first_reserve();
   Status status = try_to_register(diagnostic);
+  for (int rows = 0; rows < kDamagedRowsAtStart && quarantine_culprit(status); ++rows)
+    status = try_to_register(diagnostic);
   if (status != Status::kFull || short_of_space_) return status;
   disk_is_full();
   return try_to_register(diagnostic);
@@ -335,6 +339,8 @@ void RuntimeCore::plan_next_due() {
       next_sync_look_.clear();
     }
   }
+  // A row whose due time is none is found by nobody else.
+  if (quarantine_culprit(Status::kCorrupt)) look_for_turns_ = look_for_work_ = true;
   stats_.warm_instances = static_cast<std::uint32_t>(warm_.size());
   stats_.warm_bytes_used = warm_.bytes_used();
   stats_.activities_running = static_cast<std::uint32_t>(slots_.in_hand());

@@ -163,6 +163,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     bool poison = false;
     bool unregistered = false;
     bool start_refused = false;
+    bool damaged = false;  // a row: its table in `from`, its key in `instance`
     bool resumed = false;
     bool used = false;  // work of it was handed over in the same commit
     Epoch epoch = 0;
@@ -241,6 +242,12 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void settle_turn(Turn& turn);
   void count_turn(const Turn& turn);
   void abandon_alone(const Turn& turn, Status why);
+
+  // ---- quarantine.cpp ----
+  // True: the row that made a transaction fail is out of the way.
+  bool quarantine_culprit(Status why);
+  [[nodiscard]] bool is_blamed(const Damage& damage);
+  void log_damage(const Notice& notice);
 
   // ---- requests.cpp ----
   Status write_requests(Turn* turns, std::size_t count);
@@ -405,6 +412,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
                        EventId event) override;
   void on_start_refused(std::string_view id, InstanceKey instance, EventId event) override;
+  void on_damage(RowRef row, std::string_view instance, std::string_view text) override;
 
   void on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
                    InstanceKey instance) override;
@@ -476,6 +484,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool threads_stuck_ = false;
   bool executor_started_ = false;
   bool waiter_open_ = false;
+  RowRef short_row_;  // the last one that memory did not suffice for
+  int short_count_ = 0;
   std::size_t solo_ticks_ = 0;  // after a failed batch: one item of each kind a transaction
   std::int64_t data_version_ = -1;
   OptionalMs retry_at_;  // boot time; a store in trouble is left alone until then

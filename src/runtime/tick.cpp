@@ -388,6 +388,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
     ++stats_.busy_ticks;
     return;
   }
+  if (quarantine_culprit(status)) return;
   ++stats_.failed_ticks;
   log_status(LogLevel::kError, "tick_rolled_back", status);
   if (status == Status::kFull || status == Status::kIo || status == Status::kReadOnly ||

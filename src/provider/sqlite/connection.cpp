@@ -84,6 +84,7 @@ bool Statement::failed(int result) {
   result_ = result;
   status_ = status_of(result);
   connection_.diagnostic_.format("%s (sqlite %d)", sqlite3_errmsg(connection_.handle_), result);
+  connection_.blame(status_, connection_.diagnostic_.text());
   return false;
 }
 
@@ -102,7 +103,24 @@ Status Statement::run() {
 }
 
 std::int64_t Statement::integer(int column) const {
-  return sqlite3_column_int64(statement_, column);
+  bool whole = true;
+  const std::int64_t number = integer(column, &whole);
+  if (whole) return number;
+  Diagnostic text;
+  text.format("column %s holds no integer", sqlite3_column_name(statement_, column));
+  connection_.blame(Status::kCorrupt, text.text());
+  return 0;
+}
+
+std::int64_t Statement::integer(int column, bool* whole) const {
+  const int type = sqlite3_column_type(statement_, column);
+  if (type == SQLITE_INTEGER) return sqlite3_column_int64(statement_, column);
+  if (type != SQLITE_NULL) *whole = false;
+  return 0;
+}
+
+bool Statement::is_integer(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_INTEGER;
 }
 
 bool Statement::is_null(int column) const {
@@ -118,6 +136,15 @@ std::string_view Statement::bytes(int column) const {
 }
 
 // ---- Connection ---------------------------------------------------------------------------------
+
+void Connection::blame(Status status, std::string_view text) {
+  const bool is_of_rows = status == Status::kCorrupt || status == Status::kResourceExhausted;
+  if (!is_of_rows || !suspect_.has_value() || damage_.has_value()) return;
+  damage_.emplace();
+  damage_->row = *suspect_;
+  damage_->status = status;
+  damage_->text.format("%.*s", static_cast<int>(text.size()), text.data());
+}
 
 Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic& diagnostic) {
   PAWL_CHECK("provider-1", handle_ == nullptr);

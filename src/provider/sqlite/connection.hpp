@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "damage.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
 
@@ -54,8 +55,13 @@ class Statement {
   Status run();
   [[nodiscard]] Status status() const { return status_; }
 
+  // NULL is 0. Anything else than an integer is damage of the row that is suspected (Suspicion), and 0: SQLite
+  // would make some number of it, which is not what the row is found by, so that a loop could meet it for ever.
   [[nodiscard]] std::int64_t integer(int column) const;
+  // As integer(), for who looks at the row itself: *whole becomes false, and nothing is blamed.
+  [[nodiscard]] std::int64_t integer(int column, bool* whole) const;
   [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] bool is_integer(int column) const;
   [[nodiscard]] OptionalMs optional_ms(int column) const {
     return is_null(column) ? OptionalMs() : OptionalMs(integer(column));
   }
@@ -75,6 +81,27 @@ class Statement {
 
 class Connection {
  public:
+  // While it lives, what fails or is found damaged is blamed on this row; the innermost one counts.
+  class Suspicion {
+   public:
+    Suspicion(Connection& connection, RowRef::Table table, std::int64_t key)
+        : connection_(connection), before_(connection.suspect_) {
+      connection.suspect_ = RowRef{table, key};
+    }
+    ~Suspicion() { connection_.suspect_ = before_; }
+    Suspicion(const Suspicion&) = delete;
+    Suspicion& operator=(const Suspicion&) = delete;
+
+   private:
+    Connection& connection_;
+    std::optional<RowRef> before_;
+  };
+  // The first that was found since forget_damage().
+  [[nodiscard]] const std::optional<Damage>& damage() const { return damage_; }
+  void forget_damage() { damage_.reset(); }
+  // kCorrupt and kResourceExhausted only; without a suspect nothing is noted.
+  void blame(Status status, std::string_view text);
+
   Connection() = default;
   ~Connection() { close(); }
   Connection(const Connection&) = delete;
@@ -93,7 +120,7 @@ class Connection {
   // Text of the last error goes here too.
   [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
 
-  static constexpr int kStatementsMax = 416;
+  static constexpr int kStatementsMax = 432;
   // Prepared at a time, the least recently used leave: they fit 512 KiB of SQLite's heap.
   static constexpr int kStatementsKept = 112;
 
@@ -108,6 +135,8 @@ class Connection {
   int kept_ = 0;
   const char* texts_[kStatementsMax] = {};  // what each id was first used with: ids do not collide
   Diagnostic diagnostic_;
+  std::optional<RowRef> suspect_;
+  std::optional<Damage> damage_;
 };
 
 }  // namespace pawl::sqlite

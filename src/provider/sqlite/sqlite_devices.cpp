@@ -61,6 +61,7 @@ Status SqliteProvider::find_session(InstanceKey scope, std::string_view name, Se
 }
 
 Status SqliteProvider::read_moving(SessionKey session, Moving* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement read = connection_.use(kReadMoving,
                                    "SELECT hard,excl,state,coalesce(owner,0),coalesce(stop_to,0),"
                                    "coalesce(stop_force,0) FROM sessions WHERE sid=?1");
@@ -329,6 +330,7 @@ Status SqliteProvider::read_target(const Moving& row, Incarnation worker, Target
 }
 
 Status SqliteProvider::move_or_stop(const Moving& row, const Move& move) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
   if (!row.running) return move_now(row, move.target, move.reason);
   due_comes(DueKind::kStop);
   Statement stop = connection_.use(
@@ -341,6 +343,7 @@ Status SqliteProvider::move_or_stop(const Moving& row, const Move& move) {
 
 // To `worker` if it may have it; else a device goes to a standby, and anything else is released.
 Status SqliteProvider::move_now(const Moving& row, Incarnation worker, std::string_view reason) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
   Target target;
   PAWL_TRY(read_target(row, worker, &target));
   if (row.hard) {
@@ -375,6 +378,7 @@ Status SqliteProvider::hand_device_over(SessionKey session, std::string_view rea
 }
 
 Status SqliteProvider::reopen(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   {
     due_moves(DueKind::kStop);
     Statement open = connection_.use(kReopen,
@@ -580,12 +584,14 @@ Status SqliteProvider::end_unavailable_work(std::size_t limit, std::size_t* ende
       next.bind(batch_.now);
       if (!next.row()) return fail(next.status(), "find work of absent devices");
       item = next.integer(0);
+      const Suspicion work(connection_, RowRef::Table::kWork, item);
       session = next.integer(1);
       runs = next.integer(2) != 0;
       if (!decode_policy(next.bytes(3), &policy))
         return fail(Status::kCorrupt, "read the policy of work");
       name.assign_cut(next.bytes(4));
     }
+    const Suspicion work(connection_, RowRef::Table::kWork, item);
     bool declared = false;
     PAWL_TRY(has_declarer(session, &declared));
     if (declared || runs) {

@@ -160,6 +160,7 @@ SessionChange SqliteProvider::SessionTexts::swept() const {
 }
 
 Status SqliteProvider::describe(SessionKey session, SessionTexts* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement row = connection_.use(
       kDescribe,
       "SELECT s.name,i.id,coalesce(w.node,s.prev_node),s.owner_label,s.kind,s.epoch,s.created_at,"
@@ -404,6 +405,7 @@ Status SqliteProvider::next_look(Look* out) {
 }
 
 Status SqliteProvider::look_at_session(const Look& look) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, look.session);
   switch (look.state) {
     case kClosed:
       PAWL_TRY(tell_closed(look.session, look.ended.view()));

@@ -20,6 +20,8 @@ enum : int {
   kHasRunning,
   kTagCandidate,
   kTaggedCandidate,
+  kSessionOfHead,
+  kSessionOfOwnedHead,
   kEnd,
 };
 static_assert(kEnd <= kIdsFetch.end);
@@ -197,8 +199,15 @@ void SqliteProvider::moved_away(const Candidate& candidate) {
 
 // Hands the candidate over, or sees to it that the next look finds another.
 Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
+  const Suspicion work(connection_, RowRef::Table::kWork, candidate.id);
   WorkRow row;
-  PAWL_TRY(read_work(candidate.id, &row));
+  const Status read = read_work(candidate.id, &row);
+  if (read == Status::kNotFound || !is_head_of(candidate, row)) return mend_head(candidate);
+  PAWL_TRY(read);
+  if (row.damaged) {
+    moved_away(candidate);
+    return give_up_damaged(row);
+  }
   const WorkFilter& filter = *fetch.how.filter;
   bool blocked = false;
   if (row.exclusive || row.policy.barrier) PAWL_TRY(runs_here(filter, row, &blocked));
@@ -227,6 +236,35 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   }
   const bool claims = candidate.branch == kClaimable || candidate.branch == kTakeover;
   return claims ? claim(fetch, candidate, row) : hand_over(fetch, row);
+}
+
+// Candidates of sessions are what the sessions' rows call their heads.
+bool SqliteProvider::is_head_of(const Candidate& candidate, const WorkRow& row) const {
+  if (candidate.branch != kOwned && candidate.branch != kClaimable) return true;
+  const bool is_mine = candidate.branch == kClaimable || row.owner == batch_worker_;
+  return row.state == kReady && row.is_head && is_mine;
+}
+
+// The row of a session names a head that is none of its work, or is not ready.
+Status SqliteProvider::mend_head(const Candidate& candidate) {
+  moved_away(candidate);
+  SessionKey session = candidate.session;
+  if (session == 0) {
+    Statement find =
+        candidate.branch == kOwned
+            ? connection_.use(kSessionOfOwnedHead,
+                              "SELECT sid FROM sessions INDEXED BY s_owned WHERE owner=?2"
+                              " AND head_id=?1 AND head_id IS NOT NULL AND state=0 LIMIT 1")
+            : connection_.use(kSessionOfHead,
+                              "SELECT sid FROM sessions INDEXED BY s_claim WHERE head_id=?1"
+                              " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0"
+                              " LIMIT 1");
+    find.bind(candidate.id);
+    if (candidate.branch == kOwned) find.bind(batch_worker_);
+    if (!find.row()) return fail(find.status(), "find the session of a head");
+    session = find.integer(0);
+  }
+  return recompute_head(session);
 }
 
 // By its name: the session's row may have been closed or swept, and made anew, under what still runs.

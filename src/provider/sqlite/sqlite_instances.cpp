@@ -235,6 +235,7 @@ Status SqliteProvider::copy_output(std::string_view output, InstanceStatus* out,
 // ---- messages -----------------------------------------------------------------------------------
 
 Status SqliteProvider::insert_message(InstanceKey instance, const Message& message) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
   bool was_ready = false;
   {
     Statement row =
@@ -293,8 +294,10 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
   const Status found = read_instance(key, &row);
   if (found == Status::kNotFound) return Status::kStale;
   PAWL_TRY(found);
-  if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
-    return Status::kStale;
+  if (row.revision != revision || row.parked) return Status::kStale;
+  // Ready without being parked, in a state in which none is.
+  if (row.state != InstanceState::kRunning)
+    return row.ready ? written(quarantine_instance(key, why, text)) : Status::kStale;
   due_comes(DueKind::kParked);
   due_moves(DueKind::kTimer);
   const bool stop = delay_ms == kStoppedForGood;

@@ -56,6 +56,7 @@ Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& set
 }
 
 Status SqliteProvider::admit_work(const Opened& row, Admission* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
   if (row.limits.empty()) return Status::kOk;
   Diagnostic why;
   SessionSettings settings;

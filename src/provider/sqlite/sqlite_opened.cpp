@@ -47,6 +47,7 @@ Status SqliteProvider::read_opened(InstanceKey instance, std::string_view name, 
   if (!read.row())
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
   out->session = read.integer(0);
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, out->session);
   out->state = read.integer(1);
   out->untold = out->state == kClosed && !read.is_null(2);
   out->owner_label.assign_cut(read.bytes(3));
@@ -220,6 +221,7 @@ Status SqliteProvider::close_session(InstanceKey instance, std::string_view name
 
 // What still runs in an exclusive session keeps the row, so that a new opening waits for it.
 Status SqliteProvider::close_row(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   due_moves(DueKind::kStop);
   due_moves(DueKind::kLook);
   PAWL_TRY(end_ownership(session));
@@ -283,6 +285,7 @@ Status SqliteProvider::forget_if_closed(SessionKey session) {
 
 // Everything but what was cancelled before; what runs is told when it renews, and its result is refused.
 Status SqliteProvider::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   while (true) {
     WorkItemId item = 0;
     {
@@ -321,6 +324,7 @@ Status SqliteProvider::describe_loss(SessionKey session, Epoch epoch, std::strin
 }
 
 Status SqliteProvider::lose_session(SessionKey session, std::string_view reason) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   SessionTexts texts;
   PAWL_TRY(describe(session, &texts));
   SessionChange told = texts.change(SessionChange::Kind::kLost);
@@ -375,6 +379,7 @@ bool put_text(FixedText<1024>* out, const char* key, std::string_view text) {
 }  // namespace
 
 Status SqliteProvider::notify_change(SessionKey session, const SessionChange& told) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   const char* const change = change_name(told.kind);
   InstanceKey instance = 0;
   {

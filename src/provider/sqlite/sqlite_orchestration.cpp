@@ -37,6 +37,7 @@ enum Ids : int {
   kFinish,
   kDeleteMessages,
   kDeleteCompletions,
+  kLastStored,
   kEnd,
 };
 static_assert(kEnd <= kIdsOrchestration.end);
@@ -54,6 +55,10 @@ bool fits(std::int64_t number, T* out) {
   return number >= 0 &&
          number <= static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max()) &&
          static_cast<std::int64_t>(*out) == number;
+}
+bool fits_count(std::int64_t number, std::int32_t* out) {
+  *out = static_cast<std::int32_t>(number);
+  return number >= 0 && *out == number;
 }
 template <>
 bool fits(std::int64_t number, EventKind* out) {
@@ -98,6 +103,7 @@ SqliteProvider::ReadScope::~ReadScope() {
 }
 
 Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(
       kFindInstance,
       "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
@@ -141,7 +147,23 @@ class SqliteProvider::MessageReader {
     return add(row);
   }
   // One that waits on: never left out.
-  bool take_waiting(const Statement& row) { return add(row); }
+  bool take_waiting(const Statement& row) {
+    if (!add(row)) return false;
+    const MessageKind kind = item_->messages[item_->message_count - 1].kind;
+    if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) return true;
+    broken(row.integer(0), ": what it holds cannot wait");
+    return false;
+  }
+  void broken(MessageId id, std::string_view what) {
+    item_->broken = Status::kCorrupt;
+    item_->broken_text.clear();
+    append("orchestrator_queue row ");
+    static_cast<void>(item_->broken_text.append_number(id));
+    append(" of instance '");
+    append(item_->id.view());
+    append("'");
+    append(what);
+  }
   // The first row read is not read again by the query for the others.
   void note_first(MessageId id) { first_ = id; }
   [[nodiscard]] bool wants_more() const {
@@ -152,13 +174,7 @@ class SqliteProvider::MessageReader {
   bool add(const Statement& row) {
     Message message;
     if (!decode(row, item_->key, &message)) {
-      item_->broken = Status::kCorrupt;
-      item_->broken_text.clear();
-      append("orchestrator_queue row ");
-      static_cast<void>(item_->broken_text.append_number(row.integer(0)));
-      append(" of instance '");
-      append(item_->id.view());
-      append("': checksum or form is wrong");
+      broken(row.integer(0), ": checksum or form is wrong");
       return false;
     }
     if (!copy(&message.name) || !copy(&message.payload)) return cut();
@@ -195,7 +211,8 @@ Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t no
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
   PAWL_TRY(read_item_row(key, out));
-  if (out->broken != Status::kOk || out->terminate) return Status::kOk;
+  if (out->broken != Status::kOk) return Status::kOk;
+  if (out->terminate) return read_last_stored_event(out);
   MessageReader reader(arena, messages_max, out);
   PAWL_TRY(reader.start());
   if (out->last_event == 0) PAWL_TRY(read_first_message(reader, *out));
@@ -211,38 +228,66 @@ Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t no
 }
 
 Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(
       kReadItem,
       "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
       "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
       "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
-      "WHERE instance=i.key AND waiting=1),i.behaviour "
-      "FROM instances AS i LEFT JOIN executions AS e "
-      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND " PAWL_IS_THERE);
+      "WHERE instance=i.key AND waiting>0),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
+      " FROM instances AS i LEFT JOIN executions AS e "
+      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  // Nobody knows of one whose root is no row whether its tree was deleted.
+  const bool has_root = !row.is_null(17);
+  if (has_root && row.integer(17) == 0) return Status::kNotFound;
+  bool whole = has_root;
+  const auto number = [&](int column) { return row.integer(column, &whole); };
+  const std::int64_t state = number(3);
   // Ended, stopped or parked since it was listed.
-  if (row.integer(3) != 0 || !row.is_null(4)) return Status::kNotFound;
+  if (!row.is_null(4)) return Status::kNotFound;
+  if (state != 0 && number(16) == 0) return Status::kNotFound;
   out->key = key;
-  out->execution = row.integer(5);
-  out->revision = row.integer(6);
-  out->crashes = static_cast<std::int32_t>(row.integer(7));
-  out->strikes = static_cast<std::int32_t>(row.integer(8));
-  out->reboots = static_cast<std::int32_t>(row.integer(9));
-  out->terminate = row.integer(11) == static_cast<std::int64_t>(ErrorKind::kTerminated);
-  if (out->terminate) out->broken_text.assign_cut(row.bytes(12));
-  out->waiting_count = static_cast<std::size_t>(row.integer(14));
-  out->has_parent = row.integer(13) != 0;
-  out->behaviour = row.integer(15);
-  const bool whole = fits(row.integer(10), &out->last_event) &&
-                     out->id.assign(row.bytes(0)) == Status::kOk &&
-                     out->name.assign(row.bytes(1)) == Status::kOk &&
-                     out->version.assign(row.bytes(2)) == Status::kOk;
+  out->execution = number(5);
+  out->revision = number(6);
+  whole = fits_count(number(7), &out->crashes) && whole;
+  whole = fits_count(number(8), &out->strikes) && whole;
+  whole = fits_count(number(9), &out->reboots) && whole;
+  bool has_reason = true;
+  out->terminate =
+      row.integer(11, &has_reason) == static_cast<std::int64_t>(ErrorKind::kTerminated);
+  out->waiting_count = static_cast<std::size_t>(number(14));
+  out->has_parent = number(13) != 0;
+  out->behaviour = number(15);
+  whole = fits(number(10), &out->last_event) && whole;
+  out->id.assign_cut(row.bytes(0));
+  out->name.assign_cut(row.bytes(1));
+  out->version.assign_cut(row.bytes(2));
+  if (out->terminate && state == 0) {
+    out->broken_text.assign_cut(row.bytes(12));
+    return Status::kOk;
+  }
+  // One that is ready runs, in some execution, under names that Registry could know.
+  whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
+          out->id.view().size() == row.bytes(0).size() &&
+          out->name.view().size() == row.bytes(1).size() &&
+          out->version.view().size() == row.bytes(2).size();
   if (whole) return Status::kOk;
   out->broken = Status::kCorrupt;
-  PAWL_TRY(out->broken_text.assign("instances row "));
+  out->broken_text.assign_cut("instances row ");
   PAWL_TRY(out->broken_text.append_number(key));
-  return out->broken_text.append(": a name or number is too long");
+  return out->broken_text.append(": a column has a type or value that it cannot have");
+}
+
+// Behind whatever history there is: what the row of its execution says may be what is damaged.
+Status SqliteProvider::read_last_stored_event(OrchestrationItem* out) {
+  Statement row = connection_.use(
+      kLastStored, "SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2");
+  if (!row.bind(out->key).bind(out->execution).row()) return fail(row.status(), "history");
+  bool whole = true;
+  static_cast<void>(fits(row.integer(0, &whole), &out->last_event));
+  return Status::kOk;
 }
 
 // What was kept from the execution before is older than the start of this one.
@@ -262,8 +307,12 @@ Status SqliteProvider::read_waiting_messages(MessageReader& reader, const Orches
                                   " FROM orchestrator_queue INDEXED BY oq_instance "
                                   "WHERE instance=? AND waiting=1 AND due IS NULL ORDER BY id");
   row.bind(item.key);
-  while (row.row() && reader.take_waiting(row)) {
-  }
+  std::size_t count = 0;
+  while (row.row() && reader.take_waiting(row))
+    ++count;
+  // The others are timers, or were found damaged before.
+  if (count < item.waiting_count && reader.wants_more())
+    reader.broken(0, ": its messages that wait are not all messages that can");
   return fail(row.status(), "read waiting messages");
 }
 
@@ -394,6 +443,7 @@ Status SqliteProvider::read_end(InstanceStatus* out, char* buffer, std::size_t c
 
 Status SqliteProvider::ack_orchestration_item(const TurnCommit& turn) {
   require_batch();
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, turn.key);
   InstanceRow row;
   PAWL_TRY(check_turn(turn, &row));
   return written(write_turn(turn, row));
@@ -413,14 +463,15 @@ Status SqliteProvider::check_turn(const TurnCommit& turn, InstanceRow* found) {
   for (std::size_t i = 0; i < turn.done_count; ++i)
     PAWL_TRY(check_done(turn.done[i], turn.key));
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
-  if (!has_events || row.last_event + 1 == turn.first_new) return Status::kOk;
+  // What an operator ends may lack the row of its execution.
+  const bool is_terminated = turn.error == ErrorKind::kTerminated;
+  if (!has_events || is_terminated || row.last_event + 1 == turn.first_new) return Status::kOk;
   // With this revision no other turn came between: the row is not what we wrote.
-  diagnostic_.format(
+  connection_.diagnostic().format(
       "executions row of instance %lld, execution %lld: last event is %lld, not %lld",
       static_cast<long long>(turn.key), static_cast<long long>(turn.execution),
       static_cast<long long>(row.last_event), static_cast<long long>(turn.first_new) - 1);
-  dead_ = true;
-  return Status::kCorrupt;
+  return fail(Status::kCorrupt, "check a turn");
 }
 
 // A timer is due by the clock of this transaction, not by that of the look.

@@ -420,6 +420,7 @@ Status SqliteProvider::fail(Status status, const char* what) {
   diagnostic_.format("%s: %s%s%.*s", what, status_name(status), text.empty() ? "" : ": ",
                      static_cast<int>(text.size()), text.data());
   connection_.diagnostic().clear();
+  connection_.blame(status, diagnostic_.text());
   if (in_batch_ && kills_batch(status)) dead_ = true;
   return status;
 }
@@ -483,8 +484,20 @@ void SqliteProvider::end_batch() {
   batch_worker_ = 0;
 }
 
+std::optional<Damage> SqliteProvider::take_damage() {
+  const std::optional<Damage> found = connection_.damage();
+  connection_.forget_damage();
+  return found;
+}
+
 Status SqliteProvider::commit() {
   require_batch();
+  if (connection_.damage().has_value()) {
+    // A column was read as a number that it is not. What was made of it must not be written.
+    diagnostic_ = connection_.damage()->text;
+    rollback();
+    return Status::kCorrupt;
+  }
   // A batch that wrote nothing costs no flush and wakes nobody; so the mark never makes it one.
   const bool wrote = sqlite3_total_changes(connection_.handle()) != writes_before_;
   Status status = Status::kOk;
@@ -655,6 +668,7 @@ Status SqliteProvider::read_meta(ClockRow* out) {
       "reserve FROM meta WHERE id=1");
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
+  PAWL_TRY(check_meta(row));
   *out = ClockRow();
   const std::string_view id = row.bytes(0);
   out->boot_id.known = id.size() == kBootIdBytes;
@@ -673,6 +687,38 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   quota_bytes_ = row.integer(10);
   reserve_bytes_ = row.integer(11);
   meta_is_known_ = true;
+  return Status::kOk;
+}
+
+// All verdicts hang on these numbers. Within their ranges no sum of them overflows.
+Status SqliteProvider::check_meta(const Statement& row) {
+  constexpr std::int64_t kTimeMax = std::int64_t{1} << 53;  // 285,000 years
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 62;
+  struct Range {
+    int column;
+    const char* name;
+    std::int64_t least;
+    std::int64_t most;
+    bool may_be_null;
+  };
+  constexpr Range kRanges[] = {
+      {1, "boot_seq", 0, kTimeMax, false},    {2, "k", -kTimeMax, kTimeMax, false},
+      {3, "mark", 0, kTimeMax, false},        {4, "off", -kTimeMax, kTimeMax, true},
+      {5, "off_seq", -1, kTimeMax, false},    {6, "adopted", 0, 1, false},
+      {7, "apart_until", 0, kTimeMax, false}, {8, "next_epoch", 1, kCountMax, false},
+      {9, "next_token", 1, kCountMax, false}, {10, "quota", 0, kCountMax, false},
+      {11, "reserve", 0, kCountMax, false},
+  };
+  for (const Range& range : kRanges) {
+    if (range.may_be_null && row.is_null(range.column)) continue;
+    bool whole = !row.is_null(range.column);
+    const std::int64_t number = row.integer(range.column, &whole);
+    if (whole && number >= range.least && number <= range.most) continue;
+    connection_.diagnostic().format("meta.%s is damaged: no number from %lld to %lld", range.name,
+                                    static_cast<long long>(range.least),
+                                    static_cast<long long>(range.most));
+    return fail(Status::kCorrupt, "meta");
+  }
   return Status::kOk;
 }
 

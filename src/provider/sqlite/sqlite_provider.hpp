@@ -34,7 +34,7 @@ struct StatementIds {
   return {former.end, former.end + count};
 }
 inline constexpr StatementIds kIdsProvider = {0, 32};
-inline constexpr StatementIds kIdsOrchestration = ids_behind(kIdsProvider, 24);
+inline constexpr StatementIds kIdsOrchestration = ids_behind(kIdsProvider, 26);
 inline constexpr StatementIds kIdsInstances = ids_behind(kIdsOrchestration, 18);
 inline constexpr StatementIds kIdsReady = ids_behind(kIdsInstances, 12);
 inline constexpr StatementIds kIdsStrangers = ids_behind(kIdsReady, 12);
@@ -52,7 +52,8 @@ inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 4);
 inline constexpr StatementIds kIdsHandoff = ids_behind(kIdsSpace, 4);
 inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
 inline constexpr StatementIds kIdsLimits = ids_behind(kIdsDirectory, 4);
-static_assert(kIdsLimits.end <= Connection::kStatementsMax);
+inline constexpr StatementIds kIdsQuarantine = ids_behind(kIdsLimits, 12);
+static_assert(kIdsQuarantine.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE \
@@ -194,6 +195,9 @@ class SqliteProvider final : public Provider {
 
   Status next_due(Incarnation me, bool turns, NextDue* out) override;
 
+  std::optional<Damage> take_damage() override;
+  Status quarantine(const Damage& damage) override;
+
  private:
   static constexpr std::size_t kPathBytesMax = 512;
 
@@ -229,6 +233,7 @@ class SqliteProvider final : public Provider {
   [[nodiscard]] ClockSample sample_clock();
   Status start_clock();
   Status read_meta(ClockRow* out);
+  Status check_meta(const Statement& row);
   Status write_meta();
   Status adopt_boot(const ClockSample& sample);
   Status sync_clock(const ClockSample& sample);
@@ -247,6 +252,17 @@ class SqliteProvider final : public Provider {
                      std::size_t capacity);
   Status copy_custom_status(std::string_view text, InstanceStatus* out, char* buffer,
                             std::size_t capacity);
+
+  // ---- sqlite_quarantine.cpp ----
+  // orchestrator_queue.waiting of a message that cannot be given to its instance.
+  static constexpr std::int64_t kWaitingDamaged = 2;
+  using Suspicion = Connection::Suspicion;
+  Status quarantine_instance(InstanceKey key, ErrorKind kind, std::string_view text);
+  Status stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text);
+  Status quarantine_message(MessageId id, ErrorKind kind, std::string_view text);
+  Status quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text);
+  Status quarantine_session(SessionKey session, std::string_view text);
+  void log_damage(RowRef row, InstanceKey instance, std::string_view text);
 
   // ---- sqlite_ready.cpp ----
   class ReadyList;
@@ -286,7 +302,7 @@ class SqliteProvider final : public Provider {
   Status check_first(Incarnation me);
 #endif
   Status first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits);
-  Status first_number(Statement row, OptionalMs* first);
+  Status first_number(Statement row, RowRef::Table table, OptionalMs* first);
 
   // ---- sqlite_orchestration.cpp ----
   // One view for the reads of a call, unless the caller has opened one.
@@ -316,6 +332,7 @@ class SqliteProvider final : public Provider {
   class MessageReader;
   Status read_instance(InstanceKey key, InstanceRow* out);
   Status read_item_row(InstanceKey key, OrchestrationItem* out);
+  Status read_last_stored_event(OrchestrationItem* out);
   Status read_first_message(MessageReader& reader, const OrchestrationItem& item);
   Status read_waiting_messages(MessageReader& reader, const OrchestrationItem& item);
   Status read_ready_messages(MessageReader& reader, InstanceKey key, std::int64_t* first_due);
@@ -484,6 +501,7 @@ class SqliteProvider final : public Provider {
   // An attempt failed and the next follows.
   Status retry_work(const WorkRow& row, std::string_view text);
   Status end_overdue(const WorkRow& row);
+  Status give_up_damaged(const WorkRow& row);
   Status set_policy(WorkItemId item, std::string_view policy, const ActivityOptions& options);
   Status note_activity(SessionKey session);
   // A locked item becomes ready; counts what its lock's end means, and poisons at a limit.
@@ -510,6 +528,8 @@ class SqliteProvider final : public Provider {
   Status first_untagged(const Fetch& fetch, Candidate* candidate);
   Status first_tagged(const Fetch& fetch, int branch, Candidate* candidate);
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
+  [[nodiscard]] bool is_head_of(const Candidate& candidate, const WorkRow& row) const;
+  Status mend_head(const Candidate& candidate);
   void pass_over(Fetch& fetch, const Candidate& candidate, bool waits);
   void moved_away(const Candidate& candidate);
   Status runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs);

@@ -51,8 +51,9 @@ constexpr int kHomeInstancesMax = 16;  // of a living home that may be too young
 constexpr int kTimersMax = 256;        // due ones that belong to others
 constexpr int kFirstTimersMax = 64;    // that are parked or another's
 constexpr int kFiredMax = 64;          // timers of one instance, in one call
-constexpr int kAsideLooksMax = 16;     // of one name that may be too young
-constexpr int kStrangersLeft = 16;     // young ones that stay in the way
+constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
+constexpr int kAsideLooksMax = 16;  // of one name that may be too young
+constexpr int kStrangersLeft = 16;  // young ones that stay in the way
 
 // Columns of every query for candidates: what tells whether one can be run.
 #define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
@@ -153,12 +154,17 @@ Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std
 Status SqliteProvider::list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max) {
   Statement row = connection_.use(
       kDueTimers, "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
-                  " FROM orchestrator_queue AS q INDEXED BY oq_due "
+                  ",q.id,q.waiting,i.state FROM orchestrator_queue AS q INDEXED BY oq_due "
                   "CROSS JOIN instances AS i ON i.key=q.instance "
                   "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 ORDER BY q.due");
   row.bind(static_cast<std::int64_t>(base)).bind(due_max);
   for (int looks = 0; looks < kTimersMax && !list.full() && !list.crowded() && row.row(); ++looks) {
+    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(8));
     const Incarnation home = row.integer(2);
+    if (row.integer(9) != 0 || (row.integer(10) != 0 && row.integer(3) == 0)) {
+      connection_.blame(Status::kCorrupt, kOddTimer);
+      continue;
+    }
     if (row.integer(3) != 0) {
       list.note_parked(row.integer(0));
       continue;
@@ -180,9 +186,11 @@ Status SqliteProvider::list_own(ReadyList& list) {
       " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
       "AND parked_until IS NULL AND aside IS NULL ORDER BY 2");
   row.bind(list.query.me);
-  while (!list.full() && !list.crowded() && row.row())
+  while (!list.full() && !list.crowded() && row.row()) {
+    const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
     list.add(row, row.integer(0), 4,
              row.integer(2) == 0 ? OptionalMs(row.integer(3)) : OptionalMs());
+  }
   return fail(row.status(), "list ready instances");
 }
 
@@ -339,43 +347,49 @@ Status SqliteProvider::find_first_of(DueKind kind, Incarnation me, FirstDue* fir
     case DueKind::kParked:
       return first_number(
           connection_.use(kFirstParked,
-                          "SELECT parked_until FROM instances INDEXED BY i_parked "
+                          "SELECT parked_until,key FROM instances INDEXED BY i_parked "
                           "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"),
-          &first->at);
+          RowRef::Table::kInstances, &first->at);
     case DueKind::kWork: return find_first_work(&first->at);
     case DueKind::kStop:
       return first_number(
           connection_.use(kFirstStop,
-                          "SELECT stop_due FROM sessions INDEXED BY s_stopping "
+                          "SELECT stop_due,sid FROM sessions INDEXED BY s_stopping "
                           "WHERE state=1 AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"),
-          &first->at);
+          RowRef::Table::kSessions, &first->at);
     case DueKind::kLook:
       return first_number(connection_.use(kFirstLook,
-                                          "SELECT look_at FROM sessions INDEXED BY s_look "
+                                          "SELECT look_at,sid FROM sessions INDEXED BY s_look "
                                           "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"),
-                          &first->at);
+                          RowRef::Table::kSessions, &first->at);
   }
   return Status::kOk;
 }
 
 Status SqliteProvider::find_first_work(OptionalMs* first) {
   PAWL_TRY(first_number(connection_.use(kFirstDelayed,
-                                        "SELECT due FROM worker_queue INDEXED BY wq_delayed "
+                                        "SELECT due,id FROM worker_queue INDEXED BY wq_delayed "
                                         "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"),
-                        first));
-  PAWL_TRY(first_number(connection_.use(kFirstDeadline,
-                                        "SELECT deadline FROM worker_queue INDEXED BY wq_deadline "
-                                        "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"),
-                        first));
+                        RowRef::Table::kWork, first));
+  PAWL_TRY(
+      first_number(connection_.use(kFirstDeadline,
+                                   "SELECT deadline,id FROM worker_queue INDEXED BY wq_deadline "
+                                   "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"),
+                   RowRef::Table::kWork, first));
   return first_number(
       connection_.use(kFirstUnavailable,
-                      "SELECT unavailable_due FROM worker_queue INDEXED BY wq_unavailable "
+                      "SELECT unavailable_due,id FROM worker_queue INDEXED BY wq_unavailable "
                       "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"),
-      first);
+      RowRef::Table::kWork, first);
 }
 
-Status SqliteProvider::first_number(Statement row, OptionalMs* first) {
-  if (row.row() && row.integer(0) != kNever) first->keep_earlier(row.integer(0));
+// What is no number stands behind all numbers in its index: it would be looked for for ever, and never found.
+Status SqliteProvider::first_number(Statement row, RowRef::Table table, OptionalMs* first) {
+  if (row.row()) {
+    const Suspicion suspect(connection_, table, row.integer(1));
+    const std::int64_t due = row.integer(0);
+    if (row.is_integer(0) && due != kNever) first->keep_earlier(due);
+  }
   return fail(row.status(), "next due");
 }
 
@@ -384,11 +398,17 @@ Status SqliteProvider::first_number(Statement row, OptionalMs* first) {
 Status SqliteProvider::first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
   Statement row = connection_.use(
       kFirstTimers,
-      "SELECT q.due,i.home,i.parked_until FROM orchestrator_queue AS q INDEXED BY oq_due "
+      "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q "
+      "INDEXED BY oq_due "
       "CROSS JOIN instances AS i ON i.key=q.instance "
       "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due");
   row.bind(static_cast<std::int64_t>(base));
   for (int looks = 0; row.row(); ++looks) {
+    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(3));
+    if (row.integer(4) != 0 || !row.is_integer(0)) {
+      connection_.blame(Status::kCorrupt, kOddTimer);
+      continue;
+    }
     *waits = true;
     std::int64_t due = due_in_pawl_time(base, row.integer(0), clock_);
     if (due == kNever || first->has_passed(due)) break;

@@ -25,12 +25,15 @@ enum Ids : int {
   kDeleteExecution,
   kDeleteMessages,
   kDeleteState,
+  kDeleteRest,
+  kDeleteRestOfExecutions,
   kDeleteInstance,
   kEnd,
 };
 static_assert(kEnd <= kIdsRemoval.end);
 
-constexpr int kEndedLooksMax = 64;          // ended trees looked at in one call
+constexpr int kEndedLooksMax = 64;  // ended trees looked at in one call
+constexpr std::int64_t kEventsPlausible = 1'000'000;
 constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, and indices
 static_assert(static_cast<int>(InstanceState::kDeleted) == 5, "in the statements");
 
@@ -71,7 +74,9 @@ Status SqliteProvider::next_ended(const EndedCursor& after, EndedCursor* out) {
                       "SELECT finished_at,key FROM instances INDEXED BY i_finished WHERE "
                       "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
                       "ORDER BY finished_at,key LIMIT 1");
-  if (row.bind(after.ended).bind(after.key).row()) *out = {row.integer(0), row.integer(1)};
+  // What is no number stands behind all of them, and nobody can say when it ended.
+  if (row.bind(after.ended).bind(after.key).row() && row.is_integer(0))
+    *out = {row.integer(0), row.integer(1)};
   return fail(row.status(), "find ended instance");
 }
 
@@ -155,15 +160,17 @@ Status SqliteProvider::sweep(Budget& budget, bool* more) {
   }
 }
 
-// As much of it as the budget allows; the row of the execution goes with the last event.
+// As much of it as the budget allows; the row of the execution goes with the last event. It is the oldest, so what
+// lies before it is damaged, and goes with it.
 Status SqliteProvider::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
                                       bool* clear) {
   const std::int64_t most = budget.events;
   PAWL_TRY(fail_written(
       connection_
           .use(kCutHistory,
-               "DELETE FROM history WHERE instance=?1 AND execution=?2 AND id IN (SELECT id FROM "
-               "history WHERE instance=?1 AND execution=?2 ORDER BY id LIMIT ?3)")
+               "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
+               "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
+               "ORDER BY execution,id LIMIT ?3)")
           .bind(key)
           .bind(execution)
           .bind(most)
@@ -175,7 +182,8 @@ Status SqliteProvider::delete_history(InstanceKey key, ExecutionId execution, Bu
   *clear = events < most;
   if (!*clear) return Status::kOk;
   PAWL_TRY(fail_written(
-      connection_.use(kDeleteExecution, "DELETE FROM executions WHERE instance=?1 AND execution=?2")
+      connection_
+          .use(kDeleteExecution, "DELETE FROM executions WHERE instance=?1 AND execution<=?2")
           .bind(key)
           .bind(execution)
           .run(),
@@ -184,7 +192,7 @@ Status SqliteProvider::delete_history(InstanceKey key, ExecutionId execution, Bu
   return Status::kOk;
 }
 
-// An instance without history. Work in flight is refused when it comes back.
+// An instance without history but for rows that no execution has. Work in flight is refused when it comes back.
 Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
   PAWL_TRY(written(cancel_all_work(key, execution)));
   PAWL_TRY(written(close_all_sessions(key)));
@@ -197,6 +205,14 @@ Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budg
   PAWL_TRY(fail_written(
       connection_.use(kDeleteState, "DELETE FROM kv WHERE instance=?1").bind(key).run(),
       "delete state"));
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteRest, "DELETE FROM history WHERE instance=?1").bind(key).run(),
+      "delete history"));
+  PAWL_TRY(fail_written(
+      connection_.use(kDeleteRestOfExecutions, "DELETE FROM executions WHERE instance=?1")
+          .bind(key)
+          .run(),
+      "delete executions"));
   PAWL_TRY(fail_written(
       connection_.use(kDeleteInstance, "DELETE FROM instances WHERE key=?1").bind(key).run(),
       "delete instance"));
@@ -214,6 +230,8 @@ Status SqliteProvider::oldest_execution(InstanceKey key, ExecutionId below, Olde
   if (!row.bind(key).bind(below).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
   *out = {row.integer(0), row.integer(1), row.integer(2)};
+  // A damaged number must not give a budget back.
+  if (out->events < 0 || out->events > kEventsPlausible) out->events = kEventsPlausible;
   return Status::kOk;
 }
 

@@ -85,6 +85,7 @@ Status SqliteProvider::unlock_session(const OwnerChange& change) {
 }
 
 Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, change.session);
   SessionTexts texts;
   FixedText<kNameBytesMax> to;
   bool fails = false;
@@ -121,6 +122,7 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
 
 // One that was owned and fails on loss goes to nobody else; also its own worker, restarted, lost its state.
 Status SqliteProvider::must_fail(SessionKey session, bool* fails) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement read =
       connection_.use(kMustFail, "SELECT fail<>0 AND owner IS NOT NULL FROM sessions WHERE sid=?1");
   read.bind(session);
@@ -157,6 +159,7 @@ Status SqliteProvider::tell_change(const OwnerChange& change, const SessionChang
 // Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest of any state, and only if it is ready.
 // `ORDER BY id LIMIT 1` is a seek where min(id) would scan the session.
 Status SqliteProvider::recompute_head(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   ++heads_moved_;
   Statement head = connection_.use(
       kHead,
@@ -191,6 +194,7 @@ Status SqliteProvider::device_claim(SessionKey session, Claim* claim) {
 
 // holder 0: nobody owns it. `soft`: open to be taken by who fetches.
 Status SqliteProvider::read_claim(SessionKey session, Claim* claim, bool* soft) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement row = connection_.use(
       kClaimOf,
       "SELECT s.owner,coalesce(w.buried,1),coalesce(w.lock_visible,0),s.locked_until,s.boot_seq,"
@@ -369,6 +373,7 @@ Status SqliteProvider::cleanup_orphaned_sessions(Evidence& evidence, std::size_t
 }
 
 Status SqliteProvider::sweep(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   SessionTexts texts;
   PAWL_TRY(describe(session, &texts));
   due_moves(DueKind::kStop);

@@ -34,12 +34,13 @@ struct ValueRow {
 
 // The views end with the row.
 bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
+  bool whole = true;
   out->entry.key = row.bytes(0);
-  out->cleared = row.integer(2) != 0;
+  out->cleared = row.integer(2, &whole) != 0;
   out->entry.value = row.bytes(3);
-  out->entry.updated_ms = row.integer(4);
-  return row.integer(5) ==
-         std::int64_t{value_crc(instance, row.integer(1), out->cleared, out->entry)};
+  out->entry.updated_ms = row.integer(4, &whole);
+  const std::int64_t crc = value_crc(instance, row.integer(1, &whole), out->cleared, out->entry);
+  return row.integer(5, &whole) == crc && whole;
 }
 
 }  // namespace
@@ -150,9 +151,14 @@ Status SqliteProvider::load_state(InstanceKey key, ExecutionId execution, StateS
                                                 " FROM kv WHERE instance=?1 AND execution<?2 "
                                                 "ORDER BY key");
   row.bind(key).bind(execution);
+  FixedText<kNameBytesMax> last;
   while (row.row()) {
     ValueRow value;
-    if (!decode(row, key, &value)) return broken_value(key, value.entry.key);
+    // Of each key settle_values() leaves one.
+    const bool is_whole = decode(row, key, &value);
+    const bool is_second = !last.view().empty() && value.entry.key == last.view();
+    if (!is_whole || is_second) return broken_value(key, value.entry.key);
+    last.assign_cut(value.entry.key);
     if (value.cleared) continue;
     PAWL_TRY(sink.on_value(value.entry.key, value.entry.value, value.entry.updated_ms));
   }

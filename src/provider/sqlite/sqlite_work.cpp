@@ -44,6 +44,19 @@ enum : int {
 };
 static_assert(kEnd <= kIdsWork.end);
 
+// Hand-overs, crashes and failures: what a row that is whole can have.
+std::int32_t count_of(std::int64_t number, bool* whole) {
+  if (number >= 0 && number <= std::numeric_limits<std::int32_t>::max())
+    return static_cast<std::int32_t>(number);
+  *whole = false;
+  return 0;
+}
+
+OptionalMs optional_due(const Statement& row, int column, bool* whole) {
+  if (row.is_null(column)) return {};
+  return row.integer(column, whole);
+}
+
 }  // namespace
 
 // ---- scheduling and cancelling ----------------------------------------------------------------------
@@ -257,26 +270,37 @@ Status SqliteProvider::make_ghost(WorkItemId item) {
 // ---- reading a row, ending it as failed ---------------------------------------------------------------
 
 Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
+  const Suspicion work(connection_, RowRef::Table::kWork, item);
   Statement read = connection_.use(
       kRead,
       "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
       "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
-      "q.close_due,q.silent_due,s.scope,s.gen,s.state"
+      "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id,s.owner"
       " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
   read.bind(item);
   if (!read.row())
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read work");
   row->id = item;
-  row->instance = read.integer(0);
-  row->execution = read.integer(1);
-  row->event = static_cast<EventId>(read.integer(2));
-  row->state = read.integer(3);
-  row->token = read.integer(4);
-  row->epoch = read.integer(5);
-  row->attempt = static_cast<std::int32_t>(read.integer(6));
-  row->crashes = static_cast<std::int32_t>(read.integer(7));
-  row->unregistered = read.integer(8);
-  row->session = read.integer(9);
+  bool whole = true;
+  const auto number = [&](int column) { return read.integer(column, &whole); };
+  row->instance = number(0);
+  row->execution = number(1);
+  row->event = static_cast<EventId>(number(2));
+  row->state = number(3);
+  row->token = number(4);
+  row->epoch = number(5);
+  row->attempt = count_of(number(6), &whole);
+  row->crashes = count_of(number(7), &whole);
+  row->unregistered = count_of(number(8), &whole);
+  row->session = number(9);
+  row->failures = count_of(number(15), &whole);
+  row->start_due = optional_due(read, 16, &whole);
+  row->close_due = optional_due(read, 17, &whole);
+  row->silent_due = optional_due(read, 18, &whole);
+  if (row->state < kReady || row->state > kGhost) whole = false;
+  if (!read.is_null(14) && !decode_policy(read.bytes(14), &row->policy)) whole = false;
+  row->damaged = !whole;
+  const Suspicion session(connection_, RowRef::Table::kSessions, row->session);
   row->session_epoch = read.integer(10);
   row->epoch_used = read.integer(11);
   row->exclusive = read.integer(12) != 0;
@@ -284,17 +308,13 @@ Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   row->session_scope = read.integer(19);
   row->session_generation = read.integer(20);
   row->open = read.integer(21) < kLost;
-  if (read.is_null(14)) return Status::kOk;
-  if (!decode_policy(read.bytes(14), &row->policy))
-    return fail(Status::kCorrupt, "read the policy of work");
-  row->failures = read.integer(15);
-  row->start_due = read.optional_ms(16);
-  row->close_due = read.optional_ms(17);
-  row->silent_due = read.optional_ms(18);
+  row->is_head = read.integer(22) != 0;
+  row->owner = read.integer(23);
   return Status::kOk;
 }
 
 Status SqliteProvider::store_outcome(const WorkRow& row, ErrorKind kind, std::string_view text) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, row.instance);
   Message message;
   message.kind = MessageKind::kActivityDone;
   message.error = kind;
@@ -325,6 +345,14 @@ Status SqliteProvider::time_out(const WorkRow& row, ErrorKind kind, std::string_
   PAWL_TRY(store_outcome(row, kind, text));
   return row.state == kLocked && row.exclusive ? make_ghost(row.id)
                                                : delete_work(row.id, row.session);
+}
+
+// What is left of it does not say how it is to be worked on.
+Status SqliteProvider::give_up_damaged(const WorkRow& row) {
+  Damage damage;
+  damage.row = {RowRef::Table::kWork, row.id};
+  damage.text.format("a column has a type or value that it cannot have");
+  return quarantine(damage);
 }
 
 // Requires: row.may_retry().
@@ -430,8 +458,10 @@ Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) 
       first.bind(batch_.now);
       if (!first.row()) return fail(first.status(), "find delayed work");
       item = first.integer(0);
-      session = first.integer(1);
+      bool whole = true;
+      session = first.integer(1, &whole);
     }
+    const Suspicion work(connection_, RowRef::Table::kWork, item);
     {
       Statement wake =
           connection_.use(kWake, "UPDATE worker_queue SET state=0,due=NULL WHERE id=?1");
@@ -467,6 +497,8 @@ Status SqliteProvider::end_overdue_work(std::size_t limit, std::size_t* ended) {
 }
 
 Status SqliteProvider::end_overdue(const WorkRow& row) {
+  const Suspicion work(connection_, RowRef::Table::kWork, row.id);
+  if (row.damaged) return give_up_damaged(row);
   Diagnostic why;
   if (row.start_due.has_passed(batch_.now)) {
     Statement read = connection_.use(kTag, "SELECT tag FROM worker_queue WHERE id=?1");

@@ -33,7 +33,10 @@ struct SqliteProvider::WorkRow {
   Epoch epoch_used = 0;
   bool exclusive = false;
   bool hard = false;
-  bool open = true;  // not lost, closed, refused or expired
+  bool open = true;       // not lost, closed, refused or expired
+  bool is_head = false;   // of its session
+  Incarnation owner = 0;  // of its session
+  bool damaged = false;   // a column has not the type or range of this table
   ActivityOptions policy;
   std::int64_t failures = 0;
   OptionalMs start_due;

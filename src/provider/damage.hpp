@@ -1,0 +1,45 @@
+// Damage: which row of the database made a call fail.
+//
+// Purpose: one row that cannot be read, or whose columns cannot be what they say, must cost its own instance,
+// work item or session, and nobody else. A tick that fails tells by this which row to take out of the way
+// (Provider::quarantine()). Ownership: plain values. Thread rule: one thread.
+#ifndef PAWL_PROVIDER_DAMAGE_HPP
+#define PAWL_PROVIDER_DAMAGE_HPP
+
+#include <cstdint>
+#include <optional>
+
+#include "pawl/status.hpp"
+
+namespace pawl {
+
+struct RowRef {
+  enum class Table : std::uint8_t { kInstances, kMessages, kWork, kSessions };
+  Table table = Table::kInstances;
+  std::int64_t key = 0;
+  friend bool operator==(const RowRef& a, const RowRef& b) {
+    return a.table == b.table && a.key == b.key;
+  }
+};
+
+// As in docs/format.md.
+[[nodiscard]] constexpr const char* table_name(RowRef::Table table) {
+  switch (table) {
+    case RowRef::Table::kInstances: return "instances";
+    case RowRef::Table::kMessages: return "orchestrator_queue";
+    case RowRef::Table::kWork: return "worker_queue";
+    case RowRef::Table::kSessions: return "sessions";
+  }
+  return "unknown";
+}
+
+struct Damage {
+  RowRef row;
+  Status status =
+      Status::kCorrupt;  // or kResourceExhausted: a value is larger than the memory there is
+  Diagnostic text;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_PROVIDER_DAMAGE_HPP

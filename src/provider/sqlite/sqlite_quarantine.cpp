@@ -1,0 +1,175 @@
+// Rows that cannot be worked with are taken out of the way of all others. Rules: docs/architecture.md, "damage".
+//
+// Nothing here reads the columns it does not need: any of them may be what is wrong. What a row says that can
+// still be used is kept, and what decides when it is looked at gets a value under which it is not.
+#include <cinttypes>
+
+#include "sqlite_provider.hpp"
+#include "work_row.hpp"
+
+namespace pawl::sqlite {
+
+namespace {
+
+enum : int {
+  kStopInstance = kIdsQuarantine.first,
+  kReadWork,
+  kReadMessage,
+  kHoldMessage,
+  kReadSession,
+  kFreeSession,
+  kUnlockItems,
+  kIdOf,
+  kEnd,
+};
+static_assert(kEnd <= kIdsQuarantine.end);
+
+}  // namespace
+
+Status SqliteProvider::quarantine(const Damage& damage) {
+  require_batch();
+  const ErrorKind kind =
+      damage.status == Status::kCorrupt ? ErrorKind::kCorrupt : ErrorKind::kLimit;
+  Diagnostic text;
+  text.format("%s row %" PRId64 ": %.*s", table_name(damage.row.table), damage.row.key,
+              static_cast<int>(damage.text.text().size()), damage.text.text().data());
+  switch (damage.row.table) {
+    case RowRef::Table::kInstances: return quarantine_instance(damage.row.key, kind, text.text());
+    case RowRef::Table::kMessages: return quarantine_message(damage.row.key, kind, text.text());
+    case RowRef::Table::kWork: return quarantine_work(damage.row.key, kind, text.text());
+    case RowRef::Table::kSessions: return quarantine_session(damage.row.key, text.text());
+  }
+  return Status::kOk;
+}
+
+void SqliteProvider::log_damage(RowRef row, InstanceKey instance, std::string_view text) {
+  if (sink_ == nullptr) return;
+  FixedText<kNameBytesMax> id;
+  Statement read = connection_.use(kIdOf, "SELECT id FROM instances WHERE key=?1");
+  if (read.bind(instance).row()) id.assign_cut(read.bytes(0));
+  sink_->on_damage(row, id.view(), text);
+}
+
+// It stops, as an instance does whose history cannot be read: a later start tries it again. The state of one that
+// has ended is no state of its history, so it stops, too. Damaged times and counts become none.
+Status SqliteProvider::quarantine_instance(InstanceKey key, ErrorKind kind, std::string_view text) {
+  due_moves(DueKind::kParked);
+  due_moves(DueKind::kTimer);
+  PAWL_TRY(stop_damaged(key, kind, text));
+  log_damage({RowRef::Table::kInstances, key}, key, text);
+  return Status::kOk;
+}
+
+Status SqliteProvider::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
+  Statement stop = connection_.use(
+      kStopInstance,
+      "UPDATE instances SET state=3,parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
+      "ready_at=?5,updated_stamp=?6,aside=NULL,finished_at=NULL,"
+      "ready_id=iif(typeof(ready_id)='integer',ready_id,NULL),"
+      "execution=iif(typeof(execution)='integer',execution,0),"
+      "revision=iif(typeof(revision)='integer',revision,0)+1,"
+      "crashes=iif(typeof(crashes)='integer',crashes,0),"
+      "strikes=iif(typeof(strikes)='integer',strikes,0),"
+      "reboots=iif(typeof(reboots)='integer',reboots,0),"
+      "root=iif(typeof(root)='integer',root,NULL),"
+      "parent=iif(typeof(parent)='integer',parent,NULL),"
+      "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1");
+  stop.bind(key).bind(kNever).bind(static_cast<std::int64_t>(kind));
+  stop.bind_text(text).bind(batch_.now).bind(batch_.stamp_ms);
+  return fail(stop.run(), "stop a damaged instance");
+}
+
+// Its instance stops. The message stays under a mark that is none of its own (waiting), so that nothing is lost
+// and no timer is due, and the instance stops again as long as it is there.
+Status SqliteProvider::quarantine_message(MessageId id, ErrorKind kind, std::string_view text) {
+  due_moves(DueKind::kTimer);
+  InstanceKey instance = 0;
+  bool has_ended = false;
+  {
+    bool whole = true;
+    Statement read = connection_.use(
+        kReadMessage,
+        "SELECT q.instance,i.state IN (1,2) FROM orchestrator_queue AS q LEFT JOIN instances AS i "
+        "ON i.key=q.instance WHERE q.id=?1");
+    if (read.bind(id).row()) instance = read.integer(0, &whole);
+    has_ended = read.integer(1, &whole) != 0;
+    PAWL_TRY(fail(read.status(), "read a damaged message"));
+  }
+  {
+    Statement hold = connection_.use(
+        kHoldMessage, "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL WHERE id=?1");
+    PAWL_TRY(fail(hold.bind(id).bind(kWaitingDamaged).run(), "hold a damaged message"));
+  }
+  log_damage({RowRef::Table::kMessages, id}, instance, text);
+  return has_ended ? Status::kOk : stop_damaged(instance, kind, text);
+}
+
+// It fails, and its orchestration hears of it: a row of the queue is made from the history, and holds nothing that
+// could be repaired.
+Status SqliteProvider::quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text) {
+  WorkRow row;
+  row.id = id;
+  bool whole = true;
+  {
+    Statement read = connection_.use(
+        kReadWork, "SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1");
+    if (!read.bind(id).row()) return fail(read.status(), "read damaged work");
+    row.instance = read.integer(0, &whole);
+    row.execution = read.integer(1, &whole);
+    row.event = static_cast<EventId>(read.integer(2, &whole));
+    bool has_session = true;
+    row.session = read.integer(3, &has_session);
+  }
+  if (whole) PAWL_TRY(store_outcome(row, kind, text));
+  PAWL_TRY(delete_work(id, row.session));
+  log_damage({RowRef::Table::kWork, id}, row.instance, text);
+  return Status::kOk;
+}
+
+// Nobody owns it any more, and whoever has work of it next takes it as a new one. One that fails on loss is lost.
+// What it was limited to is kept if it can be read.
+Status SqliteProvider::quarantine_session(SessionKey session, std::string_view text) {
+  bool fails = false;
+  InstanceKey scope = 0;
+  {
+    bool whole = true;
+    Statement read = connection_.use(kReadSession, "SELECT fail,scope FROM sessions WHERE sid=?1");
+    if (!read.bind(session).row()) return fail(read.status(), "read a damaged session");
+    fails = read.integer(0, &whole) != 0;
+    scope = read.integer(1, &whole);
+  }
+  due_moves(DueKind::kStop);
+  due_moves(DueKind::kLook);
+  due_moves(DueKind::kWork);
+  if (fails) PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, text));
+  {
+    Statement unlock = connection_.use(
+        kUnlockItems,
+        "UPDATE worker_queue SET state=0,token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,"
+        "boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE sid=?1 AND state=1");
+    PAWL_TRY(fail(unlock.bind(session).run(), "unlock the work of a damaged session"));
+  }
+  {
+    // 0 and 1 are open; a number that is no state is one that was.
+    Statement free = connection_.use(
+        kFreeSession,
+        "UPDATE sessions SET state=iif(?5,2,iif(state IN (2,3,4,5),state,0)),owner=NULL,"
+        "prev_node=NULL,epoch=?2,epoch_used=0,locked_until=?3,boot_seq=?4,last_activity_at=?3,"
+        "hold_until=0,stop_to=NULL,stop_due=NULL,stop_force=NULL,look_at=NULL,expires_at=NULL,"
+        "leak=0,activities=iif(typeof(activities)='integer',activities,0),"
+        "gen=iif(typeof(gen)='integer',gen,0)+1,fail=?6,hard=iif(hard=1,1,0),"
+        "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle=1,1,0),"
+        "idle_ms=iif(typeof(idle_ms)='integer',idle_ms,NULL),"
+        "notify=iif(typeof(notify)='integer',notify,NULL),"
+        "created_at=iif(typeof(created_at)='integer',created_at,?3),"
+        "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1");
+    free.bind(session).bind(next_epoch()).bind(batch_.now).bind(batch_.boot_seq);
+    PAWL_TRY(fail(free.bind(fails ? 1 : 0).bind(fails ? 1 : 0).run(), "free a damaged session"));
+  }
+  ++made_ready_;
+  PAWL_TRY(recompute_head(session));
+  log_damage({RowRef::Table::kSessions, session}, scope, text);
+  return Status::kOk;
+}
+
+}  // namespace pawl::sqlite

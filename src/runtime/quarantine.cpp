@@ -1,0 +1,67 @@
+// A tick that failed because of one row: the row is taken out of the way in a transaction of its own, and the
+// next tick does what this one could not. Rules: docs/architecture.md, "damage".
+#include "runtime_core.hpp"
+
+namespace pawl {
+namespace {
+
+// Memory may have been short for other reasons than this row; then the next ticks do without it.
+constexpr int kShortagesMax = 3;
+
+}  // namespace
+
+bool RuntimeCore::is_blamed(const Damage& damage) {
+  if (damage.status == Status::kCorrupt) return true;
+  if (!(damage.row == short_row_)) short_count_ = 0;
+  short_row_ = damage.row;
+  return ++short_count_ >= kShortagesMax;
+}
+
+bool RuntimeCore::quarantine_culprit(Status why) {
+  const std::optional<Damage> damage = provider_->take_damage();
+  if (!damage.has_value() || (why != Status::kCorrupt && why != Status::kResourceExhausted) ||
+      !is_blamed(*damage))
+    return false;
+  Status status = provider_->begin(me_, &batch_);
+  begin_telling();
+  if (status == Status::kOk) {
+    status = provider_->quarantine(*damage);
+    if (status == Status::kOk) status = provider_->commit();
+    if (status != Status::kOk) provider_->rollback();
+  }
+  static_cast<void>(provider_->take_damage());  // of what was being taken out of the way
+  if (status == Status::kOk) {
+    tell_notices();
+    return true;
+  }
+  const LogField fields[] = {{"table", table_name(damage->row.table)},
+                             {"key", damage->row.key},
+                             {"text", damage->text.text()},
+                             {"status", status_name(status)}};
+  log(LogLevel::kError, "row_not_quarantined", fields, 4);
+  return false;
+}
+
+void RuntimeCore::on_damage(RowRef row, std::string_view instance, std::string_view text) {
+  Notice* const notice = notices_.add();
+  if (notice == nullptr) {
+    ++notices_lost_;
+    return;
+  }
+  notice->damaged = true;
+  notice->from.assign_cut(table_name(row.table));
+  notice->instance = row.key;
+  notice->opened_by.assign_cut(instance);
+  notice->reason.assign_cut(text);
+}
+
+void RuntimeCore::log_damage(const Notice& notice) {
+  ++stats_.rows_quarantined;
+  const LogField fields[] = {{"table", notice.from.view()},
+                             {"key", notice.instance},
+                             {"instance", notice.opened_by.view()},
+                             {"text", notice.reason.view()}};
+  log(LogLevel::kError, "row_quarantined", fields, 4);
+}
+
+}  // namespace pawl
