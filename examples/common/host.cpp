@@ -32,6 +32,7 @@ pawl::Status start_process(pawl::Process& process, std::unique_ptr<unsigned char
   pawl::ProcessOptions options;
   options.connections_max = 1;
   options.page_cache_pages = 64;
+  options.payload_bytes_max = 1024;  // as small_options() has it
   const std::size_t bytes = pawl::Process::required_memory(options);
   // A device would rather have it in .bss.
   memory = std::make_unique<unsigned char[]>(bytes);

@@ -27,6 +27,10 @@ struct ProcessOptions {
   // 1 KiB each. A connection keeps no more than its part of them, and at least 16; with 0 as many as its
   // cache_pages says, all from the block's other memory.
   int page_cache_pages = 1'024;
+  // Of the largest payload in any database that is opened, whoever wrote it; 256..1 MiB. Three times as much and a
+  // little is kept for rows that hold one, also for who only removes the row beside it. It is not touched
+  // before such a row is met. Where every process has smaller ones, say so.
+  std::size_t payload_bytes_max = 1024 * 1024;
 };
 
 struct MemoryUse {
@@ -46,6 +50,7 @@ class Process {
   [[nodiscard]] static std::size_t required_memory(const ProcessOptions& options);
   // kSqliteAlreadyInitialised: the host used SQLite first; the diagnostic names sqlite_memory = host.
   // kResourceExhausted: the block is smaller than required_memory(). kAlreadyExists: started before.
+  // kInvalidOptions: an option is out of its range.
   Status start(const ProcessOptions& options, void* block, std::size_t bytes,
                Diagnostic& diagnostic);
   void stop();
@@ -55,6 +60,8 @@ class Process {
  private:
   friend class RuntimeCore;
   friend class ClientCore;
+  friend Status check_payload(const Process& process, std::size_t payload_bytes_max,
+                              Diagnostic& diagnostic);
   struct Loop {
     std::atomic<port::Threads*> threads{nullptr};
     const char* path = nullptr;
@@ -68,9 +75,12 @@ class Process {
   // come from the heap that its statements need.
   [[nodiscard]] int cache_pages(int wanted) const;
 
+  static constexpr std::size_t kPayloadBytesMost = std::size_t{1024} * 1024;
+
   bool started_ = false;
   bool own_memory_ = false;
   int cache_pages_each_ = 0;  // 0: no limit
+  std::size_t payload_bytes_max_ = kPayloadBytesMost;
   Loop loops_[kLoopsMax];
 };
 

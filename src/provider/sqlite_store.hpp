@@ -26,7 +26,8 @@ struct SqliteStore {
     std::size_t pages_touched = 0;
   };
   static Status install_memory(void* block, std::size_t bytes, int page_count,
-                               Diagnostic& diagnostic);
+                               std::size_t payload_bytes, Diagnostic& diagnostic);
+  [[nodiscard]] static std::size_t row_slots_memory(std::size_t payload_bytes);
   static void remove_memory();
   [[nodiscard]] static HeapUse heap_use();
 };

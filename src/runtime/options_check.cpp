@@ -129,9 +129,10 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
     return Status::kInvalidOptions;
   }
   if (options.worker_node_id != nullptr) {
-    const std::size_t bytes = std::strlen(options.worker_node_id);
-    if (bytes < 1 || bytes > kNameBytesMax) {
-      diagnostic.format("worker_node_id has %zu bytes; 1..%zu are allowed", bytes, kNameBytesMax);
+    if (!is_valid_name(options.worker_node_id)) {
+      diagnostic.format(
+          "worker_node_id has %zu bytes or a control character; 1..%zu bytes are allowed",
+          std::strlen(options.worker_node_id), kNameBytesMax);
       return Status::kInvalidOptions;
     }
   }
@@ -164,6 +165,14 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
     return Status::kInvalidOptions;
   }
   return validate(options.sessions, diagnostic);
+}
+
+Status check_payload(const Process& process, std::size_t payload_bytes_max,
+                     Diagnostic& diagnostic) {
+  if (payload_bytes_max <= process.payload_bytes_max_) return Status::kOk;
+  diagnostic.format("payload_bytes_max = %zu is more than the %zu of ProcessOptions",
+                    payload_bytes_max, process.payload_bytes_max_);
+  return Status::kInvalidOptions;
 }
 
 }  // namespace pawl

@@ -3,6 +3,7 @@
 #define PAWL_RUNTIME_OPTIONS_CHECK_HPP
 
 #include "pawl/options.hpp"
+#include "pawl/process.hpp"
 
 namespace pawl {
 
@@ -14,6 +15,9 @@ static_assert(kQuotaMost == 1'125'899'906'842'624, "as in the table of ranges");
 // kInvalidOptions with a diagnostic that names the option, its value and its bounds, or both values of
 // a violated rule.
 Status check_options(const Options& options, Diagnostic& diagnostic);
+
+// kInvalidOptions: who is to run in this process takes larger payloads than it has memory for.
+Status check_payload(const Process& process, std::size_t payload_bytes_max, Diagnostic& diagnostic);
 
 }  // namespace pawl
 

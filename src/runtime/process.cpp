@@ -26,7 +26,8 @@ std::size_t Process::required_memory(const ProcessOptions& options) {
   if (options.sqlite_memory == SqliteMemory::kHost) return 0;
   const std::size_t pages =
       options.page_cache_pages > 0 ? static_cast<std::size_t>(options.page_cache_pages) : 0;
-  return kHeapBytesBase + kHeapBytesConnection * options.connections_max + kPageBytes * pages;
+  return kHeapBytesBase + kHeapBytesConnection * options.connections_max + kPageBytes * pages +
+         SqliteStore::row_slots_memory(options.payload_bytes_max);
 }
 
 Status Process::start(const ProcessOptions& options, void* block, std::size_t bytes,
@@ -42,14 +43,21 @@ Status Process::start(const ProcessOptions& options, void* block, std::size_t by
                       options.connections_max, options.page_cache_pages);
     return Status::kInvalidOptions;
   }
+  if (options.payload_bytes_max < 256 || options.payload_bytes_max > 1'048'576) {
+    diagnostic.format("payload_bytes_max = %zu must be 256..%zu", options.payload_bytes_max,
+                      kPayloadBytesMost);
+    return Status::kInvalidOptions;
+  }
   if (options.sqlite_memory == SqliteMemory::kOwn) {
     const std::size_t needed = required_memory(options);
     if (block == nullptr || bytes < needed) {
       diagnostic.format("Process::start() was given %zu bytes and needs %zu", bytes, needed);
       return Status::kResourceExhausted;
     }
-    PAWL_TRY(SqliteStore::install_memory(block, bytes, options.page_cache_pages, diagnostic));
+    PAWL_TRY(SqliteStore::install_memory(block, bytes, options.page_cache_pages,
+                                         options.payload_bytes_max, diagnostic));
     own_memory_ = true;
+    payload_bytes_max_ = options.payload_bytes_max;
     cache_pages_each_ = pages_each(options);
   }
   started_ = true;
@@ -60,6 +68,7 @@ void Process::stop() {
   if (own_memory_) SqliteStore::remove_memory();
   own_memory_ = false;
   cache_pages_each_ = 0;
+  payload_bytes_max_ = kPayloadBytesMost;
   started_ = false;
 }
 

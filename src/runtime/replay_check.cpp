@@ -272,6 +272,7 @@ Status replay_check(Process& process, const Registry& registry, const Options& o
     return Status::kInvalidArgument;
   }
   PAWL_TRY(check_options(options, diagnostic));
+  PAWL_TRY(check_payload(process, options.payload_bytes_max, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
   Arena arena(memory, memory == nullptr ? 0 : bytes);
   Check* const check = arena.make<Check>(registry, options, port);

@@ -128,6 +128,7 @@ Status Runtime::start(Process& process, const Registry& registry, const Options&
     return Status::kInvalidArgument;
   }
   PAWL_TRY(check_options(options, diagnostic));
+  PAWL_TRY(check_payload(process, options.payload_bytes_max, diagnostic));
   PAWL_TRY(check_states(registry, options, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
   Arena arena(memory, memory == nullptr ? 0 : bytes);
@@ -318,6 +319,7 @@ Status Client::open(Process& process, const ClientOptions& options, const port::
   check.busy_ms_max = options.busy_ms_max;
   check.cache_pages = options.cache_pages;
   PAWL_TRY(check_options(check, diagnostic));
+  PAWL_TRY(check_payload(process, options.payload_bytes_max, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
   Arena arena(memory, memory == nullptr ? 0 : bytes);
   ClientCore* const core = arena.make<ClientCore>(process, options, port);

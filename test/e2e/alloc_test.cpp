@@ -607,6 +607,51 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
   });
 }
 
+// Memory for rows with large payloads is the process's; who takes larger ones is refused when it begins.
+TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
+  in_child([] {
+    const Folder folder;
+    pawl::ProcessOptions small;
+    small.connections_max = 1;
+    small.payload_bytes_max = 255;
+    pawl::Process process;
+    pawl::Diagnostic diagnostic;
+    EXPECT_EQ(process.start(small, nullptr, 0, diagnostic), Status::kInvalidOptions);
+    small.payload_bytes_max = (1 << 20) + 1;
+    EXPECT_EQ(process.start(small, nullptr, 0, diagnostic), Status::kInvalidOptions);
+    small.payload_bytes_max = 4'096;
+    const std::size_t bytes = pawl::Process::required_memory(small);
+    EXPECT_LT(bytes + 3 * (std::size_t{1} << 20),
+              pawl::Process::required_memory(pawl::ProcessOptions()));
+    const auto block = std::make_unique<unsigned char[]>(bytes);
+    ASSERT_EQ(process.start(small, block.get(), bytes, diagnostic), Status::kOk);
+    const std::string database = folder.file("pawl.db");
+    pawl::ClientOptions options;
+    options.database_path = database.c_str();
+    options.payload_bytes_max = 4'097;
+    const std::size_t client_bytes = pawl::Client::required_memory(options);
+    const auto client_block = std::make_unique<unsigned char[]>(client_bytes);
+    pawl::posix::SystemPort port;
+    pawl::Client client;
+    EXPECT_EQ(
+        client.open(process, options, port.port(), client_block.get(), client_bytes, diagnostic),
+        Status::kInvalidOptions);
+    EXPECT_NE(diagnostic.text().find("4097 is more than the 4096"), std::string_view::npos)
+        << diagnostic.text();
+    pawl::Options wanted;
+    wanted.database_path = database.c_str();
+    pawl::Runtime runtime;
+    EXPECT_EQ(runtime.start(process, pawl::Registry(), wanted, port.port(), nullptr, 0, diagnostic),
+              Status::kInvalidOptions);
+    options.payload_bytes_max = 4'096;
+    EXPECT_EQ(
+        client.open(process, options, port.port(), client_block.get(), client_bytes, diagnostic),
+        Status::kOk)
+        << diagnostic.text();
+    client.close();
+  });
+}
+
 // ---- two runtimes in one process ------------------------------------------------------------------
 
 // A loop on a thread of its own. Between `go` and `done` the thread runs nothing but Pawl.

@@ -18,9 +18,9 @@ class Memory : public ProviderWorld {
  protected:
   // Before the world's connections close, SQLite must still have its heap: so it is kept for good, and
   // removed by the next test or never.
-  Status install(std::size_t bytes, int pages) {
+  Status install(std::size_t bytes, int pages, std::size_t payload_bytes = 0) {
     block_.resize(bytes);
-    return SqliteStore::install_memory(block_.data(), bytes, pages, diagnostic_);
+    return SqliteStore::install_memory(block_.data(), bytes, pages, payload_bytes, diagnostic_);
   }
   [[nodiscard]] bool holds(const void* pointer) const {
     const auto* const at = static_cast<const unsigned char*>(pointer);
@@ -119,14 +119,49 @@ TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
   sqlite3_free(again);
 }
 
+// When the pool has no piece large enough: that, and no smaller one, is in a slot, and comes back to it.
+TEST_P(Memory, LargeRowsHaveSlotsOfTheirOwn) {
+  constexpr std::size_t kPayload = 200'000;
+  const std::size_t rows = SqliteStore::row_slots_memory(kPayload);
+  ASSERT_EQ(install((64 << 10) + rows, 0, kPayload), Status::kOk) << diagnostic_.text();
+  ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
+  std::vector<char*> all;
+  for (int i = 0; i < 3; ++i) {
+    all.push_back(static_cast<char*>(sqlite3_malloc(static_cast<int>(kPayload) + 2'500)));
+    ASSERT_NE(all.back(), nullptr) << i;
+    EXPECT_TRUE(holds(all.back()));
+    std::memset(all.back(), 'a' + i, kPayload);
+  }
+  EXPECT_EQ(SqliteStore::heap_use().failures, 0U);
+  EXPECT_EQ(sqlite3_malloc(static_cast<int>(kPayload)), nullptr) << "that was all of them";
+  EXPECT_EQ(SqliteStore::heap_use().failures, 1U);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    EXPECT_EQ(std::string(all[i], kPayload), std::string(kPayload, static_cast<char>('a' + i)));
+  sqlite3_free(all[1]);
+  // What is small stays out of them, however full the pool is.
+  std::vector<void*> small;
+  while (void* const piece = sqlite3_malloc(4'000))
+    small.push_back(piece);
+  void* grown = sqlite3_realloc(small.back(), static_cast<int>(kPayload));
+  EXPECT_EQ(grown, all[1]) << "what grows moves into it";
+  small.pop_back();
+  EXPECT_EQ(sqlite3_realloc(grown, static_cast<int>(2 * kPayload)), nullptr);
+  sqlite3_free(grown);
+  for (void* const piece : small)
+    sqlite3_free(piece);
+  sqlite3_free(all[0]);
+  sqlite3_free(all[2]);
+  EXPECT_LT(SqliteStore::heap_use().used, 8192U);
+}
+
 TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
   ASSERT_EQ(install(1 << 20, 8), Status::kOk);
   std::vector<unsigned char> other(1 << 20);
-  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, diagnostic_),
+  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
             Status::kSqliteAlreadyInitialised);
   SqliteStore::remove_memory();
   ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);  // the host was first
-  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, diagnostic_),
+  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
             Status::kSqliteAlreadyInitialised);
   EXPECT_NE(diagnostic_.text().find("sqlite_memory = host"), std::string_view::npos);
   EXPECT_EQ(SqliteStore::heap_use().used, 0U);
@@ -135,7 +170,8 @@ TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
   EXPECT_FALSE(holds(piece));
   sqlite3_free(piece);
   ASSERT_EQ(sqlite3_shutdown(), SQLITE_OK);
-  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, diagnostic_), Status::kOk);
+  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
+            Status::kOk);
   SqliteStore::remove_memory();
 }
 
@@ -144,7 +180,7 @@ TEST_P(Memory, TooSmallABlockIsRefused) {
   EXPECT_FALSE(diagnostic_.text().empty());
   EXPECT_EQ(install(64 * 1024, 1000), Status::kResourceExhausted);
   EXPECT_EQ(install(4096, -1), Status::kResourceExhausted);
-  EXPECT_EQ(SqliteStore::install_memory(nullptr, 0, 0, diagnostic_), Status::kResourceExhausted);
+  EXPECT_EQ(SqliteStore::install_memory(nullptr, 0, 0, 0, diagnostic_), Status::kResourceExhausted);
   EXPECT_EQ(install(1 << 20, 8), Status::kOk) << "and a right one is not, after them";
 }
 

@@ -13,19 +13,17 @@
 namespace pawl::sqlite {
 namespace {
 
-// Pages of the caches are nearly all of one size, a little over a power of two: in slots of their own they
-// do not waste half of a block. A slot is not touched before it is needed, unlike with SQLite's own way,
-// SQLITE_CONFIG_PAGECACHE, which links all of them at start; and each connection then has a cache for itself,
-// without a lock around every look at a page.
-class PageSlots {
+// Pieces of one size, beside the heap. A slot is not touched before it is needed.
+class Slots {
  public:
-  PageSlots() = default;
-  PageSlots(unsigned char* base, std::size_t count, std::size_t slot_bytes)
-      : base_(base), count_(count), slot_bytes_(slot_bytes) {}
+  Slots() = default;
+  // For pieces of more than `above` bytes and at most `slot_bytes`.
+  Slots(unsigned char* base, std::size_t count, std::size_t above, std::size_t slot_bytes)
+      : base_(base), count_(count), above_(above), slot_bytes_(slot_bytes) {}
 
-  // Null: no page, or no slot is left; then it comes from the heap.
+  // Null: not of this size, or no slot is left.
   void* allocate(std::size_t size) {
-    if (size <= kPageBytes || size > slot_bytes_) return nullptr;
+    if (size <= above_ || size > slot_bytes_) return nullptr;
     if (free_ != nullptr) {
       Free* const slot = free_;
       free_ = slot->next;
@@ -48,6 +46,7 @@ class PageSlots {
   };
   unsigned char* base_ = nullptr;
   std::size_t count_ = 0;
+  std::size_t above_ = 0;
   std::size_t slot_bytes_ = 0;
   std::size_t touched_ = 0;  // those before were in use at some time
   Free* free_ = nullptr;
@@ -56,7 +55,12 @@ class PageSlots {
 // Of the whole process, because SQLite's allocator is.
 struct Heap {
   std::optional<BuddyPool> pool;  // empty: not installed
-  PageSlots pages;
+  // Pages of the caches are nearly all of one size, a little over a power of two: in slots of their own they do
+  // not waste half of a block. SQLite's own way, SQLITE_CONFIG_PAGECACHE, links and so touches all of them at start;
+  // and each connection then has a cache for itself, without a lock around every look at a page.
+  Slots pages;
+  // Rows with the largest payloads, when the pool has no room for one.
+  Slots rows;
   sqlite3_mem_methods before = {};
   sqlite3_mutex_methods mutexes = {};
   sqlite3_mutex* mutex = nullptr;
@@ -80,14 +84,41 @@ class HeapLock {
   HeapLock& operator=(const HeapLock&) = delete;
 };
 
-// Both under the lock.
+// A row that lies between others of the same table is read whole when one of those is looked for: so even who
+// only removes a row of one byte needs memory for the largest one. In the pool it would take twice as much, in one
+// piece; so the slots are there when the pool cannot serve it. What is smaller never takes one: else a pool that
+// is full of small pieces would take them, too, and hold them for long.
+constexpr std::size_t kRowSlots = 3;  // one is changed, one made of it, and one compared with it
+constexpr std::size_t kRowSlotAbove = 16 * 1024;
+// A row's columns beside its payload: meta, the largest, and what SQLite puts behind what it compares.
+constexpr std::size_t kRowBytes = 4096;
+
+std::size_t row_slot_bytes(std::size_t payload_bytes) {
+  return payload_bytes == 0 ? 0 : (payload_bytes + kRowBytes + 63) / 64 * 64;
+}
+
+// All under the lock.
+void* allocate_large(std::size_t size) {
+  // Asked before: what a slot serves is no failure of the pool.
+  if (size > kRowSlotAbove && heap.pool->round_up(size) > heap.pool->largest_free()) {
+    void* const row = heap.rows.allocate(size);
+    if (row != nullptr) return row;
+  }
+  return heap.pool->allocate(size);
+}
 void* allocate(std::size_t size) {
   void* const page = heap.pages.allocate(size);
-  return page != nullptr ? page : heap.pool->allocate(size);
+  return page != nullptr ? page : allocate_large(size);
+}
+// The slots that a piece is of; null: it is of the pool.
+Slots* slots_of(const void* pointer) {
+  if (heap.pages.contains(pointer)) return &heap.pages;
+  return heap.rows.contains(pointer) ? &heap.rows : nullptr;
 }
 void release(void* pointer) {
-  if (heap.pages.contains(pointer)) {
-    heap.pages.release(pointer);
+  Slots* const slots = slots_of(pointer);
+  if (slots != nullptr) {
+    slots->release(pointer);
   } else {
     heap.pool->release(pointer);
   }
@@ -103,23 +134,25 @@ void heap_release(void* pointer) {
   release(pointer);
 }
 
+// In its place if there is room; else moved, be it from slots to the pool or back.
 void* heap_resize(void* pointer, int size) {
   const HeapLock lock;
   const auto bytes = static_cast<std::size_t>(size);
-  if (!heap.pages.contains(pointer)) return heap.pool->resize(pointer, bytes);
-  if (bytes <= heap.pages.slot_bytes()) return pointer;
-  void* const moved = heap.pool->allocate(bytes);
+  const Slots* const slots = slots_of(pointer);
+  const std::size_t had = slots == nullptr ? heap.pool->size_of(pointer) : slots->slot_bytes();
+  if (bytes <= had) return pointer;
+  void* const moved = allocate_large(bytes);
   if (moved == nullptr) return nullptr;
-  std::memcpy(moved, pointer, heap.pages.slot_bytes());
-  heap.pages.release(pointer);
+  std::memcpy(moved, pointer, had);
+  release(pointer);
   return moved;
 }
 
 int heap_size(void* pointer) {
   if (pointer == nullptr) return 0;
-  if (heap.pages.contains(pointer)) return static_cast<int>(heap.pages.slot_bytes());
   const HeapLock lock;
-  return static_cast<int>(heap.pool->size_of(pointer));
+  const Slots* const slots = slots_of(pointer);
+  return static_cast<int>(slots == nullptr ? heap.pool->size_of(pointer) : slots->slot_bytes());
 }
 
 int heap_round_up(int size) {
@@ -147,7 +180,8 @@ void restore() {
   static_cast<void>(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 1));
   static_cast<void>(sqlite3_config(SQLITE_CONFIG_SMALL_MALLOC, 0));
   heap.pool.reset();
-  heap.pages = PageSlots();
+  heap.pages = Slots();
+  heap.rows = Slots();
 }
 
 int configure() {
@@ -165,13 +199,19 @@ int configure() {
 }
 
 Status too_small(std::size_t size, int page_count, Diagnostic& diagnostic) {
-  diagnostic.format("SQLite's memory: %zu bytes do not hold %d pages and a heap", size, page_count);
+  diagnostic.format("SQLite's memory: %zu bytes do not hold %d pages, rows and a heap", size,
+                    page_count);
   return Status::kResourceExhausted;
 }
 
 }  // namespace
 
-Status install_memory(void* block, std::size_t size, int page_count, Diagnostic& diagnostic) {
+std::size_t row_slots_memory(std::size_t payload_bytes) {
+  return kRowSlots * row_slot_bytes(payload_bytes);
+}
+
+Status install_memory(void* block, std::size_t size, int page_count, std::size_t payload_bytes,
+                      Diagnostic& diagnostic) {
   int header_bytes = 0;
   // Also the question whether SQLite runs already: most of its configuration is refused then.
   if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &heap.before) != SQLITE_OK ||
@@ -182,15 +222,20 @@ Status install_memory(void* block, std::size_t size, int page_count, Diagnostic&
   }
   const int slot_bytes = kPageBytes + (header_bytes + 7) / 8 * 8;
   const std::size_t skip = (8 - reinterpret_cast<std::uintptr_t>(block) % 8) % 8;
-  if (page_count < 0 || size < skip ||
-      static_cast<std::size_t>(page_count) > (size - skip) / static_cast<std::size_t>(slot_bytes))
+  const std::size_t rows_bytes = row_slots_memory(payload_bytes);
+  if (page_count < 0 || size < skip || size - skip < rows_bytes ||
+      static_cast<std::size_t>(page_count) >
+          (size - skip - rows_bytes) / static_cast<std::size_t>(slot_bytes))
     return too_small(size, page_count, diagnostic);
   unsigned char* const pages = static_cast<unsigned char*>(block) + skip;
   const std::size_t pages_bytes =
       static_cast<std::size_t>(page_count) * static_cast<std::size_t>(slot_bytes);
-  heap.pool.emplace(pages + pages_bytes, size - skip - pages_bytes);
-  heap.pages =
-      PageSlots(pages, static_cast<std::size_t>(page_count), static_cast<std::size_t>(slot_bytes));
+  unsigned char* const rows = pages + pages_bytes;
+  heap.pool.emplace(rows + rows_bytes, size - skip - pages_bytes - rows_bytes);
+  heap.pages = Slots(pages, static_cast<std::size_t>(page_count), kPageBytes,
+                     static_cast<std::size_t>(slot_bytes));
+  if (payload_bytes > 0)
+    heap.rows = Slots(rows, kRowSlots, kRowSlotAbove, row_slot_bytes(payload_bytes));
   const int result = heap.pool->capacity() == 0 ? SQLITE_NOMEM : configure();
   if (result == SQLITE_OK) return Status::kOk;
   static_cast<void>(sqlite3_shutdown());

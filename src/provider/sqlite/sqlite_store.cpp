@@ -18,8 +18,12 @@ void SqliteStore::destroy(Provider* provider) {
 }
 
 Status SqliteStore::install_memory(void* block, std::size_t bytes, int page_count,
-                                   Diagnostic& diagnostic) {
-  return sqlite::install_memory(block, bytes, page_count, diagnostic);
+                                   std::size_t payload_bytes, Diagnostic& diagnostic) {
+  return sqlite::install_memory(block, bytes, page_count, payload_bytes, diagnostic);
+}
+
+std::size_t SqliteStore::row_slots_memory(std::size_t payload_bytes) {
+  return sqlite::row_slots_memory(payload_bytes);
 }
 
 void SqliteStore::remove_memory() { sqlite::remove_memory(); }
