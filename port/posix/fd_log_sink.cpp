@@ -2,29 +2,31 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 
 #include "pawl/port_posix.hpp"
+#include "pawl/printable.hpp"
 #include "posix_descriptor.hpp"
 
 namespace pawl::posix {
 namespace {
 
 // One line, cut at its end: a log must never make a second write or allocate.
-class Line {
+class Line final : public TextSink {
  public:
-  void add(std::string_view text) {
-    for (const char c : text)
-      put(c);
-  }
-  // Quoted where a reader could not find the end of the value; never a line break of its own.
+  void add(std::string_view text) { write(text); }
+  // Quoted where a reader could not find the end of the value; with nothing in it that a terminal obeys, nor a
+  // line break of its own.
   void add_value(std::string_view text) {
     const bool plain = !text.empty() && text.find_first_of(" =\"\\") == std::string_view::npos;
-    if (!plain) put('"');
-    for (const char c : text) {
-      if (!plain && (c == '"' || c == '\\')) put('\\');
-      put(static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c);
+    if (!plain) add("\"");
+    while (!text.empty()) {
+      const std::size_t quote = text.find('"');
+      write_printable(text.substr(0, quote), *this);
+      text.remove_prefix(quote == std::string_view::npos ? text.size() : quote + 1);
+      if (quote != std::string_view::npos) add("\\\"");
     }
-    if (!plain) put('"');
+    if (!plain) add("\"");
   }
   void add_number(std::int64_t number) {
     char digits[24];
@@ -36,14 +38,27 @@ class Line {
     // A log that cannot be written has nobody to tell.
     (void)retried([&] { return ::write(fd, text_, size_); });
   }
+  // What does not fit whole is cut between two characters, or left out if it is an escape; nothing follows it.
+  bool write(std::string_view piece) override {
+    std::size_t fits = full_ ? 0 : kLineBytes - 1 - size_;
+    if (piece.size() <= fits) {
+      fits = piece.size();
+    } else {
+      full_ = true;
+      if (!piece.empty() && piece[0] == '\\') fits = 0;
+      while (fits > 0 && (static_cast<unsigned char>(piece[fits]) & 0xc0U) == 0x80U)
+        --fits;
+    }
+    std::memcpy(text_ + size_, piece.data(), fits);
+    size_ += fits;
+    return !full_;
+  }
 
  private:
   static constexpr std::size_t kLineBytes = 512;
-  void put(char c) {
-    if (size_ + 1 < kLineBytes) text_[size_++] = c;
-  }
   char text_[kLineBytes];
   std::size_t size_ = 0;
+  bool full_ = false;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "out.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 
@@ -65,14 +66,32 @@ struct Command {
   bool force = false;
 };
 
-int length(std::string_view text) { return static_cast<int>(text.size()); }
+pawl::Out& out() {
+  static pawl::Out to_stdout(stdout);
+  return to_stdout;
+}
+
+// A number with its name before it and its unit behind.
+void print_number(std::string_view before, std::int64_t number, std::string_view behind = {}) {
+  out().own(before).number(number).own(behind);
+}
+
+void print_bytes(std::string_view before, std::size_t bytes) {
+  print_number(before, static_cast<std::int64_t>(bytes), " bytes");
+}
+
+// A text with its name before it, or nothing where there is none.
+void print_text(std::string_view before, std::string_view text) {
+  if (!text.empty()) out().own(before).text(text);
+}
 
 // Times as the calls have them: ms since 1970.
 void print_instance(const pawl::InstanceInfo& info) {
-  std::printf("%.*s\t%.*s\t%s\texecution %lld\tcreated %lld\tupdated %lld\n", length(info.id),
-              info.id.data(), length(info.name), info.name.data(),
-              pawl::orchestration_state_name(info.state), static_cast<long long>(info.execution_id),
-              static_cast<long long>(info.created_ms), static_cast<long long>(info.updated_ms));
+  out().text(info.id).own("\t").text(info.name).own("\t");
+  out().own(pawl::orchestration_state_name(info.state));
+  print_number("\texecution ", info.execution_id);
+  print_number("\tcreated ", info.created_ms);
+  print_number("\tupdated ", info.updated_ms, "\n");
 }
 
 template <typename Number>
@@ -96,56 +115,59 @@ class PrintInstances final : public pawl::InstanceVisitor {
 class PrintExecutions final : public pawl::ExecutionVisitor {
  public:
   void on_execution(const pawl::ExecutionInfo& one) override {
-    std::printf("execution %lld\t%s\t%lld events\tstarted %lld\tended %lld\n",
-                static_cast<long long>(one.execution_id), pawl::execution_state_name(one.state),
-                static_cast<long long>(one.events), static_cast<long long>(one.started_ms),
-                static_cast<long long>(one.ended_ms));
+    print_number("execution ", one.execution_id, "\t");
+    out().own(pawl::execution_state_name(one.state));
+    print_number("\t", one.events, " events");
+    print_number("\tstarted ", one.started_ms);
+    print_number("\tended ", one.ended_ms, "\n");
   }
 };
 
 class PrintActivities final : public pawl::ActivityVisitor {
  public:
   void on_activity(const pawl::ActivityInfo& one) override {
-    std::printf("activity %lld\t%.*s\t%s\tattempt %lld", static_cast<long long>(one.activity_id),
-                length(one.name), one.name.data(), pawl::activity_state_name(one.state),
-                static_cast<long long>(one.attempt));
-    if (one.retry_attempt > 1) std::printf("\ttry %lld", static_cast<long long>(one.retry_attempt));
-    if (!one.node.empty()) std::printf("\ton %.*s", length(one.node), one.node.data());
-    if (!one.last_progress.empty())
-      std::printf("\tprogress %.*s", length(one.last_progress), one.last_progress.data());
-    if (!one.last_error.empty())
-      std::printf("\tlast error %.*s", length(one.last_error), one.last_error.data());
-    std::printf("\n");
+    print_number("activity ", one.activity_id, "\t");
+    out().text(one.name).own("\t").own(pawl::activity_state_name(one.state));
+    print_number("\tattempt ", one.attempt);
+    if (one.retry_attempt > 1) print_number("\ttry ", one.retry_attempt);
+    print_text("\ton ", one.node);
+    print_text("\tprogress ", one.last_progress);
+    print_text("\tlast error ", one.last_error);
+    out().own("\n");
   }
 };
 
 class PrintEvents final : public pawl::HistoryVisitor {
  public:
   void on_event(const pawl::HistoryEvent& event) override {
-    std::printf("%lld\t%s", static_cast<long long>(event.id), event.kind);
-    if (event.ref != 0) std::printf("\tof %lld", static_cast<long long>(event.ref));
-    if (!event.name.empty()) std::printf("\t%.*s", length(event.name), event.name.data());
-    if (!event.tag.empty()) std::printf("\ttag %.*s", length(event.tag), event.tag.data());
+    print_number("", event.id, "\t");
+    out().own(event.kind);
+    if (event.ref != 0) print_number("\tof ", event.ref);
+    print_text("\t", event.name);
+    print_text("\ttag ", event.tag);
     if (event.error != pawl::ErrorKind::kNone)
-      std::printf("\t%s", pawl::error_kind_name(event.error));
-    if (!event.payload.empty()) std::printf("\t%zu bytes", event.payload.size());
-    std::printf("\n");
+      out().own("\t").own(pawl::error_kind_name(event.error));
+    if (!event.payload.empty()) print_bytes("\t", event.payload.size());
+    out().own("\n");
   }
 };
 
 class PrintValues final : public pawl::KvVisitor {
  public:
   void on_value(const pawl::KvEntry& one) override {
-    std::printf("%.*s\t%zu bytes\tupdated %lld\t%.*s\n", length(one.key), one.key.data(),
-                one.value.size(), static_cast<long long>(one.updated_ms), length(one.value),
-                one.value.data());
+    out().text(one.key);
+    print_bytes("\t", one.value.size());
+    print_number("\tupdated ", one.updated_ms, "\t");
+    out().text(one.value).own("\n");
   }
 };
 
+// JSON, in which export_history() has escaped what must be.
 class PrintText final : public pawl::TextSink {
  public:
   bool write(std::string_view text) override {
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    out().own(text);
+    return true;
   }
 };
 
@@ -170,16 +192,15 @@ pawl::Status show(pawl::Client& client, const Command& command) {
   pawl::OrchestrationStatus status;
   PAWL_TRY(client.get_status(command.id, &status));
   if (status.error != pawl::ErrorKind::kNone)
-    std::printf("error %s\n", pawl::error_kind_name(status.error));
-  if (!status.output.empty())
-    std::printf("output %.*s\n", length(status.output), status.output.data());
+    out().own("error ").own(pawl::error_kind_name(status.error)).own("\n");
+  if (!status.output.empty()) out().own("output ").text(status.output).own("\n");
   pawl::InstanceStats stats;
   PAWL_TRY(client.get_instance_stats(command.id, &stats));
-  std::printf("history %lld events, %lld bytes\t%lld messages\t%lld keys, %lld bytes\n",
-              static_cast<long long>(stats.history_events),
-              static_cast<long long>(stats.history_bytes),
-              static_cast<long long>(stats.messages_waiting), static_cast<long long>(stats.kv_keys),
-              static_cast<long long>(stats.kv_bytes));
+  print_number("history ", stats.history_events, " events, ");
+  print_number("", stats.history_bytes, " bytes\t");
+  print_number("", stats.messages_waiting, " messages\t");
+  print_number("", stats.kv_keys, " keys, ");
+  print_number("", stats.kv_bytes, " bytes\n");
   PrintExecutions print;
   PAWL_TRY(client.list_executions(command.id, print));
   PrintActivities open;
@@ -204,14 +225,24 @@ pawl::Status history(pawl::Client& client, const Command& command) {
   return client.read_history(command.id, command.execution, print);
 }
 
-void print_histogram(const char* name, const std::int64_t (&bounds)[pawl::SessionEnds::kBounds],
+// "<name><suffix> <value>"
+void print_count(std::string_view name, std::string_view suffix, std::int64_t value) {
+  out().own(name).own(suffix);
+  print_number(" ", value, "\n");
+}
+
+void print_histogram(std::string_view name,
+                     const std::int64_t (&bounds)[pawl::SessionEnds::kBounds],
                      const pawl::SessionEnds::Histogram& is) {
-  for (std::size_t i = 0; i < pawl::SessionEnds::kBounds; ++i)
-    std::printf("%s_up_to_%lld %llu\n", name, static_cast<long long>(bounds[i]),
-                static_cast<unsigned long long>(is.counts[i]));
-  std::printf("%s_beyond %llu\n%s_total %lld\n%s_most %lld\n", name,
-              static_cast<unsigned long long>(is.counts[pawl::SessionEnds::kBounds]), name,
-              static_cast<long long>(is.total), name, static_cast<long long>(is.most));
+  const auto count = [&is](std::size_t i) { return static_cast<std::int64_t>(is.counts[i]); };
+  for (std::size_t i = 0; i < pawl::SessionEnds::kBounds; ++i) {
+    out().own(name);
+    print_number("_up_to_", bounds[i]);
+    print_number(" ", count(i), "\n");
+  }
+  print_count(name, "_beyond", count(pawl::SessionEnds::kBounds));
+  print_count(name, "_total", is.total);
+  print_count(name, "_most", is.most);
 }
 
 pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
@@ -240,41 +271,42 @@ pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
               {"quota_bytes", is.quota_bytes},
               {"refuses_new", is.refuses_new ? 1 : 0}};
   for (const auto& row : rows)
-    std::printf("%s %lld\n", row.name, static_cast<long long>(row.value));
+    print_count(row.name, "", row.value);
   print_histogram("sessions_lasted_ms", pawl::SessionEnds::kLastedUpToMs,
                   is.session_ends.lasted_ms);
   print_histogram("sessions_activities", pawl::SessionEnds::kActivitiesUpTo,
                   is.session_ends.activities);
-  if (!is.complete) std::printf("incomplete: there is more than was counted\n");
+  if (!is.complete) out().own("incomplete: there is more than was counted\n");
   return pawl::Status::kOk;
 }
 
 class PrintWorkers final : public pawl::WorkerVisitor {
  public:
   void on_worker(const pawl::WorkerInfo& one) override {
-    std::printf("%.*s\tpid %lld\tlease %lld ms\n", length(one.node), one.node.data(),
-                static_cast<long long>(one.pid), static_cast<long long>(one.lease_ends_in_ms));
+    out().text(one.node);
+    print_number("\tpid ", one.pid);
+    print_number("\tlease ", one.lease_ends_in_ms, " ms\n");
   }
 };
 
 class PrintSessions final : public pawl::SessionVisitor {
  public:
   void on_session(const pawl::SessionInfo& one) override {
-    std::printf("%.*s\tof %.*s\tepoch %lld\t%lld activities\tlease %lld ms%s%s%s", length(one.name),
-                one.name.data(), length(one.node), one.node.data(),
-                static_cast<long long>(one.epoch), static_cast<long long>(one.activities),
-                static_cast<long long>(one.lease_ends_in_ms), one.device ? "\tdevice" : "",
-                one.exclusive ? "\texclusive" : "", one.stopping ? "\tstopping" : "");
-    std::printf("\t%s\tage %lld ms\tquiet %lld ms", pawl::session_state_name(one.state),
-                static_cast<long long>(one.age_ms), static_cast<long long>(one.quiet_for_ms));
-    if (!one.instance_id.empty())
-      std::printf("\tby %.*s", length(one.instance_id), one.instance_id.data());
-    if (!one.owner_label.empty())
-      std::printf("\towner %.*s", length(one.owner_label), one.owner_label.data());
+    out().text(one.name).own("\tof ").text(one.node);
+    print_number("\tepoch ", one.epoch);
+    print_number("\t", one.activities, " activities");
+    print_number("\tlease ", one.lease_ends_in_ms, " ms");
+    out().own(one.device ? "\tdevice" : "").own(one.exclusive ? "\texclusive" : "");
+    out().own(one.stopping ? "\tstopping" : "").own("\t");
+    out().own(pawl::session_state_name(one.state));
+    print_number("\tage ", one.age_ms, " ms");
+    print_number("\tquiet ", one.quiet_for_ms, " ms");
+    print_text("\tby ", one.instance_id);
+    print_text("\towner ", one.owner_label);
     if (one.expires_in_ms.has_value())
-      std::printf("\texpires in %lld ms", static_cast<long long>(one.expires_in_ms.value()));
-    if (!one.kind.empty()) std::printf("\tkind %.*s", length(one.kind), one.kind.data());
-    std::printf("\n");
+      print_number("\texpires in ", one.expires_in_ms.value(), " ms");
+    print_text("\tkind ", one.kind);
+    out().own("\n");
   }
 };
 
@@ -337,9 +369,9 @@ pawl::Status tree(pawl::Client& client, const Command& command) {
 }
 
 void print_removed(const pawl::Removed& removed) {
-  std::printf("%lld instances, %lld executions, %lld events\n",
-              static_cast<long long>(removed.instances), static_cast<long long>(removed.executions),
-              static_cast<long long>(removed.events));
+  print_number("", removed.instances, " instances, ");
+  print_number("", removed.executions, " executions, ");
+  print_number("", removed.events, " events\n");
 }
 void add(const pawl::Removed& some, pawl::Removed* sum) {
   sum->instances += some.instances;
@@ -514,6 +546,7 @@ bool parse(int argc, char** argv, const Entry& entry, Command* out) {
                                     {"stop-ms", required_argument, nullptr, 'w'},
                                     {"force", no_argument, nullptr, 'f'},
                                     {nullptr, 0, nullptr, 0}};
+  opterr = 0;  // it would say what is wrong with the argument as it is, control characters and all
   int found = getopt_long(argc, argv, "", kOptions, nullptr);
   for (; found != -1; found = getopt_long(argc, argv, "", kOptions, nullptr))
     if (!parse_option(found, out)) return false;
@@ -529,7 +562,7 @@ int run(const char* database, const Entry& entry, const Command& command) {
   pawl::ClientOptions options;
   options.database_path = database;
   options.create = false;
-  options.payload_bytes_max = std::size_t{1024} * 1024;
+  options.payload_bytes_max = process_options.payload_bytes_max;  // the largest there is
   std::vector<unsigned char> for_sqlite(pawl::Process::required_memory(process_options));
   std::vector<unsigned char> for_client(pawl::Client::required_memory(options));
   pawl::posix::SystemPort port;
@@ -544,9 +577,15 @@ int run(const char* database, const Entry& entry, const Command& command) {
     status = entry.run(client, command);
     text = client.error_text();
   }
-  if (status == pawl::Status::kOk && std::fflush(stdout) == 0) return 0;
-  std::fprintf(stderr, "pawl-admin: %s: %.*s\n", pawl::status_name(status), length(text),
-               text.data());
+  const bool written = out().flush();
+  if (status == pawl::Status::kOk && written) return 0;
+  if (status == pawl::Status::kOk) status = pawl::Status::kIo;
+  pawl::Out(stderr)
+      .own("pawl-admin: ")
+      .own(pawl::status_name(status))
+      .own(": ")
+      .text(text)
+      .own("\n");
   return 1;
 }
 
@@ -556,7 +595,7 @@ int main(int argc, char** argv) {
   const Entry* const entry = argc < 3 ? nullptr : find(argv[2]);
   Command command;
   if (entry == nullptr || !parse(argc - 2, argv + 2, *entry, &command)) {
-    std::fputs(kUsage, stderr);
+    pawl::Out(stderr).own(kUsage);
     return 2;
   }
   return run(argv[1], *entry, command);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "out.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/replay_check.hpp"
 
@@ -14,27 +15,22 @@ constexpr int kAllGo = 0;
 constexpr int kSomeNoGo = 1;
 constexpr int kNotDone = 2;
 
-int length(std::string_view text) { return static_cast<int>(text.size()); }
-
 class Printer final : public ReplayVisitor {
  public:
-  explicit Printer(bool all) : all_(all) {}
+  Printer(bool all, Out& out) : all_(all), out_(out) {}
   void on_answer(const ReplayAnswer& answer) override {
     if (answer.go && !all_) return;
-    std::printf("%-5s %.*s: %.*s%s%.*s, execution %lld, %lld events, %s",
-                answer.go ? "go" : "no-go", length(answer.id), answer.id.data(),
-                length(answer.name), answer.name.data(), answer.version.empty() ? "" : "@",
-                length(answer.version), answer.version.data(),
-                static_cast<long long>(answer.execution_id), static_cast<long long>(answer.events),
-                orchestration_state_name(answer.state));
-    if (!answer.go)
-      std::printf(": %s: %.*s", error_kind_name(answer.why), length(answer.text),
-                  answer.text.data());
-    std::printf("\n");
+    out_.own(answer.go ? "go    " : "no-go ").text(answer.id).own(": ").text(answer.name);
+    if (!answer.version.empty()) out_.own("@").text(answer.version);
+    out_.own(", execution ").number(answer.execution_id).own(", ").number(answer.events);
+    out_.own(" events, ").own(orchestration_state_name(answer.state));
+    if (!answer.go) out_.own(": ").own(error_kind_name(answer.why)).own(": ").text(answer.text);
+    out_.own("\n");
   }
 
  private:
   bool all_;
+  Out& out_;
 };
 
 }  // namespace
@@ -43,7 +39,7 @@ int replay_check_main(const Registry& registry, const Options& options, int argc
                       const char* const* argv) {
   const bool all = argc == 3 && std::strcmp(argv[1], "--all") == 0;
   if (argc != 2 && !all) {
-    std::fputs("usage: PROGRAM [--all] DATABASE\n", stderr);
+    Out(stderr).own("usage: PROGRAM [--all] DATABASE\n");
     return kNotDone;
   }
   Options checked = options;
@@ -56,18 +52,17 @@ int replay_check_main(const Registry& registry, const Options& options, int argc
   Process process;
   Diagnostic why;
   ReplayTotals totals;
-  Printer printer(all);
+  Out out(stdout);
+  Printer printer(all, out);
   Status status = process.start(process_options, for_sqlite.data(), for_sqlite.size(), why);
   if (status == Status::kOk)
     status = replay_check(process, registry, checked, port.port(), for_check.data(),
                           for_check.size(), printer, &totals, why);
   if (status == Status::kOk)
-    std::printf("%lld go, %lld no-go\n", static_cast<long long>(totals.go),
-                static_cast<long long>(totals.no_go));
-  if (status == Status::kOk && std::fflush(stdout) != 0) status = Status::kIo;
+    out.number(totals.go).own(" go, ").number(totals.no_go).own(" no-go\n");
+  if (!out.flush() && status == Status::kOk) status = Status::kIo;
   if (status == Status::kOk) return totals.no_go == 0 ? kAllGo : kSomeNoGo;
-  std::fprintf(stderr, "not checked: %s: %.*s\n", status_name(status), length(why.text()),
-               why.text().data());
+  Out(stderr).own("not checked: ").own(status_name(status)).own(": ").text(why.text()).own("\n");
   return kNotDone;
 }
 

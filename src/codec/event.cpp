@@ -1,6 +1,7 @@
 #include "event.hpp"
 
 #include "crc32c.hpp"
+#include "utf8.hpp"
 
 namespace pawl {
 namespace {
@@ -151,6 +152,16 @@ const char* error_kind_name(ErrorKind kind) {
 }
 
 bool is_valid_name(std::string_view name) {
+  if (name.empty() || name.size() > kNameBytesMax) return false;
+  while (!name.empty()) {
+    const std::optional<Character> next = first_character(name);
+    if (!next || !is_shown(next->code)) return false;
+    name.remove_prefix(next->bytes);
+  }
+  return true;
+}
+
+bool is_stored_name(std::string_view name) {
   if (name.empty() || name.size() > kNameBytesMax) return false;
   for (const char character : name) {
     const auto byte = static_cast<unsigned char>(character);

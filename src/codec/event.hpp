@@ -119,9 +119,13 @@ struct Message {
 // Changes of an opened session come as messages of the queue with this and its id for a name.
 inline constexpr std::string_view kSessionEventsPrefix = "session:";
 
-// 1..kNameBytesMax bytes without control characters: what names, sessions and versions must be. It is
-// also what makes every meta text fit kMetaBytesMax.
+// 1..kNameBytesMax bytes of UTF-8 without control characters, line separators and marks that turn the direction of
+// text (is_shown()): what names, sessions and tags must be that anybody gives.
 [[nodiscard]] bool is_valid_name(std::string_view name);
+// What a name in the database may be: 1..kNameBytesMax bytes, none below 0x20 and none 0x7f. That is all that was
+// asked of names once, so an instance with another name goes on. It is also what makes every meta text fit
+// kMetaBytesMax.
+[[nodiscard]] bool is_stored_name(std::string_view name);
 // A valid name without "::", which stands in the ids that children are given: so no id that anybody
 // chooses is that of a child to come.
 [[nodiscard]] bool is_valid_root_id(std::string_view id);
@@ -132,7 +136,7 @@ Status child_id(std::string_view parent, ExecutionId execution, EventId event,
 [[nodiscard]] std::string_view cut_text(std::string_view text, std::size_t bytes_max);
 
 // Writes the meta text of an event: at most kMetaBytesMax. Members at their default are left out.
-// kResourceExhausted if it does not fit, kInvalidArgument if a name is none (is_valid_name()).
+// kResourceExhausted if it does not fit, kInvalidArgument if a name is none (is_stored_name()).
 Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size);
 // Fills in the members that live in meta; `event->kind` must be set before. name, session, policy, tag
 // and version become views into `text_out`, a caller-given buffer of at least kMetaBytesMax bytes. Unknown members

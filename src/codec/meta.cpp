@@ -49,7 +49,7 @@ class MetaWriter {
   }
   void add_text(const char* key, std::string_view value) {
     if (value.empty()) return;
-    if (!is_valid_name(value)) {
+    if (!is_stored_name(value)) {
       valid_ = false;
       return;
     }
@@ -133,7 +133,7 @@ struct TextOut {
 bool read_text(const cJSON& item, TextOut* out, std::string_view* value) {
   if (!cJSON_IsString(&item)) return false;
   const std::string_view text(item.valuestring);
-  if (!is_valid_name(text) || text.size() > out->left) return false;
+  if (!is_stored_name(text) || text.size() > out->left) return false;
   std::memcpy(out->at, text.data(), text.size());
   *value = {out->at, text.size()};
   out->at += text.size();

@@ -52,7 +52,7 @@ bool is_write(const Event& event) {
          event.error == ErrorKind::kNone;
 }
 
-bool is_name_or_empty(std::string_view text) { return text.empty() || is_valid_name(text); }
+bool is_name_or_empty(std::string_view text) { return text.empty() || is_stored_name(text); }
 
 // What is wrong with the event taken alone, or null.
 const char* why_malformed(const Event& event) {

@@ -1,45 +1,11 @@
 #include "pawl/export.hpp"
 
+#include "check.hpp"
 #include "text.hpp"
+#include "utf8.hpp"
 
 namespace pawl {
 namespace {
-
-// Length of the well-formed UTF-8 character at the front (RFC 3629); 0: none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  std::size_t length = 0;
-  unsigned low = 0x80;  // of the second byte: neither overlong, surrogate nor beyond U+10FFFF
-  unsigned high = 0xbf;
-  if (first >= 0xc2 && first <= 0xdf) {
-    length = 2;
-  } else if (first >= 0xe0 && first <= 0xef) {
-    length = 3;
-    if (first == 0xe0) low = 0xa0;
-    if (first == 0xed) high = 0x9f;
-  } else if (first >= 0xf0 && first <= 0xf4) {
-    length = 4;
-    if (first == 0xf0) low = 0x90;
-    if (first == 0xf4) high = 0x8f;
-  }
-  if (length == 0 || byte(1) < low || byte(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i)
-    if (byte(i) < 0x80 || byte(i) > 0xbf) return 0;
-  return length;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
 
 class JsonLines final : public HistoryVisitor {
  public:
@@ -92,17 +58,27 @@ class JsonLines final : public HistoryVisitor {
     plain ? put_escaped(value) : put_base64(value);
     put("\"");
   }
+  // What a terminal would obey is escaped, too: a reader of JSON gets the same text.
   void put_escaped(std::string_view value) {
     std::size_t done = 0;
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(value[i]);
-      if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
-      put(value.substr(done, i - done));
-      done = i + 1;
-      const char code[] = {'\\', 'u', '0', '0', kHex[byte >> 4U], kHex[byte & 15U]};
-      put({code, sizeof code});
+    for (std::size_t i = 0; i < value.size();) {
+      const std::optional<Character> next = first_character(value.substr(i));
+      PAWL_CHECK("runtime-64", next.has_value());  // text() looked
+      const std::size_t end = i + next->bytes;
+      if (!is_shown(next->code) || next->code == '"' || next->code == '\\') {
+        put(value.substr(done, i - done));
+        put_code(next->code);
+        done = end;
+      }
+      i = end;
     }
     put(value.substr(done));
+  }
+  // All that is escaped lies below U+10000.
+  void put_code(std::uint32_t code) {
+    FixedText<8> digits;
+    if (digits.append("\\u") == Status::kOk && digits.append_hex(code, 4) == Status::kOk)
+      put(digits.view());
   }
   void put_base64(std::string_view value) {
     for (; !value.empty(); value.remove_prefix(value.size() < 3 ? value.size() : 3)) {
@@ -117,7 +93,6 @@ class JsonLines final : public HistoryVisitor {
     }
   }
 
-  static constexpr char kHex[] = "0123456789abcdef";
   static constexpr char kBase64[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

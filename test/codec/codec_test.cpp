@@ -91,6 +91,47 @@ TEST(Names, ValidOnes) {
   EXPECT_FALSE(is_valid_name(std::string(257, 'a')));
 }
 
+// What a terminal obeys: control characters above ASCII, a byte that is one of them, line separators, and what
+// turns the direction of text. Names with them that are stored already are read all the same.
+TEST(Names, WhatATerminalObeysIsNoName) {
+  for (const char* name : {"a\x1b[31m", "a\x7f", "a\nb"}) {
+    EXPECT_FALSE(is_valid_name(name));
+    EXPECT_FALSE(is_stored_name(name));
+  }
+  for (const char* name : {"a\xc2\x9b"
+                           "31m",
+                           "a\xc2\x80", "a\xc2\x9f",
+                           "a\x9b"
+                           "31m",
+                           "\xff", "cut \xc3", "\xe2\x80\xae", "\xe2\x80\x8e", "\xe2\x80\xa8",
+                           "\xe2\x81\xa6", "\xd8\x9c"}) {
+    EXPECT_FALSE(is_valid_name(name)) << name;
+    EXPECT_TRUE(is_stored_name(name)) << name;
+  }
+  EXPECT_TRUE(is_valid_name("\xc2\xa0"));
+  EXPECT_TRUE(is_valid_name("\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d"));
+  EXPECT_TRUE(is_valid_name("\xf0\x9f\x94\xa7"));
+}
+
+// An event that an older version wrote is written and read as it was.
+TEST(Names, ThatAreStoredStay) {
+  Event event;
+  event.kind = EventKind::kActivity;
+  event.name = "old\xc2\x9b";
+  event.session = "\xe2\x80\xae";
+  char meta[kMetaBytesMax];
+  std::size_t size = 0;
+  ASSERT_EQ(encode_meta(event, meta, sizeof meta, &size), Status::kOk);
+  Event read;
+  read.kind = EventKind::kActivity;
+  char memory_block[kJsonMemoryBytes];
+  JsonMemory memory(memory_block, sizeof memory_block);
+  char text[kMetaBytesMax];
+  ASSERT_EQ(decode_meta({meta, size}, &read, text, sizeof text), Status::kOk);
+  EXPECT_EQ(read.name, event.name);
+  EXPECT_EQ(read.session, event.session);
+}
+
 TEST(CutText, BetweenCharacters) {
   EXPECT_EQ(cut_text("short", 10), "short");
   EXPECT_EQ(cut_text("abcdef", 3), "abc");

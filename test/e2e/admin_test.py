@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""pawl-admin on the database of examples/hello, and on sessions of examples/conversation.
+"""pawl-admin on the database of examples/hello, on sessions of examples/conversation, and on what admin_program wrote.
 
-  admin_test.py SOURCE_DIR BUILD_DIR tool [EMULATOR ARGUMENT...]
+  admin_test.py SOURCE_DIR BUILD_DIR tool|payloads|hostile [EMULATOR ARGUMENT...]
 """
 
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
 
-_, BUILD, _ = sys.argv[1:4]
+_, BUILD, PART = sys.argv[1:4]
 EMULATOR = sys.argv[4:]
 HELLO = [*EMULATOR, os.path.join(BUILD, "examples", "hello", "hello")]
 CONVERSATION = [*EMULATOR, os.path.join(BUILD, "examples", "conversation", "conversation")]
 ADMIN = [*EMULATOR, os.path.join(BUILD, "src", "admin", "pawl-admin")]
-SCRATCH = os.path.join(BUILD, "test", "e2e", "admin.scratch")
+PROGRAM = [*EMULATOR, os.path.join(BUILD, "test", "e2e", "admin_program")]
+SCRATCH = os.path.join(BUILD, "test", "e2e", f"admin.{PART}.scratch")
 
 
 def admin(*arguments, status=0):
@@ -88,9 +90,102 @@ def sessions():
             worker.wait()
 
 
-def main():
-    shutil.rmtree(SCRATCH, ignore_errors=True)
-    os.makedirs(SCRATCH)
+# ---- whatever payload the engine takes ------------------------------------------------------------------------------
+
+
+def payloads():
+    """Each call sees all of it, and one large row is in nobody's way."""
+    for size in (1, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20):
+        database = f"payload-{size}.db"
+        subprocess.run([*PROGRAM, database, str(size)], cwd=SCRATCH, check=True, timeout=120)
+        payload = "x" * size
+        expect(f"output {payload}\n" in admin(database, "show", "b-big"), f"output of {size}")
+        expect(f"value\t{size} bytes\tupdated " in admin(database, "values", "b-big"), f"value of {size}")
+        expect(f"\t{size} bytes\n" in admin(database, "history", "b-big"), f"history with {size}")
+        events = [json.loads(line) for line in admin(database, "history", "--json", "b-big").splitlines()]
+        expect([event["kind"] for event in events if event.get("payload") == payload] ==
+               ["started", "activity", "activity_done", "state_write", "delivery", "ended"], f"export of {size}")
+        # Beside large rows, and then those themselves.
+        expect("output s\n" in admin(database, "show", "a-small"), "a neighbour is shown")
+        expect("2 executions" in admin(database, "prune", "e-small"), "a neighbour is pruned")
+        expect("2 executions" in admin(database, "prune", "d-rounds"), f"pruned with {size}")
+        expect("1 instances" in admin(database, "delete", "a-small"), "a neighbour is deleted")
+        expect("1 instances" in admin(database, "delete", "b-big"), f"deleted with {size}")
+        expect("1 instances" in admin(database, "delete-ended", "--prefix", "c-"), "the other neighbour goes")
+        expect("4 instances" in admin(database, "delete-ended"), "and all that ended")
+        expect(admin(database, "list").startswith("trying\t"), "one is left")
+        expect("1 instances" in admin(database, "delete", "--force", "trying"), "and goes")
+        with sqlite3.connect(os.path.join(SCRATCH, database)) as left:
+            for table in ("history", "kv", "executions", "instances", "orchestrator_queue", "worker_queue"):
+                expect(left.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), f"{table} is empty")
+
+
+# ---- texts that others wrote ----------------------------------------------------------------------------------------
+
+HOSTILE = "n\nforged\tcompleted\x1b[31m\x9b31m\u009b31m\u202e\u2066\u200f\u2028\x7f\\"
+# Names that an older database may hold: no C0 in them.
+OLD_NAME = "old\u009b31m\u202e\u2066\u200e\u2029\\"
+TURNS = {0x061c, 0x200e, 0x200f, 0x2028, 0x2029, *range(0x202a, 0x202f), *range(0x2066, 0x206a)}
+
+
+def is_shown(text):
+    """Nothing in it that a terminal obeys, besides what separates rows and columns."""
+    return all(c in "\n\t" or (ord(c) >= 0x20 and not 0x7f <= ord(c) < 0xa0 and ord(c) not in TURNS) for c in text)
+
+
+def shown(lines, *arguments, status=0):
+    """So many rows, all of them harmless; text=True has refused what is no UTF-8."""
+    out = admin("hostile.db", *arguments, status=status)
+    expect(is_shown(out), f"{arguments}: {out!r}")
+    expect(len(out.splitlines()) == lines, f"{arguments}: not {lines} rows: {out!r}")
+    return out
+
+
+def plant():
+    """Each text of each table that the tool shows."""
+    with sqlite3.connect(os.path.join(SCRATCH, "hostile.db")) as database:
+        database.execute("UPDATE instances SET id=?1, name=?1 WHERE id='a-small'", (HOSTILE,))
+        database.execute("UPDATE instances SET id=?1, name=?1 WHERE id='c-small'", (OLD_NAME,))
+        database.execute("UPDATE instances SET version=?1", (HOSTILE,))
+        database.execute(
+            "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,buried,any_tag,"
+            "sessions_max) VALUES(?1,1,1,1,1,1,0,0,1,1)", (HOSTILE,))
+        database.execute(
+            "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,owner,prev_node,epoch,epoch_used,"
+            "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities,owner_label,kind) "
+            "SELECT i.key,?1,1,1,0,0,0,0,w.inc,?1,1,1,1,1,0,0,0,0,0,?1,?1 FROM instances i, workers w "
+            "WHERE i.id=?1 AND w.node=?1", (HOSTILE,))
+
+
+def hostile():
+    subprocess.run([*PROGRAM, "hostile.db", "1"], cwd=SCRATCH, check=True, timeout=120)
+    plant()
+    listed = shown(8, "list")
+    expect("n\\nforged\\tcompleted\\x1b[31m\\u009b31m\\u009b31m\\u202e\\u2066\\u200f\\u2028\\x7f\\\\\t" in listed, listed)
+    expect("output good\\nbad\\tcompleted\\x1b[31m \\x1b]0;title\\x07 \\u009b31m \\x9b\\x7f \\u202edesrever \\u2066 "
+           "\\u2028 \\\\n\n" in shown(4, "show", "hostile"), "output")
+    shown(5, "show", "failing")
+    shown(1, "values", "hostile")
+    trying = shown(4, "show", "trying")
+    expect("\tprogress good\\nbad" in trying and "\tlast error good\\nbad" in trying, trying)
+    for name in (HOSTILE, OLD_NAME):
+        shown(4, "show", name)
+        shown(7, "history", name)
+        shown(7, "history", "--json", name)
+        shown(0, "children", name)
+        shown(1, "tree", name)
+    shown(4, "history", "--json", "hostile")
+    shown(1, "sessions")
+    shown(1, "workers")
+    # What is refused is said with the name that was given.
+    for command in ("show", "history", "values", "cancel", "delete", "forget-device", "transfer", "drain", HOSTILE):
+        out = admin("hostile.db", command, "no " + HOSTILE, status=2 if command == HOSTILE else 1)
+        expect(is_shown(out), f"{command}: {out!r}")
+    expect(is_shown(admin("hostile.db", "list", "--" + HOSTILE, status=2)), "an option")
+    expect(is_shown(admin(HOSTILE, "list", status=1)), "a path")
+
+
+def tool():
     expect("cannot_open" in admin("hello.db", "list", status=1), "a database that is not there is not made")
     expect(not os.path.exists(os.path.join(SCRATCH, "hello.db")), "nor is its file")
     subprocess.run(HELLO, cwd=SCRATCH, check=True, stdout=subprocess.DEVNULL, timeout=120)
@@ -132,6 +227,12 @@ def main():
                   ["hello.db", "list", "--colour"]):
         expect("usage:" in admin(*wrong, status=2), wrong)
     sessions()
+
+
+def main():
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    os.makedirs(SCRATCH)
+    {"tool": tool, "payloads": payloads, "hostile": hostile}[PART]()
     print("ok")
 
 

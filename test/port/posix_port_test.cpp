@@ -462,9 +462,56 @@ TEST(FdLogSink, WritesOneLineAndQuotesWhatNeedsIt) {
   const ssize_t got = ::read(pipe.ends[0], text, sizeof(text) - 1);
   EXPECT_EQ(std::string(text),
             std::string(log_level_name(LogLevel::kInfo)) +
-                " session_claimed session=bed-7 text=\"two words \\\"x\\\"?no line\" empty=\"\" "
+                " session_claimed session=bed-7 text=\"two words \\\"x\\\"\\nno line\" empty=\"\" "
                 "epoch=-12\n");
   EXPECT_EQ(static_cast<std::size_t>(got), std::strlen(text));
+}
+
+// What an activity or a client wrote into a text: nothing of it moves a terminal's cursor or begins a line.
+TEST(FdLogSink, ShowsWhatATerminalWouldObey) {
+  Pipe pipe;
+  posix::FdLogSink sink(pipe.ends[1]);
+  const LogField fields[] = {{"a", "\x1b]0;t\x07"},
+                             {"b", "\xc2\x9b\x9b\x7f\xe2\x80\xae"},
+                             {"c", "\x1b \\\r"},
+                             {"d",
+                              "S\xc3\xbc"
+                              "d"}};
+  sink.write(LogLevel::kInfo, "e", fields, 4);
+  char text[600] = {};
+  ASSERT_GT(::read(pipe.ends[0], text, sizeof(text) - 1), 0);
+  EXPECT_EQ(std::string(text), std::string(log_level_name(LogLevel::kInfo)) +
+                                   " e a=\\x1b]0;t\\x07 b=\\u009b\\x9b\\x7f\\u202e "
+                                   "c=\"\\x1b \\\\\\r\" d=S\xc3\xbc"
+                                   "d\n");
+}
+
+// At any length: no half of a character and no half of an escape, and nothing behind what did not fit.
+TEST(FdLogSink, LongLineIsCutBetweenCharacters) {
+  for (std::size_t before = 480; before < 512; ++before) {
+    Pipe pipe;
+    posix::FdLogSink sink(pipe.ends[1]);
+    const std::string value =
+        std::string(before, 'v') + "\xe2\x82\xac\x1b\xc2\x9b" + std::string(40, 'w');
+    const LogField field("k", value);
+    sink.write(LogLevel::kInfo, "e", &field, 1);
+    char text[600] = {};
+    const ssize_t got = ::read(pipe.ends[0], text, sizeof(text) - 1);
+    ASSERT_GT(got, 0);
+    ASSERT_LE(got, 512);
+    const std::string line(text, static_cast<std::size_t>(got));
+    const std::string whole = std::string(log_level_name(LogLevel::kInfo)) +
+                              " e k=" + std::string(before, 'v') + "\xe2\x82\xac\\x1b\\u009b" +
+                              std::string(40, 'w');
+    ASSERT_EQ(line.back(), '\n');
+    ASSERT_EQ(whole.substr(0, line.size() - 1), line.substr(0, line.size() - 1));
+    const std::string next = whole.substr(line.size() - 1);
+    EXPECT_NE(static_cast<unsigned char>(next[0]) & 0xc0U, 0x80U) << before;
+    const std::size_t slash = line.rfind('\\');
+    EXPECT_TRUE(slash == std::string::npos || line.substr(slash, 4) == "\\x1b" ||
+                line.substr(slash, 6) == "\\u009b")
+        << line;
+  }
 }
 
 TEST(FdLogSink, LongLineIsCutAt512Bytes) {
