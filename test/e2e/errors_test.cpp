@@ -337,6 +337,32 @@ TEST_F(Errors, newer_database_is_named_with_both_versions) {
   EXPECT_NE(diagnostic_.text().find("99"), std::string_view::npos) << diagnostic_.text();
 }
 
+// It begins the names of the folders of sessions.
+TEST_F(Errors, a_database_id_that_is_none_is_named) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  const std::string outside = folder_ + "/outside";
+  const std::string root = folder_ + "/root";
+  ASSERT_EQ(mkdir(outside.c_str(), 0700), 0);
+  ASSERT_EQ(mkdir(root.c_str(), 0700), 0);
+  Options given = options();
+  given.sessions.work_root = root.c_str();
+  const std::string good(32, 'a');
+  for (const std::string& id :
+       {std::string("../outside/evil"), std::string(), std::string(31, 'a'), std::string(33, 'a'),
+        std::string(32, 'A'), std::string(32, 'g'), "../" + std::string(29, 'a'),
+        std::string(31, 'a') + "/", std::string(31, 'a') + "\n"}) {
+    sql(path_, "UPDATE meta SET database_id='" + id + "'");
+    EXPECT_EQ(start(given), Status::kCorrupt) << id;
+    EXPECT_NE(diagnostic_.text().find("meta.database_id"), std::string_view::npos)
+        << diagnostic_.text();
+  }
+  sql(path_, "UPDATE meta SET database_id=x'00'");
+  EXPECT_EQ(start(given), Status::kCorrupt);
+  sql(path_, "UPDATE meta SET database_id='" + good + "'");
+  EXPECT_EQ(start(given), Status::kOk) << diagnostic_.text();
+}
+
 TEST_F(Errors, read_only_place_is_named) {
   ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
   // Root may write everywhere, so it becomes somebody else for the while.

@@ -41,6 +41,13 @@ std::string_view bytes_of(const port::BootId& id) {
   return {reinterpret_cast<const char*>(id.bytes), kBootIdBytes};
 }
 
+constexpr std::size_t kDatabaseIdDigits = 32;
+
+bool is_database_id(std::string_view id) {
+  return id.size() == kDatabaseIdDigits &&
+         id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool kills_batch(Status status) {
   switch (status) {
     case Status::kIo:
@@ -407,8 +414,10 @@ Status SqliteProvider::load_database_id(Diagnostic& diagnostic) {
     diagnostic.format("%s: table meta cannot be read", path_.c_str());
     return status;
   }
-  if (database_id_.assign(row.bytes(0)) == Status::kOk) return Status::kOk;
-  diagnostic.format("%s: meta.database_id is too long", path_.c_str());
+  // It begins the names of folders, and so leads nowhere else only as we wrote it.
+  if (is_database_id(row.bytes(0))) return database_id_.assign(row.bytes(0));
+  diagnostic.format("%s: meta.database_id is not %zu lower-case hex digits", path_.c_str(),
+                    kDatabaseIdDigits);
   return Status::kCorrupt;
 }
 
