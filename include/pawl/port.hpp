@@ -109,9 +109,12 @@ class Storage {
   virtual Status allocate(const char* path, std::int64_t size) = 0;
 
   // --- checks before a database is opened -------------------------------------------------------
-  // kOk; kCannotOpen: the folder is missing; kReadOnly: file or folder cannot be written;
+  // kOk; kCannotOpen: the folder is missing, or something else is in the place of a file; kReadOnly: file or folder cannot be written;
   // kNetworkFilesystem: locks there cannot be trusted. The diagnostic names the path.
   virtual Status check_place(const char* database_path, Diagnostic& diagnostic) = 0;
+  // True: other users of the machine may put files of theirs in the place of those beside the database. Then a
+  // Runtime says so in the log. A port without users has nothing to say.
+  [[nodiscard]] virtual bool others_may_write(const char* /*database_path*/) { return false; }
   // Bytes that can still be written on the database's device, or kUnsupported.
   virtual Result<std::int64_t> free_bytes(const char* database_path) = 0;
 

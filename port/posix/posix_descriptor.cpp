@@ -1,5 +1,7 @@
 #include "posix_descriptor.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -24,6 +26,9 @@ Status status_of_errno(int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
+    case EISDIR:
+    case kOtherKind:
+    case kSecondName:
     case ELOOP:
     case ENAMETOOLONG: return Status::kCannotOpen;
     case EACCES:
@@ -41,6 +46,20 @@ Status status_of_errno(int error) {
     case EINVAL: return Status::kInvalidArgument;
     default: return Status::kIo;
   }
+}
+
+int open_own(const char* path, int flags) {
+  constexpr int kSafe = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
+  const int fd = retried([&] { return ::open(path, flags | kSafe, S_IRUSR | S_IWUSR); });
+  if (fd < 0) return fd;
+  struct stat info {};
+  int why = ::fstat(fd, &info) != 0 ? errno : 0;
+  if (why == 0 && !S_ISREG(info.st_mode)) why = kOtherKind;
+  if (why == 0 && info.st_nlink > 1) why = kSecondName;
+  if (why == 0) return fd;
+  ::close(fd);
+  errno = why;
+  return -1;
 }
 
 bool join_path(char (&out)[kPathBytes], const char* text, const char* suffix) {

@@ -10,7 +10,7 @@
 namespace pawl::posix {
 namespace {
 
-constexpr std::uint32_t kFileEvents = IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF;
+constexpr std::uint32_t kFileEvents = IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW;
 // The folder is watched for names that come, since the log is removed by the last connection that
 // closes and made anew by the next. IN_MODIFY on the folder would need no watch of the files, but
 // would wake a sleeping runtime for every write to any other file there.

@@ -62,7 +62,8 @@ Status check_folder(const char* folder, struct stat& info, Diagnostic& diagnosti
   return Status::kOk;
 }
 
-Status check_file(const char* path, Diagnostic& diagnostic) {
+// A regular file with this name only, or none.
+Status check_kind(const char* path, Diagnostic& diagnostic, bool* is_there = nullptr) {
   struct stat info {};
   if (::lstat(path, &info) != 0) {
     if (errno == ENOENT) return Status::kOk;
@@ -70,12 +71,29 @@ Status check_file(const char* path, Diagnostic& diagnostic) {
     return Status::kCannotOpen;
   }
   // SQLite keeps the log beside the link's target, Pawl its locks and bell beside the name given: two
-  // names of one database would not see each other's workers.
+  // names of one database would not see each other's workers, nor each other's commits.
   if (S_ISLNK(info.st_mode)) {
     diagnostic.format("%s: is a symbolic link; give the path it points to", path);
     return Status::kCannotOpen;
   }
-  if (!S_ISREG(info.st_mode) || !may(path, R_OK)) {
+  if (!S_ISREG(info.st_mode)) {
+    diagnostic.format("%s: not a file", path);
+    return Status::kCannotOpen;
+  }
+  if (info.st_nlink > 1) {
+    diagnostic.format("%s: has a second name (a hard link); copy the file instead, and remove one",
+                      path);
+    return Status::kCannotOpen;
+  }
+  if (is_there != nullptr) *is_there = true;
+  return Status::kOk;
+}
+
+Status check_file(const char* path, Diagnostic& diagnostic) {
+  bool is_there = false;
+  PAWL_TRY(check_kind(path, diagnostic, &is_there));
+  if (!is_there) return Status::kOk;
+  if (!may(path, R_OK)) {
     diagnostic.format("%s: not a file that can be read", path);
     return Status::kCannotOpen;
   }
@@ -86,11 +104,44 @@ Status check_file(const char* path, Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
+// Notes of workers and their locks lie in it: whoever owns it decides who is dead.
+Status check_workers(const char* folder, const char* database_path, Diagnostic& diagnostic) {
+  struct stat info {};
+  if (::lstat(folder, &info) != 0) {
+    if (errno == ENOENT) return Status::kOk;
+    diagnostic.format("%s: cannot be looked at (errno %d)", folder, errno);
+    return Status::kCannotOpen;
+  }
+  if (!S_ISDIR(info.st_mode)) {
+    diagnostic.format("%s: is in the place of the workers' folder and is none", folder);
+    return Status::kCannotOpen;
+  }
+  // Whom the database is can do with it what he likes; so an operator's tool runs as root, too.
+  struct stat database {};
+  const bool is_owners = ::lstat(database_path, &database) == 0 && info.st_uid == database.st_uid;
+  if (is_owners || info.st_uid == ::geteuid()) return Status::kOk;
+  diagnostic.format("%s: the workers' folder is another user's (%ld)", folder,
+                    static_cast<long>(info.st_uid));
+  return Status::kCannotOpen;
+}
+
+// What SQLite opens beside the database it opens by itself, and would wait at a pipe for ever; what Pawl opens it
+// would find again when it is too late to say so.
+Status check_beside(const char* database_path, Diagnostic& diagnostic) {
+  char path[kPathBytes];
+  for (const char* suffix : {"-journal", "-wal", "-shm", "-bell", "-reserve"}) {
+    if (!join_path(path, database_path, suffix)) return Status::kInvalidArgument;
+    PAWL_TRY(check_kind(path, diagnostic));
+  }
+  if (!join_path(path, database_path, "-workers")) return Status::kInvalidArgument;
+  return check_workers(path, database_path, diagnostic);
+}
+
 // Is what we hold open still what others find under the name?
 bool names_this_file(const char* path, int fd) {
   struct stat named {};
   struct stat held {};
-  return ::stat(path, &named) == 0 && ::fstat(fd, &held) == 0 && named.st_ino == held.st_ino &&
+  return ::lstat(path, &named) == 0 && ::fstat(fd, &held) == 0 && named.st_ino == held.st_ino &&
          named.st_dev == held.st_dev;
 }
 
@@ -121,11 +172,7 @@ Status give_name(const char* from, const char* to) {
 
 }  // namespace
 
-int open_bell(const char* bell_path) {
-  return retried([&] {
-    return ::open(bell_path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-  });
-}
+int open_bell(const char* bell_path) { return open_own(bell_path, O_WRONLY | O_CREAT); }
 
 // Under a name that nobody asks for, by one process at a time, who has the bell locked: the kernel frees that
 // when a process ends in here, and the next one begins anew. It is closed before it has its name: to close a
@@ -151,8 +198,7 @@ Status SystemStorage::create_whole(const char* path, const void* data, std::size
 
 Status SystemStorage::allocate(const char* path, std::int64_t size) {
   const auto bytes = static_cast<off_t>(size);
-  const Descriptor file(retried(
-      [&] { return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR); }));
+  const Descriptor file(open_own(path, O_RDWR | O_CREAT));
   if (!file.valid()) return status_of_errno(errno);
   // posix_fallocate() would write zeros where the file system cannot, and some keep those for nothing.
   if (retried([&] { return ::fallocate(file.get(), 0, 0, bytes); }) != 0)
@@ -175,6 +221,7 @@ Status SystemStorage::check_place(const char* database_path, Diagnostic& diagnos
   struct stat info {};
   PAWL_TRY(check_folder(folder, info, diagnostic));
   PAWL_TRY(check_file(database_path, diagnostic));
+  PAWL_TRY(check_beside(database_path, diagnostic));
   const char* network =
       allow_network_filesystem_ ? nullptr : network_filesystem(folder, info.st_dev);
   if (network != nullptr) {
@@ -183,6 +230,15 @@ Status SystemStorage::check_place(const char* database_path, Diagnostic& diagnos
     return Status::kNetworkFilesystem;
   }
   return Status::kOk;
+}
+
+// Whoever may write a folder can put another file in the place of one there; but for the sticky bit, which leaves
+// that to their owners.
+bool SystemStorage::others_may_write(const char* database_path) {
+  char folder[kPathBytes];
+  struct stat info {};
+  if (!folder_of(folder, database_path) || ::stat(folder, &info) != 0) return false;
+  return (info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (info.st_mode & S_ISVTX) == 0;
 }
 
 Result<std::int64_t> SystemStorage::free_bytes(const char* database_path) {

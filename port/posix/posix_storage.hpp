@@ -50,6 +50,7 @@ class SystemStorage final : public port::Storage {
   Status allocate(const char* path, std::int64_t size) override;
 
   Status check_place(const char* database_path, Diagnostic& diagnostic) override;
+  [[nodiscard]] bool others_may_write(const char* database_path) override;
   Result<std::int64_t> free_bytes(const char* database_path) override;
 
   Result<WorkerFile> worker_create(const char* database_path, std::int64_t incarnation,

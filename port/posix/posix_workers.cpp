@@ -79,8 +79,11 @@ struct flock whole_file(short type) {
 Status make_folder(const char* database_path) {
   char folder[kPathBytes];
   if (!join_path(folder, database_path, "-workers")) return Status::kInvalidArgument;
-  if (::mkdir(folder, S_IRWXU) != 0 && errno != EEXIST) return status_of_errno(errno);
-  return Status::kOk;
+  if (::mkdir(folder, S_IRWXU) == 0) return Status::kOk;
+  if (errno != EEXIST) return status_of_errno(errno);
+  struct stat info {};
+  if (::lstat(folder, &info) != 0) return status_of_errno(errno);
+  return S_ISDIR(info.st_mode) ? Status::kOk : Status::kCannotOpen;
 }
 
 // Real zero bytes, not a hole: a full disk must be an error here and not a SIGBUS at the first note.
@@ -113,7 +116,7 @@ Status open_locked(const char* path, Descriptor& out) {
 Status map_notes(const char* path, std::size_t bytes, void*& out) {
   out = nullptr;
   if (bytes == 0) return Status::kOk;
-  const Descriptor second(retried([&] { return ::open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW); }));
+  const Descriptor second(open_own(path, O_RDWR));
   if (!second.valid()) return status_of_errno(errno);
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, second.get(), 0);
   if (memory == MAP_FAILED) return status_of_errno(errno);
@@ -193,7 +196,7 @@ void SystemStorage::worker_close(const char* database_path, std::int64_t incarna
 port::Held SystemStorage::worker_test(const char* database_path, std::int64_t incarnation) {
   char path[kPathBytes];
   if (!worker_path(path, database_path, incarnation, "")) return port::Held::kCannotTell;
-  const Descriptor file(retried([&] { return ::open(path, O_RDONLY | O_CLOEXEC); }));
+  const Descriptor file(open_own(path, O_RDONLY));
   if (!file.valid()) return errno == ENOENT ? port::Held::kFree : port::Held::kCannotTell;
   // A reader's lock conflicts with the holder's and with no other test, and a read-only descriptor
   // may ask for it.
@@ -213,7 +216,7 @@ std::size_t SystemStorage::worker_notes(const char* database_path, std::int64_t 
                                         void* out, std::size_t size) {
   char path[kPathBytes];
   if (!worker_path(path, database_path, incarnation, "")) return 0;
-  const Descriptor file(retried([&] { return ::open(path, O_RDONLY | O_CLOEXEC); }));
+  const Descriptor file(open_own(path, O_RDONLY));
   auto* bytes = static_cast<unsigned char*>(out);
   std::size_t got = 0;
   while (file.valid() && got < size) {

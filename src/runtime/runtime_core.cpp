@@ -93,6 +93,10 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.checkpoint_apart = true;
   options.may_take_reserve = true;
   PAWL_TRY(provider_->open(options, port_, diagnostic));
+  if (port_.storage->others_may_write(options_.database_path)) {
+    const LogField path("database", options_.database_path);
+    log(LogLevel::kWarning, "database_folder_open_to_others", &path, 1);
+  }
   provider_->set_change_sink(this);
   return Status::kOk;
 }

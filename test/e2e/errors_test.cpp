@@ -363,6 +363,87 @@ TEST_F(Errors, a_database_id_that_is_none_is_named) {
   EXPECT_EQ(start(given), Status::kOk) << diagnostic_.text();
 }
 
+// Two names of one file have two logs: what one says is done the other does not know.
+TEST_F(Errors, a_second_name_of_the_database_is_refused) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  open_client();
+  ASSERT_EQ(client_.start_orchestration("a", "hello", "1"), Status::kOk);
+  ASSERT_TRUE(run_until_ended("a"));
+  client_.close();
+  ASSERT_EQ(runtime_->stop(1'000), Status::kOk);
+  const std::string first = path_;
+  const std::string second = folder_ + "/second.db";
+  ASSERT_EQ(link(first.c_str(), second.c_str()), 0);
+  for (const std::string& path : {second, first}) {
+    path_ = path;
+    EXPECT_EQ(start(options()), Status::kCannotOpen);
+    EXPECT_EQ(diagnostic_.text().find(path + ": has a second name"), 0U) << diagnostic_.text();
+  }
+  ASSERT_EQ(unlink(second.c_str()), 0);
+  ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
+}
+
+// A start with something else in a file's place comes back with the file's name, instead of waiting or writing.
+TEST_F(Errors, what_is_no_file_of_ours_is_named) {
+  const std::string target = folder_ + "/theirs";
+  std::ofstream(target) << "theirs";
+  for (const char* suffix : {"", "-journal", "-wal", "-shm", "-bell", "-reserve"}) {
+    for (const bool pipe : {true, false}) {
+      const std::string hostile = path_ + suffix;
+      ASSERT_EQ(pipe ? mkfifo(hostile.c_str(), 0600) : link(target.c_str(), hostile.c_str()), 0);
+      EXPECT_EQ(start(options()), Status::kCannotOpen) << suffix;
+      EXPECT_EQ(diagnostic_.text().find(hostile + ": "), 0U) << diagnostic_.text();
+      ASSERT_EQ(unlink(hostile.c_str()), 0);
+    }
+  }
+  std::ifstream read(target);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(read), {}), "theirs");
+  EXPECT_EQ(start(options()), Status::kOk) << diagnostic_.text();
+}
+
+// Put there while a runtime and a client are at work: neither waits, and no more is lost than a wake-up.
+TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_nobody_up) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  open_client();
+  ASSERT_EQ(unlink((path_ + "-bell").c_str()), 0);
+  ASSERT_EQ(mkfifo((path_ + "-bell").c_str(), 0600), 0);
+  ASSERT_EQ(client_.start_orchestration("a", "hello", "1"), Status::kOk);
+  ASSERT_TRUE(run_until_ended("a"));
+  EXPECT_EQ(status("a").output, "1");
+  // Nor does a worker's file that is one.
+  ASSERT_EQ(mkfifo((path_ + "-workers/77").c_str(), 0600), 0);
+  sql(path_,
+      "INSERT INTO workers(inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
+      "buried,any_tag,sessions_max) SELECT 77,'pipe',1,1,boot_seq,1,1,0,0,1,1 FROM meta");
+  ASSERT_EQ(client_.start_orchestration("b", "hello", "2"), Status::kOk);
+  ASSERT_TRUE(run_until_ended("b"));
+  EXPECT_EQ(status("b").output, "2");
+}
+
+// Others could put their own files there, so whoever runs the gateway is told.
+TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
+  class Lines final : public LogSink {
+   public:
+    void write(LogLevel level, std::string_view event, const LogField* fields,
+               std::size_t count) override {
+      if (event != "database_folder_open_to_others") return;
+      EXPECT_EQ(level, LogLevel::kWarning);
+      ASSERT_EQ(count, 1U);
+      paths.emplace_back(fields[0].text);
+    }
+    std::vector<std::string> paths;
+  } lines;
+  Options given = options();
+  given.log = &lines;
+  ASSERT_EQ(start(given), Status::kOk);
+  EXPECT_TRUE(lines.paths.empty());
+  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
+  ASSERT_EQ(start(given), Status::kOk);
+  EXPECT_EQ(lines.paths, std::vector<std::string>{path_});
+  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+}
+
 TEST_F(Errors, read_only_place_is_named) {
   ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
   // Root may write everywhere, so it becomes somebody else for the while.

@@ -166,6 +166,123 @@ TEST_F(PosixPort, PlacesThatCannotHoldADatabase_AreNamed) {
   }
 }
 
+// Everything beside a database that SQLite or Pawl opens by name: what somebody put there instead is named, and neither
+// waited for nor written.
+TEST_F(PosixPort, WhatIsNoFileOfItsOwn_IsRefused) {
+  const Port port = ready();
+  const std::string base = database();
+  const std::string target = host_.folder() + "/target";
+  append(port, target);
+  append(port, base);
+  const char* const suffixes[] = {"", "-journal", "-wal", "-shm", "-bell", "-reserve"};
+  for (const char* suffix : suffixes) {
+    const std::string path = base + suffix;
+    ::unlink(path.c_str());
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0) << std::strerror(errno);
+    Diagnostic diagnostic;
+    EXPECT_EQ(port.storage->check_place(base.c_str(), diagnostic), Status::kCannotOpen) << path;
+    EXPECT_EQ(diagnostic.text(), path + ": not a file");
+    ::unlink(path.c_str());
+    ASSERT_EQ(::link(target.c_str(), path.c_str()), 0);
+    EXPECT_EQ(port.storage->check_place(base.c_str(), diagnostic), Status::kCannotOpen) << path;
+    EXPECT_EQ(diagnostic.text().find(path + ": has a second name (a hard link)"), 0U)
+        << diagnostic.text();
+    ::unlink(path.c_str());
+    ASSERT_EQ(::symlink("target", path.c_str()), 0);
+    EXPECT_EQ(port.storage->check_place(base.c_str(), diagnostic), Status::kCannotOpen) << path;
+    EXPECT_NE(diagnostic.text().find("symbolic link"), std::string_view::npos);
+    ::unlink(path.c_str());
+    ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
+    EXPECT_EQ(port.storage->check_place(base.c_str(), diagnostic), Status::kCannotOpen) << path;
+    ::rmdir(path.c_str());
+    append(port, path);
+    EXPECT_EQ(port.storage->check_place(base.c_str(), diagnostic), Status::kOk)
+        << diagnostic.text();
+  }
+}
+
+TEST_F(PosixPort, WorkersFolderOfSomebodyElse_IsRefused) {
+  const Port port = ready();
+  const std::string folder = std::string(database()) + "-workers";
+  Diagnostic diagnostic;
+  append(port, database());
+  ASSERT_EQ(::symlink(host_.folder().c_str(), folder.c_str()), 0);
+  EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kCannotOpen);
+  EXPECT_EQ(diagnostic.text().find(folder), 0U) << diagnostic.text();
+  EXPECT_EQ(port.storage->worker_create(database(), 3, 8).status(), Status::kCannotOpen);
+  ::unlink(folder.c_str());
+  ASSERT_EQ(::mkfifo(folder.c_str(), 0600), 0);
+  EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kCannotOpen);
+  EXPECT_EQ(port.storage->worker_create(database(), 3, 8).status(), Status::kCannotOpen);
+  ::unlink(folder.c_str());
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kOk);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give a folder away";
+  ASSERT_EQ(::chown(folder.c_str(), 65'534, 65'534), 0);
+  EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kCannotOpen);
+  EXPECT_NE(diagnostic.text().find("another user's (65534)"), std::string_view::npos)
+      << diagnostic.text();
+  // All of it is the other's, and this is root with a tool.
+  ASSERT_EQ(::chown(database(), 65'534, 65'534), 0);
+  EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kOk) << diagnostic.text();
+}
+
+// Put there while the port is at work: it goes on, and what the second name stands for is as it was.
+TEST_F(PosixPort, WhatIsPutInAFilesPlaceLater_IsLeftAlone) {
+  const Port port = ready();
+  const std::string base = database();
+  const std::string bell_path = base + "-bell";
+  const std::string reserve = base + "-reserve";
+  const std::string target = host_.folder() + "/target";
+  std::FILE* theirs = std::fopen(target.c_str(), "wb");
+  ASSERT_NE(theirs, nullptr);
+  std::fputs("theirs", theirs);
+  std::fclose(theirs);
+  const auto worker = port.storage->worker_create(base.c_str(), 3, 8);
+  ASSERT_TRUE(worker.ok());
+  const std::string worker_path = base + "-workers/4";
+  for (const bool pipe : {true, false}) {
+    for (const std::string& path : {bell_path, reserve, worker_path}) {
+      ::unlink(path.c_str());
+      ASSERT_EQ(pipe ? ::mkfifo(path.c_str(), 0600) : ::link(target.c_str(), path.c_str()), 0)
+          << path << ": " << std::strerror(errno);
+    }
+    port.storage->ring(base.c_str());
+    EXPECT_EQ(port.storage->allocate(reserve.c_str(), 4096), Status::kCannotOpen);
+    EXPECT_EQ(port.storage->create_whole(base.c_str(), "whole", 5), Status::kCannotOpen);
+    EXPECT_EQ(port.storage->worker_test(base.c_str(), 4), port::Held::kCannotTell);
+    char notes[8] = {};
+    EXPECT_EQ(port.storage->worker_notes(base.c_str(), 4, notes, sizeof notes), 0U);
+    EXPECT_EQ(file_text(target.c_str()), "theirs");
+  }
+  // A pipe that somebody reads can be opened, and is refused all the same.
+  for (const std::string& path : {bell_path, reserve, worker_path}) {
+    ::unlink(path.c_str());
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  }
+  const int reader = ::open(bell_path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  port.storage->ring(base.c_str());
+  char byte = 0;
+  EXPECT_EQ(::read(reader, &byte, 1), 0) << "nothing was written";
+  ::close(reader);
+  port.storage->worker_close(base.c_str(), 3, worker.value());
+}
+
+TEST_F(PosixPort, FolderThatOthersMayWrite_IsSaid) {
+  const Port port = ready();
+  for (const auto& [mode, open] : {std::pair<mode_t, bool>{0700, false},
+                                   {0755, false},
+                                   {0775, true},
+                                   {0777, true},
+                                   {01777, false},
+                                   {01770, false}}) {
+    ASSERT_EQ(::chmod(host_.folder().c_str(), mode), 0);
+    EXPECT_EQ(port.storage->others_may_write(database()), open) << std::oct << mode;
+  }
+  ASSERT_EQ(::chmod(host_.folder().c_str(), 0700), 0);
+}
+
 TEST_F(PosixPort, PlacesThatCannotBeWritten_AreReadOnly) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
   const Port port = ready();

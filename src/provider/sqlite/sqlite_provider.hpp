@@ -367,6 +367,7 @@ class SqliteProvider final : public Provider {
 
   // ---- sqlite_space.cpp, its own ----
   class ReserveFile;
+  Status write_reserve(ReserveFile& file, std::int64_t bytes);
   Status read_pragma(int id, const char* sql, std::int64_t* out);
   std::int64_t log_bytes();
 

@@ -197,21 +197,24 @@ Result<bool> SqliteProvider::reserve_missing() {
   return !there;
 }
 
+Status SqliteProvider::write_reserve(ReserveFile& file, std::int64_t bytes) {
+  std::int64_t size = 0;
+  PAWL_TRY(file.open());
+  PAWL_TRY(file.size(&size));
+  if (size == bytes) return Status::kOk;
+  std::uint64_t seed = 0;
+  port_.clock->random(&seed, sizeof(seed));
+  return file.fill(bytes, seed);
+}
+
 Status SqliteProvider::make_reserve(std::int64_t bytes) {
   PAWL_CHECK("provider-16", open_ && !in_batch_ && !in_read_);
   if (bytes == 0) return release_reserve();
   ReserveFile file(*this);
-  std::int64_t size = 0;
-  Status status = file.open();
-  if (status == Status::kOk) status = file.size(&size);
-  if (status == Status::kOk && size != bytes) {
-    status = port_.storage->allocate(file.path(), bytes);
-    if (status == Status::kUnsupported) {
-      std::uint64_t seed = 0;
-      port_.clock->random(&seed, sizeof(seed));
-      status = file.fill(bytes, seed);
-    }
-  }
+  if (file.path() == nullptr) return fail(Status::kResourceExhausted, "reserve");
+  // The port comes first: it knows what it may open, and SQLite opens whatever has the name.
+  Status status = port_.storage->allocate(file.path(), bytes);
+  if (status == Status::kUnsupported) status = write_reserve(file, bytes);
   file.close();
   // A part of it would hold room and tell that all is well.
   if (status != Status::kOk) static_cast<void>(file.remove());
