@@ -42,7 +42,7 @@ class Embedding : public ::testing::Test {
   }
   void TearDown() override {
     process_.stop();
-    static_cast<void>(std::system(("rm -rf " + folder_).c_str()));
+    EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
   }
 
   std::string folder_;

@@ -98,7 +98,7 @@ class Errors : public ::testing::Test {
   void TearDown() override {
     client_.close();
     runtime_.reset();
-    static_cast<void>(std::system(("chmod -R u+w " + folder_ + " && rm -rf " + folder_).c_str()));
+    EXPECT_EQ(std::system(("chmod -R u+w " + folder_ + " && rm -rf " + folder_).c_str()), 0);
   }
 
   Options options() {

@@ -58,7 +58,7 @@ class ReplayCheckFiles : public ::testing::Test {
   }
   void TearDown() override {
     process_.stop();
-    static_cast<void>(std::system(("rm -rf " + folder_).c_str()));
+    EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
   }
 
   // Two instances that wait for their timers.
