@@ -67,11 +67,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Child::Child(const std::vector<std::string>& arguments,
-             const std::vector<std::string>& environment) {
+Child::Child(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+             const char* program) {
+  if (program == nullptr) program = CRASH_PROGRAM;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
-  std::vector<std::string> words = {CRASH_PROGRAM};
+  std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment;
   for (char** one = environ; *one != nullptr; ++one)
@@ -79,8 +80,8 @@ Child::Child(const std::vector<std::string>& arguments,
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  const int failed = ::posix_spawn(&pid_, CRASH_PROGRAM, &actions, nullptr,
-                                   pointers_to(words).data(), pointers_to(variables).data());
+  const int failed = ::posix_spawn(&pid_, program, &actions, nullptr, pointers_to(words).data(),
+                                   pointers_to(variables).data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   pipe_ = ends[0];

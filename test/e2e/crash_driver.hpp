@@ -39,11 +39,11 @@ struct CrashAt {
 };
 [[nodiscard]] std::vector<std::string> environment_of(const CrashAt& crash);
 
-// crash_program with these arguments. What still runs at the end is killed.
+// A program, or else crash_program, with these arguments. What still runs at the end is killed.
 class Child {
  public:
   explicit Child(const std::vector<std::string>& arguments,
-                 const std::vector<std::string>& environment = {});
+                 const std::vector<std::string>& environment = {}, const char* program = nullptr);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -22,6 +22,24 @@ pawl_add_test(crash_test
   LIBS crash_driver
   TIMEOUT 900)
 
+# A plan of mixed instances, carried out while its processes are killed: on real processes, and on the simulated machine.
+add_library(soak_plan STATIC soak_plan.cpp)
+target_include_directories(soak_plan PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(soak_plan PRIVATE pawl_build_flags)
+add_library(soak_code STATIC soak_code.cpp)
+target_link_libraries(soak_code PUBLIC soak_plan pawl::pawl PRIVATE pawl_build_flags)
+add_executable(soak_program soak_program.cpp)
+target_link_libraries(soak_program PRIVATE soak_code pawl_build_flags)
+set_target_properties(soak_plan soak_code soak_program PROPERTIES
+  CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+pawl_add_test(soak_test
+  SOURCES soak_test.cpp
+  LIBS crash_driver soak_plan
+  LABELS e2e
+  TIMEOUT 900)
+target_compile_definitions(soak_test PRIVATE SOAK_PROGRAM="$<TARGET_FILE:soak_program>")
+add_dependencies(soak_test soak_program)
+
 # It measures how soon others are heard.
 pawl_add_test(crash_bell_test
   SOURCES crash_bell_test.cpp

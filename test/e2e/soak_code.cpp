@@ -1,0 +1,475 @@
+#include "soak_code.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace soak {
+namespace {
+
+using pawl::ErrorKind;
+using pawl::Handle;
+using pawl::OrchestrationContext;
+using pawl::Outcome;
+using pawl::Poll;
+using std::chrono::milliseconds;
+
+// ---- activities -----------------------------------------------------------------------------------
+
+void note_run(pawl::ActivityContext& ctx) {
+  auto& witness = *static_cast<Witness*>(ctx.user());
+  witness.on_run("run " + std::string(ctx.idempotency_key()) + " " + std::to_string(ctx.attempt()) +
+                 " " + std::to_string(ctx.retry_attempt()) + " " + witness.worker());
+}
+
+pawl::ActivityResult one(pawl::ActivityContext& ctx) {
+  note_run(ctx);
+  return ctx.ok(ctx.input());
+}
+
+pawl::ActivityResult slow(pawl::ActivityContext& ctx) {
+  note_run(ctx);
+  static_cast<Witness*>(ctx.user())->pause();
+  return ctx.ok(ctx.input());
+}
+
+pawl::ActivityResult flaky(pawl::ActivityContext& ctx) {
+  note_run(ctx);
+  return ctx.retry_attempt() < 3 ? ctx.fail("not yet") : ctx.ok(ctx.input());
+}
+
+// ---- what goes from execution to execution ----------------------------------------------------------
+
+struct State {
+  int round = 0;
+  std::size_t events = 0;  // raised ones that were received
+  std::string received;
+  std::string worked;
+  bool is_cancelled = false;
+
+  // "ROUND EVENTS|RECEIVED|WORKED"; empty at first.
+  explicit State(std::string_view text) {
+    if (text.empty()) return;
+    const std::string all(text);
+    const std::size_t first = all.find('|');
+    const std::size_t second = all.find('|', first + 1);
+    char* end = nullptr;
+    round = static_cast<int>(std::strtol(all.c_str(), &end, 10));
+    events = std::strtoul(end, nullptr, 10);
+    received = all.substr(first + 1, second - first - 1);
+    worked = all.substr(second + 1);
+  }
+  [[nodiscard]] std::string text() const {
+    return std::to_string(round) + " " + std::to_string(events) + "|" + received + "|" + worked;
+  }
+  [[nodiscard]] std::string output() const {
+    return std::string(is_cancelled ? "cancelled" : "done") + "|" + received + "|" + worked;
+  }
+  // What came of an activity or a child for `token`.
+  void count(const std::string& token, const Outcome& result) {
+    if (result.cancelled()) {
+      is_cancelled = true;
+    } else {
+      worked += result.ok() && result.value() == token
+                    ? token + " "
+                    : token + ":" + pawl::error_kind_name(result.error().kind) + "! ";
+    }
+  }
+};
+
+// Of other lengths in other rounds, so that timers and messages meet in all orders.
+milliseconds pause_of(const State& state, int step) {
+  return milliseconds(10 + (state.round * 37 + step * 61) % 180);
+}
+
+constexpr int kSteps = 6;  // of one execution
+
+Poll end(OrchestrationContext& ctx, const State& state) { return ctx.complete(state.output()); }
+
+Poll again(OrchestrationContext& ctx, State& state) {
+  ++state.round;
+  return ctx.continue_as_new(state.text());
+}
+
+// ---- kinds ----------------------------------------------------------------------------------------
+
+Poll reader(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  for (int step = 0; step < kSteps; ++step) {
+    const Handle message = ctx.dequeue_event("in");
+    PAWL_AWAIT(first, ctx.select(message, ctx.schedule_timer(pause_of(state, step))));
+    if (first.cancelled()) state.is_cancelled = true;
+    if (state.is_cancelled) return end(ctx, state);
+    if (first.index() == 1) continue;
+    const std::string token(first.value());
+    if (token == "end") return end(ctx, state);
+    state.received += token + " ";
+    PAWL_AWAIT(result, ctx.schedule_activity("one", token));
+    state.count(token, result);
+    if (state.is_cancelled) return end(ctx, state);
+  }
+  ctx.dequeue_event("in");
+  ctx.dequeue_event("in");
+  return again(ctx, state);
+}
+
+Poll drain(OrchestrationContext& ctx, State* state) {
+  while (!state->is_cancelled) {
+    PAWL_AWAIT(message, ctx.try_dequeue_event("in"));
+    if (message.cancelled()) state->is_cancelled = true;
+    if (!message.ok()) break;
+    const std::string token(message.value());
+    state->received += token + " ";
+    PAWL_AWAIT(result, ctx.schedule_activity("one", token));
+    state->count(token, result);
+  }
+  return Poll::done();
+}
+
+// "end" comes to another queue, behind all messages: then all of them have come.
+Poll drainer(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  for (int step = 0; step < kSteps; ++step) {
+    const Handle bell = ctx.dequeue_event("bell");
+    PAWL_AWAIT(first, ctx.select(ctx.schedule_timer(pause_of(state, step)), bell));
+    if (first.cancelled()) state.is_cancelled = true;
+    PAWL_CALL(drain(ctx, &state));
+    if (state.is_cancelled || first.index() == 1) return end(ctx, state);
+  }
+  return again(ctx, state);
+}
+
+// Each takes at most two messages, or gives up after its time; output: its tokens.
+auto taking_branch(milliseconds pause) {
+  return [pause](OrchestrationContext& own) -> Poll {
+    std::string tokens;
+    for (int taken = 0; taken < 2; ++taken) {
+      const Handle message = own.dequeue_event("in");
+      const Handle timer = own.schedule_timer(pause);
+      PAWL_AWAIT(first, own.select(timer, message));
+      if (first.cancelled()) return own.complete(tokens);
+      if (first.index() == 0) break;
+      tokens += std::string(first.value()) + " ";
+    }
+    return own.complete(tokens);
+  };
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = text.find(' ', at);
+    words.emplace_back(text.substr(at, space - at));
+    at = space + 1;
+  }
+  return words;
+}
+
+Poll branches(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  bool is_over = false;
+  for (int step = 0; step < kSteps / 2 && !is_over; ++step) {
+    const Handle left = ctx.open_branch(taking_branch(pause_of(state, step)));
+    const Handle right = ctx.open_branch(taking_branch(pause_of(state, step + 1)));
+    PAWL_AWAIT(both, ctx.join(left, right));
+    if (both.cancelled()) state.is_cancelled = true;
+    PAWL_AWAIT(of_left, left);
+    PAWL_AWAIT(of_right, right);
+    if (of_left.cancelled() || of_right.cancelled()) state.is_cancelled = true;
+    for (const std::string& token :
+         words_of(std::string(of_left.value()) + std::string(of_right.value()))) {
+      is_over = is_over || token == "end";
+      if (token == "end") continue;
+      state.received += token + " ";
+      PAWL_AWAIT(result, ctx.schedule_activity("one", token));
+      state.count(token, result);
+      if (result.cancelled()) return end(ctx, state);
+    }
+    if (state.is_cancelled) return end(ctx, state);
+  }
+  if (!is_over) return again(ctx, state);
+  // What the other branch gave back is older than the end.
+  PAWL_CALL(drain(ctx, &state));
+  return end(ctx, state);
+}
+
+// Reads what others have counted so far.
+Poll value_reader(OrchestrationContext& ctx) {
+  PAWL_AWAIT(value, ctx.get_kv_value_from_instance(ctx.input(), "count"));
+  if (!value.ok()) return ctx.fail(value.error());
+  return ctx.complete(value.value());
+}
+
+// Nothing of what was counted goes by input.
+Poll values(OrchestrationContext& ctx) {
+  State state("");
+  state.round = std::atoi(std::string(ctx.input()).c_str());
+  const auto read = [&ctx](const char* key) {
+    return std::string(ctx.get_kv_value(key).value_or(std::string_view()));
+  };
+  const auto finish = [&]() -> Poll {
+    state.received = read("received");
+    state.worked = read("worked");
+    const std::size_t tokens = words_of(state.received).size();
+    if (std::to_string(tokens) != (read("count").empty() ? "0" : read("count")))
+      return ctx.fail("counted " + read("count") + ", received " + state.received);
+    return end(ctx, state);
+  };
+  for (int step = 0; step < 2; ++step) {
+    const Handle message = ctx.dequeue_event("in");
+    PAWL_AWAIT(first, ctx.select(message, ctx.schedule_timer(pause_of(state, step))));
+    if (first.cancelled()) state.is_cancelled = true;
+    if (state.is_cancelled) return finish();
+    if (first.index() == 1) continue;
+    const std::string token(first.value());
+    if (token == "end") return finish();
+    const int count = std::atoi(read("count").c_str()) + 1;
+    ErrorKind error = ctx.set_kv_value("received", read("received") + token + " ");
+    if (error == ErrorKind::kNone) error = ctx.set_kv_value("count", std::to_string(count));
+    if (error == ErrorKind::kNone) error = ctx.set_kv_value("last", token);
+    if (error != ErrorKind::kNone) return ctx.fail("a value is refused");
+    PAWL_AWAIT(seen, ctx.schedule_sub_orchestration("value_reader", ctx.instance_id()));
+    if (seen.cancelled()) state.is_cancelled = true;
+    if (!seen.cancelled() && std::string(seen.value()) != std::to_string(count))
+      return ctx.fail("a child read another count: " + std::string(seen.value()) +
+                      std::string(seen.error().text));
+    PAWL_AWAIT(result, ctx.schedule_activity("one", read("last")));
+    if (ctx.clear_kv_value("last") != ErrorKind::kNone) return ctx.fail("clear");
+    state.worked = read("worked");
+    state.count(token, result);
+    if (ctx.set_kv_value("worked", state.worked) != ErrorKind::kNone) return ctx.fail("set");
+    if (state.is_cancelled) return finish();
+  }
+  return ctx.continue_as_new(std::to_string(state.round + 1));
+}
+
+// Two executions, an activity in each.
+Poll child(OrchestrationContext& ctx) {
+  const std::string input(ctx.input());
+  const bool is_second = input.back() == '+';
+  const std::string token = is_second ? input.substr(0, input.size() - 1) : input;
+  PAWL_AWAIT(result, ctx.schedule_activity(is_second ? "slow" : "one", token));
+  if (!result.ok()) return ctx.fail(result.error());
+  PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(15)));
+  return is_second ? ctx.complete(result.value()) : ctx.continue_as_new(token + "+");
+}
+
+Poll sleeper(OrchestrationContext& ctx) {
+  PAWL_AWAIT(slept, ctx.schedule_timer(std::chrono::hours(10)));
+  return ctx.complete(slept.cancelled() ? "cancelled" : "slept");
+}
+
+Poll detached(OrchestrationContext& ctx) {
+  PAWL_AWAIT(result, ctx.schedule_activity("one", ctx.input()));
+  return result.ok() ? ctx.complete(result.value()) : ctx.fail(result.error());
+}
+
+Poll parent(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  const std::string id(ctx.instance_id());
+  for (int step = 0; step < kSteps; ++step) {
+    const Handle message = ctx.dequeue_event("in");
+    PAWL_AWAIT(first, ctx.select(ctx.schedule_timer(pause_of(state, step)), message));
+    if (first.cancelled()) state.is_cancelled = true;
+    if (state.is_cancelled) return end(ctx, state);
+    if (first.index() == 0) continue;
+    const std::string token(first.value());
+    if (token == "end") return end(ctx, state);
+    state.received += token + " ";
+    if (ctx.start_orchestration("detached", "detached:" + id + ":" + token, token) !=
+        ErrorKind::kNone)
+      return ctx.fail("detached");
+    const Handle named =
+        ctx.schedule_sub_orchestration_with_id("child", "child:" + id + ":" + token, token);
+    const Handle unnamed = ctx.schedule_sub_orchestration("child", token);
+    const Handle loser = ctx.schedule_sub_orchestration("sleeper", token);
+    PAWL_AWAIT(all, ctx.select(ctx.join(named, unnamed), loser));
+    if (all.cancelled()) {
+      state.is_cancelled = true;
+      return end(ctx, state);
+    }
+    PAWL_AWAIT(of_named, named);
+    PAWL_AWAIT(of_unnamed, unnamed);
+    if (of_named.ok() && of_named.value() != of_unnamed.value()) return ctx.fail("children differ");
+    state.count(token, of_unnamed.ok() ? of_named : of_unnamed);
+  }
+  return again(ctx, state);
+}
+
+// One that was sent again for want of an answer, and had been received, is of no action above the last.
+bool is_new_event(const State& state, const std::string& token) {
+  const std::vector<std::string> before = words_of(state.received);
+  return before.empty() || std::stoul(token) > std::stoul(before.back());
+}
+
+// The status tells which event is waited for; what a loser was given goes to the wait of the same turn. The last wait
+// of an execution says nothing, so that no event comes in the turn that ends it.
+Poll raised(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  for (int step = 0; step < 2 * kSteps; ++step) {
+    const bool is_last = step + 1 == 2 * kSteps;
+    if (ctx.set_custom_status(is_last ? std::string() : status_of_wait(state.events)) !=
+        ErrorKind::kNone)
+      return ctx.fail("status");
+    const Handle event = ctx.schedule_wait("go");
+    const Handle timer = ctx.schedule_timer(is_last ? milliseconds(500) : pause_of(state, step));
+    PAWL_AWAIT(first, ctx.select(timer, event));
+    if (first.cancelled()) state.is_cancelled = true;
+    if (state.is_cancelled) return end(ctx, state);
+    if (first.index() == 0) continue;
+    const std::string token(first.value());
+    if (token == "end") return end(ctx, state);
+    if (!is_new_event(state, token)) continue;
+    ++state.events;
+    state.received += token + " ";
+    PAWL_AWAIT(result, ctx.schedule_activity("one", token));
+    state.count(token, result);
+    if (state.is_cancelled) return end(ctx, state);
+  }
+  return again(ctx, state);
+}
+
+pawl::SessionSettings told() {
+  pawl::SessionSettings settings;
+  settings.exclusive = true;
+  settings.notify = true;
+  return settings;
+}
+
+// On another kind of session each time; a session of its own for this activity alone is closed behind it.
+Poll on_session(OrchestrationContext& ctx, const std::string& token, State* state, bool* is_lost) {
+  Handle handle;
+  pawl::Session own;
+  const std::size_t kind = std::stoul(token) % 5;
+  if (kind == 0) {
+    handle = ctx.schedule_activity_on_session("one", token, "shared-" + token.substr(0, 1));
+  } else if (kind == 1) {
+    handle = ctx.schedule_activity_on_device("one", token, kDevices[state->round % 2]);
+  } else if (kind == 2) {
+    handle =
+        ctx.schedule_activity_on_session("slow", token, ctx.open_session_with_id("mine", told()));
+  } else if (kind == 3) {
+    own = ctx.open_session();
+    handle = ctx.schedule_activity_on_session("one", token, own);
+  } else {
+    pawl::SessionSettings settings;
+    settings.fail_on_loss = true;
+    handle = ctx.schedule_activity_on_session("slow", token,
+                                              ctx.open_session_with_id("fragile", settings));
+  }
+  PAWL_AWAIT(result, handle);
+  *is_lost = result.error().kind == ErrorKind::kSessionLost;
+  if (!*is_lost) state->count(token, result);
+  if (kind == 3 && ctx.close_session(own.id()) != ErrorKind::kNone) return ctx.fail("close");
+  return Poll::done();
+}
+
+Poll sessions(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  const pawl::Session mine = ctx.open_session_with_id("mine", told());
+  for (int step = 0; step < kSteps; ++step) {
+    const Handle message = ctx.dequeue_event("in");
+    const Handle timer = ctx.schedule_timer(pause_of(state, step));
+    PAWL_AWAIT(first, ctx.select(message, timer, ctx.session_events(mine)));
+    if (first.cancelled()) state.is_cancelled = true;
+    if (state.is_cancelled) return end(ctx, state);
+    if (first.index() != 0) continue;
+    const std::string token(first.value());
+    if (token == "end") return end(ctx, state);
+    state.received += token + " ";
+    for (bool is_lost = true; is_lost;)
+      PAWL_CALL(on_session(ctx, token, &state, &is_lost));
+    if (state.is_cancelled) return end(ctx, state);
+  }
+  if (state.round % 2 == 0 && ctx.close_session("mine") != ErrorKind::kNone)
+    return ctx.fail("close");
+  return again(ctx, state);
+}
+
+Poll retrier(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  for (int step = 0; step < kSteps; ++step) {
+    const Handle message = ctx.dequeue_event("in");
+    PAWL_AWAIT(first, ctx.select(message, ctx.schedule_timer(pause_of(state, step))));
+    if (first.cancelled()) state.is_cancelled = true;
+    if (state.is_cancelled) return end(ctx, state);
+    if (first.index() == 1) continue;
+    const std::string token(first.value());
+    if (token == "end") return end(ctx, state);
+    state.received += token + " ";
+    pawl::ActivityOptions options;
+    options.retry.max_attempts = 5;
+    options.retry.backoff = pawl::Backoff::kFixed;
+    options.retry.base_ms = 20;
+    const Handle tried = ctx.schedule_activity("flaky", token, options);
+    const Handle threaded = ctx.schedule_activity("slow", token);
+    const Handle given_up = ctx.schedule_activity("slow", "never");
+    ctx.cancel(given_up);
+    PAWL_AWAIT(both, ctx.join(tried, threaded));
+    if (both.cancelled()) state.is_cancelled = true;
+    PAWL_AWAIT(of_tried, tried);
+    PAWL_AWAIT(of_threaded, threaded);
+    state.count(token, of_tried.ok() ? of_threaded : of_tried);
+    if (state.is_cancelled) return end(ctx, state);
+  }
+  return again(ctx, state);
+}
+
+}  // namespace
+
+pawl::Status fill(pawl::Registry& registry, Witness& witness) {
+  struct Entry {
+    const char* name;
+    pawl::Orchestration function;
+  };
+  const Entry entries[] = {
+      {name_of(Kind::kReader), reader},
+      {name_of(Kind::kDrainer), drainer},
+      {name_of(Kind::kBranches), branches},
+      {name_of(Kind::kValues), values},
+      {name_of(Kind::kParent), parent},
+      {name_of(Kind::kRaised), raised},
+      {name_of(Kind::kSessions), sessions},
+      {name_of(Kind::kRetrier), retrier},
+      {"value_reader", value_reader},
+      {"child", child},
+      {"sleeper", sleeper},
+      {"detached", detached},
+  };
+  for (const Entry& entry : entries)
+    PAWL_TRY(registry.add_orchestration(entry.name, entry.function));
+  PAWL_TRY(registry.add_activity("one", one, pawl::ActivityMode::kInline, &witness));
+  PAWL_TRY(registry.add_activity("flaky", flaky, pawl::ActivityMode::kInline, &witness));
+  return registry.add_activity("slow", slow, pawl::ActivityMode::kThreaded, &witness);
+}
+
+const char* queue_of(Kind kind, Verb verb) {
+  if (kind == Kind::kRaised) return "go";
+  return kind == Kind::kDrainer && verb == Verb::kEnd ? "bell" : "in";
+}
+
+std::string status_of_wait(std::size_t received) { return "event " + std::to_string(received); }
+
+bool is_waited_for(const Instance& instance, std::size_t action, std::string_view custom_status) {
+  const auto before = static_cast<std::size_t>(
+      std::count(instance.actions.begin(),
+                 instance.actions.begin() + static_cast<std::ptrdiff_t>(action), Verb::kSend));
+  constexpr std::string_view kBeginning = "event ";
+  if (custom_status.substr(0, kBeginning.size()) != kBeginning) return false;
+  return std::stoul(std::string(custom_status.substr(kBeginning.size()))) >= before;
+}
+
+Answer answer_of(Verb verb, pawl::Status status) {
+  switch (status) {
+    case pawl::Status::kOk: return Answer::kAccepted;
+    case pawl::Status::kAlreadyExists:
+      return verb == Verb::kStart ? Answer::kAccepted : Answer::kUnknown;
+    case pawl::Status::kStale: return Answer::kEnded;
+    case pawl::Status::kBusy:
+    case pawl::Status::kFull:
+    case pawl::Status::kResourceExhausted: return Answer::kRefused;
+    default: return Answer::kUnknown;
+  }
+}
+
+}  // namespace soak

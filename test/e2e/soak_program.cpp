@@ -1,0 +1,175 @@
+// The processes that the soak kills: soak_test.cpp.
+//
+//   soak_program serve DB WORKER RUNS [NODE]         a Runtime; what it runs is written to the file RUNS
+//   soak_program drive DB JOURNAL SEED INSTANCES MESSAGES GAP_MS TURN
+//                                                     a Client that carries out the plan of the seed
+//
+// Both files are appended to, a line a write, and outlive the process; drive goes on where the journal ends. TURN is
+// another number each time, so that it takes another way. serve prints "ready", and ends in order on SIGTERM.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+#include "soak_code.hpp"
+#include "soak_plan.hpp"
+
+namespace {
+
+[[noreturn]] void die(const char* what, pawl::Status status, std::string_view text) {
+  std::fprintf(stderr, "soak_program: %s: %s: %.*s\n", what, pawl::status_name(status),
+               static_cast<int>(text.size()), text.data());
+  std::_Exit(3);
+}
+
+class LineFile {
+ public:
+  explicit LineFile(const char* path)
+      : fd_(::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+    if (fd_ < 0) std::_Exit(4);
+  }
+  void write(const std::string& line) const {
+    const std::string whole = line + "\n";
+    if (::write(fd_, whole.data(), whole.size()) != static_cast<ssize_t>(whole.size()))
+      std::_Exit(5);
+  }
+
+ private:
+  int fd_;
+};
+
+class FileWitness final : public soak::Witness {
+ public:
+  FileWitness(const char* path, std::string worker) : file_(path), worker_(std::move(worker)) {}
+  void on_run(const std::string& line) override { file_.write(line); }
+  void pause() override { ::usleep(30'000); }
+  [[nodiscard]] std::string worker() const override { return worker_; }
+
+ private:
+  LineFile file_;
+  std::string worker_;
+};
+
+pawl::Runtime* serving = nullptr;
+void on_sigterm(int) { serving->request_stop(); }
+
+int serve(pawl::Process& process, int count, char** words) {
+  if (count < 3) return 2;
+  FileWitness witness(words[2], words[1]);
+  pawl::Registry registry;
+  const pawl::Status filled = soak::fill(registry, witness);
+  if (filled != pawl::Status::kOk) die("registration", filled, "");
+  pawl::posix::FdLogSink log(STDERR_FILENO, pawl::LogLevel::kWarning);
+  pawl::Options options;
+  options.database_path = words[0];
+  if (count > 3) options.worker_node_id = words[3];
+  if (std::getenv("SOAK_PROGRAM_LOG") != nullptr) options.log = &log;
+  const std::size_t bytes = pawl::Runtime::required_memory(options);
+  const auto memory = std::make_unique<unsigned char[]>(bytes);
+  pawl::posix::SystemPort port;
+  pawl::Runtime runtime;
+  pawl::Diagnostic diagnostic;
+  const pawl::Status started =
+      runtime.start(process, registry, options, port.port(), memory.get(), bytes, diagnostic);
+  if (started != pawl::Status::kOk) die("start of the runtime", started, diagnostic.text());
+  for (const char* device : soak::kDevices) {
+    const pawl::Status asked = runtime.declare_session(device, true);
+    if (asked != pawl::Status::kOk) die("declaration", asked, runtime.error_text());
+  }
+  serving = &runtime;
+  struct sigaction action {};
+  action.sa_handler = on_sigterm;
+  ::sigaction(SIGTERM, &action, nullptr);
+  std::puts("ready");
+  std::fflush(stdout);
+  const pawl::Status ran = runtime.run();
+  if (ran != pawl::Status::kOk && ran != pawl::Status::kStopped)
+    die("run", ran, runtime.error_text());
+  return 0;
+}
+
+pawl::Status send(pawl::Client& client, const soak::Call& call) {
+  const std::string& id = call.of->id;
+  switch (call.verb) {
+    case soak::Verb::kStart:
+      return client.start_orchestration(id, soak::name_of(call.of->kind), "");
+    case soak::Verb::kCancel: return client.cancel_instance(id, "by the plan");
+    case soak::Verb::kSuspend: return client.suspend_instance(id);
+    case soak::Verb::kResume: return client.resume_instance(id);
+    case soak::Verb::kSend:
+    case soak::Verb::kEnd: break;
+  }
+  const char* const queue = soak::queue_of(call.of->kind, call.verb);
+  return call.of->kind == soak::Kind::kRaised ? client.raise_event(id, queue, call.token)
+                                              : client.enqueue_event(id, queue, call.token);
+}
+
+int drive(pawl::Process& process, int count, char** words) {
+  if (count < 7) return 2;
+  const auto number = [&](int at) { return std::strtoull(words[at], nullptr, 10); };
+  const soak::Plan plan(number(2), number(3), number(4));
+  const LineFile file(words[1]);
+  soak::Driver driver(plan, number(2) * 1'000 + number(6),
+                      [&file](const std::string& line) { file.write(line); });
+  std::ifstream before(words[1]);
+  for (std::string line; std::getline(before, line);)
+    driver.restore(line);
+
+  pawl::ClientOptions options;
+  options.database_path = words[0];
+  const std::size_t bytes = pawl::Client::required_memory(options);
+  const auto memory = std::make_unique<unsigned char[]>(bytes);
+  pawl::posix::SystemPort port;
+  pawl::Client client;
+  pawl::Diagnostic diagnostic;
+  const pawl::Status opened =
+      client.open(process, options, port.port(), memory.get(), bytes, diagnostic);
+  if (opened != pawl::Status::kOk) die("open of the client", opened, diagnostic.text());
+  const auto is_waited_for = [&](std::size_t instance, std::size_t action) {
+    const soak::Instance& one = plan.instances()[instance];
+    pawl::OrchestrationStatus status;
+    if (client.get_status(one.id, &status) != pawl::Status::kOk) return false;
+    return status.state == pawl::OrchestrationState::kCompleted ||
+           status.state == pawl::OrchestrationState::kFailed ||
+           soak::is_waited_for(one, action, status.custom_status);
+  };
+  std::mt19937 random(static_cast<unsigned>(number(6)));
+  while (!driver.journal().is_done()) {
+    ::usleep(static_cast<useconds_t>(random() % (2'000 * number(5) + 1)));
+    soak::Call call;
+    if (!driver.next(is_waited_for, &call)) continue;
+    const pawl::Status status = send(client, call);
+    const soak::Answer answer = soak::answer_of(call.verb, status);
+    if (answer == soak::Answer::kUnknown) die("a call", status, client.error_text());
+    driver.on_answer(call, answer);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const rlimit no_core = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  pawl::Process process;
+  const pawl::ProcessOptions options;
+  const std::size_t bytes = pawl::Process::required_memory(options);
+  const auto memory = std::make_unique<unsigned char[]>(bytes);
+  pawl::Diagnostic diagnostic;
+  const pawl::Status status = process.start(options, memory.get(), bytes, diagnostic);
+  if (status != pawl::Status::kOk) die("start of the process", status, diagnostic.text());
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "serve") return serve(process, argc - 2, argv + 2);
+  if (mode == "drive") return drive(process, argc - 2, argv + 2);
+  std::fputs("soak_program: see the head of its source\n", stderr);
+  return 2;
+}
