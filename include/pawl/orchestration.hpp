@@ -172,7 +172,8 @@ class OrchestrationContext {
   // queue, before all younger ones.
   Handle dequeue_event(std::string_view queue);
   // As dequeue_event(), but answered within this turn: kNotFound if no message waits that came before the
-  // turn began. An older open dequeue_event() of the same queue goes first. Costs two recorded events.
+  // turn began; or, where a turn reads a part of what is stored (instance_batch_max), within the one that has read all.
+  // An older open dequeue_event() of the same queue goes first. Costs two recorded events.
   Handle try_dequeue_event(std::string_view queue);
   // --- other orchestrations: created in the commit of this turn ---
   // A child. Its end is the handle's result, told exactly once, over its own and its ancestors' crashes

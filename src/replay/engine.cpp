@@ -278,6 +278,11 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
   setup.ran = last_ran_id(history);
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());
+  // Tries of an earlier turn, which had not read all. Before the code runs: so it has seen what history ends with.
+  std::uint32_t answered = 0;
+  if (!input.more_messages)
+    PAWL_TRY(
+        Mailbox::answer_tries(history, input.stamp_ms, limits_.events_max, diagnostic, &answered));
   result.dropped = intake.dropped();
   if (history.last_id() == 0) return Status::kOk;
   PAWL_TRY(check_behaviour(history, diagnostic));
@@ -297,7 +302,9 @@ Status Engine::run_passes(History& history, const TurnInput& input, Diagnostic& 
     const EventId known = history.last_id();
     PAWL_TRY(run_pass(setup, result, &is_another_needed));
     setup.ran = known;
-    if (!is_another_needed) return input.verify ? verify(setup) : Status::kOk;
+    if (is_another_needed) continue;
+    if (input.more_messages && history.open_try() != 0) result.state = TurnState::kMore;
+    return input.verify ? verify(setup) : Status::kOk;
   }
   result.state = TurnState::kMore;
   return Status::kOk;
@@ -312,8 +319,10 @@ Status Engine::run_pass(internal::PassSetup& setup, TurnResult& result, bool* is
   if (!pass->has_ended()) {
     PAWL_TRY(scratch_->mailbox.deliver(*setup.history, setup.input->stamp_ms, limits_.events_max,
                                        *setup.diagnostic, &delivered));
-    PAWL_TRY(Mailbox::answer_tries(*setup.history, setup.input->stamp_ms, limits_.events_max,
-                                   *setup.diagnostic, &delivered));
+    // Among those that were not read may be one for it.
+    if (!setup.input->more_messages)
+      PAWL_TRY(Mailbox::answer_tries(*setup.history, setup.input->stamp_ms, limits_.events_max,
+                                     *setup.diagnostic, &delivered));
   }
   *is_another_needed = pass->is_another_needed() || delivered != 0;
   setup.commands_left -= pass->appended();

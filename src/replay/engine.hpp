@@ -49,6 +49,8 @@ struct TurnInput {
       nullptr;  // in order of arrival; kStart or kContinue first for a new one
   std::size_t message_count = 0;
   std::size_t waiting_count = 0;  // of them were there in an earlier turn and wait on
+  // More are stored than these: what tries to take one and finds none is not answered, and the state is kMore.
+  bool more_messages = false;
 };
 
 enum class TurnState : std::uint8_t { kSuspended, kEnded, kMore };

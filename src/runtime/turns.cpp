@@ -453,6 +453,7 @@ void RuntimeCore::run_turn(Turn& turn) {
   input.messages = messages;
   input.message_count = message_count;
   input.waiting_count = item.waiting_count;
+  input.more_messages = item.more_messages;
   Diagnostic why;
   notes_->entries[0].instance.store(turn.is_start ? CrashNote::kNotStored : turn.key,
                                     std::memory_order_relaxed);

@@ -40,6 +40,12 @@ pawl_add_test(soak_test
 target_compile_definitions(soak_test PRIVATE SOAK_PROGRAM="$<TARGET_FILE:soak_program>")
 add_dependencies(soak_test soak_program)
 
+pawl_add_test(soak_sim_test
+  SOURCES soak_sim_test.cpp
+  LIBS soak_code pawl::testing
+  LABELS e2e
+  TIMEOUT 900)
+
 # It measures how soon others are heard.
 pawl_add_test(crash_bell_test
   SOURCES crash_bell_test.cpp

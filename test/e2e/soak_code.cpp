@@ -38,6 +38,12 @@ pawl::ActivityResult flaky(pawl::ActivityContext& ctx) {
   return ctx.retry_attempt() < 3 ? ctx.fail("not yet") : ctx.ok(ctx.input());
 }
 
+pawl::ActivityResult is_sent(pawl::ActivityContext& ctx) {
+  note_run(ctx);
+  return ctx.ok(static_cast<Witness*>(ctx.user())->is_sent(std::string(ctx.instance_id())) ? "yes"
+                                                                                           : "no");
+}
+
 // ---- what goes from execution to execution ----------------------------------------------------------
 
 struct State {
@@ -113,12 +119,17 @@ Poll reader(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
+// All that is there at once, and then the work for it.
 Poll drain(OrchestrationContext& ctx, State* state) {
+  std::vector<std::string> tokens;
   while (!state->is_cancelled) {
     PAWL_AWAIT(message, ctx.try_dequeue_event("in"));
     if (message.cancelled()) state->is_cancelled = true;
     if (!message.ok()) break;
-    const std::string token(message.value());
+    tokens.emplace_back(message.value());
+  }
+  for (const std::string& token : tokens) {
+    if (state->is_cancelled) break;
     state->received += token + " ";
     PAWL_AWAIT(result, ctx.schedule_activity("one", token));
     state->count(token, result);
@@ -135,6 +146,21 @@ Poll drainer(OrchestrationContext& ctx) {
     if (first.cancelled()) state.is_cancelled = true;
     PAWL_CALL(drain(ctx, &state));
     if (state.is_cancelled || first.index() == 1) return end(ctx, state);
+  }
+  return again(ctx, state);
+}
+
+// The answer comes beside the messages and not behind them: it tells nothing of what the turn has read.
+Poll emptier(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  for (int step = 0; step < kSteps; ++step) {
+    PAWL_AWAIT(sent, ctx.schedule_activity("is_sent", ""));
+    if (sent.cancelled()) state.is_cancelled = true;
+    PAWL_CALL(drain(ctx, &state));
+    if (state.is_cancelled || sent.value() == "yes") return end(ctx, state);
+    PAWL_AWAIT(slept, ctx.schedule_timer(4 * pause_of(state, step)));
+    if (slept.cancelled()) state.is_cancelled = true;
+    if (state.is_cancelled) return end(ctx, state);
   }
   return again(ctx, state);
 }
@@ -431,6 +457,7 @@ pawl::Status fill(pawl::Registry& registry, Witness& witness) {
       {name_of(Kind::kRaised), raised},
       {name_of(Kind::kSessions), sessions},
       {name_of(Kind::kRetrier), retrier},
+      {name_of(Kind::kEmptier), emptier},
       {"value_reader", value_reader},
       {"child", child},
       {"sleeper", sleeper},
@@ -439,13 +466,15 @@ pawl::Status fill(pawl::Registry& registry, Witness& witness) {
   for (const Entry& entry : entries)
     PAWL_TRY(registry.add_orchestration(entry.name, entry.function));
   PAWL_TRY(registry.add_activity("one", one, pawl::ActivityMode::kInline, &witness));
+  PAWL_TRY(registry.add_activity("is_sent", is_sent, pawl::ActivityMode::kInline, &witness));
   PAWL_TRY(registry.add_activity("flaky", flaky, pawl::ActivityMode::kInline, &witness));
   return registry.add_activity("slow", slow, pawl::ActivityMode::kThreaded, &witness);
 }
 
 const char* queue_of(Kind kind, Verb verb) {
   if (kind == Kind::kRaised) return "go";
-  return kind == Kind::kDrainer && verb == Verb::kEnd ? "bell" : "in";
+  const bool is_apart = kind == Kind::kDrainer || kind == Kind::kEmptier;
+  return is_apart && verb == Verb::kEnd ? "bell" : "in";
 }
 
 std::string status_of_wait(std::size_t received) { return "event " + std::to_string(received); }

@@ -16,6 +16,8 @@ class Witness {
   virtual void on_run(const std::string& line) = 0;
   // What takes its time.
   virtual void pause() = 0;
+  // Whether all messages of this instance have been acknowledged.
+  virtual bool is_sent(const std::string& instance) = 0;
   [[nodiscard]] virtual std::string worker() const = 0;
 };
 

@@ -15,6 +15,7 @@ const char* name_of(Kind kind) {
     case Kind::kRaised: return "raised";
     case Kind::kSessions: return "sessions";
     case Kind::kRetrier: return "retrier";
+    case Kind::kEmptier: return "emptier";
     case Kind::kKinds: break;
   }
   return "";
@@ -123,6 +124,13 @@ bool Journal::is_done() const {
   for (std::size_t i = 0; i < tries_.size(); ++i)
     if (next_action(i) < plan_.instances()[i].actions.size()) return false;
   return true;
+}
+
+bool Journal::is_sent(const std::string& id) const {
+  for (std::size_t i = 0; i < tries_.size(); ++i)
+    if (plan_.instances()[i].id == id)
+      return next_action(i) + 1 >= plan_.instances()[i].actions.size();
+  return false;
 }
 
 // ---- Driver ---------------------------------------------------------------------------------------

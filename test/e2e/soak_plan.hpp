@@ -26,6 +26,7 @@ enum class Kind : int {
   kRaised,      // raised events, each when it waits for it
   kSessions,    // shared, device, exclusive and lost ones
   kRetrier,     // attempts that fail, threads
+  kEmptier,     // empties its queue once an activity says that all has been sent, and ends
   kKinds,
 };
 
@@ -77,6 +78,8 @@ class Journal {
     return tries_[instance];
   }
   [[nodiscard]] bool is_done() const;
+  // All but the end of this instance has been answered.
+  [[nodiscard]] bool is_sent(const std::string& id) const;
   [[nodiscard]] std::size_t answers() const { return answers_; }
 
  private:

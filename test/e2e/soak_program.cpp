@@ -1,11 +1,13 @@
 // The processes that the soak kills: soak_test.cpp.
 //
-//   soak_program serve DB WORKER RUNS [NODE]         a Runtime; what it runs is written to the file RUNS
+//   soak_program serve DB WORKER RUNS JOURNAL SEED INSTANCES MESSAGES [NODE]
+//                                                     a Runtime; what it runs is written to the file RUNS
 //   soak_program drive DB JOURNAL SEED INSTANCES MESSAGES GAP_MS TURN
 //                                                     a Client that carries out the plan of the seed
 //
 // Both files are appended to, a line a write, and outlive the process; drive goes on where the journal ends. TURN is
-// another number each time, so that it takes another way. serve prints "ready", and ends in order on SIGTERM.
+// another number each time, so that it takes another way. serve prints "ready", or ends with 75 when
+// the store was busy, and ends in order on SIGTERM.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -24,6 +26,9 @@
 #include "soak_plan.hpp"
 
 namespace {
+
+constexpr int kBusyStatus =
+    75;  // the others held the write lock for busy_ms_max: to be started again
 
 [[noreturn]] void die(const char* what, pawl::Status status, std::string_view text) {
   std::fprintf(stderr, "soak_program: %s: %s: %.*s\n", what, pawl::status_name(status),
@@ -49,37 +54,58 @@ class LineFile {
 
 class FileWitness final : public soak::Witness {
  public:
-  FileWitness(const char* path, std::string worker) : file_(path), worker_(std::move(worker)) {}
+  FileWitness(const char* path, std::string worker, const soak::Plan& plan, const char* journal)
+      : file_(path), worker_(std::move(worker)), plan_(plan), journal_(journal) {}
   void on_run(const std::string& line) override { file_.write(line); }
   void pause() override { ::usleep(30'000); }
+  bool is_sent(const std::string& instance) override {
+    soak::Journal journal(plan_);
+    std::ifstream lines(journal_);
+    for (std::string line; std::getline(lines, line);)
+      journal.apply(line);
+    return journal.is_sent(instance);
+  }
   [[nodiscard]] std::string worker() const override { return worker_; }
 
  private:
   LineFile file_;
   std::string worker_;
+  const soak::Plan& plan_;
+  const char* journal_;
 };
 
 pawl::Runtime* serving = nullptr;
 void on_sigterm(int) { serving->request_stop(); }
 
 int serve(pawl::Process& process, int count, char** words) {
-  if (count < 3) return 2;
-  FileWitness witness(words[2], words[1]);
+  if (count < 7) return 2;
+  const auto number = [&](int at) { return std::strtoull(words[at], nullptr, 10); };
+  const soak::Plan plan(number(4), number(5), number(6));
+  FileWitness witness(words[2], words[1], plan, words[3]);
   pawl::Registry registry;
   const pawl::Status filled = soak::fill(registry, witness);
   if (filled != pawl::Status::kOk) die("registration", filled, "");
   pawl::posix::FdLogSink log(STDERR_FILENO, pawl::LogLevel::kWarning);
   pawl::Options options;
   options.database_path = words[0];
-  if (count > 3) options.worker_node_id = words[3];
+  // One has another limit, as a smaller machine would.
+  if (count > 7) {
+    options.worker_node_id = words[7];
+    options.instance_batch_max = 2;
+  }
   if (std::getenv("SOAK_PROGRAM_LOG") != nullptr) options.log = &log;
   const std::size_t bytes = pawl::Runtime::required_memory(options);
   const auto memory = std::make_unique<unsigned char[]>(bytes);
   pawl::posix::SystemPort port;
   pawl::Runtime runtime;
   pawl::Diagnostic diagnostic;
+  const std::int64_t before = port.port().clock->boot_ms();
   const pawl::Status started =
       runtime.start(process, registry, options, port.port(), memory.get(), bytes, diagnostic);
+  if (started == pawl::Status::kBusy) {
+    std::printf("busy %lld ms\n", static_cast<long long>(port.port().clock->boot_ms() - before));
+    return kBusyStatus;
+  }
   if (started != pawl::Status::kOk) die("start of the runtime", started, diagnostic.text());
   for (const char* device : soak::kDevices) {
     const pawl::Status asked = runtime.declare_session(device, true);

@@ -43,9 +43,9 @@ std::string report(std::uint64_t seed, const std::string& failure) {
 void show(unsigned count, const Life& all) {
   std::printf(
       "%u programs: %u executions, %u turns (%u cut behind each pass too), %u commands withdrawn,"
-      " %u messages dropped, %u kept, %u not found, %u ended by the grace timer\n",
+      " %u messages dropped, %u kept, %u not found, %u put off, %u ended by the grace timer\n",
       count, all.executions, all.turns, all.cuts, all.withdrawn, all.dropped, all.kept,
-      all.not_found, all.ended_outside);
+      all.not_found, all.put_off, all.ended_outside);
   for (std::size_t kind = 0; kind < std::size(all.events); ++kind)
     if (all.events[kind] != 0)
       std::printf("  %s %u", event_kind_name(static_cast<EventKind>(kind)), all.events[kind]);
@@ -61,8 +61,8 @@ void expect_everything_happened(const Life& all) {
         Kind::kClose, Kind::kActivityDone, Kind::kTimerFired, Kind::kChildDone, Kind::kDelivery,
         Kind::kReturn, Kind::kCancelRequested, Kind::kEnded})
     EXPECT_GT(all.events[static_cast<std::size_t>(kind)], 20U) << event_kind_name(kind);
-  for (const unsigned happened :
-       {all.cuts, all.withdrawn, all.dropped, all.kept, all.ended_outside, all.not_found})
+  for (const unsigned happened : {all.cuts, all.withdrawn, all.dropped, all.kept, all.ended_outside,
+                                  all.not_found, all.put_off})
     EXPECT_GT(happened, 20U);
   EXPECT_GT(all.executions, all.turns / 100);
 }

@@ -149,6 +149,7 @@ class Bench {
     input.stamp_ms = stamp_ms;
     input.random[0] = 7;
     input.verify = verify;
+    input.more_messages = more_messages;
     return input;
   }
   [[nodiscard]] std::string added() const { return lines(*history_, first_new_); }
@@ -167,6 +168,7 @@ class Bench {
   [[nodiscard]] BuddyPool& pool() { return pool_; }
 
   bool verify = true;
+  bool more_messages = false;  // beside those of the next turns
   std::int64_t stamp_ms = 1000;
 
  private:

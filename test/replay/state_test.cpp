@@ -430,6 +430,24 @@ TEST(TryDequeue, TakesWhatWaitsOrSaysThatThereIsNone) {
   EXPECT_EQ(output(bench), "one,not_found,two");
 }
 
+// Among those that the turn did not read may be one for it.
+TEST(TryDequeue, NoneIsSaidWhenAllIsRead) {
+  Bench bench;
+  bench.more_messages = true;
+  bench.go(tries_twice, {start()});
+  EXPECT_EQ(bench.all(), "1 started\n2 dequeue 0.0 q\n");
+  EXPECT_EQ(bench.state(), TurnState::kMore) << "another turn follows, whatever comes";
+  bench.go(tries_twice, {mail(MessageKind::kQueue, 1, "q", "one")});
+  EXPECT_EQ(bench.added(), "3 delivery ->2 = one\n4 dequeue 0.1 q\n");
+  EXPECT_EQ(bench.state(), TurnState::kMore);
+  bench.more_messages = false;
+  bench.go(tries_twice);
+  EXPECT_EQ(bench.added(), "5 delivery ->4 not_found = no message\n6 dequeue 0.2 q\n");
+  EXPECT_EQ(bench.state(), TurnState::kSuspended);
+  bench.go(tries_twice, {mail(MessageKind::kQueue, 2, "q", "two")});
+  EXPECT_EQ(output(bench), "one,not_found,two");
+}
+
 TEST(TryDequeue, OlderWaitGoesFirst) {
   const Orchestration both = [](OrchestrationContext& ctx) {
     const Handle older = ctx.dequeue_event("q");

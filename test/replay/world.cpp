@@ -92,7 +92,8 @@ std::unique_ptr<OwnedMessage> owned(const Message& message) {
 }
 
 TurnInput input_of(std::int64_t stamp_ms, ExecutionId execution,
-                   const std::vector<Message>& messages, std::size_t waiting_count) {
+                   const std::vector<Message>& messages, std::size_t waiting_count,
+                   bool more_messages = false) {
   TurnInput input;
   input.function = run_program;
   input.instance_id = "instance-1";
@@ -105,6 +106,7 @@ TurnInput input_of(std::int64_t stamp_ms, ExecutionId execution,
   input.messages = messages.data();
   input.message_count = messages.size();
   input.waiting_count = waiting_count;
+  input.more_messages = more_messages;
   return input;
 }
 
@@ -220,9 +222,10 @@ class World {
     for (const Message& message : messages)
       turn.batch.push_back(owned(message));
     turn.waiting_count = waiting_count_;
+    turn.more_messages = has_unread_;
     turn.stamp_ms = ++stamp_ms_;
-    const Decision made =
-        run_turn(100, warm_, input_of(stamp_ms_, execution_, messages, waiting_count_));
+    const Decision made = run_turn(
+        100, warm_, input_of(stamp_ms_, execution_, messages, waiting_count_, has_unread_));
     if (made.status != Status::kOk) return fail(made.text);
     commit(messages, made);
     for (std::size_t i = recording->events.size(); i < stored_.size(); ++i)
@@ -416,6 +419,7 @@ class World {
       }
     }
     waiting_count_ = 0;
+    has_unread_ = false;
     for (const auto& row : rows_) {
       if (!row.second.waiting) continue;
       batch.push_back(row.second.owned->message);
@@ -424,7 +428,9 @@ class World {
     for (const bool timers : {false, true}) {
       for (const auto& row : rows_) {
         if (row.second.waiting || row.second.timer != timers || row.first == first) continue;
-        if ((timers && !row.second.due) || room == 0) continue;
+        if (timers && !row.second.due) continue;
+        has_unread_ = has_unread_ || room == 0;
+        if (room == 0) continue;
         batch.push_back(row.second.owned->message);
         --room;
       }
@@ -442,7 +448,7 @@ class World {
     if (is_grace_over(batch)) return end_from_outside(batch);
     static constexpr std::uint32_t kPasses[] = {100, 100, 100, 1, 2};
     const std::uint32_t passes_max = kPasses[random_.below(5)];
-    const TurnInput input = input_of(stamp_ms_, execution_, batch, waiting_count_);
+    const TurnInput input = input_of(stamp_ms_, execution_, batch, waiting_count_, has_unread_);
     const History::Mark before = warm_.mark();
     Decision live = run_turn(passes_max, warm_, input);
     if (live.status != Status::kOk) return fail("a turn: " + live.text);
@@ -457,7 +463,9 @@ class World {
       const std::string differs = difference(live, run_turn(passes_max, cold, input));
       if (!differs.empty()) return fail("cold differs: " + differs);
     }
-    if (passes_max == 100 && live.passes > 1) run_cut(batch, live);
+    const bool is_put_off = passes_max == 100 && live.state == TurnState::kMore;
+    life_.put_off += is_put_off ? 1U : 0U;
+    if (passes_max == 100 && live.passes > 1 && !is_put_off) run_cut(batch, live);
     if (!failure_.empty()) return;
     // In the turn after a cut the engine cannot tell all that has run from what has not.
     may_lose_traces_ = may_lose_traces_ || more_;
@@ -500,8 +508,8 @@ class World {
       for (const auto& one : cut.events)
         if (history.append(one->event, diagnostic) != Status::kOk)
           return fail("cut: " + std::string(diagnostic.text()));
-      Decision step =
-          run_turn(1, history, input_of(stamp_ms_, execution_, messages, waiting_count));
+      Decision step = run_turn(
+          1, history, input_of(stamp_ms_, execution_, messages, waiting_count, has_unread_));
       if (step.status != Status::kOk) return fail("cut behind each pass: " + step.text);
       std::vector<std::unique_ptr<OwnedMessage>> next = std::move(step.given_back);
       for (const Message& message : messages)
@@ -541,6 +549,18 @@ class World {
       fail("cut behind each pass differs: what waits on");
   }
 
+  // A try that is told that there is none has been told so of all that came before its turn.
+  void check_none_is_unread(const std::vector<Message>& batch, std::string_view queue) {
+    for (const auto& row : rows_) {
+      const Message& stored = row.second.owned->message;
+      if (stored.kind != MessageKind::kQueue || stored.name != queue) continue;
+      const bool is_read = std::any_of(batch.begin(), batch.end(), [&](const Message& message) {
+        return message.id == row.first;
+      });
+      if (!is_read) fail("a try was told that there is none, and one was not read");
+    }
+  }
+
   // --- its commit ---
 
   void commit(const std::vector<Message>& batch, const Decision& made) {
@@ -565,7 +585,10 @@ class World {
     for (const auto& one : made.events) {
       stored_.push_back(copy_of(one->event));
       ++life_.events[static_cast<std::size_t>(one->event.kind)];
-      if (one->event.kind == EventKind::kDelivery && one->event.number == 0) ++life_.not_found;
+      if (one->event.kind == EventKind::kDelivery && one->event.number == 0) {
+        ++life_.not_found;
+        check_none_is_unread(batch, stored_[one->event.ref - 1]->event.name);
+      }
       if (one->event.kind != EventKind::kEnded) continue;
       end = one->event.end;
       if (wrong_ == Wrong::kTwoEnds) {
@@ -966,6 +989,7 @@ class World {
   Reading reading_;
   std::size_t read_to_ = 0;
   std::size_t waiting_count_ = 0;
+  bool has_unread_ = false;  // beside the last batch
   std::int64_t stamp_ms_ = 1000;
   ExecutionId execution_ = 1;
   MessageId last_message_ = 0;
@@ -1022,6 +1046,7 @@ void Life::add(const Life& other) {
   kept += other.kept;
   ended_outside += other.ended_outside;
   not_found += other.not_found;
+  put_off += other.put_off;
   for (std::size_t kind = 0; kind < std::size(events); ++kind)
     events[kind] += other.events[kind];
 }
@@ -1047,7 +1072,8 @@ bool lives_the_same(const Program& program, const Recording& recording, std::siz
   for (std::size_t at = 0; at < turns; ++at) {
     const RecordedTurn& turn = recording.turns[at];
     const std::vector<Message> messages = messages_of(turn);
-    const TurnInput input = input_of(turn.stamp_ms, 1, messages, turn.waiting_count);
+    const TurnInput input =
+        input_of(turn.stamp_ms, 1, messages, turn.waiting_count, turn.more_messages);
     const TurnResult result = Lab::get().engine(100).run_turn(history, input, diagnostic);
     if (result.status != Status::kOk || history.last_id() != turn.last_id) return false;
     for (EventId id = result.first_new; id <= turn.last_id; ++id)
@@ -1066,7 +1092,8 @@ Status replay_of(const Program& program, const Recording& recording, std::size_t
       return Status::kCorrupt;
   const RecordedTurn& next = recording.turns[turns];
   const std::vector<Message> messages = messages_of(next);
-  const TurnInput input = input_of(next.stamp_ms, 1, messages, next.waiting_count);
+  const TurnInput input =
+      input_of(next.stamp_ms, 1, messages, next.waiting_count, next.more_messages);
   const Status status = Lab::get().engine(100).run_turn(history, input, diagnostic).status;
   *text = diagnostic.text();
   return status;

@@ -58,6 +58,7 @@ struct Life {
   unsigned kept = 0;           // messages, a turn they waited
   unsigned ended_outside = 0;  // by the grace timer
   unsigned not_found = 0;      // tries that found no message
+  unsigned put_off = 0;        // turns that could not tell, since they had not read all
   void add(const Life& other);
 };
 Life live(const Program& program, std::uint64_t seed, Wrong wrong = Wrong::kNothing);
@@ -76,6 +77,7 @@ struct OwnedEvent {
 struct RecordedTurn {
   std::vector<std::unique_ptr<OwnedMessage>> batch;
   std::size_t waiting_count = 0;
+  bool more_messages = false;
   std::int64_t stamp_ms = 0;
   EventId last_id = 0;  // after it
 };

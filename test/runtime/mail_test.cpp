@@ -81,6 +81,18 @@ Poll bad_names(OrchestrationContext& ctx) {
   return ctx.complete(refused ? "refused" : "taken");
 }
 
+// Takes all that waits when its activity is done.
+Poll drains(OrchestrationContext& ctx) {
+  PAWL_AWAIT(first, ctx.dequeue_event("q"));
+  std::string all = std::string(first.value()) + ",";
+  PAWL_AWAIT_DONE(ctx.schedule_activity("slow", ""));
+  while (true) {
+    PAWL_AWAIT(message, ctx.try_dequeue_event("q"));
+    if (!message.ok()) return ctx.complete(all);
+    all += std::string(message.value()) + ",";
+  }
+}
+
 // Every way to ask for a message and give it back, one open wait at a time.
 Poll collects(OrchestrationContext& ctx) {
   std::string all(ctx.input());
@@ -133,8 +145,10 @@ class Mail : public ::testing::Test {
     registry.add_orchestration("patient", patient);
     registry.add_orchestration("goes_round", goes_round);
     registry.add_orchestration("bad_names", bad_names);
+    registry.add_orchestration("drains", drains);
     registry.add_orchestration("collects", collects);
     registry.add_activity("echo", echo);
+    registry.add_activity("slow", echo, ActivityMode::kThreaded);
     options.database_path = kPath;
     options.verify_turns = true;
     options.home_grace_ms = 0;
@@ -286,6 +300,28 @@ TEST_F(Mail, MoreMessagesThanATurnHasPasses) {
   idle({at.get()});  // all of them wait when the first is asked for
   EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 250));
   EXPECT_EQ(at->lines.count("text=took "), 250U) << "each trace once, wherever turns are cut";
+}
+
+// A result rides with a turn that reads a part of what is stored: "none" is said of all that came before.
+TEST_F(Mail, DrainingFindsMoreThanATurnReads) {
+  for (const int last : {2, 64, 65, 66, 200}) {
+    SCOPED_TRACE(last);
+    sim::Machine fresh(static_cast<std::uint64_t>(last));
+    Worker at(fresh, registry, options);
+    ASSERT_EQ(at.start(), Status::kOk) << at.diagnostic.text();
+    TestClient client(fresh, kPath);
+    start(client, "drains");
+    send(client, 1, 1);
+    at.node.hold_jobs(true);
+    const auto is_at_work = [&] { return at.runtime->stats().activities_started == 1; };
+    ASSERT_TRUE(drive(fresh, {&at}, is_at_work, 1'000));
+    send(client, 2, last);
+    at.node.hold_jobs(false);
+    ASSERT_EQ(at.node.run_jobs(), 1U);
+    const auto is_over = [&] { return client.status("i").state != OrchestrationState::kRunning; };
+    ASSERT_TRUE(drive(fresh, {&at}, is_over, 600'000));
+    EXPECT_EQ(client.status("i").output, numbers(1, last));
+  }
 }
 
 TEST_F(Mail, NamesAreChecked) {

@@ -1,0 +1,372 @@
+// Goal and plan: as soak_test.cpp. Method: the same code on the simulated machine, where a process dies at any write to
+// the disk, power cuts lose what was not flushed, and a seed does the same again. Besides, messages ride on the ticks
+// of a worker, and workers have other limits in each life.
+// PAWL_SOAK=1 runs a thousand seeds, PAWL_SEED=n that one.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <list>
+#include <memory>
+#include <random>
+
+#include "gtest/gtest.h"
+#include "pawl/testing.hpp"
+#include "soak_code.hpp"
+#include "soak_plan.hpp"
+
+namespace soak {
+namespace {
+
+using pawl::Status;
+using pawl::testing::Block;
+using pawl::testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+constexpr std::size_t kWorkers = 3;
+constexpr std::uint32_t kQueueMessages = 40;
+constexpr std::int64_t kPatienceMs = 3'600'000;
+
+class SimSoak {
+ public:
+  explicit SimSoak(std::uint64_t seed)
+      : plan_(seed, 18, 108),
+        driver_(plan_, seed, [](const std::string&) {}),
+        random_(seed),
+        machine_(seed) {
+    machine_.set_power_cut_losses(true);
+  }
+
+  void run() {
+    while (!driver_.journal().is_done() && !is_late()) {
+      if (any(10) == 0) trouble();
+      revive(any(3) == 0);
+      if (any(3) == 0) act(any(20) == 0 ? 80 : 1 + any(4));
+      step(true);
+    }
+    settle();
+  }
+
+  [[nodiscard]] std::vector<std::string> problems() {
+    std::vector<std::string> found;
+    if (is_late()) found.emplace_back("it does not end");
+    for (const std::string& problem :
+         wrong_counts(plan_, driver_.journal(), [this](const std::string& id) { return find(id); }))
+      found.push_back(problem);
+    for (const std::string& problem : runs_.unexplained())
+      found.push_back("ran again without a kill: " + problem);
+    return found;
+  }
+  [[nodiscard]] std::size_t kills() const { return kills_; }
+  [[nodiscard]] const Runs& runs() const { return runs_; }
+  [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
+
+ private:
+  // A worker's life.
+  struct Life final : Witness {
+    Life(SimSoak& soak, std::size_t number, int lives)
+        : name("w" + std::to_string(number) + "." + std::to_string(lives)),
+          runs(soak.runs_),
+          journal(soak.driver_.journal()) {}
+    void on_run(const std::string& line) override { runs.apply(line); }
+    void pause() override {}
+    bool is_sent(const std::string& instance) override { return journal.is_sent(instance); }
+    [[nodiscard]] std::string worker() const override { return name; }
+
+    std::string name;
+    Runs& runs;
+    const Journal& journal;
+    pawl::Registry registry;
+    std::unique_ptr<Worker> process;
+    bool is_alive = true;
+  };
+  // A call that rides, until its answer.
+  struct Riding {
+    SimSoak* soak = nullptr;
+    Life* life = nullptr;
+    Call call;
+    bool is_over = false;
+  };
+  struct Sender {
+    explicit Sender(pawl::sim::Machine& machine, const pawl::ClientOptions& options)
+        : node(machine), memory(pawl::Client::required_memory(options)) {}
+    pawl::sim::Node node;
+    Block memory;
+    pawl::Client client;
+  };
+
+  std::size_t any(std::size_t below) { return random_() % below; }
+  template <typename T, std::size_t N>
+  const T& one_of(const T (&list)[N]) {
+    return list[any(N)];
+  }
+  [[nodiscard]] bool is_late() const { return passed_ms_ > kPatienceMs; }
+
+  // ---- processes ----
+
+  pawl::Options options(std::size_t number) {
+    pawl::Options options;
+    options.database_path = kPath;
+    if (number == 0) options.worker_node_id = "gateway";
+    options.payload_bytes_max = 4'096;
+    options.queue_messages_max = kQueueMessages;
+    options.batch = one_of<std::uint32_t>({1, 3, 64});
+    options.instance_batch_max = one_of<std::uint32_t>({1, 2, 5, 64});
+    options.warm_instances = one_of<std::uint32_t>({64, 256});
+    options.warm_bytes = one_of<std::size_t>({512 * 1'024, 2 * 1'024 * 1'024});
+    options.commit_window_ms = one_of<std::int64_t>({0, 0, 30});
+    options.home_grace_ms = one_of<std::int64_t>({0, 2'000});
+    options.inline_slots = one_of<std::uint32_t>({1, 64});
+    options.thread_slots = one_of<std::uint32_t>({1, 4});
+    options.keep_executions = one_of<std::uint32_t>({0, 1, 2});
+    options.sessions.evict_idle_ms = 50;
+    options.crashes_max = 1'000;
+    options.strikes_max = 1'000;
+    return options;
+  }
+
+  void start(std::size_t number) {
+    auto life = std::make_unique<Life>(*this, number, ++lives_);
+    ASSERT_EQ(fill(life->registry, *life), Status::kOk);
+    life->process = std::make_unique<Worker>(machine_, life->registry, options(number));
+    life->process->node.hold_jobs(any(2) == 0);
+    ASSERT_EQ(life->process->start(), Status::kOk) << life->process->diagnostic.text();
+    for (const char* device : kDevices)
+      ASSERT_EQ(life->process->runtime->declare_session(device, true), Status::kOk);
+    workers_[number] = std::move(life);
+  }
+
+  void revive(bool now) {
+    for (std::size_t i = 0; i < kWorkers && now; ++i)
+      if (workers_[i] == nullptr) start(i);
+    if (sender_ != nullptr) return;
+    pawl::ClientOptions client;
+    client.database_path = kPath;
+    client.payload_bytes_max = 4'096;
+    client.queue_messages_max = kQueueMessages;
+    pawl::Process* process = nullptr;
+    pawl::Diagnostic why;
+    ASSERT_EQ(pawl::testing::shared_process(&process, why), Status::kOk) << why.text();
+    sender_ = std::make_unique<Sender>(machine_, client);
+    ASSERT_EQ(sender_->client.open(*process, client, sender_->node.port(), sender_->memory.data(),
+                                   sender_->memory.bytes(), why),
+              Status::kOk)
+        << why.text();
+  }
+
+  // What rode with it has no answer.
+  void bury(std::unique_ptr<Life>& life) {
+    if (life == nullptr) return;
+    runs_.apply("killed " + life->name);
+    life->is_alive = false;
+    for (Riding& riding : riding_)
+      if (riding.life == life.get() && !riding.is_over) answer(riding, Answer::kUnknown);
+    life.reset();
+    ++kills_;
+  }
+  void kill(std::size_t number) {
+    if (workers_[number] == nullptr) return;
+    workers_[number]->process->kill();
+    bury(workers_[number]);
+  }
+
+  void trouble() {
+    const std::size_t what = any(20);
+    if (what == 0) {
+      machine_.reboot(static_cast<std::int64_t>(any(5'000)));
+      for (std::unique_ptr<Life>& life : workers_) {
+        if (life != nullptr) life->process->killed = true;
+        bury(life);
+      }
+      sender_.reset();
+    } else if (what < 4) {
+      pass(static_cast<std::int64_t>(any(3'000)));
+    } else if (what < 12) {
+      kill(any(kWorkers));
+    } else {
+      dies_at_ = 1 + any(60);  // the next writes of whoever comes
+    }
+  }
+
+  // Runs `call`; true if its process died in it, at one of its writes.
+  template <typename Function>
+  bool dies_in(const Function& call) {
+    if (dies_at_ == 0) {
+      call();
+      return false;
+    }
+    const std::uint64_t before = machine_.writes() + machine_.syncs();
+    machine_.fail_write(dies_at_, Status::kIo, true);
+    call();
+    machine_.fail_write(0, Status::kOk, false);
+    const std::uint64_t written = machine_.writes() + machine_.syncs() - before;
+    const bool dies = written >= dies_at_;
+    dies_at_ = dies ? 0 : dies_at_ - written;
+    return dies;
+  }
+
+  // ---- the plan ----
+
+  void act(std::size_t calls) {
+    for (std::size_t i = 0; i < calls && sender_ != nullptr; ++i) {
+      Call call;
+      if (!driver_.next([this](std::size_t instance,
+                               std::size_t action) { return takes_event(instance, action); },
+                        &call))
+        return;
+      Life* const life = workers_[any(kWorkers)].get();
+      if (life != nullptr && any(2) == 0) {
+        ride(*life, call);
+      } else {
+        send(call);
+      }
+    }
+  }
+
+  bool takes_event(std::size_t instance, std::size_t action) {
+    const Instance& one = plan_.instances()[instance];
+    pawl::OrchestrationStatus status;
+    if (sender_->client.get_status(one.id, &status) != Status::kOk) return false;
+    return status.state == pawl::OrchestrationState::kCompleted ||
+           status.state == pawl::OrchestrationState::kFailed ||
+           is_waited_for(one, action, status.custom_status);
+  }
+
+  template <typename Target, typename... Rest>
+  static Status call_on(Target& target, const Call& call, Rest... rest) {
+    const std::string& id = call.of->id;
+    switch (call.verb) {
+      case Verb::kStart: return target.start_orchestration(id, name_of(call.of->kind), "", rest...);
+      case Verb::kCancel: return target.cancel_instance(id, "by the plan", rest...);
+      case Verb::kSuspend: return target.suspend_instance(id, rest...);
+      case Verb::kResume: return target.resume_instance(id, rest...);
+      case Verb::kSend:
+      case Verb::kEnd: break;
+    }
+    const char* const queue = queue_of(call.of->kind, call.verb);
+    return call.of->kind == Kind::kRaised ? target.raise_event(id, queue, call.token, rest...)
+                                          : target.enqueue_event(id, queue, call.token, rest...);
+  }
+
+  void send(const Call& call) {
+    Status status = Status::kOk;
+    const bool died = dies_in([&] { status = call_on(sender_->client, call); });
+    if (died) {
+      sender_->node.kill();
+      sender_.reset();
+      ++unanswered_;
+    }
+    driver_.on_answer(call, died ? Answer::kUnknown : answer_of(call.verb, status));
+  }
+
+  void ride(Life& life, const Call& call) {
+    riding_.push_back({this, &life, call, false});
+    const auto on_answer = [](void* user, Status status) {
+      auto& riding = *static_cast<Riding*>(user);
+      riding.soak->answer(riding, answer_of(riding.call.verb, status));
+    };
+    const Status asked = call_on(*life.process->runtime, call, pawl::Answer(on_answer),
+                                 static_cast<void*>(&riding_.back()));
+    if (asked != Status::kOk) answer(riding_.back(), answer_of(call.verb, asked));
+  }
+
+  void answer(Riding& riding, Answer with) {
+    riding.is_over = true;
+    unanswered_ += with == Answer::kUnknown ? 1U : 0U;
+    driver_.on_answer(riding.call, with);
+  }
+
+  // ---- time ----
+
+  void pass(std::int64_t ms) {
+    machine_.advance(ms);
+    passed_ms_ += ms;
+  }
+
+  // A tick of each, and some time when there is nothing to do.
+  void step(bool has_trouble) {
+    bool more = false;
+    std::int64_t due = machine_.boot_ms() + 40;
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      Life* const life = workers_[i].get();
+      if (life == nullptr || (has_trouble && any(4) == 0)) continue;
+      pawl::Result<bool> ticked(false);
+      const bool dies = dies_in([&] { ticked = life->process->runtime->tick(INT64_MAX); });
+      if (dies) {
+        kill(i);
+        continue;
+      }
+      more = more || (ticked.ok() && ticked.value());
+      const std::int64_t next = life->process->runtime->next_due();
+      if (next >= 0) due = std::min(due, next);
+      if (!has_trouble || any(3) == 0) more = life->process->node.run_jobs() > 0 || more;
+    }
+    riding_.remove_if([](const Riding& riding) { return riding.is_over; });
+    if (!more || any(50) == 0) pass(std::max<std::int64_t>(1, due - machine_.boot_ms()));
+  }
+
+  void settle() {
+    dies_at_ = 0;
+    revive(true);
+    passed_ms_ = 0;
+    for (int look = 0; !is_late(); ++look) {
+      step(false);
+      if (look % 16 != 0) continue;
+      pawl::Metrics metrics;
+      ASSERT_EQ(sender_->client.get_metrics(&metrics), Status::kOk);
+      if (metrics.instances_running == 0 && metrics.instances_suspended == 0) return;
+    }
+  }
+
+  Ended find(const std::string& id) {
+    pawl::OrchestrationStatus status;
+    if (sender_->client.get_status(id, &status) != Status::kOk) return {};
+    return {true, status.state == pawl::OrchestrationState::kCompleted,
+            std::string(pawl::orchestration_state_name(status.state)) == "completed"
+                ? std::string(status.output)
+                : std::string(pawl::orchestration_state_name(status.state)) + ": " +
+                      std::string(status.output)};
+  }
+
+  Plan plan_;
+  Driver driver_;
+  std::mt19937_64 random_;
+  Runs runs_;
+  pawl::sim::Machine machine_;
+  std::unique_ptr<Life> workers_[kWorkers];
+  std::unique_ptr<Sender> sender_;
+  std::list<Riding> riding_;
+  std::int64_t passed_ms_ = 0;
+  std::uint64_t dies_at_ = 0;  // at which write from now on, whoever makes it; 0: none
+  int lives_ = 0;
+  std::size_t kills_ = 0;
+  std::size_t unanswered_ = 0;
+};
+
+TEST(SimulatedSoak, EverythingCountsOnceWhoeverIsKilled) {
+  const char* const only = std::getenv("PAWL_SEED");
+  const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
+  const bool is_long = std::getenv("PAWL_SOAK") != nullptr;
+  const std::uint64_t seeds = only != nullptr ? 1 : is_long ? 1'000 : 10;
+  std::size_t kills = 0;
+  std::size_t repeated = 0;
+  std::size_t unanswered = 0;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    SimSoak soak(seed);
+    soak.run();
+    for (const std::string& problem : soak.problems())
+      ADD_FAILURE() << "PAWL_SEED=" << seed << ": " << problem;
+    kills += soak.kills();
+    repeated += soak.runs().repeated();
+    unanswered += soak.unanswered();
+    if (HasFailure()) return;
+  }
+  std::printf("kills %zu, repeated runs %zu, calls without an answer %zu\n", kills, repeated,
+              unanswered);
+  if (only != nullptr) return;
+  EXPECT_GT(kills, 5 * seeds);
+  EXPECT_GT(repeated, seeds / 2);
+  EXPECT_GT(unanswered, seeds / 2);
+}
+
+}  // namespace
+}  // namespace soak
