@@ -175,6 +175,28 @@ TEST_F(Management, SuspendedOneWaitsWithItsTimerAndGoesOn) {
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 1'000)) << "its timer is long due";
 }
 
+// A call that rides is no commit of others: what was known of due times must be known to be different now.
+TEST_F(Management, ResumedByARidingCallItsTimerWakesTheLoop) {
+  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  settle();
+  ASSERT_EQ(worker->runtime->suspend_instance("a"), Status::kOk);
+  settle();
+  EXPECT_EQ(client->status("a").state, OrchestrationState::kSuspended);
+  ASSERT_EQ(worker->runtime->resume_instance("a"), Status::kOk);
+  settle();
+  EXPECT_GE(worker->runtime->next_due(), 0);
+  EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 3'600'000));
+}
+
+TEST_F(Management, SuspendedOneIsTerminatedByARidingCall) {
+  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  settle();
+  ASSERT_EQ(worker->runtime->suspend_instance("a"), Status::kOk);
+  settle();
+  ASSERT_EQ(worker->runtime->terminate_instance("a", "enough"), Status::kOk);
+  EXPECT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
+}
+
 TEST_F(Management, WaitingGoesOnWhileSuspended) {
   ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
   ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);

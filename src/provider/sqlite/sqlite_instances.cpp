@@ -324,7 +324,7 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
 Status SqliteProvider::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();
   due_moves(DueKind::kParked);
-  due_moves(DueKind::kTimer);
+  due_comes(DueKind::kTimer);  // while they were stopped none of theirs counted
   *retried = 0;
   PAWL_TRY(fail_written(
       connection_

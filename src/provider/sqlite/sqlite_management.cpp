@@ -346,7 +346,7 @@ Status SqliteProvider::terminate_instance(std::string_view id, std::string_view 
   Managed found;
   PAWL_TRY(find_managed(id, &found));
   due_moves(DueKind::kParked);
-  due_moves(DueKind::kTimer);
+  due_comes(DueKind::kTimer);  // of one that was suspended or stopped none counted
   return fail_written(
       connection_
           .use(kTerminate,
@@ -384,7 +384,7 @@ Status SqliteProvider::resume_instance(std::string_view id) {
   Managed found;
   PAWL_TRY(find_managed(id, &found));
   due_moves(DueKind::kParked);
-  due_moves(DueKind::kTimer);
+  due_comes(DueKind::kTimer);  // while it was suspended or stopped none of it counted
   return fail_written(
       connection_
           .use(kResume,
