@@ -115,7 +115,8 @@ class Runtime {
   // Bytes start() needs.
   [[nodiscard]] static std::size_t required_memory(const Options& options);
   // Opens or creates the database, registers the worker. Besides the errors of Client::open():
-  // kNodeIdInUse (with the pid), kForeignBoot, kInvalidOptions (with both values).
+  // kNodeIdInUse (with the pid), kForeignBoot, kInvalidOptions (with both values); kBusy: others held the write lock
+  // for busy_ms_max, nothing was written, start it again.
   Status start(Process& process, const Registry& registry, const Options& options,
                const port::Port& port, void* memory, std::size_t bytes, Diagnostic& diagnostic);
 

@@ -35,7 +35,6 @@ set_target_properties(soak_plan soak_code soak_program PROPERTIES
 pawl_add_test(soak_test
   SOURCES soak_test.cpp
   LIBS crash_driver soak_plan
-  LABELS e2e
   TIMEOUT 900)
 target_compile_definitions(soak_test PRIVATE SOAK_PROGRAM="$<TARGET_FILE:soak_program>")
 add_dependencies(soak_test soak_program)
@@ -43,7 +42,6 @@ add_dependencies(soak_test soak_program)
 pawl_add_test(soak_sim_test
   SOURCES soak_sim_test.cpp
   LIBS soak_code pawl::testing
-  LABELS e2e
   TIMEOUT 900)
 
 # It measures how soon others are heard.

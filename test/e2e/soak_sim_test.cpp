@@ -346,7 +346,7 @@ TEST(SimulatedSoak, EverythingCountsOnceWhoeverIsKilled) {
   const char* const only = std::getenv("PAWL_SEED");
   const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
   const bool is_long = std::getenv("PAWL_SOAK") != nullptr;
-  const std::uint64_t seeds = only != nullptr ? 1 : is_long ? 1'000 : 10;
+  const std::uint64_t seeds = only != nullptr ? 1 : is_long ? 1'000 : 30;
   std::size_t kills = 0;
   std::size_t repeated = 0;
   std::size_t unanswered = 0;

@@ -3,7 +3,7 @@
 // started again, over a plan of mixed instances (soak_plan.hpp). Afterwards each instance's own count is held against
 // the sender's journal, and each repeated run of an activity against the kills; the checker links nothing of Pawl.
 // PAWL_SOAK=1 runs 220 instances with 660 messages and 200 kills; PAWL_SEED=n begins with that seed, and PAWL_RUNS=n
-// runs so many.
+// takes so many.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
