@@ -133,9 +133,10 @@ class Soak {
     const std::size_t count = random_() % 5 == 0 ? 2 : 1;
     for (std::size_t i = 0; i < count; ++i) {
       Process& worker = workers_[(first + i) % kWorkers];
+      // Before it dies: another worker may run its work again at once.
+      write_run("killed " + worker.name);
       worker.child->send_signal(SIGKILL);
       ASSERT_TRUE(killed_by(worker.child->wait(kPatienceMs), SIGKILL));
-      write_run("killed " + worker.name);
     }
     kills_ += count - 1;
     ::usleep(static_cast<useconds_t>(random_() % 60'000));
