@@ -448,6 +448,28 @@ TEST(TryDequeue, NoneIsSaidWhenAllIsRead) {
   EXPECT_EQ(output(bench), "one,not_found,two");
 }
 
+// A turn that is cut behind its only pass: the next one must not take "none" for what that pass has seen.
+TEST(TryDequeue, NoneOfAnEarlierTurnIsThereBeforeTheCodeRuns) {
+  const Orchestration beside = [](OrchestrationContext& ctx) {
+    const Handle open = ctx.schedule_activity("read", "");
+    PAWL_AWAIT(tried, ctx.try_dequeue_event("q"));
+    PAWL_AWAIT(read, ctx.schedule_activity("write", tried.ok() ? "one" : "none"));
+    PAWL_AWAIT_DONE(open);
+    return ctx.complete(read.value());
+  };
+  EngineLimits limits;
+  limits.passes_max = 1;
+  Bench bench(limits);
+  bench.more_messages = true;
+  bench.go(beside, {start()});
+  EXPECT_EQ(bench.all(), "1 started\n2 activity 0.0 read()\n3 dequeue 0.1 q\n");
+  bench.more_messages = false;
+  bench.go(beside, {done(2)});
+  for (int turn = 0; turn < 3 && bench.state() == TurnState::kMore; ++turn)
+    bench.go(beside);
+  EXPECT_NE(bench.all().find("write(none)"), std::string::npos) << bench.all();
+}
+
 TEST(TryDequeue, OlderWaitGoesFirst) {
   const Orchestration both = [](OrchestrationContext& ctx) {
     const Handle older = ctx.dequeue_event("q");
