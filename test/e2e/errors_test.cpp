@@ -221,6 +221,33 @@ TEST_F(Errors, a_mended_row_lets_the_instance_go_on) {
   EXPECT_EQ(status("bad").output, "slow");
 }
 
+// Another process plants a trigger without end under a runtime at work. It never runs, the log names it, and
+// when it is gone all goes on from where it was.
+TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
+  testing::Lines lines;
+  Options given = options();
+  given.log = &lines;
+  ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
+  open_client();
+  ASSERT_EQ(client_.start_orchestration("a", "slow", ""), Status::kOk);
+  const auto has_failed = [](void* user) {
+    return static_cast<Runtime*>(user)->stats().failed_ticks > 0;
+  };
+  ASSERT_EQ(runtime_->tick(INT64_MAX).status(), Status::kOk);
+  sql(path_,
+      "CREATE TRIGGER endless AFTER INSERT ON history BEGIN INSERT INTO kv WITH RECURSIVE c(x) AS"
+      " (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x,x,1,0,x,0,0 FROM c; END");
+  ASSERT_EQ(runtime_->run_for(20'000, has_failed, runtime_.get()), Status::kOk);
+  EXPECT_FALSE(runtime_->ready());
+  EXPECT_GT(lines.count("trigger \"endless\""), 0U) << lines.all();
+  EXPECT_EQ(client_.start_orchestration("b", "hello", ""), Status::kCorrupt);
+  EXPECT_NE(client_.error_text().find("endless"), std::string_view::npos) << client_.error_text();
+  sql(path_, "DROP TRIGGER endless");
+  ASSERT_TRUE(run_until_ended("a"));
+  EXPECT_EQ(status("a").output, "slow");
+  EXPECT_TRUE(runtime_->ready());
+}
+
 TEST_F(Errors, unknown_instances_and_duplicates_are_named_answers) {
   ASSERT_EQ(start(options()), Status::kOk);
   open_client();

@@ -111,6 +111,99 @@ TEST_P(Lifecycle, NewerDatabaseIsRefusedWithBothVersions) {
   EXPECT_TRUE(names(at.diagnostic, "up to 1")) << at.diagnostic.text();
 }
 
+// ---- a schema that is not ours -------------------------------------------------------------------
+
+struct Plant {
+  const char* sql;
+  const char* what;  // the diagnostic says
+};
+const Plant kPlants[] = {
+    {"CREATE TRIGGER evil AFTER UPDATE ON meta BEGIN SELECT RAISE(IGNORE); END",
+     "trigger \"evil\""},
+    {"CREATE VIEW evil AS SELECT 1", "view \"evil\""},
+    {"CREATE TABLE evil(x)", "table \"evil\""},
+    {"CREATE INDEX evil ON kv(value)", "index \"evil\""},
+    {"CREATE TABLE evil(x UNIQUE)", "table \"evil\""},
+    {"ANALYZE", "table \"sqlite_stat1\""},
+    {"DROP INDEX wq_event", "index \"wq_event\" is missing"},
+    {"DROP TABLE kv", "table \"kv\" is missing"},
+    {"ALTER TABLE kv ADD COLUMN x DEFAULT 5", "table \"kv\" is another one"},
+    {"DROP INDEX i_tree; CREATE INDEX i_tree ON instances(root)",
+     "index \"i_tree\" is another one"},
+    {"DROP INDEX i_tree; CREATE INDEX i_tree ON instances(parent) WHERE root IS NOT NULL",
+     "index \"i_tree\" is another one"},
+    {"DROP INDEX i_tree; CREATE VIEW i_tree AS SELECT 1", "view \"i_tree\" is another one"},
+};
+
+TEST_P(Lifecycle, SchemaThatIsNotOursIsRefusedByName) {
+  for (const Plant& plant : kPlants) {
+    Site& made = site();
+    create(made, "a");
+    close(made);
+    raw(plant.sql);
+    const std::string before = dump_schema();
+    Site& at = process();
+    EXPECT_EQ(open(at), Status::kCorrupt) << plant.sql;
+    EXPECT_TRUE(names(at.diagnostic, plant.what)) << at.diagnostic.text();
+    EXPECT_TRUE(names(at.diagnostic, path())) << at.diagnostic.text();
+    EXPECT_EQ(dump_schema(), before) << "untouched";
+    drop_database(at);
+  }
+}
+
+// Another process puts it there while we run: nothing of it takes effect, and when it is gone we go on.
+TEST_P(Lifecycle, SchemaThatChangesMeanwhileStopsBatchesAndReads) {
+  for (const Plant& plant : kPlants) {
+    Site& at = site();
+    create(at, "a");
+    raw(plant.sql);
+    BatchInfo info;
+    EXPECT_EQ(at->begin(0, &info), Status::kCorrupt) << plant.sql;
+    EXPECT_TRUE(names(at->diagnostic(), plant.what)) << at->diagnostic().text();
+    EXPECT_EQ(at->begin(0, &info), Status::kCorrupt) << "and again: " << plant.sql;
+    EXPECT_EQ(at->begin_read(), Status::kCorrupt) << plant.sql;
+    EXPECT_FALSE(at->data_version().ok()) << plant.sql;
+    drop_database(at);
+  }
+}
+
+TEST_P(Lifecycle, PlantedTriggerThatIsRemovedAgainLetsWorkGoOn) {
+  Site& at = site();
+  create(at, "a");
+  raw("CREATE TRIGGER evil AFTER INSERT ON instances BEGIN SELECT RAISE(IGNORE); END");
+  BatchInfo info;
+  EXPECT_EQ(at->begin(0, &info), Status::kCorrupt);
+  raw("DROP TRIGGER evil");
+  create(at, "b");
+  EXPECT_EQ(status(at, "b").state, InstanceState::kRunning);
+}
+
+// VACUUM numbers the rows of the schema anew, and gives it another version.
+TEST_P(Lifecycle, VacuumedDatabaseIsStillOurs) {
+  Site& at = site();
+  create(at, "a");
+  raw("VACUUM");
+  create(at, "b");
+  close(at);
+  EXPECT_EQ(open(at), Status::kOk) << at.diagnostic.text();
+}
+
+// As .dump of SQLite's shell writes it: tables in order of their names, indices behind them.
+TEST_P(Lifecycle, DatabaseMadeFromItsDumpIsStillOurs) {
+  Site& made = site();
+  std::string sql = raw_text(
+      "SELECT sql||';' FROM sqlite_schema WHERE sql NOT NULL AND name NOT LIKE "
+      "'sqlite_%' ORDER BY type='index',name");
+  sql += raw_text(
+      "SELECT 'INSERT INTO meta VALUES(1,'||quote(database_id)||',1,1,NULL,0,0,0,NULL,0,0,0,0,0);' "
+      "FROM meta");
+  drop_database(made);
+  raw("PRAGMA application_id=0x5061776c;PRAGMA user_version=1;" + sql);
+  Site& at = site();
+  create(at, "a");
+  EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
+}
+
 TEST_P(Lifecycle, FileThatIsNoDatabaseIsRefused) {
   damage_file(0, std::string(8192, 'z'));
   Site& at = process();

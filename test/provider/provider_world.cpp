@@ -198,6 +198,10 @@ std::string ProviderWorld::dump() {
   return all;
 }
 
+std::string ProviderWorld::dump_schema() {
+  return raw_text("SELECT type,name,tbl_name,sql FROM sqlite_schema");
+}
+
 void ProviderWorld::damage_file(std::int64_t offset, std::string_view bytes) {
   if (!is_sim()) {
     if (!std::filesystem::exists(path())) std::ofstream(path()).flush();

@@ -136,6 +136,7 @@ class ProviderWorld : public ::testing::TestWithParam<Ports> {
   std::string raw_text(const std::string& sql);
   // Every row of every table, to see that nothing changed.
   std::string dump();
+  std::string dump_schema();
   // Closes it and removes its files.
   void drop_database(Site& at);
   void damage_file(std::int64_t offset, std::string_view bytes);

@@ -39,6 +39,77 @@ TEST(ResultCodes, AreStatuses) {
     EXPECT_EQ(sqlite::status_of(one.code), one.status) << sqlite3_errstr(one.code);
 }
 
+// A connection of ours to a database that somebody else has made.
+class Protected : public ::testing::Test {
+ protected:
+  void open(const char* planted) {
+    sqlite3* theirs = nullptr;
+    ASSERT_EQ(sqlite3_open(":memory:", &theirs), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(theirs, planted, nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(theirs);
+    sqlite3_int64 size = 0;
+    unsigned char* const bytes = sqlite3_serialize(theirs, "main", &size, 0);
+    sqlite3_close(theirs);
+    constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    Diagnostic why;
+    ASSERT_EQ(ours.open(":memory:", kFlags, nullptr, why), Status::kOk) << why.text();
+    ASSERT_EQ(sqlite3_deserialize(ours.handle(), "main", bytes, size, size,
+                                  SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE),
+              SQLITE_OK);
+  }
+  std::string said() { return std::string(ours.diagnostic().text()); }
+  static constexpr std::int64_t kSteps = 2'000'000;
+  sqlite::Connection ours{kSteps};
+};
+
+TEST_F(Protected, PlantedTriggersDoNotRun) {
+  open(
+      "CREATE TABLE t(x); INSERT INTO t VALUES(1);"
+      "CREATE TABLE seen(x);"
+      "CREATE TRIGGER drops BEFORE INSERT ON t BEGIN SELECT RAISE(IGNORE); END;"
+      "CREATE TRIGGER endless AFTER UPDATE ON t BEGIN INSERT INTO seen WITH RECURSIVE c(x) AS"
+      " (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x FROM c; END");
+  EXPECT_EQ(ours.use(0, "INSERT INTO t VALUES(2)").run(), Status::kOk) << said();
+  EXPECT_EQ(ours.changes(), 1);
+  EXPECT_EQ(ours.use(1, "UPDATE t SET x=3").run(), Status::kOk) << said();
+  EXPECT_EQ(ours.changes(), 2);
+}
+
+TEST_F(Protected, PlantedViewsAreNotRead) {
+  open("CREATE VIEW v AS SELECT 1");
+  EXPECT_EQ(ours.use(0, "SELECT * FROM v").run(), Status::kCorrupt);
+  EXPECT_NE(said().find("v"), std::string::npos) << said();
+}
+
+TEST_F(Protected, NothingIsAttachedOrLoadedAndTheSchemaIsNotWritten) {
+  open("CREATE TABLE t(x)");
+  EXPECT_NE(ours.use(0, "ATTACH ':memory:' AS other").run(), Status::kOk);
+  EXPECT_NE(ours.use(1, "SELECT load_extension('x')").run(), Status::kOk);
+  EXPECT_EQ(ours.use(2, "PRAGMA writable_schema=ON").run(), Status::kOk);
+  EXPECT_NE(ours.use(3, "UPDATE sqlite_schema SET sql='' WHERE name='t'").run(), Status::kOk);
+  EXPECT_NE(ours.use(4, "SELECT \"no such column\"").run(), Status::kOk);
+}
+
+TEST_F(Protected, StatementWithoutEndIsStoppedByName) {
+  open("CREATE TABLE t(x)");
+  constexpr char kEndless[] =
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c";
+  EXPECT_EQ(ours.use(0, kEndless).run(), Status::kCorrupt);
+  EXPECT_NE(said().find("WITH RECURSIVE c(x)"), std::string::npos) << said();
+  EXPECT_NE(said().find("integrity_check"), std::string::npos) << said();
+  EXPECT_EQ(ours.use(1, "INSERT INTO t VALUES(1)").run(), Status::kOk) << "and others go on";
+}
+
+// The same statement, however often: the count is that of one use.
+TEST_F(Protected, UsesOfAStatementAreNotAddedUp) {
+  open("CREATE TABLE t(x)");
+  constexpr char kLong[] =
+      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100000)"
+      " SELECT count(*) FROM c";
+  for (std::int64_t i = 0; i < kSteps / 100'000; ++i)
+    ASSERT_EQ(ours.use(0, kLong).run(), Status::kOk) << i << ": " << said();
+}
+
 TEST(SimulatedFiles, ReadZerosBehindTheirEnd) {
   sim::Machine machine;
   sim::Node node(machine);

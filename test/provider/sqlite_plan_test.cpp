@@ -5,6 +5,7 @@
 #include <set>
 
 #include "provider_world.hpp"
+#include "sqlite/connection.hpp"
 #include "sqlite/sqlite_memory.hpp"
 
 namespace pawl::test {
@@ -297,6 +298,24 @@ TEST_P(Plans, NoStatementScansATable) {
     }
   }
   EXPECT_GT(statements, 110);
+}
+
+// So that no statement fails for a limit that is there against what others put into the file.
+TEST_P(Plans, StatementsNeedHalfOfTheLimits) {
+  Site& at = site();
+  work(at);
+  const std::set<std::string> texts = ran;
+  for (const sqlite::Limit& limit : sqlite::kLimits) {
+    sqlite3_limit(opened.back(), limit.id, limit.value / 2);
+    for (const std::string& sql : texts) {
+      if (sql.find("CREATE ") < 2) continue;  // what they make is there
+      sqlite3_stmt* statement = nullptr;
+      EXPECT_EQ(sqlite3_prepare_v2(opened.back(), sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
+          << limit.id << ": " << sql;
+      sqlite3_finalize(statement);
+    }
+    sqlite3_limit(opened.back(), limit.id, limit.value);
+  }
 }
 
 TEST_P(Plans, PreparedStatementsFitASmallHeap) {

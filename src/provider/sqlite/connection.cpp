@@ -29,7 +29,8 @@ Status status_of(int result_code) {
     case SQLITE_CONSTRAINT: return Status::kAlreadyExists;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // our statements are fixed, so the schema is not ours any more
+    case SQLITE_INTERRUPT:  // by Connection::on_slice()
+    case SQLITE_ERROR:      // our statements are fixed, so the schema is not ours any more
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
     case SQLITE_FORMAT: return Status::kCorrupt;
@@ -83,6 +84,13 @@ Statement& Statement::bind_blob(std::string_view value) {
 bool Statement::failed(int result) {
   result_ = result;
   status_ = status_of(result);
+  if (result == SQLITE_INTERRUPT) {
+    connection_.diagnostic_.format(
+        "stopped after %lld steps, more than it can need, so the file is damaged (PRAGMA "
+        "integrity_check): %.100s",
+        static_cast<long long>(connection_.steps_max_), sqlite3_sql(statement_));
+    return false;
+  }
   connection_.diagnostic_.format("%s (sqlite %d)", sqlite3_errmsg(connection_.handle_), result);
   connection_.blame(status_, connection_.diagnostic_.text());
   return false;
@@ -91,7 +99,9 @@ bool Statement::failed(int result) {
 bool Statement::row() {
   if (status_ != Status::kOk) return false;
   if (result_ != SQLITE_OK) return failed(result_);
+  connection_.slices_ = &slices_;
   const int result = sqlite3_step(statement_);
+  connection_.slices_ = nullptr;
   if (result == SQLITE_ROW) return true;
   return result == SQLITE_DONE ? false : failed(result);
 }
@@ -158,7 +168,44 @@ Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic
     return status_of(extended);
   }
   static_cast<void>(sqlite3_extended_result_codes(handle_, 1));
+  const Status status = protect(diagnostic);
+  if (status != Status::kOk) close();
+  return status;
+}
+
+// Whoever can write the file can put more into it than rows. No trigger and no view of it runs here, no
+// function or virtual table that an index or a column names, and no statement without end.
+Status Connection::protect(Diagnostic& diagnostic) {
+  struct Setting {
+    int id;
+    int value;
+  };
+  constexpr Setting kSettings[] = {
+      {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},
+      {SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+      {SQLITE_DBCONFIG_DQS_DML, 0},        {SQLITE_DBCONFIG_DQS_DDL, 0},
+      {SQLITE_DBCONFIG_ENABLE_FKEY, 0},    {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0},
+  };
+  for (const Setting& setting : kSettings) {
+    const int result =
+        sqlite3_db_config(handle_, setting.id, setting.value, static_cast<int*>(nullptr));
+    if (result == SQLITE_OK) continue;
+    diagnostic.format("this SQLite (%s) has no setting %d, which Pawl needs", sqlite3_libversion(),
+                      setting.id);
+    return Status::kUnsupported;
+  }
+  for (const Limit& limit : kLimits)
+    static_cast<void>(sqlite3_limit(handle_, limit.id, limit.value));
+  sqlite3_progress_handler(handle_, kStepsASlice, on_slice, this);
   return Status::kOk;
+}
+
+// SQLite counts the steps of a prepared statement over all its uses, so the first slice of a use may be short.
+int Connection::on_slice(void* self) {
+  const Connection& connection = *static_cast<Connection*>(self);
+  if (connection.slices_ == nullptr) return 0;
+  return ++*connection.slices_ > connection.steps_max_ / kStepsASlice ? 1 : 0;
 }
 
 void Connection::close() {
@@ -205,7 +252,10 @@ Statement Connection::use(int id, const char* sql) {
 }
 
 Status Connection::execute(const char* sql, Diagnostic& diagnostic) {
+  int slices = 0;
+  slices_ = &slices;
   const int result = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+  slices_ = nullptr;
   if (result == SQLITE_OK) return Status::kOk;
   diagnostic.format("%s (sqlite %d)", sqlite3_errmsg(handle_), result);
   return status_of(result);

@@ -74,9 +74,30 @@ class Statement {
 
   Connection& connection_;
   sqlite3_stmt* statement_;
+  int slices_ = 0;  // of Connection::kStepsASlice that its steps have taken
   int next_bind_ = 1;
   int result_;  // the first failure of prepare, bind or step
   Status status_ = Status::kOk;
+};
+
+// What no statement of Pawl reaches by half; so what lies in the file cannot make SQLite do more.
+struct Limit {
+  int id;
+  int value;
+};
+inline constexpr Limit kLimits[] = {
+    {SQLITE_LIMIT_LENGTH, 16 * 1024 * 1024},  // of a row; payload_bytes_max is 1 MiB at most
+    {SQLITE_LIMIT_SQL_LENGTH, 8 * 1024},
+    {SQLITE_LIMIT_COLUMN, 80},
+    {SQLITE_LIMIT_EXPR_DEPTH, 64},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 8},
+    {SQLITE_LIMIT_VDBE_OP, 8 * 1024},
+    {SQLITE_LIMIT_FUNCTION_ARG, 10},
+    {SQLITE_LIMIT_ATTACHED, 0},
+    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, 64},
+    {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+    {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
 class Connection {
@@ -102,7 +123,8 @@ class Connection {
   // kCorrupt and kResourceExhausted only; without a suspect nothing is noted.
   void blame(Status status, std::string_view text);
 
-  Connection() = default;
+  // `steps_max`: of SQLite's machine in one use of one statement; beyond them it is stopped, with kCorrupt.
+  explicit Connection(std::int64_t steps_max = kStatementStepsMax) : steps_max_(steps_max) {}
   ~Connection() { close(); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -123,12 +145,20 @@ class Connection {
   static constexpr int kStatementsMax = 432;
   // Prepared at a time, the least recently used leave: they fit 512 KiB of SQLite's heap.
   static constexpr int kStatementsKept = 112;
+  // A few seconds. The longest of ours, which credits off time to timers, takes 55 steps a timer; to delete a
+  // history of 1,000,000 events takes 19 million.
+  static constexpr std::int64_t kStatementStepsMax = 250'000'000;
+  static constexpr int kStepsASlice = 100'000;
 
  private:
+  Status protect(Diagnostic& diagnostic);
+  static int on_slice(void* self);
   void forget_oldest();
 
   friend class Statement;
   sqlite3* handle_ = nullptr;
+  const std::int64_t steps_max_;
+  int* slices_ = nullptr;  // of what runs
   sqlite3_stmt* statements_[kStatementsMax] = {};
   std::uint64_t used_[kStatementsMax] = {};  // by uses_
   std::uint64_t uses_ = 0;

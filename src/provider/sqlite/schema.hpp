@@ -111,8 +111,6 @@ CREATE INDEX s_label ON sessions(owner_label) WHERE owner_label IS NOT NULL AND 
 CREATE INDEX s_orphan ON sessions(last_activity_at) WHERE owner IS NULL AND head_id IS NULL;
 CREATE TABLE session_summaries(
   sid INTEGER PRIMARY KEY, summary BLOB NOT NULL, crc INTEGER NOT NULL);
-CREATE TRIGGER s_gone AFTER DELETE ON sessions BEGIN
-  DELETE FROM session_summaries WHERE sid=old.sid; END;
 CREATE TABLE session_totals(
   what INTEGER NOT NULL, bucket INTEGER NOT NULL,
   sessions INTEGER NOT NULL, total INTEGER NOT NULL, most INTEGER NOT NULL,

@@ -294,6 +294,7 @@ Status SqliteProvider::forget_device(std::string_view device) {
     PAWL_TRY(fail(forget.run(), "forget a device"));
     if (connection_.changes() == 0) return Status::kStillRunning;
   }
+  PAWL_TRY(written(drop_summary(session)));
   return written(tell_end(texts.swept()));
 }
 

@@ -57,15 +57,17 @@ Status SqliteProvider::set_kind(SessionKey session, std::string_view tag,
     PAWL_TRY(fail(set.run(), "hand a session over"));
   }
   ++made_ready_;
-  if (summary.empty()) {
-    Statement drop = connection_.use(kDropSummary, "DELETE FROM session_summaries WHERE sid=?1");
-    drop.bind(session);
-    return fail(drop.run(), "drop a summary");
-  }
+  if (summary.empty()) return drop_summary(session);
   Statement put = connection_.use(
       kPutSummary, "INSERT OR REPLACE INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3)");
   put.bind(session).bind_blob_or_null(summary).bind(summary_crc(session, summary));
   return fail(put.run(), "keep a summary");
+}
+
+Status SqliteProvider::drop_summary(SessionKey session) {
+  Statement drop = connection_.use(kDropSummary, "DELETE FROM session_summaries WHERE sid=?1");
+  drop.bind(session);
+  return fail(drop.run(), "drop a summary");
 }
 
 Status SqliteProvider::read_summary(SessionKey session, char* buffer, std::size_t capacity,

@@ -228,9 +228,12 @@ Status SqliteProvider::close_row(SessionKey session) {
   bool runs = false;
   PAWL_TRY(has_running(session, &runs));
   if (!runs) {
-    Statement remove = connection_.use(kDeleteRow, "DELETE FROM sessions WHERE sid=?1");
-    remove.bind(session);
-    return fail(remove.run(), "close a session");
+    {
+      Statement remove = connection_.use(kDeleteRow, "DELETE FROM sessions WHERE sid=?1");
+      remove.bind(session);
+      PAWL_TRY(fail(remove.run(), "close a session"));
+    }
+    return drop_summary(session);
   }
   Statement write = connection_.use(
       kCloseRow,
@@ -280,7 +283,8 @@ Status SqliteProvider::forget_if_closed(SessionKey session) {
                       " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session"
                       " WHERE q.sid=?1)");
   forget.bind(session);
-  return fail(forget.run(), "forget a closed session");
+  PAWL_TRY(fail(forget.run(), "forget a closed session"));
+  return connection_.changes() == 0 ? Status::kOk : drop_summary(session);
 }
 
 // Everything but what was cancelled before; what runs is told when it renews, and its result is refused.

@@ -309,7 +309,9 @@ Status SqliteProvider::look_at_file(bool* empty, Diagnostic& diagnostic) {
                       static_cast<long long>(version));
     return Status::kCorrupt;
   }
-  return Status::kOk;
+  PAWL_TRY(check_schema(diagnostic));
+  schema_is_ours_ = true;
+  return read_number("PRAGMA schema_version", &schema_version_, diagnostic);
 }
 
 Status SqliteProvider::execute(const char* sql, Diagnostic& diagnostic) {
@@ -445,7 +447,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   PAWL_CHECK("provider-12", open_ && !in_batch_ && !in_read_);
   Status status = connection_.use(kBegin, "BEGIN IMMEDIATE").run();
   if (status != Status::kOk) return fail(status, "begin");
-  note_others();
+  status = note_others();
   in_batch_ = true;
   dead_ = false;
   batch_worker_ = me;
@@ -457,7 +459,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   checked_ = Checked();
   batch_has_room_ = false;
   writes_before_ = sqlite3_total_changes(connection_.handle());
-  status = start_clock();
+  if (status == Status::kOk) status = start_clock();
   if (status == Status::kOk && me != 0) status = check_worker(me);
   if (status != Status::kOk) {
     rollback();
@@ -548,12 +550,13 @@ std::uint32_t SqliteProvider::file_version() {
   return version;
 }
 
-void SqliteProvider::note_others() {
+Status SqliteProvider::note_others() {
   const std::uint32_t version = file_version();
-  if (version == file_version_) return;
+  if (version == file_version_ && schema_is_ours_) return Status::kOk;
   file_version_ = version;
   ++others_;
   forget_known();
+  return check_schema_again();
 }
 
 void SqliteProvider::forget_known() {
@@ -621,8 +624,7 @@ Status SqliteProvider::look_at_others() {
   Statement row = connection_.use(kDataVersion, "PRAGMA data_version");
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "data_version");
-  note_others();
-  return Status::kOk;
+  return note_others();
 }
 
 // Nobody else can take from the counters while the batch has the write lock; so they are written once

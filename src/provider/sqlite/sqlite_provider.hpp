@@ -1,6 +1,6 @@
 // SqliteProvider: the storage contract on one SQLite connection.
 //
-// Files: sqlite_provider.cpp (open, transactions, clock), sqlite_orchestration.cpp (items, history,
+// Files: sqlite_provider.cpp (open, transactions, clock), sqlite_schema.cpp (is the schema ours), sqlite_orchestration.cpp (items, history,
 // commits of turns), sqlite_instances.cpp (instances and their messages), sqlite_ready.cpp (what is
 // ready, and when), sqlite_children.cpp (children and detached starts), sqlite_state.cpp (values), sqlite_work.cpp (work items),
 // sqlite_fetch.cpp (which of them a worker gets next), sqlite_sessions.cpp (sessions: every change of
@@ -53,7 +53,8 @@ inline constexpr StatementIds kIdsHandoff = ids_behind(kIdsSpace, 4);
 inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
 inline constexpr StatementIds kIdsLimits = ids_behind(kIdsDirectory, 4);
 inline constexpr StatementIds kIdsQuarantine = ids_behind(kIdsLimits, 12);
-static_assert(kIdsQuarantine.end <= Connection::kStatementsMax);
+inline constexpr StatementIds kIdsSchema = ids_behind(kIdsQuarantine, 2);
+static_assert(kIdsSchema.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE \
@@ -224,7 +225,7 @@ class SqliteProvider final : public Provider {
   Status check_worker(Incarnation me);
   void end_batch();
   // Requires: a transaction has begun. Notes whether another connection has committed since the last one.
-  void note_others();
+  Status note_others();
   Status look_at_others();
   [[nodiscard]] std::uint32_t file_version();
   // What is known of rows without reading them is not: others committed, or what was written was rolled
@@ -238,6 +239,10 @@ class SqliteProvider final : public Provider {
   Status adopt_boot(const ClockSample& sample);
   Status sync_clock(const ClockSample& sample);
   Status note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail);
+
+  // ---- sqlite_schema.cpp ----
+  Status check_schema(Diagnostic& diagnostic);
+  Status check_schema_again();
 
   // ---- sqlite_instances.cpp ----
   struct Due {
@@ -709,6 +714,9 @@ class SqliteProvider final : public Provider {
   Status handoff_session(InstanceKey instance, const Event& event);
   // Which workers its work is for, and what they should know; empty: none.
   Status set_kind(SessionKey session, std::string_view tag, std::string_view summary);
+  // Whoever deletes a session's row calls it. No trigger does: the connection runs none, since one that
+  // others put into the file would run inside our commits.
+  Status drop_summary(SessionKey session);
   // A damaged one is named in the diagnostic.
   Status read_summary(SessionKey session, char* buffer, std::size_t capacity,
                       std::string_view* summary, bool* damaged);
@@ -869,6 +877,8 @@ class SqliteProvider final : public Provider {
   std::int64_t made_ready_ = 0;     // rises when this connection makes an item ready
   std::uint32_t file_version_ = 0;  // SQLite's, when the last transaction began or its commit ended
   std::int64_t others_ = 0;         // rises when another connection has committed
+  std::int64_t schema_version_ = 0;  // SQLite's, when it was found to be ours
+  bool schema_is_ours_ = false;
   // True of the rows until forget_known(), or until this connection writes them.
   bool meta_is_known_ = false;    // clock_ and the other columns of meta
   Incarnation known_worker_ = 0;  // has a row, is not buried

@@ -383,6 +383,7 @@ Status SqliteProvider::sweep(SessionKey session) {
     remove.bind(session);
     PAWL_TRY(fail(remove.run(), "sweep a session"));
   }
+  PAWL_TRY(drop_summary(session));
   return tell_end(texts.swept());
 }
 
