@@ -52,6 +52,48 @@ class OpenedContract : public ::testing::Test {
   InstanceKey instance_ = 0;
 };
 
+// What was given to a handoff, of any session: it goes with the session's row, however that goes.
+constexpr char kSummaries[] = "INSERT INTO session_summaries SELECT sid,x'00',0 FROM sessions";
+constexpr char kLeftBehind[] =
+    "SELECT count(*) FROM session_summaries WHERE sid NOT IN (SELECT sid FROM sessions)";
+
+TEST_F(OpenedContract, a_summary_goes_when_its_session_is_closed) {
+  open("X");
+  world_.execute(kSummaries);
+  close("X");
+  EXPECT_EQ(rows(), 0);
+  EXPECT_EQ(world_.number(kLeftBehind), 0);
+}
+
+TEST_F(OpenedContract, a_summary_goes_when_the_last_work_of_a_closed_session_has_ended) {
+  SessionSettings settings;
+  settings.exclusive = true;
+  PolicyText text;
+  ASSERT_TRUE(encode_settings(settings, &text));
+  world_.commit(instance_, {{EventKind::kSessionOpen, "X", {}, std::string(text.view())}});
+  schedule_on("X");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job.has_value());
+  world_.execute(kSummaries);
+  close("X");
+  ASSERT_EQ(rows(), 1) << "until its work has ended";
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  ASSERT_EQ(rows(), 0);
+  EXPECT_EQ(world_.number(kLeftBehind), 0);
+}
+
+TEST_F(OpenedContract, a_summary_goes_with_a_swept_session) {
+  world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job.has_value());
+  ASSERT_EQ(a_.ack(*job), Status::kOk);
+  world_.execute(kSummaries);
+  a_.leave();
+  ASSERT_GT(b_.cleanup(), 0u);
+  ASSERT_EQ(rows(), 0);
+  EXPECT_EQ(world_.number(kLeftBehind), 0);
+}
+
 TEST_F(OpenedContract, fetch_work_item_skips_session_items) {
   a_.options.max_sessions_per_worker = 0;
   open("X");
