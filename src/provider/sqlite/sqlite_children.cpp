@@ -55,6 +55,7 @@ Status SqliteProvider::cancel_children(InstanceKey parent, ExecutionId execution
   cancel.kind = MessageKind::kCancel;
   cancel.payload = reason;
   std::int64_t next = first;
+  Walk walk;
   while (true) {
     InstanceKey child = 0;
     {
@@ -66,6 +67,7 @@ Status SqliteProvider::cancel_children(InstanceKey parent, ExecutionId execution
       row.bind(parent).bind(execution).bind(next).bind(std::int64_t{last});
       if (!row.row()) return fail(row.status(), "find child");
       child = row.integer(0);
+      if (!walk.rises(row.integer(1))) return no_progress("instances");
       next = row.integer(1) + 1;
     }
     PAWL_TRY(insert_message(child, cancel));

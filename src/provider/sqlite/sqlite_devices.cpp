@@ -249,6 +249,7 @@ Status SqliteProvider::take_devices_over(Incarnation me, const SessionOptions& o
                                          Evidence& evidence) {
   require_batch();
   SessionKey session = 0;
+  Walk walk;
   while (true) {
     {
       Statement next = connection_.use(kNextStandbyOf,
@@ -257,6 +258,7 @@ Status SqliteProvider::take_devices_over(Incarnation me, const SessionOptions& o
       next.bind(me).bind(session);
       if (!next.row()) return fail(next.status(), "find own standbys");
       session = next.integer(0);
+      if (!walk.rises(session)) return no_progress("devices");
     }
     Claim claim;
     PAWL_TRY(device_claim(session, &claim));
@@ -463,6 +465,7 @@ Status SqliteProvider::evict_session(const WorkDone& hung, SessionKey session, I
 }
 
 Status SqliteProvider::drop_ghosts(SessionKey session) {
+  Walk walk;
   while (true) {
     WorkItemId item = 0;
     {
@@ -472,6 +475,7 @@ Status SqliteProvider::drop_ghosts(SessionKey session) {
       first.bind(session);
       if (!first.row()) return fail(first.status(), "find cancelled work of a session");
       item = first.integer(0);
+      if (!walk.rises(item)) return no_progress("worker_queue");
     }
     PAWL_TRY(delete_work(item, session));
   }
@@ -490,6 +494,7 @@ Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms)
   }
   std::int64_t hard = kBeforeAll;
   SessionKey session = 0;
+  Walk walk;
   while (true) {
     {
       Statement next =
@@ -500,6 +505,7 @@ Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms)
       if (!next.row()) return fail(next.status(), "find a worker's sessions");
       hard = next.integer(0);
       session = next.integer(1);
+      if (!walk.rises(hard, session)) return no_progress("sessions");
     }
     Moving row;
     PAWL_TRY(read_moving(session, &row));
@@ -517,6 +523,7 @@ Status SqliteProvider::end_stops(std::size_t limit, std::size_t* ended) {
     return Status::kOk;  // no session is stopping
   std::int64_t due = kBeforeAll;
   SessionKey session = 0;
+  Walk walk;
   for (std::size_t looks = 0; looks < limit; ++looks) {
     FixedText<kNameBytesMax> name;
     {
@@ -528,6 +535,7 @@ Status SqliteProvider::end_stops(std::size_t limit, std::size_t* ended) {
       if (!next.row()) return fail(next.status(), "find stopping sessions");
       due = next.integer(0);
       session = next.integer(1);
+      if (!walk.rises(due, session)) return no_progress("sessions");
       name.assign_cut(next.bytes(2));
     }
     Moving row;
@@ -569,6 +577,7 @@ Status SqliteProvider::stop_failed(const Moving& row, std::string_view name) {
 
 // What is there, or runs, is measured anew from now.
 Status SqliteProvider::end_unavailable_work(std::size_t limit, std::size_t* ended) {
+  Walk walk;
   for (std::size_t i = 0; i < limit; ++i) {
     WorkItemId item = 0;
     SessionKey session = 0;
@@ -586,6 +595,7 @@ Status SqliteProvider::end_unavailable_work(std::size_t limit, std::size_t* ende
       if (!next.row()) return fail(next.status(), "find work of absent devices");
       item = next.integer(0);
       const Suspicion work(connection_, RowRef::Table::kWork, item);
+      if (!walk.changes(item)) return no_progress("worker_queue");
       session = next.integer(1);
       runs = next.integer(2) != 0;
       if (!decode_policy(next.bytes(3), &policy))

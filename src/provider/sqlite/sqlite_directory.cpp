@@ -114,6 +114,7 @@ Status SqliteProvider::list_sessions(const SessionFilter& filter, Page* page,
       break;
     }
     const SessionInfo info = info_of(row, batch_.now);
+    if (info.key <= page->after) return no_progress("sessions");
     page->after = info.key;
     if (!passes(info, filter)) continue;
     visitor.on_session(info);
@@ -226,6 +227,7 @@ Status SqliteProvider::tell_leaks(const SessionOptions& options, LeakCursors* cu
 Status SqliteProvider::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor) {
   if (for_ms == 0) return Status::kOk;
   std::size_t told = 0;
+  Walk walk;
   for (std::size_t looks = 0; looks < kLeakLooksMax && told < kLeaksToldMax; ++looks) {
     bool is_news = false;
     {
@@ -238,6 +240,7 @@ Status SqliteProvider::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cu
       next.bind(cursor->created_at).bind(cursor->session);
       if (!next.row()) return fail(next.status(), "find old sessions");
       *cursor = {next.integer(1), next.integer(0)};
+      if (!walk.rises(cursor->created_at, cursor->session)) return no_progress("sessions");
       is_news = next.integer(3) == 0 && !(unused && next.integer(2) != 0);
     }
     if (!is_news) continue;
@@ -380,10 +383,12 @@ Status SqliteProvider::end_opened(SessionKey session, const SessionChange& told,
 // ---- what becomes due -----------------------------------------------------------------------------------
 
 Status SqliteProvider::look_at_sessions(std::size_t limit, std::size_t* looked) {
+  Walk walk;
   for (std::size_t i = 0; i < limit; ++i) {
     Look look;
     PAWL_TRY(next_look(&look));
     if (look.session == 0) return Status::kOk;
+    if (!walk.changes(look.session)) return no_progress("sessions");
     PAWL_TRY(look_at_session(look));
     ++*looked;
   }

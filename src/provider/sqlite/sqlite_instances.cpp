@@ -347,7 +347,7 @@ Status SqliteProvider::wake_delayed(std::size_t limit, std::size_t* woken) {
   PAWL_TRY(fail_written(
       connection_
           .use(kUnpark,
-               "UPDATE instances SET parked_until=NULL WHERE key IN "
+               "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
                "(SELECT key FROM instances INDEXED BY i_parked WHERE parked_until IS NOT NULL "
                "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)")
           .bind(batch_.now)

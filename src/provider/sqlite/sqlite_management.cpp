@@ -98,6 +98,7 @@ Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
       break;
     }
     const InstanceInfo info = info_of(row);
+    if (info.key <= page->after) return no_progress("instances");
     page->after = info.key;
     if (row.integer(10) == 0 || !passes(info, filter)) continue;
     visitor.on_instance(info);
@@ -159,6 +160,7 @@ Status SqliteProvider::list_tree(InstanceKey of, bool children_only, Page* page,
       page->more = false;
       break;
     }
+    if (row.integer(0) <= page->after) return no_progress("instances");
     page->after = row.integer(0);
     if (children_only && row.integer(8) != of) continue;
     visitor.on_instance(info_of(row));

@@ -251,6 +251,7 @@ Status SqliteProvider::end_ownership(SessionKey session) {
 }
 
 Status SqliteProvider::close_all_sessions(InstanceKey instance) {
+  Walk walk;
   while (true) {
     Opened row;
     {
@@ -259,6 +260,7 @@ Status SqliteProvider::close_all_sessions(InstanceKey instance) {
           "SELECT sid,state FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1");
       first.bind(instance);
       if (!first.row()) return fail(first.status(), "find sessions of an instance");
+      if (!walk.changes(first.integer(0))) return no_progress("sessions");
       row.session = first.integer(0);
       row.state = first.integer(1);
     }
@@ -290,15 +292,17 @@ Status SqliteProvider::forget_if_closed(SessionKey session) {
 // Everything but what was cancelled before; what runs is told when it renews, and its result is refused.
 Status SqliteProvider::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Walk walk;
   while (true) {
     WorkItemId item = 0;
     {
       Statement next = connection_.use(kNextItemOf,
-                                       "SELECT id FROM worker_queue INDEXED BY wq_session"
+                                       "SELECT id,state FROM worker_queue INDEXED BY wq_session"
                                        " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 1");
       next.bind(session);
       if (!next.row()) return fail(next.status(), "find work of a session");
       item = next.integer(0);
+      if (!walk.rises(next.integer(1), item)) return no_progress("worker_queue");
     }
     PAWL_TRY(end_work(item, kind, text));
   }

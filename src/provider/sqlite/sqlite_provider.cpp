@@ -436,6 +436,16 @@ Status SqliteProvider::fail(Status status, const char* what) {
   return status;
 }
 
+Status SqliteProvider::no_progress(const char* table) {
+  connection_.diagnostic().clear();
+  diagnostic_.format(
+      "an index of table %s has rows that are not where it says: the file is damaged (PRAGMA "
+      "integrity_check tells where, and REINDEX may mend it)",
+      table);
+  if (in_batch_) dead_ = true;
+  return Status::kCorrupt;
+}
+
 Status SqliteProvider::written(Status status) {
   if (status != Status::kOk && in_batch_) dead_ = true;
   return status;

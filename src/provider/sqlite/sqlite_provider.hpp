@@ -21,6 +21,7 @@
 #include "provider.hpp"
 #include "schema.hpp"
 #include "vector.hpp"
+#include "walk.hpp"
 
 namespace pawl::sqlite {
 
@@ -813,6 +814,8 @@ class SqliteProvider final : public Provider {
   // Keeps the connection's text behind `what`, kills the batch if the status is one that does (the
   // contract's list), and returns the status. kOk: does nothing.
   Status fail(Status status, const char* what);
+  // A Walk does not get on: kCorrupt.
+  Status no_progress(const char* table);
   // For a call that had written something when it failed: whatever the status, the batch is dead.
   Status written(Status status);
   Status fail_written(Status status, const char* what) { return written(fail(status, what)); }

@@ -494,6 +494,7 @@ Status SqliteProvider::fire_due_timers(InstanceKey key) {
             .bind(timer)
             .run(),
         "fire a timer"));
+    if (connection_.changes() == 0) return no_progress("orchestrator_queue");
     const MessageId message = connection_.last_insert_id();
     PAWL_TRY(fail_written(
         connection_.use(kForget, "DELETE FROM orchestrator_queue WHERE id=?").bind(timer).run(),

@@ -77,6 +77,9 @@ Status SqliteProvider::next_ended(const EndedCursor& after, EndedCursor* out) {
   // What is no number stands behind all of them, and nobody can say when it ended.
   if (row.bind(after.ended).bind(after.key).row() && row.is_integer(0))
     *out = {row.integer(0), row.integer(1)};
+  const bool rises =
+      out->ended > after.ended || (out->ended == after.ended && out->key > after.key);
+  if (out->key != 0 && !rises) return no_progress("instances");
   return fail(row.status(), "find ended instance");
 }
 
@@ -216,6 +219,7 @@ Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budg
   PAWL_TRY(fail_written(
       connection_.use(kDeleteInstance, "DELETE FROM instances WHERE key=?1").bind(key).run(),
       "delete instance"));
+  if (connection_.changes() == 0) return no_progress("instances");  // it would be found for ever
   budget.events -= kInstanceCost;
   ++budget.removed->instances;
   return Status::kOk;
@@ -249,6 +253,8 @@ Status SqliteProvider::first_leaf(InstanceKey parent, ExecutionId execution, Lea
     if (!row.bind(out->key == 0 ? execution : kNever).row())
       return fail(row.status(), "find child");
     *out = {row.integer(0), row.integer(1), has_ended(row.integer(2))};
+    // Children have higher keys than whoever started them.
+    if (out->key <= parent) return no_progress("instances");
     parent = out->key;
   }
 }
@@ -284,11 +290,13 @@ Status SqliteProvider::prune_executions(InstanceKey key, const PruneLimits& limi
   if (kept > row.execution) return Status::kOk;
   const ExecutionId below = row.execution - kept + 1;
   Budget budget{static_cast<std::int64_t>(events_max), removed};
+  Walk walk;
   for (bool first = true;; first = false) {
     Oldest oldest;
     const Status found = oldest_execution(key, below, &oldest);
     if (found == Status::kNotFound) return Status::kOk;
     PAWL_TRY(found);
+    if (!walk.rises(oldest.execution)) return no_progress("executions");
     if (limits.ended_before_ms != 0 && oldest.ended >= limits.ended_before_ms) return Status::kOk;
     bool clear = false;
     PAWL_TRY(prune_children(key, oldest.execution, budget, &clear));

@@ -70,6 +70,7 @@ Status SqliteProvider::session_for(std::string_view name, const SessionUse& use,
 
 // The locks of a session's items end with its epoch. They are few: no more than its owner has slots.
 Status SqliteProvider::unlock_session(const OwnerChange& change) {
+  Walk walk;
   while (true) {
     WorkItemId item = 0;
     {
@@ -79,6 +80,7 @@ Status SqliteProvider::unlock_session(const OwnerChange& change) {
       first.bind(change.session);
       if (!first.row()) return fail(first.status(), "find locked items of a session");
       item = first.integer(0);
+      if (!walk.rises(item)) return no_progress("worker_queue");
     }
     PAWL_TRY(unlock_work(item, change.session, change.strike, change.limits));
   }
@@ -278,6 +280,7 @@ Status SqliteProvider::claim_session(Incarnation me, std::string_view session,
 Status SqliteProvider::announce_stop(Incarnation me, std::size_t* told) {
   require_batch();
   SessionKey session = 0;
+  Walk walk;
   while (true) {
     {
       Statement next = connection_.use(
@@ -287,6 +290,7 @@ Status SqliteProvider::announce_stop(Incarnation me, std::size_t* told) {
       next.bind(me).bind(session);
       if (!next.row()) return fail(next.status(), "find sessions to announce the end of");
       session = next.integer(0);
+      if (!walk.rises(session)) return no_progress("sessions");
     }
     SessionTexts texts;
     PAWL_TRY(describe(session, &texts));
@@ -303,6 +307,7 @@ Status SqliteProvider::announce_stop(Incarnation me, std::size_t* told) {
 // last hand-over was.
 Status SqliteProvider::release_idle(Incarnation me, const SessionOptions& options,
                                     std::size_t* released) {
+  Walk walk;
   while (true) {
     OwnerChange change;
     change.reason = "idle";
@@ -314,10 +319,11 @@ Status SqliteProvider::release_idle(Incarnation me, const SessionOptions& option
           " WHEN idle_ms IS NOT NULL THEN idle_ms WHEN lifecycle=0 THEN ?3"
           " ELSE 9223372036854775807 END"
           " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-          " LIMIT 1");
+          " ORDER BY sid LIMIT 1");
       idle.bind(me).bind(batch_.now).bind(options.session_idle_timeout_ms);
       if (!idle.row()) return fail(idle.status(), "find idle sessions");
       change.session = idle.integer(0);
+      if (!walk.rises(change.session)) return no_progress("sessions");
     }
     PAWL_TRY(change_owner(change, nullptr));
     ++*released;
@@ -388,6 +394,7 @@ Status SqliteProvider::sweep(SessionKey session) {
 }
 
 Status SqliteProvider::sweep_unowned(std::size_t limit, std::size_t* removed) {
+  Walk walk;
   while (*removed < limit) {
     SessionKey session = 0;
     {
@@ -399,6 +406,7 @@ Status SqliteProvider::sweep_unowned(std::size_t limit, std::size_t* removed) {
           " ORDER BY last_activity_at LIMIT 1");
       if (!orphan.row()) return fail(orphan.status(), "find orphaned sessions");
       session = orphan.integer(0);
+      if (!walk.changes(session)) return no_progress("sessions");
     }
     PAWL_TRY(sweep(session));
     ++*removed;
@@ -409,6 +417,7 @@ Status SqliteProvider::sweep_unowned(std::size_t limit, std::size_t* removed) {
 Status SqliteProvider::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
                                            std::size_t* removed) {
   Expired last;
+  Walk walk;
   for (std::size_t looks = 0; looks < limit && *removed < limit; ++looks) {
     OwnerChange release;
     release.reason = "gone";
@@ -424,6 +433,7 @@ Status SqliteProvider::sweep_owned_by_gone(Evidence& evidence, std::size_t limit
       if (!expired.row()) return fail(expired.status(), "find expired sessions");
       release.session = expired.integer(0);
       last = {expired.integer(1), release.session};
+      if (!walk.rises(last.until, last.key)) return no_progress("sessions");
     }
     Claim claim;
     PAWL_TRY(session_claim(release.session, &claim));

@@ -216,6 +216,7 @@ Status SqliteProvider::list_values(std::string_view id, KvPage* page, KvVisitor&
     }
     ValueRow value;
     if (!decode(row, instance, &value)) return broken_value(instance, value.entry.key);
+    if (value.entry.key <= page->after_key()) return no_progress("kv");
     page->move_behind(value.entry.key);
     visitor.on_value(value.entry);
   }

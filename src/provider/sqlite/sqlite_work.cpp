@@ -228,6 +228,7 @@ Status SqliteProvider::cancel_range(InstanceKey instance, ExecutionId execution,
                                     EventId last) {
   std::int64_t event = first;
   WorkItemId item = 0;
+  Walk walk;
   while (true) {
     SessionKey session = 0;
     bool becomes_ghost = false;
@@ -243,6 +244,7 @@ Status SqliteProvider::cancel_range(InstanceKey instance, ExecutionId execution,
       if (!next.row()) return fail(next.status(), "find cancelled work");
       event = next.integer(0);
       item = next.integer(1);
+      if (!walk.rises(event, item)) return no_progress("worker_queue");
       session = next.integer(2);
       is_ghost = next.integer(3) == kGhost;
       becomes_ghost = next.integer(3) == kLocked && next.integer(4) != 0;
@@ -448,6 +450,7 @@ Status SqliteProvider::put_back(const WorkRow& row, const PutBack& how) {
 
 Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   due_moves(DueKind::kWork);
+  Walk walk;
   for (std::size_t i = 0; i < limit; ++i) {
     WorkItemId item = 0;
     SessionKey session = 0;
@@ -458,6 +461,7 @@ Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) 
       first.bind(batch_.now);
       if (!first.row()) return fail(first.status(), "find delayed work");
       item = first.integer(0);
+      if (!walk.changes(item)) return no_progress("worker_queue");
       bool whole = true;
       session = first.integer(1, &whole);
     }
@@ -478,6 +482,7 @@ Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) 
 // ---- limits of a policy -----------------------------------------------------------------------------------
 
 Status SqliteProvider::end_overdue_work(std::size_t limit, std::size_t* ended) {
+  Walk walk;
   for (std::size_t i = 0; i < limit; ++i) {
     WorkRow row;
     {
@@ -488,6 +493,7 @@ Status SqliteProvider::end_overdue_work(std::size_t limit, std::size_t* ended) {
       next.bind(batch_.now);
       if (!next.row()) return fail(next.status(), "find overdue work");
       row.id = next.integer(0);
+      if (!walk.changes(row.id)) return no_progress("worker_queue");
     }
     PAWL_TRY(read_work(row.id, &row));
     PAWL_TRY(end_overdue(row));

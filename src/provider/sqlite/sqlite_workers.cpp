@@ -119,7 +119,9 @@ Status SqliteProvider::read_predecessor(Statement& next, Predecessor* row) {
     row->worker = 0;
     return fail(next.status(), "read workers");
   }
-  row->worker = next.integer(0);
+  const Incarnation worker = next.integer(0);
+  if (worker <= row->worker) return no_progress("workers");
+  row->worker = worker;
   row->node.assign_cut(next.bytes(1));
   row->pid = next.integer(2);
   row->lock_visible = next.integer(3) != 0;
@@ -287,16 +289,18 @@ Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
     }
     PAWL_TRY(fail(read.status(), "read the heir"));
   }
+  Walk walk;
   while (true) {
     bool hard = false;
     {
-      Statement first = connection_.use(
-          kFirstSessionOf,
-          "SELECT sid,hard FROM sessions INDEXED BY s_owner WHERE owner=?1 LIMIT 1");
+      Statement first = connection_.use(kFirstSessionOf,
+                                        "SELECT sid,hard FROM sessions INDEXED BY s_owner"
+                                        " WHERE owner=?1 ORDER BY hard,sid LIMIT 1");
       first.bind(from);
       if (!first.row()) return fail(first.status(), "find a worker's sessions");
       change.session = first.integer(0);
       hard = first.integer(1) != 0;
+      if (!walk.rises(first.integer(1), change.session)) return no_progress("sessions");
     }
     PAWL_TRY(hard ? hand_device_over(change.session, reason) : change_owner(change, nullptr));
   }
@@ -304,18 +308,20 @@ Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
 
 // Items without a session, and what is left of cancelled ones; the others went with their sessions.
 Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limits) {
+  Walk walk;
   while (true) {
     WorkItemId item = 0;
     SessionKey session = 0;
     bool ghost = false;
     {
-      Statement first =
-          connection_.use(kFirstLockOf,
-                          "SELECT id,sid,state=3 FROM worker_queue INDEXED BY wq_locked"
-                          " WHERE state IN (1,3) AND inc=?1 LIMIT 1");
+      Statement first = connection_.use(
+          kFirstLockOf,
+          "SELECT id,sid,state=3,locked_until FROM worker_queue INDEXED BY wq_locked"
+          " WHERE state IN (1,3) AND inc=?1 ORDER BY locked_until,id LIMIT 1");
       first.bind(worker);
       if (!first.row()) return fail(first.status(), "find a worker's locks");
       item = first.integer(0);
+      if (!walk.rises(first.integer(3), item)) return no_progress("worker_queue");
       session = first.integer(1);
       ghost = first.integer(2) != 0;
     }
