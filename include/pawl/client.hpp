@@ -77,9 +77,8 @@ class Client {
   [[nodiscard]] std::string_view error_text() const;
 
   // `id`, `name`: 1..256 bytes; kInvalidArgument: they are not, or the id has "::", as children's have.
-  // kQuota: no room for anything new (Options::quota_bytes, reserve_bytes), error_text() has the numbers;
-  // kAlreadyExists: the id is in use, running or ended; that instance is
-  // untouched, whatever name, input and options were given now. kResourceExhausted: the input is over
+  // kQuota: no room for anything new (Options::quota_bytes, reserve_bytes, log_bytes_max), error_text() has
+  // the numbers; kAlreadyExists: the id is in use, running or ended; that instance is untouched, whatever name, input and options were given now. kResourceExhausted: the input is over
   // payload_bytes_max; kBusy; kFull; kIo.
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              const StartOptions& options = StartOptions());

@@ -182,6 +182,10 @@ struct Options {
   // A file beside the database that is given up when the disk is full, so that there is room to remove and to
   // go on; as much as the log of checkpoint_pages holds, or more. 0: none.
   std::size_t reserve_bytes = 1024 * 1024;
+  // Bytes of SQLite's log beyond which new instances and messages from outside are refused (kQuota); work that
+  // runs goes on. It grows while a process reads one view of the database for long. At least 4 times what
+  // checkpoint_pages hold.
+  std::int64_t log_bytes_max = 16 * 1024 * 1024;
 
   // --- crash charging: limits apart, never summed ---
   std::int32_t crashes_max = 10;   // the process died while it ran

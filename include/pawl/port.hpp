@@ -51,6 +51,9 @@ class Clock {
   ~Clock() = default;
 };
 
+// A lock that a process may hold for long: a view that it reads, or its turn to write.
+enum class LogLock : std::uint8_t { kRead, kWrite };
+
 enum class Held : std::uint8_t { kFree, kHeld, kCannotTell };
 
 // Handle of one open file or worker file; meaning is the port's.
@@ -117,6 +120,12 @@ class Storage {
   [[nodiscard]] virtual bool others_may_write(const char* /*database_path*/) { return false; }
   // Bytes that can still be written on the database's device, or kUnsupported.
   virtual Result<std::int64_t> free_bytes(const char* database_path) = 0;
+
+  // For people: the process that holds such a lock of the database, another one than this if there is one.
+  // kNotFound: none does now; kUnsupported: cannot be told here.
+  virtual Result<std::int64_t> lock_holder(const char* /*database_path*/, LogLock /*lock*/) {
+    return Status::kUnsupported;
+  }
 
   // --- liveness: a lock that dies with its process ---------------------------------------------
   // `<database>-workers/<incarnation>`: created, locked, and mapped writable for `notes_bytes`

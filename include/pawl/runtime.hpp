@@ -31,7 +31,8 @@ class RuntimeCore;
 struct Request;
 
 // kLittle: over seven eighths of the quota, or the disk was full; what is complete goes. kNoneForNew: over the
-// quota, or the disk was full and not enough could be removed; starts and messages are refused.
+// quota, or the disk was full and not enough could be removed, or the log is longer than log_bytes_max; starts
+// and messages are refused.
 enum class Room : std::uint8_t { kEnough, kLittle, kNoneForNew };
 
 // Counters since start; all only rise, but the last ones.
@@ -89,7 +90,7 @@ struct RuntimeStats {
   // Of this worker, with and without work in the queue, when an owner changed last or leases were renewed last.
   std::uint32_t sessions_active = 0;
   std::uint32_t sessions_idle = 0;
-  // As of the last commit of this Runtime that wrote, while there is a quota or the disk is full
+  // As of the last commit of this Runtime that wrote, while there is a quota, the disk is full or the log is long
   // (Client::get_metrics() tells at any time).
   std::int64_t used_bytes = 0;  // pages in use
   std::int64_t log_bytes = 0;
@@ -132,8 +133,8 @@ class Runtime {
   // Ticks and sleeps for at most this long, or until `until` answers true after a tick.
   Status run_for(std::int64_t ms, bool (*until)(void*) = nullptr, void* user = nullptr);
 
-  // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing disk),
-  // or activities that were told to stop and did not hold all thread slots, so that only a restart helps.
+  // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing disk, or
+  // another process has had the write lock for 10 s), or activities that were told to stop and did not hold all thread slots, so that only a restart helps.
   [[nodiscard]] bool ready() const;
 
   void wake();

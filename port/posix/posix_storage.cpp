@@ -207,6 +207,65 @@ Status SystemStorage::allocate(const char* path, std::int64_t size) {
   return Status::kOk;
 }
 
+namespace {
+
+// One line of /proc/locks, "7: POSIX  ADVISORY  READ 812 08:02:1311 124 124", if it is of this file and lock:
+// the process. SQLite locks bytes of the log's index: 120 to write, 123 to 127 to read (walformat.html).
+std::int64_t holder_in(const char* line, const struct stat& index, port::LogLock lock) {
+  char kind[8] = {};
+  char access[8] = {};
+  long long pid = 0;
+  unsigned major_part = 0;
+  unsigned minor_part = 0;
+  unsigned long long inode = 0;
+  long long first = 0;
+  if (std::sscanf(line, "%*d: %7s %*s %7s %lld %x:%x:%llu %lld", kind, access, &pid, &major_part,
+                  &minor_part, &inode, &first) != 7 ||
+      std::strcmp(kind, "POSIX") != 0 || major_part != major(index.st_dev) ||
+      minor_part != minor(index.st_dev) || inode != index.st_ino)
+    return 0;
+  const bool holds = lock == port::LogLock::kWrite
+                         ? first == 120 && std::strcmp(access, "WRITE") == 0
+                         : first >= 123 && first <= 127 && std::strcmp(access, "READ") == 0;
+  return holds ? pid : 0;
+}
+
+}  // namespace
+
+// From the kernel's list: to open the log's index and close it again would drop the locks that SQLite has on it
+// in this process, and fcntl() does not tell of this process's own.
+Result<std::int64_t> SystemStorage::lock_holder(const char* database_path, port::LogLock lock) {
+  constexpr int kReadsMax = 256;
+  char path[kPathBytes];
+  struct stat index {};
+  if (!join_path(path, database_path, "-shm")) return Status::kInvalidArgument;
+  if (::stat(path, &index) != 0) return Status::kNotFound;
+  const Descriptor list(retried([] { return ::open("/proc/locks", O_RDONLY | O_CLOEXEC); }));
+  if (!list.valid()) return Status::kUnsupported;
+  char lines[4096];
+  std::size_t held = 0;
+  std::int64_t found = 0;
+  for (int reads = 0; reads < kReadsMax; ++reads) {
+    const ssize_t n =
+        retried([&] { return ::read(list.get(), lines + held, sizeof(lines) - 1 - held); });
+    if (n <= 0) break;
+    held += static_cast<std::size_t>(n);
+    lines[held] = 0;
+    char* at = lines;
+    for (char* end = std::strchr(at, '\n'); end != nullptr; end = std::strchr(at, '\n')) {
+      *end = 0;
+      const std::int64_t pid = holder_in(at, index, lock);
+      if (pid != 0 && (found == 0 || pid != ::getpid())) found = pid;
+      at = end + 1;
+    }
+    held -= static_cast<std::size_t>(at - lines);
+    std::memmove(lines, at, held);
+    if (held == sizeof(lines) - 1) held = 0;  // no line is so long
+  }
+  if (found == 0) return Status::kNotFound;
+  return found;
+}
+
 Status SystemStorage::check_place(const char* database_path, Diagnostic& diagnostic) {
   char folder[kPathBytes];
   if (database_path == nullptr || *database_path == 0) {

@@ -49,6 +49,8 @@ class SystemStorage final : public port::Storage {
   Status create_whole(const char* path, const void* data, std::size_t size) override;
   Status allocate(const char* path, std::int64_t size) override;
 
+  Result<std::int64_t> lock_holder(const char* database_path, port::LogLock lock) override;
+
   Status check_place(const char* database_path, Diagnostic& diagnostic) override;
   [[nodiscard]] bool others_may_write(const char* database_path) override;
   Result<std::int64_t> free_bytes(const char* database_path) override;

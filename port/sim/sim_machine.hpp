@@ -52,6 +52,7 @@ struct OpenFile {
   };
   std::shared_ptr<File> file;
   std::string path;
+  std::int64_t pid = 0;
   bool read_only = false;
   int level = 0;
   bool uses_shm = false;
@@ -155,6 +156,7 @@ class NodeStorage final : public port::Storage {
   Status create_whole(const char* path, const void* data, std::size_t size) override;
   // As on a file system that knows no other way than to write.
   Status allocate(const char*, std::int64_t) override { return Status::kUnsupported; }
+  Result<std::int64_t> lock_holder(const char* database_path, port::LogLock lock) override;
   Status check_place(const char* database_path, Diagnostic& diagnostic) override;
   Result<std::int64_t> free_bytes(const char* database_path) override;
   Result<WorkerFile> worker_create(const char* database_path, std::int64_t incarnation,

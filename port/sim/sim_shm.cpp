@@ -120,6 +120,22 @@ Status NodeStorage::shm_lock(port::FileHandle file, int first, int count, bool t
   return Status::kOk;
 }
 
+Result<std::int64_t> NodeStorage::lock_holder(const char* database_path, port::LogLock lock) {
+  // SQLite's slots: 0 is whose turn it is to write, those from 3 on are views (walformat.html).
+  constexpr unsigned kWriteSlot = 1U;
+  constexpr unsigned kReadSlots = 0xf8U;
+  const auto file = node_.machine.files.find(database_path);
+  if (file == node_.machine.files.end()) return Status::kNotFound;
+  std::int64_t found = 0;
+  for (const OpenFile* open : file->second->opened) {
+    const bool holds = lock == port::LogLock::kWrite ? (open->exclusive_slots & kWriteSlot) != 0
+                                                     : (open->shared_slots & kReadSlots) != 0;
+    if (holds && (found == 0 || open->pid != node_.pid)) found = open->pid;
+  }
+  if (found == 0) return Status::kNotFound;
+  return found;
+}
+
 void NodeStorage::shm_barrier(port::FileHandle) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }

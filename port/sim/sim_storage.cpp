@@ -44,6 +44,7 @@ Result<port::FileHandle> NodeStorage::open(const char* path, OpenMode mode) {
   if (node_.killed) return Status::kIo;
   auto open = std::make_unique<OpenFile>();
   open->read_only = mode.read_only;
+  open->pid = node_.pid;
   if (path == nullptr) {  // SQLite's temporary files have no name
     open->file = std::make_shared<File>();
   } else {

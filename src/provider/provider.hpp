@@ -518,6 +518,11 @@ struct SpaceUse {
   [[nodiscard]] std::int64_t total() const { return used_bytes + log_bytes; }
 };
 
+struct LogUse {
+  std::int64_t bytes = 0;  // of its file
+  std::int64_t most = 0;   // set_log_max(); 0: no limit
+};
+
 // Where a look at ended roots goes on.
 struct EndedCursor {
   std::int64_t ended = kBeforeAll;
@@ -782,6 +787,10 @@ class Provider {
   // In a batch: removes what is complete, the oldest first: ended trees, then earlier executions. Bounded as
   // a sweep is; nothing counted: there is nothing more.
   virtual Status remove_oldest(std::size_t events_max, Removed* removed) = 0;
+  // In a batch, for all processes: create_instance() and send_mail() answer kQuota while the log is longer.
+  virtual Status set_log_max(std::int64_t bytes) = 0;
+  // Anywhere; cheap.
+  [[nodiscard]] virtual LogUse log_use() = 0;
   // There should be a reserve, and is none; anywhere.
   virtual Result<bool> reserve_missing() = 0;
   // The rest not in a batch or view. Makes the file of the reserve unless it is there; what could not be made

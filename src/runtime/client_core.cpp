@@ -151,6 +151,12 @@ Status ClientCore::send_mail(std::string_view id, MessageKind kind, std::string_
   });
 }
 
+// Who made it so long may have left, and where nobody runs nobody else cuts it.
+bool ClientCore::cut_long_log() {
+  const LogUse log = provider_->log_use();
+  return log.most > 0 && log.bytes > log.most && provider_->empty_log() == Status::kOk;
+}
+
 // Only who runs removes anything, and may not have met it: a reserve that is missing tells all of them.
 void ClientCore::tell_disk_is_full() {
   if (provider_->release_reserve() == Status::kOk) port_.storage->ring(options_.database_path);

@@ -103,6 +103,13 @@ class ClientCore {
   Status told_of(const char* what, std::string_view name, Status status);
   template <typename Work>
   Status in_batch(std::string_view id, Work&& work) {
+    Status status = try_batch(id, work);
+    if (status == Status::kQuota && cut_long_log()) status = try_batch(id, work);
+    if (status == Status::kFull) tell_disk_is_full();
+    return status;
+  }
+  template <typename Work>
+  Status try_batch(std::string_view id, Work& work) {
     BatchInfo info;
     Status status = provider_->begin(0, &info);
     const bool begun = status == Status::kOk;
@@ -111,9 +118,9 @@ class ClientCore {
     if (status == Status::kOk) return status;
     static_cast<void>(told(status, id));
     if (begun) provider_->rollback();
-    if (status == Status::kFull) tell_disk_is_full();
     return status;
   }
+  bool cut_long_log();
   void tell_disk_is_full();
   // Counts what the transaction took away, if it is committed.
   template <typename Work>

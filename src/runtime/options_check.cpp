@@ -12,6 +12,8 @@ namespace pawl {
 namespace {
 
 constexpr std::size_t kPathBytesMax = 400;
+// It is as long as checkpoint_pages in any case, and one transaction longer.
+constexpr std::int64_t kLogsLeast = 4;
 
 struct Range {
   const char* name;
@@ -53,6 +55,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"keep_executions", options.keep_executions, 0, 1'000'000},
       {"quota_bytes", options.quota_bytes, 0, 1'125'899'906'842'624},
       {"reserve_bytes", static_cast<std::int64_t>(options.reserve_bytes), 0, 64 * 1024 * 1024},
+      {"log_bytes_max", options.log_bytes_max, 64 * 1024, 1'125'899'906'842'624},
       {"crashes_max", options.crashes_max, 1, 1'000},
       {"strikes_max", options.strikes_max, 1, 1'000},
       {"reboots_max", options.reboots_max, 1, 100'000},
@@ -157,6 +160,15 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
         "reserve_bytes = %zu must be 0 or at least %lld, as much as the log of "
         "checkpoint_pages = %d holds",
         options.reserve_bytes, static_cast<long long>(log_bytes), options.checkpoint_pages);
+    return Status::kInvalidOptions;
+  }
+  if (options.log_bytes_max < kLogsLeast * log_bytes) {
+    diagnostic.format(
+        "log_bytes_max = %lld must be at least %lld, %lld times what the log of checkpoint_pages = "
+        "%d holds",
+        static_cast<long long>(options.log_bytes_max),
+        static_cast<long long>(kLogsLeast * log_bytes), static_cast<long long>(kLogsLeast),
+        options.checkpoint_pages);
     return Status::kInvalidOptions;
   }
   if (options.warm_instances < options.batch) {

@@ -172,6 +172,7 @@ Status RuntimeCore::register_in_batch() {
   PAWL_TRY(bury_the_dead());
   PAWL_TRY(provider_->set_space(options_.quota_bytes > 0 ? options_.quota_bytes : -1,
                                 static_cast<std::int64_t>(options_.reserve_bytes)));
+  PAWL_TRY(provider_->set_log_max(options_.log_bytes_max));
   std::size_t retried = 0;
   if (options_.run_orchestrations) PAWL_TRY(provider_->retry_stopped(kRetryStoppedMax, &retried));
   return provider_->count_sessions(me_, &sessions_active_, &sessions_idle_);
@@ -372,7 +373,8 @@ void RuntimeCore::plan_slots() {
 }
 
 bool RuntimeCore::ready() const {
-  if (stopped_ || draining_ || must_register_ || retry_at_.has_value()) return false;
+  if (stopped_ || draining_ || must_register_ || retry_at_.has_value() || lock_is_stuck_)
+    return false;
   const std::size_t threads = slots_.slots_of(ActivityMode::kThreaded);
   return threads == 0 || stats_.slots_abandoned < threads;
 }
@@ -400,6 +402,7 @@ std::int64_t RuntimeCore::first_due(std::int64_t now) const {
                                  next_slot_due_, next_retention_, folders_.due})
     due.keep_earlier(other);
   if (short_of_space_) due.keep_earlier(next_reserve_try_);
+  if (log_is_long_) due.keep_earlier(next_log_try_);
   if (evidence_.watching()) due.keep_earlier(now + kObserverWakeMs);
   return due.value();  // a renewal always comes
 }

@@ -277,6 +277,14 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void lose_reserve();
   void disk_is_full();
   void remake_reserve();
+  // The log cannot be cut while somebody reads one view for long.
+  void watch_log();
+  void note_long_log(const LogUse& log, Status why);
+  void note_short_log();
+  // The write lock was not to be had.
+  void note_busy();
+  void note_begun();
+  void tell_holder(LogLevel level, const char* event, LogField field, port::LogLock lock);
 
   // ---- work.cpp ----
   bool run_inline(std::int64_t end_boot_ms);
@@ -507,6 +515,13 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::size_t relief_events_ = kReliefEventsMax;
   bool look_for_reserve_ = false;
   OptionalMs next_reserve_try_;  // boot time; while short of space
+  bool look_at_log_ = false;
+  bool log_is_long_ = false;  // and could not be cut
+  bool log_was_told_ = false;
+  bool log_is_full_ = false;    // Options::log_bytes_max
+  OptionalMs next_log_try_;     // boot time; while the log is long
+  OptionalMs busy_since_;       // boot time; none: the write lock was had last time
+  bool lock_is_stuck_ = false;  // for so long that it is told
   OptionalMs next_look_;
   int look_step_ = 0;
   OptionalMs next_stored_due_;       // boot time

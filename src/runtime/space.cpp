@@ -11,7 +11,9 @@ namespace {
 constexpr std::int64_t kPagesLeast = 64 * 1024;  // where there is no reserve
 constexpr std::size_t kReliefEventsLeast = 16;
 constexpr std::int64_t kReserveRetryMs = 10'000;
-constexpr std::int64_t kMarkParts = 8;  // the last eighth of the quota is little
+constexpr std::int64_t kLogRetryMs = 2'000;    // between tries to cut a long log
+constexpr std::int64_t kLockStuckMs = 10'000;  // without the write lock: told, and not ready
+constexpr std::int64_t kMarkParts = 8;         // the last eighth of the quota is little
 
 // With at most so much of a long log: removing rows does not make it shorter.
 bool is_over_mark(const SpaceUse& use, std::int64_t log_bytes) {
@@ -112,7 +114,7 @@ void RuntimeCore::tell_use() {
   stats_.quota_bytes = use_.quota_bytes;
   const bool is_full =
       short_of_space_ && use_.free_bytes < static_cast<std::int64_t>(options_.reserve_bytes);
-  if (is_full || (use_.quota_bytes > 0 && use_.total() > use_.quota_bytes)) {
+  if (is_full || log_is_full_ || (use_.quota_bytes > 0 && use_.total() > use_.quota_bytes)) {
     stats_.room = Room::kNoneForNew;
   } else {
     stats_.room = over_mark_ || short_of_space_ ? Room::kLittle : Room::kEnough;
@@ -160,6 +162,67 @@ void RuntimeCore::remake_reserve() {
   if (provider_->make_reserve(wanted) != Status::kOk) return;
   short_of_space_ = false;
   log(LogLevel::kInfo, "disk_has_room", nullptr, 0);
+}
+
+// ---- others who hold things up ----------------------------------------------------------------------
+
+// Half of what it may have is more than any tick needs. Who writes at this moment is in the way, too, so one
+// try that fails says nothing yet.
+void RuntimeCore::watch_log() {
+  if (log_is_long_ ? !next_log_try_.has_passed(port_.clock->boot_ms()) : !look_at_log_) return;
+  look_at_log_ = false;
+  const LogUse log = provider_->log_use();
+  if (2 * log.bytes <= log.most) return note_short_log();
+  const Status cut = provider_->empty_log();
+  if (cut == Status::kOk) return note_short_log();
+  note_long_log(log, cut);
+}
+
+void RuntimeCore::note_long_log(const LogUse& log, Status why) {
+  next_log_try_ = port_.clock->boot_ms() + kLogRetryMs;
+  const bool is_second = log_is_long_;
+  log_is_long_ = true;
+  if (why != Status::kBusy || !is_second) return;  // of any other error the next commit tells
+  if (!log_was_told_)
+    tell_holder(LogLevel::kWarning, "log_is_held", {"bytes", log.bytes}, port::LogLock::kRead);
+  log_was_told_ = true;
+  if (log.bytes <= log.most || log_is_full_) return;
+  log_is_full_ = true;
+  tell_holder(LogLevel::kError, "log_is_full", {"bytes", log.bytes}, port::LogLock::kRead);
+  read_use();
+  tell_use();
+}
+
+void RuntimeCore::note_short_log() {
+  log_is_long_ = false;
+  if (!log_was_told_) return;
+  log_was_told_ = log_is_full_ = false;
+  log(LogLevel::kInfo, "log_is_cut", nullptr, 0);
+  read_use();
+  tell_use();
+}
+
+void RuntimeCore::note_busy() {
+  const std::int64_t now = port_.clock->boot_ms();
+  if (!busy_since_.has_value()) busy_since_ = now;
+  const std::int64_t busy_ms = now - busy_since_.value();
+  if (lock_is_stuck_ || busy_ms < kLockStuckMs) return;
+  lock_is_stuck_ = true;
+  tell_holder(LogLevel::kError, "write_lock_is_held", {"ms", busy_ms}, port::LogLock::kWrite);
+}
+
+void RuntimeCore::note_begun() {
+  busy_since_.clear();
+  if (!lock_is_stuck_) return;
+  lock_is_stuck_ = false;
+  log(LogLevel::kInfo, "write_lock_is_free", nullptr, 0);
+}
+
+void RuntimeCore::tell_holder(LogLevel level, const char* event, LogField field,
+                              port::LogLock lock) {
+  const Result<std::int64_t> holder = port_.storage->lock_holder(options_.database_path, lock);
+  const LogField fields[] = {field, {"process", holder.value()}};
+  log(level, event, fields, holder.ok() ? 2 : 1);
 }
 
 }  // namespace pawl

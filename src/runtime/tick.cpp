@@ -73,6 +73,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   stats_.activities_started += slots_.start_threaded(*port_.threads);
   // When all that the commit said has left. If it fails, the next commits will say why.
   static_cast<void>(provider_->write_back_log());
+  watch_log();
   sweep_folders();
   plan_next_due();
   if (stopped_) return Status::kStopped;
@@ -134,6 +135,7 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
     return begun;
   }
   if (begun != Status::kOk) return begun;
+  note_begun();
   begin_telling();
   unknown_met_ = 0;
   unknown_count_ = unknown_committed_;
@@ -147,6 +149,7 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
     return status;
   }
   epoch_seen_ = epoch;
+  look_at_log_ = true;
   if (provider_->last_commit_wrote()) {
     ++stats_.commits;
     gathers_until_ = port_.clock->boot_ms() + options_.commit_window_ms;
@@ -386,6 +389,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
   if (status == Status::kBuried) return;
   if (status == Status::kBusy) {
     ++stats_.busy_ticks;
+    note_busy();
     return;
   }
   if (quarantine_culprit(status)) return;

@@ -47,6 +47,47 @@ void sql(const std::string& path, const std::string& text) {
   ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
 }
 
+// A sqlite3 shell that runs some text and then keeps the database open, in that state, until it is ended.
+class Shell {
+ public:
+  Shell(const std::string& path, const std::string& text) {
+    int in[2] = {-1, -1};
+    int out[2] = {-1, -1};
+    EXPECT_EQ(pipe(in), 0);
+    EXPECT_EQ(pipe(out), 0);
+    pid = fork();
+    if (pid == 0) {
+      dup2(in[0], STDIN_FILENO);
+      dup2(out[1], STDOUT_FILENO);
+      close(in[1]);
+      execlp("sqlite3", "sqlite3", "-bail", path.c_str(), nullptr);
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    input_ = in[1];
+    const std::string lines = text + "\n.print done\n";
+    EXPECT_EQ(write(input_, lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
+    std::string said;
+    char c = 0;
+    while (said.find("done") == std::string::npos && read(out[0], &c, 1) == 1)
+      said += c;
+    EXPECT_NE(said.find("done"), std::string::npos) << said;
+    close(out[0]);
+  }
+  ~Shell() { end(); }
+  void end() {
+    if (input_ < 0) return;
+    close(input_);
+    input_ = -1;
+    EXPECT_EQ(waitpid(pid, nullptr, 0), pid);
+  }
+  pid_t pid = -1;
+
+ private:
+  int input_ = -1;
+};
+
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
 ActivityResult big(ActivityContext& ctx) {
@@ -246,6 +287,64 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   ASSERT_TRUE(run_until_ended("a"));
   EXPECT_EQ(status("a").output, "slow");
   EXPECT_TRUE(runtime_->ready());
+}
+
+// A person with a shell in the middle of a transaction that reads.
+TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
+  testing::Lines lines;
+  Options given = options();
+  given.log = &lines;
+  given.checkpoint_pages = 64;
+  given.log_bytes_max = 512 * 1024;
+  ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
+  open_client();
+  ASSERT_EQ(client_.start_orchestration("first", "hello", "x"), Status::kOk);
+  ASSERT_TRUE(run_until_ended("first"));
+  Shell shell(path_, "BEGIN; SELECT count(*) FROM history;");
+  const std::string process = std::to_string(shell.pid);
+  const std::string input(8'000, 'x');
+  Status why = Status::kOk;
+  for (int i = 0; i < 1'000 && why == Status::kOk; ++i) {
+    const std::string id = "q" + std::to_string(i);
+    why = client_.start_orchestration(id, "hello", input);
+    ASSERT_TRUE(why != Status::kOk || run_until_ended(id.c_str()));
+  }
+  ASSERT_EQ(why, Status::kQuota);
+  EXPECT_NE(client_.error_text().find("process " + process), std::string_view::npos)
+      << client_.error_text();
+  const auto is_told = [](void* user) {
+    return static_cast<testing::Lines*>(user)->count("log_is_full") > 0;
+  };
+  ASSERT_EQ(runtime_->run_for(20'000, is_told, &lines), Status::kOk) << lines.all();
+  EXPECT_EQ(lines.count("process=" + process), 2U) << lines.all();
+  shell.end();
+  const auto is_cut = [](void* user) {
+    return static_cast<testing::Lines*>(user)->count("log_is_cut") > 0;
+  };
+  ASSERT_EQ(runtime_->run_for(20'000, is_cut, &lines), Status::kOk) << lines.all();
+  struct stat log {};
+  ASSERT_EQ(stat((path_ + "-wal").c_str(), &log), 0);
+  EXPECT_LT(log.st_size, given.log_bytes_max / 2);
+  EXPECT_EQ(client_.start_orchestration("again", "hello", "x"), Status::kOk);
+}
+
+TEST_F(Errors, a_writer_that_stays_is_named_and_the_runtime_is_not_ready) {
+  testing::Lines lines;
+  Options given = options();
+  given.log = &lines;
+  given.busy_ms_max = 10;
+  ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
+  open_client();
+  ASSERT_EQ(client_.start_orchestration("a", "hello", "x"), Status::kOk);
+  Shell shell(path_, "BEGIN IMMEDIATE;");
+  const auto is_stuck = [](void* user) { return !static_cast<Runtime*>(user)->ready(); };
+  ASSERT_EQ(runtime_->run_for(60'000, is_stuck, runtime_.get()), Status::kOk) << lines.all();
+  EXPECT_EQ(lines.count("write_lock_is_held"), 1U) << lines.all();
+  EXPECT_EQ(lines.count("process=" + std::to_string(shell.pid)), 1U) << lines.all();
+  shell.end();
+  ASSERT_TRUE(run_until_ended("a"));
+  EXPECT_TRUE(runtime_->ready());
+  EXPECT_EQ(lines.count("write_lock_is_free"), 1U) << lines.all();
 }
 
 TEST_F(Errors, unknown_instances_and_duplicates_are_named_answers) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sqlite_store.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -469,6 +470,122 @@ TEST_F(Space, FailedWritesLoseNothing) {
     })) << worker.lines.all();
     EXPECT_EQ(worker.runtime->stats().room, Room::kEnough);
   }
+}
+
+// ---- others who hold things up ---------------------------------------------------------------------
+
+// Another process with a connection of its own, which goes on as long as it likes.
+class Other {
+ public:
+  explicit Other(sim::Machine& machine) : node(machine), place_(SqliteStore::bytes()) {
+    provider = SqliteStore::make(place_.data());
+    ProviderOptions options;
+    options.path = kPath;
+    Diagnostic why;
+    EXPECT_EQ(provider->open(options, node.port(), why), Status::kOk) << why.text();
+  }
+  ~Other() {
+    provider->close();
+    SqliteStore::destroy(provider);
+  }
+  std::string pid() { return std::to_string(node.port().threads->process_id()); }
+
+  sim::Node node;
+  Provider* provider;
+
+ private:
+  testing::Block place_;
+};
+
+// The log has a bound: at it new work is refused, with the name of who is to blame, and the old goes on.
+TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
+  sim::Machine machine{21};
+  options.checkpoint_pages = 64;
+  options.log_bytes_max = 512 * 1024;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("running", "sleeper", ""), Status::kOk);
+  run(machine, worker, 1'000);
+  Other reader(machine);
+  ASSERT_EQ(reader.provider->begin_read(), Status::kOk);
+  Status why = Status::kOk;
+  int count = 0;
+  for (; why == Status::kOk && count < 4'000; ++count) {
+    why = client->start_orchestration("q" + std::to_string(count), "quick", text());
+    run(machine, worker, 1'000);
+  }
+  ASSERT_EQ(why, Status::kQuota) << count;
+  const std::string said(client->error_text());
+  EXPECT_NE(said.find("log_bytes_max is 524288"), std::string::npos) << said;
+  EXPECT_NE(said.find("process " + reader.pid()), std::string::npos) << said;
+  EXPECT_EQ(client->enqueue_event("running", "q", "text"), Status::kQuota);
+  run(machine, worker, 10'000);
+  const RuntimeStats& stats = worker.runtime->stats();
+  EXPECT_EQ(stats.room, Room::kNoneForNew);
+  EXPECT_LT(stats.log_bytes, 2 * options.log_bytes_max);
+  EXPECT_EQ(worker.lines.count("log_is_held"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("log_is_full"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("process=" + reader.pid()), 2U) << worker.lines.all();
+  const auto began = static_cast<std::uint64_t>(count - 1);
+  ASSERT_TRUE(run(machine, worker, 30 * 60'000, [&] {
+    return stats.orchestrations_completed == began + 1;
+  })) << "what runs goes on";
+  reader.provider->end_read();
+  run(machine, worker, 5'000);
+  EXPECT_EQ(worker.lines.count("log_is_cut"), 1U) << worker.lines.all();
+  EXPECT_EQ(stats.room, Room::kEnough);
+  EXPECT_EQ(stats.log_bytes, 0);
+  EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
+}
+
+// Nobody runs, and the reader has left: whoever comes next cuts it.
+TEST_F(Space, ClientCutsALongLogWhereNobodyRuns) {
+  sim::Machine machine{22};
+  options.checkpoint_pages = 64;
+  options.log_bytes_max = 512 * 1024;
+  {
+    Worker worker(machine, registry, options);
+    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    worker.stop();
+  }
+  TestClient client(machine, kPath);
+  Other reader(machine);
+  ASSERT_EQ(reader.provider->begin_read(), Status::kOk);
+  Status why = Status::kOk;
+  EXPECT_GT(accepted(client, "quick", 4'000, &why), 10);
+  ASSERT_EQ(why, Status::kQuota);
+  reader.provider->end_read();
+  EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
+}
+
+TEST_F(Space, WriteLockThatIsHeldForLongIsToldAndNotReady) {
+  sim::Machine machine{23};
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "eternal", ""), Status::kOk);
+  run(machine, worker, 5'000);
+  ASSERT_TRUE(worker.runtime->ready());
+  Other writer(machine);
+  BatchInfo info;
+  ASSERT_EQ(writer.provider->begin(0, &info), Status::kOk);
+  const auto stays = [&](std::int64_t ms) {
+    for (std::int64_t i = 0; i < ms / 100; ++i) {
+      machine.advance(100);
+      static_cast<void>(worker.runtime->tick(INT64_MAX));
+    }
+  };
+  stays(5'000);
+  EXPECT_TRUE(worker.runtime->ready()) << "for a while that is nothing";
+  stays(20'000);
+  EXPECT_FALSE(worker.runtime->ready());
+  EXPECT_EQ(worker.lines.count("write_lock_is_held"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("process=" + writer.pid()), 1U) << worker.lines.all();
+  writer.provider->rollback();
+  run(machine, worker, 5'000);
+  EXPECT_TRUE(worker.runtime->ready());
+  EXPECT_EQ(worker.lines.count("write_lock_is_free"), 1U) << worker.lines.all();
 }
 
 }  // namespace

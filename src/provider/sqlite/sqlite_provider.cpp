@@ -335,11 +335,17 @@ Status SqliteProvider::set_pragmas(Diagnostic& diagnostic) {
   PAWL_TRY(
       execute(options_.synchronous_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
               diagnostic));
-  // The one text made at run time: a pragma takes no parameters, and this one has no function.
+  // The only texts made at run time: a pragma takes no parameters, and these have no function.
   char cache_size[48];
   static_cast<void>(
       std::snprintf(cache_size, sizeof(cache_size), "PRAGMA cache_size=%d", options_.cache_pages));
   PAWL_TRY(execute(cache_size, diagnostic));
+  // What was longer, as somebody read for long, is cut when the log begins anew.
+  char log_size[64];
+  static_cast<void>(
+      std::snprintf(log_size, sizeof(log_size), "PRAGMA journal_size_limit=%lld",
+                    2 * kLogPageBytes * static_cast<long long>(options_.checkpoint_pages)));
+  PAWL_TRY(execute(log_size, diagnostic));
   if (!options_.checkpoint_apart)
     return status_of(sqlite3_wal_autocheckpoint(connection_.handle(), options_.checkpoint_pages));
   static_cast<void>(sqlite3_wal_hook(connection_.handle(), note_log, this));
@@ -686,7 +692,7 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   Statement row = connection_.use(
       kReadMeta,
       "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until,next_epoch,next_token,quota,"
-      "reserve FROM meta WHERE id=1");
+      "reserve,log_max FROM meta WHERE id=1");
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
   PAWL_TRY(check_meta(row));
@@ -707,6 +713,7 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   next_ = committed_ = stored_;
   quota_bytes_ = row.integer(10);
   reserve_bytes_ = row.integer(11);
+  log_max_bytes_ = row.integer(12);
   meta_is_known_ = true;
   return Status::kOk;
 }

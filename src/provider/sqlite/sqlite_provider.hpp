@@ -49,7 +49,7 @@ inline constexpr StatementIds kIdsManagement = ids_behind(kIdsWorkers, 24);
 inline constexpr StatementIds kIdsChildren = ids_behind(kIdsManagement, 8);
 inline constexpr StatementIds kIdsState = ids_behind(kIdsChildren, 16);
 inline constexpr StatementIds kIdsRemoval = ids_behind(kIdsState, 24);
-inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 4);
+inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 8);
 inline constexpr StatementIds kIdsHandoff = ids_behind(kIdsSpace, 4);
 inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
 inline constexpr StatementIds kIdsLimits = ids_behind(kIdsDirectory, 4);
@@ -189,6 +189,8 @@ class SqliteProvider final : public Provider {
   Status read_use(SpaceUse* out) override;
   Status set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes) override;
   Status remove_oldest(std::size_t events_max, Removed* removed) override;
+  Status set_log_max(std::int64_t bytes) override;
+  [[nodiscard]] LogUse log_use() override { return {log_bytes(), log_max_bytes_}; }
   Result<bool> reserve_missing() override;
   Status make_reserve(std::int64_t bytes) override;
   Status release_reserve() override;
@@ -850,6 +852,7 @@ class SqliteProvider final : public Provider {
   bool in_read_ = false;
   std::int64_t quota_bytes_ = 0;  // as of the row read last
   std::int64_t reserve_bytes_ = 0;
+  std::int64_t log_max_bytes_ = 0;
   FixedText<32> database_id_;
   Diagnostic diagnostic_;
   bool open_ = false;

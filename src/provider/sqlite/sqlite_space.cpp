@@ -15,6 +15,7 @@ enum Ids : int {
   kPageCount = kIdsSpace.first,
   kFreeCount,
   kSetSpace,
+  kSetLogMax,
   kEnd,
 };
 static_assert(kEnd <= kIdsSpace.end);
@@ -113,7 +114,7 @@ Status SqliteProvider::read_pragma(int id, const char* sql, std::int64_t* out) {
   return Status::kOk;
 }
 
-// Its file is kept at its longest, written anew from the front; only empty_log() shortens it.
+// Its file is written anew from the front, and is not made shorter but by empty_log() and journal_size_limit.
 std::int64_t SqliteProvider::log_bytes() {
   sqlite3_file* log = nullptr;
   sqlite3_int64 bytes = 0;
@@ -153,6 +154,17 @@ Status SqliteProvider::set_space(std::int64_t quota_bytes, std::int64_t reserve_
   return Status::kOk;
 }
 
+Status SqliteProvider::set_log_max(std::int64_t bytes) {
+  require_batch();
+  if (bytes == log_max_bytes_) return Status::kOk;
+  PAWL_TRY(fail_written(
+      connection_.use(kSetLogMax, "UPDATE meta SET log_max=?1 WHERE id=1").bind(bytes).run(),
+      "meta"));
+  log_max_bytes_ = bytes;
+  batch_has_room_ = false;
+  return Status::kOk;
+}
+
 // Found once, there is room for the whole batch.
 Status SqliteProvider::room_for_new() {
   if (!batch_has_room_) PAWL_TRY(look_for_room());
@@ -161,6 +173,19 @@ Status SqliteProvider::room_for_new() {
 }
 
 Status SqliteProvider::look_for_room() {
+  const LogUse log = log_use();
+  if (log.most > 0 && log.bytes > log.most) {
+    const Result<std::int64_t> reader =
+        port_.storage->lock_holder(options_.path, port::LogLock::kRead);
+    Diagnostic process;
+    if (reader.ok()) process.format(": process %lld", static_cast<long long>(reader.value()));
+    diagnostic_.format(
+        "the log has %lld bytes, and log_bytes_max is %lld: it cannot be written back while "
+        "somebody reads one view for long%.*s",
+        static_cast<long long>(log.bytes), static_cast<long long>(log.most),
+        static_cast<int>(process.text().size()), process.text().data());
+    return Status::kQuota;
+  }
   if (quota_bytes_ > 0) {
     SpaceUse use;
     PAWL_TRY(read_use(&use));
