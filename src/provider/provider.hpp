@@ -238,6 +238,9 @@ struct NewWork {
   std::string_view session;      // empty: none
   std::string_view policy = {};  // policy.hpp; empty: defaults
   std::string_view tag = {};     // empty: none
+  // Name of the activity, if the worker of the batch cannot run it. If no living worker can, it waits for one
+  // that does.
+  std::string_view foreign_name = {};
   // Not null: handed over to the worker of the batch with the turn, until its locked_until, as
   // fetch_work_item() would do; gets id, token, session and epoch. Only without policy and tag. Its id stays
   // 0 if the session is not one that the worker holds and can serve at once: then it is queued as ever.
@@ -473,8 +476,7 @@ class ChangeSink {
   virtual void on_session_change(const SessionChange& change) = 0;
   // A work item or instance reached a limit of CrashLimits and was failed.
   virtual void on_poison(InstanceKey instance, EventId event, std::string_view why) = 0;
-  // No living worker has a handler of this name and serves the item's tag; it waits and is looked at
-  // again.
+  // No living worker has a handler of this name and serves the item's tag; it waits for one.
   virtual void on_unregistered(std::string_view /*activity*/, std::string_view /*tag*/,
                                InstanceKey /*instance*/, EventId /*event*/) {}
   // An instance was set aside.
@@ -632,6 +634,12 @@ class Provider {
   // The lowest id this worker may take; claims its session. *found = false: none. Views go to buffer.
   virtual Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
                                  WorkItem* out, bool* found) = 0;
+  // Makes items ready, at most `limit`, that waited for a worker that has their names and serves their tags, as
+  // `me` does by its registration; of a device only if `me` has it. Goes on where the last call ended; from the
+  // beginning after a registration or a rollback. *more = false: there are none, and none will come, since
+  // what somebody living can run does not wait. The calls look at a bounded number of rows.
+  virtual Status wake_unregistered(Incarnation me, std::size_t limit, std::size_t* woken,
+                                   bool* more) = 0;
   // Rises whenever this connection may have made an item ready for somebody.
   [[nodiscard]] virtual std::int64_t made_ready() const = 0;
   // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until its

@@ -191,6 +191,7 @@ void RuntimeCore::after_registration() {
   notes_->magic = NotesPage::kMagic;
   slots_.set_notes(notes_);
   must_register_ = false;
+  wakes_unregistered_ = takes_activities();
   worker_id_.clear();
   if (options_.worker_node_id != nullptr) {
     worker_id_.assign_cut(options_.worker_node_id);

@@ -299,15 +299,19 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void renew_slot_leases();
   Status write_results(Turn* turns, std::size_t count);
   Status fetch_work();
+  Status fill_slots();
+  Status wake_unregistered();
   // Work that the turn schedules, as far as nothing waits that would come first.
   void hand_over_at_once(Turn& turn);
+  void queue_rest(Turn& turn, std::size_t first);
   void settle_hand_over(const Turn& turn);
   internal::Slot& take_slot(const WorkItem& item, const Registry::ActivityEntry& entry);
   [[nodiscard]] bool takes_activities() const {
     return options_.worker_tag_filter.mode != TagFilter::Mode::kNone;
   }
   [[nodiscard]] bool wants_work() const {
-    return look_for_work_ && !draining_ && takes_activities() && slots_.room();
+    return (look_for_work_ || wakes_unregistered_) && !draining_ && takes_activities() &&
+           slots_.room();
   }
   void release_result(internal::Slot& slot);
   void release_results();
@@ -472,6 +476,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::int64_t now_ = 0;  // Pawl time of the tick at hand
   bool look_for_turns_ = true;
   bool look_for_work_ = true;
+  bool wakes_unregistered_ =
+      false;                  // activities that waited for a worker that can run them may be left
   bool passed_over_ = false;  // there may be work that it could take if more slots were free
   bool left_unrun_ = false;   // not all that were listed got their turn
   bool wants_quiet_ = false;  // a crashed item waits until nothing else runs

@@ -382,6 +382,7 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
     slot.forget_written_progress();
   });
   look_for_turns_ = look_for_work_ = true;
+  wakes_unregistered_ = takes_activities();
   requests_taken_ = 0;
   ended_cursor_ = EndedCursor();
   leaks_ = LeakCursors();

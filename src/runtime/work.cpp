@@ -4,6 +4,11 @@
 #include "session_options.hpp"
 
 namespace pawl {
+namespace {
+
+constexpr std::size_t kWokenMax = 64;  // bounded a tick
+
+}  // namespace
 
 // Runs what was handed over inline; true if some is left for the next tick.
 bool RuntimeCore::run_inline(std::int64_t end_boot_ms) {
@@ -147,7 +152,23 @@ void RuntimeCore::renew_slot_leases() {
 }
 
 Status RuntimeCore::fetch_work() {
-  if (!look_for_work_ || draining_ || wants_quiet_ || !takes_activities()) return Status::kOk;
+  if (draining_ || wants_quiet_ || !takes_activities()) return Status::kOk;
+  if (look_for_work_) PAWL_TRY(fill_slots());
+  return wakes_unregistered_ ? wake_unregistered() : Status::kOk;
+}
+
+// All that is ready comes first, but at least one wakes, so that both get their share.
+Status RuntimeCore::wake_unregistered() {
+  wakes_unregistered_ = false;
+  if (batch_.draining) return Status::kOk;  // until it registers anew
+  std::size_t woken = 0;
+  PAWL_TRY(provider_->wake_unregistered(me_, passed_over_ ? 1 : kWokenMax, &woken,
+                                        &wakes_unregistered_));
+  if (woken > 0) look_for_work_ = true;
+  return Status::kOk;
+}
+
+Status RuntimeCore::fill_slots() {
   looked_for_work_ = true;
   FetchWork how;
   how.me = me_;
@@ -211,7 +232,7 @@ void RuntimeCore::hand_over_at_once(Turn& turn) {
         entry == nullptr || !options_.worker_tag_filter.serves({}) || !slots_.room(entry->mode) ||
         !may_run_with(0)) {
       look_for_work_ = true;
-      return;
+      return queue_rest(turn, i);
     }
     WorkItem item;
     item.locked_until = batch_.now + options_.sessions.worker_lock_timeout_ms;
@@ -229,6 +250,15 @@ void RuntimeCore::hand_over_at_once(Turn& turn) {
     item.input = event.payload;
     work.session_lease_until = batch_.now + options_.sessions.session_lock_timeout_ms;
     work.handed_over = &take_slot(item, *entry).item;
+  }
+}
+
+// What nobody can run need not stand in the queue. Who takes no activities is in nobody's way.
+void RuntimeCore::queue_rest(Turn& turn, std::size_t first) {
+  if (!takes_activities()) return;
+  for (std::size_t i = first; i < turn.commit.work_count; ++i) {
+    const Event& event = turn.commit.events->event(turn.work[i].event);
+    if (!has_handler(event.name)) turn.work[i].foreign_name = event.name;
   }
 }
 

@@ -255,7 +255,8 @@ TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
   TestClient client(machine, "/data/pawl.db");
   ASSERT_EQ(client->start_orchestration("i", "three_turns", ""), Status::kOk);
   std::uint64_t lost = 0;
-  for (const char* node : {"a", "b", "c"}) {
+  // Of three pieces of work, so that one is left for the last.
+  for (const char* node : {"a", "b"}) {
     Worker one(machine, workers, options(node));
     ASSERT_EQ(one.start(), Status::kOk);
     // Half a second: each gets through one piece of work at most.

@@ -410,26 +410,68 @@ class Handlers : public Ownership {
   }
 };
 
-TEST_F(Handlers, what_nobody_can_run_waits_longer_and_longer_without_a_strike) {
+TEST_F(Handlers, what_nobody_can_run_waits_for_a_worker_that_can) {
   const auto a = worker_with("A", {"a"});
   world_.schedule("nobody");
-  std::int64_t wait = 1'000;
+  world_.schedule("nobody", "s");
+  world_.schedule("nobody", {}, 1, "attempts=3,schedule_to_close_ms=100000000");
+  EXPECT_FALSE(a->fetch());
+  EXPECT_EQ(a->events, (std::vector<std::string>(3, "unregistered nobody")));
+  const std::int64_t writes = a->writes();
   for (int i = 0; i < 8; ++i) {
-    EXPECT_FALSE(a->fetch());
-    EXPECT_EQ(a->events.size(), static_cast<std::size_t>(i + 1));
-    EXPECT_EQ(a->events.back(), "unregistered nobody");
-    EXPECT_EQ(world_.number("SELECT due FROM worker_queue"), world_.now() + wait);
-    world_.pass(wait - 1);
+    world_.pass(61'000);
     EXPECT_EQ(a->wake(), 0u);
-    world_.pass(1);
-    EXPECT_EQ(a->wake(), 1u);
-    wait = std::min<std::int64_t>(2 * wait, 60'000);
+    EXPECT_FALSE(a->fetch());
+    EXPECT_FALSE(a->look_again());
   }
+  EXPECT_EQ(a->writes(), writes) << "met once, and written once";
   EXPECT_EQ(count_of("strikes") + count_of("attempt"), 0);
+  const auto c = worker_with("C", {"c"});
+  EXPECT_FALSE(c->fetch()) << "nor can this one";
   const auto b = worker_with("B", {"nobody"});
-  const auto job = b->fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->item.attempt, 1);
+  for (int i = 0; i < 3; ++i) {
+    const auto job = b->fetch();
+    ASSERT_TRUE(job) << i;
+    EXPECT_EQ(job->item.attempt, 1);
+  }
+  EXPECT_EQ(world_.session_number("owner", "s"), b->me());
+}
+
+TEST_F(Handlers, what_waits_for_a_name_goes_on_when_its_session_is_handed_to_who_has_it) {
+  const auto a = worker_with("A", {"a"});
+  const auto b = std::make_unique<Worker>(world_);
+  b->handlers = {"b"};
+  b->tags = TagFilter::tags({"gpu"});
+  b->join("B");
+  const InstanceKey instance = world_.instance();
+  world_.commit(instance, {{EventKind::kSessionOpen, "own", {}, "notify=1"},
+                           {EventKind::kActivity, "b", "own", "own_session=1"}});
+  EXPECT_FALSE(a->fetch());
+  EXPECT_EQ(a->events, (std::vector<std::string>{"unregistered b"})) << "B takes no such tag";
+  EXPECT_FALSE(b->fetch());
+  world_.commit(instance, {{EventKind::kSessionHandoff, "own", {}, "own_session=1", "gpu"}});
+  EXPECT_TRUE(b->fetch());
+}
+
+TEST_F(Handlers, what_waits_for_a_name_on_a_device_goes_on_with_a_holder_that_has_it) {
+  const auto a = worker_with("A", {"a"});
+  const auto b = worker_with("B", {"b"});
+  ASSERT_EQ(a->declare("bed"), Status::kOk);
+  world_.schedule("b", "bed", 3, "device=1");
+  const std::int64_t before = a->writes();
+  EXPECT_FALSE(a->fetch());
+  EXPECT_TRUE(a->events.empty() || a->events.back() != "unregistered b") << "B has it";
+  EXPECT_GT(a->writes(), before);
+  const std::int64_t writes = a->writes();
+  world_.pass(61'000);
+  EXPECT_EQ(a->wake(), 0u);
+  EXPECT_FALSE(a->fetch());
+  EXPECT_FALSE(b->fetch());
+  EXPECT_EQ(a->writes(), writes);
+  ASSERT_EQ(b->declare("bed", true), Status::kOk);
+  ASSERT_EQ(a->withdraw("bed"), Status::kOk);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(b->fetch()) << i;
 }
 
 TEST_F(Handlers, what_another_can_run_is_left_to_it) {

@@ -35,6 +35,7 @@ struct Branch {
         return id;
       }
       scan.passed_over(id, false);
+      if (scan.crowded()) scan.leave_to_sweep(*all.rbegin());
     }
   }
 };
@@ -78,6 +79,27 @@ TEST(BranchScan, what_is_new_is_seen_in_the_next_call) {
     branch.mine.insert(id);
     EXPECT_EQ(branch.call(), id);
   }
+}
+
+// What nobody has looked at yet is not in the way of what comes after it.
+TEST(BranchScan, what_is_new_does_not_wait_for_a_sweep) {
+  Branch branch;
+  for (std::int64_t id = 1; id <= 100'000; ++id)
+    branch.all.insert(id);
+  EXPECT_EQ(branch.call(), 0);
+  for (std::int64_t id = 200'000; id < 200'010; ++id) {
+    branch.all.insert(id);
+    branch.mine.insert(id);
+    EXPECT_EQ(branch.call(), id);
+  }
+  // And the sweep comes to all that was left to it.
+  branch.mine.insert(50'000);
+  std::int64_t taken = 0;
+  for (int i = 0; i < 20'000 && taken == 0; ++i) {
+    taken = branch.call();
+    ASSERT_TRUE(taken != 0 || branch.scan.look_again());
+  }
+  EXPECT_EQ(taken, 50'000);
 }
 
 TEST(BranchScan, what_becomes_possible_in_the_middle_is_found_beside_a_stream_of_new_ones) {

@@ -107,6 +107,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   // Buried by others and registered anew: the old lock goes.
   if (me_ != 0) port_.storage->worker_close(kPath, me_, file_);
   me_ = registered;
+  wakes_ = true;
   name_ = name;
   const auto file = port_.storage->worker_create(kPath, me_, 4096);
   EXPECT_TRUE(file.ok());
@@ -152,6 +153,8 @@ std::optional<Job> Worker::fetch() {
     how.look_again = &look_again_;
     WorkItem item;
     bool found = false;
+    std::size_t woken = 0;
+    if (wakes_ && !draining) PAWL_TRY(provider.wake_unregistered(me_, 64, &woken, &wakes_));
     const Status fetched = provider.fetch_work_item(how, buffer, sizeof buffer, &item, &found);
     if (fetched == Status::kOk && found) job = keep(item);
     return fetched;
@@ -480,6 +483,7 @@ std::vector<Message> World::commit(InstanceKey instance, const std::vector<Comma
       made.name = command.name;
       made.session = command.session;
       made.policy = command.policy;
+      made.tag = command.tag;
       if (command.kind == EventKind::kActivity) made.payload = "input";
       return made;
     }
@@ -498,7 +502,7 @@ std::vector<Message> World::commit(InstanceKey instance, const std::vector<Comma
         for (std::size_t i = 0; i < commands.size(); ++i) {
           const EventId id = commit.first_new + static_cast<EventId>(i);
           if (commands[i].kind == EventKind::kActivity)
-            work.push_back({id, commands[i].session, commands[i].policy});
+            work.push_back({id, commands[i].session, commands[i].policy, commands[i].tag});
           else
             sessions.push_back(id);
         }

@@ -89,6 +89,8 @@ class Worker final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool look_again() const { return look_again_; }
   // The provider's own connection, for counting its steps.
   [[nodiscard]] sqlite3* handle() { return handle_; }
+  // Rows it has written.
+  [[nodiscard]] std::int64_t writes() { return sqlite3_total_changes(handle_); }
 
   SessionOptions options;
   CrashLimits limits;
@@ -121,6 +123,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   Incarnation me_ = 0;
   std::string name_;
   bool look_again_ = false;
+  bool wakes_ = false;  // what waited for a worker that has its name; since the registration
 };
 
 class World {
@@ -138,6 +141,7 @@ class World {
     std::string name;
     std::string session;
     std::string policy;
+    std::string tag = {};
   };
   InstanceKey instance();
   // The messages that had come meanwhile, taken.

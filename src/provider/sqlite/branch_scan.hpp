@@ -3,7 +3,9 @@
 // Purpose: items of foreign handlers, or for which no slot is free, may stand in front in any number.
 // A call looks at kLooksMax of them, in three stretches: from the head, so that what can be taken is
 // taken in order; where the sweep over all that was passed over has got to, since some of it may have
-// become possible; and behind all that was ever passed over, so that new items are seen at once.
+// become possible; and behind all that was ever passed over, so that new items are seen at once. If
+// there are more of those than a call looks at, they are left to the sweep: the next call begins behind
+// all that are there now, and what comes then waits for none of them.
 // Ownership: plain values, in memory only; losing them costs looks. Thread rule: one thread.
 #ifndef PAWL_PROVIDER_SQLITE_BRANCH_SCAN_HPP
 #define PAWL_PROVIDER_SQLITE_BRANCH_SCAN_HPP
@@ -24,9 +26,9 @@ struct ScanVersion {
 
 class BranchScan {
  public:
-  static constexpr int kLooksMax = 8;
+  static constexpr int kLooksMax = 12;
   static constexpr int kHeadLooks = 2;
-  static constexpr int kSweepLooks = 2;
+  static constexpr int kSweepLooks = 4;
   static constexpr std::int64_t kIdMax = std::numeric_limits<std::int64_t>::max();
 
   // Candidates of interest now: after < id <= until.
@@ -39,6 +41,7 @@ class BranchScan {
   [[nodiscard]] bool in_use() const { return hot_ != 0; }
 
   void begin_call(const ScanVersion& version) {
+    crowded_ = false;
     stretch_ = Stretch::kHead;
     looks_ = 0;
     head_ = 0;
@@ -88,6 +91,17 @@ class BranchScan {
     return false;
   }
 
+  // The call has had all its looks, and did not come to the end.
+  [[nodiscard]] bool crowded() const { return crowded_; }
+
+  // When a call was crowded: no candidate there is has a higher id than `newest`.
+  void leave_to_sweep(std::int64_t newest) {
+    if (hot_ >= newest) return;
+    if (clean_) sweep_ = hot_;  // all up to there was seen, and nothing has changed since
+    clean_ = false;
+    hot_ = newest;
+  }
+
   // There may be something for this process that it has not seen, and nothing will tell.
   [[nodiscard]] bool look_again() const {
     return eager_ && stretch_ == Stretch::kClosed && !(seen_tail_ && clean_);
@@ -101,6 +115,7 @@ class BranchScan {
     ++looks_;
     if (looks_ >= kLooksMax) {
       stretch_ = Stretch::kClosed;
+      crowded_ = true;
     } else if (stretch_ == Stretch::kHead && looks_ >= kHeadLooks) {
       if (sweep_ < head_) sweep_ = head_;
       stretch_ = clean_ ? Stretch::kTail : Stretch::kSweep;
@@ -120,10 +135,11 @@ class BranchScan {
   int looks_ = 0;
   std::int64_t head_ = 0;   // passed over last from the head, in this call
   std::int64_t sweep_ = 0;  // the sweep has seen all up to here
-  std::int64_t hot_ = 0;    // the highest id ever passed over
+  std::int64_t hot_ = 0;    // the highest id ever passed over, or left to the sweep
   bool seen_tail_ = false;  // nothing lies behind hot_, in this call
   bool clean_ = false;      // a whole sweep found nothing, and nothing changed since
   bool eager_ = false;
+  bool crowded_ = false;
   ScanVersion since_;  // when the sweep began
   ScanVersion version_;
 };

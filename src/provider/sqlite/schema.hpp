@@ -125,6 +125,7 @@ CREATE TABLE worker_queue(
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, strikes INTEGER NOT NULL,
   reboots INTEGER NOT NULL, unregistered INTEGER NOT NULL,
   tag TEXT, policy TEXT, failures INTEGER, last_error TEXT, progress BLOB, barrier INTEGER,
+  waits_for TEXT,
   start_due INTEGER, close_due INTEGER, run_due INTEGER, silent_due INTEGER,
   deadline INTEGER GENERATED ALWAYS AS (CASE
     WHEN start_due IS NULL AND close_due IS NULL AND run_due IS NULL AND silent_due IS NULL THEN NULL
@@ -135,7 +136,8 @@ CREATE INDEX wq_tagged ON worker_queue(id) WHERE sid IS NULL AND state=0 AND tag
 CREATE INDEX wq_tag ON worker_queue(tag, id) WHERE sid IS NULL AND state=0 AND tag IS NOT NULL;
 CREATE INDEX wq_session ON worker_queue(sid, state, id) WHERE sid IS NOT NULL;
 CREATE INDEX wq_barrier ON worker_queue(sid, id) WHERE barrier IS NOT NULL;
-CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2;
+CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2 AND due IS NOT NULL;
+CREATE INDEX wq_waiting ON worker_queue(waits_for, id) WHERE waits_for IS NOT NULL;
 CREATE INDEX wq_deadline ON worker_queue(deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX wq_locked ON worker_queue(locked_until) WHERE state IN (1,3);
 CREATE INDEX wq_unavailable ON worker_queue(unavailable_due) WHERE unavailable_due IS NOT NULL;

@@ -22,6 +22,7 @@ enum : int {
   kTaggedCandidate,
   kSessionOfHead,
   kSessionOfOwnedHead,
+  kNewest,
   kEnd,
 };
 static_assert(kEnd <= kIdsFetch.end);
@@ -37,7 +38,7 @@ constexpr int kTakeover = kBranches;
 constexpr int kSessionBranches = kTagged;  // that kFetchSql knows
 constexpr unsigned kExpiredLooksMax = 8;   // a call, at locks and at sessions
 
-// An item without a handler waits 1, 2, 4 .. 60 s.
+// An item that stands in the way of a session with running work waits 1, 2, 4 .. 60 s.
 constexpr std::int64_t kUnregisteredFirstMs = 1'000;
 constexpr std::int64_t kUnregisteredMs = 60'000;
 // So often a session with running work is let be before it takes no more of it and moves.
@@ -117,6 +118,8 @@ Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::
     if (candidate.id == 0) break;
     PAWL_TRY(try_candidate(fetch, candidate));
   }
+  PAWL_TRY(end_scans());
+  if (how.look_again != nullptr) *how.look_again = parked_ >= kParkedMax;
   for (const BranchScan& scan : scans_)
     if (!*found && how.look_again != nullptr && scan.look_again()) *how.look_again = true;
   if (!*found && how.passed_over != nullptr) *how.passed_over = passes_over(fetch);
@@ -138,6 +141,22 @@ void SqliteProvider::begin_scans() {
   const ScanVersion version = {others_, made_ready_};
   for (BranchScan& scan : scans_)
     scan.begin_call(version);
+}
+
+// What comes from now on, and what this batch has brought, has higher ids than all that was there.
+Status SqliteProvider::end_scans() {
+  WorkItemId newest = 0;
+  for (BranchScan& scan : scans_) {
+    if (!scan.crowded()) continue;
+    if (newest == 0) {
+      Statement read = connection_.use(
+          kNewest, "SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1");
+      if (read.bind(committed_.token).row()) newest = read.integer(0);
+      PAWL_TRY(fail(read.status(), "find the newest work"));
+    }
+    scan.leave_to_sweep(newest);
+  }
+  return Status::kOk;
 }
 
 // The lowest of all branches, so that no tag waits behind another.
@@ -342,7 +361,7 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
 }
 
 // This process has no handler, or does not serve the tag: whoever can gets the item, and if nobody can,
-// it waits.
+// it waits for one who does, out of the way. So it does if others could but none of them has its device.
 Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   if (candidate.branch == kTakeover) return Status::kOk;
   const std::string_view name = fetch.out->activity_name;
@@ -361,9 +380,17 @@ Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const
     pass_over(fetch, candidate, true);
     return Status::kOk;
   }
+  if (!elsewhere || row.hard) {
+    if (parked_ >= kParkedMax) {
+      pass_over(fetch, candidate, false);
+      return Status::kOk;
+    }
+    // It is gone from its branch, so it is not one of the looks that are bounded for each.
+    if (!elsewhere && sink_ != nullptr) sink_->on_unregistered(name, tag, row.instance, row.event);
+    return park_work(row, name);
+  }
   moved_away(candidate);
-  if (elsewhere && !row.hard && !running) return release(row.session, "no_handler");
-  if (!elsewhere && sink_ != nullptr) sink_->on_unregistered(name, tag, row.instance, row.event);
+  if (!running) return release(row.session, "no_handler");
   PutBack how;
   how.delay_ms = unregistered_delay_ms(row.unregistered);
   how.unregistered = true;

@@ -57,6 +57,7 @@ Status SqliteProvider::set_kind(SessionKey session, std::string_view tag,
     PAWL_TRY(fail(set.run(), "hand a session over"));
   }
   ++made_ready_;
+  PAWL_TRY(wake_waiting_of(session));
   if (summary.empty()) return drop_summary(session);
   Statement put = connection_.use(
       kPutSummary, "INSERT OR REPLACE INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3)");

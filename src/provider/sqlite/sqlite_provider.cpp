@@ -468,6 +468,7 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   dead_ = false;
   batch_worker_ = me;
   batch_ = BatchInfo();
+  parked_ = 0;
   expired_lock_.all_seen = false;
   expired_session_.all_seen = false;
   batch_sent_ = false;
@@ -554,6 +555,7 @@ void SqliteProvider::rollback() {
   if (sqlite3_get_autocommit(connection_.handle()) == 0)
     static_cast<void>(connection_.use(kRollback, "ROLLBACK").run());
   forget_known();
+  waiting_ = Waiting();
   end_batch();
 }
 

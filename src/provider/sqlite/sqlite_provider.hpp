@@ -6,7 +6,7 @@
 // sqlite_fetch.cpp (which of them a worker gets next), sqlite_sessions.cpp (sessions: every change of
 // an owner goes through one function), sqlite_devices.cpp (devices, moving sessions),
 // sqlite_opened.cpp (sessions that an orchestration opens), sqlite_workers.cpp
-// (register, bury), sqlite_management.cpp (for operators),
+// (register, bury), sqlite_unregistered.cpp (work that nobody can run), sqlite_management.cpp (for operators),
 // sqlite_removal.cpp (what goes), sqlite_space.cpp (quota and reserve). Statement ids are ranges per file.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
@@ -55,7 +55,8 @@ inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
 inline constexpr StatementIds kIdsLimits = ids_behind(kIdsDirectory, 4);
 inline constexpr StatementIds kIdsQuarantine = ids_behind(kIdsLimits, 12);
 inline constexpr StatementIds kIdsSchema = ids_behind(kIdsQuarantine, 2);
-static_assert(kIdsSchema.end <= Connection::kStatementsMax);
+inline constexpr StatementIds kIdsUnregistered = ids_behind(kIdsSchema, 8);
+static_assert(kIdsUnregistered.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE \
@@ -118,6 +119,8 @@ class SqliteProvider final : public Provider {
 
   Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity, WorkItem* out,
                          bool* found) override;
+  Status wake_unregistered(Incarnation me, std::size_t limit, std::size_t* woken,
+                           bool* more) override;
   [[nodiscard]] std::int64_t made_ready() const override { return made_ready_ + heads_moved_; }
   Status check_work_item(const WorkDone& done) override;
   Status ack_work_item(const WorkDone& done, const WorkResult& result) override;
@@ -550,11 +553,31 @@ class SqliteProvider final : public Provider {
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
   void begin_scans();
+  Status end_scans();
   [[nodiscard]] bool passes_over(const Fetch& fetch) const;
   Status take_expired_locks(Fetch& fetch);
   Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
   Status take_expired_sessions(Fetch& fetch);
   Status take_expired_session(Fetch& fetch, const Candidate& candidate);
+
+  // ---- sqlite_unregistered.cpp, for the other files ----
+  Status must_wait(InstanceKey instance, const NewWork& work, SessionKey session, bool* waits);
+  // Until a worker registers that has the name.
+  Status park_work(const WorkRow& row, std::string_view name);
+  // Others may be able to run them now: it has another tag, or as a device another owner. All of the session,
+  // as of one that is closed.
+  Status wake_waiting_of(SessionKey session);
+
+  // ---- sqlite_unregistered.cpp, its own ----
+  // Where wake_unregistered() has got to.
+  struct Waiting {
+    FixedText<kNameBytesMax> name;
+    bool in_name = false;  // items of it may be left
+    WorkItemId item = 0;
+  };
+  Status next_waiting_name(Incarnation me);
+  Status wake_next_waiting(Incarnation me, std::size_t* woken);
+  Status wake_waiting_item(WorkItemId item, SessionKey session);
 
   // ---- sqlite_sessions.cpp, for the other files ----
   // How work is scheduled on a session; its row keeps the strictest.
@@ -865,6 +888,9 @@ class SqliteProvider final : public Provider {
   char meta_text_[kMetaBytesMax] = {};
   // Free, owned and claimable candidates; then those of the tags that this worker serves.
   BranchScan scans_[3 + TagFilter::kTagsMax];
+  static constexpr int kParkedMax = 64;  // a batch
+  int parked_ = 0;                       // items that this batch has set aside
+  Waiting waiting_;
   Expired expired_lock_;
   Expired expired_session_;
   std::int64_t messages_stored_ = 0;  // rises with each message that this connection stores

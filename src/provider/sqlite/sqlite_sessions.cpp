@@ -91,6 +91,7 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
   SessionTexts texts;
   FixedText<kNameBytesMax> to;
   bool fails = false;
+  bool takes_device = false;
   PAWL_TRY(must_fail(change.session, &fails));
   if (fails) {
     if (epoch != nullptr) *epoch = 0;
@@ -108,14 +109,16 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
         kWriteOwner,
         "UPDATE sessions SET owner=?2,prev_node=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
         "state=CASE state WHEN 1 THEN 0 ELSE state END,stop_to=NULL,stop_due=NULL,stop_force=NULL "
-        "WHERE sid=?1");
+        "WHERE sid=?1 RETURNING hard");
     write.bind(change.session);
     change.to == 0 ? write.bind_null() : write.bind(change.to);
     write.bind_text_or_null(told.from);
     write.bind(told.epoch).bind(add_saturating(batch_.now, change.lease_ms)).bind(batch_.boot_seq);
+    takes_device = write.row() && write.integer(0) != 0 && change.to != 0;
     PAWL_TRY(fail(write.run(), "change owner"));
   }
   PAWL_TRY(recompute_head(change.session));
+  if (takes_device) PAWL_TRY(wake_waiting_of(change.session));
   ++made_ready_;
   told.to = to.view();
   if (epoch != nullptr) *epoch = told.epoch;

@@ -80,6 +80,9 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
     row.event = work.event;
     return store_outcome(row, to.why, to.text.view());
   }
+  bool waits = false;
+  if (!work.foreign_name.empty() && to.due < 0)
+    PAWL_TRY(must_wait(instance, work, to.session, &waits));
   // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
   const WorkItemId id = next_token();
   if (to.due.has_value()) due_comes(DueKind::kWork);
@@ -87,12 +90,14 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
     Statement insert = connection_.use(
         kInsert,
         "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
-        "reboots,unregistered,id,tag,due)"
-        " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8)");
+        "reboots,unregistered,id,tag,due,waits_for)"
+        " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)");
     insert.bind(instance).bind(execution).bind(work.event);
     to.session == 0 ? insert.bind_null() : insert.bind(to.session);
-    insert.bind(id).bind_text_or_null(work.tag).bind(to.due.has_value() ? kDelayed : kReady);
+    const bool is_ready = !to.due.has_value() && !waits;
+    insert.bind(id).bind_text_or_null(work.tag).bind(is_ready ? kReady : kDelayed);
     insert.bind_optional(to.due);
+    waits ? insert.bind_text(work.foreign_name) : insert.bind_null();
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
   if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));

@@ -154,6 +154,7 @@ Status SqliteProvider::check_node(const NewWorker& worker, Evidence& evidence) {
 }
 
 Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) {
+  waiting_ = Waiting();
   {
     Statement insert = connection_.use(
         kInsertWorker,

@@ -1,0 +1,147 @@
+// Activities that no living worker can run: where they wait, and when they go on. Rules: docs/sessions.md.
+//
+// Such an item is written once, out of all that a fetch looks at and into an index of names; the next write
+// is made for the worker that registers with the name. So any number of them costs nothing and delays nobody.
+// Rejected: to put it back for some time, longer each time. Each look is a write then, and many items leave
+// no room for other work.
+#include "sqlite_provider.hpp"
+#include "work_row.hpp"
+
+namespace pawl::sqlite {
+
+namespace {
+
+enum : int {
+  kTagOfSession = kIdsUnregistered.first,
+  kPark,
+  kNextName,
+  kNextWaiting,
+  kFirstOfSession,
+  kWakeWaiting,
+  kEnd,
+};
+static_assert(kEnd <= kIdsUnregistered.end);
+
+constexpr int kWaitingLooksMax = 256;  // a call
+
+}  // namespace
+
+// Work that is scheduled by a worker that cannot run it.
+Status SqliteProvider::must_wait(InstanceKey instance, const NewWork& work, SessionKey session,
+                                 bool* waits) {
+  FixedText<kNameBytesMax> tag;
+  tag.assign_cut(work.tag);
+  if (work.tag.empty() && session != 0) {
+    Statement read = connection_.use(kTagOfSession, "SELECT tag FROM sessions WHERE sid=?1");
+    if (read.bind(session).row()) tag.assign_cut(read.bytes(0));
+    PAWL_TRY(fail(read.status(), "read the tag of a session"));
+  }
+  bool elsewhere = false;
+  PAWL_TRY(
+      handler_elsewhere(work.foreign_name, tag.view(), batch_worker_, session != 0, &elsewhere));
+  *waits = !elsewhere;
+  if (*waits && sink_ != nullptr)
+    sink_->on_unregistered(work.foreign_name, tag.view(), instance, work.event);
+  return Status::kOk;
+}
+
+// Requires: it is ready.
+Status SqliteProvider::park_work(const WorkRow& row, std::string_view name) {
+  ++parked_;
+  {
+    Statement park = connection_.use(
+        kPark,
+        "UPDATE worker_queue SET state=2,waits_for=?2,unregistered=unregistered+1 WHERE id=?1");
+    park.bind(row.id).bind_text(name);
+    PAWL_TRY(fail(park.run(), "set work aside"));
+  }
+  return row.session == 0 ? Status::kOk : recompute_head(row.session);
+}
+
+Status SqliteProvider::wake_waiting_item(WorkItemId item, SessionKey session) {
+  {
+    Statement wake =
+        connection_.use(kWakeWaiting, "UPDATE worker_queue SET state=0,waits_for=NULL WHERE id=?1");
+    wake.bind(item);
+    PAWL_TRY(fail(wake.run(), "wake work that was set aside"));
+  }
+  ++made_ready_;
+  return session == 0 ? Status::kOk : recompute_head(session);
+}
+
+// Names in their order, and the items of each in theirs.
+Status SqliteProvider::wake_unregistered(Incarnation me, std::size_t limit, std::size_t* woken,
+                                         bool* more) {
+  require_batch();
+  *woken = 0;
+  *more = true;
+  for (int looks = 0; looks < kWaitingLooksMax && *woken < limit; ++looks) {
+    if (!waiting_.in_name) {
+      PAWL_TRY(next_waiting_name(me));
+      if (!waiting_.in_name) {
+        *more = false;
+        return Status::kOk;
+      }
+    }
+    PAWL_TRY(wake_next_waiting(me, woken));
+  }
+  return Status::kOk;
+}
+
+// Of those that `me` has; none behind the one before: the cursor is at the beginning again.
+Status SqliteProvider::next_waiting_name(Incarnation me) {
+  Statement next = connection_.use(
+      kNextName,
+      "SELECT name FROM handlers AS h WHERE inc=?1 AND name>?2 AND EXISTS("
+      "SELECT 1 FROM worker_queue AS q INDEXED BY wq_waiting WHERE q.waits_for=h.name)"
+      " ORDER BY name LIMIT 1");
+  next.bind(me).bind_text(waiting_.name.view());
+  waiting_ = Waiting();
+  if (!next.row()) return fail(next.status(), "find names that work waits for");
+  waiting_.name.assign_cut(next.bytes(0));
+  waiting_.in_name = true;
+  return Status::kOk;
+}
+
+Status SqliteProvider::wake_next_waiting(Incarnation me, std::size_t* woken) {
+  SessionKey session = 0;
+  bool is_for_me = false;
+  {
+    Statement next = connection_.use(
+        kNextWaiting,
+        "SELECT q.id,q.sid,(coalesce(s.hard,0)=0 OR s.owner=?1) AND EXISTS(SELECT 1 FROM workers w"
+        " WHERE w.inc=?1 AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=?1"
+        " AND t.tag=coalesce(q.tag,s.tag,''))))"
+        " FROM worker_queue AS q INDEXED BY wq_waiting LEFT JOIN sessions AS s ON s.sid=q.sid"
+        " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.id LIMIT 1");
+    next.bind(me).bind_text(waiting_.name.view()).bind(waiting_.item);
+    if (!next.row()) {
+      waiting_.in_name = false;
+      return fail(next.status(), "find work that waits for a name");
+    }
+    waiting_.item = next.integer(0);
+    session = next.integer(1);
+    is_for_me = next.integer(2) != 0;
+  }
+  if (!is_for_me) return Status::kOk;
+  ++*woken;
+  return wake_waiting_item(waiting_.item, session);
+}
+
+Status SqliteProvider::wake_waiting_of(SessionKey session) {
+  WorkItemId item = 0;
+  while (true) {
+    {
+      Statement next = connection_.use(
+          kFirstOfSession,
+          "SELECT id FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=2 AND id>?2"
+          " AND waits_for IS NOT NULL ORDER BY id LIMIT 1");
+      next.bind(session).bind(item);
+      if (!next.row()) return fail(next.status(), "find work of a session that was set aside");
+      item = next.integer(0);
+    }
+    PAWL_TRY(wake_waiting_item(item, session));
+  }
+}
+
+}  // namespace pawl::sqlite

@@ -1,0 +1,45 @@
+// Databases in which every table has rows, as runtimes made them in a simulated machine, and the code of the
+// instances in them.
+//
+// Purpose: what the sweep damages (sweep_case.hpp). Ownership: the machine is the caller's. Thread rule: one
+// thread; the code of instances and activities looks at globals of this file.
+#ifndef PAWL_TEST_HOSTILE_IMAGE_HPP
+#define PAWL_TEST_HOSTILE_IMAGE_HPP
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_sim.hpp"
+#include "pawl/testing.hpp"
+
+namespace pawl::hostile {
+
+inline constexpr char kPath[] = "/data/pawl.db";
+inline constexpr char kDevice[] = "valve";
+
+// How the workers of the image ended.
+enum class Ending : std::uint8_t {
+  kStopped,   // in order
+  kKilled,    // in the middle of their work
+  kRebooted,  // likewise, with the machine, whose wall clock says 1970 afterwards
+};
+[[nodiscard]] const char* ending_name(Ending ending);
+
+// Of a worker of the image, and of the one that meets the damage.
+Options options_of(const char* node);
+
+// Makes the database. Without damage a worker with known_code() lets nearly all of it end.
+void make_image(Ending ending, Process& process, sim::Machine& machine);
+
+// From here on activities that were held return, and failing ones succeed.
+void let_work_end();
+
+// All that the image asks for, but for names that nobody knows; and the healthy neighbours, "n-...".
+const Registry& known_code();
+
+// What each healthy neighbour is started as: id and name of the orchestration are the same.
+inline constexpr const char* kNeighbours[] = {"n-activity", "n-timer",  "n-retry", "n-session",
+                                              "n-opened",   "n-queue",  "n-child", "n-tag",
+                                              "n-exclusive", "n-values", "n-ride"};
+
+}  // namespace pawl::hostile
+
+#endif  // PAWL_TEST_HOSTILE_IMAGE_HPP

@@ -1,0 +1,286 @@
+// A database may hold any value anywhere, by a bit that flipped, a tool or a hand. Whatever single value is
+// wrong: no loop spins, nobody else starves, nothing hangs, and no process dies of it.
+//
+// Method: a worker meets databases (image.hpp) in which one column of all rows, or of one row, has one of 24
+// hostile values, for every column of every table (sweep_case.hpp). What belongs to the damaged row may
+// stop; healthy instances that are started beside it must complete, and ticks and commits stay near what
+// they are without the damage. start() may refuse such a database, with a text.
+// PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them with their log.
+// PAWL_SWEEP_EVERY=1 runs all of them also without optimisation; PAWL_SWEEP_LIST=1 prints each that is not
+// fine.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sqlite/sqlite_vfs.hpp"
+#include "sweep_case.hpp"
+
+namespace pawl::hostile {
+namespace {
+
+// A sample takes a case in so many; no multiple of two or three, so that every column has other values.
+#ifdef NDEBUG
+constexpr std::uint64_t kEvery = 1;
+#else
+constexpr std::uint64_t kEvery = 61;
+#endif
+// Beyond the undamaged run. Attempts at all damaged rows are some hundred; what spins does more in a minute.
+constexpr std::uint64_t kMoreCommits = 2'000;
+constexpr std::uint64_t kMoreTicks = 5'000;
+// In the last five minutes, so that what goes on slowly but for ever is found, too.
+constexpr std::uint64_t kMoreIdleCommits = 60;
+
+std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+struct Value {
+  const char* name;
+  const char* sql;  // {c}: the column, {t}: the table
+};
+
+constexpr Value kValues[] = {
+    {"null", "NULL"},
+    {"0", "0"},
+    {"1", "1"},
+    {"-1", "-1"},
+    {"2", "2"},
+    {"3", "3"},
+    {"5", "5"},
+    {"max", "9223372036854775807"},
+    {"max-1", "9223372036854775806"},
+    {"min", "-9223372036854775807-1"},
+    {"2^31", "2147483648"},
+    {"2^32+1", "4294967297"},
+    {"1e300", "1e300"},
+    {"-0.5", "-0.5"},
+    {"no text", "''"},
+    {"x", "'x'"},
+    {"300 bytes", "replace(hex(zeroblob(150)),'0','y')"},
+    {"odd bytes", "CAST(x'610a1b00ff27223b2c3d' AS TEXT)"},
+    {"no blob", "x''"},
+    {"64 KiB blob", "zeroblob(65536)"},
+    {"3 MiB text", "replace(hex(zeroblob(1572864)),'0','z')"},
+    {"just past", "(SELECT mark-1 FROM meta)"},
+    {"ten years on", "(SELECT mark+315360000000 FROM meta)"},
+    {"another's", "(SELECT {c} FROM {t} ORDER BY {c} DESC LIMIT 1)"},
+};
+static_assert(std::size(kValues) == 24);
+
+struct Column {
+  std::string table, name;
+  std::vector<std::string> key;  // the columns that tell rows apart
+  std::uint64_t rows = 0;
+};
+
+// What the image has; of SQLite's own tables the one that we read.
+class Catalogue {
+ public:
+  explicit Catalogue(sim::Machine& machine) : node_(machine) {
+    const char* vfs = nullptr;
+    EXPECT_EQ(sqlite::vfs_for(node_.port(), &vfs), Status::kOk);
+    EXPECT_EQ(sqlite3_open_v2(kPath, &handle_, SQLITE_OPEN_READWRITE, vfs), SQLITE_OK);
+  }
+  ~Catalogue() {
+    sqlite3_close(handle_);
+    sqlite::forget_vfs(*node_.port().storage);
+  }
+  Catalogue(const Catalogue&) = delete;
+  Catalogue& operator=(const Catalogue&) = delete;
+
+  std::vector<Column> columns() {
+    std::vector<Column> out;
+    for (const std::string& table :
+         ask("SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_stat%' "
+             "ORDER BY name")) {
+      const std::string quoted = "('" + table + "')";
+      Column column;
+      column.table = table;
+      column.key = ask("SELECT name FROM pragma_table_info" + quoted + " WHERE pk>0 ORDER BY pk");
+      if (column.key.empty()) column.key = {"rowid"};
+      column.rows = std::stoull(ask("SELECT count(*) FROM " + table)[0]);
+      // Without generated columns.
+      for (const std::string& name : ask("SELECT name FROM pragma_table_info" + quoted)) {
+        column.name = name;
+        out.push_back(column);
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::string> ask(const std::string& sql) {
+    std::vector<std::string> out;
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr), SQLITE_OK) << sql;
+    while (sqlite3_step(statement) == SQLITE_ROW)
+      out.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)));
+    sqlite3_finalize(statement);
+    return out;
+  }
+  sim::Node node_;
+  sqlite3* handle_ = nullptr;
+};
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts)
+    out += (out.empty() ? "" : ",") + part;
+  return out;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what))
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+// `row` from 0 in order of the key; kAllRows.
+constexpr std::uint64_t kAllRows = UINT64_MAX;
+std::string damage_of(const Column& column, const Value& value, std::uint64_t row) {
+  const std::string hostile = replaced(replaced(value.sql, "{c}", column.name), "{t}", column.table);
+  std::string sql = "UPDATE " + column.table + " SET " + column.name + "=" + hostile;
+  if (row == kAllRows) return sql;
+  const std::string key = joined(column.key);
+  return sql + " WHERE (" + key + ")=(SELECT " + key + " FROM " + column.table + " ORDER BY " + key +
+         " LIMIT 1 OFFSET " + std::to_string(row) + ")";
+}
+
+// Failures by table and column, for people.
+class Report {
+ public:
+  explicit Report(const Outcome& baseline) : baseline_(baseline) {}
+
+  void add(const Column& column, const std::string& name, const Outcome& outcome) {
+    ++counts_[static_cast<std::size_t>(outcome.verdict)];
+    const bool is_listed = std::getenv("PAWL_SWEEP_LIST") != nullptr;
+    if (outcome.verdict == Verdict::kFine || outcome.verdict == Verdict::kNotApplicable) {
+      const bool is_other = outcome.verdict == Verdict::kFine && outcome.states != baseline_.states;
+      if (is_other) ++changed_;
+      if (is_other && outcome.warnings == 0) {
+        ++silent_;
+        if (is_listed) std::printf("%s: silent\n", name.c_str());
+      }
+      if (outcome.calls_failed > 0) ++calls_failed_;
+      return;
+    }
+    if (is_listed)
+      std::printf("%s: %s: %s\n", name.c_str(), verdict_name(outcome.verdict),
+                  outcome.text.c_str());
+    if (outcome.verdict == Verdict::kRefused) {
+      ++refused_[column.table + "." + column.name];
+      return;
+    }
+    failures_[column.table + "." + column.name][outcome.verdict].push_back({name, outcome.text});
+  }
+
+  void print() const {
+    for (std::size_t verdict = 0; verdict < kVerdicts; ++verdict)
+      std::printf("%6llu %s\n", static_cast<unsigned long long>(counts_[verdict]),
+                  verdict_name(static_cast<Verdict>(verdict)));
+    std::printf("of the fine ones %llu end otherwise than undamaged, %llu of these without a new "
+                "warning; in %llu a call of the client failed\n",
+                static_cast<unsigned long long>(changed_), static_cast<unsigned long long>(silent_),
+                static_cast<unsigned long long>(calls_failed_));
+    for (const auto& [column, count] : refused_)
+      std::printf("refused: %s (%llu)\n", column.c_str(), static_cast<unsigned long long>(count));
+  }
+
+  // One failure of the test a column.
+  void fail() const {
+    for (const auto& [column, verdicts] : failures_) {
+      std::string text = column + ":\n";
+      for (const auto& [verdict, cases] : verdicts) {
+        text += "  " + std::string(verdict_name(verdict)) + ":\n";
+        for (const Failed& one : cases)
+          text += "    PAWL_SWEEP='" + one.name + "': " + one.text + "\n";
+      }
+      ADD_FAILURE() << text;
+    }
+  }
+
+ private:
+  struct Failed {
+    std::string name;
+    std::string text;
+  };
+  const Outcome& baseline_;
+  std::uint64_t counts_[kVerdicts] = {};
+  std::uint64_t changed_ = 0;
+  std::uint64_t silent_ = 0;
+  std::uint64_t calls_failed_ = 0;
+  std::map<std::string, std::uint64_t> refused_;
+  std::map<std::string, std::map<Verdict, std::vector<Failed>>> failures_;
+};
+
+class Sweep : public ::testing::TestWithParam<Ending> {};
+
+TEST_P(Sweep, no_value_makes_a_loop_spin_starves_others_or_hangs) {
+  Process process;
+  ProcessOptions host;
+  host.sqlite_memory = SqliteMemory::kHost;
+  Diagnostic diagnostic;
+  ASSERT_EQ(process.start(host, nullptr, 0, diagnostic), Status::kOk) << diagnostic.text();
+  sim::Machine image(11);
+  make_image(GetParam(), process, image);
+  const std::vector<Column> columns = Catalogue(image).columns();
+
+  const char* const only = std::getenv("PAWL_SWEEP");
+  const std::size_t log_lines = only == nullptr ? 0 : 60;
+  const Outcome baseline = run_case(image, "", Expectation(), log_lines);
+  std::printf("undamaged: %llu ticks, %llu commits (%llu when idle), %llu warnings %s\n",
+              static_cast<unsigned long long>(baseline.ticks),
+              static_cast<unsigned long long>(baseline.commits),
+              static_cast<unsigned long long>(baseline.idle_commits),
+              static_cast<unsigned long long>(baseline.warnings), baseline.log.c_str());
+  ASSERT_EQ(baseline.verdict, Verdict::kFine)
+      << verdict_name(baseline.verdict) << " " << baseline.text;
+  const Expectation expected{baseline.ticks + kMoreTicks, baseline.commits + kMoreCommits,
+                             baseline.idle_commits + kMoreIdleCommits, baseline.heard};
+
+  Report report(baseline);
+  const std::uint64_t every = only == nullptr ? number_of("PAWL_SWEEP_EVERY", kEvery) : 1;
+  std::uint64_t number = 0;
+  for (const Column& column : columns) {
+    if (column.rows == 0) std::printf("no rows: %s.%s\n", column.table.c_str(), column.name.c_str());
+    for (const Value& value : kValues) {
+      // One row another time, so that the values of a column meet many of its rows.
+      for (const std::uint64_t row : {kAllRows, column.rows == 0 ? 0 : number / 2 % column.rows}) {
+        ++number;
+        if (number % every != 0 || column.rows == 0) continue;
+        if (row != kAllRows && column.rows == 1) continue;
+        const std::string name = std::string(ending_name(GetParam())) + "/" + column.table + "." +
+                                 column.name + "/" +
+                                 (row == kAllRows ? "all" : "row " + std::to_string(row)) + "/" +
+                                 value.name;
+        if (only != nullptr && name.find(only) == std::string::npos) continue;
+        const Outcome outcome = run_case(image, damage_of(column, value, row), expected, log_lines);
+        report.add(column, name, outcome);
+        if (only != nullptr)
+          std::printf("%s: %s: %s (%llu ticks, %llu commits)\n%s", name.c_str(),
+                      verdict_name(outcome.verdict), outcome.text.c_str(),
+                      static_cast<unsigned long long>(outcome.ticks),
+                      static_cast<unsigned long long>(outcome.commits), outcome.log.c_str());
+      }
+    }
+  }
+  report.print();
+  report.fail();
+  process.stop();
+}
+
+std::string name_of(const ::testing::TestParamInfo<Ending>& info) { return ending_name(info.param); }
+
+INSTANTIATE_TEST_SUITE_P(After, Sweep,
+                         ::testing::Values(Ending::kStopped, Ending::kKilled, Ending::kRebooted),
+                         name_of);
+
+}  // namespace
+}  // namespace pawl::hostile

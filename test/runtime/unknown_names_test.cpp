@@ -1,0 +1,201 @@
+// Work of names that nobody living knows, in any number: it is in nobody's way, costs nothing while it waits, and
+// goes on when somebody comes who knows the name. Counted in ticks, commits and steps of SQLite, not in time.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr char kPath[] = "/data/pawl.db";
+constexpr int kEach = 100;
+constexpr int kMany = sizeof(void*) == 4 ? 1'000 : 5'000;
+// Of the ticks that an orchestration of one activity needs, the flood may take a few more.
+constexpr std::uint64_t kTicksOfHello = 12;
+
+ActivityResult say(ActivityContext& ctx) { return ctx.ok("said"); }
+
+struct Nothing {};
+// Holds its slot until its process dies.
+ActivityStep forever(ActivityContext& ctx, Nothing& /*state*/) {
+  return ctx.again_after(3'600'000);
+}
+
+Poll hello(OrchestrationContext& ctx) {
+  PAWL_AWAIT(said, ctx.schedule_activity("say", ""));
+  return ctx.complete(said.value());
+}
+
+Poll on_session(OrchestrationContext& ctx) {
+  PAWL_AWAIT(said, ctx.schedule_activity_on_session("say", "", "shared"));
+  return ctx.complete(said.value());
+}
+
+// kEach activities of a name that nobody has; the input says how.
+Poll flood(OrchestrationContext& ctx) {
+  Handle all[kEach];
+  for (int i = 0; i < kEach; ++i) {
+    ActivityOptions options;
+    if (ctx.input() == "policy") options.schedule_to_close_ms = 3'600'000;
+    if (ctx.input() == "session") options.session = "shared";
+    std::string name = "nobody";
+    if (ctx.input() == "names") name += std::to_string(i);
+    if (ctx.input() == "mix") name += std::to_string(i) + std::string(ctx.instance_id());
+    all[i] = ctx.schedule_activity(name, "", options);
+  }
+  PAWL_AWAIT_DONE(ctx.join_all(all, kEach));
+  return ctx.complete("");
+}
+
+class UnknownNames : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (Registry* registry : {&plain, &with_nobody, &holds}) {
+      ASSERT_EQ(registry->add_orchestration("hello", hello), Status::kOk);
+      ASSERT_EQ(registry->add_orchestration("on_session", on_session), Status::kOk);
+      ASSERT_EQ(registry->add_orchestration("flood", flood), Status::kOk);
+      ASSERT_EQ(registry->add_activity("say", say), Status::kOk);
+    }
+    ASSERT_EQ(with_nobody.add_activity("nobody", say), Status::kOk);
+    for (int i = 0; i < kEach; ++i) {
+      names.push_back("nobody" + std::to_string(i));
+      ASSERT_EQ(with_nobody.add_activity(names.back().c_str(), say), Status::kOk);
+    }
+    ASSERT_EQ(holds.add_cooperative("nobody", forever), Status::kOk);
+    machine.set_wall(1'800'000'000'000);
+    machine.set_synced(true);
+    options.database_path = kPath;
+    options.worker_node_id = "A";
+  }
+  void start_floods(TestClient& client, std::string_view input, int many = kMany) {
+    for (int i = 0; i < many / kEach; ++i)
+      ASSERT_EQ(client->start_orchestration(std::string(input) + std::to_string(i), "flood", input),
+                Status::kOk);
+  }
+  // So many ticks of the worker until the instance has ended; more than `most`: it has not.
+  std::uint64_t ticks(Worker& worker, TestClient& client, std::string_view id, std::uint64_t most) {
+    std::uint64_t count = 0;
+    while (count <= most && client.status(id).state == OrchestrationState::kRunning) {
+      const Result<bool> more = worker.runtime->tick(1'000);
+      EXPECT_TRUE(more.ok());
+      ++count;
+    }
+    return count;
+  }
+  void expect_hello(Worker& worker, TestClient& client, const char* name, std::string_view id) {
+    ASSERT_EQ(client->start_orchestration(id, name, ""), Status::kOk);
+    EXPECT_LE(ticks(worker, client, id, 1'000), kTicksOfHello) << id;
+  }
+  // Until it sleeps.
+  void settle(Worker& worker) {
+    drive(
+        machine, {&worker}, [] { return false; }, 10'000);
+  }
+  void expect_rest(Worker& worker) {
+    const std::uint64_t commits = worker.runtime->stats().commits;
+    const std::uint64_t ticked = worker.runtime->stats().ticks;
+    drive(
+        machine, {&worker}, [] { return false; }, 100'000);
+    EXPECT_LE(worker.runtime->stats().commits, commits + 5) << "leases only";
+    EXPECT_LE(worker.runtime->stats().ticks, ticked + 40);
+  }
+
+  std::deque<std::string> names;  // the registry keeps views
+  sim::Machine machine{23};
+  Registry plain;
+  Registry with_nobody;
+  Registry holds;
+  Options options;
+};
+
+class EachKind : public UnknownNames, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Of, EachKind,
+                         ::testing::Values("plain", "policy", "session", "names", "mix"),
+                         [](const auto& of) { return std::string(of.param); });
+
+// From the scheduling on; then somebody comes.
+TEST_P(EachKind, activity_delays_nobody_and_costs_nothing) {
+  Worker worker(machine, plain, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  start_floods(client, GetParam());
+  expect_hello(worker, client, "hello", "beside the starts");
+  for (int i = 0; worker.runtime->stats().unregistered < static_cast<std::uint64_t>(kMany) / 2;
+       ++i) {
+    ASSERT_LT(i, kMany);
+    ASSERT_TRUE(worker.runtime->tick(1'000).ok());
+  }
+  expect_hello(worker, client, "hello", "in the middle");
+  expect_hello(worker, client, "on_session", "in the middle, on their session");
+  settle(worker);
+  EXPECT_EQ(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
+  expect_rest(worker);
+  expect_hello(worker, client, "hello", "at rest");
+  EXPECT_GE(worker.lines.count("activity_unregistered"), 1U);
+  EXPECT_LE(worker.lines.count("activity_unregistered"), 64U);
+
+  // After a restart nothing has to be met again.
+  worker.stop();
+  Worker again(machine, plain, options);
+  ASSERT_EQ(again.start(), Status::kOk);
+  expect_hello(again, client, "hello", "after a restart");
+  settle(again);
+  expect_rest(again);
+  EXPECT_EQ(again.runtime->stats().unregistered, 0U);
+  again.stop();
+  if (std::string(GetParam()) == "mix") return;  // a registry has no room for all of them
+
+  Worker able(machine, with_nobody, options);
+  ASSERT_EQ(able.start(), Status::kOk);
+  std::uint64_t first = 0;
+  while (able.runtime->stats().activities_started == 0 && first < 100) {
+    ASSERT_TRUE(able.runtime->tick(1'000).ok());
+    ++first;
+  }
+  EXPECT_LE(first, 3U) << "at once";
+  expect_hello(able, client, "hello", "beside those that go on");
+  const std::string last = std::string(GetParam()) + std::to_string(kMany / kEach - 1);
+  EXPECT_TRUE(drive(
+      machine, {&able}, [&] { return client.status(last).state != OrchestrationState::kRunning; },
+      600'000));
+  EXPECT_EQ(client.status(last).state, OrchestrationState::kCompleted);
+}
+
+// They were ready when their worker went: each is met, once.
+TEST_F(UnknownNames, what_a_worker_left_behind_delays_nobody) {
+  {
+    Worker worker(machine, holds, options);
+    ASSERT_EQ(worker.start(), Status::kOk);
+    TestClient client(machine, kPath);
+    start_floods(client, "plain");
+    drive(
+        machine, {&worker}, [] { return false; }, 1'000);
+    worker.kill();
+  }
+  Worker worker(machine, plain, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  expect_hello(worker, client, "hello", "first");
+  expect_hello(worker, client, "on_session", "second");
+  EXPECT_LT(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
+  settle(worker);
+  EXPECT_EQ(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
+  EXPECT_LE(worker.runtime->stats().commits, static_cast<std::uint64_t>(kMany) / 64 + 40);
+  expect_rest(worker);
+  options.worker_node_id = "B";
+  Worker able(machine, with_nobody, options);
+  ASSERT_EQ(able.start(), Status::kOk);
+  EXPECT_TRUE(drive(
+      machine, {&worker, &able},
+      [&] { return client.status("plain0").state != OrchestrationState::kRunning; }, 600'000));
+}
+
+}  // namespace
+}  // namespace pawl
