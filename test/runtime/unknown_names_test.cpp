@@ -54,6 +54,22 @@ Poll flood(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+Poll sleeps(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+  return ctx.complete("");
+}
+
+Poll asks(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
+  return ctx.complete("");
+}
+
+// Of the program that went, and known to the next one.
+Poll hello_after(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(11)));
+  return ctx.complete("");
+}
+
 class UnknownNames : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -195,6 +211,72 @@ TEST_F(UnknownNames, what_a_worker_left_behind_delays_nobody) {
   EXPECT_TRUE(drive(
       machine, {&worker, &able},
       [&] { return client.status("plain0").state != OrchestrationState::kRunning; }, 600'000));
+}
+
+// ---- instances ----------------------------------------------------------------------------------
+
+TEST_F(UnknownNames, instances_delay_nobody) {
+  Worker worker(machine, plain, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (int i = 0; i < kMany; ++i) {
+    const std::string id = "x" + std::to_string(i);
+    ASSERT_EQ(client->start_orchestration(id, "nobody" + std::to_string(i % 1'000), ""),
+              Status::kOk);
+    if (i == kMany / 2) {
+      ASSERT_EQ(client->start_orchestration("among them", "hello", ""), Status::kOk);
+    }
+  }
+  expect_hello(worker, client, "hello", "behind them");
+  EXPECT_LE(ticks(worker, client, "among them", 1'000), kTicksOfHello);
+  expect_hello(worker, client, "hello", "beside them");
+  EXPECT_LT(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany) / 2);
+  settle(worker);
+  EXPECT_EQ(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
+  expect_rest(worker);
+  expect_hello(worker, client, "hello", "at rest");
+}
+
+// Their worker is gone, and their timers are due.
+TEST_F(UnknownNames, instances_of_a_former_program_delay_nobody) {
+  Registry former;
+  ASSERT_EQ(former.add_orchestration("sleeps", sleeps), Status::kOk);
+  ASSERT_EQ(former.add_orchestration("asks", asks), Status::kOk);
+  ASSERT_EQ(former.add_orchestration("hello", hello_after), Status::kOk);
+  TestClient client(machine, kPath);
+  {
+    Worker worker(machine, former, options);
+    ASSERT_EQ(worker.start(), Status::kOk);
+    for (int i = 0; i < kMany; ++i)
+      ASSERT_EQ(
+          client->start_orchestration("x" + std::to_string(i), i % 2 == 0 ? "sleeps" : "asks", ""),
+          Status::kOk);
+    ASSERT_EQ(client->start_orchestration("sleeper", "hello", ""), Status::kOk);
+    drive(
+        machine, {&worker}, [] { return false; }, 5'000);
+    worker.kill();
+  }
+  for (int i = 1; i < kMany; i += 2)
+    ASSERT_EQ(client->raise_event("x" + std::to_string(i), "go", ""), Status::kOk);
+  machine.advance(20'000);
+  Registry later;
+  ASSERT_EQ(later.add_orchestration("hello", hello_after), Status::kOk);
+  ASSERT_EQ(later.add_orchestration("hello", hello, "2.0.0"), Status::kOk);
+  ASSERT_EQ(later.add_activity("say", say), Status::kOk);
+  Worker worker(machine, later, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  expect_hello(worker, client, "hello", "new");
+  EXPECT_LE(ticks(worker, client, "sleeper", 1'000), 2 * kTicksOfHello);
+  EXPECT_LT(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
+  settle(worker);
+  EXPECT_EQ(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
+  expect_rest(worker);
+  worker.stop();
+  Worker again(machine, former, options);
+  ASSERT_EQ(again.start(), Status::kOk);
+  EXPECT_TRUE(drive(
+      machine, {&again}, [&] { return client.status("x0").state != OrchestrationState::kRunning; },
+      100'000));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
 #include <cstddef>
+#include <limits>
 
 #include "branch_scan.hpp"
 #include "clock_rules.hpp"
@@ -37,7 +38,7 @@ struct StatementIds {
 inline constexpr StatementIds kIdsProvider = {0, 32};
 inline constexpr StatementIds kIdsOrchestration = ids_behind(kIdsProvider, 26);
 inline constexpr StatementIds kIdsInstances = ids_behind(kIdsOrchestration, 18);
-inline constexpr StatementIds kIdsReady = ids_behind(kIdsInstances, 12);
+inline constexpr StatementIds kIdsReady = ids_behind(kIdsInstances, 14);
 inline constexpr StatementIds kIdsStrangers = ids_behind(kIdsReady, 12);
 inline constexpr StatementIds kIdsWork = ids_behind(kIdsStrangers, 32);
 inline constexpr StatementIds kIdsFetch = ids_behind(kIdsWork, 16);
@@ -277,7 +278,16 @@ class SqliteProvider final : public Provider {
 
   // ---- sqlite_ready.cpp ----
   class ReadyList;
+  struct TimerCursor {
+    std::int64_t due = std::numeric_limits<std::int64_t>::min();
+    MessageId id = 0;
+  };
   Status list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max);
+  Status list_timers(ReadyList& list, TimeBase base, std::int64_t due_max, int looks_max,
+                     TimerCursor* at);
+  Status list_newest(ReadyList& list);
+  Status list_behind(ReadyList& list, Incarnation home, std::int64_t* after);
+  Status list_behind_in(ReadyList& list, Incarnation home);
   Status list_aside(ReadyList& list, std::size_t capacity);
   Status list_aside_kind(ReadyList& list, const Runnable& kind, std::size_t most);
   Status fire_due_timers(InstanceKey key);
@@ -884,6 +894,15 @@ class SqliteProvider final : public Provider {
   std::int64_t home_grace_ms_ = ReadyQuery().home_grace_ms;  // as last asked for
   std::size_t aside_cursor_ = 0;  // which name comes next among what was set aside
   Incarnation home_cursor_ = 0;   // where the look at other homes goes on
+  // Where lists look for what they can run while strangers are too many for one list: of due timers in Pawl
+  // time and in UTC, of instances without a home, and of those of a home.
+  TimerCursor timers_behind_[2];
+  std::int64_t unowned_behind_ = 0;
+  struct HomeCursor {
+    Incarnation home = 0;
+    std::int64_t after = 0;
+  };
+  HomeCursor home_behind_;
   alignas(std::max_align_t) char json_memory_[kJsonMemoryBytes] = {};
   char meta_text_[kMetaBytesMax] = {};
   // Free, owned and claimable candidates; then those of the tags that this worker serves.

@@ -8,6 +8,8 @@
 // as others may come for them and they are few; then they are set aside, one write each, into an index
 // that is looked at by name: so no number of them stands in anybody's way twice. The same is done with due
 // timers of instances that are parked: they become messages, which nobody meets until the instance goes on.
+// A list notes a bounded number of strangers to be written. If there are more, it goes on behind them, for what
+// can be run alone: first at the newest, then where the list before got to. So nobody waits for those writes.
 #include "sqlite_provider.hpp"
 
 #include <limits>
@@ -30,6 +32,8 @@ enum : int {
   kFirstUnavailable,
   kFirstStop,
   kFirstLook,
+  kNewestReady,
+  kBehindReady,
   kEnd,
 };
 static_assert(kEnd <= kIdsReady.end);
@@ -52,8 +56,10 @@ constexpr int kTimersMax = 256;        // due ones that belong to others
 constexpr int kFirstTimersMax = 64;    // that are parked or another's
 constexpr int kFiredMax = 64;          // timers of one instance, in one call
 constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
-constexpr int kAsideLooksMax = 16;  // of one name that may be too young
-constexpr int kStrangersLeft = 16;  // young ones that stay in the way
+constexpr int kAsideLooksMax = 16;     // of one name that may be too young
+constexpr int kStrangersLeft = 16;     // young ones that stay in the way
+constexpr int kNewestLooksMax = 32;    // if strangers are many
+constexpr int kBehindLooksMax = 512;   // likewise, at those of one home, or at due timers
 
 // Columns of every query for candidates: what tells whether one can be run.
 #define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
@@ -86,6 +92,12 @@ class SqliteProvider::ReadyList {
       strangers.keys[strangers.count++] = key;
       strangers.more = true;
     }
+  }
+  // Adds it if it can be run; false: it cannot.
+  bool add_known(const Statement& row, InstanceKey key, int column) {
+    if (!can_run(query, row, column)) return false;
+    add(key);
+    return true;
   }
   // One that nobody may run now, with a timer that is due.
   void note_parked(InstanceKey key) {
@@ -152,46 +164,106 @@ Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std
 }
 
 Status SqliteProvider::list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max) {
+  TimerCursor& behind = timers_behind_[base == TimeBase::kUtc ? 1 : 0];
+  TimerCursor at;
+  PAWL_TRY(list_timers(list, base, due_max, kTimersMax, &at));
+  if (!list.crowded()) {
+    behind = TimerCursor();
+    return Status::kOk;
+  }
+  if (behind.due < at.due || (behind.due == at.due && behind.id < at.id)) behind = at;
+  return list_timers(list, base, due_max, kBehindLooksMax, &behind);
+}
+
+// From *at on, which gets where the next list can go on. A crowded list takes only what it can run.
+Status SqliteProvider::list_timers(ReadyList& list, TimeBase base, std::int64_t due_max,
+                                   int looks_max, TimerCursor* at) {
   Statement row = connection_.use(
       kDueTimers, "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
                   ",q.id,q.waiting,i.state FROM orchestrator_queue AS q INDEXED BY oq_due "
                   "CROSS JOIN instances AS i ON i.key=q.instance "
-                  "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 ORDER BY q.due");
-  row.bind(static_cast<std::int64_t>(base)).bind(due_max);
-  for (int looks = 0; looks < kTimersMax && !list.full() && !list.crowded() && row.row(); ++looks) {
+                  "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
+                  "ORDER BY q.due,q.id");
+  row.bind(static_cast<std::int64_t>(base)).bind(due_max).bind(at->due).bind(at->id);
+  const bool only_known = list.crowded();
+  bool found = false;
+  for (int looks = 0;
+       looks < looks_max && !list.full() && (only_known || !list.crowded()) && row.row(); ++looks) {
     const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(8));
-    const Incarnation home = row.integer(2);
     if (row.integer(9) != 0 || (row.integer(10) != 0 && row.integer(3) == 0)) {
       connection_.blame(Status::kCorrupt, kOddTimer);
       continue;
     }
-    if (row.integer(3) != 0) {
-      list.note_parked(row.integer(0));
-      continue;
+    const Incarnation home = row.integer(2);
+    const bool is_parked = row.integer(3) != 0;
+    bool takes = !is_parked;
+    if (is_parked && !only_known) list.note_parked(row.integer(0));
+    if (takes) {
+      takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), clock_));
+      if (!takes) PAWL_TRY(is_gone(home, &takes));
     }
-    bool takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), clock_));
-    if (!takes) PAWL_TRY(is_gone(home, &takes));
-    if (takes) list.add(row, row.integer(0), 4, {});
+    if (takes && !only_known) list.add(row, row.integer(0), 4, {});
+    if (takes && only_known) found = list.add_known(row, row.integer(0), 4) || found;
+    if (!found) *at = {row.integer(1), row.integer(8)};
   }
   return fail(row.status(), "list due timers");
 }
 
 Status SqliteProvider::list_own(ReadyList& list) {
-  Statement row = connection_.use(
-      kOwnReady,
-      "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
-      " FROM instances AS i INDEXED BY i_ready "
-      "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
-      "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
-      " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
-      "AND parked_until IS NULL AND aside IS NULL ORDER BY 2");
-  row.bind(list.query.me);
-  while (!list.full() && !list.crowded() && row.row()) {
-    const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
-    list.add(row, row.integer(0), 4,
-             row.integer(2) == 0 ? OptionalMs(row.integer(3)) : OptionalMs());
+  {
+    Statement row = connection_.use(
+        kOwnReady,
+        "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
+        " FROM instances AS i INDEXED BY i_ready "
+        "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+        "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
+        " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
+        "AND parked_until IS NULL AND aside IS NULL ORDER BY 2");
+    row.bind(list.query.me);
+    while (!list.full() && !list.crowded() && row.row()) {
+      const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
+      list.add(row, row.integer(0), 4,
+               row.integer(2) == 0 ? OptionalMs(row.integer(3)) : OptionalMs());
+    }
+    PAWL_TRY(fail(row.status(), "list ready instances"));
   }
-  return fail(row.status(), "list ready instances");
+  if (!list.crowded()) {
+    unowned_behind_ = 0;
+    return Status::kOk;
+  }
+  PAWL_TRY(list_newest(list));
+  PAWL_TRY(list_behind(list, 0, &unowned_behind_));
+  std::int64_t all = 0;
+  return list.query.me == 0 ? Status::kOk : list_behind(list, list.query.me, &all);
+}
+
+// What has come last, of all that have not begun.
+Status SqliteProvider::list_newest(ReadyList& list) {
+  Statement row = connection_.use(kNewestReady,
+                                  "SELECT key," PAWL_RUN_COLUMNS
+                                  " FROM instances AS i INDEXED BY i_ready "
+                                  "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
+                                  "AND aside IS NULL ORDER BY ready_id DESC");
+  for (int looks = 0; looks < kNewestLooksMax && !list.full() && row.row(); ++looks)
+    static_cast<void>(list.add_known(row, row.integer(0), 1));
+  return fail(row.status(), "list the newest instances");
+}
+
+// What can be run of those whose oldest message came after *after, which gets where the next list can go on:
+// behind strangers only.
+Status SqliteProvider::list_behind(ReadyList& list, Incarnation home, std::int64_t* after) {
+  Statement row = connection_.use(
+      kBehindReady, "SELECT key,ready_id," PAWL_RUN_COLUMNS
+                    " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id>?2 "
+                    "AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+                    "ORDER BY ready_id");
+  row.bind(home).bind(*after);
+  bool found = false;
+  for (int looks = 0; looks < kBehindLooksMax && !list.full() && row.row(); ++looks) {
+    found = list.add_known(row, row.integer(0), 2) || found;
+    if (!found) *after = row.integer(1);
+  }
+  return fail(row.status(), "list instances behind others");
 }
 
 // At most a quarter of a list, beginning with another name each time, so that neither these nor the others
@@ -271,17 +343,27 @@ Status SqliteProvider::list_others(ReadyList& list) {
 Status SqliteProvider::list_home(ReadyList& list, Incarnation home) {
   bool gone = false;
   PAWL_TRY(is_gone(home, &gone));
-  Statement row = connection_.use(
-      kHomeReady, "SELECT key,ready_at," PAWL_RUN_COLUMNS
-                  " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id IS NOT NULL "
-                  "AND parked_until IS NULL AND aside IS NULL ORDER BY ready_id");
-  row.bind(home);
-  for (int looks = 0;
-       (gone || looks < kHomeInstancesMax) && !list.full() && !list.crowded() && row.row();
-       ++looks) {
-    if (gone || list.waited(row.integer(1))) list.add(row, row.integer(0), 2, {});
+  {
+    Statement row = connection_.use(
+        kHomeReady,
+        "SELECT key,ready_at," PAWL_RUN_COLUMNS
+        " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id IS NOT NULL "
+        "AND parked_until IS NULL AND aside IS NULL ORDER BY ready_id");
+    row.bind(home);
+    for (int looks = 0;
+         (gone || looks < kHomeInstancesMax) && !list.full() && !list.crowded() && row.row();
+         ++looks) {
+      if (gone || list.waited(row.integer(1))) list.add(row, row.integer(0), 2, {});
+    }
+    PAWL_TRY(fail(row.status(), "list ready instances of a home"));
   }
-  return fail(row.status(), "list ready instances of a home");
+  return gone && list.crowded() ? list_behind_in(list, home) : Status::kOk;
+}
+
+// One whose worker is gone. With several such homes in turn it begins anew with each.
+Status SqliteProvider::list_behind_in(ReadyList& list, Incarnation home) {
+  if (home_behind_.home != home) home_behind_ = {home, 0};
+  return list_behind(list, home, &home_behind_.after);
 }
 
 Status SqliteProvider::is_gone(Incarnation home, bool* gone) {

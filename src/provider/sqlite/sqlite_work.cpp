@@ -81,7 +81,7 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
     return store_outcome(row, to.why, to.text.view());
   }
   bool waits = false;
-  if (!work.foreign_name.empty() && to.due < 0)
+  if (!work.foreign_name.empty() && !to.due.has_value())
     PAWL_TRY(must_wait(instance, work, to.session, &waits));
   // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
   const WorkItemId id = next_token();
