@@ -151,6 +151,19 @@ class Storage {
   // Tells the sleepers of other connections that something was committed: `<database>-bell`.
   virtual void ring(const char* database_path) = 0;
 
+  // --- turns at writing ---------------------------------------------------------------------------
+  // A lock that who wants to write takes before the database's own and gives when it has that, so that who
+  // has just written does not come again before those who wait. One handle a connection; two of one process
+  // exclude each other, too. It ends with its process, however it ends. kUnsupported: not here, as where
+  // nobody can wait; then whoever comes first writes.
+  virtual Result<FileHandle> turn_open(const char* /*database_path*/) {
+    return Status::kUnsupported;
+  }
+  // Does not wait; kBusy: another connection has it.
+  virtual Status turn_take(FileHandle /*turn*/) { return Status::kUnsupported; }
+  virtual void turn_give(FileHandle /*turn*/) {}
+  virtual void turn_close(FileHandle /*turn*/) {}
+
  protected:
   ~Storage() = default;
 };

@@ -327,4 +327,31 @@ void SystemStorage::ring(const char* database_path) {
   ::pthread_mutex_unlock(&bell_mutex_);
 }
 
+// On the bell, which nothing else locks so: flock() and the locks of open file descriptions do not meet. Why
+// not a classic lock: it is the process's, and two connections of one process would not exclude each other.
+Result<port::FileHandle> SystemStorage::turn_open(const char* database_path) {
+  char path[kPathBytes];
+  if (!join_path(path, database_path, "-bell")) return Status::kInvalidArgument;
+  const int turn = open_bell(path);
+  if (turn < 0) return status_of_errno(errno);
+  return turn;
+}
+
+Status SystemStorage::turn_take(port::FileHandle turn) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (retried([&] { return ::fcntl(turn, F_OFD_SETLK, &whole); }) == 0) return Status::kOk;
+  return errno == EAGAIN || errno == EACCES ? Status::kBusy : Status::kUnsupported;
+}
+
+void SystemStorage::turn_give(port::FileHandle turn) {
+  struct flock whole {};
+  whole.l_type = F_UNLCK;
+  whole.l_whence = SEEK_SET;
+  static_cast<void>(retried([&] { return ::fcntl(turn, F_OFD_SETLK, &whole); }));
+}
+
+void SystemStorage::turn_close(port::FileHandle turn) { ::close(turn); }
+
 }  // namespace pawl::posix

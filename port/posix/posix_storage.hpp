@@ -66,6 +66,11 @@ class SystemStorage final : public port::Storage {
 
   void ring(const char* database_path) override;
 
+  Result<port::FileHandle> turn_open(const char* database_path) override;
+  Status turn_take(port::FileHandle turn) override;
+  void turn_give(port::FileHandle turn) override;
+  void turn_close(port::FileHandle turn) override;
+
  private:
   const bool allow_network_filesystem_;
   // The bell rung last: a Storage serves one database, so one is enough and others cost an open.

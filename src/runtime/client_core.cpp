@@ -97,6 +97,20 @@ Status ClientCore::told(Status status, std::string_view id) {
   return status;
 }
 
+// Who was refused may be so again and again: then it is read first, and nobody waits for a lock that nothing is
+// written under. `must_run`: an instance of this id; false: there must be none.
+Status ClientCore::refuse_early(std::string_view id, bool must_run) {
+  if (!was_refused_) return Status::kOk;
+  InstanceStatus row;
+  const Status found =
+      provider_->read_status(id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
+  if (!must_run) return found == Status::kOk ? told(Status::kAlreadyExists, id) : Status::kOk;
+  if (found == Status::kNotFound) return told(found, id);
+  const bool has_ended =
+      row.state == InstanceState::kCompleted || row.state == InstanceState::kFailed;
+  return found == Status::kOk && has_ended ? told(Status::kStale, id) : Status::kOk;
+}
+
 Status ClientCore::start_orchestration(std::string_view id, std::string_view name,
                                        std::string_view version, std::string_view input,
                                        const StartOptions& options) {
@@ -109,6 +123,7 @@ Status ClientCore::start_orchestration(std::string_view id, std::string_view nam
                        options_.payload_bytes_max);
     return Status::kResourceExhausted;
   }
+  PAWL_TRY(refuse_early(id, false));
   return in_batch(id, [&] {
     NewInstance instance;
     instance.id = id;
@@ -127,6 +142,7 @@ Status ClientCore::cancel_instance(std::string_view id, std::string_view reason)
                        options_.payload_bytes_max);
     return Status::kResourceExhausted;
   }
+  PAWL_TRY(refuse_early(id, true));
   return in_batch(id, [&] { return provider_->cancel_instance(id, reason); });
 }
 
@@ -137,6 +153,7 @@ Status ClientCore::send_mail(std::string_view id, MessageKind kind, std::string_
                        options_.payload_bytes_max);
     return Status::kResourceExhausted;
   }
+  PAWL_TRY(refuse_early(id, true));
   return in_batch(id, [&] {
     NewMail mail;
     mail.id = id;

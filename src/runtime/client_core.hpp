@@ -115,12 +115,14 @@ class ClientCore {
     const bool begun = status == Status::kOk;
     if (begun) status = work();
     if (status == Status::kOk) status = provider_->commit();
+    was_refused_ = begun && status != Status::kOk;
     if (status == Status::kOk) return status;
     static_cast<void>(told(status, id));
     if (begun) provider_->rollback();
     return status;
   }
   bool cut_long_log();
+  Status refuse_early(std::string_view id, bool must_run);
   void tell_disk_is_full();
   // Counts what the transaction took away, if it is committed.
   template <typename Work>
@@ -147,6 +149,7 @@ class ClientCore {
   WorkerRow* workers_ = nullptr;
   Removed step_;  // of the transaction at hand
   bool watching_ = false;
+  bool was_refused_ = false;  // the last transaction, by what it found
   Diagnostic diagnostic_;
 };
 

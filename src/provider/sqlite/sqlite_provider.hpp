@@ -218,6 +218,8 @@ class SqliteProvider final : public Provider {
   Status make_file(const char* vfs, Diagnostic& diagnostic);
   Status set_up(Diagnostic& diagnostic);
   void wait_for_locks(std::int64_t ms);
+  Status take_write_lock(bool is_loop);
+  Status wait_for_write_lock();
   Status look_at_file(bool* empty, Diagnostic& diagnostic);
   Status set_pragmas(Diagnostic& diagnostic);
   Status use_log(Diagnostic& diagnostic);
@@ -874,7 +876,9 @@ class SqliteProvider final : public Provider {
   ClockRow clock_now_;  // clock_ with what a commit that happens anyway may add
   BatchInfo batch_;
   Incarnation batch_worker_ = 0;
-  std::int64_t writes_before_ = 0;  // of the connection, when the batch began
+  std::int64_t writes_before_ = 0;         // of the connection, when the batch began
+  port::FileHandle turn_ = port::kNoFile;  // kNoFile: there are none here
+  int begun_without_turn_ = 0;             // batches of a loop, since it had one
   bool in_batch_ = false;
   bool last_commit_wrote_ = false;
   bool last_commit_sent_ = false;

@@ -1,0 +1,225 @@
+// Clients that write without pause, on a real file: others and the loop have their turn. Counted in calls.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::Block;
+
+constexpr int kVictimCalls = 50;
+// A turn is one or two calls of the flood; a machine that gives the processor to others adds some. Without turns it
+// is many times as many.
+constexpr std::uint64_t kFloodCallsEach = 10;
+
+ActivityResult say(ActivityContext& ctx) { return ctx.ok("said"); }
+
+Poll hello(OrchestrationContext& ctx) {
+  PAWL_AWAIT(said, ctx.schedule_activity("say", ""));
+  return ctx.complete(said.value());
+}
+
+// A client of its own thread or of its caller's, with a port of its own.
+class FileClient {
+ public:
+  explicit FileClient(const char* path, std::int64_t busy_ms_max = 5'000) {
+    options_.database_path = path;
+    options_.busy_ms_max = busy_ms_max;
+    memory_ = std::make_unique<Block>(Client::required_memory(options_));
+    Diagnostic why;
+    opened = client_.open(testing::shared_process(), options_, port_.port(), memory_->data(),
+                          memory_->bytes(), why);
+  }
+  Client* operator->() { return &client_; }
+  Status opened = Status::kOk;
+
+ private:
+  ClientOptions options_;
+  posix::SystemPort port_;
+  std::unique_ptr<Block> memory_;
+  Client client_;
+};
+
+class PosixTurns : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/pawl-turns-XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    folder_ = name;
+    path_ = folder_ + "/a.db";
+    ASSERT_EQ(registry_.add_activity("say", say), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("hello", hello), Status::kOk);
+    options_.database_path = path_.c_str();
+    memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
+    ASSERT_EQ(runtime_.start(testing::shared_process(), registry_, options_, port_.port(),
+                             memory_->data(), memory_->bytes(), why_),
+              Status::kOk)
+        << why_.text();
+  }
+  void TearDown() override {
+    static_cast<void>(runtime_.stop(1'000));
+    std::system(("rm -rf " + folder_).c_str());
+  }
+  static void* run_flood(void* self) {
+    static_cast<PosixTurns*>(self)->flood();
+    return nullptr;
+  }
+  void flood() {
+    FileClient client(path_.c_str());
+    for (std::uint64_t i = 0; !end_.load(); ++i) {
+      const Status status =
+          starts_ ? client->start_orchestration("flood" + std::to_string(i), "nobody", "")
+                  : client->raise_event("nobody", "event", "");
+      if (status != (starts_ ? Status::kOk : Status::kNotFound)) refused_.fetch_add(1);
+      calls_.fetch_add(1);
+    }
+  }
+  static void* run_victim(void* self) {
+    static_cast<PosixTurns*>(self)->victim();
+    return nullptr;
+  }
+  void victim() {
+    FileClient client(path_.c_str());
+    while (calls_.load() < 10) {
+    }
+    const std::uint64_t before = calls_.load();
+    for (int i = 0; i < kVictimCalls; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      const Status status = client->start_orchestration("hello" + std::to_string(i), "hello", "");
+      const auto took = std::chrono::steady_clock::now() - begin;
+      if (took > longest_) longest_ = took;
+      if (status == Status::kOk) ++answered_;
+    }
+    between_ = calls_.load() - before;
+    done_.store(true);
+  }
+  // One floods, one starts, and the loop does what was started.
+  void run(bool starts) {
+    starts_ = starts;
+    pthread_t flood;
+    pthread_t victim;
+    ASSERT_EQ(::pthread_create(&flood, nullptr, run_flood, this), 0);
+    ASSERT_EQ(::pthread_create(&victim, nullptr, run_victim, this), 0);
+    std::uint64_t busy = 0;
+    std::uint64_t at_start = 0;
+    while (!done_.load() ||
+           runtime_.stats().orchestrations_completed < static_cast<std::uint64_t>(answered_)) {
+      if (done_.load() && at_start == 0) at_start = calls_.load();
+      const Result<bool> more = runtime_.tick(50);
+      ASSERT_TRUE(more.ok());
+      if (!more.value()) static_cast<void>(::usleep(200));
+    }
+    const std::uint64_t after = at_start == 0 ? 0 : calls_.load() - at_start;
+    busy = runtime_.stats().busy_ticks;
+    end_.store(true);
+    ::pthread_join(flood, nullptr);
+    ::pthread_join(victim, nullptr);
+    std::printf(
+        "flood calls beside %d calls: %llu, then until all completed: %llu; longest call "
+        "%.1f ms, busy ticks %llu\n",
+        kVictimCalls, static_cast<unsigned long long>(between_),
+        static_cast<unsigned long long>(after),
+        std::chrono::duration<double, std::milli>(longest_).count(),
+        static_cast<unsigned long long>(busy));
+    EXPECT_EQ(answered_, kVictimCalls);
+    EXPECT_EQ(refused_.load(), 0U);
+    EXPECT_EQ(busy, 0U);
+    if (!starts) return;  // those calls take no lock
+    EXPECT_LT(between_, kFloodCallsEach * kVictimCalls);
+    EXPECT_LT(after, kFloodCallsEach * kVictimCalls);
+  }
+
+  std::string folder_;
+  std::string path_;
+  Registry registry_;
+  Options options_;
+  posix::SystemPort port_;
+  std::unique_ptr<Block> memory_;
+  Runtime runtime_;
+  Diagnostic why_;
+  bool starts_ = false;
+  int answered_ = 0;
+  std::uint64_t between_ = 0;
+  std::chrono::steady_clock::duration longest_ = {};
+  std::atomic<std::uint64_t> calls_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<bool> done_{false};
+  std::atomic<bool> end_{false};
+};
+
+TEST_F(PosixTurns, beside_a_client_whose_calls_are_all_refused) { run(false); }
+
+TEST_F(PosixTurns, beside_a_client_that_starts_all_it_can) { run(true); }
+
+// Whoever was refused is answered without the write lock, which is held here.
+TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_nobody) {
+  FileClient client(path_.c_str(), 10);
+  ASSERT_EQ(client.opened, Status::kOk);
+  ASSERT_EQ(client->start_orchestration("there", "hello", ""), Status::kOk);
+  ASSERT_EQ(client->raise_event("nobody", "event", ""), Status::kNotFound);
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_EQ(client->raise_event("nobody", "event", ""), Status::kNotFound);
+  EXPECT_EQ(client->enqueue_event("nobody", "queue", ""), Status::kNotFound);
+  EXPECT_EQ(client->cancel_instance("nobody", ""), Status::kNotFound);
+  EXPECT_EQ(client->start_orchestration("there", "hello", ""), Status::kAlreadyExists);
+  EXPECT_EQ(client->start_orchestration("new", "hello", ""), Status::kBusy);
+  ASSERT_EQ(sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  EXPECT_EQ(client->start_orchestration("new", "hello", ""), Status::kOk);
+}
+
+// Of two connections of one process one has it, and one that is killed has it no longer.
+TEST_F(PosixTurns, one_at_a_time_and_none_of_the_dead) {
+  port::Storage& storage = *port_.port().storage;
+  const auto first = storage.turn_open(path_.c_str());
+  const auto second = storage.turn_open(path_.c_str());
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(storage.turn_take(first.value()), Status::kOk);
+  EXPECT_EQ(storage.turn_take(second.value()), Status::kBusy);
+  storage.turn_give(first.value());
+  EXPECT_EQ(storage.turn_take(second.value()), Status::kOk);
+  storage.turn_give(second.value());
+  int ready[2] = {};
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto third = storage.turn_open(path_.c_str());
+    const bool took = third.ok() && storage.turn_take(third.value()) == Status::kOk;
+    static_cast<void>(::write(ready[1], took ? "y" : "n", 1));
+    ::pause();
+    ::_exit(0);
+  }
+  char answer = 0;
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 'y');
+  EXPECT_EQ(storage.turn_take(first.value()), Status::kBusy);
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(storage.turn_take(first.value()), Status::kOk);
+  storage.turn_close(first.value());
+  storage.turn_close(second.value());
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+}  // namespace
+}  // namespace pawl
