@@ -213,6 +213,26 @@ TEST_F(UnknownNames, what_a_worker_left_behind_delays_nobody) {
       [&] { return client.status("plain0").state != OrchestrationState::kRunning; }, 600'000));
 }
 
+// Nor do calls of the Runtime's own thread, as many as it takes: what was begun ends beside them.
+TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
+  options.requests_max = 1'024;
+  Worker worker(machine, plain, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  int next = 0;
+  std::uint64_t completed = 0;
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 10; ++i) {
+      Status status = Status::kOk;
+      while (status == Status::kOk)
+        status = worker.runtime->start_orchestration("own" + std::to_string(next++), "hello", "");
+      ASSERT_EQ(status, Status::kResourceExhausted);
+      ASSERT_TRUE(worker.runtime->tick(1'000).ok());
+    }
+    EXPECT_GE(worker.runtime->stats().orchestrations_completed, completed + 10) << round;
+    completed = worker.runtime->stats().orchestrations_completed;
+  }
+}
+
 // ---- instances ----------------------------------------------------------------------------------
 
 TEST_F(UnknownNames, instances_delay_nobody) {

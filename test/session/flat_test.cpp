@@ -273,6 +273,23 @@ TEST_F(Flat, with_many_sessions) {
   EXPECT_LE(claim_among_many, claim + 1'000 * 9);
 }
 
+// Each is met once, 64 in a call; from then on not even one look is for them.
+TEST_F(Flat, behind_many_items_of_a_name_that_nobody_has) {
+  Worker a(world_);
+  a.handlers = {"a"};
+  a.join("A");
+  cost_of_a_round(a);
+  const std::int64_t few = cost_of_a_round(a);
+  world_.schedule("nobody", {}, kMany / 10);
+  int calls = 0;
+  do {
+    EXPECT_FALSE(a.fetch());
+    ++calls;
+  } while (a.look_again() && calls < kMany);
+  EXPECT_LE(calls, kMany / 10 / 64 + 2);
+  EXPECT_LE(cost_of_a_round(a), few + few / 20);
+}
+
 TEST_F(Flat, behind_many_items_of_a_foreign_handler) {
   Worker a(world_);
   a.handlers = {"a"};
