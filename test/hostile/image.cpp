@@ -93,7 +93,8 @@ Poll holds(OrchestrationContext& ctx) {
 
 // Its results come while it is suspended.
 Poll gathers(OrchestrationContext& ctx) {
-  const Handle all[] = {ctx.schedule_activity("slow", ""), ctx.schedule_sub_orchestration("naps", ""),
+  const Handle all[] = {ctx.schedule_activity("slow", ""),
+                        ctx.schedule_sub_orchestration("naps", ""),
                         ctx.schedule_timer(milliseconds(8'000))};
   for (const Handle& one : all)
     PAWL_AWAIT_DONE(one);
@@ -417,9 +418,9 @@ struct ImageClient {
   ImageClient(sim::Machine& machine, Process& process)
       : node(machine), memory(Client::required_memory(options())) {
     Diagnostic diagnostic;
-    EXPECT_EQ(client.open(process, options(), node.port(), memory.data(), memory.bytes(),
-                          diagnostic),
-              Status::kOk)
+    EXPECT_EQ(
+        client.open(process, options(), node.port(), memory.data(), memory.bytes(), diagnostic),
+        Status::kOk)
         << diagnostic.text();
   }
   static ClientOptions options() {

@@ -35,10 +35,12 @@ void let_work_end();
 // All that the image asks for, but for names that nobody knows; and the healthy neighbours, "n-...".
 const Registry& known_code();
 
-// What each healthy neighbour is started as: id and name of the orchestration are the same.
-inline constexpr const char* kNeighbours[] = {"n-activity", "n-timer",  "n-retry", "n-session",
-                                              "n-opened",   "n-queue",  "n-child", "n-tag",
-                                              "n-exclusive", "n-values", "n-ride"};
+// Orchestrations of the healthy neighbours.
+inline constexpr char kTaking[] = "n-queue";  // waits for a message of "q"
+inline constexpr char kRiding[] = "n-ride";   // is to be started on the Runtime's own thread
+inline constexpr const char* kNeighbours[] = {"n-activity",  "n-timer",  "n-retry", "n-session",
+                                              "n-opened",    kTaking,    "n-child", "n-tag",
+                                              "n-exclusive", "n-values", kRiding};
 
 }  // namespace pawl::hostile
 

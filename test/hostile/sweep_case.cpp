@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sqlite/sqlite_vfs.hpp"
@@ -21,9 +22,10 @@ using testing::Block;
 using testing::Worker;
 
 constexpr std::int64_t kWorkMs = 90'000;     // in which the neighbours complete
-constexpr std::int64_t kSettleMs = 510'000;  // in which attempts at what is damaged come to an end
+constexpr std::int64_t kSettleMs = 360'000;  // in which attempts at what is damaged come to an end
 constexpr std::int64_t kIdleMs = 300'000;    // in which nothing is left to do
-// Of processor time, so that a busy machine does not look like a hang; and of time that passes.
+// Of processor time for a whole case, so that a busy machine does not look like a hang; and of time that
+// passes. A case takes some 20 ms.
 #ifdef NDEBUG
 constexpr unsigned kCpuSeconds = 4;
 #else
@@ -151,8 +153,7 @@ class Case {
     const ProcessOptions options;
     block_ = std::make_unique<Block>(Process::required_memory(options));
     Diagnostic diagnostic;
-    const Status status =
-        process_.start(options, block_->data(), block_->bytes(), diagnostic);
+    const Status status = process_.start(options, block_->data(), block_->bytes(), diagnostic);
     say(std::string(diagnostic.text()));
     return status == Status::kOk;
   }
@@ -168,12 +169,10 @@ class Case {
 
   Verdict live() {
     static_cast<void>(worker_->runtime->declare_session(kDevice, false));
-    stage("start_orchestration");
-    start_neighbours();
-    Verdict verdict = pass(kWorkMs);
-    // A neighbour that waits is the finding, whatever else happened; but not one of a case cut short.
-    if (verdict == Verdict::kFine) verdict = look_for_neighbours();
+    Verdict verdict = meet_neighbours("");
     if (verdict == Verdict::kFine) verdict = pass(kSettleMs);
+    // What came due late must not stand in anybody's way either.
+    if (verdict == Verdict::kFine) verdict = meet_neighbours("late ");
     const std::uint64_t settled = shared_.commits;
     if (verdict == Verdict::kFine) verdict = pass(kIdleMs);
     shared_.idle_commits = shared_.commits - settled;
@@ -186,23 +185,34 @@ class Case {
     return Verdict::kFine;
   }
 
-  void start_neighbours() {
+  Verdict meet_neighbours(const std::string& prefix) {
+    started_.clear();
+    ridden_.reset();
+    stage("start_orchestration");
     for (const char* name : kNeighbours) {
-      const bool rides = std::strcmp(name, "n-ride") == 0;
-      Status status = rides ? worker_->runtime->start_orchestration(name, name, "", answered, &ridden_)
-                            : client_.start_orchestration(name, name, "");
-      if (status == Status::kOk && std::strcmp(name, "n-queue") == 0)
-        status = client_.enqueue_event(name, "q", "message");
+      const std::string id = prefix + name;
+      const Status status = start(id, name);
       if (status == Status::kOk) {
-        started_.push_back(name);
+        started_.push_back(id);
       } else {
         ++shared_.calls_failed;
-        say(std::string(name) + ": " + status_name(status) + ": " +
-            std::string(client_.error_text()));
+        say(id + ": " + status_name(status) + ": " + std::string(client_.error_text()));
       }
     }
+    const Verdict verdict = pass(kWorkMs);
+    return verdict == Verdict::kFine ? look_for_neighbours() : verdict;
   }
-  static void answered(void* user, Status status) { *static_cast<Status*>(user) = status; }
+
+  Status start(const std::string& id, const char* name) {
+    if (std::strcmp(name, kRiding) == 0)
+      return worker_->runtime->start_orchestration(id, name, "", answered, &ridden_);
+    PAWL_TRY(client_.start_orchestration(id, name, ""));
+    return std::strcmp(name, kTaking) == 0 ? client_.enqueue_event(id, "q", "message")
+                                           : Status::kOk;
+  }
+  static void answered(void* user, Status status) {
+    *static_cast<std::optional<Status>*>(user) = status;
+  }
 
   // As Runtime::run_for(), on the clock of the machine.
   Verdict pass(std::int64_t ms) {
@@ -240,12 +250,14 @@ class Case {
   Verdict look_for_neighbours() {
     stage("get_status");
     std::string late;
-    for (const char* name : started_) {
-      if (std::strcmp(name, "n-ride") == 0 && ridden_ != Status::kOk) continue;
+    for (const std::string& id : started_) {
+      // Refused in the tick: it was not promised. One that got no answer is late.
+      const bool rides = id.find(kRiding) != std::string::npos;
+      if (rides && ridden_.value_or(Status::kOk) != Status::kOk) continue;
       OrchestrationStatus status;
-      const Status read = client_.get_status(name, &status);
+      const Status read = client_.get_status(id, &status);
       if (read == Status::kOk && status.state == OrchestrationState::kCompleted) continue;
-      late += std::string(" ") + name + "=" +
+      late += " " + id + "=" +
               (read == Status::kOk ? orchestration_state_name(status.state) : status_name(read));
       if (read != Status::kOk || status.state == OrchestrationState::kFailed)
         late += "(" + std::string(read == Status::kOk ? status.output : client_.error_text()) + ")";
@@ -280,9 +292,9 @@ class Case {
   std::unique_ptr<sim::Node> client_node_;
   std::unique_ptr<Block> client_memory_;
   Client client_;
-  std::vector<const char*> started_;
+  std::vector<std::string> started_;
   std::int64_t began_ = 0;
-  Status ridden_ = Status::kBusy;  // until it is answered
+  std::optional<Status> ridden_;  // the answer
 };
 
 void limit_process() {
@@ -303,11 +315,12 @@ std::string words_in(std::FILE* file) {
 
 void judge(int status, std::FILE* words, const Shared& shared, Outcome* out) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  const bool was_killed = WIFSIGNALED(status) &&
-                          (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGALRM ||
-                           WTERMSIG(status) == SIGKILL);
+  const bool was_killed =
+      WIFSIGNALED(status) &&
+      (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGKILL);
   out->verdict = was_killed ? Verdict::kHangs : Verdict::kCrashes;
-  out->text = std::string("in ") + shared.stage + ": ";
+  out->text =
+      std::string("in ") + shared.stage + " after " + std::to_string(shared.ticks) + " ticks: ";
   out->text += WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                    : "exit " + std::to_string(WEXITSTATUS(status));
   out->text += " " + words_in(words);
@@ -331,8 +344,8 @@ const char* verdict_name(Verdict verdict) {
 
 Outcome run_case(sim::Machine& image, const std::string& damage, const Expectation& expected,
                  std::size_t first_log_lines) {
-  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   Outcome out;
   std::FILE* const words = std::tmpfile();
   if (memory == MAP_FAILED || words == nullptr) {

@@ -20,7 +20,7 @@ enum class Verdict : std::uint8_t {
   kSpins,          // far more ticks or commits than without the damage
   kStarves,        // a neighbour whose start was acknowledged has not completed
   kQuits,          // a tick answered an error, which ends Runtime::run()
-  kHangs,          // a call did not return
+  kHangs,          // a call did not return, or the case took seconds of processor time
   kCrashes,        // the process died
 };
 constexpr std::size_t kVerdicts = 8;
@@ -32,11 +32,12 @@ struct Outcome {
   std::uint64_t ticks = 0;
   std::uint64_t commits = 0;
   std::uint64_t idle_commits = 0;  // of the last minutes, in which all has settled
-  std::uint64_t warnings = 0;      // of the log, errors included: those that are not among the known ones
-  std::uint64_t calls_failed = 0;  // of the client, for neighbours that were not started then
-  std::uint64_t states = 0;        // a hash of who is in which state at the end
-  std::string text;                // where and why
-  std::string log;                 // its first lines
+  std::uint64_t warnings =
+      0;  // of the log, errors included: those that are not among the known ones
+  std::uint64_t calls_failed = 0;    // of the client, for neighbours that were not started then
+  std::uint64_t states = 0;          // a hash of who is in which state at the end
+  std::string text;                  // where and why
+  std::string log;                   // its first lines
   std::vector<std::uint64_t> heard;  // hashes of the first warnings, by event and first field
 };
 

@@ -6,6 +6,7 @@
 // stop; healthy instances that are started beside it must complete, and ticks and commits stay near what
 // they are without the damage. start() may refuse such a database, with a text.
 // PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them with their log.
+// PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own.
 // PAWL_SWEEP_EVERY=1 runs all of them also without optimisation; PAWL_SWEEP_LIST=1 prints each that is not
 // fine.
 #include <gtest/gtest.h>
@@ -14,7 +15,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -145,12 +145,13 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 // `row` from 0 in order of the key; kAllRows.
 constexpr std::uint64_t kAllRows = UINT64_MAX;
 std::string damage_of(const Column& column, const Value& value, std::uint64_t row) {
-  const std::string hostile = replaced(replaced(value.sql, "{c}", column.name), "{t}", column.table);
+  const std::string hostile =
+      replaced(replaced(value.sql, "{c}", column.name), "{t}", column.table);
   std::string sql = "UPDATE " + column.table + " SET " + column.name + "=" + hostile;
   if (row == kAllRows) return sql;
   const std::string key = joined(column.key);
-  return sql + " WHERE (" + key + ")=(SELECT " + key + " FROM " + column.table + " ORDER BY " + key +
-         " LIMIT 1 OFFSET " + std::to_string(row) + ")";
+  return sql + " WHERE (" + key + ")=(SELECT " + key + " FROM " + column.table + " ORDER BY " +
+         key + " LIMIT 1 OFFSET " + std::to_string(row) + ")";
 }
 
 // Failures by table and column, for people.
@@ -158,7 +159,7 @@ class Report {
  public:
   explicit Report(const Outcome& baseline) : baseline_(baseline) {}
 
-  void add(const Column& column, const std::string& name, const Outcome& outcome) {
+  void add(const std::string& column, const std::string& name, const Outcome& outcome) {
     ++counts_[static_cast<std::size_t>(outcome.verdict)];
     const bool is_listed = std::getenv("PAWL_SWEEP_LIST") != nullptr;
     if (outcome.verdict == Verdict::kFine || outcome.verdict == Verdict::kNotApplicable) {
@@ -175,20 +176,21 @@ class Report {
       std::printf("%s: %s: %s\n", name.c_str(), verdict_name(outcome.verdict),
                   outcome.text.c_str());
     if (outcome.verdict == Verdict::kRefused) {
-      ++refused_[column.table + "." + column.name];
+      ++refused_[column];
       return;
     }
-    failures_[column.table + "." + column.name][outcome.verdict].push_back({name, outcome.text});
+    failures_[column][outcome.verdict].push_back({name, outcome.text});
   }
 
   void print() const {
     for (std::size_t verdict = 0; verdict < kVerdicts; ++verdict)
       std::printf("%6llu %s\n", static_cast<unsigned long long>(counts_[verdict]),
                   verdict_name(static_cast<Verdict>(verdict)));
-    std::printf("of the fine ones %llu end otherwise than undamaged, %llu of these without a new "
-                "warning; in %llu a call of the client failed\n",
-                static_cast<unsigned long long>(changed_), static_cast<unsigned long long>(silent_),
-                static_cast<unsigned long long>(calls_failed_));
+    std::printf(
+        "of the fine ones %llu end otherwise than undamaged, %llu of these without a new "
+        "warning; in %llu a call of the client failed\n",
+        static_cast<unsigned long long>(changed_), static_cast<unsigned long long>(silent_),
+        static_cast<unsigned long long>(calls_failed_));
     for (const auto& [column, count] : refused_)
       std::printf("refused: %s (%llu)\n", column.c_str(), static_cast<unsigned long long>(count));
   }
@@ -198,9 +200,12 @@ class Report {
     for (const auto& [column, verdicts] : failures_) {
       std::string text = column + ":\n";
       for (const auto& [verdict, cases] : verdicts) {
-        text += "  " + std::string(verdict_name(verdict)) + ":\n";
+        text += "  " + std::string(verdict_name(verdict)) + " (" + std::to_string(cases.size()) +
+                "):\n";
+        // What the damage was, without the column; and of the first, how to see it.
         for (const Failed& one : cases)
-          text += "    PAWL_SWEEP='" + one.name + "': " + one.text + "\n";
+          text += "    " + one.name.substr(one.name.find('/', one.name.find('/') + 1) + 1) + "\n";
+        text += "    e.g. PAWL_SWEEP='" + cases[0].name + "': " + cases[0].text + "\n";
       }
       ADD_FAILURE() << text;
     }
@@ -220,67 +225,92 @@ class Report {
   std::map<std::string, std::map<Verdict, std::vector<Failed>>> failures_;
 };
 
-class Sweep : public ::testing::TestWithParam<Ending> {};
+struct SweepCase {
+  std::string column;
+  std::string name;
+  std::string damage;
+};
 
-TEST_P(Sweep, no_value_makes_a_loop_spin_starves_others_or_hangs) {
+// All of them, in one order: each value in all rows; and half of them in one row, another one each time, so
+// that a column's values meet many of its rows. Two images after another have both halves.
+std::vector<SweepCase> cases_of(Ending ending, const std::vector<Column>& columns) {
+  std::vector<SweepCase> out;
+  std::uint64_t turn = static_cast<std::uint64_t>(ending);
+  for (const Column& column : columns) {
+    const std::string full = column.table + "." + column.name;
+    const std::string start = std::string(ending_name(ending)) + "/" + full + "/";
+    for (const Value& value : kValues) {
+      if (column.rows > 0)
+        out.push_back({full, start + "all/" + value.name, damage_of(column, value, kAllRows)});
+      if (++turn % 2 == 0 || column.rows < 2) continue;
+      const std::uint64_t row = turn / 2 % column.rows;
+      out.push_back({full, start + "row " + std::to_string(row) + "/" + value.name,
+                     damage_of(column, value, row)});
+    }
+  }
+  return out;
+}
+
+// What PAWL_SWEEP, PAWL_SWEEP_SQL and PAWL_SWEEP_EVERY ask for.
+std::vector<SweepCase> chosen(Ending ending, const std::vector<SweepCase>& all) {
+  if (const char* const sql = std::getenv("PAWL_SWEEP_SQL"); sql != nullptr)
+    return {{"PAWL_SWEEP_SQL", sql, sql}};
+  const char* const only = std::getenv("PAWL_SWEEP");
+  const std::uint64_t every = only == nullptr ? number_of("PAWL_SWEEP_EVERY", kEvery) : 1;
+  // The samples of two images are others, too.
+  std::uint64_t number = static_cast<std::uint64_t>(ending) * 20;
+  std::vector<SweepCase> out;
+  for (const SweepCase& one : all) {
+    if (number++ % every != 0) continue;
+    if (only == nullptr || one.name.find(only) != std::string::npos) out.push_back(one);
+  }
+  return out;
+}
+
+bool is_watched() {
+  return std::getenv("PAWL_SWEEP") != nullptr || std::getenv("PAWL_SWEEP_SQL") != nullptr;
+}
+
+void show(const std::string& name, const Outcome& outcome) {
+  std::printf("%s: %s: %s (%llu ticks, %llu commits, %llu of them when idle)\n%s", name.c_str(),
+              verdict_name(outcome.verdict), outcome.text.c_str(),
+              static_cast<unsigned long long>(outcome.ticks),
+              static_cast<unsigned long long>(outcome.commits),
+              static_cast<unsigned long long>(outcome.idle_commits), outcome.log.c_str());
+}
+
+void sweep(Ending ending) {
   Process process;
   ProcessOptions host;
   host.sqlite_memory = SqliteMemory::kHost;
   Diagnostic diagnostic;
   ASSERT_EQ(process.start(host, nullptr, 0, diagnostic), Status::kOk) << diagnostic.text();
   sim::Machine image(11);
-  make_image(GetParam(), process, image);
+  make_image(ending, process, image);
   const std::vector<Column> columns = Catalogue(image).columns();
+  for (const Column& column : columns)  // in order, workers declare and serve nothing any more
+    EXPECT_TRUE(column.rows > 0 || ending == Ending::kStopped) << column.table;
 
-  const char* const only = std::getenv("PAWL_SWEEP");
-  const std::size_t log_lines = only == nullptr ? 0 : 60;
+  const std::size_t log_lines = is_watched() ? 60 : 0;
   const Outcome baseline = run_case(image, "", Expectation(), log_lines);
-  std::printf("undamaged: %llu ticks, %llu commits (%llu when idle), %llu warnings %s\n",
-              static_cast<unsigned long long>(baseline.ticks),
-              static_cast<unsigned long long>(baseline.commits),
-              static_cast<unsigned long long>(baseline.idle_commits),
-              static_cast<unsigned long long>(baseline.warnings), baseline.log.c_str());
-  ASSERT_EQ(baseline.verdict, Verdict::kFine)
-      << verdict_name(baseline.verdict) << " " << baseline.text;
+  show("undamaged", baseline);
+  ASSERT_EQ(baseline.verdict, Verdict::kFine);
   const Expectation expected{baseline.ticks + kMoreTicks, baseline.commits + kMoreCommits,
                              baseline.idle_commits + kMoreIdleCommits, baseline.heard};
-
   Report report(baseline);
-  const std::uint64_t every = only == nullptr ? number_of("PAWL_SWEEP_EVERY", kEvery) : 1;
-  std::uint64_t number = 0;
-  for (const Column& column : columns) {
-    if (column.rows == 0) std::printf("no rows: %s.%s\n", column.table.c_str(), column.name.c_str());
-    for (const Value& value : kValues) {
-      // One row another time, so that the values of a column meet many of its rows.
-      for (const std::uint64_t row : {kAllRows, column.rows == 0 ? 0 : number / 2 % column.rows}) {
-        ++number;
-        if (number % every != 0 || column.rows == 0) continue;
-        if (row != kAllRows && column.rows == 1) continue;
-        const std::string name = std::string(ending_name(GetParam())) + "/" + column.table + "." +
-                                 column.name + "/" +
-                                 (row == kAllRows ? "all" : "row " + std::to_string(row)) + "/" +
-                                 value.name;
-        if (only != nullptr && name.find(only) == std::string::npos) continue;
-        const Outcome outcome = run_case(image, damage_of(column, value, row), expected, log_lines);
-        report.add(column, name, outcome);
-        if (only != nullptr)
-          std::printf("%s: %s: %s (%llu ticks, %llu commits)\n%s", name.c_str(),
-                      verdict_name(outcome.verdict), outcome.text.c_str(),
-                      static_cast<unsigned long long>(outcome.ticks),
-                      static_cast<unsigned long long>(outcome.commits), outcome.log.c_str());
-      }
-    }
+  for (const SweepCase& one : chosen(ending, cases_of(ending, columns))) {
+    const Outcome outcome = run_case(image, one.damage, expected, log_lines);
+    report.add(one.column, one.name, outcome);
+    if (is_watched()) show(one.name, outcome);
   }
   report.print();
   report.fail();
   process.stop();
 }
 
-std::string name_of(const ::testing::TestParamInfo<Ending>& info) { return ending_name(info.param); }
-
-INSTANTIATE_TEST_SUITE_P(After, Sweep,
-                         ::testing::Values(Ending::kStopped, Ending::kKilled, Ending::kRebooted),
-                         name_of);
+TEST(HostileValues, workers_stopped) { sweep(Ending::kStopped); }
+TEST(HostileValues, workers_killed) { sweep(Ending::kKilled); }
+TEST(HostileValues, machine_rebooted) { sweep(Ending::kRebooted); }
 
 }  // namespace
 }  // namespace pawl::hostile
