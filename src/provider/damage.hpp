@@ -35,6 +35,8 @@ struct RowRef {
 
 struct Damage {
   RowRef row;
+  // Where `row` is named, if something does: what is wrong may be the name, and `row` not be there at all.
+  std::optional<RowRef> named_by;
   Status status =
       Status::kCorrupt;  // or kResourceExhausted: a value is larger than the memory there is
   Diagnostic text;

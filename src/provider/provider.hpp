@@ -627,6 +627,9 @@ class Provider {
   virtual Status abandon_orchestration_item(InstanceKey key, std::int64_t revision,
                                             std::int64_t delay_ms, bool strike, ErrorKind why,
                                             std::string_view text) = 0;
+  // In a batch: as to stop it for good with kCorrupt, of one that fetch_orchestration_item() called broken; nothing
+  // that its row says of itself counts. kStale: it was parked since.
+  virtual Status stop_broken(InstanceKey key, std::string_view text) = 0;
   // In a batch: stopped instances get another chance (new code was started); bounded.
   virtual Status retry_stopped(std::size_t limit, std::size_t* retried) = 0;
 

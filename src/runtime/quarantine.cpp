@@ -1,4 +1,4 @@
-// A tick that failed because of one row: the row is taken out of the way in a transaction of its own, and the
+// What keeps damage from taking more than its own. A tick that failed because of one row: the row is taken out of the way in a transaction of its own, and the
 // next tick does what this one could not. Rules: docs/architecture.md, "damage".
 #include "runtime_core.hpp"
 
@@ -10,6 +10,25 @@ constexpr int kShortagesMax = 3;
 
 }  // namespace
 
+std::uint64_t RuntimeCore::work_done() const {
+  return news_ + stats_.activities_started + stats_.activities_completed +
+         stats_.activities_retried + stats_.activities_refused + stats_.instances_removed +
+         stats_.executions_removed + stats_.events_removed + stats_.rows_quarantined +
+         stats_.session_folders_removed;
+}
+
+bool RuntimeCore::is_urgent(std::int64_t now) const {
+  return must_register_ || requests_.size() > 0 || slots_.finished() > 0 || folders_.listing ||
+         next_slot_due_.has_passed(now);
+}
+
+void RuntimeCore::keep_pace(std::uint64_t done_before) {
+  const std::int64_t now = port_.clock->boot_ms();
+  const bool worked = work_done() != done_before || slots_.in_hand() > 0;
+  if (pace_.ran(runs_again_, worked, now))
+    log(LogLevel::kError, "loop_without_progress", nullptr, 0);
+}
+
 bool RuntimeCore::is_blamed(const Damage& damage) {
   if (damage.status == Status::kCorrupt) return true;
   if (!(damage.row == short_row_)) short_count_ = 0;
@@ -19,9 +38,9 @@ bool RuntimeCore::is_blamed(const Damage& damage) {
 
 bool RuntimeCore::quarantine_culprit(Status why) {
   const std::optional<Damage> damage = provider_->take_damage();
-  if (!damage.has_value() || (why != Status::kCorrupt && why != Status::kResourceExhausted) ||
-      !is_blamed(*damage))
-    return false;
+  const bool is_of_the_store =
+      why == Status::kFull || why == Status::kIo || why == Status::kReadOnly;
+  if (!damage.has_value() || is_of_the_store || !is_blamed(*damage)) return false;
   Status status = provider_->begin(me_, &batch_);
   begin_telling();
   if (status == Status::kOk) {

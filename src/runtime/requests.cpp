@@ -136,6 +136,7 @@ void RuntimeCore::tell_requests() {
       default: break;
     }
     requests_.pop();
+    ++news_;
     if (request.answer != nullptr) request.answer(request.user, request.status);
   }
 }

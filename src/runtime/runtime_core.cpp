@@ -329,7 +329,12 @@ void RuntimeCore::plan_next_due() {
     if (due.pawl_time.has_value()) next_stored_due_ = provider_->boot_ms_of(due.pawl_time.value());
     // What is due and is not for us to do must not keep us awake.
     const std::int64_t now = port_.clock->boot_ms();
-    if (due_in_vain_ && next_stored_due_.has_passed(now)) next_stored_due_ = now + kVainDueDelayMs;
+    if (due_in_vain_ && next_stored_due_.has_passed(now)) {
+      vain_due_ = due.pawl_time;
+      vain_until_ = now + kVainDueDelayMs;
+    }
+    if (due.pawl_time == vain_due_ && !vain_until_.has_passed(now) && vain_due_.has_value())
+      next_stored_due_ = vain_until_;
     // Another worker may have ended what is overdue here: then nothing stored is due any more.
     slots_.for_each([&](const internal::Slot& slot) {
       if (slot.refused) return;
@@ -384,6 +389,8 @@ OptionalMs RuntimeCore::next_due() const {
   const std::int64_t now = port_.clock->boot_ms();
   if (retry_at_.has_value() && !retry_at_.has_passed(now)) return retry_at_;
   const std::int64_t due = first_due(now);
+  const OptionalMs paced = pace_.until(now);
+  if (paced.has_value() && due <= now && !is_urgent(now)) return paced;
   if (due >= gathers_until_ || !gathers(now)) return due;
   OptionalMs punctual = gathers_until_;
   punctual.keep_earlier(next_renewal_);

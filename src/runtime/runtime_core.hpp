@@ -17,6 +17,7 @@
 #include "engine.hpp"
 #include "evidence.hpp"
 #include "name_counters.hpp"
+#include "pace.hpp"
 #include "pawl/runtime.hpp"
 #include "pawl/session.hpp"
 #include "requests.hpp"
@@ -228,6 +229,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   // ---- tick.cpp ----
   [[nodiscard]] bool anything_to_do(std::int64_t now_boot_ms);
+  [[nodiscard]] bool has_more(std::int64_t now_boot_ms) const;
   // What there is to do waits for company (Options::commit_window_ms).
   [[nodiscard]] bool gathers(std::int64_t now_boot_ms) const;
   void note_others();
@@ -244,6 +246,11 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void abandon_alone(const Turn& turn, Status why);
 
   // ---- quarantine.cpp ----
+  // How much was done so far: rises with each tick that was of use.
+  [[nodiscard]] std::uint64_t work_done() const;
+  // Something that a slowed loop must not hold up.
+  [[nodiscard]] bool is_urgent(std::int64_t now_boot_ms) const;
+  void keep_pace(std::uint64_t done_before);
   // True: the row that made a transaction fail is out of the way.
   bool quarantine_culprit(Status why);
   [[nodiscard]] bool is_blamed(const Damage& damage);
@@ -500,6 +507,9 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool waiter_open_ = false;
   RowRef short_row_;  // the last one that memory did not suffice for
   int short_count_ = 0;
+  Pace pace_;
+  bool runs_again_ = false;     // the last tick asked for the next one
+  std::uint64_t news_ = 0;      // turns that changed something, calls that were answered
   std::size_t solo_ticks_ = 0;  // after a failed batch: one item of each kind a transaction
   std::int64_t data_version_ = -1;
   OptionalMs retry_at_;  // boot time; a store in trouble is left alone until then
@@ -541,6 +551,8 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::size_t unknown_committed_ = 0;
   std::uint64_t unknown_met_ = 0;  // in the batch at hand
   bool due_in_vain_ = false;       // the last tick met a due time and found nothing to do
+  OptionalMs vain_due_;            // Pawl time: that one; it is looked at again at vain_until_
+  OptionalMs vain_until_;          // boot time
   bool synced_this_boot_ = false;
   std::int64_t sync_look_ms_ = 0;
   OptionalMs next_sync_look_;

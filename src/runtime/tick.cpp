@@ -52,6 +52,7 @@ void RuntimeCore::note_others() {
 
 Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (stopped_) return Status::kStopped;
+  const std::uint64_t done_before = work_done();
   note_reasons(port_.threads->wait(0));
   const std::int64_t start = port_.clock->boot_ms();
   const std::int64_t end =
@@ -75,12 +76,20 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   static_cast<void>(provider_->write_back_log());
   watch_log();
   sweep_folders();
+  keep_pace(done_before);
   plan_next_due();
   if (stopped_) return Status::kStopped;
-  return inline_left || folders_.listing || next_slot_due_.has_passed(port_.clock->boot_ms()) ||
-         (!retry_at_.has_value() && !gathers(port_.clock->boot_ms()) &&
-          (look_for_turns_ || slots_.finished() > 0 || requests_.size() > 0 || must_register_ ||
-           sweep_ || retire_ || needs_relief() || wants_work()));
+  const bool more = inline_left || has_more(port_.clock->boot_ms());
+  runs_again_ = more || planned_wake_.has_passed(port_.clock->boot_ms());
+  return more;
+}
+
+bool RuntimeCore::has_more(std::int64_t now) const {
+  if (folders_.listing || next_slot_due_.has_passed(now)) return true;
+  if (retry_at_.has_value() || gathers(now)) return false;
+  if (slots_.finished() > 0 || requests_.size() > 0 || must_register_) return true;
+  return !pace_.until(now).has_value() &&
+         (look_for_turns_ || sweep_ || retire_ || needs_relief() || wants_work());
 }
 
 bool RuntimeCore::gathers(std::int64_t now) const {
@@ -226,8 +235,10 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
       hand_over_at_once(turn);
       status = provider_->ack_orchestration_item(turn.commit);
     } else if (turn.verdict == Turn::Verdict::kAbandon) {
-      status = provider_->abandon_orchestration_item(turn.key, turn.item->revision, turn.delay_ms,
-                                                     false, turn.why, turn.why_text);
+      status = turn.item->broken == Status::kOk ? provider_->abandon_orchestration_item(
+                                                      turn.key, turn.item->revision, turn.delay_ms,
+                                                      false, turn.why, turn.why_text)
+                                                : provider_->stop_broken(turn.key, turn.why_text);
     } else {
       continue;
     }
@@ -295,7 +306,7 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   // looks that follow.
   note_reasons(port_.threads->drain());
   look_for_reserve_ = false;
-  look_again(true);
+  if (provider_->last_commit_wrote()) look_again(true);
   const bool has_quota = batch_.quota_bytes > 0;
   if (short_of_space_ || batch_.quota_bytes != use_.quota_bytes ||
       (has_quota && provider_->last_commit_wrote()))
@@ -320,6 +331,9 @@ void RuntimeCore::settle_turn(Turn& turn) {
     log(turn.traces[i].level, "trace", fields, 3);
   }
   count_turn(turn);
+  if (turn.commit.last_new >= turn.commit.first_new || turn.commit.message_count > 0 ||
+      turn.result_count > 0)
+    ++news_;
   for (std::size_t i = 0; i < turn.commit.closed_count; ++i)
     cancel_slots_of(turn.key, turn.item->execution, turn.commit.closed[i]);
   if (turn.commit.end != EndKind::kNone) cancel_slots_of(turn.key, turn.item->execution, 0);

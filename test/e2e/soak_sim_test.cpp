@@ -296,8 +296,8 @@ class SimSoak {
         continue;
       }
       more = more || (ticked.ok() && ticked.value());
-      const std::int64_t next = life->process->runtime->next_due();
-      if (next >= 0) due = std::min(due, next);
+      const pawl::OptionalMs next = life->process->runtime->next_due();
+      if (next.has_value()) due = std::min(due, next.value());
       if (!has_trouble || any(3) == 0) more = life->process->node.run_jobs() > 0 || more;
     }
     riding_.remove_if([](const Riding& riding) { return riding.is_over; });

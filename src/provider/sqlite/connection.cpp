@@ -152,6 +152,7 @@ void Connection::blame(Status status, std::string_view text) {
   if (!is_of_rows || !suspect_.has_value() || damage_.has_value()) return;
   damage_.emplace();
   damage_->row = *suspect_;
+  damage_->named_by = named_by_;
   damage_->status = status;
   damage_->text.format("%.*s", static_cast<int>(text.size()), text.data());
 }

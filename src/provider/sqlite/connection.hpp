@@ -86,17 +86,12 @@ struct Limit {
   int value;
 };
 inline constexpr Limit kLimits[] = {
-    {SQLITE_LIMIT_LENGTH, 16 * 1024 * 1024},  // of a row; payload_bytes_max is 1 MiB at most
-    {SQLITE_LIMIT_SQL_LENGTH, 8 * 1024},
-    {SQLITE_LIMIT_COLUMN, 80},
-    {SQLITE_LIMIT_EXPR_DEPTH, 64},
-    {SQLITE_LIMIT_COMPOUND_SELECT, 8},
-    {SQLITE_LIMIT_VDBE_OP, 8 * 1024},
-    {SQLITE_LIMIT_FUNCTION_ARG, 10},
-    {SQLITE_LIMIT_ATTACHED, 0},
-    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
-    {SQLITE_LIMIT_VARIABLE_NUMBER, 64},
-    {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+    {SQLITE_LIMIT_LENGTH, 2560 * 1024},  // of a row: two payloads of 1 MiB, and texts
+    {SQLITE_LIMIT_SQL_LENGTH, 8 * 1024}, {SQLITE_LIMIT_COLUMN, 80},
+    {SQLITE_LIMIT_EXPR_DEPTH, 64},       {SQLITE_LIMIT_COMPOUND_SELECT, 8},
+    {SQLITE_LIMIT_VDBE_OP, 8 * 1024},    {SQLITE_LIMIT_FUNCTION_ARG, 10},
+    {SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, 64},  {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
     {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
@@ -106,16 +101,21 @@ class Connection {
   class Suspicion {
    public:
     Suspicion(Connection& connection, RowRef::Table table, std::int64_t key)
-        : connection_(connection), before_(connection.suspect_) {
+        : connection_(connection), before_(connection.suspect_), outer_(connection.named_by_) {
+      connection.named_by_ = before_;
       connection.suspect_ = RowRef{table, key};
     }
-    ~Suspicion() { connection_.suspect_ = before_; }
+    ~Suspicion() {
+      connection_.suspect_ = before_;
+      connection_.named_by_ = outer_;
+    }
     Suspicion(const Suspicion&) = delete;
     Suspicion& operator=(const Suspicion&) = delete;
 
    private:
     Connection& connection_;
     std::optional<RowRef> before_;
+    std::optional<RowRef> outer_;
   };
   // The first that was found since forget_damage().
   [[nodiscard]] const std::optional<Damage>& damage() const { return damage_; }
@@ -166,6 +166,7 @@ class Connection {
   const char* texts_[kStatementsMax] = {};  // what each id was first used with: ids do not collide
   Diagnostic diagnostic_;
   std::optional<RowRef> suspect_;
+  std::optional<RowRef> named_by_;
   std::optional<Damage> damage_;
 };
 

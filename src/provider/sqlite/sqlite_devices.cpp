@@ -112,7 +112,7 @@ Status SqliteProvider::read_holder(SessionKey session, Declaration* out) {
   *out = Declaration();
   Statement read = connection_.use(
       kReadHolder,
-      "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried,1),coalesce(w.lock_visible,0),"
+      "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),"
       "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
       " WHERE d.sid=?1 AND d.role<>1 LIMIT 1");
   read.bind(session);

@@ -221,8 +221,8 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   const Suspicion work(connection_, RowRef::Table::kWork, candidate.id);
   WorkRow row;
   const Status read = read_work(candidate.id, &row);
+  if (read != Status::kNotFound) PAWL_TRY(read);
   if (read == Status::kNotFound || !is_head_of(candidate, row)) return mend_head(candidate);
-  PAWL_TRY(read);
   if (row.damaged) {
     moved_away(candidate);
     return give_up_damaged(row);
@@ -534,7 +534,7 @@ Status SqliteProvider::take_expired_locks(Fetch& fetch) {
     {
       Statement next = connection_.use(
           kNextExpiredLock,
-          "SELECT q.id,q.inc,coalesce(w.buried,1),coalesce(w.lock_visible,0),q.locked_until,"
+          "SELECT q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,"
           "q.boot_seq,q.token FROM worker_queue q INDEXED BY wq_locked"
           " LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (1,3) AND q.locked_until<=?1"
           " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");

@@ -294,10 +294,8 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
   const Status found = read_instance(key, &row);
   if (found == Status::kNotFound) return Status::kStale;
   PAWL_TRY(found);
-  if (row.revision != revision || row.parked) return Status::kStale;
-  // Ready without being parked, in a state in which none is.
-  if (row.state != InstanceState::kRunning)
-    return row.ready ? written(quarantine_instance(key, why, text)) : Status::kStale;
+  if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
+    return Status::kStale;
   due_comes(DueKind::kParked);
   due_moves(DueKind::kTimer);
   const bool stop = delay_ms == kStoppedForGood;

@@ -321,13 +321,16 @@ Status SqliteProvider::read_ready_messages(MessageReader& reader, InstanceKey ke
                                            std::int64_t* first_due) {
   constexpr int kDueColumn = 8;  // behind those of messages
   Statement row = connection_.use(kReadyMessages, "SELECT " PAWL_MESSAGE_COLUMNS
-                                                  ",due FROM orchestrator_queue INDEXED BY "
+                                                  ",due,base FROM orchestrator_queue INDEXED BY "
                                                   "oq_instance WHERE instance=? AND waiting=0 "
                                                   "ORDER BY due,id");
   row.bind(key);
   while (row.row()) {
     if (!row.is_null(kDueColumn)) {
-      *first_due = row.integer(kDueColumn);
+      bool whole = !row.is_null(kDueColumn + 1);
+      *first_due = row.integer(kDueColumn, &whole);
+      const std::int64_t base = row.integer(kDueColumn + 1, &whole);
+      if (!whole || base < 0 || base > 1) reader.broken(row.integer(0), ": it has no due time");
       break;
     }
     if (!reader.take(row)) break;
@@ -344,7 +347,7 @@ Status SqliteProvider::read_due_messages(MessageReader& reader, InstanceKey key,
       kDueMessages, "SELECT " PAWL_MESSAGE_COLUMNS
                     " FROM orchestrator_queue INDEXED BY oq_instance "
                     "WHERE instance=?1 AND waiting=0 AND due IS NOT NULL AND due<=max(?2,?3) "
-                    "AND due<=iif(base=0,?2,?3) "
+                    "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
                     "ORDER BY iif(base=0,due,due-?4),id");
   row.bind(key).bind(now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
   while (row.row() && reader.take(row)) {

@@ -116,6 +116,7 @@ class SqliteProvider final : public Provider {
   Status ack_orchestration_item(const TurnCommit& turn) override;
   Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, std::int64_t delay_ms,
                                     bool strike, ErrorKind why, std::string_view text) override;
+  Status stop_broken(InstanceKey key, std::string_view text) override;
   Status retry_stopped(std::size_t limit, std::size_t* retried) override;
 
   Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity, WorkItem* out,
@@ -271,6 +272,7 @@ class SqliteProvider final : public Provider {
   // orchestrator_queue.waiting of a message that cannot be given to its instance.
   static constexpr std::int64_t kWaitingDamaged = 2;
   using Suspicion = Connection::Suspicion;
+  Status quarantine_row(const RowRef& row, const Damage& damage);
   Status quarantine_instance(InstanceKey key, ErrorKind kind, std::string_view text);
   Status stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text);
   Status quarantine_message(MessageId id, ErrorKind kind, std::string_view text);

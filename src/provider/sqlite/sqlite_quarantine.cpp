@@ -20,6 +20,7 @@ enum : int {
   kFreeSession,
   kUnlockItems,
   kIdOf,
+  kIsParked,
   kEnd,
 };
 static_assert(kEnd <= kIdsQuarantine.end);
@@ -28,18 +29,24 @@ static_assert(kEnd <= kIdsQuarantine.end);
 
 Status SqliteProvider::quarantine(const Damage& damage) {
   require_batch();
+  const Status status = quarantine_row(damage.row, damage);
+  if (status != Status::kNotFound || !damage.named_by.has_value()) return status;
+  return quarantine_row(*damage.named_by, damage);
+}
+
+Status SqliteProvider::quarantine_row(const RowRef& row, const Damage& damage) {
   const ErrorKind kind =
       damage.status == Status::kCorrupt ? ErrorKind::kCorrupt : ErrorKind::kLimit;
   Diagnostic text;
   text.format("%s row %" PRId64 ": %.*s", table_name(damage.row.table), damage.row.key,
               static_cast<int>(damage.text.text().size()), damage.text.text().data());
-  switch (damage.row.table) {
-    case RowRef::Table::kInstances: return quarantine_instance(damage.row.key, kind, text.text());
-    case RowRef::Table::kMessages: return quarantine_message(damage.row.key, kind, text.text());
-    case RowRef::Table::kWork: return quarantine_work(damage.row.key, kind, text.text());
-    case RowRef::Table::kSessions: return quarantine_session(damage.row.key, text.text());
+  switch (row.table) {
+    case RowRef::Table::kInstances: return quarantine_instance(row.key, kind, text.text());
+    case RowRef::Table::kMessages: return quarantine_message(row.key, kind, text.text());
+    case RowRef::Table::kWork: return quarantine_work(row.key, kind, text.text());
+    case RowRef::Table::kSessions: return quarantine_session(row.key, text.text());
   }
-  return Status::kOk;
+  return Status::kNotFound;
 }
 
 void SqliteProvider::log_damage(RowRef row, InstanceKey instance, std::string_view text) {
@@ -60,6 +67,19 @@ Status SqliteProvider::quarantine_instance(InstanceKey key, ErrorKind kind, std:
   return Status::kOk;
 }
 
+Status SqliteProvider::stop_broken(InstanceKey key, std::string_view text) {
+  require_batch();
+  {
+    Statement read =
+        connection_.use(kIsParked, "SELECT parked_until IS NOT NULL FROM instances WHERE key=?1");
+    if (!read.bind(key).row() || read.integer(0) != 0)
+      return read.status() == Status::kOk ? Status::kStale : fail(read.status(), "instances");
+  }
+  due_moves(DueKind::kParked);
+  due_moves(DueKind::kTimer);
+  return written(stop_damaged(key, ErrorKind::kCorrupt, text));
+}
+
 Status SqliteProvider::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
   Statement stop = connection_.use(
       kStopInstance,
@@ -76,7 +96,8 @@ Status SqliteProvider::stop_damaged(InstanceKey key, ErrorKind kind, std::string
       "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1");
   stop.bind(key).bind(kNever).bind(static_cast<std::int64_t>(kind));
   stop.bind_text(text).bind(batch_.now).bind(batch_.stamp_ms);
-  return fail(stop.run(), "stop a damaged instance");
+  PAWL_TRY(fail(stop.run(), "stop a damaged instance"));
+  return connection_.changes() == 0 ? Status::kNotFound : Status::kOk;
 }
 
 // Its instance stops. The message stays under a mark that is none of its own (waiting), so that nothing is lost
@@ -91,9 +112,11 @@ Status SqliteProvider::quarantine_message(MessageId id, ErrorKind kind, std::str
         kReadMessage,
         "SELECT q.instance,i.state IN (1,2) FROM orchestrator_queue AS q LEFT JOIN instances AS i "
         "ON i.key=q.instance WHERE q.id=?1");
-    if (read.bind(id).row()) instance = read.integer(0, &whole);
+    if (!read.bind(id).row())
+      return read.status() == Status::kOk ? Status::kNotFound
+                                          : fail(read.status(), "read a damaged message");
+    instance = read.integer(0, &whole);
     has_ended = read.integer(1, &whole) != 0;
-    PAWL_TRY(fail(read.status(), "read a damaged message"));
   }
   {
     Statement hold = connection_.use(
@@ -101,7 +124,9 @@ Status SqliteProvider::quarantine_message(MessageId id, ErrorKind kind, std::str
     PAWL_TRY(fail(hold.bind(id).bind(kWaitingDamaged).run(), "hold a damaged message"));
   }
   log_damage({RowRef::Table::kMessages, id}, instance, text);
-  return has_ended ? Status::kOk : stop_damaged(instance, kind, text);
+  if (has_ended) return Status::kOk;
+  const Status stopped = stop_damaged(instance, kind, text);
+  return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
 // It fails, and its orchestration hears of it: a row of the queue is made from the history, and holds nothing that
@@ -113,7 +138,9 @@ Status SqliteProvider::quarantine_work(WorkItemId id, ErrorKind kind, std::strin
   {
     Statement read = connection_.use(
         kReadWork, "SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1");
-    if (!read.bind(id).row()) return fail(read.status(), "read damaged work");
+    if (!read.bind(id).row())
+      return read.status() == Status::kOk ? Status::kNotFound
+                                          : fail(read.status(), "read damaged work");
     row.instance = read.integer(0, &whole);
     row.execution = read.integer(1, &whole);
     row.event = static_cast<EventId>(read.integer(2, &whole));
@@ -134,7 +161,9 @@ Status SqliteProvider::quarantine_session(SessionKey session, std::string_view t
   {
     bool whole = true;
     Statement read = connection_.use(kReadSession, "SELECT fail,scope FROM sessions WHERE sid=?1");
-    if (!read.bind(session).row()) return fail(read.status(), "read a damaged session");
+    if (!read.bind(session).row())
+      return read.status() == Status::kOk ? Status::kNotFound
+                                          : fail(read.status(), "read a damaged session");
     fails = read.integer(0, &whole) != 0;
     scope = read.integer(1, &whole);
   }

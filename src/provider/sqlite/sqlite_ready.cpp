@@ -56,10 +56,10 @@ constexpr int kTimersMax = 256;        // due ones that belong to others
 constexpr int kFirstTimersMax = 64;    // that are parked or another's
 constexpr int kFiredMax = 64;          // timers of one instance, in one call
 constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
-constexpr int kAsideLooksMax = 16;     // of one name that may be too young
-constexpr int kStrangersLeft = 16;     // young ones that stay in the way
-constexpr int kNewestLooksMax = 32;    // if strangers are many
-constexpr int kBehindLooksMax = 512;   // likewise, at those of one home, or at due timers
+constexpr int kAsideLooksMax = 16;    // of one name that may be too young
+constexpr int kStrangersLeft = 16;    // young ones that stay in the way
+constexpr int kNewestLooksMax = 32;   // if strangers are many
+constexpr int kBehindLooksMax = 512;  // likewise, at those of one home, or at due timers
 
 // Columns of every query for candidates: what tells whether one can be run.
 #define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
@@ -560,7 +560,8 @@ Status SqliteProvider::fire_due_timers(InstanceKey key) {
           connection_.use(kFirstDue,
                           "SELECT id FROM orchestrator_queue INDEXED BY oq_instance WHERE "
                           "instance=?1 AND waiting=0 "
-                          "AND due IS NOT NULL AND due<=max(?2,?3) AND due<=iif(base=0,?2,?3) "
+                          "AND due IS NOT NULL AND due<=max(?2,?3) "
+                          "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
                           "ORDER BY iif(base=0,due,due-?4),id LIMIT 1");
       row.bind(key).bind(batch_.now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
       if (!row.row()) return fail(row.status(), "find due timers");

@@ -202,7 +202,7 @@ Status SqliteProvider::read_claim(SessionKey session, Claim* claim, bool* soft) 
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement row = connection_.use(
       kClaimOf,
-      "SELECT s.owner,coalesce(w.buried,1),coalesce(w.lock_visible,0),s.locked_until,s.boot_seq,"
+      "SELECT s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
       "s.epoch,s.hard=0 AND s.state=0 FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
       " WHERE s.sid=?1");
   row.bind(session);
@@ -439,7 +439,9 @@ Status SqliteProvider::sweep_owned_by_gone(Evidence& evidence, std::size_t limit
       if (!walk.rises(last.until, last.key)) return no_progress("sessions");
     }
     Claim claim;
-    PAWL_TRY(session_claim(release.session, &claim));
+    const Status claimed = session_claim(release.session, &claim);
+    if (claimed == Status::kNotFound) continue;
+    PAWL_TRY(claimed);
     if (evidence.gone(claim, batch_worker_, batch_.now, batch_.boot_seq) == Gone::kNo) continue;
     PAWL_TRY(change_owner(release, nullptr));
     PAWL_TRY(sweep(release.session));
