@@ -47,7 +47,8 @@ struct SessionEnds {
  private:
   static void put(Histogram* histogram, std::size_t at, std::int64_t value) {
     ++histogram->counts[at];
-    histogram->total += value;
+    // The rows that this is counted from may be damaged.
+    if (value > 0 && histogram->total <= INT64_MAX - value) histogram->total += value;
     if (value > histogram->most) histogram->most = value;
   }
 };

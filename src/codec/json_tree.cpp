@@ -77,7 +77,7 @@ const cJSON* parse_json(std::string_view text) {
   // cJSON 1.7.15 may look at the byte behind the text: give it a zero there.
   auto* const copy = static_cast<char*>(json_allocate(text.size() + 1));
   if (copy == nullptr) return nullptr;
-  std::memcpy(copy, text.data(), text.size());
+  if (!text.empty()) std::memcpy(copy, text.data(), text.size());
   copy[text.size()] = '\0';
   return cJSON_ParseWithLengthOpts(copy, text.size() + 1, nullptr, 1);
 }

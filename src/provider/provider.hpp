@@ -820,6 +820,9 @@ class Provider {
   virtual Status next_due(Incarnation me, bool turns, NextDue* out) = 0;
 
   // ---- damage ----
+  // kCorrupt: a table has no keys left for new rows, since one row has the highest that there is. SQLite says the
+  // same of it as of a full disk. The diagnostic names the table.
+  virtual Status check_keys() = 0;
   // The row that a call since the last take_damage() could not work with. As long as it is not taken, commit()
   // answers kCorrupt.
   virtual std::optional<Damage> take_damage() = 0;

@@ -176,6 +176,8 @@ bool ClientCore::cut_long_log() {
 
 // Only who runs removes anything, and may not have met it: a reserve that is missing tells all of them.
 void ClientCore::tell_disk_is_full() {
+  // No room helps a table that has no keys left.
+  if (provider_->check_keys() == Status::kCorrupt) return;
   if (provider_->release_reserve() == Status::kOk) port_.storage->ring(options_.database_path);
 }
 

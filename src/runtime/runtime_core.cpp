@@ -272,11 +272,11 @@ Status RuntimeCore::bury_the_dead() {
     claim.lock_visible = worker.lock_visible;
     claim.locked_until = worker.locked_until;
     claim.boot_seq = worker.boot_seq;
-    claim.subject = -worker.incarnation;
+    claim.subject = subtract_saturating(0, worker.incarnation);
     claim.version = worker.incarnation;
     const Gone gone = evidence_.gone(claim, me_, batch_.now, batch_.boot_seq);
-    if (gone == Gone::kProof ||
-        (gone == Gone::kSuspicion && batch_.now - worker.locked_until >= patience))
+    if (gone == Gone::kProof || (gone == Gone::kSuspicion &&
+                                 subtract_saturating(batch_.now, worker.locked_until) >= patience))
       PAWL_TRY(bury(worker.incarnation, worker.boot_seq, 0));
   }
   return Status::kOk;

@@ -142,6 +142,9 @@ void RuntimeCore::lose_reserve() {
 
 // The reserve is given up, so that the next transactions find room in the log.
 void RuntimeCore::disk_is_full() {
+  // Nothing that was removed would make room.
+  if (provider_->check_keys() == Status::kCorrupt)
+    return log_status(LogLevel::kError, "no_keys_left", Status::kCorrupt);
   can_relieve_ = true;
   relief_events_ = kReliefEventsMax;
   if (short_of_space_) return;

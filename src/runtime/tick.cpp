@@ -364,7 +364,8 @@ void RuntimeCore::count_turn(const Turn& turn) {
   if (turn.commit.end == EndKind::kNone) return;
   const History& history = turn.warm->history;
   if (named != nullptr && history.last_id() == turn.commit.last_new) {  // not if it was terminated
-    named->lasted.add(history.event(history.last_id()).time_ms - history.event(1).time_ms);
+    named->lasted.add(
+        subtract_saturating(history.event(history.last_id()).time_ms, history.event(1).time_ms));
   }
   if (turn.commit.end == EndKind::kContinuedAsNew) {
     ++stats_.continued_as_new;

@@ -126,7 +126,7 @@ Status SqliteProvider::read_holder(SessionKey session, Declaration* out) {
   out->claim.lock_visible = read.integer(5) != 0;
   out->claim.locked_until = read.integer(6);
   out->claim.boot_seq = read.integer(7);
-  out->claim.subject = -out->worker;  // neither a session nor 0
+  out->claim.subject = subtract_saturating(0, out->worker);  // neither a session nor 0
   return Status::kOk;
 }
 

@@ -1,4 +1,5 @@
 // Which work item a worker gets next, and its hand-over. Rules: docs/sessions.md.
+#include "pawl/activity.hpp"
 #include "work_row.hpp"
 #include "work_sql.hpp"
 
@@ -71,7 +72,7 @@ struct TextsOut {
 
 // What one call of fetch_work_item() carries along.
 struct SqliteProvider::Fetch {
-  enum class Verdict { kHandler, kForeign, kNoRoom, kCorrupt, kDeleted };
+  enum class Verdict { kHandler, kForeign, kNoRoom, kCorrupt, kDeleted, kTooLarge };
   const FetchWork& how;
   char* buffer;
   std::size_t capacity;
@@ -249,6 +250,7 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
     return delete_work(row.id, row.session);
   }
   if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
+  if (fetch.verdict == Fetch::Verdict::kTooLarge) return stop_too_large(fetch, candidate, row);
   if (fetch.verdict == Fetch::Verdict::kNoRoom) {
     pass_over(fetch, candidate, true);
     return Status::kOk;
@@ -345,6 +347,13 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
         row.event, row.execution);
     return Status::kOk;
   }
+  for (const int name : {7, 8, 9, 11})
+    if (read.bytes(name).size() > kNameBytesMax) fetch.verdict = Fetch::Verdict::kCorrupt;
+  if (read.bytes(12).size() > kProgressBytesMax) fetch.verdict = Fetch::Verdict::kCorrupt;
+  if (fetch.verdict == Fetch::Verdict::kCorrupt) {
+    diagnostic_.format("a stored name, or the stored progress of the activity, is too long");
+    return Status::kOk;
+  }
   fetch.verdict = Fetch::Verdict::kHandler;
   TextsOut texts{fetch.buffer, fetch.capacity};
   fetch.out->instance_id = texts.put(read.bytes(7));
@@ -356,8 +365,25 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   fetch.out->input = texts.put(event.payload);
   fetch.out->last_progress = texts.put(read.bytes(12));
   fetch.texts_bytes = fetch.capacity - texts.left;
-  return texts.full ? fail(Status::kResourceExhausted, "an activity's input for the buffer given")
-                    : Status::kOk;
+  if (!texts.full) return Status::kOk;
+  fetch.verdict = Fetch::Verdict::kTooLarge;
+  fetch.out->activity_name = event.name;  // in meta_text_
+  diagnostic_.format("the input of activity %.*s (event %" PRIu32
+                     ") has %zu bytes, more than this worker's payload_bytes_max allows",
+                     static_cast<int>(event.name.size()), event.name.data(), row.event,
+                     event.payload.size());
+  return Status::kOk;
+}
+
+// Whoever scheduled it had a larger limit. Its instance stops until a worker with a larger one registers, and the
+// item waits for that under the activity's name, in nobody's way.
+Status SqliteProvider::stop_too_large(Fetch& fetch, const Candidate& candidate,
+                                      const WorkRow& row) {
+  const Diagnostic why = diagnostic_;
+  moved_away(candidate);
+  PAWL_TRY(park_work(row, fetch.out->activity_name));
+  const Status stopped = quarantine_instance(row.instance, ErrorKind::kLimit, why.text());
+  return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
 // This process has no handler, or does not serve the tag: whoever can gets the item, and if nobody can,

@@ -254,7 +254,7 @@ Status SqliteProvider::list_activities(InstanceKey key, ExecutionId execution,
     if (decoded == Status::kOk) info.name = event.name;
     info.state = static_cast<ActivityState>(row.integer(1));
     info.attempt = row.integer(2);
-    info.retry_attempt = 1 + row.integer(3);
+    info.retry_attempt = add_saturating(row.integer(3), 1);
     info.node = row.bytes(4);
     info.last_progress = row.bytes(5);
     info.last_error = row.bytes(6);

@@ -43,6 +43,8 @@ enum Ids : int {
 static_assert(kEnd <= kIdsOrchestration.end);
 
 constexpr std::string_view kEmptyMeta = "{}";
+// Of executions and revisions; one more is a number, too.
+constexpr std::int64_t kNumbersMax = std::int64_t{1} << 53;
 constexpr EventId kEveryEvent = std::numeric_limits<EventId>::max();
 
 bool is_known(EventKind kind) { return std::string_view(event_kind_name(kind)) != "unknown"; }
@@ -57,8 +59,9 @@ bool fits(std::int64_t number, T* out) {
          static_cast<std::int64_t>(*out) == number;
 }
 bool fits_count(std::int64_t number, std::int32_t* out) {
-  *out = static_cast<std::int32_t>(number);
-  return number >= 0 && *out == number;
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 30;  // one more is a number, too
+  *out = number >= 0 && number <= kCountMax ? static_cast<std::int32_t>(number) : 0;
+  return *out == number;
 }
 template <>
 bool fits(std::int64_t number, EventKind* out) {
@@ -270,6 +273,7 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   }
   // One that is ready runs, in some execution, under names that Registry could know.
   whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
+          out->revision < kNumbersMax && out->execution < kNumbersMax &&
           out->id.view().size() == row.bytes(0).size() &&
           out->name.view().size() == row.bytes(1).size() &&
           out->version.view().size() == row.bytes(2).size();

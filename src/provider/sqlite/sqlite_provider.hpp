@@ -204,6 +204,7 @@ class SqliteProvider final : public Provider {
 
   Status next_due(Incarnation me, bool turns, NextDue* out) override;
 
+  Status check_keys() override;
   std::optional<Damage> take_damage() override;
   Status quarantine(const Damage& damage) override;
 
@@ -566,6 +567,7 @@ class SqliteProvider final : public Provider {
   Status may_claim(Fetch& fetch, bool* may);
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
+  Status stop_too_large(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   void begin_scans();
   Status end_scans();
   [[nodiscard]] bool passes_over(const Fetch& fetch) const;

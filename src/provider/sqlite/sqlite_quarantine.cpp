@@ -21,11 +21,31 @@ enum : int {
   kUnlockItems,
   kIdOf,
   kIsParked,
+  kHighestKeys,
   kEnd,
 };
 static_assert(kEnd <= kIdsQuarantine.end);
 
 }  // namespace
+
+Status SqliteProvider::check_keys() {
+  constexpr std::int64_t kKeyMax = std::int64_t{1} << 62;
+  constexpr const char* kTables[] = {"instances", "orchestrator_queue", "workers", "sessions",
+                                     "sqlite_sequence"};
+  Statement row = connection_.use(
+      kHighestKeys,
+      "SELECT (SELECT max(key) FROM instances),(SELECT max(id) FROM orchestrator_queue),"
+      "(SELECT max(inc) FROM workers),(SELECT max(sid) FROM sessions),(SELECT max(CASE typeof(seq) "
+      "WHEN 'integer' THEN seq ELSE 9223372036854775807 END) FROM sqlite_sequence)");
+  if (!row.row()) return fail(row.status(), "find the highest keys");
+  for (int table = 0; table < 5; ++table) {
+    if (row.integer(table) < kKeyMax) continue;
+    connection_.diagnostic().format("table %s has no keys left: its highest is %" PRId64,
+                                    kTables[table], row.integer(table));
+    return fail(Status::kCorrupt, "find the highest keys");
+  }
+  return Status::kOk;
+}
 
 Status SqliteProvider::quarantine(const Damage& damage) {
   require_batch();

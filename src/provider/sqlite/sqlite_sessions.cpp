@@ -202,7 +202,8 @@ Status SqliteProvider::read_claim(SessionKey session, Claim* claim, bool* soft) 
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement row = connection_.use(
       kClaimOf,
-      "SELECT s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
+      "SELECT "
+      "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
       "s.epoch,s.hard=0 AND s.state=0 FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
       " WHERE s.sid=?1");
   row.bind(session);

@@ -46,8 +46,8 @@ static_assert(kEnd <= kIdsWork.end);
 
 // Hand-overs, crashes and failures: what a row that is whole can have.
 std::int32_t count_of(std::int64_t number, bool* whole) {
-  if (number >= 0 && number <= std::numeric_limits<std::int32_t>::max())
-    return static_cast<std::int32_t>(number);
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 30;  // one more is a number, too
+  if (number >= 0 && number <= kCountMax) return static_cast<std::int32_t>(number);
   *whole = false;
   return 0;
 }

@@ -72,6 +72,7 @@ Status SqliteProvider::handler_elsewhere(std::string_view activity, std::string_
 Status SqliteProvider::register_worker(const NewWorker& worker, Evidence& evidence,
                                        const CrashLimits& limits, Incarnation* out) {
   limits_ = limits;
+  PAWL_TRY(check_keys());
   PAWL_TRY(refuse_foreign_boot());
   if (!worker.node.empty()) PAWL_TRY(check_node(worker, evidence));
   PAWL_TRY(insert_worker(worker, out));
@@ -140,7 +141,7 @@ Status SqliteProvider::check_node(const NewWorker& worker, Evidence& evidence) {
     claim.lock_visible = row.lock_visible;
     claim.locked_until = row.locked_until;
     claim.boot_seq = row.boot_seq;
-    claim.subject = -row.worker;  // neither a session nor 0
+    claim.subject = subtract_saturating(0, row.worker);  // neither a session nor 0
     const Gone gone = evidence.gone(claim, batch_worker_, batch_.now, batch_.boot_seq);
     if (gone == Gone::kProof) continue;
     const std::int64_t burial =

@@ -1,0 +1,310 @@
+// One damaged row, one oversized input: what is wrong stops alone, is named, and everything beside it goes on.
+// The sweep finds that nothing spins or starves; here stands what becomes of the damaged thing itself.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <string>
+
+#include "pace.hpp"
+#include "sqlite/sqlite_vfs.hpp"
+#include "story.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::kStoryPath;
+using testing::Story;
+using testing::Worker;
+
+constexpr std::int64_t kHourMs = 3'600'000;
+
+ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
+ActivityResult fails(ActivityContext& ctx) { return ctx.fail("no"); }
+
+Poll says_hello(OrchestrationContext& ctx) {
+  PAWL_AWAIT(said, ctx.schedule_activity("echo", "hello"));
+  if (!said.ok()) return ctx.fail(said.error());
+  return ctx.complete(said.value());
+}
+
+// Its activity waits for a worker that serves the tag "later".
+Poll asks_later(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.tag = "later";
+  options.retry.max_attempts = 2;
+  PAWL_AWAIT(said, ctx.schedule_activity("echo", ctx.input(), options));
+  if (!said.ok()) return ctx.fail(said.error());
+  return ctx.complete(std::to_string(said.value().size()));
+}
+
+Poll retries(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.retry.max_attempts = 3;
+  options.retry.base_ms = options.retry.cap_ms = kHourMs;
+  PAWL_AWAIT(said, ctx.schedule_activity("fails", "", options));
+  if (!said.ok()) return ctx.fail(said.error());
+  return ctx.complete("");
+}
+
+Poll sleeps(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete("slept");
+}
+
+Poll receives(OrchestrationContext& ctx) {
+  PAWL_AWAIT(message, ctx.dequeue_event("q"));
+  return ctx.complete(message.value());
+}
+
+class DamagedRow : public Story {
+ protected:
+  DamagedRow() {
+    add("echo", echo);
+    add("fails", fails);
+    add("says_hello", says_hello);
+    add("asks_later", asks_later);
+    add("retries", retries);
+    add("sleeps", sleeps);
+    add("receives", receives);
+  }
+  // By a connection that is not Pawl's.
+  void damage(const char* sql) {
+    sim::Node node(machine);
+    const port::Port port = node.port();
+    const char* vfs = nullptr;
+    ASSERT_EQ(sqlite::vfs_for(port, &vfs), Status::kOk);
+    sqlite3* handle = nullptr;
+    ASSERT_EQ(sqlite3_open_v2(kStoryPath, &handle, SQLITE_OPEN_READWRITE, vfs), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(handle);
+    EXPECT_GT(sqlite3_changes(handle), 0) << sql;
+    sqlite3_close(handle);
+    sqlite::forget_vfs(*port.storage);
+    port.storage->ring(kStoryPath);
+  }
+  void expect_others_go_on() {
+    start("beside", "says_hello");
+    EXPECT_EQ(end_of("beside", 10'000), "completed hello");
+  }
+  [[nodiscard]] bool was_logged(std::string_view part) const {
+    return workers.back()->lines.count(part) > 0;
+  }
+  std::uint64_t commits() { return workers.back()->runtime->stats().commits; }
+  // Renewals and marks are a few commits an hour.
+  void expect_rest() {
+    const std::uint64_t before = commits();
+    pass(600'000);
+    EXPECT_LT(commits() - before, 40U);
+  }
+  Worker& serve_later() {
+    Options serving = options;
+    static constexpr std::string_view kTags[] = {"later"};
+    serving.worker_tag_filter.mode = TagFilter::Mode::kDefaultAnd;
+    serving.worker_tag_filter.set[0] = kTags[0];
+    serving.worker_tag_filter.count = 1;
+    return start_worker(registry, serving);
+  }
+};
+
+TEST_F(DamagedRow, PolicyOfWorkFailsThatWorkAlone) {
+  start_worker();
+  start("a", "asks_later");
+  pass(1'000);
+  damage("UPDATE worker_queue SET policy='{'");
+  serve_later();
+  EXPECT_EQ(end_of("a", 60'000).substr(0, 14), "failed corrupt");
+  EXPECT_TRUE(was_logged("row_quarantined table=worker_queue"));
+  EXPECT_TRUE(was_logged("instance=a"));
+  expect_others_go_on();
+}
+
+TEST_F(DamagedRow, DueTimeThatIsNoNumberFailsThatWorkAlone) {
+  for (const char* text : {"'x'", "x'00'", "1e300"}) {
+    start_worker();
+    const std::string id = std::string("due ") + text;
+    start(id, "retries");
+    pass(1'000);
+    damage(("UPDATE worker_queue SET due=" + std::string(text) + " WHERE state=2").c_str());
+    restart();
+    if (std::string(text) != "1e300") {
+      EXPECT_EQ(end_of(id, 60'000).substr(0, 14), "failed corrupt") << text;
+      EXPECT_TRUE(was_logged("row_quarantined table=worker_queue")) << text;
+    }
+    expect_rest();
+    ASSERT_EQ(client()->terminate_instance(id, ""), is_running(id) ? Status::kOk : Status::kStale);
+  }
+}
+
+TEST_F(DamagedRow, ParkedUntilNoNumberStopsThatInstanceAlone) {
+  start_worker();
+  StartOptions delayed;
+  delayed.start_after_ms = kHourMs;
+  ASSERT_EQ(client()->start_orchestration("a", "says_hello", "", delayed), Status::kOk);
+  pass(1'000);
+  damage("UPDATE instances SET parked_until='x'");
+  restart();
+  pass(10'000);
+  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  expect_others_go_on();
+  expect_rest();
+}
+
+TEST_F(DamagedRow, TimerThatWaitsStopsItsInstanceAlone) {
+  start_worker();
+  start("a", "sleeps");
+  pass(1'000);
+  damage("UPDATE orchestrator_queue SET waiting=1");
+  pass(kHourMs + 60'000);
+  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  EXPECT_TRUE(was_logged("row_quarantined table=orchestrator_queue"));
+  expect_others_go_on();
+  expect_rest();
+}
+
+TEST_F(DamagedRow, TimerInNoKnownTimeStopsItsInstanceWithItsNextTurn) {
+  start_worker();
+  start("a", "sleeps");
+  pass(1'000);
+  damage("UPDATE orchestrator_queue SET base=7");
+  ASSERT_EQ(client()->enqueue_event("a", "any", ""), Status::kOk);
+  pass(10'000);
+  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  expect_rest();
+}
+
+TEST_F(DamagedRow, ReadyInAStateThatIsNoneStops) {
+  start_worker();
+  start("a", "receives");
+  pass(1'000);
+  damage("UPDATE instances SET state=7 WHERE id='a'");
+  damage("UPDATE instances SET ready_id=1,ready_at=1 WHERE id='a'");
+  pass(10'000);
+  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  expect_others_go_on();
+  expect_rest();
+}
+
+TEST_F(DamagedRow, RootThatIsNoRowStops) {
+  start_worker();
+  start("a", "receives");
+  pass(1'000);
+  damage("UPDATE instances SET root=4711 WHERE id='a'");
+  damage("UPDATE instances SET ready_id=1,ready_at=1 WHERE id='a'");
+  restart();
+  pass(10'000);
+  EXPECT_TRUE(was_logged("instance_stopped"));
+  expect_others_go_on();
+  expect_rest();
+}
+
+TEST_F(DamagedRow, ExecutionsRowThatIsWrongStopsItsInstanceAlone) {
+  start_worker();
+  start("a", "receives");
+  pass(1'000);
+  damage("UPDATE executions SET last_event=77");
+  ASSERT_EQ(client()->enqueue_event("a", "q", "x"), Status::kOk);
+  pass(10'000);
+  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  expect_others_go_on();
+}
+
+TEST_F(DamagedRow, InstanceWithoutItsExecutionCanBeTerminated) {
+  start_worker();
+  start("a", "receives");
+  pass(1'000);
+  damage("DELETE FROM executions");
+  ASSERT_EQ(client()->terminate_instance("a", "away with it"), Status::kOk);
+  EXPECT_EQ(end_of("a", 10'000), "failed terminated away with it");
+  expect_rest();
+}
+
+TEST_F(DamagedRow, HeadOfASessionThatIsNotItsWorkIsMended) {
+  start_worker();
+  start("a", "asks_later");
+  pass(1'000);
+  damage("INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
+         "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities,"
+         "head_id) VALUES(0,'wrong',1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,4711)");
+  expect_others_go_on();
+  expect_rest();
+}
+
+// A million is a number, and so is what is below 0: tokens are.
+TEST_F(DamagedRow, CountersOutOfTheirRangeAreRefusedByName) {
+  start_worker();
+  expect_others_go_on();
+  for (const char* column : {"next_token", "next_epoch", "k", "mark"}) {
+    const std::string name = column;
+    damage(("UPDATE meta SET " + name + "=-9223372036854775807").c_str());
+    Worker late(machine, registry, options);
+    EXPECT_EQ(late.start(), Status::kCorrupt) << name;
+    EXPECT_NE(late.diagnostic.text().find("meta." + name), std::string_view::npos)
+        << late.diagnostic.text();
+    damage(("UPDATE meta SET " + name + "=4000000").c_str());
+  }
+}
+
+// SQLite calls it a full disk; nothing may be removed for it.
+TEST_F(DamagedRow, HighestKeyIsNoFullDisk) {
+  options.retention_ms = 0;
+  start_worker();
+  expect_others_go_on();
+  damage("UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='orchestrator_queue'");
+  EXPECT_EQ(client()->start_orchestration("late", "says_hello", ""), Status::kFull);
+  pass(60'000);
+  EXPECT_EQ(told("beside"), "completed hello") << "what has ended is still there";
+  Worker late(machine, registry, options);
+  EXPECT_EQ(late.start(), Status::kCorrupt);
+  EXPECT_NE(late.diagnostic.text().find("no keys left"), std::string_view::npos)
+      << late.diagnostic.text();
+}
+
+TEST_F(DamagedRow, InputThatIsTooLargeHereWaitsForAWorkerThatTakesIt) {
+  start_worker();
+  start("large", "asks_later", std::string(60'000, 'x'));
+  pass(1'000);
+  options.payload_bytes_max = 1'024;
+  Worker& small = serve_later();
+  pass(60'000);
+  EXPECT_EQ(told("large").substr(0, 13), "stopped limit");
+  EXPECT_GE(small.lines.count("60000 bytes"), 1U);
+  expect_others_go_on();
+  expect_rest();
+  options.payload_bytes_max = 64 * 1'024;
+  small.stop();
+  workers.clear();
+  serve_later();
+  EXPECT_EQ(end_of("large", 60'000), "completed 60000");
+}
+
+TEST(PaceTest, WorkIsNeverSlowedAndTurningIsSoon) {
+  Pace busy;
+  for (std::int64_t i = 0; i < 100'000; ++i) {
+    EXPECT_FALSE(busy.ran(true, true, i / 100));
+    EXPECT_FALSE(busy.ran(true, false, i / 100));  // a look behind each piece of work
+    EXPECT_FALSE(busy.until(i / 100).has_value());
+  }
+  Pace idle;
+  std::int64_t now = 5'000;
+  int runs = 0;
+  int begun = 0;
+  while (now < 65'000) {
+    begun += idle.ran(true, false, now) ? 1 : 0;
+    ++runs;
+    now = idle.until(now).value_or(now);
+  }
+  EXPECT_EQ(begun, 1);
+  EXPECT_LT(runs, 1'300);
+  EXPECT_GT(idle.until(now - 1).value_or(0), 0);
+  EXPECT_LE(idle.until(now - 1).value_or(0) - now, Pace::kLongestMs);
+}
+
+TEST(PaceTest, WhoIsWokenFromOutsideIsNotSlowed) {
+  Pace pace;
+  for (std::int64_t i = 0; i < 100'000; ++i)
+    EXPECT_FALSE(pace.ran(false, false, i / 1'000));
+  EXPECT_FALSE(pace.until(100).has_value());
+}
+
+}  // namespace
+}  // namespace pawl
