@@ -67,7 +67,7 @@ constexpr Value kValues[] = {
     {"odd bytes", "CAST(x'610a1b00ff27223b2c3d' AS TEXT)"},
     {"no blob", "x''"},
     {"64 KiB blob", "zeroblob(65536)"},
-    {"3 MiB text", "replace(hex(zeroblob(1572864)),'0','z')"},
+    {"1 MiB text", "replace(hex(zeroblob(524288)),'0','z')"},
     {"just past", "(SELECT mark-1 FROM meta)"},
     {"ten years on", "(SELECT mark+315360000000 FROM meta)"},
     {"another's", "(SELECT {c} FROM {t} ORDER BY {c} DESC LIMIT 1)"},

@@ -38,6 +38,18 @@ Poll on_session(OrchestrationContext& ctx) {
   return ctx.complete(said.value());
 }
 
+// Of names that are known, on sessions that were handed to workers of another kind.
+Poll for_another_kind(OrchestrationContext& ctx) {
+  Handle all[2];
+  for (int i = 0; i < 2; ++i) {
+    const Session session = ctx.open_session_with_id(i == 0 ? "first" : "second");
+    ctx.handoff_session(session, "another");
+    all[i] = ctx.schedule_activity_on_session(i == 0 ? "say" : "tell", "", session);
+  }
+  PAWL_AWAIT_DONE(ctx.join_all(all, 2));
+  return ctx.complete("");
+}
+
 // kEach activities of a name that nobody has; the input says how.
 Poll flood(OrchestrationContext& ctx) {
   Handle all[kEach];
@@ -211,6 +223,28 @@ TEST_F(UnknownNames, what_a_worker_left_behind_delays_nobody) {
   EXPECT_TRUE(drive(
       machine, {&worker, &able},
       [&] { return client.status("plain0").state != OrchestrationState::kRunning; }, 600'000));
+}
+
+// A worker that registers looks through all names that are waited for once, whatever it may take of them.
+TEST_F(UnknownNames, what_waits_for_another_kind_lets_the_worker_sleep) {
+  Registry known;
+  ASSERT_EQ(known.add_orchestration("for_another_kind", for_another_kind), Status::kOk);
+  for (const char* name : {"say", "tell"})
+    ASSERT_EQ(known.add_activity(name, say), Status::kOk);
+  {
+    Worker first(machine, known, options);
+    ASSERT_EQ(first.start(), Status::kOk);
+    TestClient client(machine, kPath);
+    ASSERT_EQ(client->start_orchestration("a", "for_another_kind", ""), Status::kOk);
+    settle(first);
+    expect_rest(first);
+    first.stop();
+  }
+  Worker next(machine, known, options);
+  ASSERT_EQ(next.start(), Status::kOk);
+  settle(next);
+  expect_rest(next);
+  EXPECT_EQ(next.lines.count("loop_without_progress"), 0U);
 }
 
 // Nor do calls of the Runtime's own thread, as many as it takes: what was begun ends beside them.

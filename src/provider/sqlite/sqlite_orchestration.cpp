@@ -105,6 +105,7 @@ SqliteProvider::ReadScope::~ReadScope() {
   if (owns_) provider_.end_read();
 }
 
+// One whose root is no row is there: nobody deleted its tree.
 Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(
@@ -113,7 +114,8 @@ Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
       "ifnull(i.ready_id,i.aside) IS NULL,i.home,"
       "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 "
       "FROM instances AS i LEFT JOIN executions AS e "
-      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND " PAWL_IS_THERE);
+      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
+      ",1)");
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   out->state = static_cast<InstanceState>(row.integer(0));

@@ -279,6 +279,7 @@ class SqliteProvider final : public Provider {
   Status quarantine_message(MessageId id, ErrorKind kind, std::string_view text);
   Status quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text);
   Status quarantine_session(SessionKey session, std::string_view text);
+  Status drop_session(SessionKey session, std::string_view text);
   void log_damage(RowRef row, InstanceKey instance, std::string_view text);
 
   // ---- sqlite_ready.cpp ----

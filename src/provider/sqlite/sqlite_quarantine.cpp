@@ -22,6 +22,7 @@ enum : int {
   kIdOf,
   kIsParked,
   kHighestKeys,
+  kDropSession,
   kEnd,
 };
 static_assert(kEnd <= kIdsQuarantine.end);
@@ -49,9 +50,12 @@ Status SqliteProvider::check_keys() {
 
 Status SqliteProvider::quarantine(const Damage& damage) {
   require_batch();
-  const Status status = quarantine_row(damage.row, damage);
-  if (status != Status::kNotFound || !damage.named_by.has_value()) return status;
-  return quarantine_row(*damage.named_by, damage);
+  Status status = quarantine_row(damage.row, damage);
+  if (status == Status::kNotFound && damage.named_by.has_value())
+    status = quarantine_row(*damage.named_by, damage);
+  // What was met on the way is the damage that is taken away here.
+  connection_.forget_damage();
+  return status;
 }
 
 Status SqliteProvider::quarantine_row(const RowRef& row, const Damage& damage) {
@@ -173,11 +177,27 @@ Status SqliteProvider::quarantine_work(WorkItemId id, ErrorKind kind, std::strin
   return Status::kOk;
 }
 
+// It is nobody's and cannot become anybody's: it is found by its scope.
+Status SqliteProvider::drop_session(SessionKey session, std::string_view text) {
+  PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, text));
+  PAWL_TRY(drop_ghosts(session));
+  due_moves(DueKind::kStop);
+  due_moves(DueKind::kLook);
+  PAWL_TRY(drop_summary(session));
+  {
+    Statement drop = connection_.use(kDropSession, "DELETE FROM sessions WHERE sid=?1");
+    PAWL_TRY(fail(drop.bind(session).run(), "drop a damaged session"));
+  }
+  log_damage({RowRef::Table::kSessions, session}, 0, text);
+  return Status::kOk;
+}
+
 // Nobody owns it any more, and whoever has work of it next takes it as a new one. One that fails on loss is lost.
 // What it was limited to is kept if it can be read.
 Status SqliteProvider::quarantine_session(SessionKey session, std::string_view text) {
   bool fails = false;
   InstanceKey scope = 0;
+  bool has_scope = true;
   {
     bool whole = true;
     Statement read = connection_.use(kReadSession, "SELECT fail,scope FROM sessions WHERE sid=?1");
@@ -185,8 +205,9 @@ Status SqliteProvider::quarantine_session(SessionKey session, std::string_view t
       return read.status() == Status::kOk ? Status::kNotFound
                                           : fail(read.status(), "read a damaged session");
     fails = read.integer(0, &whole) != 0;
-    scope = read.integer(1, &whole);
+    scope = read.integer(1, &has_scope);
   }
+  if (!has_scope) return drop_session(session, text);
   due_moves(DueKind::kStop);
   due_moves(DueKind::kLook);
   due_moves(DueKind::kWork);

@@ -95,7 +95,8 @@ Status SqliteProvider::next_waiting_name(Incarnation me) {
       "SELECT name FROM handlers AS h WHERE inc=?1 AND name>?2 AND EXISTS("
       "SELECT 1 FROM worker_queue AS q INDEXED BY wq_waiting WHERE q.waits_for=h.name)"
       " ORDER BY name LIMIT 1");
-  next.bind(me).bind_text(waiting_.name.view());
+  const FixedText<kNameBytesMax> last = waiting_.name;  // what is bound must not change meanwhile
+  next.bind(me).bind_text(last.view());
   waiting_ = Waiting();
   if (!next.row()) return fail(next.status(), "find names that work waits for");
   waiting_.name.assign_cut(next.bytes(0));
