@@ -14,7 +14,7 @@
 namespace pawl {
 
 struct RowRef {
-  enum class Table : std::uint8_t { kInstances, kMessages, kWork, kSessions };
+  enum class Table : std::uint8_t { kInstances, kMessages, kWork, kSessions, kTotals };
   Table table = Table::kInstances;
   std::int64_t key = 0;
   friend bool operator==(const RowRef& a, const RowRef& b) {
@@ -29,6 +29,7 @@ struct RowRef {
     case RowRef::Table::kMessages: return "orchestrator_queue";
     case RowRef::Table::kWork: return "worker_queue";
     case RowRef::Table::kSessions: return "sessions";
+    case RowRef::Table::kTotals: return "session_totals";
   }
   return "unknown";
 }

@@ -24,8 +24,7 @@ bool RuntimeCore::is_urgent(std::int64_t now) const {
 
 void RuntimeCore::keep_pace(std::uint64_t done_before) {
   const std::int64_t now = port_.clock->boot_ms();
-  const bool worked = work_done() != done_before || slots_.in_hand() > 0;
-  if (pace_.ran(runs_again_, worked, now))
+  if (pace_.ran(runs_again_, work_done() != done_before, now))
     log(LogLevel::kError, "loop_without_progress", nullptr, 0);
 }
 
@@ -41,6 +40,9 @@ bool RuntimeCore::quarantine_culprit(Status why) {
   const bool is_of_the_store =
       why == Status::kFull || why == Status::kIo || why == Status::kReadOnly;
   if (!damage.has_value() || is_of_the_store || !is_blamed(*damage)) return false;
+  // It did not help.
+  if (quarantined_.has_value() && *quarantined_ == damage->row) return false;
+  quarantined_ = damage->row;
   Status status = provider_->begin(me_, &batch_);
   begin_telling();
   if (status == Status::kOk) {

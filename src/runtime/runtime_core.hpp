@@ -507,6 +507,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool waiter_open_ = false;
   RowRef short_row_;  // the last one that memory did not suffice for
   int short_count_ = 0;
+  std::optional<RowRef> quarantined_;  // the last one; the next commit forgets it
   Pace pace_;
   bool runs_again_ = false;     // the last tick asked for the next one
   std::uint64_t news_ = 0;      // turns that changed something, calls that were answered

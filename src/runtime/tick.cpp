@@ -264,6 +264,7 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
 void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   retry_at_.clear();
   retry_step_ = 0;
+  quarantined_.reset();
   if (solo_ticks_ > 0) --solo_ticks_;
   if (must_register_) after_registration();
   settle_removals();

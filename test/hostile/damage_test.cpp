@@ -224,9 +224,10 @@ TEST_F(DamagedRow, HeadOfASessionThatIsNotItsWorkIsMended) {
   start_worker();
   start("a", "asks_later");
   pass(1'000);
-  damage("INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
-         "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities,"
-         "head_id) VALUES(0,'wrong',1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,4711)");
+  damage(
+      "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
+      "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities,"
+      "head_id) VALUES(0,'wrong',1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,4711)");
   expect_others_go_on();
   expect_rest();
 }

@@ -269,6 +269,8 @@ Status SqliteProvider::tell_end(SessionChange end) {
 }
 
 Status SqliteProvider::count_value(int what, std::size_t bucket, std::int64_t value) {
+  const Suspicion suspect(connection_, RowRef::Table::kTotals,
+                          what * kTotalsKeys + static_cast<std::int64_t>(bucket));
   Statement count = connection_.use(
       kCountValue,
       "INSERT INTO session_totals(what,bucket,sessions,total,most) VALUES(?1,?2,1,?3,?3)"

@@ -215,6 +215,7 @@ Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t no
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   PAWL_TRY(read_item_row(key, out));
   if (out->broken != Status::kOk) return Status::kOk;
   if (out->terminate) return read_last_stored_event(out);

@@ -567,7 +567,7 @@ std::optional<Damage> SqliteProvider::take_damage() {
 
 Status SqliteProvider::commit() {
   require_batch();
-  if (connection_.damage().has_value()) {
+  if (connection_.damage().has_value() && connection_.damage()->status == Status::kCorrupt) {
     // A column was read as a number that it is not. What was made of it must not be written.
     diagnostic_ = connection_.damage()->text;
     rollback();
@@ -588,6 +588,7 @@ Status SqliteProvider::commit() {
   }
   file_version_ = file_version();  // ours alone: others had to wait
   if (wrote) committed_ = next_;
+  connection_.forget_damage();  // memory was short somewhere, and enough elsewhere
   end_batch();
   last_commit_wrote_ = wrote;
   last_commit_sent_ = batch_sent_;

@@ -54,7 +54,7 @@ inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 8);
 inline constexpr StatementIds kIdsHandoff = ids_behind(kIdsSpace, 4);
 inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
 inline constexpr StatementIds kIdsLimits = ids_behind(kIdsDirectory, 4);
-inline constexpr StatementIds kIdsQuarantine = ids_behind(kIdsLimits, 12);
+inline constexpr StatementIds kIdsQuarantine = ids_behind(kIdsLimits, 16);
 inline constexpr StatementIds kIdsSchema = ids_behind(kIdsQuarantine, 2);
 inline constexpr StatementIds kIdsUnregistered = ids_behind(kIdsSchema, 8);
 static_assert(kIdsUnregistered.end <= Connection::kStatementsMax);
@@ -280,6 +280,9 @@ class SqliteProvider final : public Provider {
   Status quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text);
   Status quarantine_session(SessionKey session, std::string_view text);
   Status drop_session(SessionKey session, std::string_view text);
+  // RowRef::key of a row of session_totals: what * kTotalsKeys + bucket.
+  static constexpr std::int64_t kTotalsKeys = 1'000;
+  Status drop_totals(std::int64_t key, std::string_view text);
   void log_damage(RowRef row, InstanceKey instance, std::string_view text);
 
   // ---- sqlite_ready.cpp ----

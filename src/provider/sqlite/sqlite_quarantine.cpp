@@ -23,6 +23,7 @@ enum : int {
   kIsParked,
   kHighestKeys,
   kDropSession,
+  kDropTotals,
   kEnd,
 };
 static_assert(kEnd <= kIdsQuarantine.end);
@@ -69,6 +70,7 @@ Status SqliteProvider::quarantine_row(const RowRef& row, const Damage& damage) {
     case RowRef::Table::kMessages: return quarantine_message(row.key, kind, text.text());
     case RowRef::Table::kWork: return quarantine_work(row.key, kind, text.text());
     case RowRef::Table::kSessions: return quarantine_session(row.key, text.text());
+    case RowRef::Table::kTotals: return drop_totals(row.key, text.text());
   }
   return Status::kNotFound;
 }
@@ -143,9 +145,18 @@ Status SqliteProvider::quarantine_message(MessageId id, ErrorKind kind, std::str
     has_ended = read.integer(1, &whole) != 0;
   }
   {
+    // What memory does not suffice for cannot be written back either.
+    const bool is_too_large = kind == ErrorKind::kLimit;
     Statement hold = connection_.use(
-        kHoldMessage, "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL WHERE id=?1");
-    PAWL_TRY(fail(hold.bind(id).bind(kWaitingDamaged).run(), "hold a damaged message"));
+        kHoldMessage,
+        "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
+        "kind=iif(typeof(kind)='integer',kind,0),error=iif(typeof(error)='integer',error,0),"
+        "ref=iif(typeof(ref)='integer',ref,0),seg=iif(typeof(seg)='integer',seg,NULL),"
+        "execution=iif(typeof(execution)='integer',execution,0),"
+        "crc=iif(typeof(crc)='integer',crc,0),"
+        "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1");
+    hold.bind(id).bind(kWaitingDamaged).bind(is_too_large ? 1 : 0);
+    PAWL_TRY(fail(hold.run(), "hold a damaged message"));
   }
   log_damage({RowRef::Table::kMessages, id}, instance, text);
   if (has_ended) return Status::kOk;
@@ -174,6 +185,17 @@ Status SqliteProvider::quarantine_work(WorkItemId id, ErrorKind kind, std::strin
   if (whole) PAWL_TRY(store_outcome(row, kind, text));
   PAWL_TRY(delete_work(id, row.session));
   log_damage({RowRef::Table::kWork, id}, row.instance, text);
+  return Status::kOk;
+}
+
+// Counts for people, which begin anew.
+Status SqliteProvider::drop_totals(std::int64_t key, std::string_view text) {
+  {
+    Statement drop =
+        connection_.use(kDropTotals, "DELETE FROM session_totals WHERE what=?1 AND bucket=?2");
+    PAWL_TRY(fail(drop.bind(key / kTotalsKeys).bind(key % kTotalsKeys).run(), "drop totals"));
+  }
+  log_damage({RowRef::Table::kTotals, key}, 0, text);
   return Status::kOk;
 }
 

@@ -567,6 +567,7 @@ Status SqliteProvider::fire_due_timers(InstanceKey key) {
       if (!row.row()) return fail(row.status(), "find due timers");
       timer = row.integer(0);
     }
+    const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
     due_moves(DueKind::kTimer);
     PAWL_TRY(fail_written(
         connection_
