@@ -41,8 +41,10 @@ bool RuntimeCore::quarantine_culprit(Status why) {
       why == Status::kFull || why == Status::kIo || why == Status::kReadOnly;
   if (!damage.has_value() || is_of_the_store || !is_blamed(*damage)) return false;
   // It did not help.
-  if (quarantined_.has_value() && *quarantined_ == damage->row) return false;
-  quarantined_ = damage->row;
+  if (quarantined_.has_value() && quarantined_->row == damage->row &&
+      quarantined_->named_by == damage->named_by)
+    return false;
+  quarantined_ = damage;
   Status status = provider_->begin(me_, &batch_);
   begin_telling();
   if (status == Status::kOk) {

@@ -239,6 +239,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status write_housekeeping();
   Status write_strangers();
   Status write_turns(Turn* turns, std::size_t count);
+  Status refuse_lost_results(const Turn& turn);
   void after_commit(Turn* turns, std::size_t count);
   void after_rollback(Status status, Turn* turns, std::size_t count);
   void settle_turn(Turn& turn);
@@ -507,7 +508,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool waiter_open_ = false;
   RowRef short_row_;  // the last one that memory did not suffice for
   int short_count_ = 0;
-  std::optional<RowRef> quarantined_;  // the last one; the next commit forgets it
+  std::optional<Damage> quarantined_;  // the last one; the next commit forgets it
   Pace pace_;
   bool runs_again_ = false;     // the last tick asked for the next one
   std::uint64_t news_ = 0;      // turns that changed something, calls that were answered

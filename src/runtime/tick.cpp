@@ -249,6 +249,7 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
       ++stats_.turns_refused;
       look_for_turns_ = true;
       PAWL_TRY(store_mail(turn));
+      PAWL_TRY(refuse_lost_results(turn));
     }
     PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // made in this batch
     // What was passed over for want of room may go now, and what stood behind in a session.
@@ -256,6 +257,19 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
         ((turn.result_count > 0 && passed_over_) || made_ready != provider_->made_ready()))
       look_for_work_ = true;
     if (turn.written && turn.wakes_others) look_for_turns_ = true;
+  }
+  return Status::kOk;
+}
+
+// A result that is not this worker's to give any more would make its turn stale for ever.
+Status RuntimeCore::refuse_lost_results(const Turn& turn) {
+  for (std::size_t i = 0; i < turn.result_count; ++i) {
+    const Status checked = provider_->check_work_item(turn.results[i]->done());
+    if (checked == Status::kStale) {
+      turn.results[i]->lose();
+    } else {
+      PAWL_TRY(checked);
+    }
   }
   return Status::kOk;
 }

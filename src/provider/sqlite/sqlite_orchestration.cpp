@@ -205,7 +205,7 @@ class SqliteProvider::MessageReader {
   Arena& arena_;
   std::size_t max_;
   OrchestrationItem* item_;
-  MessageId first_ = 0;
+  std::optional<MessageId> first_;
   std::size_t others_ = 0;  // than those that wait on
 };
 
