@@ -73,7 +73,7 @@ class PosixTurns : public ::testing::Test {
   }
   void TearDown() override {
     static_cast<void>(runtime_.stop(1'000));
-    std::system(("rm -rf " + folder_).c_str());
+    EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
   }
   static void* run_flood(void* self) {
     static_cast<PosixTurns*>(self)->flood();
@@ -204,7 +204,7 @@ TEST_F(PosixTurns, one_at_a_time_and_none_of_the_dead) {
   if (child == 0) {
     const auto third = storage.turn_open(path_.c_str());
     const bool took = third.ok() && storage.turn_take(third.value()) == Status::kOk;
-    static_cast<void>(::write(ready[1], took ? "y" : "n", 1));
+    if (::write(ready[1], took ? "y" : "n", 1) != 1) ::_exit(1);
     ::pause();
     ::_exit(0);
   }
