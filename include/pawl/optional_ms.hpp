@@ -16,8 +16,8 @@ class OptionalMs {
  public:
   constexpr OptionalMs() = default;  // none
   // Implicit: a known time is a time that may be absent.
-  constexpr OptionalMs(std::int64_t ms)
-      : ms_(ms), has_value_(true) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr OptionalMs(std::int64_t ms) : ms_(ms), has_value_(true) {}
 
   [[nodiscard]] constexpr bool has_value() const { return has_value_; }
   // Requires: has_value().

@@ -219,6 +219,8 @@ std::int64_t holder_in(const char* line, const struct stat& index, port::LogLock
   unsigned minor_part = 0;
   unsigned long long inode = 0;
   long long first = 0;
+  // The kernel's own numbers.
+  // NOLINTNEXTLINE(cert-err34-c)
   if (std::sscanf(line, "%*d: %7s %*s %7s %lld %x:%x:%llu %lld", kind, access, &pid, &major_part,
                   &minor_part, &inode, &first) != 7 ||
       std::strcmp(kind, "POSIX") != 0 || major_part != major(index.st_dev) ||

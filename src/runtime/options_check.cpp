@@ -162,13 +162,13 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
         options.reserve_bytes, static_cast<long long>(log_bytes), options.checkpoint_pages);
     return Status::kInvalidOptions;
   }
-  if (options.log_bytes_max < kLogsLeast * log_bytes) {
+  const long long log_bytes_least = kLogsLeast * log_bytes;
+  if (options.log_bytes_max < log_bytes_least) {
     diagnostic.format(
         "log_bytes_max = %lld must be at least %lld, %lld times what the log of checkpoint_pages = "
         "%d holds",
-        static_cast<long long>(options.log_bytes_max),
-        static_cast<long long>(kLogsLeast * log_bytes), static_cast<long long>(kLogsLeast),
-        options.checkpoint_pages);
+        static_cast<long long>(options.log_bytes_max), log_bytes_least,
+        static_cast<long long>(kLogsLeast), options.checkpoint_pages);
     return Status::kInvalidOptions;
   }
   if (options.warm_instances < options.batch) {

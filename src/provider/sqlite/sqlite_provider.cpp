@@ -773,19 +773,19 @@ Status SqliteProvider::check_meta(const Statement& row) {
   constexpr std::int64_t kTimeMax = std::int64_t{1} << 53;  // 285,000 years
   constexpr std::int64_t kCountMax = std::int64_t{1} << 62;
   struct Range {
-    int column;
     const char* name;
     std::int64_t least;
     std::int64_t most;
+    int column;
     bool may_be_null;
   };
   constexpr Range kRanges[] = {
-      {1, "boot_seq", 0, kTimeMax, false},    {2, "k", -kTimeMax, kTimeMax, false},
-      {3, "mark", 0, kTimeMax, false},        {4, "off", -kTimeMax, kTimeMax, true},
-      {5, "off_seq", -1, kTimeMax, false},    {6, "adopted", 0, 1, false},
-      {7, "apart_until", 0, kTimeMax, false}, {8, "next_epoch", 1, kCountMax, false},
-      {9, "next_token", 1, kCountMax, false}, {10, "quota", 0, kCountMax, false},
-      {11, "reserve", 0, kCountMax, false},
+      {"boot_seq", 0, kTimeMax, 1, false},    {"k", -kTimeMax, kTimeMax, 2, false},
+      {"mark", 0, kTimeMax, 3, false},        {"off", -kTimeMax, kTimeMax, 4, true},
+      {"off_seq", -1, kTimeMax, 5, false},    {"adopted", 0, 1, 6, false},
+      {"apart_until", 0, kTimeMax, 7, false}, {"next_epoch", 1, kCountMax, 8, false},
+      {"next_token", 1, kCountMax, 9, false}, {"quota", 0, kCountMax, 10, false},
+      {"reserve", 0, kCountMax, 11, false},
   };
   for (const Range& range : kRanges) {
     if (range.may_be_null && row.is_null(range.column)) continue;
