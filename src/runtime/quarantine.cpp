@@ -1,5 +1,6 @@
-// What keeps damage from taking more than its own. A tick that failed because of one row: the row is taken out of the way in a transaction of its own, and the
-// next tick does what this one could not. Rules: docs/architecture.md, "damage".
+// What keeps damage from taking more than its own. A tick that failed because of one row: the row is taken out of
+// the way in a transaction of its own, and the next tick does what this one could not. A loop that gets nothing
+// done is slowed down. Rules: docs/architecture.md, "damage".
 #include "runtime_core.hpp"
 
 namespace pawl {
@@ -7,6 +8,8 @@ namespace {
 
 // Memory may have been short for other reasons than this row; then the next ticks do without it.
 constexpr int kShortagesMax = 3;
+// Shortages further apart have not one cause.
+constexpr std::int64_t kShortagesMs = 60'000;
 
 }  // namespace
 
@@ -30,8 +33,10 @@ void RuntimeCore::keep_pace(std::uint64_t done_before) {
 
 bool RuntimeCore::is_blamed(const Damage& damage) {
   if (damage.status == Status::kCorrupt) return true;
-  if (!(damage.row == short_row_)) short_count_ = 0;
+  const std::int64_t now = port_.clock->boot_ms();
+  if (!(damage.row == short_row_) || now - short_boot_ms_ > kShortagesMs) short_count_ = 0;
   short_row_ = damage.row;
+  short_boot_ms_ = now;
   return ++short_count_ >= kShortagesMax;
 }
 

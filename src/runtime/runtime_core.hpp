@@ -507,6 +507,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool executor_started_ = false;
   bool waiter_open_ = false;
   RowRef short_row_;  // the last one that memory did not suffice for
+  std::int64_t short_boot_ms_ = 0;
   int short_count_ = 0;
   std::optional<Damage> quarantined_;  // the last one; the next commit forgets it
   Pace pace_;

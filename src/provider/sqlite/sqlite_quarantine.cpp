@@ -145,7 +145,8 @@ Status SqliteProvider::quarantine_message(MessageId id, ErrorKind kind, std::str
     has_ended = read.integer(1, &whole) != 0;
   }
   {
-    // What memory does not suffice for cannot be written back either.
+    // What memory does not suffice for cannot be written back either. Only timers are suspected under their own
+    // name, and those have neither name nor payload.
     const bool is_too_large = kind == ErrorKind::kLimit;
     Statement hold = connection_.use(
         kHoldMessage,

@@ -356,10 +356,8 @@ Status SqliteProvider::time_out(const WorkRow& row, ErrorKind kind, std::string_
 
 // What is left of it does not say how it is to be worked on.
 Status SqliteProvider::give_up_damaged(const WorkRow& row) {
-  Damage damage;
-  damage.row = {RowRef::Table::kWork, row.id};
-  damage.text.format("a column has a type or value that it cannot have");
-  return quarantine(damage);
+  return quarantine_work(row.id, ErrorKind::kCorrupt,
+                         "worker_queue: a column has a type or value that it cannot have");
 }
 
 // Requires: row.may_retry().
