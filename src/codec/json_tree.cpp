@@ -31,17 +31,6 @@ void* json_allocate(std::size_t size) {
 // A call frees all it has allocated before it ends, and the next one starts from the beginning.
 void json_release(void*) {}
 
-void use_own_memory() {
-  static const bool installed = [] {
-    cJSON_Hooks hooks = {json_allocate, json_release};
-    cJSON_InitHooks(&hooks);
-    return true;
-  }();
-  static_cast<void>(installed);
-  json_block.used = 0;
-  json_block.was_short = false;
-}
-
 // Skips the text that begins before `at`; false when it has a zero character, raw or escaped.
 bool skip_text(std::string_view text, std::size_t* at) {
   for (; *at < text.size(); ++*at) {
@@ -54,6 +43,15 @@ bool skip_text(std::string_view text, std::size_t* at) {
 }
 
 }  // namespace
+
+void install_json_hooks() {
+  static const bool installed = [] {
+    cJSON_Hooks hooks = {json_allocate, json_release};
+    cJSON_InitHooks(&hooks);
+    return true;
+  }();
+  static_cast<void>(installed);
+}
 
 bool is_safe_json(std::string_view text, int levels_max) {
   if (text.find('\0') != std::string_view::npos) return false;
@@ -73,7 +71,9 @@ bool is_safe_json(std::string_view text, int levels_max) {
 }
 
 const cJSON* parse_json(std::string_view text) {
-  use_own_memory();
+  install_json_hooks();
+  json_block.used = 0;
+  json_block.was_short = false;
   // cJSON 1.7.15 may look at the byte behind the text: give it a zero there.
   auto* const copy = static_cast<char*>(json_allocate(text.size() + 1));
   if (copy == nullptr) return nullptr;

@@ -18,6 +18,9 @@ inline constexpr std::int64_t kExactDouble = std::int64_t{1} << 53;
 // No zero character, raw or escaped, and no more levels than these: what the parser, which recurses and
 // ends texts with a zero, must not be given.
 [[nodiscard]] bool is_safe_json(std::string_view text, int levels_max);
+// Gives cJSON the JsonMemory of each thread, once in a process. Every call of cJSON reads these hooks, printing too:
+// call this before the first one of a thread, so that no other thread installs them meanwhile.
+void install_json_hooks();
 // Null: no JSON, or json_memory_was_short().
 [[nodiscard]] const cJSON* parse_json(std::string_view text);
 [[nodiscard]] bool json_memory_was_short();

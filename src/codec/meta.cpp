@@ -61,6 +61,7 @@ class MetaWriter {
   Status print(char* out, std::size_t capacity, std::size_t* size) {
     if (!valid_) return Status::kInvalidArgument;
     if (capacity == 0) return Status::kResourceExhausted;
+    install_json_hooks();
     const auto length = static_cast<int>(capacity < kMetaBytesMax ? capacity : kMetaBytesMax);
     if (cJSON_PrintPreallocated(&items_[0], out, length, 0) == 0) return Status::kResourceExhausted;
     *size = std::strlen(out);

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "event.hpp"
 
@@ -54,6 +55,25 @@ Event activity() {
   event.argument_hash = 0x00000000000000abU;
   event.path_hash = 0xfedcba9876543210U;
   return event;
+}
+
+// Each test is a process of its own, so these are its first uses of cJSON. The thread sanitizer sees it if one thread
+// installs cJSON's hooks while the other reads them, in whichever order they run.
+TEST(Threads, TheFirstToEncodeAndTheFirstToDecodeDoNotMeet) {
+  const Event event = activity();
+  std::string encoded;
+  Event decoded;
+  decoded.kind = EventKind::kActivity;
+  Status status = Status::kCorrupt;
+  Meta there;
+  Meta back;
+  std::thread encodes([&] { encoded = there.encode(event); });
+  std::thread decodes([&] { status = back.decode(R"({"name":"read"})", &decoded); });
+  encodes.join();
+  decodes.join();
+  EXPECT_NE(encoded.find("read_moisture"), std::string::npos);
+  EXPECT_EQ(status, Status::kOk);
+  EXPECT_EQ(decoded.name, "read");
 }
 
 TEST(Names, OfKindsAreTheirOwn) {
