@@ -239,7 +239,7 @@ def check_blocks():
 
 
 def schema():
-    text = read("src/provider/sqlite/schema.hpp")
+    text = read("src/store/sqlite/schema.hpp")
     database = sqlite3.connect(":memory:")
     database.executescript(re.search(r'R"sql\((.*?)\)sql"', text, re.S)[1])
     return database
@@ -465,7 +465,7 @@ def check_tables():
     found = {name_in(cells[0]) for _, cells, _ in text.rows("index")}
     if found != indices:
         problem(text.name, f"the tables of indices differ: {sorted(found ^ indices)}")
-    code = constants_of("src/provider/sqlite/schema.hpp")
+    code = constants_of("src/store/sqlite/schema.hpp")
     whole = "\n".join(line for _, line in text.prose)
     for name in ("kSchemaVersion", "kApplicationId", "kPageBytes"):
         if f"`{evaluate(code[name])}`" not in whole and f"`{code[name]}`" not in whole:
@@ -489,7 +489,7 @@ def check_enums():
     text = page("format.md")
     for enum, path in {"EventKind": "src/codec/event.hpp", "MessageKind": "src/codec/event.hpp",
                        "EndKind": "src/codec/event.hpp", "TimerBase": "src/codec/event.hpp",
-                       "ErrorKind": "include/pawl/error.hpp", "InstanceState": "src/provider/provider.hpp"}.items():
+                       "ErrorKind": "include/pawl/error.hpp", "InstanceState": "src/store/instance_store.hpp"}.items():
         wanted = enum_of(path, enum)
         said = {}
         for where, cells, heading in text.rows("number", "name"):

@@ -16,9 +16,9 @@ ARROWS = {
     "codec": {"core"},
     "replay": {"codec"},
     "session": {"codec"},
-    "provider": {"session"},
-    "runtime": {"replay", "session", "provider"},
-    "admin": {"runtime", "provider"},
+    "store": {"session"},
+    "runtime": {"replay", "session", "store"},
+    "admin": {"runtime", "store"},
 }
 
 
@@ -58,7 +58,7 @@ def main(project, include_sets, compiler):
         text = []
         for other, folder in folders.items():
             for header in headers(folder):
-                # A header in a subfolder (provider/sqlite) has two names.
+                # A header in a subfolder (store/sqlite) has two names.
                 for name in {header.name, str(header.relative_to(project / folder))}:
                     if other not in allowed:
                         text += [f'#if __has_include("{name}")', f'#error {layer} reaches {name} of {other}', "#endif"]
@@ -72,13 +72,13 @@ def main(project, include_sets, compiler):
         if not good:
             problems += re.findall(r"#error (.*)", errors) or [errors]
 
-    # The same once as an engineer would meet it, and its control: a header of the session compiles in the provider
+    # The same once as an engineer would meet it, and its control: a header of the session compiles in the store
     # and does not in the engine.
     for header in headers("src/session")[:1]:
         line = f'#include "{header.name}"\n'
-        good, errors = compiles(sets["provider"], line)
+        good, errors = compiles(sets["store"], line)
         if not good:
-            problems.append(f"the provider cannot include {header.name}:\n{errors}")
+            problems.append(f"the store cannot include {header.name}:\n{errors}")
         good, errors = compiles(sets["replay"], line)
         if good or header.name not in errors:
             problems.append(f"the engine can include {header.name}")

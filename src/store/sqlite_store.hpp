@@ -1,9 +1,9 @@
 // SqliteStore: the SQLite provider for who must not know SQLite.
 //
-// Purpose: the runtime holds a provider by contract; only src/provider/sqlite sees sqlite3.h. Ownership:
+// Purpose: the runtime holds a provider by contract; only src/store/sqlite sees sqlite3.h. Ownership:
 // the caller gives the place and destroys what it made. Thread rule: as provider.hpp.
-#ifndef PAWL_PROVIDER_SQLITE_STORE_HPP
-#define PAWL_PROVIDER_SQLITE_STORE_HPP
+#ifndef PAWL_STORE_SQLITE_STORE_HPP
+#define PAWL_STORE_SQLITE_STORE_HPP
 
 #include <cstddef>
 
@@ -34,4 +34,4 @@ struct SqliteStore {
 
 }  // namespace pawl
 
-#endif  // PAWL_PROVIDER_SQLITE_STORE_HPP
+#endif  // PAWL_STORE_SQLITE_STORE_HPP

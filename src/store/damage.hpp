@@ -3,8 +3,8 @@
 // Purpose: one row that cannot be read, or whose columns cannot be what they say, must cost its own instance,
 // work item or session, and nobody else. A tick that fails tells by this which row to take out of the way
 // (Provider::quarantine()). Ownership: plain values. Thread rule: one thread.
-#ifndef PAWL_PROVIDER_DAMAGE_HPP
-#define PAWL_PROVIDER_DAMAGE_HPP
+#ifndef PAWL_STORE_DAMAGE_HPP
+#define PAWL_STORE_DAMAGE_HPP
 
 #include <cstdint>
 #include <optional>
@@ -45,4 +45,4 @@ struct Damage {
 
 }  // namespace pawl
 
-#endif  // PAWL_PROVIDER_DAMAGE_HPP
+#endif  // PAWL_STORE_DAMAGE_HPP

@@ -1,0 +1,79 @@
+// ChangeSink: what a batch changes that people want to hear of.
+//
+// Purpose: changes of sessions, and rows that were given up or set aside, as the tables make them. Valid for people
+// only after the commit of the batch. Ownership: the views end with the call. Thread rule: that of the connection.
+#ifndef PAWL_STORE_CHANGE_SINK_HPP
+#define PAWL_STORE_CHANGE_SINK_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "damage.hpp"
+#include "ids.hpp"
+
+namespace pawl {
+
+// One event a change of a session or worker; reported in the batch, valid for people only after commit.
+struct SessionChange {
+  // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed: work
+  // that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened, kRefused
+  // (`reason`), kClosed (`reason`), kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
+  // first hand-over of an epoch): of sessions that orchestrations open.
+  enum class Kind : std::uint8_t {
+    kClaimed,
+    kMigrated,
+    kReleased,
+    kLost,
+    kSwept,
+    kConflict,
+    kStopFailed,
+    kEnding,
+    kOpened,
+    kRefused,
+    kClosed,
+    kExpiring,
+    kExpired,
+    kNearLimit,
+    kUsed,
+    kLeak
+  };
+  Kind kind = Kind::kClaimed;
+  std::string_view session;
+  std::string_view instance;     // that opened it; empty: it is shared
+  std::string_view owner_label;  // of SessionSettings
+  std::string_view label_kind;   // SessionSettings::kind
+  std::string_view reason;       // released, lost, refused, closed, expired, near its limit
+  std::string_view from;         // migrated, lost, closed, expired: node
+  std::string_view to;           // claimed, migrated, used: node
+  Epoch epoch = 0;
+  bool resumed = false;         // the same node took its own session back
+  bool is_end = false;          // it counts as an end, once a session
+  std::int64_t age_ms = 0;      // since it was opened, or made; swept: until its last activity
+  std::int64_t activities = 0;  // handed over until then
+};
+
+class ChangeSink {
+ public:
+  virtual void on_session_change(const SessionChange& change) = 0;
+  // A work item or instance reached a limit of CrashLimits and was failed.
+  virtual void on_poison(InstanceKey instance, EventId event, std::string_view why) = 0;
+  // No living worker has a handler of this name and serves the item's tag; it waits for one.
+  virtual void on_unregistered(std::string_view /*activity*/, std::string_view /*tag*/,
+                               InstanceKey /*instance*/, EventId /*event*/) {}
+  // An instance was set aside.
+  virtual void on_stranger(std::string_view /*name*/, std::string_view /*version*/,
+                           std::int64_t /*behaviour*/, InstanceKey /*instance*/) {}
+  // A row was quarantined. `instance`: the id of the one it belongs to; empty: nobody knows.
+  virtual void on_damage(RowRef /*row*/, std::string_view /*instance*/, std::string_view /*text*/) {
+  }
+  // A detached start found an instance of its id.
+  virtual void on_start_refused(std::string_view /*id*/, InstanceKey /*instance*/,
+                                EventId /*event*/) {}
+
+ protected:
+  ~ChangeSink() = default;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_STORE_CHANGE_SINK_HPP
