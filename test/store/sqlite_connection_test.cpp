@@ -62,6 +62,21 @@ class Protected : public ::testing::Test {
   sqlite::Connection ours{kSteps};
 };
 
+constexpr sql::Query kInsertOne{"INSERT INTO t VALUES(1)"};
+constexpr sql::Query kInsertTwo{"INSERT INTO t VALUES(2)"};
+constexpr sql::Query kUpdateAll{"UPDATE t SET x=3"};
+constexpr sql::Query kReadView{"SELECT * FROM v"};
+constexpr sql::Query kAttach{"ATTACH ':memory:' AS other"};
+constexpr sql::Query kLoadExtension{"SELECT load_extension('x')"};
+constexpr sql::Query kWritableSchema{"PRAGMA writable_schema=ON"};
+constexpr sql::Query kWriteSchema{"UPDATE sqlite_schema SET sql='' WHERE name='t'"};
+constexpr sql::Query kNoSuchColumn{"SELECT \"no such column\""};
+constexpr sql::Query kEndless{
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c"};
+constexpr sql::Query kLong{
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100000)"
+    " SELECT count(*) FROM c"};
+
 TEST_F(Protected, PlantedTriggersDoNotRun) {
   open(
       "CREATE TABLE t(x); INSERT INTO t VALUES(1);"
@@ -69,45 +84,40 @@ TEST_F(Protected, PlantedTriggersDoNotRun) {
       "CREATE TRIGGER drops BEFORE INSERT ON t BEGIN SELECT RAISE(IGNORE); END;"
       "CREATE TRIGGER endless AFTER UPDATE ON t BEGIN INSERT INTO seen WITH RECURSIVE c(x) AS"
       " (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x FROM c; END");
-  EXPECT_EQ(ours.use(0, "INSERT INTO t VALUES(2)").run(), Status::kOk) << said();
+  EXPECT_EQ(ours.use(kInsertTwo).run(), Status::kOk) << said();
   EXPECT_EQ(ours.changes(), 1);
-  EXPECT_EQ(ours.use(1, "UPDATE t SET x=3").run(), Status::kOk) << said();
+  EXPECT_EQ(ours.use(kUpdateAll).run(), Status::kOk) << said();
   EXPECT_EQ(ours.changes(), 2);
 }
 
 TEST_F(Protected, PlantedViewsAreNotRead) {
   open("CREATE VIEW v AS SELECT 1");
-  EXPECT_EQ(ours.use(0, "SELECT * FROM v").run(), Status::kCorrupt);
+  EXPECT_EQ(ours.use(kReadView).run(), Status::kCorrupt);
   EXPECT_NE(said().find("v"), std::string::npos) << said();
 }
 
 TEST_F(Protected, NothingIsAttachedOrLoadedAndTheSchemaIsNotWritten) {
   open("CREATE TABLE t(x)");
-  EXPECT_NE(ours.use(0, "ATTACH ':memory:' AS other").run(), Status::kOk);
-  EXPECT_NE(ours.use(1, "SELECT load_extension('x')").run(), Status::kOk);
-  EXPECT_EQ(ours.use(2, "PRAGMA writable_schema=ON").run(), Status::kOk);
-  EXPECT_NE(ours.use(3, "UPDATE sqlite_schema SET sql='' WHERE name='t'").run(), Status::kOk);
-  EXPECT_NE(ours.use(4, "SELECT \"no such column\"").run(), Status::kOk);
+  EXPECT_NE(ours.use(kAttach).run(), Status::kOk);
+  EXPECT_NE(ours.use(kLoadExtension).run(), Status::kOk);
+  EXPECT_EQ(ours.use(kWritableSchema).run(), Status::kOk);
+  EXPECT_NE(ours.use(kWriteSchema).run(), Status::kOk);
+  EXPECT_NE(ours.use(kNoSuchColumn).run(), Status::kOk);
 }
 
 TEST_F(Protected, StatementWithoutEndIsStoppedByName) {
   open("CREATE TABLE t(x)");
-  constexpr char kEndless[] =
-      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c";
-  EXPECT_EQ(ours.use(0, kEndless).run(), Status::kCorrupt);
+  EXPECT_EQ(ours.use(kEndless).run(), Status::kCorrupt);
   EXPECT_NE(said().find("WITH RECURSIVE c(x)"), std::string::npos) << said();
   EXPECT_NE(said().find("integrity_check"), std::string::npos) << said();
-  EXPECT_EQ(ours.use(1, "INSERT INTO t VALUES(1)").run(), Status::kOk) << "and others go on";
+  EXPECT_EQ(ours.use(kInsertOne).run(), Status::kOk) << "and others go on";
 }
 
 // The same statement, however often: the count is that of one use.
 TEST_F(Protected, UsesOfAStatementAreNotAddedUp) {
   open("CREATE TABLE t(x)");
-  constexpr char kLong[] =
-      "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100000)"
-      " SELECT count(*) FROM c";
   for (std::int64_t i = 0; i < kSteps / 100'000; ++i)
-    ASSERT_EQ(ours.use(0, kLong).run(), Status::kOk) << i << ": " << said();
+    ASSERT_EQ(ours.use(kLong).run(), Status::kOk) << i << ": " << said();
 }
 
 TEST(SimulatedFiles, ReadZerosBehindTheirEnd) {

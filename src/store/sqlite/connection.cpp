@@ -211,10 +211,9 @@ int Connection::on_slice(void* self) {
 
 void Connection::close() {
   if (handle_ == nullptr) return;
-  for (int id = 0; id < kStatementsMax; ++id) {
-    static_cast<void>(sqlite3_finalize(statements_[id]));
-    statements_[id] = nullptr;
-    texts_[id] = nullptr;
+  for (Prepared& slot : prepared_) {
+    static_cast<void>(sqlite3_finalize(slot.statement));
+    slot = Prepared();
   }
   kept_ = 0;
   // It refuses only while statements live, and all of them are ours.
@@ -225,31 +224,45 @@ void Connection::close() {
 
 // What operators ask for now and then must not hold the heap that every tick needs.
 void Connection::forget_oldest() {
-  int oldest = -1;
-  for (int id = 0; id < kStatementsMax; ++id) {
-    if (statements_[id] == nullptr || sqlite3_stmt_busy(statements_[id]) != 0) continue;
-    if (oldest < 0 || used_[id] < used_[oldest]) oldest = id;
+  Prepared* oldest = nullptr;
+  for (Prepared& slot : prepared_) {
+    if (slot.statement == nullptr || sqlite3_stmt_busy(slot.statement) != 0) continue;
+    if (oldest == nullptr || slot.used < oldest->used) oldest = &slot;
   }
-  PAWL_CHECK("provider-7", oldest >= 0);
-  sqlite3_finalize(statements_[oldest]);
-  statements_[oldest] = nullptr;
+  PAWL_CHECK("provider-7", oldest != nullptr);
+  sqlite3_finalize(oldest->statement);
+  oldest->statement = nullptr;
   --kept_;
 }
 
-Statement Connection::use(int id, const char* sql) {
-  PAWL_CHECK("provider-3", id >= 0 && id < kStatementsMax && handle_ != nullptr);
-  if (statements_[id] == nullptr) {
+Connection::Prepared& Connection::slot_of(const sql::Query& query) {
+  constexpr std::uint32_t kGolden = 0x9e3779b1U;  // spreads addresses that differ in few bits
+  const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&query));
+  const std::uint64_t spread = (address / alignof(sql::Query)) * kGolden;
+  auto at = static_cast<std::size_t>((spread & 0xffffffffU) * kStatementsMax >> 32U);
+  for (int looks = 0; looks < kStatementsMax; ++looks) {
+    Prepared& slot = prepared_[at];
+    if (slot.query == nullptr) slot.query = &query;
+    if (slot.query == &query) return slot;
+    at = at + 1 == kStatementsMax ? 0 : at + 1;
+  }
+  PAWL_CHECK("provider-4", false);  // more statements than slots
+  return prepared_[0];
+}
+
+Statement Connection::use(const sql::Query& query) {
+  PAWL_CHECK("provider-3", handle_ != nullptr);
+  Prepared& slot = slot_of(query);
+  if (slot.statement == nullptr) {
     if (kept_ == kStatementsKept) forget_oldest();
-    const int result =
-        sqlite3_prepare_v3(handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statements_[id], nullptr);
+    const int result = sqlite3_prepare_v3(handle_, query.text(), -1, SQLITE_PREPARE_PERSISTENT,
+                                          &slot.statement, nullptr);
     if (result != SQLITE_OK) return Statement(*this, nullptr, result);
-    texts_[id] = sql;
     ++kept_;
   }
-  used_[id] = ++uses_;
-  PAWL_CHECK("provider-4", texts_[id] == sql || std::strcmp(texts_[id], sql) == 0);
-  PAWL_CHECK("provider-5", sqlite3_stmt_busy(statements_[id]) == 0);
-  return Statement(*this, statements_[id]);
+  slot.used = ++uses_;
+  PAWL_CHECK("provider-5", sqlite3_stmt_busy(slot.statement) == 0);
+  return Statement(*this, slot.statement);
 }
 
 Status Connection::execute(const char* sql, Diagnostic& diagnostic) {

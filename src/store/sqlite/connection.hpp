@@ -15,6 +15,7 @@
 #include "damage.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
+#include "sql/query.hpp"
 
 namespace pawl::sqlite {
 
@@ -131,9 +132,9 @@ class Connection {
 
   Status open(const char* path, int flags, const char* vfs, Diagnostic& diagnostic);
   void close();
-  // Prepares `sql`, a string literal, on first use and keeps it under `id`. One id has one text, and
-  // is not used again while a Statement of it lives; both are invariants.
-  Statement use(int id, const char* sql);
+  // Prepares the statement on first use and keeps it. It is not used again while a Statement of it lives: an
+  // invariant. The query is a static object.
+  Statement use(const sql::Query& query);
   // For schema and pragmas at open.
   Status execute(const char* sql, Diagnostic& diagnostic);
   [[nodiscard]] std::int64_t changes() const;
@@ -142,7 +143,7 @@ class Connection {
   // Text of the last error goes here too.
   [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
 
-  static constexpr int kStatementsMax = 432;
+  static constexpr int kStatementsMax = 384;
   // Prepared at a time, the least recently used leave: they fit 512 KiB of SQLite's heap.
   static constexpr int kStatementsKept = 112;
   // A few seconds. The longest of ours, which credits off time to timers, takes 55 steps a timer; to delete a
@@ -159,11 +160,16 @@ class Connection {
   sqlite3* handle_ = nullptr;
   const std::int64_t steps_max_;
   int* slices_ = nullptr;  // of what runs
-  sqlite3_stmt* statements_[kStatementsMax] = {};
-  std::uint64_t used_[kStatementsMax] = {};  // by uses_
+  // Found by the address of its query: the first slot from slot_of() on that has it, or nobody.
+  struct Prepared {
+    const sql::Query* query = nullptr;
+    sqlite3_stmt* statement = nullptr;  // null: it was forgotten
+    std::uint64_t used = 0;             // by uses_
+  };
+  Prepared& slot_of(const sql::Query& query);
+  Prepared prepared_[kStatementsMax];
   std::uint64_t uses_ = 0;
   int kept_ = 0;
-  const char* texts_[kStatementsMax] = {};  // what each id was first used with: ids do not collide
   Diagnostic diagnostic_;
   std::optional<RowRef> suspect_;
   std::optional<RowRef> named_by_;

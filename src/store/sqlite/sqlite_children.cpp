@@ -2,17 +2,6 @@
 #include "sqlite_provider.hpp"
 
 namespace pawl::sqlite {
-namespace {
-
-enum Ids : int {
-  kNextChild = kIdsChildren.first,
-  kReadParent,
-  kEnd,
-};
-static_assert(kEnd <= kIdsChildren.end);
-
-}  // namespace
-
 Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
   const Event& event = turn.events->event(command);
   const bool is_child = event.kind == EventKind::kChild;
@@ -48,6 +37,11 @@ Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
   return store_message(turn.key, refused, nullptr);
 }
 
+constexpr sql::Query kNextChild{
+    "SELECT key,parent_event FROM instances INDEXED BY i_children WHERE parent=?1 AND "
+    "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (1,2) "
+    "ORDER BY parent_event LIMIT 1"};
+
 // One at a time, so that no row is written that a reader stands on.
 Status SqliteProvider::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
                                        EventId last, std::string_view reason) {
@@ -59,11 +53,7 @@ Status SqliteProvider::cancel_children(InstanceKey parent, ExecutionId execution
   while (true) {
     InstanceKey child = 0;
     {
-      Statement row = connection_.use(
-          kNextChild,
-          "SELECT key,parent_event FROM instances INDEXED BY i_children WHERE parent=?1 AND "
-          "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (1,2) "
-          "ORDER BY parent_event LIMIT 1");
+      Statement row = connection_.use(kNextChild);
       row.bind(parent).bind(execution).bind(next).bind(std::int64_t{last});
       if (!row.row()) return fail(row.status(), "find child");
       child = row.integer(0);
@@ -74,6 +64,11 @@ Status SqliteProvider::cancel_children(InstanceKey parent, ExecutionId execution
   }
 }
 
+constexpr sql::Query kReadParent{
+    "SELECT p.key,c.parent_execution,c.parent_event FROM instances AS c JOIN instances AS p "
+    "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
+    "(1,2)"};
+
 Status SqliteProvider::tell_parent(InstanceKey child, ErrorKind error, std::string_view output) {
   Message done;
   done.kind = MessageKind::kChildDone;
@@ -81,11 +76,7 @@ Status SqliteProvider::tell_parent(InstanceKey child, ErrorKind error, std::stri
   done.payload = output;
   InstanceKey parent = 0;
   {
-    Statement row = connection_.use(
-        kReadParent,
-        "SELECT p.key,c.parent_execution,c.parent_event FROM instances AS c JOIN instances AS p "
-        "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
-        "(1,2)");
+    Statement row = connection_.use(kReadParent);
     if (!row.bind(child).row()) return fail(row.status(), "find parent");
     parent = row.integer(0);
     done.execution = row.integer(1);

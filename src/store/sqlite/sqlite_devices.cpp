@@ -12,33 +12,6 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kFindNamed = kIdsDevices.first,
-  kReadMoving,
-  kTighten,
-  kReadHolder,
-  kReadRole,
-  kPutDeclaration,
-  kDropDeclaration,
-  kFirstStandby,
-  kNextStandbyOf,
-  kHasDeclarer,
-  kStartStop,
-  kReopen,
-  kNextStop,
-  kFindNode,
-  kReadTarget,
-  kSetDraining,
-  kNextOwnedBy,
-  kForgetDevice,
-  kNextUnavailable,
-  kPostpone,
-  kIsStillOwn,
-  kFirstGhost,
-  kEnd,
-};
-static_assert(kEnd <= kIdsDevices.end);
-
 // Roles in devices; stored.
 constexpr std::int64_t kHolder = 0;
 constexpr std::int64_t kStandby = 1;
@@ -50,9 +23,10 @@ constexpr std::int64_t kMoveStopMs = 20'000;
 
 // ---- rows -----------------------------------------------------------------------------------------------
 
+constexpr sql::Query kFindNamed{"SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<2"};
+
 Status SqliteProvider::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
-  Statement find = connection_.use(
-      kFindNamed, "SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<2");
+  Statement find = connection_.use(kFindNamed);
   find.bind(scope).bind_text(name);
   if (!find.row())
     return find.status() == Status::kOk ? Status::kNotFound : fail(find.status(), "find session");
@@ -60,11 +34,13 @@ Status SqliteProvider::find_session(InstanceKey scope, std::string_view name, Se
   return Status::kOk;
 }
 
+constexpr sql::Query kReadMoving{
+    "SELECT hard,excl,state,coalesce(owner,0),coalesce(stop_to,0),"
+    "coalesce(stop_force,0) FROM sessions WHERE sid=?1"};
+
 Status SqliteProvider::read_moving(SessionKey session, Moving* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  Statement read = connection_.use(kReadMoving,
-                                   "SELECT hard,excl,state,coalesce(owner,0),coalesce(stop_to,0),"
-                                   "coalesce(stop_force,0) FROM sessions WHERE sid=?1");
+  Statement read = connection_.use(kReadMoving);
   read.bind(session);
   if (!read.row())
     return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read a session");
@@ -100,21 +76,24 @@ Status SqliteProvider::tighten(SessionKey session, std::string_view name, const 
   return move_or_stop(row, {holder.worker, kMoveStopMs, true, "device"});
 }
 
+constexpr sql::Query kTighten{
+    "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3) WHERE sid=?1"};
+
 Status SqliteProvider::set_use(SessionKey session, const SessionUse& use) {
-  Statement write = connection_.use(
-      kTighten, "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3) WHERE sid=?1");
+  Statement write = connection_.use(kTighten);
   write.bind(session).bind(use.device ? 1 : 0).bind(use.exclusive ? 1 : 0);
   return fail(write.run(), "tighten a session");
 }
 
+constexpr sql::Query kReadHolder{
+    "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),"
+    "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
+    " WHERE d.sid=?1 AND d.role<>1 LIMIT 1"};
+
 // The living or dead holder; worker 0: none.
 Status SqliteProvider::read_holder(SessionKey session, Declaration* out) {
   *out = Declaration();
-  Statement read = connection_.use(
-      kReadHolder,
-      "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),"
-      "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
-      " WHERE d.sid=?1 AND d.role<>1 LIMIT 1");
+  Statement read = connection_.use(kReadHolder);
   read.bind(session);
   if (!read.row()) return fail(read.status(), "read a declaration");
   out->worker = read.integer(0);
@@ -130,8 +109,10 @@ Status SqliteProvider::read_holder(SessionKey session, Declaration* out) {
   return Status::kOk;
 }
 
+constexpr sql::Query kReadRole{"SELECT role FROM devices WHERE sid=?1 AND inc=?2"};
+
 Status SqliteProvider::read_role(SessionKey session, Incarnation worker, std::int64_t* role) {
-  Statement read = connection_.use(kReadRole, "SELECT role FROM devices WHERE sid=?1 AND inc=?2");
+  Statement read = connection_.use(kReadRole);
   read.bind(session).bind(worker);
   if (!read.row())
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a role");
@@ -139,34 +120,40 @@ Status SqliteProvider::read_role(SessionKey session, Incarnation worker, std::in
   return Status::kOk;
 }
 
+constexpr sql::Query kPutDeclaration{
+    "INSERT OR REPLACE INTO devices(sid,inc,role) VALUES(?1,?2,?3)"};
+
 Status SqliteProvider::put_declaration(SessionKey session, Incarnation worker, std::int64_t role) {
-  Statement put = connection_.use(kPutDeclaration,
-                                  "INSERT OR REPLACE INTO devices(sid,inc,role) VALUES(?1,?2,?3)");
+  Statement put = connection_.use(kPutDeclaration);
   put.bind(session).bind(worker).bind(role);
   return fail(put.run(), "declare a device");
 }
 
+constexpr sql::Query kDropDeclaration{"DELETE FROM devices WHERE sid=?1 AND inc=?2"};
+
 Status SqliteProvider::drop_declaration(SessionKey session, Incarnation worker) {
-  Statement drop = connection_.use(kDropDeclaration, "DELETE FROM devices WHERE sid=?1 AND inc=?2");
+  Statement drop = connection_.use(kDropDeclaration);
   drop.bind(session).bind(worker);
   return fail(drop.run(), "withdraw a device");
 }
 
+constexpr sql::Query kFirstStandby{
+    "SELECT d.inc FROM devices d JOIN workers w ON w.inc=d.inc"
+    " WHERE d.sid=?1 AND d.role=1 AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1"};
+
 Status SqliteProvider::first_standby(SessionKey session, Incarnation* worker) {
-  Statement first = connection_.use(
-      kFirstStandby,
-      "SELECT d.inc FROM devices d JOIN workers w ON w.inc=d.inc"
-      " WHERE d.sid=?1 AND d.role=1 AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1");
+  Statement first = connection_.use(kFirstStandby);
   first.bind(session);
   *worker = first.row() ? first.integer(0) : 0;
   return fail(first.status(), "find a standby");
 }
 
+constexpr sql::Query kHasDeclarer{
+    "SELECT EXISTS(SELECT 1 FROM devices d JOIN workers w ON w.inc=d.inc"
+    " WHERE d.sid=?1 AND w.buried=0)"};
+
 Status SqliteProvider::has_declarer(SessionKey session, bool* found) {
-  Statement find =
-      connection_.use(kHasDeclarer,
-                      "SELECT EXISTS(SELECT 1 FROM devices d JOIN workers w ON w.inc=d.inc"
-                      " WHERE d.sid=?1 AND w.buried=0)");
+  Statement find = connection_.use(kHasDeclarer);
   find.bind(session);
   if (!find.row()) return fail(find.status(), "find a declaration");
   *found = find.integer(0) != 0;
@@ -245,6 +232,10 @@ Status SqliteProvider::read_declaration(Incarnation me, std::string_view device,
   return Status::kOk;
 }
 
+constexpr sql::Query kNextStandbyOf{
+    "SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1"
+    " AND sid>?2 AND role=1 ORDER BY sid LIMIT 1"};
+
 Status SqliteProvider::take_devices_over(Incarnation me, const SessionOptions& options,
                                          Evidence& evidence) {
   require_batch();
@@ -252,9 +243,7 @@ Status SqliteProvider::take_devices_over(Incarnation me, const SessionOptions& o
   Walk walk;
   while (true) {
     {
-      Statement next = connection_.use(kNextStandbyOf,
-                                       "SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1"
-                                       " AND sid>?2 AND role=1 ORDER BY sid LIMIT 1");
+      Statement next = connection_.use(kNextStandbyOf);
       next.bind(me).bind(session);
       if (!next.row()) return fail(next.status(), "find own standbys");
       session = next.integer(0);
@@ -279,6 +268,11 @@ Status SqliteProvider::take_devices_over(Incarnation me, const SessionOptions& o
   }
 }
 
+constexpr sql::Query kForgetDevice{
+    "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
+    " AND NOT EXISTS(SELECT 1 FROM devices d WHERE d.sid=?1)"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)"};
+
 Status SqliteProvider::forget_device(std::string_view device) {
   require_batch();
   SessionKey session = 0;
@@ -287,11 +281,7 @@ Status SqliteProvider::forget_device(std::string_view device) {
   PAWL_TRY(describe(session, &texts));
   due_moves(DueKind::kStop);
   {
-    Statement forget = connection_.use(
-        kForgetDevice,
-        "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
-        " AND NOT EXISTS(SELECT 1 FROM devices d WHERE d.sid=?1)"
-        " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)");
+    Statement forget = connection_.use(kForgetDevice);
     forget.bind(session);
     PAWL_TRY(fail(forget.run(), "forget a device"));
     if (connection_.changes() == 0) return Status::kStillRunning;
@@ -302,15 +292,16 @@ Status SqliteProvider::forget_device(std::string_view device) {
 
 // ---- moving ---------------------------------------------------------------------------------------------
 
+constexpr sql::Query kReadTarget{
+    "SELECT locked_until,sessions_max,draining FROM workers WHERE inc=?1 AND buried=0"};
+
 // May it have the session? A device goes to who declared it, any other to who has room.
 Status SqliteProvider::read_target(const Moving& row, Incarnation worker, Target* out) {
   *out = Target();
   if (worker == 0) return Status::kOk;
   std::int64_t most = 0;
   {
-    Statement read = connection_.use(
-        kReadTarget,
-        "SELECT locked_until,sessions_max,draining FROM workers WHERE inc=?1 AND buried=0");
+    Statement read = connection_.use(kReadTarget);
     read.bind(worker);
     if (!read.row() || read.integer(2) != 0) return fail(read.status(), "read a worker");
     // Its first lease is that of its own row; it renews both together.
@@ -332,12 +323,14 @@ Status SqliteProvider::read_target(const Moving& row, Incarnation worker, Target
   return Status::kOk;
 }
 
+constexpr sql::Query kStartStop{
+    "UPDATE sessions SET state=1,stop_to=?2,stop_due=?3,stop_force=?4 WHERE sid=?1"};
+
 Status SqliteProvider::move_or_stop(const Moving& row, const Move& move) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
   if (!row.running) return move_now(row, move.target, move.reason);
   due_comes(DueKind::kStop);
-  Statement stop = connection_.use(
-      kStartStop, "UPDATE sessions SET state=1,stop_to=?2,stop_due=?3,stop_force=?4 WHERE sid=?1");
+  Statement stop = connection_.use(kStartStop);
   stop.bind(row.session);
   move.target == 0 ? stop.bind_null() : stop.bind(move.target);
   stop.bind(make_due(batch_.now, move.stop_ms)).bind(move.force ? 1 : 0);
@@ -380,13 +373,15 @@ Status SqliteProvider::hand_device_over(SessionKey session, std::string_view rea
   return move_now(row, row.stopping ? row.target : 0, reason);
 }
 
+constexpr sql::Query kReopen{
+    "UPDATE sessions SET state=0,stop_to=NULL,stop_due=NULL,"
+    "stop_force=NULL WHERE sid=?1"};
+
 Status SqliteProvider::reopen(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   {
     due_moves(DueKind::kStop);
-    Statement open = connection_.use(kReopen,
-                                     "UPDATE sessions SET state=0,stop_to=NULL,stop_due=NULL,"
-                                     "stop_force=NULL WHERE sid=?1");
+    Statement open = connection_.use(kReopen);
     open.bind(session);
     PAWL_TRY(fail(open.run(), "end a stop"));
   }
@@ -394,10 +389,12 @@ Status SqliteProvider::reopen(SessionKey session) {
   return Status::kOk;
 }
 
+constexpr sql::Query kFindNode{
+    "SELECT inc FROM workers INDEXED BY w_living WHERE buried=0 AND "
+    "node=?1 ORDER BY inc DESC LIMIT 1"};
+
 Status SqliteProvider::living_worker(std::string_view node, Incarnation* worker) {
-  Statement find = connection_.use(kFindNode,
-                                   "SELECT inc FROM workers INDEXED BY w_living WHERE buried=0 AND "
-                                   "node=?1 ORDER BY inc DESC LIMIT 1");
+  Statement find = connection_.use(kFindNode);
   find.bind_text(node);
   if (!find.row())
     return find.status() == Status::kOk ? Status::kNotFound : fail(find.status(), "find a worker");
@@ -440,14 +437,15 @@ Status SqliteProvider::transfer_session(std::string_view instance, std::string_v
   return move_or_stop(row, {target.worker, stop_ms, force, "transferred"});
 }
 
+constexpr sql::Query kIsStillOwn{
+    "SELECT 1 FROM sessions WHERE sid=?1 AND owner=?2 AND epoch=?3 AND state=0 AND excl=0"};
+
 Status SqliteProvider::evict_session(const WorkDone& hung, SessionKey session, Incarnation me,
                                      bool* moves) {
   require_batch();
   *moves = false;
   {
-    Statement own = connection_.use(
-        kIsStillOwn,
-        "SELECT 1 FROM sessions WHERE sid=?1 AND owner=?2 AND epoch=?3 AND state=0 AND excl=0");
+    Statement own = connection_.use(kIsStillOwn);
     own.bind(session).bind(me).bind(hung.epoch);
     if (!own.row()) return fail(own.status(), "find the session of a hung activity");
   }
@@ -464,14 +462,16 @@ Status SqliteProvider::evict_session(const WorkDone& hung, SessionKey session, I
   return move_or_stop(row, move);
 }
 
+constexpr sql::Query kFirstGhost{
+    "SELECT id FROM worker_queue INDEXED BY wq_session"
+    " WHERE sid=?1 AND state=3 ORDER BY id LIMIT 1"};
+
 Status SqliteProvider::drop_ghosts(SessionKey session) {
   Walk walk;
   while (true) {
     WorkItemId item = 0;
     {
-      Statement first = connection_.use(kFirstGhost,
-                                        "SELECT id FROM worker_queue INDEXED BY wq_session"
-                                        " WHERE sid=?1 AND state=3 ORDER BY id LIMIT 1");
+      Statement first = connection_.use(kFirstGhost);
       first.bind(session);
       if (!first.row()) return fail(first.status(), "find cancelled work of a session");
       item = first.integer(0);
@@ -481,13 +481,17 @@ Status SqliteProvider::drop_ghosts(SessionKey session) {
   }
 }
 
+constexpr sql::Query kSetDraining{"UPDATE workers SET draining=1 WHERE inc=?1 AND buried=0"};
+constexpr sql::Query kNextOwnedBy{
+    "SELECT hard,sid FROM sessions INDEXED BY s_owner WHERE owner=?1"
+    " AND (hard,sid)>(?2,?3) ORDER BY hard,sid LIMIT 1"};
+
 Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms) {
   require_batch();
   Incarnation worker = 0;
   PAWL_TRY(living_worker(node, &worker));
   {
-    Statement drain =
-        connection_.use(kSetDraining, "UPDATE workers SET draining=1 WHERE inc=?1 AND buried=0");
+    Statement drain = connection_.use(kSetDraining);
     drain.bind(worker);
     known_worker_ = 0;
     PAWL_TRY(fail(drain.run(), "drain a worker"));
@@ -497,10 +501,7 @@ Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms)
   Walk walk;
   while (true) {
     {
-      Statement next =
-          connection_.use(kNextOwnedBy,
-                          "SELECT hard,sid FROM sessions INDEXED BY s_owner WHERE owner=?1"
-                          " AND (hard,sid)>(?2,?3) ORDER BY hard,sid LIMIT 1");
+      Statement next = connection_.use(kNextOwnedBy);
       next.bind(worker).bind(hard).bind(session);
       if (!next.row()) return fail(next.status(), "find a worker's sessions");
       hard = next.integer(0);
@@ -517,6 +518,10 @@ Status SqliteProvider::drain_worker(std::string_view node, std::int64_t stop_ms)
   }
 }
 
+constexpr sql::Query kNextStop{
+    "SELECT stop_due,sid,name FROM sessions INDEXED BY s_stopping"
+    " WHERE state=1 AND (stop_due,sid)>(?1,?2) ORDER BY stop_due,sid LIMIT 1"};
+
 Status SqliteProvider::end_stops(std::size_t limit, std::size_t* ended) {
   require_batch();
   if (first_due(DueKind::kStop).is_known && !first_due(DueKind::kStop).at.has_value())
@@ -527,10 +532,7 @@ Status SqliteProvider::end_stops(std::size_t limit, std::size_t* ended) {
   for (std::size_t looks = 0; looks < limit; ++looks) {
     FixedText<kNameBytesMax> name;
     {
-      Statement next = connection_.use(
-          kNextStop,
-          "SELECT stop_due,sid,name FROM sessions INDEXED BY s_stopping"
-          " WHERE state=1 AND (stop_due,sid)>(?1,?2) ORDER BY stop_due,sid LIMIT 1");
+      Statement next = connection_.use(kNextStop);
       next.bind(due).bind(session);
       if (!next.row()) return fail(next.status(), "find stopping sessions");
       due = next.integer(0);
@@ -575,6 +577,13 @@ Status SqliteProvider::stop_failed(const Moving& row, std::string_view name) {
 
 // ---- work of absent devices -----------------------------------------------------------------------------
 
+constexpr sql::Query kNextUnavailable{
+    "SELECT q.id,q.sid,q.state IN (1,3),q.policy,s.name FROM worker_queue q"
+    " INDEXED BY wq_unavailable LEFT JOIN sessions s ON s.sid=q.sid"
+    " WHERE q.unavailable_due IS NOT NULL AND q.unavailable_due<=?1"
+    " ORDER BY q.unavailable_due LIMIT 1"};
+constexpr sql::Query kPostpone{"UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1"};
+
 // What is there, or runs, is measured anew from now.
 Status SqliteProvider::end_unavailable_work(std::size_t limit, std::size_t* ended) {
   Walk walk;
@@ -585,12 +594,7 @@ Status SqliteProvider::end_unavailable_work(std::size_t limit, std::size_t* ende
     ActivityOptions policy;
     FixedText<kNameBytesMax> name;
     {
-      Statement next =
-          connection_.use(kNextUnavailable,
-                          "SELECT q.id,q.sid,q.state IN (1,3),q.policy,s.name FROM worker_queue q"
-                          " INDEXED BY wq_unavailable LEFT JOIN sessions s ON s.sid=q.sid"
-                          " WHERE q.unavailable_due IS NOT NULL AND q.unavailable_due<=?1"
-                          " ORDER BY q.unavailable_due LIMIT 1");
+      Statement next = connection_.use(kNextUnavailable);
       next.bind(batch_.now);
       if (!next.row()) return fail(next.status(), "find work of absent devices");
       item = next.integer(0);
@@ -607,8 +611,7 @@ Status SqliteProvider::end_unavailable_work(std::size_t limit, std::size_t* ende
     PAWL_TRY(has_declarer(session, &declared));
     if (declared || runs) {
       due_comes(DueKind::kWork);
-      Statement postpone =
-          connection_.use(kPostpone, "UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1");
+      Statement postpone = connection_.use(kPostpone);
       postpone.bind(item).bind(make_due(batch_.now, policy.unavailable_ms));
       PAWL_TRY(fail(postpone.run(), "postpone a limit"));
       continue;

@@ -8,23 +8,6 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kListSessions = kIdsDirectory.first,
-  kReadSession,
-  kDescribe,
-  kNextLook,
-  kEndSession,
-  kLookAtEnd,
-  kCountValue,
-  kReadTotals,
-  kCountStates,
-  kCountOwn,
-  kNextOld,
-  kNoteLeak,
-  kEnd,
-};
-static_assert(kEnd <= kIdsDirectory.end);
-
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 constexpr std::size_t kLeakLooksMax = 256;   // rows of one sweep
 constexpr std::size_t kLeaksToldMax = 16;    // of those: one commit has lines for some more
@@ -96,6 +79,8 @@ bool passes(const SessionInfo& info, const SessionFilter& filter) {
 
 // ---- reading --------------------------------------------------------------------------------------------
 
+constexpr sql::Query kListSessions{"SELECT " PAWL_SESSION_COLUMNS "WHERE s.sid>?1 ORDER BY s.sid"};
+
 Status SqliteProvider::list_sessions(const SessionFilter& filter, Page* page,
                                      SessionVisitor& visitor) {
   require_batch();
@@ -103,8 +88,7 @@ Status SqliteProvider::list_sessions(const SessionFilter& filter, Page* page,
     diagnostic_.format("a page of no sessions");
     return Status::kInvalidArgument;
   }
-  Statement row = connection_.use(kListSessions,
-                                  "SELECT " PAWL_SESSION_COLUMNS "WHERE s.sid>?1 ORDER BY s.sid");
+  Statement row = connection_.use(kListSessions);
   row.bind(page->after);
   page->more = true;
   std::size_t told = 0;
@@ -123,13 +107,14 @@ Status SqliteProvider::list_sessions(const SessionFilter& filter, Page* page,
   return fail(row.status(), "list sessions");
 }
 
+constexpr sql::Query kReadSession{"SELECT " PAWL_SESSION_COLUMNS "WHERE s.scope=?1 AND s.name=?2"};
+
 Status SqliteProvider::read_session(std::string_view instance, std::string_view session,
                                     SessionVisitor& visitor) {
   require_batch();
   InstanceKey scope = 0;
   if (!instance.empty()) PAWL_TRY(find_instance(instance, &scope));
-  Statement row = connection_.use(kReadSession,
-                                  "SELECT " PAWL_SESSION_COLUMNS "WHERE s.scope=?1 AND s.name=?2");
+  Statement row = connection_.use(kReadSession);
   row.bind(scope).bind_text(session);
   if (!row.row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "read a session");
@@ -160,14 +145,15 @@ SessionChange SqliteProvider::SessionTexts::swept() const {
   return told;
 }
 
+constexpr sql::Query kDescribe{
+    "SELECT s.name,i.id,coalesce(w.node,s.prev_node),s.owner_label,s.kind,s.epoch,s.created_at,"
+    "s.activities,s.expires_at,s.last_activity_at FROM sessions s LEFT JOIN workers w"
+    " ON w.inc=s.owner"
+    " LEFT JOIN instances i ON i.key=s.scope WHERE s.sid=?1"};
+
 Status SqliteProvider::describe(SessionKey session, SessionTexts* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  Statement row = connection_.use(
-      kDescribe,
-      "SELECT s.name,i.id,coalesce(w.node,s.prev_node),s.owner_label,s.kind,s.epoch,s.created_at,"
-      "s.activities,s.expires_at,s.last_activity_at FROM sessions s LEFT JOIN workers w"
-      " ON w.inc=s.owner"
-      " LEFT JOIN instances i ON i.key=s.scope WHERE s.sid=?1");
+  Statement row = connection_.use(kDescribe);
   row.bind(session);
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read session");
@@ -223,6 +209,12 @@ Status SqliteProvider::tell_leaks(const SessionOptions& options, LeakCursors* cu
   return tell_old(options.leak_open_ms, false, &cursors->open);
 }
 
+constexpr sql::Query kNextOld{
+    "SELECT sid,created_at,activities,leak FROM sessions INDEXED BY s_opened"
+    " WHERE lifecycle=1 AND state<3 AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
+    " ORDER BY created_at,sid LIMIT 1"};
+constexpr sql::Query kNoteLeak{"UPDATE sessions SET leak=1 WHERE sid=?1"};
+
 // In the order in which they were opened, so each is looked at once, and those that are told stay told.
 Status SqliteProvider::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor) {
   if (for_ms == 0) return Status::kOk;
@@ -231,11 +223,7 @@ Status SqliteProvider::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cu
   for (std::size_t looks = 0; looks < kLeakLooksMax && told < kLeaksToldMax; ++looks) {
     bool is_news = false;
     {
-      Statement next = connection_.use(
-          kNextOld,
-          "SELECT sid,created_at,activities,leak FROM sessions INDEXED BY s_opened"
-          " WHERE lifecycle=1 AND state<3 AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
-          " ORDER BY created_at,sid LIMIT 1");
+      Statement next = connection_.use(kNextOld);
       next.bind(subtract_saturating(batch_.now, for_ms));
       next.bind(cursor->created_at).bind(cursor->session);
       if (!next.row()) return fail(next.status(), "find old sessions");
@@ -246,7 +234,7 @@ Status SqliteProvider::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cu
     if (!is_news) continue;
     ++told;
     {
-      Statement note = connection_.use(kNoteLeak, "UPDATE sessions SET leak=1 WHERE sid=?1");
+      Statement note = connection_.use(kNoteLeak);
       note.bind(cursor->session);
       PAWL_TRY(fail(note.run(), "note a leak"));
     }
@@ -268,21 +256,24 @@ Status SqliteProvider::tell_end(SessionChange end) {
   return Status::kOk;
 }
 
+constexpr sql::Query kCountValue{
+    "INSERT INTO session_totals(what,bucket,sessions,total,most) VALUES(?1,?2,1,?3,?3)"
+    " ON CONFLICT(what,bucket) DO UPDATE SET sessions=sessions+1,total=total+?3,"
+    "most=max(most,?3)"};
+
 Status SqliteProvider::count_value(int what, std::size_t bucket, std::int64_t value) {
   const Suspicion suspect(connection_, RowRef::Table::kTotals,
                           what * kTotalsKeys + static_cast<std::int64_t>(bucket));
-  Statement count = connection_.use(
-      kCountValue,
-      "INSERT INTO session_totals(what,bucket,sessions,total,most) VALUES(?1,?2,1,?3,?3)"
-      " ON CONFLICT(what,bucket) DO UPDATE SET sessions=sessions+1,total=total+?3,"
-      "most=max(most,?3)");
+  Statement count = connection_.use(kCountValue);
   count.bind(what).bind(static_cast<std::int64_t>(bucket)).bind(value);
   return fail(count.run(), "count a session that ended");
 }
 
+constexpr sql::Query kReadTotals{
+    "SELECT what,bucket,sessions,total,most FROM session_totals WHERE what>0"};
+
 Status SqliteProvider::read_session_totals(SessionEnds* out) {
-  Statement row = connection_.use(
-      kReadTotals, "SELECT what,bucket,sessions,total,most FROM session_totals WHERE what>0");
+  Statement row = connection_.use(kReadTotals);
   while (row.row()) {
     const std::int64_t what = row.integer(0);
     const std::int64_t bucket = row.integer(1);
@@ -302,11 +293,12 @@ Status SqliteProvider::read_session_totals(SessionEnds* out) {
   return fail(row.status(), "read the totals of sessions");
 }
 
+constexpr sql::Query kCountStates{
+    "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " FROM sessions AS s WHERE s.sid>0 LIMIT ?1"};
+
 Status SqliteProvider::count_states(std::int64_t rows_max, Metrics* out) {
-  Statement row = connection_.use(
-      kCountStates,
-      "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-      " FROM sessions AS s WHERE s.sid>0 LIMIT ?1");
+  Statement row = connection_.use(kCountStates);
   row.bind(rows_max + 1);
   std::int64_t rows = 0;
   for (; row.row() && rows < rows_max; ++rows) {
@@ -323,12 +315,13 @@ Status SqliteProvider::count_states(std::int64_t rows_max, Metrics* out) {
   return fail(row.status(), "count sessions");
 }
 
+constexpr sql::Query kCountOwn{
+    "SELECT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " FROM sessions AS s INDEXED BY s_owner WHERE s.owner=?1"};
+
 Status SqliteProvider::count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) {
   *active = *idle = 0;
-  Statement row = connection_.use(
-      kCountOwn,
-      "SELECT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-      " FROM sessions AS s INDEXED BY s_owner WHERE s.owner=?1");
+  Statement row = connection_.use(kCountOwn);
   row.bind(me);
   while (row.row())
     ++*(row.integer(0) != 0 ? active : idle);
@@ -365,6 +358,11 @@ Status SqliteProvider::end_session(std::string_view instance, std::string_view s
   return written(end_opened(row.session, told, kClosed, 0));
 }
 
+constexpr sql::Query kEndSession{
+    "UPDATE sessions SET "
+    "state=?5,owner=NULL,prev_node=?2,head_id=NULL,stop_to=NULL,stop_due=NULL,"
+    "stop_force=NULL,look_at=?3,ended=?4 WHERE sid=?1"};
+
 Status SqliteProvider::end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
                                   std::int64_t kept_ms) {
   PAWL_TRY(fail_work_of(session, ErrorKind::kSessionClosed, told.reason));
@@ -372,11 +370,7 @@ Status SqliteProvider::end_opened(SessionKey session, const SessionChange& told,
   PAWL_TRY(end_ownership(session));
   due_moves(DueKind::kStop);
   due_comes(DueKind::kLook);
-  Statement end =
-      connection_.use(kEndSession,
-                      "UPDATE sessions SET "
-                      "state=?5,owner=NULL,prev_node=?2,head_id=NULL,stop_to=NULL,stop_due=NULL,"
-                      "stop_force=NULL,look_at=?3,ended=?4 WHERE sid=?1");
+  Statement end = connection_.use(kEndSession);
   end.bind(session).bind_text_or_null(told.from).bind(add_saturating(batch_.now, kept_ms));
   end.bind_text(told.reason).bind(state);
   return fail(end.run(), "end a session");
@@ -397,11 +391,12 @@ Status SqliteProvider::look_at_sessions(std::size_t limit, std::size_t* looked) 
   return Status::kOk;
 }
 
+constexpr sql::Query kNextLook{
+    "SELECT sid,state,coalesce(expires_at<=?1,0),ended FROM sessions INDEXED BY s_look"
+    " WHERE look_at<=?1 ORDER BY look_at LIMIT 1"};
+
 Status SqliteProvider::next_look(Look* out) {
-  Statement next = connection_.use(
-      kNextLook,
-      "SELECT sid,state,coalesce(expires_at<=?1,0),ended FROM sessions INDEXED BY s_look"
-      " WHERE look_at<=?1 ORDER BY look_at LIMIT 1");
+  Statement next = connection_.use(kNextLook);
   next.bind(batch_.now);
   if (!next.row()) return fail(next.status(), "find sessions to look at");
   out->session = next.integer(0);
@@ -422,11 +417,12 @@ Status SqliteProvider::look_at_session(const Look& look) {
   }
 }
 
+constexpr sql::Query kLookAtEnd{"UPDATE sessions SET look_at=expires_at WHERE sid=?1"};
+
 Status SqliteProvider::announce_expiry(SessionKey session) {
   due_comes(DueKind::kLook);
   {
-    Statement next =
-        connection_.use(kLookAtEnd, "UPDATE sessions SET look_at=expires_at WHERE sid=?1");
+    Statement next = connection_.use(kLookAtEnd);
     next.bind(session);
     PAWL_TRY(fail(next.run(), "look at a session when it expires"));
   }

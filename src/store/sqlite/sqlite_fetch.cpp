@@ -10,24 +10,6 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kCandidate = kIdsFetch.first,
-  kActivity,
-  kHandOver,
-  kTouchSession,
-  kNextExpiredLock,
-  kNextExpiredSession,
-  kReadHead,
-  kHasRunning,
-  kTagCandidate,
-  kTaggedCandidate,
-  kSessionOfHead,
-  kSessionOfOwnedHead,
-  kNewest,
-  kEnd,
-};
-static_assert(kEnd <= kIdsFetch.end);
-
 // Where a candidate came from; the first three are branches of one statement.
 constexpr int kFree = 0;  // and without a tag
 constexpr int kOwned = 1;
@@ -144,14 +126,15 @@ void SqliteProvider::begin_scans() {
     scan.begin_call(version);
 }
 
+constexpr sql::Query kNewest{"SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1"};
+
 // What comes from now on, and what this batch has brought, has higher ids than all that was there.
 Status SqliteProvider::end_scans() {
   WorkItemId newest = 0;
   for (BranchScan& scan : scans_) {
     if (!scan.crowded()) continue;
     if (newest == 0) {
-      Statement read = connection_.use(
-          kNewest, "SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1");
+      Statement read = connection_.use(kNewest);
       if (read.bind(committed_.token).row()) newest = read.integer(0);
       PAWL_TRY(fail(read.status(), "find the newest work"));
     }
@@ -175,12 +158,14 @@ Status SqliteProvider::next_candidate(Fetch& fetch, Candidate* candidate) {
   return Status::kOk;
 }
 
+constexpr sql::Query kCandidate{kFetchSql};
+
 Status SqliteProvider::first_untagged(const Fetch& fetch, Candidate* candidate) {
   constexpr BranchScan::Range kNothing = {BranchScan::kIdMax, BranchScan::kIdMax};
   BranchScan::Range ranges[kSessionBranches];
   for (int branch = kFree; branch < kSessionBranches; ++branch)
     ranges[branch] = fetch.is_open(branch) ? scans_[branch].range() : kNothing;
-  Statement next = connection_.use(kCandidate, kFetchSql);
+  Statement next = connection_.use(kCandidate);
   next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
   for (const BranchScan::Range& range : ranges)
     next.bind(range.after);
@@ -194,11 +179,13 @@ Status SqliteProvider::first_untagged(const Fetch& fetch, Candidate* candidate) 
   return Status::kOk;
 }
 
+constexpr sql::Query kTaggedCandidate{kFetchTaggedSql};
+constexpr sql::Query kTagCandidate{kFetchTagSql};
+
 Status SqliteProvider::first_tagged(const Fetch& fetch, int branch, Candidate* candidate) {
   const bool any = fetch.how.tags.mode == TagFilter::Mode::kAny;
   const BranchScan::Range range = scans_[branch].range();
-  Statement next = any ? connection_.use(kTaggedCandidate, kFetchTaggedSql)
-                       : connection_.use(kTagCandidate, kFetchTagSql);
+  Statement next = any ? connection_.use(kTaggedCandidate) : connection_.use(kTagCandidate);
   if (!any) next.bind_text(fetch.how.tags.set[branch - kTagged]);
   next.bind(range.after).bind(range.until);
   if (!next.row()) return fail(next.status(), "find tagged work");
@@ -266,20 +253,21 @@ bool SqliteProvider::is_head_of(const Candidate& candidate, const WorkRow& row) 
   return row.state == kReady && row.is_head && is_mine;
 }
 
+constexpr sql::Query kSessionOfOwnedHead{
+    "SELECT sid FROM sessions INDEXED BY s_owned WHERE owner=?2"
+    " AND head_id=?1 AND head_id IS NOT NULL AND state=0 LIMIT 1"};
+constexpr sql::Query kSessionOfHead{
+    "SELECT sid FROM sessions INDEXED BY s_claim WHERE head_id=?1"
+    " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0"
+    " LIMIT 1"};
+
 // The row of a session names a head that is none of its work, or is not ready.
 Status SqliteProvider::mend_head(const Candidate& candidate) {
   moved_away(candidate);
   SessionKey session = candidate.session;
   if (session == 0) {
-    Statement find =
-        candidate.branch == kOwned
-            ? connection_.use(kSessionOfOwnedHead,
-                              "SELECT sid FROM sessions INDEXED BY s_owned WHERE owner=?2"
-                              " AND head_id=?1 AND head_id IS NOT NULL AND state=0 LIMIT 1")
-            : connection_.use(kSessionOfHead,
-                              "SELECT sid FROM sessions INDEXED BY s_claim WHERE head_id=?1"
-                              " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0"
-                              " LIMIT 1");
+    Statement find = candidate.branch == kOwned ? connection_.use(kSessionOfOwnedHead)
+                                                : connection_.use(kSessionOfHead);
     find.bind(candidate.id);
     if (candidate.branch == kOwned) find.bind(batch_worker_);
     if (!find.row()) return fail(find.status(), "find the session of a head");
@@ -296,16 +284,17 @@ Status SqliteProvider::runs_here(const WorkFilter& filter, const WorkRow& row, b
   return Status::kOk;
 }
 
+constexpr sql::Query kActivity{
+    "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
+    "i.version,q.progress," PAWL_IS_THERE
+    ",s.tag"
+    " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
+    " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+    " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1"};
+
 // Verdict and texts of a row. The input is touched only for a process that can run it.
 Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
-  Statement read = connection_.use(
-      kActivity,
-      "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
-      "i.version,q.progress," PAWL_IS_THERE
-      ",s.tag"
-      " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
-      " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
-      " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
+  Statement read = connection_.use(kActivity);
   read.bind(row.id);
   if (!read.row())
     return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read activity");
@@ -431,11 +420,12 @@ Status SqliteProvider::release(SessionKey session, std::string_view reason) {
   return change_owner(change, nullptr);
 }
 
+constexpr sql::Query kHasRunning{
+    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
+    " OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"};
+
 Status SqliteProvider::has_running(SessionKey session, bool* running) {
-  Statement find = connection_.use(
-      kHasRunning,
-      "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
-      " OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)");
+  Statement find = connection_.use(kHasRunning);
   find.bind(session);
   if (!find.row()) return fail(find.status(), "find running work");
   *running = find.integer(0) != 0;
@@ -461,6 +451,8 @@ Status SqliteProvider::may_claim(Fetch& fetch, bool* may) {
   return Status::kOk;
 }
 
+constexpr sql::Query kReadHead{"SELECT head_id FROM sessions WHERE sid=?1"};
+
 Status SqliteProvider::claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   bool may = false;
   PAWL_TRY(may_claim(fetch, &may));
@@ -478,13 +470,20 @@ Status SqliteProvider::claim(Fetch& fetch, const Candidate& candidate, const Wor
   // Locks of the session ended, so its head may be another item now; or it was poisoned.
   Candidate head{0, row.session, kOwned};
   {
-    Statement read = connection_.use(kReadHead, "SELECT head_id FROM sessions WHERE sid=?1");
+    Statement read = connection_.use(kReadHead);
     read.bind(row.session);
     if (!read.row()) return fail(read.status(), "read a session's head");
     head.id = read.integer(0);
   }
   return head.id == 0 ? Status::kOk : try_candidate(fetch, head);
 }
+
+constexpr sql::Query kHandOver{
+    "UPDATE worker_queue SET state=1,token=?2,inc=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
+    "attempt=attempt+1,unregistered=0,start_due=NULL,run_due=?7,silent_due=?8 WHERE id=?1"};
+constexpr sql::Query kTouchSession{
+    "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
+    "locked_until=max(locked_until,?3) WHERE sid=?1"};
 
 Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   const SessionOptions& options = *fetch.how.options;
@@ -504,10 +503,7 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   out.deadline = run_due;
   out.deadline.keep_earlier(row.close_due);
   {
-    Statement lock = connection_.use(
-        kHandOver,
-        "UPDATE worker_queue SET state=1,token=?2,inc=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
-        "attempt=attempt+1,unregistered=0,start_due=NULL,run_due=?7,silent_due=?8 WHERE id=?1");
+    Statement lock = connection_.use(kHandOver);
     lock.bind(row.id).bind(out.token).bind(fetch.how.me).bind(row.session_epoch);
     lock.bind(out.locked_until).bind(batch_.boot_seq);
     lock.bind_optional(run_due);
@@ -520,10 +516,7 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   if (out.claimed_now && row.session_scope != 0) PAWL_TRY(tell_use(row.session));
   if (row.session != 0) {
     {
-      Statement touch = connection_.use(
-          kTouchSession,
-          "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
-          "locked_until=max(locked_until,?3) WHERE sid=?1");
+      Statement touch = connection_.use(kTouchSession);
       touch.bind(row.session).bind(batch_.now);
       touch.bind(add_saturating(batch_.now, options.session_lock_timeout_ms));
       PAWL_TRY(fail(touch.run(), "note a session's activity"));
@@ -549,6 +542,12 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
 
 // ---- fetch: what is normally empty -------------------------------------------------------------------------
 
+constexpr sql::Query kNextExpiredLock{
+    "SELECT q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,"
+    "q.boot_seq,q.token FROM worker_queue q INDEXED BY wq_locked"
+    " LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (1,3) AND q.locked_until<=?1"
+    " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1"};
+
 // Locks and ghosts past their lease whose holder is gone, and own ones that this process does not run
 // (a commit whose answer was lost). At most kExpiredLooksMax a call, in rotation, and each once a batch:
 // within one no time passes, so neither locks nor the evidence get older.
@@ -558,12 +557,7 @@ Status SqliteProvider::take_expired_locks(Fetch& fetch) {
     Claim lock;
     WorkItemId item = 0;
     {
-      Statement next = connection_.use(
-          kNextExpiredLock,
-          "SELECT q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,"
-          "q.boot_seq,q.token FROM worker_queue q INDEXED BY wq_locked"
-          " LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (1,3) AND q.locked_until<=?1"
-          " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
+      Statement next = connection_.use(kNextExpiredLock);
       next.bind(batch_.now).bind(expired_lock_.until).bind(expired_lock_.key);
       if (!next.row()) {
         expired_lock_ = Expired();
@@ -601,18 +595,19 @@ Status SqliteProvider::take_expired_lock(Fetch& fetch, const Claim& lock, WorkIt
   return unlock_work(item, row.session, gone == Gone::kSuspicion, fetch.how.limits);
 }
 
+constexpr sql::Query kNextExpiredSession{
+    "SELECT head_id,sid,locked_until FROM sessions INDEXED BY s_lease"
+    " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
+    " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=0"
+    " ORDER BY locked_until,sid LIMIT 1"};
+
 Status SqliteProvider::take_expired_sessions(Fetch& fetch) {
   for (unsigned looks = 0;
        looks < kExpiredLooksMax && !expired_session_.all_seen && fetch.claims_open && !*fetch.found;
        ++looks) {
     Candidate candidate{0, 0, kTakeover};
     {
-      Statement next = connection_.use(
-          kNextExpiredSession,
-          "SELECT head_id,sid,locked_until FROM sessions INDEXED BY s_lease"
-          " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
-          " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=0"
-          " ORDER BY locked_until,sid LIMIT 1");
+      Statement next = connection_.use(kNextExpiredSession);
       next.bind(batch_.now).bind(expired_session_.until).bind(expired_session_.key);
       next.bind(fetch.how.me);
       if (!next.row()) {

@@ -11,15 +11,6 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kSetTag = kIdsHandoff.first,
-  kPutSummary,
-  kDropSummary,
-  kReadSummary,
-  kEnd,
-};
-static_assert(kEnd <= kIdsHandoff.end);
-
 constexpr std::int64_t kHandoffStopMs = 20'000;
 
 // Bound to its session, so that a summary under another row is noticed.
@@ -49,34 +40,40 @@ Status SqliteProvider::handoff_session(InstanceKey instance, const Event& event)
   return move_or_stop(row, {0, kHandoffStopMs, false, "handoff"});
 }
 
+constexpr sql::Query kSetTag{"UPDATE sessions SET tag=?2 WHERE sid=?1"};
+constexpr sql::Query kPutSummary{
+    "INSERT OR REPLACE INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3)"};
+
 Status SqliteProvider::set_kind(SessionKey session, std::string_view tag,
                                 std::string_view summary) {
   {
-    Statement set = connection_.use(kSetTag, "UPDATE sessions SET tag=?2 WHERE sid=?1");
+    Statement set = connection_.use(kSetTag);
     set.bind(session).bind_text_or_null(tag);
     PAWL_TRY(fail(set.run(), "hand a session over"));
   }
   ++made_ready_;
   PAWL_TRY(wake_waiting_of(session));
   if (summary.empty()) return drop_summary(session);
-  Statement put = connection_.use(
-      kPutSummary, "INSERT OR REPLACE INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3)");
+  Statement put = connection_.use(kPutSummary);
   put.bind(session).bind_blob_or_null(summary).bind(summary_crc(session, summary));
   return fail(put.run(), "keep a summary");
 }
 
+constexpr sql::Query kDropSummary{"DELETE FROM session_summaries WHERE sid=?1"};
+
 Status SqliteProvider::drop_summary(SessionKey session) {
-  Statement drop = connection_.use(kDropSummary, "DELETE FROM session_summaries WHERE sid=?1");
+  Statement drop = connection_.use(kDropSummary);
   drop.bind(session);
   return fail(drop.run(), "drop a summary");
 }
+
+constexpr sql::Query kReadSummary{"SELECT summary,crc FROM session_summaries WHERE sid=?1"};
 
 Status SqliteProvider::read_summary(SessionKey session, char* buffer, std::size_t capacity,
                                     std::string_view* summary, bool* damaged) {
   *summary = {};
   *damaged = false;
-  Statement read =
-      connection_.use(kReadSummary, "SELECT summary,crc FROM session_summaries WHERE sid=?1");
+  Statement read = connection_.use(kReadSummary);
   read.bind(session);
   if (!read.row()) return fail(read.status(), "read a summary");
   const std::string_view stored = read.bytes(0);

@@ -4,28 +4,6 @@
 #include "sqlite_provider.hpp"
 
 namespace pawl::sqlite {
-namespace {
-
-enum Ids : int {
-  kFindId = kIdsInstances.first,
-  kFindRunning,
-  kInsertInstance,
-  kFindState,
-  kInsertMessage,
-  kMakeReady,
-  kReadStatus,
-  kPark,
-  kUnpark,
-  kRetryStopped,
-  kCountMail,
-  kLastMessage,
-  kReserveMessages,
-  kEnd,
-};
-static_assert(kEnd <= kIdsInstances.end);
-
-}  // namespace
-
 // ---- clients ------------------------------------------------------------------------------------
 
 Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey* key) {
@@ -46,6 +24,8 @@ Status SqliteProvider::insert_instance(const NewInstance& instance, const Parent
   return insert_checked(instance, parent, key);
 }
 
+constexpr sql::Query kFindId{"SELECT 1 FROM instances WHERE id=?"};
+
 Status SqliteProvider::check_new(const NewInstance& instance) {
   if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
       (!instance.version.empty() && !is_valid_name(instance.version))) {
@@ -58,7 +38,7 @@ Status SqliteProvider::check_new(const NewInstance& instance) {
     return Status::kInvalidArgument;
   }
   // Also one that is deleted and not swept yet.
-  Statement row = connection_.use(kFindId, "SELECT 1 FROM instances WHERE id=?");
+  Statement row = connection_.use(kFindId);
   if (row.bind_text(instance.id).row()) {
     diagnostic_.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
                        instance.id.data());
@@ -67,17 +47,18 @@ Status SqliteProvider::check_new(const NewInstance& instance) {
   return fail(row.status(), "instances");
 }
 
+constexpr sql::Query kInsertInstance{
+    "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
+    "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,root) "
+    "VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,"
+    "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))"};
+
 Status SqliteProvider::insert_checked(const NewInstance& instance, const ParentLink& parent,
                                       InstanceKey* key) {
   const std::int64_t parked =
       instance.start_after_ms == 0 ? 0 : make_due(batch_.now, instance.start_after_ms);
   if (parked != 0) due_comes(DueKind::kParked);
-  Statement insert = connection_.use(
-      kInsertInstance,
-      "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
-      "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,root) "
-      "VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,"
-      "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))");
+  Statement insert = connection_.use(kInsertInstance);
   insert.bind_text(instance.id).bind_text(instance.name).bind_text(instance.version);
   insert.bind(batch_.stamp_ms).bind_or_null(parent.instance).bind_or_null(parent.execution);
   insert.bind_or_null(parent.event).bind_or_null(parked);
@@ -102,11 +83,12 @@ Status SqliteProvider::cancel_instance(std::string_view id, std::string_view rea
   return insert_message(key, cancel);
 }
 
+constexpr sql::Query kFindRunning{
+    "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
+    "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
+
 Status SqliteProvider::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
-  Statement row =
-      connection_.use(kFindRunning,
-                      "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
-                      "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+  Statement row = connection_.use(kFindRunning);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   *key = row.integer(0);
@@ -140,37 +122,39 @@ Status SqliteProvider::find_instance(std::string_view id, InstanceKey* key, Inca
   return find_running(id, key, home);
 }
 
+constexpr sql::Query kLastMessage{
+    "SELECT seq FROM sqlite_sequence WHERE name='orchestrator_queue'"};
+
 Status SqliteProvider::last_message(MessageId* number) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  Statement row = connection_.use(
-      kLastMessage, "SELECT seq FROM sqlite_sequence WHERE name='orchestrator_queue'");
+  Statement row = connection_.use(kLastMessage);
   *number = row.row() ? row.integer(0) : 0;
   return fail(row.status(), "last message");
 }
 
+constexpr sql::Query kReserveMessages{
+    "UPDATE sqlite_sequence SET seq=?1+?2 "
+    "WHERE name='orchestrator_queue' AND seq=?1"};
+
 Status SqliteProvider::reserve_messages(MessageId last, std::size_t count) {
   require_batch();
   PAWL_TRY(room_for_new());
-  PAWL_TRY(fail_written(connection_
-                            .use(kReserveMessages,
-                                 "UPDATE sqlite_sequence SET seq=?1+?2 "
-                                 "WHERE name='orchestrator_queue' AND seq=?1")
-                            .bind(last)
-                            .bind(static_cast<std::int64_t>(count))
-                            .run(),
-                        "reserve messages"));
+  PAWL_TRY(fail_written(
+      connection_.use(kReserveMessages).bind(last).bind(static_cast<std::int64_t>(count)).run(),
+      "reserve messages"));
   return connection_.changes() == 1 ? Status::kOk : Status::kStale;
 }
+
+constexpr sql::Query kCountMail{
+    "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
+    "FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=? AND waiting IN (0,1) AND due IS NULL AND kind IN (6,7)"};
 
 // What no turn took is counted from its rows: bounded by the limit itself, and by the completions that
 // wait beside.
 Status SqliteProvider::has_room(InstanceKey key, const NewMail& mail, bool* room) {
-  Statement row = connection_.use(
-      kCountMail,
-      "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
-      "FROM orchestrator_queue INDEXED BY oq_instance "
-      "WHERE instance=? AND waiting IN (0,1) AND due IS NULL AND kind IN (6,7)");
+  Statement row = connection_.use(kCountMail);
   if (!row.bind(key).row()) return fail(row.status(), "count messages");
   const std::int64_t count = row.integer(0);
   const std::int64_t bytes = row.integer(1);
@@ -185,14 +169,15 @@ Status SqliteProvider::has_room(InstanceKey key, const NewMail& mail, bool* room
   return Status::kOk;
 }
 
+constexpr sql::Query kReadStatus{
+    "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
+    "custom_status,custom_status_version FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
+
 Status SqliteProvider::read_status(std::string_view id, InstanceStatus* out, char* buffer,
                                    std::size_t capacity) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  Statement row = connection_.use(
-      kReadStatus,
-      "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
-      "custom_status,custom_status_version FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+  Statement row = connection_.use(kReadStatus);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   *out = InstanceStatus();
@@ -234,12 +219,14 @@ Status SqliteProvider::copy_output(std::string_view output, InstanceStatus* out,
 
 // ---- messages -----------------------------------------------------------------------------------
 
+constexpr sql::Query kFindState{"SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?"};
+constexpr sql::Query kMakeReady{"UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1"};
+
 Status SqliteProvider::insert_message(InstanceKey instance, const Message& message) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
   bool was_ready = false;
   {
-    Statement row =
-        connection_.use(kFindState, "SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?");
+    Statement row = connection_.use(kFindState);
     if (!row.bind(instance).row())
       return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
     if (has_ended(row.integer(0))) return Status::kStale;
@@ -249,23 +236,23 @@ Status SqliteProvider::insert_message(InstanceKey instance, const Message& messa
   batch_sent_ = true;
   if (was_ready) return Status::kOk;
   // The revision stays: it tells of the history, and a turn that did not see this message is right.
-  return fail_written(
-      connection_.use(kMakeReady, "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1")
-          .bind(instance)
-          .bind(connection_.last_insert_id())
-          .bind(batch_.now)
-          .run(),
-      "make ready");
+  return fail_written(connection_.use(kMakeReady)
+                          .bind(instance)
+                          .bind(connection_.last_insert_id())
+                          .bind(batch_.now)
+                          .run(),
+                      "make ready");
 }
+
+constexpr sql::Query kInsertMessage{
+    "INSERT INTO "
+    "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
+    "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"};
 
 // The row's id is the last inserted one then. `timer`: when and in what time; null: ready now.
 Status SqliteProvider::store_message(InstanceKey instance, const Message& message, const Due* timer,
                                      bool waits) {
-  Statement insert = connection_.use(
-      kInsertMessage,
-      "INSERT INTO "
-      "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
-      "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert = connection_.use(kInsertMessage);
   insert.bind_or_null(message.id)
       .bind(waits ? 1 : 0)
       .bind(instance)
@@ -286,6 +273,11 @@ Status SqliteProvider::store_message(InstanceKey instance, const Message& messag
 
 // ---- parked and stopped ones --------------------------------------------------------------------
 
+constexpr sql::Query kPark{
+    "UPDATE instances SET state=?2,parked_until=?3,stop_kind=iif(stop_kind=15,15,?4),"
+    "stop_text=iif(stop_kind=15,stop_text,?5),strikes=strikes+?6,home=0,updated_stamp=?7 "
+    "WHERE key=?1"};
+
 Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t revision,
                                                   std::int64_t delay_ms, bool strike, ErrorKind why,
                                                   std::string_view text) {
@@ -301,11 +293,7 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
   const bool stop = delay_ms == kStoppedForGood;
   const InstanceState state = stop ? InstanceState::kStopped : InstanceState::kRunning;
   // An operator's end (15) stays asked for. Nobody's afterwards: whoever knows the name, or has the memory, need not wait for the grace.
-  Statement park = connection_.use(
-      kPark,
-      "UPDATE instances SET state=?2,parked_until=?3,stop_kind=iif(stop_kind=15,15,?4),"
-      "stop_text=iif(stop_kind=15,stop_text,?5),strikes=strikes+?6,home=0,updated_stamp=?7 "
-      "WHERE key=?1");
+  Statement park = connection_.use(kPark);
   park.bind(key).bind(static_cast<std::int64_t>(state));
   if (stop) {
     park.bind(kNever);
@@ -319,23 +307,26 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
   return fail_written(park.bind(strike ? 1 : 0).bind(batch_.stamp_ms).run(), "park instance");
 }
 
+constexpr sql::Query kRetryStopped{
+    "UPDATE instances SET state=0,parked_until=NULL,ready_at=?1 WHERE key IN "
+    "(SELECT key FROM instances INDEXED BY i_stopped WHERE state=3 LIMIT ?2)"};
+
 Status SqliteProvider::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();
   due_moves(DueKind::kParked);
   due_comes(DueKind::kTimer);  // while they were stopped none of theirs counted
   *retried = 0;
   PAWL_TRY(fail_written(
-      connection_
-          .use(kRetryStopped,
-               "UPDATE instances SET state=0,parked_until=NULL,ready_at=?1 WHERE key IN "
-               "(SELECT key FROM instances INDEXED BY i_stopped WHERE state=3 LIMIT ?2)")
-          .bind(batch_.now)
-          .bind(static_cast<std::int64_t>(limit))
-          .run(),
+      connection_.use(kRetryStopped).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
       "retry stopped instances"));
   *retried = static_cast<std::size_t>(connection_.changes());
   return Status::kOk;
 }
+
+constexpr sql::Query kUnpark{
+    "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
+    "(SELECT key FROM instances INDEXED BY i_parked WHERE parked_until IS NOT NULL "
+    "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)"};
 
 Status SqliteProvider::wake_delayed(std::size_t limit, std::size_t* woken) {
   require_batch();
@@ -343,14 +334,7 @@ Status SqliteProvider::wake_delayed(std::size_t limit, std::size_t* woken) {
   due_moves(DueKind::kTimer);
   *woken = 0;
   PAWL_TRY(fail_written(
-      connection_
-          .use(kUnpark,
-               "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
-               "(SELECT key FROM instances INDEXED BY i_parked WHERE parked_until IS NOT NULL "
-               "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)")
-          .bind(batch_.now)
-          .bind(static_cast<std::int64_t>(limit))
-          .run(),
+      connection_.use(kUnpark).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
       "wake parked instances"));
   *woken = static_cast<std::size_t>(connection_.changes());
   // First, so that nothing past its limit is handed over once more.

@@ -13,13 +13,6 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kSetLimits = kIdsLimits.first,
-  kCountWork,
-  kEnd,
-};
-static_assert(kEnd <= kIdsLimits.end);
-
 // A bucket in one number: the time at which it is full again.
 struct Slot {
   std::int64_t start = 0;  // of the activity at hand
@@ -35,14 +28,16 @@ Slot slot_of(const SessionSettings& settings, OptionalMs full_at, std::int64_t n
 
 }  // namespace
 
+constexpr sql::Query kSetLimits{
+    "UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1"};
+
 Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& settings) {
   const bool counts = settings.max_activities != 0 || settings.rate_interval_ms != 0;
   if (settings.max_age_ms == 0 && !counts) return Status::kOk;
   PolicyText text;
   if (counts && !encode_settings(settings, &text))
     return fail(Status::kInvalidArgument, "keep the limits of a session");
-  Statement set = connection_.use(
-      kSetLimits, "UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1");
+  Statement set = connection_.use(kSetLimits);
   set.bind(session);
   if (settings.max_age_ms == 0) {
     set.bind_null().bind_null();
@@ -54,6 +49,9 @@ Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& set
   set.bind_text_or_null(text.view());
   return fail(set.run(), "limit a session");
 }
+
+constexpr sql::Query kCountWork{
+    "UPDATE sessions SET given=coalesce(given,0)+1,rate_at=?2 WHERE sid=?1"};
 
 Status SqliteProvider::admit_work(const Opened& row, Admission* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
@@ -88,8 +86,7 @@ Status SqliteProvider::admit_work(const Opened& row, Admission* out) {
     if (wait_ms > 0) out->due = slot.start;
   }
   {
-    Statement count = connection_.use(
-        kCountWork, "UPDATE sessions SET given=coalesce(given,0)+1,rate_at=?2 WHERE sid=?1");
+    Statement count = connection_.use(kCountWork);
     count.bind(row.session);
     count.bind_optional(slot.next_full);
     PAWL_TRY(fail(count.run(), "count a session's work"));

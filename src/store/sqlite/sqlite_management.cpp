@@ -8,26 +8,6 @@
 namespace pawl::sqlite {
 namespace {
 
-enum Ids : int {
-  kList = kIdsManagement.first,
-  kListTree,
-  kInfo,
-  kExecutions,
-  kFind,
-  kTerminate,
-  kChangeState,
-  kResume,
-  kCountInstances,
-  kCountMessages,
-  kCountWork,
-  kHistoryStats,
-  kMessageStats,
-  kValueStats,
-  kListActivities,
-  kEnd,
-};
-static_assert(kEnd <= kIdsManagement.end);
-
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 constexpr std::int64_t kCountMax = 100'000;  // rows of each table
 
@@ -78,6 +58,9 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 
 // ---- reading ------------------------------------------------------------------------------------
 
+constexpr sql::Query kList{"SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
+                           " FROM instances AS i WHERE i.key>?1 ORDER BY i.key"};
+
 Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
                                       InstanceVisitor& visitor) {
   if (page->rows_max == 0) {
@@ -87,8 +70,7 @@ Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
   if (filter.ids != nullptr) return list_ids(filter, page, visitor);
-  Statement row = connection_.use(kList, "SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
-                                         " FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
+  Statement row = connection_.use(kList);
   row.bind(page->after);
   page->more = true;
   std::size_t told = 0;
@@ -134,6 +116,15 @@ Status SqliteProvider::list_ids(const InstanceFilter& filter, Page* page,
   return Status::kOk;
 }
 
+constexpr sql::Query kListTree{
+    "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
+    " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
+    "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
+    ") UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
+    " FROM instances AS i INDEXED BY i_tree WHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
+    "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
+    " ORDER BY i.key)"};
+
 // Children have higher keys than whoever started them.
 Status SqliteProvider::list_tree(InstanceKey of, bool children_only, Page* page,
                                  InstanceVisitor& visitor) {
@@ -143,15 +134,7 @@ Status SqliteProvider::list_tree(InstanceKey of, bool children_only, Page* page,
   }
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  Statement row = connection_.use(
-      kListTree,
-      "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
-      " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
-      "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
-      ") UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
-      " FROM instances AS i INDEXED BY i_tree WHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
-      "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
-      " ORDER BY i.key)");
+  Statement row = connection_.use(kListTree);
   row.bind(of).bind(page->after).bind(children_only ? 1 : 0);
   page->more = true;
   std::size_t told = 0;
@@ -169,16 +152,30 @@ Status SqliteProvider::list_tree(InstanceKey of, bool children_only, Page* page,
   return fail(row.status(), "list a tree");
 }
 
+constexpr sql::Query kInfo{"SELECT " PAWL_INFO_COLUMNS
+                           " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE};
+
 Status SqliteProvider::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  Statement row = connection_.use(
-      kInfo, "SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
+  Statement row = connection_.use(kInfo);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   visitor.on_instance(info_of(row));
   return Status::kOk;
 }
+
+constexpr sql::Query kHistoryStats{
+    "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
+    "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
+    "execution=(SELECT execution FROM instances WHERE key=?1)"};
+constexpr sql::Query kMessageStats{
+    "SELECT count(*) FROM orchestrator_queue INDEXED BY "
+    "oq_instance WHERE instance=?1 AND due IS NULL"};
+constexpr sql::Query kValueStats{
+    "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
+    "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
+    "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)"};
 
 Status SqliteProvider::read_instance_stats(std::string_view id, InstanceStats* out) {
   const ReadScope scope(*this);
@@ -186,26 +183,16 @@ Status SqliteProvider::read_instance_stats(std::string_view id, InstanceStats* o
   InstanceKey key = 0;
   PAWL_TRY(find_instance(id, &key));
   {
-    Statement row =
-        connection_.use(kHistoryStats,
-                        "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
-                        "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
-                        "execution=(SELECT execution FROM instances WHERE key=?1)");
+    Statement row = connection_.use(kHistoryStats);
     if (row.bind(key).row()) *out = {row.integer(0), row.integer(1), 0, 0, 0};
     PAWL_TRY(fail(row.status(), "history"));
   }
   {
-    Statement row = connection_.use(kMessageStats,
-                                    "SELECT count(*) FROM orchestrator_queue INDEXED BY "
-                                    "oq_instance WHERE instance=?1 AND due IS NULL");
+    Statement row = connection_.use(kMessageStats);
     if (row.bind(key).row()) out->messages_waiting = row.integer(0);
     PAWL_TRY(fail(row.status(), "messages"));
   }
-  Statement row = connection_.use(
-      kValueStats,
-      "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
-      "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
-      "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)");
+  Statement row = connection_.use(kValueStats);
   if (row.bind(key).row()) {
     out->kv_keys = row.integer(0);
     out->kv_bytes = row.integer(1);
@@ -213,13 +200,14 @@ Status SqliteProvider::read_instance_stats(std::string_view id, InstanceStats* o
   return fail(row.status(), "values");
 }
 
+constexpr sql::Query kExecutions{
+    "SELECT execution,end,last_event,started_stamp,ended_stamp FROM executions "
+    "WHERE instance=?1 ORDER BY execution"};
+
 Status SqliteProvider::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  Statement row =
-      connection_.use(kExecutions,
-                      "SELECT execution,end,last_event,started_stamp,ended_stamp FROM executions "
-                      "WHERE instance=?1 ORDER BY execution");
+  Statement row = connection_.use(kExecutions);
   row.bind(key);
   while (row.row()) {
     ExecutionInfo info;
@@ -233,16 +221,17 @@ Status SqliteProvider::list_executions(InstanceKey key, ExecutionVisitor& visito
   return fail(row.status(), "list executions");
 }
 
+constexpr sql::Query kListActivities{
+    "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"
+    " FROM worker_queue q INDEXED BY wq_event LEFT JOIN workers w ON w.inc=q.inc"
+    " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+    " WHERE q.instance=?1 AND q.execution=?2 AND q.state<3 ORDER BY q.event"};
+
 Status SqliteProvider::list_activities(InstanceKey key, ExecutionId execution,
                                        ActivityVisitor& visitor) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
-  Statement row = connection_.use(
-      kListActivities,
-      "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"
-      " FROM worker_queue q INDEXED BY wq_event LEFT JOIN workers w ON w.inc=q.inc"
-      " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
-      " WHERE q.instance=?1 AND q.execution=?2 AND q.state<3 ORDER BY q.event");
+  Statement row = connection_.use(kListActivities);
   row.bind(key).bind(execution);
   while (row.row()) {
     Event event;
@@ -282,9 +271,10 @@ Status SqliteProvider::read_metrics(Metrics* out) {
   return out->refuses_new ? Status::kOk : room;
 }
 
+constexpr sql::Query kCountInstances{"SELECT state FROM instances WHERE key>0 LIMIT ?1"};
+
 Status SqliteProvider::count_instances(Metrics* out) {
-  Statement row =
-      connection_.use(kCountInstances, "SELECT state FROM instances WHERE key>0 LIMIT ?1");
+  Statement row = connection_.use(kCountInstances);
   row.bind(kCountMax + 1);
   std::int64_t rows = 0;
   for (; row.row() && rows < kCountMax; ++rows) {
@@ -301,9 +291,11 @@ Status SqliteProvider::count_instances(Metrics* out) {
   return fail(row.status(), "count instances");
 }
 
+constexpr sql::Query kCountMessages{
+    "SELECT due IS NOT NULL FROM orchestrator_queue WHERE id>0 LIMIT ?1"};
+
 Status SqliteProvider::count_messages(Metrics* out) {
-  Statement row = connection_.use(
-      kCountMessages, "SELECT due IS NOT NULL FROM orchestrator_queue WHERE id>0 LIMIT ?1");
+  Statement row = connection_.use(kCountMessages);
   row.bind(kCountMax + 1);
   std::int64_t rows = 0;
   for (; row.row() && rows < kCountMax; ++rows)
@@ -312,8 +304,10 @@ Status SqliteProvider::count_messages(Metrics* out) {
   return fail(row.status(), "count messages");
 }
 
+constexpr sql::Query kCountWork{"SELECT state FROM worker_queue WHERE id>0 LIMIT ?1"};
+
 Status SqliteProvider::count_work(Metrics* out) {
-  Statement row = connection_.use(kCountWork, "SELECT state FROM worker_queue WHERE id>0 LIMIT ?1");
+  Statement row = connection_.use(kCountWork);
   row.bind(kCountMax + 1);
   std::int64_t rows = 0;
   for (; row.row() && rows < kCountMax; ++rows) {
@@ -332,9 +326,11 @@ Status SqliteProvider::count_work(Metrics* out) {
 
 // ---- suspended, resumed, terminated -------------------------------------------------------------
 
+constexpr sql::Query kFind{
+    "SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
+
 Status SqliteProvider::find_managed(std::string_view id, Managed* out) {
-  Statement row = connection_.use(
-      kFind, "SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
+  Statement row = connection_.use(kFind);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   out->key = row.integer(0);
@@ -343,25 +339,28 @@ Status SqliteProvider::find_managed(std::string_view id, Managed* out) {
   return out->ended ? Status::kStale : Status::kOk;
 }
 
+constexpr sql::Query kTerminate{
+    "UPDATE instances SET "
+    "state=0,revision=revision+1,parked_until=NULL,aside=NULL,stop_kind=15,"
+    "stop_text=?2,home=0,ready_at=?3,ready_id=coalesce(ready_id,"
+    "(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue)) WHERE key=?1"};
+
 Status SqliteProvider::terminate_instance(std::string_view id, std::string_view reason) {
   require_batch();
   Managed found;
   PAWL_TRY(find_managed(id, &found));
   due_moves(DueKind::kParked);
   due_comes(DueKind::kTimer);  // of one that was suspended or stopped none counted
-  return fail_written(
-      connection_
-          .use(kTerminate,
-               "UPDATE instances SET "
-               "state=0,revision=revision+1,parked_until=NULL,aside=NULL,stop_kind=15,"
-               "stop_text=?2,home=0,ready_at=?3,ready_id=coalesce(ready_id,"
-               "(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue)) WHERE key=?1")
-          .bind(found.key)
-          .bind_text(cut_text(reason, kErrorTextBytesMax))
-          .bind(batch_.now)
-          .run(),
-      "terminate instance");
+  return fail_written(connection_.use(kTerminate)
+                          .bind(found.key)
+                          .bind_text(cut_text(reason, kErrorTextBytesMax))
+                          .bind(batch_.now)
+                          .run(),
+                      "terminate instance");
 }
+
+constexpr sql::Query kChangeState{
+    "UPDATE instances SET state=4,parked_until=?2,updated_stamp=?3 WHERE key=?1"};
 
 Status SqliteProvider::suspend_instance(std::string_view id) {
   require_batch();
@@ -371,15 +370,13 @@ Status SqliteProvider::suspend_instance(std::string_view id) {
   due_comes(DueKind::kParked);
   due_moves(DueKind::kTimer);
   return fail_written(
-      connection_
-          .use(kChangeState,
-               "UPDATE instances SET state=4,parked_until=?2,updated_stamp=?3 WHERE key=?1")
-          .bind(found.key)
-          .bind(kNever)
-          .bind(batch_.stamp_ms)
-          .run(),
+      connection_.use(kChangeState).bind(found.key).bind(kNever).bind(batch_.stamp_ms).run(),
       "suspend instance");
 }
+
+constexpr sql::Query kResume{
+    "UPDATE instances SET state=0,parked_until=NULL,ready_at=?2,updated_stamp=?3 "
+    "WHERE key=?1 AND state IN (3,4)"};
 
 Status SqliteProvider::resume_instance(std::string_view id) {
   require_batch();
@@ -388,14 +385,7 @@ Status SqliteProvider::resume_instance(std::string_view id) {
   due_moves(DueKind::kParked);
   due_comes(DueKind::kTimer);  // while it was suspended or stopped none of it counted
   return fail_written(
-      connection_
-          .use(kResume,
-               "UPDATE instances SET state=0,parked_until=NULL,ready_at=?2,updated_stamp=?3 "
-               "WHERE key=?1 AND state IN (3,4)")
-          .bind(found.key)
-          .bind(batch_.now)
-          .bind(batch_.stamp_ms)
-          .run(),
+      connection_.use(kResume).bind(found.key).bind(batch_.now).bind(batch_.stamp_ms).run(),
       "resume instance");
 }
 

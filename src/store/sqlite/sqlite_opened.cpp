@@ -9,27 +9,6 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kReadOpened = kIdsOpened.first,
-  kCountOpened,
-  kCountOfOwner,
-  kFirstOfOwner,
-  kInsertOpened,
-  kReopenOpened,
-  kNextItemOf,
-  kCloseRow,
-  kDeleteRow,
-  kIsOwned,
-  kFirstOf,
-  kLose,
-  kReadNotify,
-  kForget,
-  kHold,
-  kLives,
-  kEnd,
-};
-static_assert(kEnd <= kIdsOpened.end);
-
 constexpr int kShown = 64;  // of a name in an error's text
 
 int shown(std::string_view name) {
@@ -38,11 +17,12 @@ int shown(std::string_view name) {
 
 }  // namespace
 
+constexpr sql::Query kReadOpened{
+    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at FROM sessions"
+    " WHERE scope=?1 AND name=?2"};
+
 Status SqliteProvider::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
-  Statement read = connection_.use(
-      kReadOpened,
-      "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at FROM sessions"
-      " WHERE scope=?1 AND name=?2");
+  Statement read = connection_.use(kReadOpened);
   read.bind(instance).bind_text(name);
   if (!read.row())
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
@@ -76,11 +56,12 @@ Status SqliteProvider::hold_session(InstanceKey instance, const Event& event) {
   return held ? Status::kOk : hold_one(instance, event, &held);
 }
 
+constexpr sql::Query kHold{
+    "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
+    " WHERE scope=?1 AND name=?2"};
+
 Status SqliteProvider::hold_one(InstanceKey scope, const Event& event, bool* held) {
-  Statement hold = connection_.use(
-      kHold,
-      "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
-      " WHERE scope=?1 AND name=?2");
+  Statement hold = connection_.use(kHold);
   hold.bind(scope).bind_text(event.name);
   hold.bind(make_due(batch_.now, event.number));
   PAWL_TRY(fail(hold.run(), "hold a session"));
@@ -107,12 +88,20 @@ Status SqliteProvider::open_session(const TurnCommit& turn, const Event& event) 
   return reopen_session(row.session, settings, refusal.text());
 }
 
+constexpr sql::Query kCountOpened{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
+    " AND state<3 AND sid<>?2 LIMIT ?3)"};
+constexpr sql::Query kCountOfOwner{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_label WHERE owner_label=?1"
+    " AND state<3 AND sid<>?2 LIMIT ?3)"};
+constexpr sql::Query kFirstOfOwner{
+    "SELECT s.name,i.id FROM sessions s INDEXED BY s_label LEFT JOIN instances i ON i.key=s.scope"
+    " WHERE s.owner_label=?1 AND s.state<3 AND s.sid<>?2 ORDER BY s.sid LIMIT 1"};
+
 Status SqliteProvider::find_refusal(const TurnCommit& turn, SessionKey session,
                                     std::string_view owner_label, Diagnostic* refusal) {
   {
-    Statement count = connection_.use(kCountOpened,
-                                      "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
-                                      " AND state<3 AND sid<>?2 LIMIT ?3)");
+    Statement count = connection_.use(kCountOpened);
     count.bind(turn.key).bind(session).bind(turn.sessions_max);
     if (!count.row()) return fail(count.status(), "count sessions");
     if (count.integer(0) >= turn.sessions_max) {
@@ -125,18 +114,12 @@ Status SqliteProvider::find_refusal(const TurnCommit& turn, SessionKey session,
   }
   if (owner_label.empty() || turn.sessions_per_owner_max == 0) return Status::kOk;
   {
-    Statement count = connection_.use(
-        kCountOfOwner,
-        "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_label WHERE owner_label=?1"
-        " AND state<3 AND sid<>?2 LIMIT ?3)");
+    Statement count = connection_.use(kCountOfOwner);
     count.bind_text(owner_label).bind(session).bind(turn.sessions_per_owner_max);
     if (!count.row()) return fail(count.status(), "count sessions of an owner");
     if (count.integer(0) < turn.sessions_per_owner_max) return Status::kOk;
   }
-  Statement first = connection_.use(
-      kFirstOfOwner,
-      "SELECT s.name,i.id FROM sessions s INDEXED BY s_label LEFT JOIN instances i ON i.key=s.scope"
-      " WHERE s.owner_label=?1 AND s.state<3 AND s.sid<>?2 ORDER BY s.sid LIMIT 1");
+  Statement first = connection_.use(kFirstOfOwner);
   first.bind_text(owner_label).bind(session);
   if (!first.row()) return fail(first.status(), "find a session of an owner");
   const std::string_view name = first.bytes(0);
@@ -149,17 +132,18 @@ Status SqliteProvider::find_refusal(const TurnCommit& turn, SessionKey session,
   return Status::kOk;
 }
 
+constexpr sql::Query kInsertOpened{
+    "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
+    "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
+    "activities,owner_label,kind,ended)"
+    " VALUES(?1,?2,1,1,?3,0,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13)"};
+
 Status SqliteProvider::insert_opened(const TurnCommit& turn, const Event& event,
                                      const SessionSettings& settings, std::string_view refusal) {
   SessionKey session = 0;
   {
     // Epoch 0 is none: the first claim takes one.
-    Statement insert = connection_.use(
-        kInsertOpened,
-        "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
-        "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
-        "activities,owner_label,kind,ended)"
-        " VALUES(?1,?2,1,1,?3,0,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13)");
+    Statement insert = connection_.use(kInsertOpened);
     insert.bind(turn.key).bind_text(event.name);
     insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? insert.bind_null() : insert.bind(settings.idle_ms);
@@ -177,6 +161,12 @@ Status SqliteProvider::insert_opened(const TurnCommit& turn, const Event& event,
       refusal);
 }
 
+constexpr sql::Query kReopenOpened{
+    "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
+    "idle_ms=?6,notify=iif(?7,scope,NULL),last_activity_at=?8,created_stamp=?9,created_at=?8,"
+    "activities=0,leak=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL,"
+    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1"};
+
 // A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds it.
 Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings& settings,
                                       std::string_view refusal) {
@@ -184,12 +174,7 @@ Status SqliteProvider::reopen_session(SessionKey session, const SessionSettings&
   {
     due_moves(DueKind::kStop);
     due_moves(DueKind::kLook);
-    Statement open = connection_.use(
-        kReopenOpened,
-        "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
-        "idle_ms=?6,notify=iif(?7,scope,NULL),last_activity_at=?8,created_stamp=?9,created_at=?8,"
-        "activities=0,leak=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL,"
-        "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1");
+    Statement open = connection_.use(kReopenOpened);
     open.bind(session).bind(epoch).bind(refusal.empty() ? 0 : kRefused);
     open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
@@ -219,6 +204,11 @@ Status SqliteProvider::close_session(InstanceKey instance, std::string_view name
   return close_row(row.session);
 }
 
+constexpr sql::Query kDeleteRow{"DELETE FROM sessions WHERE sid=?1"};
+constexpr sql::Query kCloseRow{
+    "UPDATE sessions SET state=3,owner=NULL,head_id=NULL,stop_to=NULL,stop_due=NULL,"
+    "stop_force=NULL,look_at=NULL WHERE sid=?1"};
+
 // What still runs in an exclusive session keeps the row, so that a new opening waits for it.
 Status SqliteProvider::close_row(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -229,35 +219,35 @@ Status SqliteProvider::close_row(SessionKey session) {
   PAWL_TRY(has_running(session, &runs));
   if (!runs) {
     {
-      Statement remove = connection_.use(kDeleteRow, "DELETE FROM sessions WHERE sid=?1");
+      Statement remove = connection_.use(kDeleteRow);
       remove.bind(session);
       PAWL_TRY(fail(remove.run(), "close a session"));
     }
     return drop_summary(session);
   }
-  Statement write = connection_.use(
-      kCloseRow,
-      "UPDATE sessions SET state=3,owner=NULL,head_id=NULL,stop_to=NULL,stop_due=NULL,"
-      "stop_force=NULL,look_at=NULL WHERE sid=?1");
+  Statement write = connection_.use(kCloseRow);
   write.bind(session);
   return fail(write.run(), "close a session");
 }
 
+constexpr sql::Query kIsOwned{"SELECT owner IS NOT NULL FROM sessions WHERE sid=?1"};
+
 Status SqliteProvider::end_ownership(SessionKey session) {
-  Statement read = connection_.use(kIsOwned, "SELECT owner IS NOT NULL FROM sessions WHERE sid=?1");
+  Statement read = connection_.use(kIsOwned);
   read.bind(session);
   if (read.row() && read.integer(0) != 0) static_cast<void>(next_epoch());
   return fail(read.status(), "end an ownership");
 }
+
+constexpr sql::Query kFirstOf{
+    "SELECT sid,state FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1"};
 
 Status SqliteProvider::close_all_sessions(InstanceKey instance) {
   Walk walk;
   while (true) {
     Opened row;
     {
-      Statement first = connection_.use(
-          kFirstOf,
-          "SELECT sid,state FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1");
+      Statement first = connection_.use(kFirstOf);
       first.bind(instance);
       if (!first.row()) return fail(first.status(), "find sessions of an instance");
       if (!walk.changes(first.integer(0))) return no_progress("sessions");
@@ -269,25 +259,32 @@ Status SqliteProvider::close_all_sessions(InstanceKey instance) {
   }
 }
 
+constexpr sql::Query kLives{
+    "SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<2)"};
+
 Status SqliteProvider::session_lives(SessionKey session, std::int64_t generation, bool* lives) {
-  Statement read = connection_.use(
-      kLives, "SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<2)");
+  Statement read = connection_.use(kLives);
   read.bind(session).bind(generation);
   if (!read.row()) return fail(read.status(), "look whether a session lives");
   *lives = read.integer(0) != 0;
   return Status::kOk;
 }
 
+constexpr sql::Query kForget{
+    "DELETE FROM sessions WHERE sid=?1 AND state=3 AND look_at IS NULL"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session"
+    " WHERE q.sid=?1)"};
+
 Status SqliteProvider::forget_if_closed(SessionKey session) {
-  Statement forget =
-      connection_.use(kForget,
-                      "DELETE FROM sessions WHERE sid=?1 AND state=3 AND look_at IS NULL"
-                      " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session"
-                      " WHERE q.sid=?1)");
+  Statement forget = connection_.use(kForget);
   forget.bind(session);
   PAWL_TRY(fail(forget.run(), "forget a closed session"));
   return connection_.changes() == 0 ? Status::kOk : drop_summary(session);
 }
+
+constexpr sql::Query kNextItemOf{
+    "SELECT id,state FROM worker_queue INDEXED BY wq_session"
+    " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 1"};
 
 // Everything but what was cancelled before; what runs is told when it renews, and its result is refused.
 Status SqliteProvider::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text) {
@@ -296,9 +293,7 @@ Status SqliteProvider::fail_work_of(SessionKey session, ErrorKind kind, std::str
   while (true) {
     WorkItemId item = 0;
     {
-      Statement next = connection_.use(kNextItemOf,
-                                       "SELECT id,state FROM worker_queue INDEXED BY wq_session"
-                                       " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 1");
+      Statement next = connection_.use(kNextItemOf);
       next.bind(session);
       if (!next.row()) return fail(next.status(), "find work of a session");
       item = next.integer(0);
@@ -331,6 +326,10 @@ Status SqliteProvider::describe_loss(SessionKey session, Epoch epoch, std::strin
   return Status::kOk;
 }
 
+constexpr sql::Query kLose{
+    "UPDATE sessions SET state=2,owner=NULL,prev_node=?3,epoch=?2,head_id=NULL,stop_to=NULL,"
+    "stop_due=NULL,stop_force=NULL WHERE sid=?1"};
+
 Status SqliteProvider::lose_session(SessionKey session, std::string_view reason) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   SessionTexts texts;
@@ -344,10 +343,7 @@ Status SqliteProvider::lose_session(SessionKey session, std::string_view reason)
   {
     due_moves(DueKind::kStop);
     due_moves(DueKind::kLook);
-    Statement lose = connection_.use(
-        kLose,
-        "UPDATE sessions SET state=2,owner=NULL,prev_node=?3,epoch=?2,head_id=NULL,stop_to=NULL,"
-        "stop_due=NULL,stop_force=NULL WHERE sid=?1");
+    Statement lose = connection_.use(kLose);
     lose.bind(session).bind(told.epoch).bind_text_or_null(told.from);
     PAWL_TRY(fail(lose.run(), "lose a session"));
   }
@@ -386,13 +382,14 @@ bool put_text(FixedText<1024>* out, const char* key, std::string_view text) {
 
 }  // namespace
 
+constexpr sql::Query kReadNotify{"SELECT coalesce(notify,0) FROM sessions WHERE sid=?1"};
+
 Status SqliteProvider::notify_change(SessionKey session, const SessionChange& told) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   const char* const change = change_name(told.kind);
   InstanceKey instance = 0;
   {
-    Statement read =
-        connection_.use(kReadNotify, "SELECT coalesce(notify,0) FROM sessions WHERE sid=?1");
+    Statement read = connection_.use(kReadNotify);
     read.bind(session);
     if (!read.row()) return fail(read.status(), "read whom to notify");
     instance = read.integer(0);

@@ -12,36 +12,6 @@
 namespace pawl::sqlite {
 namespace {
 
-enum Ids : int {
-  kFindInstance = kIdsOrchestration.first,
-  kReadItem,
-  kFirstMessage,
-  kWaitingMessages,
-  kReadyMessages,
-  kDueMessages,
-  kFindMessage,
-  kLastEvent,
-  kReadHistory,
-  kReadEvent,
-  kDeleteMessage,
-  kKeepMessage,
-  kInsertEvent,
-  kDeleteTimer,
-  kWriteStatus,
-  kWriteExecution,
-  kFirstReady,
-  kHighestMessage,
-  kGoOn,
-  kGoOnAsBefore,
-  kLastEventIs,
-  kFinish,
-  kDeleteMessages,
-  kDeleteCompletions,
-  kLastStored,
-  kEnd,
-};
-static_assert(kEnd <= kIdsOrchestration.end);
-
 constexpr std::string_view kEmptyMeta = "{}";
 // Of executions and revisions; one more is a number, too.
 constexpr std::int64_t kNumbersMax = std::int64_t{1} << 53;
@@ -105,17 +75,18 @@ SqliteProvider::ReadScope::~ReadScope() {
   if (owns_) provider_.end_read();
 }
 
+constexpr sql::Query kFindInstance{
+    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
+    "ifnull(i.ready_id,i.aside) IS NULL,i.home,"
+    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 "
+    "FROM instances AS i LEFT JOIN executions AS e "
+    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
+    ",1)"};
+
 // One whose root is no row is there: nobody deleted its tree.
 Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
-  Statement row = connection_.use(
-      kFindInstance,
-      "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
-      "ifnull(i.ready_id,i.aside) IS NULL,i.home,"
-      "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 "
-      "FROM instances AS i LEFT JOIN executions AS e "
-      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
-      ",1)");
+  Statement row = connection_.use(kFindInstance);
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   out->state = static_cast<InstanceState>(row.integer(0));
@@ -233,16 +204,17 @@ Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t no
   return none_fits ? Status::kResourceExhausted : Status::kOk;
 }
 
+constexpr sql::Query kReadItem{
+    "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
+    "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
+    "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=i.key AND waiting>0),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
+    " FROM instances AS i LEFT JOIN executions AS e "
+    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?"};
+
 Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
-  Statement row = connection_.use(
-      kReadItem,
-      "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
-      "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
-      "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
-      "WHERE instance=i.key AND waiting>0),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
-      " FROM instances AS i LEFT JOIN executions AS e "
-      "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+  Statement row = connection_.use(kReadItem);
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   // Nobody knows of one whose root is no row whether its tree was deleted.
@@ -287,32 +259,36 @@ Status SqliteProvider::read_item_row(InstanceKey key, OrchestrationItem* out) {
   return out->broken_text.append(": a column has a type or value that it cannot have");
 }
 
+constexpr sql::Query kLastStored{
+    "SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2"};
+
 // Behind whatever history there is: what the row of its execution says may be what is damaged.
 Status SqliteProvider::read_last_stored_event(OrchestrationItem* out) {
-  Statement row = connection_.use(
-      kLastStored, "SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2");
+  Statement row = connection_.use(kLastStored);
   if (!row.bind(out->key).bind(out->execution).row()) return fail(row.status(), "history");
   bool whole = true;
   static_cast<void>(fits(row.integer(0, &whole), &out->last_event));
   return Status::kOk;
 }
 
+constexpr sql::Query kFirstMessage{
+    "SELECT " PAWL_MESSAGE_COLUMNS
+    " FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=? AND waiting=0 AND due IS NULL AND kind IN (1,2) ORDER BY id LIMIT 1"};
+
 // What was kept from the execution before is older than the start of this one.
 Status SqliteProvider::read_first_message(MessageReader& reader, const OrchestrationItem& item) {
-  Statement first = connection_.use(
-      kFirstMessage,
-      "SELECT " PAWL_MESSAGE_COLUMNS
-      " FROM orchestrator_queue INDEXED BY oq_instance "
-      "WHERE instance=? AND waiting=0 AND due IS NULL AND kind IN (1,2) ORDER BY id LIMIT 1");
+  Statement first = connection_.use(kFirstMessage);
   if (first.bind(item.key).row() && reader.take(first)) reader.note_first(first.integer(0));
   return fail(first.status(), "read first message");
 }
 
+constexpr sql::Query kWaitingMessages{"SELECT " PAWL_MESSAGE_COLUMNS
+                                      " FROM orchestrator_queue INDEXED BY oq_instance "
+                                      "WHERE instance=? AND waiting=1 AND due IS NULL ORDER BY id"};
+
 Status SqliteProvider::read_waiting_messages(MessageReader& reader, const OrchestrationItem& item) {
-  Statement row = connection_.use(kWaitingMessages,
-                                  "SELECT " PAWL_MESSAGE_COLUMNS
-                                  " FROM orchestrator_queue INDEXED BY oq_instance "
-                                  "WHERE instance=? AND waiting=1 AND due IS NULL ORDER BY id");
+  Statement row = connection_.use(kWaitingMessages);
   row.bind(item.key);
   std::size_t count = 0;
   while (row.row() && reader.take_waiting(row))
@@ -323,14 +299,16 @@ Status SqliteProvider::read_waiting_messages(MessageReader& reader, const Orches
   return fail(row.status(), "read waiting messages");
 }
 
+constexpr sql::Query kReadyMessages{"SELECT " PAWL_MESSAGE_COLUMNS
+                                    ",due,base FROM orchestrator_queue INDEXED BY "
+                                    "oq_instance WHERE instance=? AND waiting=0 "
+                                    "ORDER BY due,id"};
+
 // Behind them in the index stand the timers, the first one first: so it is known whether any is due.
 Status SqliteProvider::read_ready_messages(MessageReader& reader, InstanceKey key,
                                            std::int64_t* first_due) {
   constexpr int kDueColumn = 8;  // behind those of messages
-  Statement row = connection_.use(kReadyMessages, "SELECT " PAWL_MESSAGE_COLUMNS
-                                                  ",due,base FROM orchestrator_queue INDEXED BY "
-                                                  "oq_instance WHERE instance=? AND waiting=0 "
-                                                  "ORDER BY due,id");
+  Statement row = connection_.use(kReadyMessages);
   row.bind(key);
   while (row.row()) {
     if (!row.is_null(kDueColumn)) {
@@ -345,17 +323,19 @@ Status SqliteProvider::read_ready_messages(MessageReader& reader, InstanceKey ke
   return fail(row.status(), "read messages");
 }
 
+constexpr sql::Query kDueMessages{
+    "SELECT " PAWL_MESSAGE_COLUMNS
+    " FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=?1 AND waiting=0 AND due IS NOT NULL AND due<=max(?2,?3) "
+    "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
+    "ORDER BY iif(base=0,due,due-?4),id"};
+
 Status SqliteProvider::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
                                          std::int64_t first_due) {
   constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
   const std::int64_t utc = clock_.off_known ? add_saturating(now, clock_.off) : kNothing;
   if (first_due > now && first_due > utc) return Status::kOk;
-  Statement row = connection_.use(
-      kDueMessages, "SELECT " PAWL_MESSAGE_COLUMNS
-                    " FROM orchestrator_queue INDEXED BY oq_instance "
-                    "WHERE instance=?1 AND waiting=0 AND due IS NOT NULL AND due<=max(?2,?3) "
-                    "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
-                    "ORDER BY iif(base=0,due,due-?4),id");
+  Statement row = connection_.use(kDueMessages);
   row.bind(key).bind(now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
   while (row.row() && reader.take(row)) {
   }
@@ -395,12 +375,18 @@ Status SqliteProvider::read_event(const Statement& row, InstanceKey key, Executi
   return broken_event(key, execution, event->id, "its meta cannot be read");
 }
 
+constexpr sql::Query kLastEvent{
+    "SELECT last_event FROM executions WHERE instance=? AND execution=?"};
+
 Status SqliteProvider::last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out) {
-  Statement row = connection_.use(
-      kLastEvent, "SELECT last_event FROM executions WHERE instance=? AND execution=?");
+  Statement row = connection_.use(kLastEvent);
   *out = row.bind(key).bind(execution).row() ? row.integer(0) : 0;
   return fail(row.status(), "executions");
 }
+
+constexpr sql::Query kReadHistory{"SELECT " PAWL_EVENT_COLUMNS
+                                  " FROM history WHERE instance=? AND execution=? "
+                                  "AND id>? ORDER BY id"};
 
 Status SqliteProvider::load_history(InstanceKey key, ExecutionId execution, EventId after,
                                     EventSink& sink) {
@@ -408,9 +394,7 @@ Status SqliteProvider::load_history(InstanceKey key, ExecutionId execution, Even
   PAWL_TRY(scope.status());
   std::int64_t last = 0;
   PAWL_TRY(last_event_of(key, execution, &last));
-  Statement row = connection_.use(kReadHistory, "SELECT " PAWL_EVENT_COLUMNS
-                                                " FROM history WHERE instance=? AND execution=? "
-                                                "AND id>? ORDER BY id");
+  Statement row = connection_.use(kReadHistory);
   row.bind(key).bind(execution).bind(after);
   std::int64_t expected = std::int64_t{after} + 1;
   for (; row.row(); ++expected) {
@@ -425,14 +409,16 @@ Status SqliteProvider::load_history(InstanceKey key, ExecutionId execution, Even
   return Status::kOk;
 }
 
+constexpr sql::Query kReadEvent{"SELECT " PAWL_EVENT_COLUMNS
+                                " FROM history WHERE instance=? AND execution=? "
+                                "AND id<=? ORDER BY id DESC"};
+
 // What an ended instance answers is in the end event of its last execution; behind that there are only
 // returns.
 Status SqliteProvider::read_end(InstanceStatus* out, char* buffer, std::size_t capacity) {
   std::int64_t last = 0;
   PAWL_TRY(last_event_of(out->key, out->execution, &last));
-  Statement row = connection_.use(kReadEvent, "SELECT " PAWL_EVENT_COLUMNS
-                                              " FROM history WHERE instance=? AND execution=? "
-                                              "AND id<=? ORDER BY id DESC");
+  Statement row = connection_.use(kReadEvent);
   row.bind(out->key).bind(out->execution).bind(last);
   Event event;
   for (std::int64_t expected = last; event.kind != EventKind::kEnded; --expected) {
@@ -484,10 +470,12 @@ Status SqliteProvider::check_turn(const TurnCommit& turn, InstanceRow* found) {
   return fail(Status::kCorrupt, "check a turn");
 }
 
+constexpr sql::Query kFindMessage{
+    "SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?"};
+
 // A timer is due by the clock of this transaction, not by that of the look.
 Status SqliteProvider::check_message(InstanceKey key, MessageId message) {
-  Statement row = connection_.use(
-      kFindMessage, "SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?");
+  Statement row = connection_.use(kFindMessage);
   if (!row.bind(message).bind(key).row())
     return row.status() == Status::kOk ? Status::kStale : fail(row.status(), "find message");
   if (row.is_null(1)) return Status::kOk;
@@ -497,12 +485,13 @@ Status SqliteProvider::check_message(InstanceKey key, MessageId message) {
 
 // ---- commit of a turn: write --------------------------------------------------------------------
 
+constexpr sql::Query kDeleteMessage{"DELETE FROM orchestrator_queue WHERE id=?"};
+
 Status SqliteProvider::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   const std::int64_t stored_before = messages_stored_;
   if (turn.message_count > 0) due_moves(DueKind::kTimer);
   for (std::size_t i = 0; i < turn.message_count; ++i) {
-    Statement statement =
-        connection_.use(kDeleteMessage, "DELETE FROM orchestrator_queue WHERE id=?");
+    Statement statement = connection_.use(kDeleteMessage);
     PAWL_TRY(fail(statement.bind(turn.messages[i]).run(), "delete message"));
   }
   bool aborted = false;  // what was checked before may not be so any more
@@ -547,16 +536,25 @@ Status SqliteProvider::write_sessions_and_work(const TurnCommit& turn) {
   return Status::kOk;
 }
 
+constexpr sql::Query kKeepMessage{
+    "UPDATE orchestrator_queue SET waiting=1 WHERE id=? AND waiting=0"};
+
 Status SqliteProvider::write_mail(const TurnCommit& turn) {
   for (std::size_t i = 0; i < turn.kept_count; ++i) {
-    Statement keep = connection_.use(
-        kKeepMessage, "UPDATE orchestrator_queue SET waiting=1 WHERE id=? AND waiting=0");
+    Statement keep = connection_.use(kKeepMessage);
     PAWL_TRY(fail(keep.bind(turn.kept[i]).run(), "keep message"));
   }
   for (std::size_t i = 0; i < turn.given_back_count; ++i)
     PAWL_TRY(store_message(turn.key, turn.given_back[i], nullptr, true));
   return Status::kOk;
 }
+
+constexpr sql::Query kLastEventIs{
+    "UPDATE executions SET last_event=?3 WHERE instance=?1 AND execution=?2"};
+constexpr sql::Query kWriteExecution{
+    "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
+    "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
+    "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp"};
 
 Status SqliteProvider::insert_events(const TurnCommit& turn) {
   if (turn.first_new > turn.last_new || turn.last_new == 0) return Status::kOk;
@@ -567,16 +565,11 @@ Status SqliteProvider::insert_events(const TurnCommit& turn) {
   }
   const bool ends = turn.end != EndKind::kNone;
   if (turn.first_new > 1 && !ends) {
-    Statement write = connection_.use(
-        kLastEventIs, "UPDATE executions SET last_event=?3 WHERE instance=?1 AND execution=?2");
+    Statement write = connection_.use(kLastEventIs);
     return fail(write.bind(turn.key).bind(turn.execution).bind(turn.last_new).run(),
                 "write execution");
   }
-  Statement write = connection_.use(
-      kWriteExecution,
-      "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
-      "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
-      "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp");
+  Statement write = connection_.use(kWriteExecution);
   write.bind(turn.key).bind(turn.execution).bind(static_cast<std::int64_t>(turn.end));
   write.bind(turn.last_new).bind(batch_.stamp_ms);
   if (ends) {
@@ -587,6 +580,10 @@ Status SqliteProvider::insert_events(const TurnCommit& turn) {
   return fail(write.run(), "write execution");
 }
 
+constexpr sql::Query kInsertEvent{
+    "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?)"};
+
 Status SqliteProvider::insert_event(const TurnCommit& turn, const Event& event) {
   std::size_t size = 0;
   {
@@ -595,10 +592,7 @@ Status SqliteProvider::insert_event(const TurnCommit& turn, const Event& event) 
   }
   std::string_view meta(meta_text_, size);
   if (meta == kEmptyMeta) meta = {};
-  Statement insert = connection_.use(
-      kInsertEvent,
-      "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
-      "VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+  Statement insert = connection_.use(kInsertEvent);
   insert.bind(turn.key).bind(turn.execution).bind(event.id);
   insert.bind(static_cast<std::int64_t>(event.kind));
   if (is_command(event.kind)) {
@@ -612,13 +606,14 @@ Status SqliteProvider::insert_event(const TurnCommit& turn, const Event& event) 
   return fail(insert.run(), "insert event");
 }
 
+constexpr sql::Query kWriteStatus{
+    "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
+    "WHERE key=?1"};
+
 // In the row of the instance, so that it outlives the execution.
 Status SqliteProvider::write_custom_status(const TurnCommit& turn) {
   if (turn.custom_status_changes == 0) return Status::kOk;
-  Statement update = connection_.use(
-      kWriteStatus,
-      "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
-      "WHERE key=?1");
+  Statement update = connection_.use(kWriteStatus);
   update.bind(turn.key).bind_blob_or_null(turn.custom_status);
   update.bind(static_cast<std::int64_t>(turn.custom_status_changes));
   return fail(update.run(), "write custom status");
@@ -636,28 +631,28 @@ Status SqliteProvider::insert_timer(const TurnCommit& turn, const NewTimer& time
   return store_message(turn.key, fired, &due);
 }
 
+constexpr sql::Query kDeleteTimer{
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=0 "
+    "AND due IS NOT NULL AND execution=?2 AND ref=?3"};
+
 Status SqliteProvider::close_command(const TurnCommit& turn, EventId command) {
   due_moves(DueKind::kTimer);
   PAWL_TRY(cancel_work(turn.key, turn.execution, command));
   PAWL_TRY(cancel_children(turn.key, turn.execution, command, command,
                            "parent does not wait for it any more"));
-  return fail(connection_
-                  .use(kDeleteTimer,
-                       "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=0 "
-                       "AND due IS NOT NULL AND execution=?2 AND ref=?3")
-                  .bind(turn.key)
-                  .bind(turn.execution)
-                  .bind(command)
-                  .run(),
+  return fail(connection_.use(kDeleteTimer).bind(turn.key).bind(turn.execution).bind(command).run(),
               "delete timer");
 }
 
+constexpr sql::Query kFirstReady{
+    "SELECT id FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=? AND waiting=0 AND due IS NULL "
+    "ORDER BY id LIMIT 1"};
+constexpr sql::Query kHighestMessage{"SELECT coalesce(max(id),0)+1 FROM orchestrator_queue"};
+
 Status SqliteProvider::first_ready(const TurnCommit& turn, std::int64_t* id) {
   {
-    Statement row = connection_.use(kFirstReady,
-                                    "SELECT id FROM orchestrator_queue INDEXED BY oq_instance "
-                                    "WHERE instance=? AND waiting=0 AND due IS NULL "
-                                    "ORDER BY id LIMIT 1");
+    Statement row = connection_.use(kFirstReady);
     if (row.bind(turn.key).row()) {
       *id = row.integer(0);
       return Status::kOk;
@@ -667,18 +662,26 @@ Status SqliteProvider::first_ready(const TurnCommit& turn, std::int64_t* id) {
   *id = -1;
   if (!turn.more) return Status::kOk;
   // Ready without a message: behind all that wait now.
-  Statement row =
-      connection_.use(kHighestMessage, "SELECT coalesce(max(id),0)+1 FROM orchestrator_queue");
+  Statement row = connection_.use(kHighestMessage);
   if (row.row()) *id = row.integer(0);
   return fail(row.status(), "find last message");
 }
 
+constexpr sql::Query kGoOnAsBefore{
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2 WHERE key=?1"};
+
 // The rest of the row, and all indexes of it, would be written as they are.
 Status SqliteProvider::go_on_as_before(const TurnCommit& turn) {
-  Statement update = connection_.use(
-      kGoOnAsBefore, "UPDATE instances SET revision=revision+1,updated_stamp=?2 WHERE key=?1");
+  Statement update = connection_.use(kGoOnAsBefore);
   return fail(update.bind(turn.key).bind(batch_.stamp_ms).run(), "update instance");
 }
+
+constexpr sql::Query kGoOn{
+    "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
+    "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
+    "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),aside=NULL,"
+    "found_status=iif(?7,custom_status,found_status),"
+    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)) WHERE key=?1"};
 
 // What was counted against the turn is forgiven: it got through.
 Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
@@ -686,13 +689,7 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
   due_moves(DueKind::kParked);
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
-  Statement update = connection_.use(
-      kGoOn,
-      "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
-      "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-      "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),aside=NULL,"
-      "found_status=iif(?7,custom_status,found_status),"
-      "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)) WHERE key=?1");
+  Statement update = connection_.use(kGoOn);
   update.bind(turn.key).bind(execution).bind(turn.home);
   if (ready >= 0) {
     update.bind(ready).bind(batch_.now);
@@ -705,6 +702,13 @@ Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
   return fail(update.run(), "update instance");
 }
 
+constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?"};
+constexpr sql::Query kFinish{
+    "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
+    "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
+    "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6),"
+    "behaviour=iif(?7=0,behaviour,?7),aside=NULL WHERE key=?1"};
+
 Status SqliteProvider::end_execution(const TurnCommit& turn) {
   due_moves(DueKind::kTimer);
   due_moves(DueKind::kParked);
@@ -716,42 +720,30 @@ Status SqliteProvider::end_execution(const TurnCommit& turn) {
   if (!ends) return continue_as_new(turn);
   PAWL_TRY(close_all_sessions(turn.key));
   PAWL_TRY(tell_parent(turn.key, turn.error, turn.output));
-  PAWL_TRY(fail(connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?")
-                    .bind(turn.key)
-                    .run(),
-                "delete messages"));
+  PAWL_TRY(fail(connection_.use(kDeleteMessages).bind(turn.key).run(), "delete messages"));
   const bool completed = turn.end == EndKind::kCompleted;
   const InstanceState state = completed ? InstanceState::kCompleted : InstanceState::kFailed;
-  return fail(
-      connection_
-          .use(kFinish,
-               "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
-               "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
-               "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6),"
-               "behaviour=iif(?7=0,behaviour,?7),aside=NULL WHERE key=?1")
-          .bind(turn.key)
-          .bind(static_cast<std::int64_t>(state))
-          .bind(turn.home)
-          .bind(batch_.stamp_ms)
-          .bind(batch_.now)
-          .bind_text(turn.version)
-          .bind(turn.behaviour)
-          .run(),
-      "end instance");
+  return fail(connection_.use(kFinish)
+                  .bind(turn.key)
+                  .bind(static_cast<std::int64_t>(state))
+                  .bind(turn.home)
+                  .bind(batch_.stamp_ms)
+                  .bind(batch_.now)
+                  .bind_text(turn.version)
+                  .bind(turn.behaviour)
+                  .run(),
+              "end instance");
 }
+
+constexpr sql::Query kDeleteCompletions{
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4,8,9) AND "
+    "execution<=?2"};
 
 // Completions and timers belong to the execution that asked; a cancel request, raised events that came
 // meanwhile and messages of queues to the instance.
 Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
-  PAWL_TRY(
-      fail(connection_
-               .use(kDeleteCompletions,
-                    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4,8,9) AND "
-                    "execution<=?2")
-               .bind(turn.key)
-               .bind(turn.execution)
-               .run(),
-           "delete completions"));
+  PAWL_TRY(fail(connection_.use(kDeleteCompletions).bind(turn.key).bind(turn.execution).run(),
+                "delete completions"));
   PAWL_TRY(write_mail(turn));
   Message next;
   next.kind = MessageKind::kContinue;

@@ -11,24 +11,6 @@
 namespace pawl::sqlite {
 namespace {
 
-enum Ids : int {
-  kBegin = kIdsProvider.first,
-  kCommit,
-  kRollback,
-  kBeginRead,
-  kEndRead,
-  kDataVersion,
-  kReadMeta,
-  kWriteMeta,
-  kStoreCounters,
-  kInsertMeta,
-  kReadDatabaseId,
-  kCredit,
-  kNoteClock,
-  kCheckWorker,
-  kEnd,
-};
-static_assert(kEnd <= kIdsProvider.end);
 static_assert(kSchemaVersion == 1 && kApplicationId == 0x5061776c, "as in create_schema()");
 
 // A wall clock that moved less against boot time drifted; one that moved more was set.
@@ -403,6 +385,10 @@ void SqliteProvider::end_transaction() {
   static_cast<void>(execute("ROLLBACK", ignored));
 }
 
+constexpr sql::Query kInsertMeta{
+    "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,"
+    "adopted) VALUES(1,?,1,1,0,0,0,0,0)"};
+
 Status SqliteProvider::fill_schema(Diagnostic& diagnostic) {
   PAWL_TRY(execute(kSchema, diagnostic));
   PAWL_TRY(
@@ -414,19 +400,15 @@ Status SqliteProvider::fill_schema(Diagnostic& diagnostic) {
   FixedText<32> id;
   PAWL_TRY(id.append_hex(random[0], 16));
   PAWL_TRY(id.append_hex(random[1], 16));
-  const Status status =
-      connection_
-          .use(kInsertMeta,
-               "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,"
-               "adopted) VALUES(1,?,1,1,0,0,0,0,0)")
-          .bind_text(id.view())
-          .run();
+  const Status status = connection_.use(kInsertMeta).bind_text(id.view()).run();
   if (status != Status::kOk) diagnostic = connection_.diagnostic();
   return status;
 }
 
+constexpr sql::Query kReadDatabaseId{"SELECT database_id FROM meta WHERE id=1"};
+
 Status SqliteProvider::load_database_id(Diagnostic& diagnostic) {
-  Statement row = connection_.use(kReadDatabaseId, "SELECT database_id FROM meta WHERE id=1");
+  Statement row = connection_.use(kReadDatabaseId);
   if (!row.row()) {
     const Status status = row.status() == Status::kOk ? Status::kCorrupt : row.status();
     diagnostic.format("%s: table meta cannot be read", path_.c_str());
@@ -499,16 +481,18 @@ Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
   return Status::kOk;
 }
 
+constexpr sql::Query kBegin{"BEGIN IMMEDIATE"};
+
 // SQLite's own wait sleeps longer and longer between its tries, so whoever writes again at once would always be
 // first. So who wants to write waits for its turn before it, and only one waits for the lock. A loop, which
 // has far more to write, goes through that only now and then, and when the lock is held: so a tick
 // that nobody disturbs makes no system call for it.
 Status SqliteProvider::take_write_lock(bool is_loop) {
-  if (turn_ == port::kNoFile) return connection_.use(kBegin, "BEGIN IMMEDIATE").run();
+  if (turn_ == port::kNoFile) return connection_.use(kBegin).run();
   wait_for_locks(0);
   Status status = Status::kBusy;
   if (is_loop && begun_without_turn_ < kWithoutTurnMax) {
-    status = connection_.use(kBegin, "BEGIN IMMEDIATE").run();
+    status = connection_.use(kBegin).run();
     if (status == Status::kOk) ++begun_without_turn_;
   }
   if (status == Status::kBusy) status = wait_for_write_lock();
@@ -526,22 +510,24 @@ Status SqliteProvider::wait_for_write_lock() {
   if (status == Status::kBusy) return status;
   const bool has_turn = status == Status::kOk;  // else the file system has no such locks
   begun_without_turn_ = 0;
-  status = connection_.use(kBegin, "BEGIN IMMEDIATE").run();
+  status = connection_.use(kBegin).run();
   while (status == Status::kBusy && port_.clock->boot_ms() < until) {
     static_cast<void>(sqlite3_sleep(kTurnPauseMs));
-    status = connection_.use(kBegin, "BEGIN IMMEDIATE").run();
+    status = connection_.use(kBegin).run();
   }
   if (has_turn) port_.storage->turn_give(turn_);
   if (status == Status::kOk) connection_.diagnostic().clear();  // of the tries
   return status;
 }
 
+constexpr sql::Query kCheckWorker{"SELECT buried,draining FROM workers WHERE inc=?"};
+
 Status SqliteProvider::check_worker(Incarnation me) {
   if (known_worker_ == me) {
     batch_.draining = known_draining_;
     return Status::kOk;
   }
-  Statement row = connection_.use(kCheckWorker, "SELECT buried,draining FROM workers WHERE inc=?");
+  Statement row = connection_.use(kCheckWorker);
   if (row.bind(me).row() && row.integer(0) == 0) {
     known_worker_ = me;
     known_draining_ = row.integer(1) != 0;
@@ -565,6 +551,8 @@ std::optional<Damage> SqliteProvider::take_damage() {
   return found;
 }
 
+constexpr sql::Query kCommit{"COMMIT"};
+
 Status SqliteProvider::commit() {
   require_batch();
   if (connection_.damage().has_value() && connection_.damage()->status == Status::kCorrupt) {
@@ -581,7 +569,7 @@ Status SqliteProvider::commit() {
     status = write_meta();
   }
   if (status == Status::kOk && wrote) status = store_counters();
-  if (status == Status::kOk) status = fail(connection_.use(kCommit, "COMMIT").run(), "commit");
+  if (status == Status::kOk) status = fail(connection_.use(kCommit).run(), "commit");
   if (status != Status::kOk) {
     rollback();
     return status;
@@ -597,11 +585,13 @@ Status SqliteProvider::commit() {
   return Status::kOk;
 }
 
+constexpr sql::Query kRollback{"ROLLBACK"};
+
 void SqliteProvider::rollback() {
   if (!in_batch_) return;
   // After FULL, NOMEM and IOERR SQLite has rolled back itself.
   if (sqlite3_get_autocommit(connection_.handle()) == 0)
-    static_cast<void>(connection_.use(kRollback, "ROLLBACK").run());
+    static_cast<void>(connection_.use(kRollback).run());
   forget_known();
   waiting_ = Waiting();
   end_batch();
@@ -639,9 +629,11 @@ IoUse SqliteProvider::io_use() const {
           counts.bytes.load(std::memory_order_relaxed)};
 }
 
+constexpr sql::Query kBeginRead{"BEGIN"};
+
 Status SqliteProvider::begin_read() {
   PAWL_CHECK("provider-13", open_ && !in_batch_ && !in_read_);
-  Status status = connection_.use(kBeginRead, "BEGIN").run();
+  Status status = connection_.use(kBeginRead).run();
   if (status != Status::kOk) return fail(status, "begin read");
   in_read_ = true;
   // The first read fixes the view.
@@ -667,11 +659,13 @@ Status SqliteProvider::begin_read() {
   return Status::kOk;
 }
 
+constexpr sql::Query kEndRead{"COMMIT"};
+
 void SqliteProvider::end_read() {
   PAWL_CHECK("provider-14", in_read_);
   // An error may have ended it, and ending a view has nothing to lose.
   if (sqlite3_get_autocommit(connection_.handle()) == 0)
-    static_cast<void>(connection_.use(kEndRead, "COMMIT").run());
+    static_cast<void>(connection_.use(kEndRead).run());
   in_read_ = false;
 }
 
@@ -684,14 +678,18 @@ Result<std::int64_t> SqliteProvider::data_version() {
   return others_;
 }
 
+constexpr sql::Query kDataVersion{"PRAGMA data_version"};
+
 // The cheapest statement that begins to read; its answer would do, but cannot be had of a batch for
 // nothing, as the pager's can.
 Status SqliteProvider::look_at_others() {
-  Statement row = connection_.use(kDataVersion, "PRAGMA data_version");
+  Statement row = connection_.use(kDataVersion);
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "data_version");
   return note_others();
 }
+
+constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? WHERE id=1"};
 
 // Nobody else can take from the counters while the batch has the write lock; so they are written once
 // for all that a batch took. What it took without writing anything is nowhere and may be taken again.
@@ -702,11 +700,7 @@ Status SqliteProvider::store_counters() {
   const Counters ahead = {
       next_.epoch, next_.token <= stored_.token ? stored_.token : next_.token + kTokensAhead};
   PAWL_TRY(
-      fail(connection_.use(kStoreCounters, "UPDATE meta SET next_epoch=?,next_token=? WHERE id=1")
-               .bind(ahead.epoch)
-               .bind(ahead.token)
-               .run(),
-           "counters"));
+      fail(connection_.use(kStoreCounters).bind(ahead.epoch).bind(ahead.token).run(), "counters"));
   stored_ = ahead;
   return Status::kOk;
 }
@@ -738,11 +732,12 @@ ClockSample SqliteProvider::sample_clock() {
   return sample;
 }
 
+constexpr sql::Query kReadMeta{
+    "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until,next_epoch,next_token,quota,"
+    "reserve,log_max FROM meta WHERE id=1"};
+
 Status SqliteProvider::read_meta(ClockRow* out) {
-  Statement row = connection_.use(
-      kReadMeta,
-      "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until,next_epoch,next_token,quota,"
-      "reserve,log_max FROM meta WHERE id=1");
+  Statement row = connection_.use(kReadMeta);
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
   PAWL_TRY(check_meta(row));
@@ -800,11 +795,12 @@ Status SqliteProvider::check_meta(const Statement& row) {
   return Status::kOk;
 }
 
+constexpr sql::Query kWriteMeta{
+    "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1"};
+
 Status SqliteProvider::write_meta() {
   due_moves(DueKind::kTimer);  // one in UTC is due by the clock
-  Statement statement = connection_.use(
-      kWriteMeta,
-      "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1");
+  Statement statement = connection_.use(kWriteMeta);
   if (clock_.boot_id.known) {
     statement.bind_blob(bytes_of(clock_.boot_id));
   } else {
@@ -850,6 +846,10 @@ Status SqliteProvider::adopt_boot(const ClockSample& sample) {
   return note_clock("adopted", sample, static_cast<std::int64_t>(stamp(clock_, sample).quality));
 }
 
+constexpr sql::Query kCredit{
+    "UPDATE orchestrator_queue INDEXED BY oq_due SET due=due-?1 "
+    "WHERE base=0 AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2"};
+
 Status SqliteProvider::sync_clock(const ClockSample& sample) {
   const SyncResult result = sync(clock_, sample, SyncLimits());
   if (!result.changed) return Status::kOk;
@@ -871,24 +871,19 @@ Status SqliteProvider::sync_clock(const ClockSample& sample) {
   batch_.clock_credit_ms = result.gap;
   PAWL_TRY(note_clock("credited", sample, result.gap));
   // Due times that mean "never" stay so.
-  return fail(connection_
-                  .use(kCredit,
-                       "UPDATE orchestrator_queue INDEXED BY oq_due SET due=due-?1 "
-                       "WHERE base=0 AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2")
-                  .bind(result.gap)
-                  .bind(result.credit_seg_max)
-                  .run(),
+  return fail(connection_.use(kCredit).bind(result.gap).bind(result.credit_seg_max).run(),
               "credit");
 }
+
+constexpr sql::Query kNoteClock{
+    "INSERT OR REPLACE INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
+    "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
+    "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring)"};
 
 // For people: the last 64 happenings.
 Status SqliteProvider::note_clock(std::string_view kind, const ClockSample& sample,
                                   std::int64_t detail) {
-  return fail(connection_
-                  .use(kNoteClock,
-                       "INSERT OR REPLACE INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
-                       "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
-                       "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring)")
+  return fail(connection_.use(kNoteClock)
                   .bind_text(kind)
                   .bind(clock_.boot_seq)
                   .bind(pawl_time(clock_, sample.boot_ms))

@@ -7,7 +7,7 @@
 // an owner goes through one function), sqlite_devices.cpp (devices, moving sessions),
 // sqlite_opened.cpp (sessions that an orchestration opens), sqlite_workers.cpp
 // (register, bury), sqlite_unregistered.cpp (work that nobody can run), sqlite_management.cpp (for operators),
-// sqlite_removal.cpp (what goes), sqlite_space.cpp (quota and reserve). Statement ids are ranges per file.
+// sqlite_removal.cpp (what goes), sqlite_space.cpp (quota and reserve).
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_PROVIDER_HPP
 
@@ -25,39 +25,6 @@
 #include "walk.hpp"
 
 namespace pawl::sqlite {
-
-// Statement ids: a range for each file, one behind the other, so that none overlap. Each file asserts that
-// its ids end within its own.
-struct StatementIds {
-  int first = 0;
-  int end = 0;
-};
-[[nodiscard]] constexpr StatementIds ids_behind(const StatementIds& former, int count) {
-  return {former.end, former.end + count};
-}
-inline constexpr StatementIds kIdsProvider = {0, 32};
-inline constexpr StatementIds kIdsOrchestration = ids_behind(kIdsProvider, 26);
-inline constexpr StatementIds kIdsInstances = ids_behind(kIdsOrchestration, 18);
-inline constexpr StatementIds kIdsReady = ids_behind(kIdsInstances, 14);
-inline constexpr StatementIds kIdsStrangers = ids_behind(kIdsReady, 12);
-inline constexpr StatementIds kIdsWork = ids_behind(kIdsStrangers, 32);
-inline constexpr StatementIds kIdsFetch = ids_behind(kIdsWork, 16);
-inline constexpr StatementIds kIdsSessions = ids_behind(kIdsFetch, 24);
-inline constexpr StatementIds kIdsDevices = ids_behind(kIdsSessions, 24);
-inline constexpr StatementIds kIdsOpened = ids_behind(kIdsDevices, 24);
-inline constexpr StatementIds kIdsWorkers = ids_behind(kIdsOpened, 24);
-inline constexpr StatementIds kIdsManagement = ids_behind(kIdsWorkers, 24);
-inline constexpr StatementIds kIdsChildren = ids_behind(kIdsManagement, 8);
-inline constexpr StatementIds kIdsState = ids_behind(kIdsChildren, 16);
-inline constexpr StatementIds kIdsRemoval = ids_behind(kIdsState, 24);
-inline constexpr StatementIds kIdsSpace = ids_behind(kIdsRemoval, 8);
-inline constexpr StatementIds kIdsHandoff = ids_behind(kIdsSpace, 4);
-inline constexpr StatementIds kIdsDirectory = ids_behind(kIdsHandoff, 16);
-inline constexpr StatementIds kIdsLimits = ids_behind(kIdsDirectory, 4);
-inline constexpr StatementIds kIdsQuarantine = ids_behind(kIdsLimits, 16);
-inline constexpr StatementIds kIdsSchema = ids_behind(kIdsQuarantine, 2);
-inline constexpr StatementIds kIdsUnregistered = ids_behind(kIdsSchema, 8);
-static_assert(kIdsUnregistered.end <= Connection::kStatementsMax);
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE \
@@ -398,7 +365,7 @@ class SqliteProvider final : public Provider {
   // ---- sqlite_space.cpp, its own ----
   class ReserveFile;
   Status write_reserve(ReserveFile& file, std::int64_t bytes);
-  Status read_pragma(int id, const char* sql, std::int64_t* out);
+  Status read_pragma(const sql::Query& query, std::int64_t* out);
   std::int64_t log_bytes();
 
   // ---- sqlite_management.cpp ----

@@ -9,36 +9,16 @@
 
 namespace pawl::sqlite {
 
-namespace {
-
-enum : int {
-  kStopInstance = kIdsQuarantine.first,
-  kReadWork,
-  kReadMessage,
-  kHoldMessage,
-  kReadSession,
-  kFreeSession,
-  kUnlockItems,
-  kIdOf,
-  kIsParked,
-  kHighestKeys,
-  kDropSession,
-  kDropTotals,
-  kEnd,
-};
-static_assert(kEnd <= kIdsQuarantine.end);
-
-}  // namespace
+constexpr sql::Query kHighestKeys{
+    "SELECT (SELECT max(key) FROM instances),(SELECT max(id) FROM orchestrator_queue),"
+    "(SELECT max(inc) FROM workers),(SELECT max(sid) FROM sessions),(SELECT max(CASE typeof(seq) "
+    "WHEN 'integer' THEN seq ELSE 9223372036854775807 END) FROM sqlite_sequence)"};
 
 Status SqliteProvider::check_keys() {
   constexpr std::int64_t kKeyMax = std::int64_t{1} << 62;
   constexpr const char* kTables[] = {"instances", "orchestrator_queue", "workers", "sessions",
                                      "sqlite_sequence"};
-  Statement row = connection_.use(
-      kHighestKeys,
-      "SELECT (SELECT max(key) FROM instances),(SELECT max(id) FROM orchestrator_queue),"
-      "(SELECT max(inc) FROM workers),(SELECT max(sid) FROM sessions),(SELECT max(CASE typeof(seq) "
-      "WHEN 'integer' THEN seq ELSE 9223372036854775807 END) FROM sqlite_sequence)");
+  Statement row = connection_.use(kHighestKeys);
   if (!row.row()) return fail(row.status(), "find the highest keys");
   for (int table = 0; table < 5; ++table) {
     if (row.integer(table) < kKeyMax) continue;
@@ -75,10 +55,12 @@ Status SqliteProvider::quarantine_row(const RowRef& row, const Damage& damage) {
   return Status::kNotFound;
 }
 
+constexpr sql::Query kIdOf{"SELECT id FROM instances WHERE key=?1"};
+
 void SqliteProvider::log_damage(RowRef row, InstanceKey instance, std::string_view text) {
   if (sink_ == nullptr) return;
   FixedText<kNameBytesMax> id;
-  Statement read = connection_.use(kIdOf, "SELECT id FROM instances WHERE key=?1");
+  Statement read = connection_.use(kIdOf);
   if (read.bind(instance).row()) id.assign_cut(read.bytes(0));
   sink_->on_damage(row, id.view(), text);
 }
@@ -93,11 +75,12 @@ Status SqliteProvider::quarantine_instance(InstanceKey key, ErrorKind kind, std:
   return Status::kOk;
 }
 
+constexpr sql::Query kIsParked{"SELECT parked_until IS NOT NULL FROM instances WHERE key=?1"};
+
 Status SqliteProvider::stop_broken(InstanceKey key, std::string_view text) {
   require_batch();
   {
-    Statement read =
-        connection_.use(kIsParked, "SELECT parked_until IS NOT NULL FROM instances WHERE key=?1");
+    Statement read = connection_.use(kIsParked);
     if (!read.bind(key).row() || read.integer(0) != 0)
       return read.status() == Status::kOk ? Status::kStale : fail(read.status(), "instances");
   }
@@ -106,25 +89,37 @@ Status SqliteProvider::stop_broken(InstanceKey key, std::string_view text) {
   return written(stop_damaged(key, ErrorKind::kCorrupt, text));
 }
 
+constexpr sql::Query kStopInstance{
+    "UPDATE instances SET state=3,parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
+    "ready_at=?5,updated_stamp=?6,aside=NULL,finished_at=NULL,"
+    "ready_id=iif(typeof(ready_id)='integer',ready_id,NULL),"
+    "execution=iif(typeof(execution)='integer',execution,0),"
+    "revision=iif(typeof(revision)='integer',revision,0)+1,"
+    "crashes=iif(typeof(crashes)='integer',crashes,0),"
+    "strikes=iif(typeof(strikes)='integer',strikes,0),"
+    "reboots=iif(typeof(reboots)='integer',reboots,0),"
+    "root=iif(typeof(root)='integer',root,NULL),"
+    "parent=iif(typeof(parent)='integer',parent,NULL),"
+    "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1"};
+
 Status SqliteProvider::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
-  Statement stop = connection_.use(
-      kStopInstance,
-      "UPDATE instances SET state=3,parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
-      "ready_at=?5,updated_stamp=?6,aside=NULL,finished_at=NULL,"
-      "ready_id=iif(typeof(ready_id)='integer',ready_id,NULL),"
-      "execution=iif(typeof(execution)='integer',execution,0),"
-      "revision=iif(typeof(revision)='integer',revision,0)+1,"
-      "crashes=iif(typeof(crashes)='integer',crashes,0),"
-      "strikes=iif(typeof(strikes)='integer',strikes,0),"
-      "reboots=iif(typeof(reboots)='integer',reboots,0),"
-      "root=iif(typeof(root)='integer',root,NULL),"
-      "parent=iif(typeof(parent)='integer',parent,NULL),"
-      "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1");
+  Statement stop = connection_.use(kStopInstance);
   stop.bind(key).bind(kNever).bind(static_cast<std::int64_t>(kind));
   stop.bind_text(text).bind(batch_.now).bind(batch_.stamp_ms);
   PAWL_TRY(fail(stop.run(), "stop a damaged instance"));
   return connection_.changes() == 0 ? Status::kNotFound : Status::kOk;
 }
+
+constexpr sql::Query kReadMessage{
+    "SELECT q.instance,i.state IN (1,2) FROM orchestrator_queue AS q LEFT JOIN instances AS i "
+    "ON i.key=q.instance WHERE q.id=?1"};
+constexpr sql::Query kHoldMessage{
+    "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
+    "kind=iif(typeof(kind)='integer',kind,0),error=iif(typeof(error)='integer',error,0),"
+    "ref=iif(typeof(ref)='integer',ref,0),seg=iif(typeof(seg)='integer',seg,NULL),"
+    "execution=iif(typeof(execution)='integer',execution,0),"
+    "crc=iif(typeof(crc)='integer',crc,0),"
+    "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1"};
 
 // Its instance stops. The message stays under a mark that is none of its own (waiting), so that nothing is lost
 // and no timer is due, and the instance stops again as long as it is there.
@@ -134,10 +129,7 @@ Status SqliteProvider::quarantine_message(MessageId id, ErrorKind kind, std::str
   bool has_ended = false;
   {
     bool whole = true;
-    Statement read = connection_.use(
-        kReadMessage,
-        "SELECT q.instance,i.state IN (1,2) FROM orchestrator_queue AS q LEFT JOIN instances AS i "
-        "ON i.key=q.instance WHERE q.id=?1");
+    Statement read = connection_.use(kReadMessage);
     if (!read.bind(id).row())
       return read.status() == Status::kOk ? Status::kNotFound
                                           : fail(read.status(), "read a damaged message");
@@ -148,14 +140,7 @@ Status SqliteProvider::quarantine_message(MessageId id, ErrorKind kind, std::str
     // What memory does not suffice for cannot be written back either. Only timers are suspected under their own
     // name, and those have neither name nor payload.
     const bool is_too_large = kind == ErrorKind::kLimit;
-    Statement hold = connection_.use(
-        kHoldMessage,
-        "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
-        "kind=iif(typeof(kind)='integer',kind,0),error=iif(typeof(error)='integer',error,0),"
-        "ref=iif(typeof(ref)='integer',ref,0),seg=iif(typeof(seg)='integer',seg,NULL),"
-        "execution=iif(typeof(execution)='integer',execution,0),"
-        "crc=iif(typeof(crc)='integer',crc,0),"
-        "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1");
+    Statement hold = connection_.use(kHoldMessage);
     hold.bind(id).bind(kWaitingDamaged).bind(is_too_large ? 1 : 0);
     PAWL_TRY(fail(hold.run(), "hold a damaged message"));
   }
@@ -165,6 +150,8 @@ Status SqliteProvider::quarantine_message(MessageId id, ErrorKind kind, std::str
   return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
+constexpr sql::Query kReadWork{"SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1"};
+
 // It fails, and its orchestration hears of it: a row of the queue is made from the history, and holds nothing that
 // could be repaired.
 Status SqliteProvider::quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text) {
@@ -172,8 +159,7 @@ Status SqliteProvider::quarantine_work(WorkItemId id, ErrorKind kind, std::strin
   row.id = id;
   bool whole = true;
   {
-    Statement read = connection_.use(
-        kReadWork, "SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1");
+    Statement read = connection_.use(kReadWork);
     if (!read.bind(id).row())
       return read.status() == Status::kOk ? Status::kNotFound
                                           : fail(read.status(), "read damaged work");
@@ -189,16 +175,19 @@ Status SqliteProvider::quarantine_work(WorkItemId id, ErrorKind kind, std::strin
   return Status::kOk;
 }
 
+constexpr sql::Query kDropTotals{"DELETE FROM session_totals WHERE what=?1 AND bucket=?2"};
+
 // Counts for people, which begin anew.
 Status SqliteProvider::drop_totals(std::int64_t key, std::string_view text) {
   {
-    Statement drop =
-        connection_.use(kDropTotals, "DELETE FROM session_totals WHERE what=?1 AND bucket=?2");
+    Statement drop = connection_.use(kDropTotals);
     PAWL_TRY(fail(drop.bind(key / kTotalsKeys).bind(key % kTotalsKeys).run(), "drop totals"));
   }
   log_damage({RowRef::Table::kTotals, key}, 0, text);
   return Status::kOk;
 }
+
+constexpr sql::Query kDropSession{"DELETE FROM sessions WHERE sid=?1"};
 
 // It is nobody's and cannot become anybody's: it is found by its scope.
 Status SqliteProvider::drop_session(SessionKey session, std::string_view text) {
@@ -208,12 +197,28 @@ Status SqliteProvider::drop_session(SessionKey session, std::string_view text) {
   due_moves(DueKind::kLook);
   PAWL_TRY(drop_summary(session));
   {
-    Statement drop = connection_.use(kDropSession, "DELETE FROM sessions WHERE sid=?1");
+    Statement drop = connection_.use(kDropSession);
     PAWL_TRY(fail(drop.bind(session).run(), "drop a damaged session"));
   }
   log_damage({RowRef::Table::kSessions, session}, 0, text);
   return Status::kOk;
 }
+
+constexpr sql::Query kReadSession{"SELECT fail,scope FROM sessions WHERE sid=?1"};
+constexpr sql::Query kUnlockItems{
+    "UPDATE worker_queue SET state=0,token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,"
+    "boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE sid=?1 AND state=1"};
+constexpr sql::Query kFreeSession{
+    "UPDATE sessions SET state=iif(?5,2,iif(state IN (2,3,4,5),state,0)),owner=NULL,"
+    "prev_node=NULL,epoch=?2,epoch_used=0,locked_until=?3,boot_seq=?4,last_activity_at=?3,"
+    "hold_until=0,stop_to=NULL,stop_due=NULL,stop_force=NULL,look_at=NULL,expires_at=NULL,"
+    "leak=0,activities=0,gen=iif(typeof(gen)='integer' AND gen<4611686018427387904,gen,0)+1,"
+    "fail=?6,hard=iif(hard=1,1,0),"
+    "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle=1,1,0),"
+    "idle_ms=iif(typeof(idle_ms)='integer',idle_ms,NULL),"
+    "notify=iif(typeof(notify)='integer',notify,NULL),"
+    "created_at=iif(typeof(created_at)='integer',created_at,?3),"
+    "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1"};
 
 // Nobody owns it any more, and whoever has work of it next takes it as a new one. One that fails on loss is lost.
 // What it was limited to is kept if it can be read.
@@ -223,7 +228,7 @@ Status SqliteProvider::quarantine_session(SessionKey session, std::string_view t
   bool has_scope = true;
   {
     bool whole = true;
-    Statement read = connection_.use(kReadSession, "SELECT fail,scope FROM sessions WHERE sid=?1");
+    Statement read = connection_.use(kReadSession);
     if (!read.bind(session).row())
       return read.status() == Status::kOk ? Status::kNotFound
                                           : fail(read.status(), "read a damaged session");
@@ -236,26 +241,12 @@ Status SqliteProvider::quarantine_session(SessionKey session, std::string_view t
   due_moves(DueKind::kWork);
   if (fails) PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, text));
   {
-    Statement unlock = connection_.use(
-        kUnlockItems,
-        "UPDATE worker_queue SET state=0,token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,"
-        "boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE sid=?1 AND state=1");
+    Statement unlock = connection_.use(kUnlockItems);
     PAWL_TRY(fail(unlock.bind(session).run(), "unlock the work of a damaged session"));
   }
   {
     // 0 and 1 are open; a number that is no state is one that was.
-    Statement free = connection_.use(
-        kFreeSession,
-        "UPDATE sessions SET state=iif(?5,2,iif(state IN (2,3,4,5),state,0)),owner=NULL,"
-        "prev_node=NULL,epoch=?2,epoch_used=0,locked_until=?3,boot_seq=?4,last_activity_at=?3,"
-        "hold_until=0,stop_to=NULL,stop_due=NULL,stop_force=NULL,look_at=NULL,expires_at=NULL,"
-        "leak=0,activities=0,gen=iif(typeof(gen)='integer' AND gen<4611686018427387904,gen,0)+1,"
-        "fail=?6,hard=iif(hard=1,1,0),"
-        "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle=1,1,0),"
-        "idle_ms=iif(typeof(idle_ms)='integer',idle_ms,NULL),"
-        "notify=iif(typeof(notify)='integer',notify,NULL),"
-        "created_at=iif(typeof(created_at)='integer',created_at,?3),"
-        "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1");
+    Statement free = connection_.use(kFreeSession);
     free.bind(session).bind(next_epoch()).bind(batch_.now).bind(batch_.boot_seq);
     PAWL_TRY(fail(free.bind(fails ? 1 : 0).bind(fails ? 1 : 0).run(), "free a damaged session"));
   }

@@ -19,37 +19,6 @@
 namespace pawl::sqlite {
 namespace {
 
-enum : int {
-  kDueTimers = kIdsReady.first,
-  kOwnReady,
-  kNextHome,
-  kHomeReady,
-  kFindWorker,
-  kFirstTimers,
-  kFirstParked,
-  kFirstDelayed,
-  kFirstDeadline,
-  kFirstUnavailable,
-  kFirstStop,
-  kFirstLook,
-  kNewestReady,
-  kBehindReady,
-  kEnd,
-};
-static_assert(kEnd <= kIdsReady.end);
-enum : int {
-  kFindStranger = kIdsStrangers.first,
-  kSetAside,
-  kFirstDue,
-  kFire,
-  kForget,
-  kMakeReady,
-  kAnyAside,
-  kAside,
-  kStrangersEnd,
-};
-static_assert(kStrangersEnd <= kIdsStrangers.end);
-
 constexpr int kHomesMax = 16;          // looked at in one call; the next goes on behind them
 constexpr int kHomeInstancesMax = 16;  // of a living home that may be too young
 constexpr int kTimersMax = 256;        // due ones that belong to others
@@ -175,15 +144,17 @@ Status SqliteProvider::list_due_timers(ReadyList& list, TimeBase base, std::int6
   return list_timers(list, base, due_max, kBehindLooksMax, &behind);
 }
 
+constexpr sql::Query kDueTimers{
+    "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
+    ",q.id,q.waiting,i.state FROM orchestrator_queue AS q INDEXED BY oq_due "
+    "CROSS JOIN instances AS i ON i.key=q.instance "
+    "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
+    "ORDER BY q.due,q.id"};
+
 // From *at on, which gets where the next list can go on. A crowded list takes only what it can run.
 Status SqliteProvider::list_timers(ReadyList& list, TimeBase base, std::int64_t due_max,
                                    int looks_max, TimerCursor* at) {
-  Statement row = connection_.use(
-      kDueTimers, "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
-                  ",q.id,q.waiting,i.state FROM orchestrator_queue AS q INDEXED BY oq_due "
-                  "CROSS JOIN instances AS i ON i.key=q.instance "
-                  "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
-                  "ORDER BY q.due,q.id");
+  Statement row = connection_.use(kDueTimers);
   row.bind(static_cast<std::int64_t>(base)).bind(due_max).bind(at->due).bind(at->id);
   const bool only_known = list.crowded();
   bool found = false;
@@ -209,16 +180,17 @@ Status SqliteProvider::list_timers(ReadyList& list, TimeBase base, std::int64_t 
   return fail(row.status(), "list due timers");
 }
 
+constexpr sql::Query kOwnReady{
+    "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
+    " FROM instances AS i INDEXED BY i_ready "
+    "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+    "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
+    " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
+    "AND parked_until IS NULL AND aside IS NULL ORDER BY 2"};
+
 Status SqliteProvider::list_own(ReadyList& list) {
   {
-    Statement row = connection_.use(
-        kOwnReady,
-        "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
-        " FROM instances AS i INDEXED BY i_ready "
-        "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
-        "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
-        " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
-        "AND parked_until IS NULL AND aside IS NULL ORDER BY 2");
+    Statement row = connection_.use(kOwnReady);
     row.bind(list.query.me);
     while (!list.full() && !list.crowded() && row.row()) {
       const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
@@ -237,26 +209,29 @@ Status SqliteProvider::list_own(ReadyList& list) {
   return list.query.me == 0 ? Status::kOk : list_behind(list, list.query.me, &all);
 }
 
-// What has come last, of all that have not begun.
-Status SqliteProvider::list_newest(ReadyList& list) {
-  Statement row = connection_.use(kNewestReady,
-                                  "SELECT key," PAWL_RUN_COLUMNS
+constexpr sql::Query kNewestReady{"SELECT key," PAWL_RUN_COLUMNS
                                   " FROM instances AS i INDEXED BY i_ready "
                                   "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
-                                  "AND aside IS NULL ORDER BY ready_id DESC");
+                                  "AND aside IS NULL ORDER BY ready_id DESC"};
+
+// What has come last, of all that have not begun.
+Status SqliteProvider::list_newest(ReadyList& list) {
+  Statement row = connection_.use(kNewestReady);
   for (int looks = 0; looks < kNewestLooksMax && !list.full() && row.row(); ++looks)
     static_cast<void>(list.add_known(row, row.integer(0), 1));
   return fail(row.status(), "list the newest instances");
 }
 
+constexpr sql::Query kBehindReady{
+    "SELECT key,ready_id," PAWL_RUN_COLUMNS
+    " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id>?2 "
+    "AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+    "ORDER BY ready_id"};
+
 // What can be run of those whose oldest message came after *after, which gets where the next list can go on:
 // behind strangers only.
 Status SqliteProvider::list_behind(ReadyList& list, Incarnation home, std::int64_t* after) {
-  Statement row = connection_.use(
-      kBehindReady, "SELECT key,ready_id," PAWL_RUN_COLUMNS
-                    " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id>?2 "
-                    "AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
-                    "ORDER BY ready_id");
+  Statement row = connection_.use(kBehindReady);
   row.bind(home).bind(*after);
   bool found = false;
   for (int looks = 0; looks < kBehindLooksMax && !list.full() && row.row(); ++looks) {
@@ -266,14 +241,15 @@ Status SqliteProvider::list_behind(ReadyList& list, Incarnation home, std::int64
   return fail(row.status(), "list instances behind others");
 }
 
+constexpr sql::Query kAnyAside{
+    "SELECT key FROM instances INDEXED BY i_aside WHERE ready_id IS NOT NULL "
+    "AND parked_until IS NULL AND aside IS NOT NULL"};
+
 // At most a quarter of a list, beginning with another name each time, so that neither these nor the others
 // starve.
 Status SqliteProvider::list_aside(ReadyList& list, std::size_t capacity) {
   {
-    Statement any =
-        connection_.use(kAnyAside,
-                        "SELECT key FROM instances INDEXED BY i_aside WHERE ready_id IS NOT NULL "
-                        "AND parked_until IS NULL AND aside IS NOT NULL");
+    Statement any = connection_.use(kAnyAside);
     const bool everything = list.query.runnable == nullptr;
     bool found = false;
     while (!list.full() && any.row()) {
@@ -295,12 +271,13 @@ Status SqliteProvider::list_aside(ReadyList& list, std::size_t capacity) {
   return Status::kOk;
 }
 
+constexpr sql::Query kAside{
+    "SELECT key,home,ready_at FROM instances INDEXED BY i_aside WHERE name=?1 AND version=?2 "
+    "AND behaviour=?3 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NOT NULL "
+    "ORDER BY ready_id"};
+
 Status SqliteProvider::list_aside_kind(ReadyList& list, const Runnable& kind, std::size_t most) {
-  Statement row = connection_.use(
-      kAside,
-      "SELECT key,home,ready_at FROM instances INDEXED BY i_aside WHERE name=?1 AND version=?2 "
-      "AND behaviour=?3 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NOT NULL "
-      "ORDER BY ready_id");
+  Statement row = connection_.use(kAside);
   row.bind_text(kind.name).bind_text(kind.version).bind(kind.behaviour);
   for (int looks = 0; looks < kAsideLooksMax && list.count() < most && !list.full() && row.row();
        ++looks) {
@@ -312,12 +289,13 @@ Status SqliteProvider::list_aside_kind(ReadyList& list, const Runnable& kind, st
   return fail(row.status(), "list what was set aside");
 }
 
+constexpr sql::Query kNextHome{
+    "SELECT home FROM instances INDEXED BY i_ready "
+    "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+    "ORDER BY home LIMIT 1"};
+
 Status SqliteProvider::next_home(Incarnation after, Incarnation* home) {
-  Statement row = connection_.use(
-      kNextHome,
-      "SELECT home FROM instances INDEXED BY i_ready "
-      "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
-      "ORDER BY home LIMIT 1");
+  Statement row = connection_.use(kNextHome);
   *home = row.bind(after).row() ? row.integer(0) : 0;
   return fail(row.status(), "list homes");
 }
@@ -340,15 +318,16 @@ Status SqliteProvider::list_others(ReadyList& list) {
   return Status::kOk;
 }
 
+constexpr sql::Query kHomeReady{
+    "SELECT key,ready_at," PAWL_RUN_COLUMNS
+    " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id IS NOT NULL "
+    "AND parked_until IS NULL AND aside IS NULL ORDER BY ready_id"};
+
 Status SqliteProvider::list_home(ReadyList& list, Incarnation home) {
   bool gone = false;
   PAWL_TRY(is_gone(home, &gone));
   {
-    Statement row = connection_.use(
-        kHomeReady,
-        "SELECT key,ready_at," PAWL_RUN_COLUMNS
-        " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id IS NOT NULL "
-        "AND parked_until IS NULL AND aside IS NULL ORDER BY ready_id");
+    Statement row = connection_.use(kHomeReady);
     row.bind(home);
     for (int looks = 0;
          (gone || looks < kHomeInstancesMax) && !list.full() && !list.crowded() && row.row();
@@ -366,8 +345,10 @@ Status SqliteProvider::list_behind_in(ReadyList& list, Incarnation home) {
   return list_behind(list, home, &home_behind_.after);
 }
 
+constexpr sql::Query kFindWorker{"SELECT buried FROM workers WHERE inc=?"};
+
 Status SqliteProvider::is_gone(Incarnation home, bool* gone) {
-  Statement row = connection_.use(kFindWorker, "SELECT buried FROM workers WHERE inc=?");
+  Statement row = connection_.use(kFindWorker);
   *gone = !row.bind(home).row() || row.integer(0) != 0;
   return fail(row.status(), "workers");
 }
@@ -420,6 +401,16 @@ Status SqliteProvider::check_first(Incarnation me) {
 }
 #endif
 
+constexpr sql::Query kFirstParked{
+    "SELECT parked_until,key FROM instances INDEXED BY i_parked "
+    "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"};
+constexpr sql::Query kFirstStop{
+    "SELECT stop_due,sid FROM sessions INDEXED BY s_stopping "
+    "WHERE state=1 AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"};
+constexpr sql::Query kFirstLook{
+    "SELECT look_at,sid FROM sessions INDEXED BY s_look "
+    "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"};
+
 Status SqliteProvider::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
   bool waits = false;
   switch (kind) {
@@ -427,42 +418,30 @@ Status SqliteProvider::find_first_of(DueKind kind, Incarnation me, FirstDue* fir
       PAWL_TRY(first_timer(TimeBase::kPawl, me, &first->at, &waits));
       return first_timer(TimeBase::kUtc, me, &first->at, &first->waits_for_utc);
     case DueKind::kParked:
-      return first_number(
-          connection_.use(kFirstParked,
-                          "SELECT parked_until,key FROM instances INDEXED BY i_parked "
-                          "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"),
-          RowRef::Table::kInstances, &first->at);
+      return first_number(connection_.use(kFirstParked), RowRef::Table::kInstances, &first->at);
     case DueKind::kWork: return find_first_work(&first->at);
     case DueKind::kStop:
-      return first_number(
-          connection_.use(kFirstStop,
-                          "SELECT stop_due,sid FROM sessions INDEXED BY s_stopping "
-                          "WHERE state=1 AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"),
-          RowRef::Table::kSessions, &first->at);
+      return first_number(connection_.use(kFirstStop), RowRef::Table::kSessions, &first->at);
     case DueKind::kLook:
-      return first_number(connection_.use(kFirstLook,
-                                          "SELECT look_at,sid FROM sessions INDEXED BY s_look "
-                                          "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"),
-                          RowRef::Table::kSessions, &first->at);
+      return first_number(connection_.use(kFirstLook), RowRef::Table::kSessions, &first->at);
   }
   return Status::kOk;
 }
 
+constexpr sql::Query kFirstDelayed{
+    "SELECT due,id FROM worker_queue INDEXED BY wq_delayed "
+    "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"};
+constexpr sql::Query kFirstDeadline{
+    "SELECT deadline,id FROM worker_queue INDEXED BY wq_deadline "
+    "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"};
+constexpr sql::Query kFirstUnavailable{
+    "SELECT unavailable_due,id FROM worker_queue INDEXED BY wq_unavailable "
+    "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"};
+
 Status SqliteProvider::find_first_work(OptionalMs* first) {
-  PAWL_TRY(first_number(connection_.use(kFirstDelayed,
-                                        "SELECT due,id FROM worker_queue INDEXED BY wq_delayed "
-                                        "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"),
-                        RowRef::Table::kWork, first));
-  PAWL_TRY(
-      first_number(connection_.use(kFirstDeadline,
-                                   "SELECT deadline,id FROM worker_queue INDEXED BY wq_deadline "
-                                   "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"),
-                   RowRef::Table::kWork, first));
-  return first_number(
-      connection_.use(kFirstUnavailable,
-                      "SELECT unavailable_due,id FROM worker_queue INDEXED BY wq_unavailable "
-                      "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"),
-      RowRef::Table::kWork, first);
+  PAWL_TRY(first_number(connection_.use(kFirstDelayed), RowRef::Table::kWork, first));
+  PAWL_TRY(first_number(connection_.use(kFirstDeadline), RowRef::Table::kWork, first));
+  return first_number(connection_.use(kFirstUnavailable), RowRef::Table::kWork, first);
 }
 
 // What is no number stands behind all numbers in its index: it would be looked for for ever, and never found.
@@ -475,15 +454,16 @@ Status SqliteProvider::first_number(Statement row, RowRef::Table table, Optional
   return fail(row.status(), "next due");
 }
 
+constexpr sql::Query kFirstTimers{
+    "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q "
+    "INDEXED BY oq_due "
+    "CROSS JOIN instances AS i ON i.key=q.instance "
+    "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due"};
+
 // A timer of a parked instance waits for that; one of another's instance is ours only after the grace.
 // Without both, a due time in the past would keep us awake for what is not ours to do.
 Status SqliteProvider::first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
-  Statement row = connection_.use(
-      kFirstTimers,
-      "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q "
-      "INDEXED BY oq_due "
-      "CROSS JOIN instances AS i ON i.key=q.instance "
-      "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due");
+  Statement row = connection_.use(kFirstTimers);
   row.bind(static_cast<std::int64_t>(base));
   for (int looks = 0; row.row(); ++looks) {
     const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(3));
@@ -509,6 +489,14 @@ Status SqliteProvider::first_timer(TimeBase base, Incarnation me, OptionalMs* fi
 
 // ---- strangers ----------------------------------------------------------------------------------
 
+constexpr sql::Query kFindStranger{"SELECT " PAWL_RUN_COLUMNS
+                                   ",i.parked_until IS NOT NULL,i.aside IS NOT NULL," PAWL_IS_THERE
+                                   " FROM instances AS i "
+                                   "WHERE key=? AND (state=0 OR parked_until IS NOT NULL)"};
+constexpr sql::Query kSetAside{
+    "UPDATE instances SET aside=1,stop_kind=?2,stop_text=?3,"
+    "updated_stamp=?4 WHERE key=?1"};
+
 Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
   require_batch();
   FixedText<kNameBytesMax> name;
@@ -517,11 +505,7 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
   bool is_out_of_the_way = false;
   bool is_there = false;
   {
-    Statement row = connection_.use(kFindStranger,
-                                    "SELECT " PAWL_RUN_COLUMNS
-                                    ",i.parked_until IS NOT NULL,i.aside IS NOT NULL," PAWL_IS_THERE
-                                    " FROM instances AS i "
-                                    "WHERE key=? AND (state=0 OR parked_until IS NOT NULL)");
+    Statement row = connection_.use(kFindStranger);
     if (!row.bind(key).row()) return fail(row.status(), "find a stranger");
     const bool is_parked = row.integer(4) != 0;
     if (!is_parked && ReadyList::can_run(query, row, 0)) return Status::kOk;
@@ -537,9 +521,7 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
   why.format("no process that looked for work can run \"%s%s%s\"", name.c_str(),
              version.empty() ? "" : "@", version.c_str());
   {
-    Statement put = connection_.use(kSetAside,
-                                    "UPDATE instances SET aside=1,stop_kind=?2,stop_text=?3,"
-                                    "updated_stamp=?4 WHERE key=?1");
+    Statement put = connection_.use(kSetAside);
     put.bind(key).bind(static_cast<std::int64_t>(ErrorKind::kUnregistered)).bind_text(why.text());
     PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "set an instance aside"));
   }
@@ -547,6 +529,21 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
   if (is_there && sink_ != nullptr) sink_->on_stranger(name.view(), version.view(), behaviour, key);
   return Status::kOk;
 }
+
+constexpr sql::Query kFirstDue{
+    "SELECT id FROM orchestrator_queue INDEXED BY oq_instance WHERE "
+    "instance=?1 AND waiting=0 "
+    "AND due IS NOT NULL AND due<=max(?2,?3) "
+    "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
+    "ORDER BY iif(base=0,due,due-?4),id LIMIT 1"};
+constexpr sql::Query kFire{
+    "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,waiting,name,"
+    "payload,crc) SELECT instance,execution,kind,error,ref,0,name,payload,crc "
+    "FROM orchestrator_queue WHERE id=?"};
+constexpr sql::Query kForget{"DELETE FROM orchestrator_queue WHERE id=?"};
+constexpr sql::Query kMakeReady{
+    "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
+    "AND ready_id IS NULL"};
 
 // As if a look had found them due now: behind all messages that are there. A timer that stays in the index
 // of due times would be met by everybody again and again.
@@ -556,42 +553,19 @@ Status SqliteProvider::fire_due_timers(InstanceKey key) {
   for (int fired = 0; fired < kFiredMax; ++fired) {
     MessageId timer = 0;
     {
-      Statement row =
-          connection_.use(kFirstDue,
-                          "SELECT id FROM orchestrator_queue INDEXED BY oq_instance WHERE "
-                          "instance=?1 AND waiting=0 "
-                          "AND due IS NOT NULL AND due<=max(?2,?3) "
-                          "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
-                          "ORDER BY iif(base=0,due,due-?4),id LIMIT 1");
+      Statement row = connection_.use(kFirstDue);
       row.bind(key).bind(batch_.now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
       if (!row.row()) return fail(row.status(), "find due timers");
       timer = row.integer(0);
     }
     const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
     due_moves(DueKind::kTimer);
-    PAWL_TRY(fail_written(
-        connection_
-            .use(kFire,
-                 "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,waiting,name,"
-                 "payload,crc) SELECT instance,execution,kind,error,ref,0,name,payload,crc "
-                 "FROM orchestrator_queue WHERE id=?")
-            .bind(timer)
-            .run(),
-        "fire a timer"));
+    PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).run(), "fire a timer"));
     if (connection_.changes() == 0) return no_progress("orchestrator_queue");
     const MessageId message = connection_.last_insert_id();
+    PAWL_TRY(fail_written(connection_.use(kForget).bind(timer).run(), "fire a timer"));
     PAWL_TRY(fail_written(
-        connection_.use(kForget, "DELETE FROM orchestrator_queue WHERE id=?").bind(timer).run(),
-        "fire a timer"));
-    PAWL_TRY(fail_written(connection_
-                              .use(kMakeReady,
-                                   "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
-                                   "AND ready_id IS NULL")
-                              .bind(key)
-                              .bind(message)
-                              .bind(batch_.now)
-                              .run(),
-                          "make ready"));
+        connection_.use(kMakeReady).bind(key).bind(message).bind(batch_.now).run(), "make ready"));
   }
   return Status::kOk;
 }

@@ -11,27 +11,6 @@
 namespace pawl::sqlite {
 namespace {
 
-enum Ids : int {
-  kFindRoot = kIdsRemoval.first,
-  kMark,
-  kNextEnded,
-  kNextPast,
-  kFirstThatStays,
-  kNextDeleted,
-  kNextOfTree,
-  kOldest,
-  kFirstChild,
-  kCutHistory,
-  kDeleteExecution,
-  kDeleteMessages,
-  kDeleteState,
-  kDeleteRest,
-  kDeleteRestOfExecutions,
-  kDeleteInstance,
-  kEnd,
-};
-static_assert(kEnd <= kIdsRemoval.end);
-
 constexpr int kEndedLooksMax = 64;  // ended trees looked at in one call
 constexpr std::int64_t kEventsPlausible = 1'000'000;
 constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, and indices
@@ -41,14 +20,18 @@ static_assert(static_cast<int>(InstanceState::kDeleted) == 5, "in the statements
 
 // ---- deletion -----------------------------------------------------------------------------------
 
+constexpr sql::Query kFindRoot{
+    "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c INDEXED BY "
+    "i_alive WHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
+    "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE};
+constexpr sql::Query kMark{
+    "UPDATE instances SET state=5,revision=revision+1,home=0,ready_id=NULL,"
+    "ready_at=NULL,parked_until=?2,finished_at=NULL WHERE key=?1"};
+
 Status SqliteProvider::delete_instance(InstanceKey key, bool force) {
   require_batch();
   {
-    Statement row =
-        connection_.use(kFindRoot,
-                        "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c INDEXED BY "
-                        "i_alive WHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
-                        "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE);
+    Statement row = connection_.use(kFindRoot);
     if (!row.bind(key).row())
       return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
     if (!row.is_null(1)) return Status::kChildInstance;
@@ -56,24 +39,17 @@ Status SqliteProvider::delete_instance(InstanceKey key, bool force) {
   }
   due_comes(DueKind::kParked);
   due_moves(DueKind::kTimer);
-  return fail_written(
-      connection_
-          .use(kMark,
-               "UPDATE instances SET state=5,revision=revision+1,home=0,ready_id=NULL,"
-               "ready_at=NULL,parked_until=?2,finished_at=NULL WHERE key=?1")
-          .bind(key)
-          .bind(kNever)
-          .run(),
-      "delete instance");
+  return fail_written(connection_.use(kMark).bind(key).bind(kNever).run(), "delete instance");
 }
+
+constexpr sql::Query kNextEnded{
+    "SELECT finished_at,key FROM instances INDEXED BY i_finished WHERE "
+    "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
+    "ORDER BY finished_at,key LIMIT 1"};
 
 Status SqliteProvider::next_ended(const EndedCursor& after, EndedCursor* out) {
   *out = EndedCursor();
-  Statement row =
-      connection_.use(kNextEnded,
-                      "SELECT finished_at,key FROM instances INDEXED BY i_finished WHERE "
-                      "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
-                      "ORDER BY finished_at,key LIMIT 1");
+  Statement row = connection_.use(kNextEnded);
   // What is no number stands behind all of them, and nobody can say when it ended.
   if (row.bind(after.ended).bind(after.key).row() && row.is_integer(0))
     *out = {row.integer(0), row.integer(1)};
@@ -83,12 +59,14 @@ Status SqliteProvider::next_ended(const EndedCursor& after, EndedCursor* out) {
   return fail(row.status(), "find ended instance");
 }
 
+constexpr sql::Query kFirstThatStays{
+    "SELECT finished_at,key FROM instances INDEXED BY i_finished "
+    "WHERE finished_at IS NOT NULL AND root IS NULL "
+    "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1"};
+
 // Of those that ended last; all go that stand before it. Bounded by the count itself.
 Status SqliteProvider::first_that_stays(std::int64_t count_max, EndedCursor* out) {
-  Statement row = connection_.use(kFirstThatStays,
-                                  "SELECT finished_at,key FROM instances INDEXED BY i_finished "
-                                  "WHERE finished_at IS NOT NULL AND root IS NULL "
-                                  "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1");
+  Statement row = connection_.use(kFirstThatStays);
   if (row.bind(count_max - 1).row()) *out = {row.integer(0), row.integer(1)};
   return fail(row.status(), "count ended instances");
 }
@@ -119,21 +97,23 @@ Status SqliteProvider::delete_ended(const Retention& which, EndedCursor* cursor,
   return Status::kOk;
 }
 
+constexpr sql::Query kNextDeleted{
+    "SELECT key,execution FROM instances INDEXED BY i_removed WHERE state=5 LIMIT 1"};
+constexpr sql::Query kNextOfTree{
+    "SELECT key,execution FROM instances INDEXED BY i_tree "
+    "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
+
 // Children before the root, which is the mark.
 Status SqliteProvider::next_deleted(InstanceKey* key, ExecutionId* execution) {
   *key = 0;
   InstanceKey root = 0;
   {
-    Statement row = connection_.use(
-        kNextDeleted,
-        "SELECT key,execution FROM instances INDEXED BY i_removed WHERE state=5 LIMIT 1");
+    Statement row = connection_.use(kNextDeleted);
     if (!row.row()) return fail(row.status(), "find deleted instance");
     root = *key = row.integer(0);
     *execution = row.integer(1);
   }
-  Statement row = connection_.use(kNextOfTree,
-                                  "SELECT key,execution FROM instances INDEXED BY i_tree "
-                                  "WHERE root=?1 AND root IS NOT NULL LIMIT 1");
+  Statement row = connection_.use(kNextOfTree);
   if (!row.bind(root).row()) return fail(row.status(), "find deleted child");
   *key = row.integer(0);
   *execution = row.integer(1);
@@ -163,62 +143,47 @@ Status SqliteProvider::sweep(Budget& budget, bool* more) {
   }
 }
 
+constexpr sql::Query kCutHistory{
+    "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
+    "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
+    "ORDER BY execution,id LIMIT ?3)"};
+constexpr sql::Query kDeleteExecution{"DELETE FROM executions WHERE instance=?1 AND execution<=?2"};
+
 // As much of it as the budget allows; the row of the execution goes with the last event. It is the oldest, so what
 // lies before it is damaged, and goes with it.
 Status SqliteProvider::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
                                       bool* clear) {
   const std::int64_t most = budget.events;
-  PAWL_TRY(fail_written(
-      connection_
-          .use(kCutHistory,
-               "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
-               "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
-               "ORDER BY execution,id LIMIT ?3)")
-          .bind(key)
-          .bind(execution)
-          .bind(most)
-          .run(),
-      "delete history"));
+  PAWL_TRY(fail_written(connection_.use(kCutHistory).bind(key).bind(execution).bind(most).run(),
+                        "delete history"));
   const std::int64_t events = connection_.changes();
   budget.events -= events;
   budget.removed->events += events;
   *clear = events < most;
   if (!*clear) return Status::kOk;
-  PAWL_TRY(fail_written(
-      connection_
-          .use(kDeleteExecution, "DELETE FROM executions WHERE instance=?1 AND execution<=?2")
-          .bind(key)
-          .bind(execution)
-          .run(),
-      "delete execution"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteExecution).bind(key).bind(execution).run(),
+                        "delete execution"));
   budget.removed->executions += connection_.changes();
   return Status::kOk;
 }
+
+constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?1"};
+constexpr sql::Query kDeleteState{"DELETE FROM kv WHERE instance=?1"};
+constexpr sql::Query kDeleteRest{"DELETE FROM history WHERE instance=?1"};
+constexpr sql::Query kDeleteRestOfExecutions{"DELETE FROM executions WHERE instance=?1"};
+constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
 
 // An instance without history but for rows that no execution has. Work in flight is refused when it comes back.
 Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
   PAWL_TRY(written(cancel_all_work(key, execution)));
   PAWL_TRY(written(close_all_sessions(key)));
   due_moves(DueKind::kTimer);
-  PAWL_TRY(fail_written(
-      connection_.use(kDeleteMessages, "DELETE FROM orchestrator_queue WHERE instance=?1")
-          .bind(key)
-          .run(),
-      "delete messages"));
-  PAWL_TRY(fail_written(
-      connection_.use(kDeleteState, "DELETE FROM kv WHERE instance=?1").bind(key).run(),
-      "delete state"));
-  PAWL_TRY(fail_written(
-      connection_.use(kDeleteRest, "DELETE FROM history WHERE instance=?1").bind(key).run(),
-      "delete history"));
-  PAWL_TRY(fail_written(
-      connection_.use(kDeleteRestOfExecutions, "DELETE FROM executions WHERE instance=?1")
-          .bind(key)
-          .run(),
-      "delete executions"));
-  PAWL_TRY(fail_written(
-      connection_.use(kDeleteInstance, "DELETE FROM instances WHERE key=?1").bind(key).run(),
-      "delete instance"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteMessages).bind(key).run(), "delete messages"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteRest).bind(key).run(), "delete history"));
+  PAWL_TRY(
+      fail_written(connection_.use(kDeleteRestOfExecutions).bind(key).run(), "delete executions"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteInstance).bind(key).run(), "delete instance"));
   if (connection_.changes() == 0) return no_progress("instances");  // it would be found for ever
   budget.events -= kInstanceCost;
   ++budget.removed->instances;
@@ -227,10 +192,12 @@ Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budg
 
 // ---- pruning ------------------------------------------------------------------------------------
 
+constexpr sql::Query kOldest{
+    "SELECT execution,last_event,ended_stamp FROM executions "
+    "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1"};
+
 Status SqliteProvider::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
-  Statement row = connection_.use(kOldest,
-                                  "SELECT execution,last_event,ended_stamp FROM executions "
-                                  "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1");
+  Statement row = connection_.use(kOldest);
   if (!row.bind(key).bind(below).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
   *out = {row.integer(0), row.integer(1), row.integer(2)};
@@ -239,15 +206,16 @@ Status SqliteProvider::oldest_execution(InstanceKey key, ExecutionId below, Olde
   return Status::kOk;
 }
 
+constexpr sql::Query kFirstChild{
+    "SELECT key,execution,state FROM instances INDEXED BY i_children WHERE parent=?1 AND "
+    "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
+    "ORDER BY parent_execution LIMIT 1"};
+
 // Of the first child of an execution down to one that has no children itself.
 Status SqliteProvider::first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out) {
   *out = Leaf();
   while (true) {
-    Statement row = connection_.use(
-        kFirstChild,
-        "SELECT key,execution,state FROM instances INDEXED BY i_children WHERE parent=?1 AND "
-        "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
-        "ORDER BY parent_execution LIMIT 1");
+    Statement row = connection_.use(kFirstChild);
     // Below the first step all executions count.
     row.bind(parent).bind(out->key == 0 ? execution : 0);
     if (!row.bind(out->key == 0 ? execution : kNever).row())
@@ -324,13 +292,14 @@ Status SqliteProvider::delete_oldest_ended(bool* any) {
   return Status::kOk;
 }
 
+constexpr sql::Query kNextPast{
+    "SELECT ended_stamp,instance,execution FROM executions INDEXED BY e_past WHERE end=3 AND "
+    "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "
+    "1"};
+
 Status SqliteProvider::next_past(const PastCursor& after, PastCursor* out) {
   *out = PastCursor();
-  Statement row = connection_.use(
-      kNextPast,
-      "SELECT ended_stamp,instance,execution FROM executions INDEXED BY e_past WHERE end=3 AND "
-      "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "
-      "1");
+  Statement row = connection_.use(kNextPast);
   row.bind(after.ended).bind(after.instance).bind(after.execution);
   if (row.row()) *out = {row.integer(0), row.integer(1), row.integer(2)};
   return fail(row.status(), "find earlier execution");

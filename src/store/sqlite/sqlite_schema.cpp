@@ -90,10 +90,11 @@ void tell(Diagnostic& diagnostic, const Text& path, std::string_view type, std::
 
 }  // namespace
 
+constexpr sql::Query kReadSchema{"SELECT type,name,tbl_name,sql FROM sqlite_schema"};
+
 Status SqliteProvider::check_schema(Diagnostic& diagnostic) {
   Schema ours;
-  Statement row =
-      connection_.use(kIdsSchema.first, "SELECT type,name,tbl_name,sql FROM sqlite_schema");
+  Statement row = connection_.use(kReadSchema);
   while (row.row()) {
     const std::string_view type = row.bytes(0);
     const std::string_view name = row.bytes(1);
@@ -123,11 +124,13 @@ Status SqliteProvider::check_schema(Diagnostic& diagnostic) {
   return Status::kCorrupt;
 }
 
+constexpr sql::Query kSchemaVersionOf{"PRAGMA schema_version"};
+
 // Another connection has committed. Requires: a transaction has begun, so nobody changes it from here on.
 Status SqliteProvider::check_schema_again() {
   std::int64_t version = 0;
   {
-    Statement row = connection_.use(kIdsSchema.first + 1, "PRAGMA schema_version");
+    Statement row = connection_.use(kSchemaVersionOf);
     if (!row.row())
       return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "schema_version");
     version = row.integer(0);

@@ -8,37 +8,20 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kFindSession = kIdsSessions.first,
-  kInsertSession,
-  kFirstLocked,
-  kWriteOwner,
-  kHead,
-  kClaimOf,
-  kCountOwned,
-  kFirstIdle,
-  kRenew,
-  kFirstUnowned,
-  kDeleteSession,
-  kNextExpired,
-  kListOwned,
-  kMustFail,
-  kCountWaiting,
-  kLongestIdle,
-  kNextToAnnounce,
-  kEnd,
-};
-static_assert(kEnd <= kIdsSessions.end);
-
 constexpr std::int64_t kGlobalScope = 0;
 
 }  // namespace
 
+constexpr sql::Query kFindSession{"SELECT sid,hard,excl FROM sessions WHERE scope=?1 AND name=?2"};
+constexpr sql::Query kInsertSession{
+    "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
+    "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities)"
+    " VALUES(?1,?2,1,0,0,?6,?7,0,0,0,0,?3,?4,0,?5,?4,0)"};
+
 Status SqliteProvider::session_for(std::string_view name, const SessionUse& use, SessionKey* key) {
   SessionUse more;
   {
-    Statement find = connection_.use(
-        kFindSession, "SELECT sid,hard,excl FROM sessions WHERE scope=?1 AND name=?2");
+    Statement find = connection_.use(kFindSession);
     find.bind(kGlobalScope).bind_text(name);
     const bool is_there = find.row();
     PAWL_TRY(fail(find.status(), "find session"));
@@ -51,11 +34,7 @@ Status SqliteProvider::session_for(std::string_view name, const SessionUse& use,
   }
   if (more.device || more.exclusive) return tighten(*key, name, more);
   // Epoch 0 is none: the first claim takes one.
-  Statement insert = connection_.use(
-      kInsertSession,
-      "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
-      "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities)"
-      " VALUES(?1,?2,1,0,0,?6,?7,0,0,0,0,?3,?4,0,?5,?4,0)");
+  Statement insert = connection_.use(kInsertSession);
   insert.bind(kGlobalScope)
       .bind_text(name)
       .bind(batch_.boot_seq)
@@ -68,15 +47,17 @@ Status SqliteProvider::session_for(std::string_view name, const SessionUse& use,
   return Status::kOk;
 }
 
+constexpr sql::Query kFirstLocked{
+    "SELECT id FROM worker_queue INDEXED BY wq_session"
+    " WHERE sid=?1 AND state=1 ORDER BY id LIMIT 1"};
+
 // The locks of a session's items end with its epoch. They are few: no more than its owner has slots.
 Status SqliteProvider::unlock_session(const OwnerChange& change) {
   Walk walk;
   while (true) {
     WorkItemId item = 0;
     {
-      Statement first = connection_.use(kFirstLocked,
-                                        "SELECT id FROM worker_queue INDEXED BY wq_session"
-                                        " WHERE sid=?1 AND state=1 ORDER BY id LIMIT 1");
+      Statement first = connection_.use(kFirstLocked);
       first.bind(change.session);
       if (!first.row()) return fail(first.status(), "find locked items of a session");
       item = first.integer(0);
@@ -85,6 +66,11 @@ Status SqliteProvider::unlock_session(const OwnerChange& change) {
     PAWL_TRY(unlock_work(item, change.session, change.strike, change.limits));
   }
 }
+
+constexpr sql::Query kWriteOwner{
+    "UPDATE sessions SET owner=?2,prev_node=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
+    "state=CASE state WHEN 1 THEN 0 ELSE state END,stop_to=NULL,stop_due=NULL,stop_force=NULL "
+    "WHERE sid=?1 RETURNING hard"};
 
 Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, change.session);
@@ -105,11 +91,7 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
   {
     due_moves(DueKind::kStop);
     // A change by other means ends a stop that is under way.
-    Statement write = connection_.use(
-        kWriteOwner,
-        "UPDATE sessions SET owner=?2,prev_node=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
-        "state=CASE state WHEN 1 THEN 0 ELSE state END,stop_to=NULL,stop_due=NULL,stop_force=NULL "
-        "WHERE sid=?1 RETURNING hard");
+    Statement write = connection_.use(kWriteOwner);
     write.bind(change.session);
     change.to == 0 ? write.bind_null() : write.bind(change.to);
     write.bind_text_or_null(told.from);
@@ -125,11 +107,12 @@ Status SqliteProvider::change_owner(const OwnerChange& change, Epoch* epoch) {
   return tell_change(change, told);
 }
 
+constexpr sql::Query kMustFail{"SELECT fail<>0 AND owner IS NOT NULL FROM sessions WHERE sid=?1"};
+
 // One that was owned and fails on loss goes to nobody else; also its own worker, restarted, lost its state.
 Status SqliteProvider::must_fail(SessionKey session, bool* fails) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  Statement read =
-      connection_.use(kMustFail, "SELECT fail<>0 AND owner IS NOT NULL FROM sessions WHERE sid=?1");
+  Statement read = connection_.use(kMustFail);
   read.bind(session);
   if (!read.row())
     return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read session");
@@ -161,27 +144,28 @@ Status SqliteProvider::tell_change(const OwnerChange& change, const SessionChang
   return notify_change(change.session, event);
 }
 
+constexpr sql::Query kHead{
+    "UPDATE sessions SET head_id=CASE"
+    " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_barrier"
+    "  WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+    "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
+    " WHEN excl=0 THEN (SELECT id FROM worker_queue INDEXED BY wq_session"
+    "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1)"
+    " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
+    "  OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"
+    "  THEN NULL"
+    " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_session"
+    "  WHERE sid=?1 AND state=2 ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+    "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
+    " ELSE (SELECT id FROM worker_queue INDEXED BY wq_session"
+    "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1) END WHERE sid=?1"};
+
 // Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest of any state, and only if it is ready.
 // `ORDER BY id LIMIT 1` is a seek where min(id) would scan the session.
 Status SqliteProvider::recompute_head(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   ++heads_moved_;
-  Statement head = connection_.use(
-      kHead,
-      "UPDATE sessions SET head_id=CASE"
-      " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_barrier"
-      "  WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
-      "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
-      " WHEN excl=0 THEN (SELECT id FROM worker_queue INDEXED BY wq_session"
-      "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1)"
-      " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
-      "  OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"
-      "  THEN NULL"
-      " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_session"
-      "  WHERE sid=?1 AND state=2 ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
-      "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
-      " ELSE (SELECT id FROM worker_queue INDEXED BY wq_session"
-      "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1) END WHERE sid=?1");
+  Statement head = connection_.use(kHead);
   head.bind(session);
   return fail(head.run(), "compute a session's head");
 }
@@ -197,15 +181,16 @@ Status SqliteProvider::device_claim(SessionKey session, Claim* claim) {
   return read_claim(session, claim, &soft);
 }
 
+constexpr sql::Query kClaimOf{
+    "SELECT "
+    "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
+    "s.epoch,s.hard=0 AND s.state=0 FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+    " WHERE s.sid=?1"};
+
 // holder 0: nobody owns it. `soft`: open to be taken by who fetches.
 Status SqliteProvider::read_claim(SessionKey session, Claim* claim, bool* soft) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  Statement row = connection_.use(
-      kClaimOf,
-      "SELECT "
-      "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
-      "s.epoch,s.hard=0 AND s.state=0 FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
-      " WHERE s.sid=?1");
+  Statement row = connection_.use(kClaimOf);
   row.bind(session);
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read a claim");
@@ -220,22 +205,25 @@ Status SqliteProvider::read_claim(SessionKey session, Claim* claim, bool* soft) 
   return Status::kOk;
 }
 
+constexpr sql::Query kCountOwned{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_owner"
+    " WHERE owner=?1 AND hard=0 LIMIT ?2)"};
+
 Status SqliteProvider::count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count) {
-  Statement owned =
-      connection_.use(kCountOwned,
-                      "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_owner"
-                      " WHERE owner=?1 AND hard=0 LIMIT ?2)");
+  Statement owned = connection_.use(kCountOwned);
   owned.bind(me).bind(at_most);
   if (!owned.row()) return fail(owned.status(), "count sessions");
   *count = owned.integer(0);
   return Status::kOk;
 }
 
+constexpr sql::Query kListOwned{
+    "SELECT sid,epoch,name FROM sessions INDEXED BY s_owner WHERE owner=?1"};
+
 Status SqliteProvider::owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                                       std::size_t* count) {
   *count = 0;
-  Statement owned = connection_.use(
-      kListOwned, "SELECT sid,epoch,name FROM sessions INDEXED BY s_owner WHERE owner=?1");
+  Statement owned = connection_.use(kListOwned);
   owned.bind(me);
   while (*count < capacity && owned.row()) {
     OwnedSession& one = out[(*count)++];
@@ -252,12 +240,13 @@ Status SqliteProvider::last_epoch(Epoch* epoch) {
   return Status::kOk;
 }
 
+constexpr sql::Query kCountWaiting{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_claim WHERE head_id>0"
+    " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0 LIMIT ?1)"};
+
 // In the order of the index of what can be claimed.
 Status SqliteProvider::count_waiting(std::int64_t* count) {
-  Statement waiting = connection_.use(
-      kCountWaiting,
-      "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_claim WHERE head_id>0"
-      " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0 LIMIT ?1)");
+  Statement waiting = connection_.use(kCountWaiting);
   waiting.bind(kWaitingSessionsMax);
   if (!waiting.row()) return fail(waiting.status(), "count waiting sessions");
   *count = waiting.integer(0);
@@ -281,16 +270,17 @@ Status SqliteProvider::claim_session(Incarnation me, std::string_view session,
   return change_owner(change, nullptr);
 }
 
+constexpr sql::Query kNextToAnnounce{
+    "SELECT sid FROM sessions INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2"
+    " AND notify IS NOT NULL ORDER BY sid LIMIT 1"};
+
 Status SqliteProvider::announce_stop(Incarnation me, std::size_t* told) {
   require_batch();
   SessionKey session = 0;
   Walk walk;
   while (true) {
     {
-      Statement next = connection_.use(
-          kNextToAnnounce,
-          "SELECT sid FROM sessions INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2"
-          " AND notify IS NOT NULL ORDER BY sid LIMIT 1");
+      Statement next = connection_.use(kNextToAnnounce);
       next.bind(me).bind(session);
       if (!next.row()) return fail(next.status(), "find sessions to announce the end of");
       session = next.integer(0);
@@ -307,6 +297,14 @@ Status SqliteProvider::announce_stop(Incarnation me, std::size_t* told) {
 
 // ---- renewing and idleness ------------------------------------------------------------------------
 
+constexpr sql::Query kFirstIdle{
+    "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
+    " AND hold_until<?2 AND head_id IS NULL AND ?2-last_activity_at>=CASE"
+    " WHEN idle_ms IS NOT NULL THEN idle_ms WHEN lifecycle=0 THEN ?3"
+    " ELSE 9223372036854775807 END"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " ORDER BY sid LIMIT 1"};
+
 // Work that is queued behind busy slots, backing off or running is no idleness, however long ago the
 // last hand-over was.
 Status SqliteProvider::release_idle(Incarnation me, const SessionOptions& options,
@@ -316,14 +314,7 @@ Status SqliteProvider::release_idle(Incarnation me, const SessionOptions& option
     OwnerChange change;
     change.reason = "idle";
     {
-      Statement idle = connection_.use(
-          kFirstIdle,
-          "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
-          " AND hold_until<?2 AND head_id IS NULL AND ?2-last_activity_at>=CASE"
-          " WHEN idle_ms IS NOT NULL THEN idle_ms WHEN lifecycle=0 THEN ?3"
-          " ELSE 9223372036854775807 END"
-          " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-          " ORDER BY sid LIMIT 1");
+      Statement idle = connection_.use(kFirstIdle);
       idle.bind(me).bind(batch_.now).bind(options.session_idle_timeout_ms);
       if (!idle.row()) return fail(idle.status(), "find idle sessions");
       change.session = idle.integer(0);
@@ -334,6 +325,13 @@ Status SqliteProvider::release_idle(Incarnation me, const SessionOptions& option
   }
 }
 
+constexpr sql::Query kLongestIdle{
+    "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
+    " AND fail=0 AND (lifecycle=0 OR idle_ms IS NOT NULL) AND hold_until<?2"
+    " AND head_id IS NULL AND ?2-last_activity_at>=?3"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " ORDER BY last_activity_at LIMIT 1"};
+
 // As few rows as its owner may have sessions.
 Status SqliteProvider::release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released) {
   *released = false;
@@ -341,13 +339,7 @@ Status SqliteProvider::release_longest_idle(Incarnation me, std::int64_t idle_ms
   change.reason = "capacity";
   change.limits = limits_;
   {
-    Statement idle = connection_.use(
-        kLongestIdle,
-        "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
-        " AND fail=0 AND (lifecycle=0 OR idle_ms IS NOT NULL) AND hold_until<?2"
-        " AND head_id IS NULL AND ?2-last_activity_at>=?3"
-        " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-        " ORDER BY last_activity_at LIMIT 1");
+    Statement idle = connection_.use(kLongestIdle);
     idle.bind(me).bind(batch_.now).bind(idle_ms);
     if (!idle.row()) return fail(idle.status(), "find the longest idle session");
     change.session = idle.integer(0);
@@ -356,16 +348,17 @@ Status SqliteProvider::release_longest_idle(Incarnation me, std::int64_t idle_ms
   return change_owner(change, nullptr);
 }
 
+constexpr sql::Query kRenew{
+    "UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"
+    " AND (?3 OR locked_until>?4)"};
+
 Status SqliteProvider::renew_session_lock(Incarnation me, const SessionOptions& options,
                                           bool revive, std::size_t* renewed,
                                           std::size_t* released) {
   *renewed = 0;
   *released = 0;
   PAWL_TRY(release_idle(me, options, released));
-  Statement renew =
-      connection_.use(kRenew,
-                      "UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"
-                      " AND (?3 OR locked_until>?4)");
+  Statement renew = connection_.use(kRenew);
   renew.bind(me).bind(add_saturating(batch_.now, options.session_lock_timeout_ms));
   renew.bind(revive ? 1 : 0).bind(batch_.now);
   PAWL_TRY(fail(renew.run(), "renew sessions"));
@@ -382,6 +375,8 @@ Status SqliteProvider::cleanup_orphaned_sessions(Evidence& evidence, std::size_t
   return sweep_owned_by_gone(evidence, limit, removed);
 }
 
+constexpr sql::Query kDeleteSession{"DELETE FROM sessions WHERE sid=?1"};
+
 Status SqliteProvider::sweep(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   SessionTexts texts;
@@ -389,7 +384,7 @@ Status SqliteProvider::sweep(SessionKey session) {
   due_moves(DueKind::kStop);
   due_moves(DueKind::kLook);
   {
-    Statement remove = connection_.use(kDeleteSession, "DELETE FROM sessions WHERE sid=?1");
+    Statement remove = connection_.use(kDeleteSession);
     remove.bind(session);
     PAWL_TRY(fail(remove.run(), "sweep a session"));
   }
@@ -397,17 +392,18 @@ Status SqliteProvider::sweep(SessionKey session) {
   return tell_end(texts.swept());
 }
 
+constexpr sql::Query kFirstUnowned{
+    "SELECT sid FROM sessions s INDEXED BY s_orphan WHERE owner IS NULL"
+    " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " ORDER BY last_activity_at LIMIT 1"};
+
 Status SqliteProvider::sweep_unowned(std::size_t limit, std::size_t* removed) {
   Walk walk;
   while (*removed < limit) {
     SessionKey session = 0;
     {
-      Statement orphan = connection_.use(
-          kFirstUnowned,
-          "SELECT sid FROM sessions s INDEXED BY s_orphan WHERE owner IS NULL"
-          " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
-          " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-          " ORDER BY last_activity_at LIMIT 1");
+      Statement orphan = connection_.use(kFirstUnowned);
       if (!orphan.row()) return fail(orphan.status(), "find orphaned sessions");
       session = orphan.integer(0);
       if (!walk.changes(session)) return no_progress("sessions");
@@ -418,6 +414,13 @@ Status SqliteProvider::sweep_unowned(std::size_t limit, std::size_t* removed) {
   return Status::kOk;
 }
 
+constexpr sql::Query kNextExpired{
+    "SELECT sid,locked_until FROM sessions s INDEXED BY s_lease"
+    " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
+    " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " ORDER BY locked_until,sid LIMIT 1"};
+
 Status SqliteProvider::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
                                            std::size_t* removed) {
   Expired last;
@@ -426,13 +429,7 @@ Status SqliteProvider::sweep_owned_by_gone(Evidence& evidence, std::size_t limit
     OwnerChange release;
     release.reason = "gone";
     {
-      Statement expired = connection_.use(
-          kNextExpired,
-          "SELECT sid,locked_until FROM sessions s INDEXED BY s_lease"
-          " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
-          " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
-          " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-          " ORDER BY locked_until,sid LIMIT 1");
+      Statement expired = connection_.use(kNextExpired);
       expired.bind(batch_.now).bind(last.until).bind(last.key);
       if (!expired.row()) return fail(expired.status(), "find expired sessions");
       release.session = expired.integer(0);

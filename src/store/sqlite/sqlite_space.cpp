@@ -11,14 +11,6 @@
 namespace pawl::sqlite {
 namespace {
 
-enum Ids : int {
-  kPageCount = kIdsSpace.first,
-  kFreeCount,
-  kSetSpace,
-  kSetLogMax,
-  kEnd,
-};
-static_assert(kEnd <= kIdsSpace.end);
 static_assert(kPageBytes == kLogPageBytes);
 
 constexpr std::size_t kChunkBytes = 4096;
@@ -107,9 +99,13 @@ class SqliteProvider::ReserveFile {
 
 // ---- what is taken --------------------------------------------------------------------------------
 
-Status SqliteProvider::read_pragma(int id, const char* sql, std::int64_t* out) {
-  Statement row = connection_.use(id, sql);
-  if (!row.row()) return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), sql);
+constexpr sql::Query kPageCount{"PRAGMA page_count"};
+constexpr sql::Query kFreeCount{"PRAGMA freelist_count"};
+
+Status SqliteProvider::read_pragma(const sql::Query& query, std::int64_t* out) {
+  Statement row = connection_.use(query);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), query.text());
   *out = row.integer(0);
   return Status::kOk;
 }
@@ -129,8 +125,8 @@ Status SqliteProvider::read_use(SpaceUse* out) {
   PAWL_TRY(scope.status());
   std::int64_t pages = 0;
   std::int64_t free = 0;
-  PAWL_TRY(read_pragma(kPageCount, "PRAGMA page_count", &pages));
-  PAWL_TRY(read_pragma(kFreeCount, "PRAGMA freelist_count", &free));
+  PAWL_TRY(read_pragma(kPageCount, &pages));
+  PAWL_TRY(read_pragma(kFreeCount, &free));
   out->used_bytes = (pages - free) * kPageBytes;
   out->free_bytes = free * kPageBytes;
   out->log_bytes = log_bytes();
@@ -138,28 +134,26 @@ Status SqliteProvider::read_use(SpaceUse* out) {
   return Status::kOk;
 }
 
+constexpr sql::Query kSetSpace{"UPDATE meta SET quota=?1,reserve=?2 WHERE id=1"};
+
 Status SqliteProvider::set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes) {
   require_batch();
   const std::int64_t quota = quota_bytes < 0 ? quota_bytes_ : quota_bytes;
   const std::int64_t reserve = reserve_bytes < 0 ? reserve_bytes_ : reserve_bytes;
   if (quota == quota_bytes_ && reserve == reserve_bytes_) return Status::kOk;
-  PAWL_TRY(fail_written(connection_.use(kSetSpace, "UPDATE meta SET quota=?1,reserve=?2 WHERE id=1")
-                            .bind(quota)
-                            .bind(reserve)
-                            .run(),
-                        "meta"));
+  PAWL_TRY(fail_written(connection_.use(kSetSpace).bind(quota).bind(reserve).run(), "meta"));
   quota_bytes_ = quota;
   reserve_bytes_ = reserve;
   batch_has_room_ = false;
   return Status::kOk;
 }
 
+constexpr sql::Query kSetLogMax{"UPDATE meta SET log_max=?1 WHERE id=1"};
+
 Status SqliteProvider::set_log_max(std::int64_t bytes) {
   require_batch();
   if (bytes == log_max_bytes_) return Status::kOk;
-  PAWL_TRY(fail_written(
-      connection_.use(kSetLogMax, "UPDATE meta SET log_max=?1 WHERE id=1").bind(bytes).run(),
-      "meta"));
+  PAWL_TRY(fail_written(connection_.use(kSetLogMax).bind(bytes).run(), "meta"));
   log_max_bytes_ = bytes;
   batch_has_room_ = false;
   return Status::kOk;

@@ -7,19 +7,6 @@
 namespace pawl::sqlite {
 namespace {
 
-enum Ids : int {
-  kFindInstance = kIdsState.first,
-  kWriteValue,
-  kDropFound,
-  kDropCleared,
-  kFoundStatus,
-  kFoundValues,
-  kReadValue,
-  kListValues,
-  kEnd,
-};
-static_assert(kEnd <= kIdsState.end);
-
 // Columns of every query for values, in this order.
 #define PAWL_VALUE_COLUMNS "key,execution,cleared,value,updated_stamp,crc"
 
@@ -45,9 +32,10 @@ bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
 
 }  // namespace
 
+constexpr sql::Query kFindInstance{"SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
+
 Status SqliteProvider::find_instance(std::string_view id, InstanceKey* key) {
-  Statement row = connection_.use(kFindInstance,
-                                  "SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
+  Statement row = connection_.use(kFindInstance);
   if (!row.bind_text(id).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   *key = row.integer(0);
@@ -65,42 +53,39 @@ Status SqliteProvider::broken_value(InstanceKey instance, std::string_view key) 
 
 // ---- writing ------------------------------------------------------------------------------------
 
+constexpr sql::Query kWriteValue{
+    "INSERT INTO kv(instance,key,execution,cleared,value,updated_stamp,crc) "
+    "VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(instance,key,execution) DO UPDATE SET "
+    "cleared=excluded.cleared,value=excluded.value,updated_stamp=excluded.updated_stamp,"
+    "crc=excluded.crc"};
+
 Status SqliteProvider::write_value(const TurnCommit& turn, const Event& write) {
   if (write.error != ErrorKind::kNone) return Status::kOk;  // a limit refused it
   const KvEntry entry = {write.name, write.payload, write.time_ms};
   const bool cleared = write.number != 0;
-  Statement insert = connection_.use(
-      kWriteValue,
-      "INSERT INTO kv(instance,key,execution,cleared,value,updated_stamp,crc) "
-      "VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(instance,key,execution) DO UPDATE SET "
-      "cleared=excluded.cleared,value=excluded.value,updated_stamp=excluded.updated_stamp,"
-      "crc=excluded.crc");
+  Statement insert = connection_.use(kWriteValue);
   insert.bind(turn.key).bind_text(entry.key).bind(turn.execution).bind(cleared ? 1 : 0);
   insert.bind_blob_or_null(entry.value).bind(entry.updated_ms);
   insert.bind(value_crc(turn.key, turn.execution, cleared, entry));
   return fail(insert.run(), "write value");
 }
 
+constexpr sql::Query kDropFound{
+    "DELETE FROM kv WHERE instance=?1 AND execution<?2 AND EXISTS(SELECT 1 "
+    "FROM kv AS own WHERE own.instance=?1 AND own.key=kv.key AND "
+    "own.execution=?2)"};
+constexpr sql::Query kDropCleared{
+    "DELETE FROM kv WHERE instance=?1 AND execution=?2 AND cleared=1"};
+
 Status SqliteProvider::settle_values(InstanceKey instance, ExecutionId execution) {
   if (execution > 1) {
-    PAWL_TRY(fail(connection_
-                      .use(kDropFound,
-                           "DELETE FROM kv WHERE instance=?1 AND execution<?2 AND EXISTS(SELECT 1 "
-                           "FROM kv AS own WHERE own.instance=?1 AND own.key=kv.key AND "
-                           "own.execution=?2)")
-                      .bind(instance)
-                      .bind(execution)
-                      .run(),
-                  "settle values"));
+    PAWL_TRY(
+        fail(connection_.use(kDropFound).bind(instance).bind(execution).run(), "settle values"));
   }
-  return fail(
-      connection_
-          .use(kDropCleared, "DELETE FROM kv WHERE instance=?1 AND execution=?2 AND cleared=1")
-          .bind(instance)
-          .bind(execution)
-          .run(),
-      "settle values");
+  return fail(connection_.use(kDropCleared).bind(instance).bind(execution).run(), "settle values");
 }
+
+constexpr sql::Query kReadValue{kLatestValue};
 
 // A damaged row is the reader's answer, and no reason to hold its turn back.
 Status SqliteProvider::answer_read(const TurnCommit& turn, EventId read) {
@@ -120,7 +105,7 @@ Status SqliteProvider::answer_read(const TurnCommit& turn, EventId read) {
     return store_message(turn.key, answer, nullptr);
   }
   PAWL_TRY(found);
-  Statement row = connection_.use(kReadValue, kLatestValue);
+  Statement row = connection_.use(kReadValue);
   row.bind(instance).bind_text(command.name);
   ValueRow value;
   if (!row.row()) {
@@ -138,18 +123,20 @@ Status SqliteProvider::answer_read(const TurnCommit& turn, EventId read) {
 
 // ---- reading ------------------------------------------------------------------------------------
 
+constexpr sql::Query kFoundStatus{"SELECT found_status FROM instances WHERE key=?1"};
+constexpr sql::Query kFoundValues{"SELECT " PAWL_VALUE_COLUMNS
+                                  " FROM kv WHERE instance=?1 AND execution<?2 "
+                                  "ORDER BY key"};
+
 Status SqliteProvider::load_state(InstanceKey key, ExecutionId execution, StateSink& sink) {
   const ReadScope scope(*this);
   PAWL_TRY(scope.status());
   {
-    Statement row =
-        connection_.use(kFoundStatus, "SELECT found_status FROM instances WHERE key=?1");
+    Statement row = connection_.use(kFoundStatus);
     if (!row.bind(key).row()) return fail(row.status(), "instances");
     if (!row.is_null(0)) PAWL_TRY(sink.on_value({}, row.bytes(0), 0));
   }
-  Statement row = connection_.use(kFoundValues, "SELECT " PAWL_VALUE_COLUMNS
-                                                " FROM kv WHERE instance=?1 AND execution<?2 "
-                                                "ORDER BY key");
+  Statement row = connection_.use(kFoundValues);
   row.bind(key).bind(execution);
   FixedText<kNameBytesMax> last;
   while (row.row()) {
@@ -172,7 +159,7 @@ Status SqliteProvider::read_value(std::string_view id, std::string_view key, KvE
   *found = false;
   InstanceKey instance = 0;
   PAWL_TRY(find_instance(id, &instance));
-  Statement row = connection_.use(kReadValue, kLatestValue);
+  Statement row = connection_.use(kReadValue);
   if (!row.bind(instance).bind_text(key).row()) return fail(row.status(), "values");
   ValueRow value;
   if (!decode(row, instance, &value)) return broken_value(instance, key);
@@ -189,6 +176,12 @@ Status SqliteProvider::read_value(std::string_view id, std::string_view key, KvE
   return Status::kOk;
 }
 
+constexpr sql::Query kListValues{
+    "SELECT " PAWL_VALUE_COLUMNS
+    " FROM kv WHERE instance=?1 AND key>?2 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS "
+    "later WHERE later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution) "
+    "ORDER BY key"};
+
 Status SqliteProvider::list_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
   if (page->rows_max == 0) {
     diagnostic_.format("a page of no values");
@@ -201,12 +194,7 @@ Status SqliteProvider::list_values(std::string_view id, KvPage* page, KvVisitor&
   // A copy, since the page moves on.
   FixedText<kNameBytesMax> after;
   PAWL_TRY(after.assign(page->after_key()));
-  Statement row = connection_.use(
-      kListValues,
-      "SELECT " PAWL_VALUE_COLUMNS
-      " FROM kv WHERE instance=?1 AND key>?2 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS "
-      "later WHERE later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution) "
-      "ORDER BY key");
+  Statement row = connection_.use(kListValues);
   row.bind(instance).bind_text(after.view());
   page->more = true;
   for (std::size_t told = 0; told < page->rows_max; ++told) {

@@ -11,20 +11,11 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kTagOfSession = kIdsUnregistered.first,
-  kPark,
-  kNextName,
-  kNextWaiting,
-  kFirstOfSession,
-  kWakeWaiting,
-  kEnd,
-};
-static_assert(kEnd <= kIdsUnregistered.end);
-
 constexpr int kWaitingLooksMax = 256;  // a call
 
 }  // namespace
+
+constexpr sql::Query kTagOfSession{"SELECT tag FROM sessions WHERE sid=?1"};
 
 // Work that is scheduled by a worker that cannot run it.
 Status SqliteProvider::must_wait(InstanceKey instance, const NewWork& work, SessionKey session,
@@ -32,7 +23,7 @@ Status SqliteProvider::must_wait(InstanceKey instance, const NewWork& work, Sess
   FixedText<kNameBytesMax> tag;
   tag.assign_cut(work.tag);
   if (work.tag.empty() && session != 0) {
-    Statement read = connection_.use(kTagOfSession, "SELECT tag FROM sessions WHERE sid=?1");
+    Statement read = connection_.use(kTagOfSession);
     if (read.bind(session).row()) tag.assign_cut(read.bytes(0));
     PAWL_TRY(fail(read.status(), "read the tag of a session"));
   }
@@ -45,23 +36,25 @@ Status SqliteProvider::must_wait(InstanceKey instance, const NewWork& work, Sess
   return Status::kOk;
 }
 
+constexpr sql::Query kPark{
+    "UPDATE worker_queue SET state=2,waits_for=?2,unregistered=unregistered+1 WHERE id=?1"};
+
 // Requires: it is ready.
 Status SqliteProvider::park_work(const WorkRow& row, std::string_view name) {
   ++parked_;
   {
-    Statement park = connection_.use(
-        kPark,
-        "UPDATE worker_queue SET state=2,waits_for=?2,unregistered=unregistered+1 WHERE id=?1");
+    Statement park = connection_.use(kPark);
     park.bind(row.id).bind_text(name);
     PAWL_TRY(fail(park.run(), "set work aside"));
   }
   return row.session == 0 ? Status::kOk : recompute_head(row.session);
 }
 
+constexpr sql::Query kWakeWaiting{"UPDATE worker_queue SET state=0,waits_for=NULL WHERE id=?1"};
+
 Status SqliteProvider::wake_waiting_item(WorkItemId item, SessionKey session) {
   {
-    Statement wake =
-        connection_.use(kWakeWaiting, "UPDATE worker_queue SET state=0,waits_for=NULL WHERE id=?1");
+    Statement wake = connection_.use(kWakeWaiting);
     wake.bind(item);
     PAWL_TRY(fail(wake.run(), "wake work that was set aside"));
   }
@@ -88,13 +81,14 @@ Status SqliteProvider::wake_unregistered(Incarnation me, std::size_t limit, std:
   return Status::kOk;
 }
 
+constexpr sql::Query kNextName{
+    "SELECT name FROM handlers AS h WHERE inc=?1 AND name>?2 AND EXISTS("
+    "SELECT 1 FROM worker_queue AS q INDEXED BY wq_waiting WHERE q.waits_for=h.name)"
+    " ORDER BY name LIMIT 1"};
+
 // Of those that `me` has; none behind the one before: the cursor is at the beginning again.
 Status SqliteProvider::next_waiting_name(Incarnation me) {
-  Statement next = connection_.use(
-      kNextName,
-      "SELECT name FROM handlers AS h WHERE inc=?1 AND name>?2 AND EXISTS("
-      "SELECT 1 FROM worker_queue AS q INDEXED BY wq_waiting WHERE q.waits_for=h.name)"
-      " ORDER BY name LIMIT 1");
+  Statement next = connection_.use(kNextName);
   const FixedText<kNameBytesMax> last = waiting_.name;  // what is bound must not change meanwhile
   next.bind(me).bind_text(last.view());
   waiting_ = Waiting();
@@ -104,17 +98,18 @@ Status SqliteProvider::next_waiting_name(Incarnation me) {
   return Status::kOk;
 }
 
+constexpr sql::Query kNextWaiting{
+    "SELECT q.id,q.sid,(coalesce(s.hard,0)=0 OR s.owner=?1) AND EXISTS(SELECT 1 FROM workers w"
+    " WHERE w.inc=?1 AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=?1"
+    " AND t.tag=coalesce(q.tag,s.tag,''))))"
+    " FROM worker_queue AS q INDEXED BY wq_waiting LEFT JOIN sessions AS s ON s.sid=q.sid"
+    " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.id LIMIT 1"};
+
 Status SqliteProvider::wake_next_waiting(Incarnation me, std::size_t* woken) {
   SessionKey session = 0;
   bool is_for_me = false;
   {
-    Statement next = connection_.use(
-        kNextWaiting,
-        "SELECT q.id,q.sid,(coalesce(s.hard,0)=0 OR s.owner=?1) AND EXISTS(SELECT 1 FROM workers w"
-        " WHERE w.inc=?1 AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=?1"
-        " AND t.tag=coalesce(q.tag,s.tag,''))))"
-        " FROM worker_queue AS q INDEXED BY wq_waiting LEFT JOIN sessions AS s ON s.sid=q.sid"
-        " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.id LIMIT 1");
+    Statement next = connection_.use(kNextWaiting);
     next.bind(me).bind_text(waiting_.name.view()).bind(waiting_.item);
     if (!next.row()) {
       waiting_.in_name = false;
@@ -129,14 +124,15 @@ Status SqliteProvider::wake_next_waiting(Incarnation me, std::size_t* woken) {
   return wake_waiting_item(waiting_.item, session);
 }
 
+constexpr sql::Query kFirstOfSession{
+    "SELECT id FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=2 AND id>?2"
+    " AND waits_for IS NOT NULL ORDER BY id LIMIT 1"};
+
 Status SqliteProvider::wake_waiting_of(SessionKey session) {
   WorkItemId item = 0;
   while (true) {
     {
-      Statement next = connection_.use(
-          kFirstOfSession,
-          "SELECT id FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=2 AND id>?2"
-          " AND waits_for IS NOT NULL ORDER BY id LIMIT 1");
+      Statement next = connection_.use(kFirstOfSession);
       next.bind(session).bind(item);
       if (!next.row()) return fail(next.status(), "find work of a session that was set aside");
       item = next.integer(0);

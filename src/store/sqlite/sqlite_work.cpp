@@ -14,36 +14,6 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kInsert = kIdsWork.first,
-  kInsertHandedOver,
-  kFindHeld,
-  kCountActivity,
-  kTouchHandedOver,
-  kRead,
-  kDelete,
-  kNextCancelled,
-  kMakeGhost,
-  kReadInstanceOf,
-  kUnlock,
-  kReadCounts,
-  kCountCrash,
-  kDelay,
-  kFirstDelayed,
-  kWake,
-  kTouchAcknowledged,
-  kRenewItem,
-  kRenewItsSession,
-  kSetPolicy,
-  kNextOverdue,
-  kLastError,
-  kFailAttempt,
-  kTag,
-  kNoteProgress,
-  kEnd,
-};
-static_assert(kEnd <= kIdsWork.end);
-
 // Hand-overs, crashes and failures: what a row that is whole can have.
 std::int32_t count_of(std::int64_t number, bool* whole) {
   constexpr std::int64_t kCountMax = std::int64_t{1} << 30;  // one more is a number, too
@@ -60,6 +30,11 @@ OptionalMs optional_due(const Statement& row, int column, bool* whole) {
 }  // namespace
 
 // ---- scheduling and cancelling ----------------------------------------------------------------------
+
+constexpr sql::Query kInsert{
+    "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
+    "reboots,unregistered,id,tag,due,waits_for)"
+    " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)"};
 
 Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
                                    const NewWork& work) {
@@ -87,11 +62,7 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
   const WorkItemId id = next_token();
   if (to.due.has_value()) due_comes(DueKind::kWork);
   {
-    Statement insert = connection_.use(
-        kInsert,
-        "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
-        "reboots,unregistered,id,tag,due,waits_for)"
-        " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)");
+    Statement insert = connection_.use(kInsert);
     insert.bind(instance).bind(execution).bind(work.event);
     to.session == 0 ? insert.bind_null() : insert.bind(to.session);
     const bool is_ready = !to.due.has_value() && !waits;
@@ -105,6 +76,16 @@ Status SqliteProvider::insert_work(InstanceKey instance, ExecutionId execution,
   return to.session == 0 ? Status::kOk : recompute_head(to.session);
 }
 
+constexpr sql::Query kFindHeld{
+    "SELECT sid,epoch,gen FROM sessions WHERE scope=0 AND name=?1 AND owner=?2 AND state=0"
+    " AND hard=0 AND excl=0 AND head_id IS NULL AND epoch_used=epoch AND tag IS NULL"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_barrier"
+    " WHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"};
+constexpr sql::Query kInsertHandedOver{
+    "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
+    "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
+    " VALUES(?1,?2,?3,1,1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)"};
+
 // What a fetch would do next, in one write: it is never ready, so no index of ready ones has it.
 Status SqliteProvider::insert_handed_over(InstanceKey instance, ExecutionId execution,
                                           const NewWork& work) {
@@ -112,12 +93,7 @@ Status SqliteProvider::insert_handed_over(InstanceKey instance, ExecutionId exec
   WorkItem& item = *work.handed_over;
   std::int64_t generation = 0;
   if (!work.session.empty()) {
-    Statement find = connection_.use(
-        kFindHeld,
-        "SELECT sid,epoch,gen FROM sessions WHERE scope=0 AND name=?1 AND owner=?2 AND state=0"
-        " AND hard=0 AND excl=0 AND head_id IS NULL AND epoch_used=epoch AND tag IS NULL"
-        " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_barrier"
-        " WHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)");
+    Statement find = connection_.use(kFindHeld);
     find.bind_text(work.session).bind(batch_worker_);
     if (!find.row()) return fail(find.status(), "find a session");
     item.session = find.integer(0);
@@ -127,11 +103,7 @@ Status SqliteProvider::insert_handed_over(InstanceKey instance, ExecutionId exec
   item.id = next_token();
   item.token = next_token();
   {
-    Statement insert = connection_.use(
-        kInsertHandedOver,
-        "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
-        "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
-        " VALUES(?1,?2,?3,1,1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)");
+    Statement insert = connection_.use(kInsertHandedOver);
     insert.bind(instance).bind(execution).bind(work.event).bind(item.id).bind(item.token);
     insert.bind(batch_worker_).bind(item.epoch).bind(item.locked_until).bind(batch_.boot_seq);
     insert.bind_or_null(item.session).bind_or_null(generation);
@@ -140,17 +112,18 @@ Status SqliteProvider::insert_handed_over(InstanceKey instance, ExecutionId exec
   return item.session == 0 ? Status::kOk : count_activity(item.session, work.session_lease_until);
 }
 
+constexpr sql::Query kCountActivity{"UPDATE sessions SET activities=activities+1 WHERE sid=?1"};
+constexpr sql::Query kTouchHandedOver{
+    "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
+    "locked_until=max(locked_until,?3) WHERE sid=?1"};
+
 // Its lease is as long as it can be from this batch on, and its head is as it was.
 Status SqliteProvider::count_activity(SessionKey session, std::int64_t lease_until) {
   if (is_noted(session, lease_until)) {
-    Statement count =
-        connection_.use(kCountActivity, "UPDATE sessions SET activities=activities+1 WHERE sid=?1");
+    Statement count = connection_.use(kCountActivity);
     return fail(count.bind(session).run(), "note a session's activity");
   }
-  Statement touch =
-      connection_.use(kTouchHandedOver,
-                      "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
-                      "locked_until=max(locked_until,?3) WHERE sid=?1");
+  Statement touch = connection_.use(kTouchHandedOver);
   touch.bind(session).bind(batch_.now).bind(lease_until);
   return fail(touch.run(), "note a session's activity");
 }
@@ -192,13 +165,14 @@ Status SqliteProvider::session_of_work(InstanceKey instance, const NewWork& work
   return Status::kOk;
 }
 
+constexpr sql::Query kSetPolicy{
+    "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5,"
+    "barrier=?6 WHERE id=?1"};
+
 Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy,
                                   const ActivityOptions& options) {
   due_comes(DueKind::kWork);
-  Statement set = connection_.use(
-      kSetPolicy,
-      "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5,"
-      "barrier=?6 WHERE id=?1");
+  Statement set = connection_.use(kSetPolicy);
   set.bind(item).bind_text(policy);
   for (const std::int64_t limit_ms :
        {options.schedule_to_start_ms, options.schedule_to_close_ms, options.unavailable_ms})
@@ -207,9 +181,11 @@ Status SqliteProvider::set_policy(WorkItemId item, std::string_view policy,
   return fail(set.run(), "keep a policy");
 }
 
+constexpr sql::Query kDelete{"DELETE FROM worker_queue WHERE id=?1"};
+
 Status SqliteProvider::delete_row(WorkItemId item) {
   due_moves(DueKind::kWork);
-  Statement remove = connection_.use(kDelete, "DELETE FROM worker_queue WHERE id=?1");
+  Statement remove = connection_.use(kDelete);
   remove.bind(item);
   return fail(remove.run(), "delete a work item");
 }
@@ -229,6 +205,12 @@ Status SqliteProvider::cancel_all_work(InstanceKey instance, ExecutionId executi
   return cancel_range(instance, execution, 0, std::numeric_limits<EventId>::max());
 }
 
+constexpr sql::Query kNextCancelled{
+    "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) FROM worker_queue q"
+    " INDEXED BY wq_event LEFT JOIN sessions s ON s.sid=q.sid"
+    " WHERE q.instance=?1 AND q.execution=?2 AND q.event<=?3 AND (q.event,q.id)>(?4,?5)"
+    " ORDER BY q.event,q.id LIMIT 1"};
+
 Status SqliteProvider::cancel_range(InstanceKey instance, ExecutionId execution, EventId first,
                                     EventId last) {
   std::int64_t event = first;
@@ -239,12 +221,7 @@ Status SqliteProvider::cancel_range(InstanceKey instance, ExecutionId execution,
     bool becomes_ghost = false;
     bool is_ghost = false;
     {
-      Statement next = connection_.use(
-          kNextCancelled,
-          "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) FROM worker_queue q"
-          " INDEXED BY wq_event LEFT JOIN sessions s ON s.sid=q.sid"
-          " WHERE q.instance=?1 AND q.execution=?2 AND q.event<=?3 AND (q.event,q.id)>(?4,?5)"
-          " ORDER BY q.event,q.id LIMIT 1");
+      Statement next = connection_.use(kNextCancelled);
       next.bind(instance).bind(execution).bind(last).bind(event).bind(item);
       if (!next.row()) return fail(next.status(), "find cancelled work");
       event = next.integer(0);
@@ -263,27 +240,29 @@ Status SqliteProvider::cancel_range(InstanceKey instance, ExecutionId execution,
   }
 }
 
+constexpr sql::Query kMakeGhost{
+    "UPDATE worker_queue SET state=3,start_due=NULL,close_due=NULL,run_due=NULL,"
+    "silent_due=NULL WHERE id=?1"};
+
 // Its execution goes on until it is told; until then nothing else of the session may start.
 Status SqliteProvider::make_ghost(WorkItemId item) {
   due_moves(DueKind::kWork);
-  Statement ghost =
-      connection_.use(kMakeGhost,
-                      "UPDATE worker_queue SET state=3,start_due=NULL,close_due=NULL,run_due=NULL,"
-                      "silent_due=NULL WHERE id=?1");
+  Statement ghost = connection_.use(kMakeGhost);
   ghost.bind(item);
   return fail(ghost.run(), "cancel running work");
 }
 
 // ---- reading a row, ending it as failed ---------------------------------------------------------------
 
+constexpr sql::Query kRead{
+    "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
+    "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
+    "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id,s.owner"
+    " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1"};
+
 Status SqliteProvider::read_work(WorkItemId item, WorkRow* row) {
   const Suspicion work(connection_, RowRef::Table::kWork, item);
-  Statement read = connection_.use(
-      kRead,
-      "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
-      "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
-      "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id,s.owner"
-      " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
+  Statement read = connection_.use(kRead);
   read.bind(item);
   if (!read.row())
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read work");
@@ -360,11 +339,13 @@ Status SqliteProvider::give_up_damaged(const WorkRow& row) {
                          "worker_queue: a column has a type or value that it cannot have");
 }
 
+constexpr sql::Query kFailAttempt{
+    "UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1"};
+
 // Requires: row.may_retry().
 Status SqliteProvider::retry_work(const WorkRow& row, std::string_view text) {
   {
-    Statement count = connection_.use(
-        kFailAttempt, "UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1");
+    Statement count = connection_.use(kFailAttempt);
     count.bind(row.id).bind_text(text);
     PAWL_TRY(fail(count.run(), "count a failed attempt"));
   }
@@ -384,12 +365,14 @@ Status SqliteProvider::poison_work(WorkItemId item, std::string_view why) {
   return Status::kOk;
 }
 
+constexpr sql::Query kReadCounts{
+    "SELECT crashes,strikes,reboots FROM worker_queue WHERE id=?1 AND state<>3"};
+
 // Each count has its own limit and they are never summed: ten power cuts poison nothing.
 Status SqliteProvider::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) {
   Diagnostic why;
   {
-    Statement counts = connection_.use(
-        kReadCounts, "SELECT crashes,strikes,reboots FROM worker_queue WHERE id=?1 AND state<>3");
+    Statement counts = connection_.use(kReadCounts);
     counts.bind(item);
     if (!counts.row()) return fail(counts.status(), "read counts");
     if (counts.integer(0) < limits.crashes_max && counts.integer(1) < limits.strikes_max &&
@@ -404,10 +387,12 @@ Status SqliteProvider::poison_if_at_limit(WorkItemId item, const CrashLimits& li
   return poison_work(item, why.text());
 }
 
+constexpr sql::Query kCountCrash{
+    "UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>3"};
+
 Status SqliteProvider::count_crash(WorkItemId item, const CrashLimits& limits) {
   {
-    Statement count = connection_.use(
-        kCountCrash, "UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>3");
+    Statement count = connection_.use(kCountCrash);
     count.bind(item);
     PAWL_TRY(fail(count.run(), "count a crash"));
   }
@@ -416,16 +401,17 @@ Status SqliteProvider::count_crash(WorkItemId item, const CrashLimits& limits) {
 
 // ---- locks that end without a result --------------------------------------------------------------------
 
+constexpr sql::Query kUnlock{
+    "UPDATE worker_queue SET reboots=reboots+(boot_seq<?2),"
+    "strikes=strikes+(?3 AND boot_seq=?2),state=0,token=NULL,inc=NULL,epoch=NULL,"
+    "locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE id=?1 AND state=1"};
+
 Status SqliteProvider::unlock_work(WorkItemId item, SessionKey session, bool strike,
                                    const CrashLimits& limits) {
   due_moves(DueKind::kWork);
   {
     // A lock of an earlier boot ended by a power cut, which is nobody's fault.
-    Statement unlock = connection_.use(
-        kUnlock,
-        "UPDATE worker_queue SET reboots=reboots+(boot_seq<?2),"
-        "strikes=strikes+(?3 AND boot_seq=?2),state=0,token=NULL,inc=NULL,epoch=NULL,"
-        "locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE id=?1 AND state=1");
+    Statement unlock = connection_.use(kUnlock);
     unlock.bind(item).bind(batch_.boot_seq).bind(strike ? 1 : 0);
     PAWL_TRY(fail(unlock.run(), "unlock work"));
   }
@@ -434,14 +420,15 @@ Status SqliteProvider::unlock_work(WorkItemId item, SessionKey session, bool str
   return poison_if_at_limit(item, limits);
 }
 
+constexpr sql::Query kDelay{
+    "UPDATE worker_queue SET state=?2,due=?3,strikes=strikes+?4,unregistered=unregistered+?5,"
+    "token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due="
+    "NULL WHERE id=?1"};
+
 Status SqliteProvider::put_back(const WorkRow& row, const PutBack& how) {
   how.delay_ms > 0 ? due_comes(DueKind::kWork) : due_moves(DueKind::kWork);
   {
-    Statement delay = connection_.use(
-        kDelay,
-        "UPDATE worker_queue SET state=?2,due=?3,strikes=strikes+?4,unregistered=unregistered+?5,"
-        "token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due="
-        "NULL WHERE id=?1");
+    Statement delay = connection_.use(kDelay);
     delay.bind(row.id).bind(how.delay_ms > 0 ? kDelayed : kReady);
     how.delay_ms > 0 ? delay.bind(make_due(batch_.now, how.delay_ms)) : delay.bind_null();
     delay.bind(how.strike ? 1 : 0).bind(how.unregistered ? 1 : 0);
@@ -451,6 +438,11 @@ Status SqliteProvider::put_back(const WorkRow& row, const PutBack& how) {
   return row.session == 0 ? Status::kOk : recompute_head(row.session);
 }
 
+constexpr sql::Query kFirstDelayed{
+    "SELECT id,sid FROM worker_queue INDEXED BY wq_delayed"
+    " WHERE state=2 AND due<=?1 ORDER BY due LIMIT 1"};
+constexpr sql::Query kWake{"UPDATE worker_queue SET state=0,due=NULL WHERE id=?1"};
+
 Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   due_moves(DueKind::kWork);
   Walk walk;
@@ -458,9 +450,7 @@ Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) 
     WorkItemId item = 0;
     SessionKey session = 0;
     {
-      Statement first = connection_.use(kFirstDelayed,
-                                        "SELECT id,sid FROM worker_queue INDEXED BY wq_delayed"
-                                        " WHERE state=2 AND due<=?1 ORDER BY due LIMIT 1");
+      Statement first = connection_.use(kFirstDelayed);
       first.bind(batch_.now);
       if (!first.row()) return fail(first.status(), "find delayed work");
       item = first.integer(0);
@@ -470,8 +460,7 @@ Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) 
     }
     const Suspicion work(connection_, RowRef::Table::kWork, item);
     {
-      Statement wake =
-          connection_.use(kWake, "UPDATE worker_queue SET state=0,due=NULL WHERE id=?1");
+      Statement wake = connection_.use(kWake);
       wake.bind(item);
       PAWL_TRY(fail(wake.run(), "wake delayed work"));
     }
@@ -484,15 +473,16 @@ Status SqliteProvider::wake_delayed_work(std::size_t limit, std::size_t* woken) 
 
 // ---- limits of a policy -----------------------------------------------------------------------------------
 
+constexpr sql::Query kNextOverdue{
+    "SELECT id FROM worker_queue INDEXED BY wq_deadline"
+    " WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1"};
+
 Status SqliteProvider::end_overdue_work(std::size_t limit, std::size_t* ended) {
   Walk walk;
   for (std::size_t i = 0; i < limit; ++i) {
     WorkRow row;
     {
-      Statement next =
-          connection_.use(kNextOverdue,
-                          "SELECT id FROM worker_queue INDEXED BY wq_deadline"
-                          " WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1");
+      Statement next = connection_.use(kNextOverdue);
       next.bind(batch_.now);
       if (!next.row()) return fail(next.status(), "find overdue work");
       row.id = next.integer(0);
@@ -505,12 +495,15 @@ Status SqliteProvider::end_overdue_work(std::size_t limit, std::size_t* ended) {
   return Status::kOk;
 }
 
+constexpr sql::Query kTag{"SELECT tag FROM worker_queue WHERE id=?1"};
+constexpr sql::Query kLastError{"SELECT last_error FROM worker_queue WHERE id=?1"};
+
 Status SqliteProvider::end_overdue(const WorkRow& row) {
   const Suspicion work(connection_, RowRef::Table::kWork, row.id);
   if (row.damaged) return give_up_damaged(row);
   Diagnostic why;
   if (row.start_due.has_passed(batch_.now)) {
-    Statement read = connection_.use(kTag, "SELECT tag FROM worker_queue WHERE id=?1");
+    Statement read = connection_.use(kTag);
     read.bind(row.id);
     if (!read.row()) return fail(read.status(), "read the tag of work");
     const std::string_view tag = read.bytes(0);
@@ -533,7 +526,7 @@ Status SqliteProvider::end_overdue(const WorkRow& row) {
                     why.text());
   }
   {
-    Statement last = connection_.use(kLastError, "SELECT last_error FROM worker_queue WHERE id=?1");
+    Statement last = connection_.use(kLastError);
     last.bind(row.id);
     if (!last.row()) return fail(last.status(), "read the last error of work");
     const std::string_view error = last.bytes(0);
@@ -586,13 +579,17 @@ Status SqliteProvider::take_work(const WorkDone& done, bool again) {
   return done.abort_session ? abort_session(done.session) : Status::kOk;
 }
 
+constexpr sql::Query kTouchAcknowledged{"UPDATE sessions SET last_activity_at=?2 WHERE sid=?1"};
+
 Status SqliteProvider::note_activity(SessionKey session) {
   if (session == 0 || is_noted(session, 0)) return Status::kOk;
-  Statement touch =
-      connection_.use(kTouchAcknowledged, "UPDATE sessions SET last_activity_at=?2 WHERE sid=?1");
+  Statement touch = connection_.use(kTouchAcknowledged);
   touch.bind(session).bind(batch_.now);
   return fail(touch.run(), "note a session's activity");
 }
+
+constexpr sql::Query kNoteProgress{
+    "UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1"};
 
 Status SqliteProvider::note_progress(const WorkDone& done, std::string_view progress,
                                      std::int64_t at) {
@@ -602,9 +599,7 @@ Status SqliteProvider::note_progress(const WorkDone& done, std::string_view prog
   PAWL_TRY(read);
   if (!row.accepts(done)) return Status::kStale;
   if (row.policy.heartbeat_timeout_ms > 0) due_comes(DueKind::kWork);
-  Statement note = connection_.use(
-      kNoteProgress,
-      "UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1");
+  Statement note = connection_.use(kNoteProgress);
   note.bind(row.id);
   note.bind_blob_or_null(progress);
   const std::int64_t silence_ms = row.policy.heartbeat_timeout_ms;
@@ -627,14 +622,18 @@ Status SqliteProvider::abandon_work_item(const WorkDone& done, std::int64_t dela
   return strike ? poison_if_at_limit(row.id, limits) : Status::kOk;
 }
 
+constexpr sql::Query kRenewItem{
+    "UPDATE worker_queue SET locked_until=max(locked_until,?4)"
+    " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (1,3) RETURNING sid"};
+constexpr sql::Query kRenewItsSession{
+    "UPDATE sessions SET locked_until=max(locked_until,?4),last_activity_at=?5"
+    " WHERE sid=?1 AND owner=?2 AND epoch=?3"};
+
 Status SqliteProvider::renew_work_item_lock(const WorkDone& done, Incarnation me,
                                             const SessionOptions& options) {
   SessionKey session = 0;
   {
-    Statement renew = connection_.use(
-        kRenewItem,
-        "UPDATE worker_queue SET locked_until=max(locked_until,?4)"
-        " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (1,3) RETURNING sid");
+    Statement renew = connection_.use(kRenewItem);
     renew.bind(done.item).bind(done.token).bind(me);
     renew.bind(add_saturating(batch_.now, options.worker_lock_timeout_ms)).bind(done.epoch);
     if (!renew.row())
@@ -644,10 +643,7 @@ Status SqliteProvider::renew_work_item_lock(const WorkDone& done, Incarnation me
   }
   if (session == 0) return Status::kOk;
   // Never the session of somebody who took it meanwhile.
-  Statement touch =
-      connection_.use(kRenewItsSession,
-                      "UPDATE sessions SET locked_until=max(locked_until,?4),last_activity_at=?5"
-                      " WHERE sid=?1 AND owner=?2 AND epoch=?3");
+  Statement touch = connection_.use(kRenewItsSession);
   touch.bind(session).bind(me).bind(done.epoch);
   touch.bind(add_saturating(batch_.now, options.session_lock_timeout_ms)).bind(batch_.now);
   return fail(touch.run(), "renew a session with its work");

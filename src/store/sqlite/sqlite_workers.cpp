@@ -10,32 +10,6 @@ namespace pawl::sqlite {
 
 namespace {
 
-enum : int {
-  kNodeOf = kIdsWorkers.first,
-  kHandlerElsewhere,
-  kNextEarlier,
-  kNextOfNode,
-  kInsertWorker,
-  kNameWorker,
-  kInsertHandler,
-  kInsertTag,
-  kRenewWorker,
-  kReadWorker,
-  kReadHeir,
-  kFirstSessionOf,
-  kFirstLockOf,
-  kBuryRow,
-  kDeleteHandlers,
-  kDeleteTags,
-  kDeleteDeclarations,
-  kPruneBuried,
-  kCountTurnCrash,
-  kListWorkers,
-  kStartsApart,
-  kEnd,
-};
-static_assert(kEnd <= kIdsWorkers.end);
-
 // Buried rows kept: they name the nodes that sessions came from, and tell a frozen process.
 constexpr std::int64_t kBuriedKept = 64;
 // A node whose death cannot be proved is free again so many leases after its own ended.
@@ -46,21 +20,24 @@ constexpr std::int64_t kStartsApartMs = 3'600'000;
 
 }  // namespace
 
+constexpr sql::Query kNodeOf{"SELECT node FROM workers WHERE inc=?1"};
+
 Status SqliteProvider::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
-  Statement read = connection_.use(kNodeOf, "SELECT node FROM workers WHERE inc=?1");
+  Statement read = connection_.use(kNodeOf);
   read.bind(worker);
   if (read.row()) node->assign_cut(read.bytes(0));
   return fail(read.status(), "read a worker");
 }
 
+constexpr sql::Query kHandlerElsewhere{
+    "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
+    " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3)"
+    " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))"};
+
 Status SqliteProvider::handler_elsewhere(std::string_view activity, std::string_view tag,
                                          Incarnation me, bool to_claim, bool* found) {
   // A draining worker claims no session.
-  Statement find = connection_.use(
-      kHandlerElsewhere,
-      "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
-      " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3)"
-      " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))");
+  Statement find = connection_.use(kHandlerElsewhere);
   find.bind_text(activity).bind(me).bind(to_claim ? 1 : 0).bind_text(tag);
   if (!find.row()) return fail(find.status(), "find a handler");
   *found = find.integer(0) != 0;
@@ -95,22 +72,24 @@ Status SqliteProvider::refuse_foreign_boot() {
   }
 }
 
+constexpr sql::Query kNextEarlier{
+    "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers INDEXED BY w_living"
+    " WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1"};
+
 // The next living registration of an earlier boot after *row; worker 0: none.
 Status SqliteProvider::next_earlier(Predecessor* row) {
-  Statement next = connection_.use(
-      kNextEarlier,
-      "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers INDEXED BY w_living"
-      " WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1");
+  Statement next = connection_.use(kNextEarlier);
   next.bind(batch_.boot_seq).bind(row->worker);
   return read_predecessor(next, row);
 }
 
+constexpr sql::Query kNextOfNode{
+    "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers INDEXED BY w_living"
+    " WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1"};
+
 // The next living registration of this boot and node after *row; worker 0: none.
 Status SqliteProvider::next_of_node(std::string_view node, Predecessor* row) {
-  Statement next = connection_.use(
-      kNextOfNode,
-      "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers INDEXED BY w_living"
-      " WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1");
+  Statement next = connection_.use(kNextOfNode);
   next.bind(batch_.boot_seq).bind_text(node).bind(row->worker);
   return read_predecessor(next, row);
 }
@@ -154,13 +133,16 @@ Status SqliteProvider::check_node(const NewWorker& worker, Evidence& evidence) {
   }
 }
 
+constexpr sql::Query kInsertWorker{
+    "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
+    "buried,any_tag,sessions_max) VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8)"};
+constexpr sql::Query kNameWorker{"UPDATE workers SET node='~'||inc WHERE inc=?1"};
+constexpr sql::Query kInsertHandler{"INSERT OR IGNORE INTO handlers(name,inc) VALUES(?1,?2)"};
+
 Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) {
   waiting_ = Waiting();
   {
-    Statement insert = connection_.use(
-        kInsertWorker,
-        "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
-        "buried,any_tag,sessions_max) VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8)");
+    Statement insert = connection_.use(kInsertWorker);
     insert.bind_text(worker.node).bind(worker.pid).bind(worker.start_time).bind(batch_.boot_seq);
     insert.bind(worker.lock_visible ? 1 : 0).bind(add_saturating(batch_.now, worker.lease_ms));
     insert.bind(worker.tags.mode == TagFilter::Mode::kAny ? 1 : 0).bind(worker.sessions_max);
@@ -168,25 +150,25 @@ Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) 
     *out = connection_.last_insert_id();
   }
   if (worker.node.empty()) {
-    Statement name = connection_.use(kNameWorker, "UPDATE workers SET node='~'||inc WHERE inc=?1");
+    Statement name = connection_.use(kNameWorker);
     name.bind(*out);
     PAWL_TRY(fail(name.run(), "name a worker"));
   }
   for (std::size_t i = 0; i < worker.handler_count; ++i) {
-    Statement insert =
-        connection_.use(kInsertHandler, "INSERT OR IGNORE INTO handlers(name,inc) VALUES(?1,?2)");
+    Statement insert = connection_.use(kInsertHandler);
     insert.bind_text(worker.handlers[i]).bind(*out);
     PAWL_TRY(fail(insert.run(), "register a handler"));
   }
   return insert_tags(worker.tags, *out);
 }
 
+constexpr sql::Query kInsertTag{"INSERT OR IGNORE INTO worker_tags(inc,tag) VALUES(?1,?2)"};
+
 // No tag is the empty one; of who serves any tag the row of the worker says so.
 Status SqliteProvider::insert_tags(const TagFilter& tags, Incarnation worker) {
   const bool untagged = tags.serves({});
   for (std::size_t i = 0; i < tags.count + (untagged ? 1U : 0U); ++i) {
-    Statement insert =
-        connection_.use(kInsertTag, "INSERT OR IGNORE INTO worker_tags(inc,tag) VALUES(?1,?2)");
+    Statement insert = connection_.use(kInsertTag);
     insert.bind(worker).bind_text(i < tags.count ? tags.set[i] : std::string_view());
     PAWL_TRY(fail(insert.run(), "register a tag"));
   }
@@ -223,10 +205,11 @@ Status SqliteProvider::inherit(const NewWorker& worker, Incarnation newcomer,
   }
 }
 
+constexpr sql::Query kRenewWorker{
+    "UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0"};
+
 Status SqliteProvider::renew_worker(Incarnation me, std::int64_t lease_ms) {
-  Statement renew = connection_.use(
-      kRenewWorker,
-      "UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0");
+  Statement renew = connection_.use(kRenewWorker);
   renew.bind(me).bind(add_saturating(batch_.now, lease_ms));
   PAWL_TRY(fail(renew.run(), "renew a worker"));
   return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
@@ -234,12 +217,13 @@ Status SqliteProvider::renew_worker(Incarnation me, std::int64_t lease_ms) {
 
 // ---- bury ---------------------------------------------------------------------------------------------
 
+constexpr sql::Query kReadWorker{"SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0"};
+
 Status SqliteProvider::bury_worker(Incarnation incarnation, Incarnation heir,
                                    const CrashNote* notes, std::size_t note_count,
                                    const CrashLimits& limits) {
   {
-    Statement read =
-        connection_.use(kReadWorker, "SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0");
+    Statement read = connection_.use(kReadWorker);
     read.bind(incarnation);
     if (!read.row()) return fail(read.status(), "read a worker");  // buried before
     // Who died with its boot is not to blame for what it ran.
@@ -259,20 +243,28 @@ Status SqliteProvider::bury_worker(Incarnation incarnation, Incarnation heir,
   return free_locks_of(incarnation, limits);
 }
 
+constexpr sql::Query kCountTurnCrash{"UPDATE instances SET crashes=crashes+1 WHERE key=?1"};
+
 // The runtime reads the count with the instance, and fails it there.
 Status SqliteProvider::count_turn_crash(InstanceKey instance) {
-  Statement count =
-      connection_.use(kCountTurnCrash, "UPDATE instances SET crashes=crashes+1 WHERE key=?1");
+  Statement count = connection_.use(kCountTurnCrash);
   count.bind(instance);
   return fail(count.run(), "count a crash of a turn");
 }
 
+constexpr sql::Query kStartsApart{"UPDATE meta SET apart_until=?1 WHERE id=1"};
+
 Status SqliteProvider::keep_starts_apart() {
   meta_is_known_ = false;
-  Statement keep = connection_.use(kStartsApart, "UPDATE meta SET apart_until=?1 WHERE id=1");
+  Statement keep = connection_.use(kStartsApart);
   keep.bind(add_saturating(batch_.now, kStartsApartMs));
   return fail(keep.run(), "keep starts apart");
 }
+
+constexpr sql::Query kReadHeir{"SELECT locked_until FROM workers WHERE inc=?1 AND buried=0"};
+constexpr sql::Query kFirstSessionOf{
+    "SELECT sid,hard FROM sessions INDEXED BY s_owner"
+    " WHERE owner=?1 ORDER BY hard,sid LIMIT 1"};
 
 Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
                                           std::string_view reason, const CrashLimits& limits) {
@@ -281,8 +273,7 @@ Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
   change.limits = limits;
   if (heir != 0) {
     // The heir's first lease is that of its own row; it renews both together.
-    Statement read =
-        connection_.use(kReadHeir, "SELECT locked_until FROM workers WHERE inc=?1 AND buried=0");
+    Statement read = connection_.use(kReadHeir);
     read.bind(heir);
     if (read.row()) {
       change.to = heir;
@@ -295,9 +286,7 @@ Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
   while (true) {
     bool hard = false;
     {
-      Statement first = connection_.use(kFirstSessionOf,
-                                        "SELECT sid,hard FROM sessions INDEXED BY s_owner"
-                                        " WHERE owner=?1 ORDER BY hard,sid LIMIT 1");
+      Statement first = connection_.use(kFirstSessionOf);
       first.bind(from);
       if (!first.row()) return fail(first.status(), "find a worker's sessions");
       change.session = first.integer(0);
@@ -308,6 +297,10 @@ Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
   }
 }
 
+constexpr sql::Query kFirstLockOf{
+    "SELECT id,sid,state=3,locked_until FROM worker_queue INDEXED BY wq_locked"
+    " WHERE state IN (1,3) AND inc=?1 ORDER BY locked_until,id LIMIT 1"};
+
 // Items without a session, and what is left of cancelled ones; the others went with their sessions.
 Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limits) {
   Walk walk;
@@ -316,10 +309,7 @@ Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limi
     SessionKey session = 0;
     bool ghost = false;
     {
-      Statement first = connection_.use(
-          kFirstLockOf,
-          "SELECT id,sid,state=3,locked_until FROM worker_queue INDEXED BY wq_locked"
-          " WHERE state IN (1,3) AND inc=?1 ORDER BY locked_until,id LIMIT 1");
+      Statement first = connection_.use(kFirstLockOf);
       first.bind(worker);
       if (!first.row()) return fail(first.status(), "find a worker's locks");
       item = first.integer(0);
@@ -331,36 +321,40 @@ Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limi
   }
 }
 
+constexpr sql::Query kBuryRow{"UPDATE workers SET buried=1 WHERE inc=?1"};
+constexpr sql::Query kDeleteHandlers{"DELETE FROM handlers WHERE inc=?1"};
+constexpr sql::Query kDeleteTags{"DELETE FROM worker_tags WHERE inc=?1"};
+constexpr sql::Query kDeleteDeclarations{
+    "DELETE FROM devices WHERE inc=?1 AND sid IN"
+    " (SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1)"};
+constexpr sql::Query kPruneBuried{
+    "DELETE FROM workers WHERE buried=1 AND inc<=(SELECT inc FROM workers WHERE buried=1"
+    " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2"};
+
 Status SqliteProvider::bury_row(Incarnation worker) {
   if (known_worker_ == worker) known_worker_ = 0;
   due_moves(DueKind::kTimer);  // of instances whose home it was
   {
-    Statement bury = connection_.use(kBuryRow, "UPDATE workers SET buried=1 WHERE inc=?1");
+    Statement bury = connection_.use(kBuryRow);
     bury.bind(worker);
     PAWL_TRY(fail(bury.run(), "bury a worker"));
   }
   {
-    Statement remove = connection_.use(kDeleteHandlers, "DELETE FROM handlers WHERE inc=?1");
+    Statement remove = connection_.use(kDeleteHandlers);
     remove.bind(worker);
     PAWL_TRY(fail(remove.run(), "remove handlers"));
   }
   {
-    Statement remove = connection_.use(kDeleteTags, "DELETE FROM worker_tags WHERE inc=?1");
+    Statement remove = connection_.use(kDeleteTags);
     remove.bind(worker);
     PAWL_TRY(fail(remove.run(), "remove tags"));
   }
   {
-    Statement remove =
-        connection_.use(kDeleteDeclarations,
-                        "DELETE FROM devices WHERE inc=?1 AND sid IN"
-                        " (SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1)");
+    Statement remove = connection_.use(kDeleteDeclarations);
     remove.bind(worker);
     PAWL_TRY(fail(remove.run(), "remove declarations"));
   }
-  Statement prune = connection_.use(
-      kPruneBuried,
-      "DELETE FROM workers WHERE buried=1 AND inc<=(SELECT inc FROM workers WHERE buried=1"
-      " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2");
+  Statement prune = connection_.use(kPruneBuried);
   prune.bind(kBuriedKept).bind(worker);
   return fail(prune.run(), "prune buried workers");
 }
@@ -371,12 +365,13 @@ Status SqliteProvider::unregister_worker(Incarnation me) {
   return free_locks_of(me, limits_);
 }
 
+constexpr sql::Query kListWorkers{
+    "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
+    " FROM workers INDEXED BY w_living WHERE buried=0 ORDER BY inc"};
+
 Status SqliteProvider::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) {
   *count = 0;
-  Statement list =
-      connection_.use(kListWorkers,
-                      "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
-                      " FROM workers INDEXED BY w_living WHERE buried=0 ORDER BY inc");
+  Statement list = connection_.use(kListWorkers);
   while (*count < capacity && list.row()) {
     WorkerRow& row = out[*count];
     row.incarnation = list.integer(0);
