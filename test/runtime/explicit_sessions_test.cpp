@@ -86,12 +86,22 @@ TEST_F(ExplicitSessions, open_session_with_id_idempotent) {
 }
 
 TEST_F(ExplicitSessions, close_session_succeeds) {
-  EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session one = ctx.open_session();
-              return ctx.complete(error_kind_name(ctx.close_session(one.id())));
-            }),
-            "completed none");
+  code([](OrchestrationContext& ctx) {
+    const Session one = ctx.open_session();
+    PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(10)));
+    const ErrorKind closed = ctx.close_session(one.id());
+    PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(10)));
+    return ctx.complete(error_kind_name(closed));
+  });
+  full("a");
+  start("i", "code");
+  pass(5'000);
+  EXPECT_EQ(rows().size(), 1U);
+  pass(10'000);
+  // The end of an instance closes its sessions: it still runs.
+  ASSERT_TRUE(is_running("i"));
   EXPECT_TRUE(rows().empty());
+  EXPECT_EQ(end_of("i"), "completed none");
 }
 
 TEST_F(ExplicitSessions, close_session_idempotent) {
@@ -363,19 +373,41 @@ TEST_F(ExplicitSessions, session_lock_renewed_between_turns) {
 }
 
 TEST_F(ExplicitSessions, session_lock_renewal_stops_on_close) {
+  // Work that still runs keeps the row of an exclusive session.
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    SessionSettings settings;
+    settings.exclusive = true;
+    const Session session = ctx.open_session_with_id("s", settings);
+    const Handle late = ctx.schedule_activity_on_session("late", "1", session);
+    PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
     static_cast<void>(ctx.close_session("s"));
+    PAWL_AWAIT_DONE(late);
     PAWL_AWAIT_DONE(ctx.schedule_timer(minutes(5)));
     return ctx.complete("");
   });
-  full("a");
+  add(
+      "late", [](ActivityContext& ctx) { return ctx.ok("late"); }, ActivityMode::kThreaded);
+  Worker& a = full("a");
+  a.node.hold_jobs(true);
   start("i", "code");
-  ASSERT_TRUE(runs_are(1));
-  pass(120'000);
-  EXPECT_TRUE(rows().empty()) << "no renewal brings it back";
-  EXPECT_EQ(workers[0]->runtime->stats().failed_ticks, 0U);
+  const auto seconds_go_by = [&](int count) {
+    for (int i = 0; i < count * 10; ++i) {
+      static_cast<void>(a.runtime->tick(INT64_MAX));
+      machine.advance(100);
+    }
+  };
+  seconds_go_by(2);
+  ASSERT_EQ(row("s").node, "a");
+  ASSERT_GT(row("s").lease_ms, 0);
+  seconds_go_by(200);
+  ASSERT_EQ(of_kind("session_close"), 1U);
+  ASSERT_EQ(row("s").name, "s") << "its work still runs";
+  EXPECT_EQ(row("s").node, "") << "no renewal brings it back";
+  EXPECT_EQ(row("s").lease_ms, 0);
+  a.node.hold_jobs(false);
+  seconds_go_by(10);
+  EXPECT_TRUE(rows().empty());
+  EXPECT_EQ(a.runtime->stats().failed_ticks, 0U);
 }
 
 TEST_F(ExplicitSessions, session_lock_renewal_stops_on_shutdown) {
@@ -614,10 +646,12 @@ TEST_F(ExplicitSessions, close_without_open_is_noop) {
 TEST_F(ExplicitSessions, session_activity_without_open_fails) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               PAWL_AWAIT(done, on(ctx, "X", "1"));
-              return pass_on(ctx, done);
-            }).substr(0, 21),
-            "failed session_closed");
+              return done.ok() ? ctx.fail("it ran")
+                               : ctx.complete(error_kind_name(done.error().kind));
+            }),
+            "completed session_closed");
   EXPECT_TRUE(runs.empty());
+  EXPECT_TRUE(rows().empty()) << "nor was it opened by the work";
 }
 
 TEST_F(ExplicitSessions, session_activity_after_close_fails) {
@@ -625,9 +659,10 @@ TEST_F(ExplicitSessions, session_activity_after_close_fails) {
               const Session session = ctx.open_session_with_id("X");
               static_cast<void>(ctx.close_session("X"));
               PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", session));
-              return pass_on(ctx, done);
-            }).substr(0, 21),
-            "failed session_closed");
+              return done.ok() ? ctx.fail("it ran")
+                               : ctx.complete(error_kind_name(done.error().kind));
+            }),
+            "completed session_closed");
   EXPECT_TRUE(runs.empty());
 }
 

@@ -141,13 +141,26 @@ TEST_F(ImplicitSessions, test_session_no_handoff_while_active) {
 }
 
 TEST_F(ImplicitSessions, test_concurrent_session_claim_race) {
-  code(one("note", "1"));
+  // Of each session more work is queued than its owner has slots for, so that the other one always meets some.
+  options.cooperative_slots = 1;
+  code([](OrchestrationContext& ctx) {
+    Handle all[6];
+    for (Handle& one : all)
+      one = ctx.schedule_activity_on_session("slow", "2", ctx.input());
+    PAWL_AWAIT_DONE(ctx.join_all(all, 6));
+    return ctx.complete("all");
+  });
   Worker& a = full("a");
   Worker& b = full("b");
-  start("i", "code", "s");
-  static_cast<void>(end_of("i"));
-  EXPECT_EQ(runs.size(), 1U);
-  EXPECT_EQ(a.runtime->stats().sessions_claimed + b.runtime->stats().sessions_claimed, 1U);
+  start_all(4);
+  ASSERT_TRUE(all_ended(4));
+  EXPECT_EQ(runs.size(), 24U);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(workers_of("s" + std::to_string(i)).size(), 1U) << i;
+    EXPECT_EQ(epochs_of("s" + std::to_string(i)).size(), 1U) << i;
+  }
+  EXPECT_EQ(sessions_by_worker().size(), 2U) << "both claimed";
+  EXPECT_EQ(a.runtime->stats().sessions_claimed + b.runtime->stats().sessions_claimed, 4U);
 }
 
 TEST_F(ImplicitSessions, test_max_sessions_overflow_to_other_worker) {
@@ -668,6 +681,9 @@ TEST_F(ImplicitSessions, test_session_recovery_after_worker_death) {
   ASSERT_TRUE(runs_are(1));
   a.kill();
   hand("b");
+  const std::int64_t at = machine.boot_ms();
+  ASSERT_TRUE(runs_are(2, 180'000));
+  EXPECT_GE(machine.boot_ms() - at, 25'000) << "the lease is waited for";
   EXPECT_EQ(end_of("i"), "completed b");
   EXPECT_EQ(logged("session_migrated session=s"), 1U);
 }

@@ -2,6 +2,10 @@
 // fetching, with sessions and without; here a worker without sessions fetches without them.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+
 #include "policy.hpp"
 #include "session_world.hpp"
 
@@ -189,9 +193,14 @@ TEST_F(OpenedContract, release_session_lock_clears_attachment) {
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
   EXPECT_EQ(a_.ack(*job), Status::kOk);
+  ASSERT_GT(of("locked_until"), world_.now());
   a_.leave();
   EXPECT_EQ(of("owner"), -1);
+  EXPECT_EQ(of("locked_until"), world_.now()) << "nothing is left of the lease";
   EXPECT_EQ(rows(), 1) << "it stays open";
+  schedule_on("X");
+  ASSERT_TRUE(b_.fetch());
+  EXPECT_EQ(of("owner"), b_.me());
 }
 
 TEST_F(OpenedContract, release_session_lock_noop_if_not_owner) {
@@ -240,12 +249,21 @@ TEST_F(OpenedContract, renew_work_item_lock_piggybacks_session) {
 }
 
 TEST_F(OpenedContract, two_workers_race_to_claim_same_session) {
-  open("X");
-  schedule_on("X");
-  const auto one = a_.fetch();
-  const auto other = b_.fetch();
-  EXPECT_TRUE(one);
-  EXPECT_FALSE(other);
+  // Of each there is work left when the other one looks.
+  for (const char* name : {"X", "Y", "Z"}) {
+    open(name);
+    for (int i = 0; i < 4; ++i)
+      schedule_on(name);
+  }
+  std::map<std::string, std::set<const Worker*>> owners;
+  for (int i = 0; i < 12; ++i)
+    for (Worker* const worker : {&a_, &b_})
+      if (const auto job = worker->fetch()) owners[job->session].insert(worker);
+  ASSERT_EQ(owners.size(), 3U);
+  for (const auto& [name, workers] : owners)
+    EXPECT_EQ(workers.size(), 1U) << name;
+  EXPECT_EQ(world_.number("SELECT count(DISTINCT owner) FROM sessions"), 2) << "both claimed";
+  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue WHERE state<>1"), 0);
 }
 
 }  // namespace

@@ -220,12 +220,16 @@ TEST_F(PeerSessions, test_shared_worker_id_any_caller_can_fetch_owned_session) {
 }
 
 TEST_F(PeerSessions, test_concurrent_session_claim_only_one_wins) {
-  world_.schedule("a", "s");
+  world_.schedule("a", "s", 3);
   const auto one = a_.fetch();
-  const auto other = b_.fetch();
   ASSERT_TRUE(one);
-  EXPECT_FALSE(other);
-  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions WHERE owner IS NOT NULL"), 1);
+  const Epoch epoch = world_.session_number("epoch", "s");
+  EXPECT_FALSE(b_.fetch()) << "two items are left, and they are the owner's";
+  EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
+  EXPECT_EQ(world_.session_number("epoch", "s"), epoch);
+  EXPECT_TRUE(a_.fetch());
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_TRUE(a_.fetch());
 }
 
 TEST_F(PeerSessions, test_session_takeover_after_lock_expiry) {
