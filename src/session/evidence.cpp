@@ -26,7 +26,8 @@ Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::i
   if (claim.holder == me) return Gone::kNo;
   if (claim.buried || claim.boot_seq < boot_seq) return Gone::kProof;
   port::Held held = port::Held::kCannotTell;
-  if (options_.fast_handoff && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
+  const bool asks = options_.fast_handoff || claim.is_own_node;
+  if (asks && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
   if (held == port::Held::kFree) return Gone::kProof;
   if (claim.locked_until > now || !running_since_.has_value()) return Gone::kNo;
   // Recorded in both cases, so that the caller knows it must keep ticking.

@@ -20,6 +20,9 @@ struct Claim {
   Incarnation holder = 0;
   bool buried = false;  // the holder's row is buried or missing
   bool lock_visible = true;
+  // The holder's lock is asked even where leases alone count: of the asking worker's own node, whose new process has
+  // watched nobody yet and would be refused for good.
+  bool is_own_node = false;
   std::int64_t locked_until = 0;  // Pawl time
   std::int64_t boot_seq = 0;
   // What exactly is seen expired: (session key, epoch) or (0, token).

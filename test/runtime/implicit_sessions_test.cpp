@@ -234,9 +234,9 @@ TEST_F(ImplicitSessions, test_multiple_sessions_pinned_to_different_workers) {
 
 // The others wait for the lease; the node that is back does not.
 TEST_F(ImplicitSessions, test_session_reclaim_after_restart_with_same_node_id) {
-  code(a_second_apart(4));
-  Options node = working("a");
   wait_for_leases();
+  code(a_second_apart(4));
+  const Options node = working("a");
   boss();
   Worker& a = start_worker(registry, node);
   start("i", "code", "s");
@@ -402,7 +402,6 @@ TEST_F(ImplicitSessions, test_mixed_worker_node_id_and_ephemeral) {
   EXPECT_GT(machine.boot_ms() - at, 25'000);
   EXPECT_EQ(workers_of("t").size(), 2U);
   a.kill();
-  stable.sessions.fast_handoff = true;
   start_worker(registry, stable);
   EXPECT_EQ(row("s").node, "stable") << "with its registration";
   EXPECT_EQ(end_of("i"), "completed stable");

@@ -118,6 +118,7 @@ Status SqliteProvider::check_node(const NewWorker& worker, Evidence& evidence) {
     Claim claim;
     claim.holder = row.worker;
     claim.lock_visible = row.lock_visible;
+    claim.is_own_node = true;
     claim.locked_until = row.locked_until;
     claim.boot_seq = row.boot_seq;
     claim.subject = subtract_saturating(0, row.worker);  // neither a session nor 0
