@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The tests that the designs of sessions list, held to the tests that exist: seed_tests.txt has the table.
+"""The tests that proposals for sessions ask for, compared with the tests that exist: seed_tests.txt has the table.
 
 usage: seed_tests.py PROJECT BUILD CTEST
 
-Every seed test has a row; the test it names is known to ctest and carries the seed's name; and of those that have
-none, which are few, docs/sessions.md says why.
+Every such test has a row. The test that a row names is known to ctest and contains the name of the row. For rows without a
+test, docs/sessions.md says why. The numbers in the headline of the table are true.
 """
 import pathlib
 import re
@@ -14,7 +14,7 @@ from ctest_names import known_tests
 
 PROJECT, BUILD, CTEST = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 TABLE = pathlib.Path(__file__).with_name("seed_tests.txt")
-# How many tests each part of the designs lists.
+# How many rows each part has.
 PARTS = {
     "v2-provider": 25, "v2-multi-worker": 12, "v2-heterogeneous": 10, "v2-single-runtime": 12, "v2-scenario": 3,
     "v2-replay": 4, "v2-unit": 5,
@@ -24,7 +24,7 @@ PARTS = {
     "peer": 33,
     "v1": 25, "lost": 26,
 }
-WITHOUT_MAX = 15
+WITHOUT_MAX = 3
 problems = []
 
 
@@ -46,24 +46,37 @@ def rows():
 def reasons():
     """First cells of the table under its heading in docs/sessions.md."""
     page = (PROJECT / "docs" / "sessions.md").read_text(encoding="utf-8")
-    at = re.search(r"^## Tests of the designs that are not there\n(.*?)(?=^## |\Z)", page, re.M | re.S)
+    at = re.search(r"^## Tests of the proposals that are not there\n(.*?)(?=^## |\Z)", page, re.M | re.S)
     return set(re.findall(r"^\| `?([^`|]+?)`? \| [^|]+ \|$", at[1], re.M)) if at else set()
 
 
+def check_headline(numbered, statements, contract, without, distinct):
+    """What the first lines of the table say, in the order in which they say it."""
+    total = numbered + statements + contract
+    said = re.match(r"(?:#[^\n]*\n)+", TABLE.read_text(encoding="utf-8"))[0]
+    numbers = [int(number) for number in re.findall(r"(?<![\w-])\d+\b(?= (?!\())", re.sub(r"version \d", "", said))]
+    wanted = [total, numbered, statements + contract, statements, contract, without, total - without, distinct]
+    if numbers != wanted:
+        problem(1, f"the headline has the numbers {numbers}, the table {wanted}")
+
+
 def main():
-    tests, told = known_tests(BUILD, CTEST), reasons()
+    tests, explained = known_tests(BUILD, CTEST), reasons()
     numbers, names, without = {part: [] for part in PARTS}, set(), 0
+    named, statements, shown = 0, 0, set()
     for line, part, number, name, is_name, test in rows():
         if part not in numbers:
             problem(line, f"no part {part}")
             continue
         numbers[part].append(number)
+        named, statements = (named + is_name, statements + (not is_name))
+        shown.add(test)
         if is_name and (part.split("-")[0], name) in names:
             problem(line, f"{name} a second time")
         names.add((part.split("-")[0], name))
         if test == "none":
             without += 1
-            if name not in told:
+            if name not in explained:
                 problem(line, f"docs/sessions.md does not say why there is no {name}")
         elif test not in tests:
             problem(line, f"ctest knows no {test}")
@@ -72,11 +85,12 @@ def main():
     for part, count in PARTS.items():
         if numbers[part] != list(range(1, count + 1)):
             problem(0, f"{part} must have 1..{count} in order, and has {numbers[part]}")
+    check_headline(named - PARTS["peer"], statements, PARTS["peer"], without, len(shown - {"none"}))
     if without > WITHOUT_MAX:
         problem(0, f"{without} have no test, and {WITHOUT_MAX} may")
     for text in problems:
         print(text)
-    print(f"{sum(PARTS.values())} seed tests, {without} of them without a test here, {len(problems)} problems")
+    print(f"{sum(PARTS.values())} rows, {without} of them without a test here, {len(problems)} problems")
     return 1 if problems else 0
 
 
