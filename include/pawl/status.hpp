@@ -32,7 +32,6 @@ enum class Status : std::uint8_t {
   kNewerDatabase,      // written by a newer Pawl
   kNodeIdInUse,        // another living process registered the same worker_node_id
   kForeignBoot,        // a worker of another kernel still holds its lock on this file
-  kHeldExclusively,    // another process holds the database in single_process mode
   kNetworkFilesystem,  // locks of a network file system cannot be trusted
   kSqliteAlreadyInitialised,  // the host used SQLite first; use sqlite_memory = host
   kUnsupported,               // the port or provider lacks this

@@ -27,7 +27,6 @@ const char* status_name(Status status) {
     case Status::kNewerDatabase: return "newer_database";
     case Status::kNodeIdInUse: return "node_id_in_use";
     case Status::kForeignBoot: return "foreign_boot";
-    case Status::kHeldExclusively: return "held_exclusively";
     case Status::kNetworkFilesystem: return "network_filesystem";
     case Status::kSqliteAlreadyInitialised: return "sqlite_already_initialised";
     case Status::kUnsupported: return "unsupported";
