@@ -68,6 +68,13 @@ Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
   return Poll::done();
 }
 
+// For whoever asked. What does not fit is said, so that nobody waits for it.
+void answer(OrchestrationContext& ctx, const std::string& request, std::string_view text) {
+  if (ctx.set_kv_value(request, text) == pawl::ErrorKind::kNone) return;
+  if (ctx.set_kv_value(request, "the answer is too long") != pawl::ErrorKind::kNone)
+    ctx.trace(pawl::LogLevel::kWarning, "an answer was not kept");
+}
+
 // The next turn that the agent does not know. The newest one is answered, the others were before.
 Poll take_turn(OrchestrationContext& ctx, Conversation& talk) {
   const Message& message = talk.since[static_cast<std::size_t>(talk.known - talk.written_down)];
@@ -80,7 +87,7 @@ Poll take_turn(OrchestrationContext& ctx, Conversation& talk) {
   ++talk.known;
   if (!is_newest) return Poll::done();
   ctx.prune_kv_values_updated_before(ctx.now_ms() - kAnswersKeptMs);
-  ctx.set_kv_value(message.request, turn.value());
+  answer(ctx, message.request, turn.value());
   return Poll::done();
 }
 
@@ -115,7 +122,7 @@ Poll dehydrate(OrchestrationContext& ctx, Conversation& talk) {
     if (talk.known == talk.turns()) PAWL_CALL(write_down(ctx, talk, "dehydrate"));
     if (talk.known >= 0 && talk.since.empty()) break;
   }
-  ctx.close_session(kSession);
+  if (ctx.close_session(kSession) != pawl::ErrorKind::kNone) talk.tries = kTriesMax;
   talk.known = -1;
   return Poll::done();
 }
@@ -138,7 +145,7 @@ Poll converse(OrchestrationContext& ctx) {
     if (message.text.compare(0, 7, "/pause ") == 0) {
       PAWL_CALL(dehydrate(ctx, talk));
       if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
-      ctx.set_kv_value(message.request, "paused");
+      answer(ctx, message.request, "paused");
       const std::chrono::milliseconds pause(number(std::string_view(message.text).substr(7)));
       PAWL_AWAIT_DONE(ctx.schedule_timer(pause));
       continue;
@@ -146,7 +153,7 @@ Poll converse(OrchestrationContext& ctx) {
     if (message.text == "/bye") {
       PAWL_CALL(dehydrate(ctx, talk));
       if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
-      ctx.set_kv_value(message.request, "bye");
+      answer(ctx, message.request, "bye");
       return ctx.complete(std::to_string(talk.turns()) + " turns");
     }
     talk.since.push_back(message);

@@ -21,7 +21,7 @@ int run_coordinator(const CoordinatorOptions& wanted) {
   std::vector<Channel> channels = discover(wanted.roots);
 
   pawl::Registry registry;
-  registry.add_orchestration("watch_sensor", watch_sensor);
+  if (registry.add_orchestration("watch_sensor", watch_sensor) != pawl::Status::kOk) return 1;
 
   const pawl::Options options = example::small_options(wanted.database_path, "coordinator");
   example::Host host("sensor_gateway");

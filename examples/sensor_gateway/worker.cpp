@@ -116,8 +116,12 @@ int run_worker(const WorkerOptions& wanted) {
     return 1;
   }
   pawl::Registry registry;
-  registry.add_activity("sample", witnessed<sample>, pawl::ActivityMode::kThreaded, &worker);
-  registry.add_activity("alarm", witnessed<alarm>, pawl::ActivityMode::kThreaded, &worker);
+  pawl::Status status =
+      registry.add_activity("sample", witnessed<sample>, pawl::ActivityMode::kThreaded, &worker);
+  if (status == pawl::Status::kOk)
+    status =
+        registry.add_activity("alarm", witnessed<alarm>, pawl::ActivityMode::kThreaded, &worker);
+  if (status != pawl::Status::kOk) return 1;
 
   pawl::Options options = example::small_options(wanted.database_path, wanted.node);
   options.run_orchestrations = false;

@@ -22,7 +22,9 @@ pawl::Session open(OrchestrationContext& ctx, const Thread& thread) {
   settings.exclusive = true;
   settings.notify = true;
   const pawl::Session session = ctx.open_session_with_id(kSession, settings);
-  if (thread.messages == 0) ctx.handoff_session(session, thread.kind.view());
+  const bool is_new = thread.messages == 0;
+  if (is_new && ctx.handoff_session(session, thread.kind.view()) != ErrorKind::kNone)
+    return pawl::Session();  // nothing can be scheduled on it
   return session;
 }
 
@@ -63,7 +65,10 @@ Poll hand_over(OrchestrationContext& ctx, Thread& thread, const pawl::Session& s
   }
   PAWL_AWAIT(summary, ask(ctx, "summary"));
   const std::string_view text = summary.ok() ? summary.value() : "nothing";
-  if (ctx.handoff_session(session, kind, text) != ErrorKind::kNone) return ctx.fail("handoff");
+  if (ctx.handoff_session(session, kind, text) != ErrorKind::kNone) {
+    PAWL_CALL(post(ctx, "The handoff was refused."));
+    return Poll::done();
+  }
   static_cast<void>(thread.kind.assign(kind));
   thread.asked = 0;
   PAWL_CALL(post(ctx, "Handed over to the " + std::string(kind) + "."));
@@ -162,7 +167,7 @@ Poll broker(OrchestrationContext& ctx) {
     }
   }
   if (!over.empty()) {
-    ctx.close_session(kSession);
+    if (ctx.close_session(kSession) != ErrorKind::kNone) return ctx.fail(over);
     return ctx.complete(over);
   }
   char state[kThreadBytesMax];

@@ -17,7 +17,7 @@ class Pass;
 }
 
 // Numbers are stored; never reuse one.
-enum class ErrorKind : std::uint8_t {
+enum class [[nodiscard]] ErrorKind : std::uint8_t {
   kNone = 0,
   kApplication = 1,       // the activity, child or orchestration itself said so
   kCancelled = 2,         // a cancel request reached this await, or ended the instance

@@ -12,7 +12,7 @@
 
 namespace pawl {
 
-enum class Status : std::uint8_t {
+enum class [[nodiscard]] Status : std::uint8_t {
   kOk = 0,
   kInvalidArgument,    // a value is outside its documented range
   kInvalidOptions,     // options contradict each other; the diagnostic names both values

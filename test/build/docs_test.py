@@ -473,7 +473,7 @@ def check_tables():
 
 
 def enum_of(path, enum):
-    body = re.search(rf"enum class {enum}\b[^{{]*\{{(.*?)\}}", without_comments(read(path)), re.S)[1]
+    body = re.search(rf"enum class (?:\[\[\w+\]\] )?{enum}\b[^{{]*\{{(.*?)\}}", without_comments(read(path)), re.S)[1]
     found, number = {}, 0
     for part in body.split(","):
         part = part.strip()

@@ -46,8 +46,9 @@ pawl::Poll rounds(pawl::OrchestrationContext& ctx) {
 }
 
 pawl::Poll hostile(pawl::OrchestrationContext& ctx) {
-  static_cast<void>(ctx.set_kv_value("value", kHostile));
-  ctx.set_custom_status(kHostile);
+  if (ctx.set_kv_value("value", kHostile) != pawl::ErrorKind::kNone ||
+      ctx.set_custom_status(kHostile) != pawl::ErrorKind::kNone)
+    return ctx.fail("refused");
   return ctx.complete(kHostile);
 }
 

@@ -75,13 +75,13 @@ TEST(Mismatch, SessionRemovedOrAdded) {
 }
 
 Poll shows(OrchestrationContext& ctx) {
-  ctx.set_custom_status("open");
+  EXPECT_EQ(ctx.set_custom_status("open"), ErrorKind::kNone);
   return activity(ctx);
 }
 
 TEST(Mismatch, CustomStatus) {
   const std::string changed = mismatch(shows, [](OrchestrationContext& ctx) {
-    ctx.set_custom_status("shut");
+    EXPECT_EQ(ctx.set_custom_status("shut"), ErrorKind::kNone);
     return activity(ctx);
   });
   EXPECT_NE(changed.find("input differs: history has custom_status"), std::string::npos) << changed;

@@ -300,7 +300,7 @@ class Run {
           static_cast<void>(ctx.set_custom_status(input));
         }
         break;
-      case Kind::kSet: ctx.set_kv_value(step.name, input); break;
+      case Kind::kSet: static_cast<void>(ctx.set_kv_value(step.name, input)); break;
       case Kind::kGet: {
         const std::string_view value = ctx.get_kv_value(step.name).value_or("");
         see(me, mix(kRootTrail, value));

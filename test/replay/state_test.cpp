@@ -49,7 +49,7 @@ TEST(KvReplay, EmptyValueIsAValue) {
   Bench bench;
   bench.go(
       [](OrchestrationContext& ctx) {
-        ctx.set_kv_value("k", "");
+        EXPECT_EQ(ctx.set_kv_value("k", ""), ErrorKind::kNone);
         return ctx.complete(ctx.get_kv_value("k").has_value() ? "there" : "none");
       },
       {start()});
@@ -77,8 +77,8 @@ TEST(KvReplay, SnapshotSeedsReads) {
   ASSERT_NO_FATAL_FAILURE(carry(bench));
   bench.go(
       [](OrchestrationContext& ctx) {
-        ctx.set_kv_value("c", "new");
-        ctx.clear_kv_value("a");
+        EXPECT_EQ(ctx.set_kv_value("c", "new"), ErrorKind::kNone);
+        EXPECT_EQ(ctx.clear_kv_value("a"), ErrorKind::kNone);
         return ctx.complete(all_values(ctx) + std::to_string(ctx.get_kv_length()));
       },
       {start()});
@@ -92,7 +92,7 @@ TEST(KvReplay, ReadModifyWriteAcrossTurns) {
     for (int i = 0; i < 3; ++i) {
       const std::string now(ctx.get_kv_value("a").value_or("none"));
       seen += now + ",";
-      ctx.set_kv_value("a", now + "+");
+      EXPECT_EQ(ctx.set_kv_value("a", now + "+"), ErrorKind::kNone);
       PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
     }
     return ctx.complete(seen);
@@ -116,10 +116,10 @@ TEST(KvReplay, ReadModifyWriteAcrossTurns) {
 
 TEST(KvReplay, RewindForgetsWrites) {
   const Orchestration writes = [](OrchestrationContext& ctx) {
-    ctx.set_kv_value("b", "1");
+    EXPECT_EQ(ctx.set_kv_value("b", "1"), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
-    ctx.set_kv_value("b", "2");
-    ctx.set_kv_value("new", "2");
+    EXPECT_EQ(ctx.set_kv_value("b", "2"), ErrorKind::kNone);
+    EXPECT_EQ(ctx.set_kv_value("new", "2"), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
     return ctx.complete(all_values(ctx));
   };
@@ -147,12 +147,12 @@ TEST(KvReplay, BranchesSeeByCause) {
   ASSERT_NO_FATAL_FAILURE(carry(bench));
   bench.go(
       [](OrchestrationContext& ctx) {
-        ctx.set_kv_value("a", "root's");
+        EXPECT_EQ(ctx.set_kv_value("a", "root's"), ErrorKind::kNone);
         std::string seen;
         const Handle first = ctx.open_branch([&seen](OrchestrationContext& own) -> Poll {
           seen += all_values(own) + "|";
-          own.set_kv_value("a", "first's");
-          own.clear_kv_value("b");
+          EXPECT_EQ(own.set_kv_value("a", "first's"), ErrorKind::kNone);
+          EXPECT_EQ(own.clear_kv_value("b"), ErrorKind::kNone);
           return own.complete("");
         });
         seen += all_values(ctx) + "|";
@@ -172,7 +172,7 @@ TEST(KvReplay, ClearAllGoesInOrderOfKeys) {
   bench.go(
       [](OrchestrationContext& ctx) {
         for (const char* key : {"d", "b", "e", "a", "c"})
-          ctx.set_kv_value(key, "v");
+          EXPECT_EQ(ctx.set_kv_value(key, "v"), ErrorKind::kNone);
         const std::size_t count = ctx.clear_all_kv_values();
         return ctx.complete(std::to_string(count) + " " + std::to_string(ctx.get_kv_length()));
       },
@@ -185,11 +185,11 @@ TEST(KvReplay, ClearAllGoesInOrderOfKeys) {
 // The peer's keys of the current execution looked fresh on every turn.
 TEST(KvReplay, PruneReachesKeysOfThisExecutionAndIsReplayStable) {
   const Orchestration prunes = [](OrchestrationContext& ctx) {
-    ctx.set_kv_value("early", "1");
-    ctx.set_kv_value("touched", "1");
+    EXPECT_EQ(ctx.set_kv_value("early", "1"), ErrorKind::kNone);
+    EXPECT_EQ(ctx.set_kv_value("touched", "1"), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
-    ctx.set_kv_value("touched", "2");
-    ctx.set_kv_value("late", "1");
+    EXPECT_EQ(ctx.set_kv_value("touched", "2"), ErrorKind::kNone);
+    EXPECT_EQ(ctx.set_kv_value("late", "1"), ErrorKind::kNone);
     const std::size_t count = ctx.prune_kv_values_updated_before(ctx.now_ms());
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
     return ctx.complete(std::to_string(count) + " " + all_values(ctx));
@@ -209,12 +209,12 @@ TEST(KvReplay, WritingWhileGoingThroughThem) {
   bench.go(
       [](OrchestrationContext& ctx) {
         for (const char* key : {"a", "b", "c"})
-          ctx.set_kv_value(key, "v");
+          EXPECT_EQ(ctx.set_kv_value(key, "v"), ErrorKind::kNone);
         std::string keys;
         for (KvEntry entry; ctx.next_kv_value(&entry);) {
           keys += entry.key;
-          ctx.clear_kv_value(entry.key);
-          if (entry.key == "b") ctx.set_kv_value("bb", "v");
+          EXPECT_EQ(ctx.clear_kv_value(entry.key), ErrorKind::kNone);
+          if (entry.key == "b") EXPECT_EQ(ctx.set_kv_value("bb", "v"), ErrorKind::kNone);
         }
         return ctx.complete(keys + " " + all_values(ctx));
       },
@@ -292,9 +292,9 @@ TEST(KvReplay, ClearMakesRoom) {
   bench.go(
       [](OrchestrationContext& ctx) {
         for (const char* key : {"a", "b", "c"})
-          ctx.set_kv_value(key, "v");
+          EXPECT_EQ(ctx.set_kv_value(key, "v"), ErrorKind::kNone);
         std::string answers(error_kind_name(ctx.set_kv_value("d", "v")));
-        ctx.clear_kv_value("b");
+        EXPECT_EQ(ctx.clear_kv_value("b"), ErrorKind::kNone);
         answers += error_kind_name(ctx.set_kv_value("d", "v"));
         return ctx.complete(answers);
       },
@@ -306,9 +306,9 @@ TEST(KvReplay, ClearMakesRoom) {
 TEST(KvReplay, ClearOfABranchMakesRoomOnceItIsRecorded) {
   const Orchestration races = [](OrchestrationContext& ctx) {
     for (const char* key : {"a", "b", "c"})
-      ctx.set_kv_value(key, "v");
+      EXPECT_EQ(ctx.set_kv_value(key, "v"), ErrorKind::kNone);
     const Handle clears = ctx.open_branch([](OrchestrationContext& own) -> Poll {
-      own.clear_kv_value("a");
+      EXPECT_EQ(own.clear_kv_value("a"), ErrorKind::kNone);
       PAWL_AWAIT_DONE(own.schedule_timer(seconds(5)));
       return own.complete("");
     });
@@ -330,7 +330,7 @@ std::string mismatch_after_set(Second second) {
   Bench bench;
   bench.go(
       [](OrchestrationContext& ctx) {
-        ctx.set_kv_value("k", "v");
+        EXPECT_EQ(ctx.set_kv_value("k", "v"), ErrorKind::kNone);
         PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
         return ctx.complete("");
       },
@@ -346,19 +346,19 @@ TEST(KvReplay, ChangedCodeIsNamed) {
                                          : ::testing::AssertionFailure() << text;
   };
   EXPECT_TRUE(has(mismatch_after_set([](OrchestrationContext& ctx) {
-                    ctx.set_kv_value("k", "w");
+                    EXPECT_EQ(ctx.set_kv_value("k", "w"), ErrorKind::kNone);
                     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
                     return ctx.complete("");
                   }),
                   "value differs: history has state_write \"k\""));
   EXPECT_TRUE(has(mismatch_after_set([](OrchestrationContext& ctx) {
-                    ctx.set_kv_value("other", "v");
+                    EXPECT_EQ(ctx.set_kv_value("other", "v"), ErrorKind::kNone);
                     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
                     return ctx.complete("");
                   }),
                   "name differs"));
   EXPECT_TRUE(has(mismatch_after_set([](OrchestrationContext& ctx) {
-                    ctx.clear_kv_value("k");
+                    EXPECT_EQ(ctx.clear_kv_value("k"), ErrorKind::kNone);
                     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
                     return ctx.complete("");
                   }),
@@ -369,14 +369,14 @@ TEST(KvReplay, ChangedCodeIsNamed) {
                   }),
                   "kind differs: history has state_write"));
   EXPECT_TRUE(has(mismatch_after_set([](OrchestrationContext& ctx) {
-                    ctx.set_kv_value("k", "v");
+                    EXPECT_EQ(ctx.set_kv_value("k", "v"), ErrorKind::kNone);
                     ctx.clear_all_kv_values();
                     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
                     return ctx.complete("");
                   }),
                   "kind differs: history has timer"));
   EXPECT_TRUE(has(mismatch_after_set([](OrchestrationContext& ctx) {
-                    ctx.set_kv_value("k", "v");
+                    EXPECT_EQ(ctx.set_kv_value("k", "v"), ErrorKind::kNone);
                     if (ctx.has_kv_value("j")) return ctx.fail("");
                     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
                     return ctx.complete("");
@@ -389,7 +389,7 @@ TEST(KvReplay, ChangedCodeIsNamed) {
 TEST(CustomStatusReplay, ReadsWhatWasSetLast) {
   const Orchestration reads = [](OrchestrationContext& ctx) {
     std::string seen(ctx.get_custom_status());
-    ctx.set_custom_status("one");
+    EXPECT_EQ(ctx.set_custom_status("one"), ErrorKind::kNone);
     seen += "," + std::string(ctx.get_custom_status());
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
     seen += "," + std::string(ctx.get_custom_status());

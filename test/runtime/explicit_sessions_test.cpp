@@ -1268,7 +1268,7 @@ TEST_F(ExplicitSessions, session_close_logged) {
     ctx.open_session_with_id("s");
     ctx.open_session_with_id("left");
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
-    ctx.close_session("s");
+    EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
     return ctx.complete("");
   }));

@@ -43,7 +43,7 @@ Poll pause(OrchestrationContext& ctx, int seconds = 1) {
 Poll counter(OrchestrationContext& ctx) {
   for (int i = 0; i < 3; ++i) {
     const int next = std::stoi("0" + std::string(ctx.get_kv_value("n").value_or(""))) + 1;
-    ctx.set_kv_value("n", std::to_string(next));
+    EXPECT_EQ(ctx.set_kv_value("n", std::to_string(next)), ErrorKind::kNone);
     PAWL_CALL(pause(ctx));
   }
   if (ctx.execution_id() < 3) return ctx.continue_as_new("");
@@ -54,17 +54,18 @@ Poll counter(OrchestrationContext& ctx) {
 Poll server(OrchestrationContext& ctx) {
   PAWL_AWAIT(request, ctx.dequeue_event("requests"));
   if (request.value() == "end") return ctx.complete(all_of(ctx));
-  ctx.set_kv_value("answer:" + std::string(request.value()),
-                   "done " + std::string(request.value()));
+  EXPECT_EQ(ctx.set_kv_value("answer:" + std::string(request.value()),
+                             "done " + std::string(request.value())),
+            ErrorKind::kNone);
   return ctx.continue_as_new("");
 }
 
 // Publishes, and then goes on for as long as it is asked to.
 Poll publisher(OrchestrationContext& ctx) {
-  ctx.set_kv_value("k", ctx.input());
+  EXPECT_EQ(ctx.set_kv_value("k", ctx.input()), ErrorKind::kNone);
   PAWL_CALL(pause(ctx, 60));
-  ctx.set_kv_value("k", "later");
-  ctx.set_kv_value("late", "x");
+  EXPECT_EQ(ctx.set_kv_value("k", "later"), ErrorKind::kNone);
+  EXPECT_EQ(ctx.set_kv_value("late", "x"), ErrorKind::kNone);
   PAWL_CALL(pause(ctx, 60));
   return ctx.complete("");
 }
@@ -79,7 +80,7 @@ Poll reader(OrchestrationContext& ctx) {
   }
   PAWL_AWAIT(nobody, ctx.get_kv_value_from_instance("nobody", "k"));
   seen += std::string(error_kind_name(nobody.error().kind)) + ",";
-  ctx.set_kv_value("own", "mine");
+  EXPECT_EQ(ctx.set_kv_value("own", "mine"), ErrorKind::kNone);
   PAWL_AWAIT(own, ctx.get_kv_value_from_instance(ctx.instance_id(), "own"));
   seen += std::string(own.value()) + ",";
   PAWL_CALL(pause(ctx, 90));
@@ -109,7 +110,7 @@ Poll typed(OrchestrationContext& ctx) {
     bed.number = 7;
     if (bed.label.assign("herbs") != Status::kOk) return ctx.fail("label");
     if (ctx.set_kv_value_typed("bed", bed) != ErrorKind::kNone) return ctx.fail("refused");
-    ctx.set_kv_value("text", "no json");
+    EXPECT_EQ(ctx.set_kv_value("text", "no json"), ErrorKind::kNone);
     return ctx.continue_as_new("");
   }
   const bool is_bad = ctx.get_kv_value_typed("text", &bed) == Status::kCorrupt;
@@ -121,24 +122,24 @@ Poll typed(OrchestrationContext& ctx) {
 Poll everything(OrchestrationContext& ctx) {
   std::string seen(ctx.input());
   if (ctx.execution_id() == 1) {
-    ctx.set_kv_value("a", "1");
-    ctx.set_kv_value("b", "1");
-    ctx.set_custom_status("first");
+    EXPECT_EQ(ctx.set_kv_value("a", "1"), ErrorKind::kNone);
+    EXPECT_EQ(ctx.set_kv_value("b", "1"), ErrorKind::kNone);
+    EXPECT_EQ(ctx.set_custom_status("first"), ErrorKind::kNone);
     PAWL_CALL(pause(ctx));
-    ctx.set_kv_value("c", "1");
-    ctx.clear_kv_value("b");
+    EXPECT_EQ(ctx.set_kv_value("c", "1"), ErrorKind::kNone);
+    EXPECT_EQ(ctx.clear_kv_value("b"), ErrorKind::kNone);
     seen += all_of(ctx) + std::string(ctx.get_custom_status()) + "|";
     PAWL_CALL(pause(ctx));
     return ctx.continue_as_new(seen);
   }
   if (ctx.execution_id() == 2) {
     seen += all_of(ctx) + std::string(ctx.get_custom_status()) + "|";
-    ctx.set_kv_value("b", "2");
+    EXPECT_EQ(ctx.set_kv_value("b", "2"), ErrorKind::kNone);
     PAWL_CALL(pause(ctx));
-    ctx.set_custom_status("second");
+    EXPECT_EQ(ctx.set_custom_status("second"), ErrorKind::kNone);
     seen += std::to_string(ctx.prune_kv_values_updated_before(ctx.now_ms())) + " ";
     seen += all_of(ctx) + std::string(ctx.get_custom_status()) + "|";
-    ctx.set_kv_value("d", "2");
+    EXPECT_EQ(ctx.set_kv_value("d", "2"), ErrorKind::kNone);
     PAWL_CALL(pause(ctx));
     return ctx.continue_as_new(seen);
   }
@@ -147,7 +148,7 @@ Poll everything(OrchestrationContext& ctx) {
   seen += std::to_string(ctx.clear_all_kv_values());
   seen += all_of(ctx) + "|";
   ctx.reset_custom_status();
-  ctx.set_kv_value("z", "3");
+  EXPECT_EQ(ctx.set_kv_value("z", "3"), ErrorKind::kNone);
   return ctx.complete(seen + std::string(ctx.get_custom_status()));
 }
 constexpr char kEverything[] = "a=1 c=1 first|a=1 c=1 first|3 second|d=2 second|1|";
@@ -178,15 +179,15 @@ class Kv : public ::testing::Test {
  protected:
   void SetUp() override {
     machine.set_wall(1'800'000'000'000);
-    registry.add_orchestration("counter", counter);
-    registry.add_orchestration("server", server);
-    registry.add_orchestration("publisher", publisher);
-    registry.add_orchestration("reader", reader);
-    registry.add_orchestration("asks_and_leaves", asks_and_leaves);
-    registry.add_orchestration("typed", typed);
-    registry.add_orchestration("everything", everything);
-    registry.add_orchestration("fills", fills);
-    registry.add_orchestration("polls", polls);
+    EXPECT_EQ(registry.add_orchestration("counter", counter), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("server", server), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("publisher", publisher), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("reader", reader), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("asks_and_leaves", asks_and_leaves), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("typed", typed), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("everything", everything), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("fills", fills), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("polls", polls), Status::kOk);
     options.database_path = kPath;
     options.verify_turns = true;
     options.home_grace_ms = 0;

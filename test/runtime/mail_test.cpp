@@ -138,17 +138,17 @@ Poll collects(OrchestrationContext& ctx) {
 class Mail : public ::testing::Test {
  protected:
   void SetUp() override {
-    registry.add_orchestration("waits", waits);
-    registry.add_orchestration("waits_late", waits_late);
-    registry.add_orchestration("takes", takes);
-    registry.add_orchestration("takes_late", takes_late);
-    registry.add_orchestration("patient", patient);
-    registry.add_orchestration("goes_round", goes_round);
-    registry.add_orchestration("bad_names", bad_names);
-    registry.add_orchestration("drains", drains);
-    registry.add_orchestration("collects", collects);
-    registry.add_activity("echo", echo);
-    registry.add_activity("slow", echo, ActivityMode::kThreaded);
+    EXPECT_EQ(registry.add_orchestration("waits", waits), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("waits_late", waits_late), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("takes", takes), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("takes_late", takes_late), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("patient", patient), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("goes_round", goes_round), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("bad_names", bad_names), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("drains", drains), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("collects", collects), Status::kOk);
+    EXPECT_EQ(registry.add_activity("echo", echo), Status::kOk);
+    EXPECT_EQ(registry.add_activity("slow", echo, ActivityMode::kThreaded), Status::kOk);
     options.database_path = kPath;
     options.verify_turns = true;
     options.home_grace_ms = 0;

@@ -112,7 +112,7 @@ Poll opens_and_closes(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity_on_session("use", "get", session));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   PAWL_AWAIT(second, ctx.schedule_activity_on_session("use", "get", session));
-  ctx.close_session("mine");
+  EXPECT_EQ(ctx.close_session("mine"), ErrorKind::kNone);
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   return ctx.complete(std::string(first.value()) + ", " + std::string(second.value()));
 }

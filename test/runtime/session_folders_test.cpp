@@ -48,7 +48,7 @@ class SessionFolders : public SessionStory {
     for (int i = 0; i < files; ++i)
       PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("put", std::to_string(i), session));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
-    ctx.close_session(session.id());
+    EXPECT_EQ(ctx.close_session(session.id()), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("closed");
   }
@@ -132,7 +132,7 @@ TEST_F(SessionFolders, another_opening_has_another_folder) {
       const Session session = ctx.open_session_with_id("s");
       PAWL_AWAIT(found, ctx.schedule_activity_on_session("put", "f", session));
       if (found.value() != "0") return ctx.fail("not empty");
-      ctx.close_session(session.id());
+      EXPECT_EQ(ctx.close_session(session.id()), ErrorKind::kNone);
     }
     return ctx.complete("");
   });
@@ -350,7 +350,7 @@ TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
     const Session session = ctx.open_session_with_id("s");
     ctx.schedule_activity_on_session("stubborn", "", session);
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
-    ctx.close_session(session.id());
+    EXPECT_EQ(ctx.close_session(session.id()), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
   });

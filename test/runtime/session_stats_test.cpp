@@ -96,7 +96,7 @@ TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted
 TEST_F(SessionStats, one_that_is_lost_counts_once_whatever_becomes_of_it) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
     PAWL_CALL(uses(ctx, 1, true));
-    ctx.close_session("s");
+    EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
     return ctx.complete("");
   };
   Worker boss(machine, coordinator, options("boss"));
@@ -225,7 +225,7 @@ class SessionLeaks : public SessionStats {
   // Opens, uses unless told otherwise, and closes when told to.
   static Poll opens(OrchestrationContext& ctx) {
     PAWL_CALL(uses(ctx, ctx.input() == "unused" ? 0 : 1, false));
-    ctx.close_session("s");
+    EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_wait("again"));
     PAWL_CALL(uses(ctx, 0, false));
     return ctx.complete("");

@@ -30,16 +30,16 @@ Poll hour(OrchestrationContext& ctx) {
 // Two in the first turn, one in the second, then another execution, which sets nothing.
 Poll shows(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 2) return hour(ctx);
-  ctx.set_custom_status("opening");
-  ctx.set_custom_status(ctx.input());
+  EXPECT_EQ(ctx.set_custom_status("opening"), ErrorKind::kNone);
+  EXPECT_EQ(ctx.set_custom_status(ctx.input()), ErrorKind::kNone);
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
-  ctx.set_custom_status("watering");
+  EXPECT_EQ(ctx.set_custom_status("watering"), ErrorKind::kNone);
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
   return ctx.continue_as_new("");
 }
 
 Poll resets(OrchestrationContext& ctx) {
-  ctx.set_custom_status("here");
+  EXPECT_EQ(ctx.set_custom_status("here"), ErrorKind::kNone);
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
   ctx.reset_custom_status();
   return hour(ctx);
@@ -59,12 +59,12 @@ Poll too_long(OrchestrationContext& ctx) {
 Poll loser_shows(OrchestrationContext& ctx) {
   const Handle slow = ctx.open_branch([](OrchestrationContext& branch) -> Poll {
     PAWL_AWAIT_DONE(branch.schedule_timer(std::chrono::hours(2)));
-    branch.set_custom_status("lost");
+    EXPECT_EQ(branch.set_custom_status("lost"), ErrorKind::kNone);
     return branch.complete("");
   });
   const Handle quick = ctx.schedule_timer(std::chrono::hours(1));
   PAWL_AWAIT_DONE(ctx.select(slow, quick));
-  ctx.set_custom_status("won");
+  EXPECT_EQ(ctx.set_custom_status("won"), ErrorKind::kNone);
   return ctx.complete("");
 }
 

@@ -43,7 +43,7 @@ Poll for_another_kind(OrchestrationContext& ctx) {
   Handle all[2];
   for (int i = 0; i < 2; ++i) {
     const Session session = ctx.open_session_with_id(i == 0 ? "first" : "second");
-    ctx.handoff_session(session, "another");
+    EXPECT_EQ(ctx.handoff_session(session, "another"), ErrorKind::kNone);
     all[i] = ctx.schedule_activity_on_session(i == 0 ? "say" : "tell", "", session);
   }
   PAWL_AWAIT_DONE(ctx.join_all(all, 2));
