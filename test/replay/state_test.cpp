@@ -214,7 +214,9 @@ TEST(KvReplay, WritingWhileGoingThroughThem) {
         for (KvEntry entry; ctx.next_kv_value(&entry);) {
           keys += entry.key;
           EXPECT_EQ(ctx.clear_kv_value(entry.key), ErrorKind::kNone);
-          if (entry.key == "b") EXPECT_EQ(ctx.set_kv_value("bb", "v"), ErrorKind::kNone);
+          if (entry.key == "b") {
+            EXPECT_EQ(ctx.set_kv_value("bb", "v"), ErrorKind::kNone);
+          }
         }
         return ctx.complete(keys + " " + all_values(ctx));
       },
