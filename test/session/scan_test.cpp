@@ -1,11 +1,11 @@
 // BranchScan: whatever stands in front, every candidate is looked at, and the looking ends.
-#include "sqlite/branch_scan.hpp"
+#include "tables/branch_scan.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace pawl::sqlite {
+namespace pawl::store {
 namespace {
 
 // A branch with candidates; those in `mine` can be taken.
@@ -147,4 +147,4 @@ TEST(BranchScan, waiting_for_a_slot_is_no_reason_to_look_again) {
 }
 
 }  // namespace
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

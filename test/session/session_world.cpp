@@ -49,7 +49,7 @@ Worker::Worker(World& world)
     : node(world.machine),
       world_(world),
       port_(node.port()),
-      provider_(new sqlite::SqliteProvider) {
+      provider_(new store::SqliteProvider) {
   Diagnostic diagnostic;
   EXPECT_EQ(port_.clock->open(diagnostic), Status::kOk);
   ProviderOptions open;
@@ -385,7 +385,7 @@ World::~World() { close_client(); }
 
 void World::open_client() {
   client_node_ = std::make_unique<sim::Node>(machine);
-  client_ = std::make_unique<sqlite::SqliteProvider>();
+  client_ = std::make_unique<store::SqliteProvider>();
   const port::Port port = client_node_->port();
   Diagnostic diagnostic;
   EXPECT_EQ(port.clock->open(diagnostic), Status::kOk);

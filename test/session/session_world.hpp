@@ -116,7 +116,7 @@ class Worker final : private ChangeSink, private WorkFilter {
 
   World& world_;
   port::Port port_;
-  std::unique_ptr<sqlite::SqliteProvider> provider_;
+  std::unique_ptr<store::SqliteProvider> provider_;
   std::unique_ptr<Evidence> evidence_;
   port::Storage::WorkerFile file_;
   sqlite3* handle_ = nullptr;
@@ -179,7 +179,7 @@ class World {
   void close_client();
 
   std::unique_ptr<sim::Node> client_node_;
-  std::unique_ptr<sqlite::SqliteProvider> client_;
+  std::unique_ptr<store::SqliteProvider> client_;
   sqlite3* raw_ = nullptr;
   int next_instance_ = 1;
 };

@@ -1,7 +1,7 @@
 // Goal: an index that disagrees with its table ends a call with an error that names the table, and never
 // keeps it from ending. Each of these calls walks along an index, or empties what it shows.
 #include "provider_world.hpp"
-#include "sqlite/walk.hpp"
+#include "tables/walk.hpp"
 
 namespace pawl::test {
 namespace {
@@ -130,7 +130,7 @@ TEST_P(Damage, DeletedTrees) {
 }
 
 TEST(WalkAlongAnIndex, GoesOnlyForward) {
-  sqlite::Walk walk;
+  store::Walk walk;
   EXPECT_TRUE(walk.rises(-5, 3));
   EXPECT_TRUE(walk.rises(-5, 4));
   EXPECT_TRUE(walk.rises(0, 1));
@@ -139,7 +139,7 @@ TEST(WalkAlongAnIndex, GoesOnlyForward) {
 }
 
 TEST(WalkAlongAnIndex, MeetsARowOnceForEachReason) {
-  sqlite::Walk walk;
+  store::Walk walk;
   for (int i = 0; i < 4; ++i)
     EXPECT_TRUE(walk.changes(7));
   EXPECT_FALSE(walk.changes(7));

@@ -1,7 +1,7 @@
 // Children and detached starts: created with the turn that asks, told with the commit that ends them.
 #include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
   const Event& event = turn.events->event(command);
   const bool is_child = event.kind == EventKind::kChild;
@@ -24,7 +24,7 @@ Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
   if (status == Status::kOk) status = insert_instance(instance, parent, &key);
   if (status != Status::kAlreadyExists && status != Status::kInvalidArgument) return status;
   if (!is_child) {
-    if (sink_ != nullptr) sink_->on_start_refused(instance.id, turn.key, command);
+    if (context_.sink != nullptr) context_.sink->on_start_refused(instance.id, turn.key, command);
     return Status::kOk;
   }
   Message refused;
@@ -34,7 +34,7 @@ Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
   const bool exists = status == Status::kAlreadyExists;
   refused.error = exists ? ErrorKind::kApplication : ErrorKind::kInvalidArgument;
   refused.payload = exists ? "an instance of this id exists" : "the child's id would be too long";
-  return store_message(turn.key, refused, nullptr);
+  return messages_.store_message(turn.key, refused, nullptr);
 }
 
 constexpr sql::Query kNextChild{
@@ -60,7 +60,7 @@ Status SqliteProvider::cancel_children(InstanceKey parent, ExecutionId execution
       if (!walk.rises(row.integer(1))) return no_progress("instances");
       next = row.integer(1) + 1;
     }
-    PAWL_TRY(insert_message(child, cancel));
+    PAWL_TRY(messages_.insert_message(child, cancel));
   }
 }
 
@@ -82,7 +82,7 @@ Status SqliteProvider::tell_parent(InstanceKey child, ErrorKind error, std::stri
     done.execution = row.integer(1);
     done.ref = static_cast<EventId>(row.integer(2));
   }
-  return insert_message(parent, done);
+  return messages_.insert_message(parent, done);
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

@@ -3,13 +3,13 @@
 
 #include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 // ---- clients ------------------------------------------------------------------------------------
 
 Status SqliteProvider::create_instance(const NewInstance& instance, InstanceKey* key) {
   require_batch();
   if (is_valid_name(instance.id) && !is_valid_root_id(instance.id)) {
-    diagnostic_.format("ids with \"::\" are those of children");
+    context_.diagnostic.format("ids with \"::\" are those of children");
     return Status::kInvalidArgument;
   }
   // An id that is in use is told as that: whoever asks again learns that the first call arrived.
@@ -29,19 +29,20 @@ constexpr sql::Query kFindId{"SELECT 1 FROM instances WHERE id=?"};
 Status SqliteProvider::check_new(const NewInstance& instance) {
   if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
       (!instance.version.empty() && !is_valid_name(instance.version))) {
-    diagnostic_.format("ids, names and versions have 1 to %zu bytes and no control characters",
-                       kNameBytesMax);
+    context_.diagnostic.format(
+        "ids, names and versions have 1 to %zu bytes and no control characters", kNameBytesMax);
     return Status::kInvalidArgument;
   }
   if (instance.start_after_ms < 0) {
-    diagnostic_.format("start_after_ms is %lld", static_cast<long long>(instance.start_after_ms));
+    context_.diagnostic.format("start_after_ms is %lld",
+                               static_cast<long long>(instance.start_after_ms));
     return Status::kInvalidArgument;
   }
   // Also one that is deleted and not swept yet.
   Statement row = connection_.use(kFindId);
   if (row.bind_text(instance.id).row()) {
-    diagnostic_.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
-                       instance.id.data());
+    context_.diagnostic.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
+                               instance.id.data());
     return Status::kAlreadyExists;
   }
   return fail(row.status(), "instances");
@@ -57,7 +58,7 @@ Status SqliteProvider::insert_checked(const NewInstance& instance, const ParentL
                                       InstanceKey* key) {
   const std::int64_t parked =
       instance.start_after_ms == 0 ? 0 : make_due(batch_.now, instance.start_after_ms);
-  if (parked != 0) due_comes(DueKind::kParked);
+  if (parked != 0) due_.comes(DueKind::kParked);
   Statement insert = connection_.use(kInsertInstance);
   insert.bind_text(instance.id).bind_text(instance.name).bind_text(instance.version);
   insert.bind(batch_.stamp_ms).bind_or_null(parent.instance).bind_or_null(parent.execution);
@@ -70,41 +71,29 @@ Status SqliteProvider::insert_checked(const NewInstance& instance, const ParentL
   start.execution = 1;
   start.name = instance.name;
   start.payload = instance.input;
-  return written(insert_message(*key, start));
+  return written(messages_.insert_message(*key, start));
 }
 
 Status SqliteProvider::cancel_instance(std::string_view id, std::string_view reason) {
   require_batch();
   InstanceKey key = 0;
-  PAWL_TRY(find_running(id, &key));
+  PAWL_TRY(instances_.find_running(id, &key));
   Message cancel;
   cancel.kind = MessageKind::kCancel;
   cancel.payload = cut_text(reason, kErrorTextBytesMax);
-  return insert_message(key, cancel);
-}
-
-constexpr sql::Query kFindRunning{
-    "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
-    "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
-
-Status SqliteProvider::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
-  Statement row = connection_.use(kFindRunning);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
-  *key = row.integer(0);
-  if (home != nullptr) *home = row.integer(2);
-  return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
+  return messages_.insert_message(key, cancel);
 }
 
 Status SqliteProvider::send_mail(const NewMail& mail, bool* room) {
   require_batch();
   *room = true;
   if (!is_valid_name(mail.name)) {
-    diagnostic_.format("names have 1 to %zu bytes and no control characters", kNameBytesMax);
+    context_.diagnostic.format("names have 1 to %zu bytes and no control characters",
+                               kNameBytesMax);
     return Status::kInvalidArgument;
   }
   InstanceKey key = 0;
-  PAWL_TRY(find_running(mail.id, &key));
+  PAWL_TRY(instances_.find_running(mail.id, &key));
   PAWL_TRY(has_room(key, mail, room));
   if (!*room) return Status::kOk;
   PAWL_TRY(room_for_new());
@@ -113,20 +102,20 @@ Status SqliteProvider::send_mail(const NewMail& mail, bool* room) {
   message.kind = mail.kind;
   message.name = mail.name;
   message.payload = mail.payload;
-  return insert_message(key, message);
+  return messages_.insert_message(key, message);
 }
 
 Status SqliteProvider::find_instance(std::string_view id, InstanceKey* key, Incarnation* home) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
-  return find_running(id, key, home);
+  return instances_.find_running(id, key, home);
 }
 
 constexpr sql::Query kLastMessage{
     "SELECT seq FROM sqlite_sequence WHERE name='orchestrator_queue'"};
 
 Status SqliteProvider::last_message(MessageId* number) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kLastMessage);
   *number = row.row() ? row.integer(0) : 0;
@@ -162,7 +151,7 @@ Status SqliteProvider::has_room(InstanceKey key, const NewMail& mail, bool* room
   *room = count < static_cast<std::int64_t>(mail.count_max) &&
           bytes + more <= static_cast<std::int64_t>(mail.bytes_max);
   if (!*room)
-    diagnostic_.format(
+    context_.diagnostic.format(
         "%lld messages with %lld bytes wait for \"%.*s\"; at most %zu with %zu bytes may",
         static_cast<long long>(count), static_cast<long long>(bytes),
         static_cast<int>(mail.id.size()), mail.id.data(), mail.count_max, mail.bytes_max);
@@ -175,7 +164,7 @@ constexpr sql::Query kReadStatus{
 
 Status SqliteProvider::read_status(std::string_view id, InstanceStatus* out, char* buffer,
                                    std::size_t capacity) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kReadStatus);
   if (!row.bind_text(id).row())
@@ -198,7 +187,8 @@ Status SqliteProvider::read_status(std::string_view id, InstanceStatus* out, cha
 Status SqliteProvider::copy_custom_status(std::string_view text, InstanceStatus* out, char* buffer,
                                           std::size_t capacity) {
   if (text.size() > capacity) {
-    diagnostic_.format("the custom status has %zu bytes, the buffer %zu", text.size(), capacity);
+    context_.diagnostic.format("the custom status has %zu bytes, the buffer %zu", text.size(),
+                               capacity);
     return Status::kResourceExhausted;
   }
   if (!text.empty()) std::memcpy(buffer, text.data(), text.size());
@@ -209,66 +199,12 @@ Status SqliteProvider::copy_custom_status(std::string_view text, InstanceStatus*
 Status SqliteProvider::copy_output(std::string_view output, InstanceStatus* out, char* buffer,
                                    std::size_t capacity) {
   if (output.size() > capacity) {
-    diagnostic_.format("the output has %zu bytes, the buffer %zu", output.size(), capacity);
+    context_.diagnostic.format("the output has %zu bytes, the buffer %zu", output.size(), capacity);
     return Status::kResourceExhausted;
   }
   if (!output.empty()) std::memcpy(buffer, output.data(), output.size());
   out->output = {buffer, output.size()};
   return Status::kOk;
-}
-
-// ---- messages -----------------------------------------------------------------------------------
-
-constexpr sql::Query kFindState{"SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?"};
-constexpr sql::Query kMakeReady{"UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1"};
-
-Status SqliteProvider::insert_message(InstanceKey instance, const Message& message) {
-  const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
-  bool was_ready = false;
-  {
-    Statement row = connection_.use(kFindState);
-    if (!row.bind(instance).row())
-      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
-    if (has_ended(row.integer(0))) return Status::kStale;
-    was_ready = row.integer(1) != 0;
-  }
-  PAWL_TRY(store_message(instance, message, nullptr));
-  batch_sent_ = true;
-  if (was_ready) return Status::kOk;
-  // The revision stays: it tells of the history, and a turn that did not see this message is right.
-  return fail_written(connection_.use(kMakeReady)
-                          .bind(instance)
-                          .bind(connection_.last_insert_id())
-                          .bind(batch_.now)
-                          .run(),
-                      "make ready");
-}
-
-constexpr sql::Query kInsertMessage{
-    "INSERT INTO "
-    "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
-    "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"};
-
-// The row's id is the last inserted one then. `timer`: when and in what time; null: ready now.
-Status SqliteProvider::store_message(InstanceKey instance, const Message& message, const Due* timer,
-                                     bool waits) {
-  Statement insert = connection_.use(kInsertMessage);
-  insert.bind_or_null(message.id)
-      .bind(waits ? 1 : 0)
-      .bind(instance)
-      .bind(message.execution)
-      .bind(static_cast<std::int64_t>(message.kind))
-      .bind(static_cast<std::int64_t>(message.error))
-      .bind(message.ref);
-  if (timer != nullptr) due_comes(DueKind::kTimer);
-  ++messages_stored_;
-  if (timer != nullptr) {
-    insert.bind(static_cast<std::int64_t>(timer->base)).bind(timer->due).bind(batch_.boot_seq);
-  } else {
-    insert.bind_null().bind_null().bind_null();
-  }
-  insert.bind_text_or_null(message.name).bind_blob_or_null(message.payload);
-  return fail_written(insert.bind(message_crc(instance, message)).run(), "insert message");
 }
 
 // ---- parked and stopped ones --------------------------------------------------------------------
@@ -283,13 +219,13 @@ Status SqliteProvider::abandon_orchestration_item(InstanceKey key, std::int64_t 
                                                   std::string_view text) {
   require_batch();
   InstanceRow row;
-  const Status found = read_instance(key, &row);
+  const Status found = instances_.read_instance(key, &row);
   if (found == Status::kNotFound) return Status::kStale;
   PAWL_TRY(found);
   if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
     return Status::kStale;
-  due_comes(DueKind::kParked);
-  due_moves(DueKind::kTimer);
+  due_.comes(DueKind::kParked);
+  due_.moves(DueKind::kTimer);
   const bool stop = delay_ms == kStoppedForGood;
   const InstanceState state = stop ? InstanceState::kStopped : InstanceState::kRunning;
   // An operator's end (15) stays asked for. Nobody's afterwards: whoever knows the name, or has the memory, need not wait for the grace.
@@ -313,8 +249,8 @@ constexpr sql::Query kRetryStopped{
 
 Status SqliteProvider::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();
-  due_moves(DueKind::kParked);
-  due_comes(DueKind::kTimer);  // while they were stopped none of theirs counted
+  due_.moves(DueKind::kParked);
+  due_.comes(DueKind::kTimer);  // while they were stopped none of theirs counted
   *retried = 0;
   PAWL_TRY(fail_written(
       connection_.use(kRetryStopped).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
@@ -330,18 +266,18 @@ constexpr sql::Query kUnpark{
 
 Status SqliteProvider::wake_delayed(std::size_t limit, std::size_t* woken) {
   require_batch();
-  due_moves(DueKind::kParked);
-  due_moves(DueKind::kTimer);
+  due_.moves(DueKind::kParked);
+  due_.moves(DueKind::kTimer);
   *woken = 0;
   PAWL_TRY(fail_written(
       connection_.use(kUnpark).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
       "wake parked instances"));
   *woken = static_cast<std::size_t>(connection_.changes());
   // First, so that nothing past its limit is handed over once more.
-  if (*woken < limit) PAWL_TRY(end_overdue_work(limit - *woken, woken));
-  if (*woken < limit) PAWL_TRY(end_unavailable_work(limit - *woken, woken));
-  if (*woken < limit) PAWL_TRY(look_at_sessions(limit - *woken, woken));
-  return *woken < limit ? wake_delayed_work(limit - *woken, woken) : Status::kOk;
+  if (*woken < limit) PAWL_TRY(outcomes_.end_overdue_work(limit - *woken, woken));
+  if (*woken < limit) PAWL_TRY(claims_.end_unavailable_work(limit - *woken, woken));
+  if (*woken < limit) PAWL_TRY(expiry_.look_at_sessions(limit - *woken, woken));
+  return *woken < limit ? items_.wake_delayed_work(limit - *woken, woken) : Status::kOk;
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

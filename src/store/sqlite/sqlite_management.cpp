@@ -5,7 +5,7 @@
 // not seen it stale.
 #include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 namespace {
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
@@ -64,10 +64,10 @@ constexpr sql::Query kList{"SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
 Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
                                       InstanceVisitor& visitor) {
   if (page->rows_max == 0) {
-    diagnostic_.format("a page of no instances");
+    context_.diagnostic.format("a page of no instances");
     return Status::kInvalidArgument;
   }
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   if (filter.ids != nullptr) return list_ids(filter, page, visitor);
   Statement row = connection_.use(kList);
@@ -129,10 +129,10 @@ constexpr sql::Query kListTree{
 Status SqliteProvider::list_tree(InstanceKey of, bool children_only, Page* page,
                                  InstanceVisitor& visitor) {
   if (page->rows_max == 0) {
-    diagnostic_.format("a page of no instances");
+    context_.diagnostic.format("a page of no instances");
     return Status::kInvalidArgument;
   }
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kListTree);
   row.bind(of).bind(page->after).bind(children_only ? 1 : 0);
@@ -156,7 +156,7 @@ constexpr sql::Query kInfo{"SELECT " PAWL_INFO_COLUMNS
                            " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE};
 
 Status SqliteProvider::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kInfo);
   if (!row.bind_text(id).row())
@@ -178,10 +178,10 @@ constexpr sql::Query kValueStats{
     "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)"};
 
 Status SqliteProvider::read_instance_stats(std::string_view id, InstanceStats* out) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   InstanceKey key = 0;
-  PAWL_TRY(find_instance(id, &key));
+  PAWL_TRY(instances_.find_key(id, &key));
   {
     Statement row = connection_.use(kHistoryStats);
     if (row.bind(key).row()) *out = {row.integer(0), row.integer(1), 0, 0, 0};
@@ -205,7 +205,7 @@ constexpr sql::Query kExecutions{
     "WHERE instance=?1 ORDER BY execution"};
 
 Status SqliteProvider::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kExecutions);
   row.bind(key);
@@ -229,15 +229,16 @@ constexpr sql::Query kListActivities{
 
 Status SqliteProvider::list_activities(InstanceKey key, ExecutionId execution,
                                        ActivityVisitor& visitor) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kListActivities);
   row.bind(key).bind(execution);
   while (row.row()) {
     Event event;
     event.kind = EventKind::kActivity;
-    JsonMemory memory(json_memory_, sizeof json_memory_);
-    const Status decoded = decode_meta(row.bytes(7), &event, meta_text_, sizeof meta_text_);
+    JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
+    const Status decoded =
+        decode_meta(row.bytes(7), &event, context_.meta_text, sizeof context_.meta_text);
     ActivityInfo info;
     info.activity_id = row.integer(0);
     if (decoded == Status::kOk) info.name = event.name;
@@ -253,14 +254,14 @@ Status SqliteProvider::list_activities(InstanceKey key, ExecutionId execution,
 }
 
 Status SqliteProvider::read_metrics(Metrics* out) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *out = Metrics();
   PAWL_TRY(count_instances(out));
   PAWL_TRY(count_messages(out));
   PAWL_TRY(count_work(out));
-  PAWL_TRY(count_states(kCountMax, out));
-  PAWL_TRY(read_session_totals(&out->session_ends));
+  PAWL_TRY(directory_.count_states(kCountMax, out));
+  PAWL_TRY(directory_.read_session_totals(&out->session_ends));
   SpaceUse use;
   PAWL_TRY(read_use(&use));
   out->used_bytes = use.used_bytes;
@@ -319,7 +320,7 @@ Status SqliteProvider::count_work(Metrics* out) {
   }
   if (rows == kCountMax) out->complete = false;
   PAWL_TRY(fail(row.status(), "count work"));
-  PAWL_TRY(count_waiting(&out->sessions_waiting));
+  PAWL_TRY(sessions_.count_waiting(&out->sessions_waiting));
   if (out->sessions_waiting == kWaitingSessionsMax) out->complete = false;
   return Status::kOk;
 }
@@ -349,8 +350,8 @@ Status SqliteProvider::terminate_instance(std::string_view id, std::string_view 
   require_batch();
   Managed found;
   PAWL_TRY(find_managed(id, &found));
-  due_moves(DueKind::kParked);
-  due_comes(DueKind::kTimer);  // of one that was suspended or stopped none counted
+  due_.moves(DueKind::kParked);
+  due_.comes(DueKind::kTimer);  // of one that was suspended or stopped none counted
   return fail_written(connection_.use(kTerminate)
                           .bind(found.key)
                           .bind_text(cut_text(reason, kErrorTextBytesMax))
@@ -367,8 +368,8 @@ Status SqliteProvider::suspend_instance(std::string_view id) {
   Managed found;
   PAWL_TRY(find_managed(id, &found));
   if (found.terminating) return Status::kStale;
-  due_comes(DueKind::kParked);
-  due_moves(DueKind::kTimer);
+  due_.comes(DueKind::kParked);
+  due_.moves(DueKind::kTimer);
   return fail_written(
       connection_.use(kChangeState).bind(found.key).bind(kNever).bind(batch_.stamp_ms).run(),
       "suspend instance");
@@ -382,11 +383,11 @@ Status SqliteProvider::resume_instance(std::string_view id) {
   require_batch();
   Managed found;
   PAWL_TRY(find_managed(id, &found));
-  due_moves(DueKind::kParked);
-  due_comes(DueKind::kTimer);  // while it was suspended or stopped none of it counted
+  due_.moves(DueKind::kParked);
+  due_.comes(DueKind::kTimer);  // while it was suspended or stopped none of it counted
   return fail_written(
       connection_.use(kResume).bind(found.key).bind(batch_.now).bind(batch_.stamp_ms).run(),
       "resume instance");
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

@@ -9,7 +9,7 @@
 #include "check.hpp"
 #include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 namespace {
 
 constexpr std::string_view kEmptyMeta = "{}";
@@ -63,43 +63,6 @@ bool decode(const Statement& row, InstanceKey instance, Message* message) {
 
 }  // namespace
 
-// ---- reading in one view ------------------------------------------------------------------------
-
-SqliteProvider::ReadScope::ReadScope(SqliteProvider& provider) : provider_(provider) {
-  if (provider.in_batch_ || provider.in_read_) return;
-  status_ = provider.begin_read();
-  owns_ = status_ == Status::kOk;
-}
-
-SqliteProvider::ReadScope::~ReadScope() {
-  if (owns_) provider_.end_read();
-}
-
-constexpr sql::Query kFindInstance{
-    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
-    "ifnull(i.ready_id,i.aside) IS NULL,i.home,"
-    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 "
-    "FROM instances AS i LEFT JOIN executions AS e "
-    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
-    ",1)"};
-
-// One whose root is no row is there: nobody deleted its tree.
-Status SqliteProvider::read_instance(InstanceKey key, InstanceRow* out) {
-  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
-  Statement row = connection_.use(kFindInstance);
-  if (!row.bind(key).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
-  out->state = static_cast<InstanceState>(row.integer(0));
-  out->execution = row.integer(1);
-  out->revision = row.integer(2);
-  out->parked = row.integer(3) != 0;
-  out->last_event = row.integer(4);
-  out->ready = row.integer(5) == 0;
-  out->home = row.integer(6);
-  out->clean = row.integer(7) != 0;
-  return Status::kOk;
-}
-
 // ---- fetch --------------------------------------------------------------------------------------
 
 // Copies messages out of rows into the arena.
@@ -118,8 +81,8 @@ class SqliteProvider::MessageReader {
     if (row.integer(0) == first_) return true;
     if (item_->message_count == max_ + item_->waiting_count) return cut();
     // The turn needs memory too; but one message it must get.
-    if (others_ > 0 && arena_.capacity() - arena_.used() < arena_.capacity() / 2) return cut();
-    ++others_;
+    if (other_count_ > 0 && arena_.capacity() - arena_.used() < arena_.capacity() / 2) return cut();
+    ++other_count_;
     return add(row);
   }
   // One that waits on: never left out.
@@ -177,13 +140,13 @@ class SqliteProvider::MessageReader {
   std::size_t max_;
   OrchestrationItem* item_;
   std::optional<MessageId> first_;
-  std::size_t others_ = 0;  // than those that wait on
+  std::size_t other_count_ = 0;  // than those that wait on
 };
 
 Status SqliteProvider::fetch_orchestration_item(InstanceKey key, std::int64_t now,
                                                 std::size_t messages_max, Arena& arena,
                                                 OrchestrationItem* out) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
@@ -333,10 +296,11 @@ constexpr sql::Query kDueMessages{
 Status SqliteProvider::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
                                          std::int64_t first_due) {
   constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
-  const std::int64_t utc = clock_.off_known ? add_saturating(now, clock_.off) : kNothing;
+  const std::int64_t utc =
+      context_.clock.off_known ? add_saturating(now, context_.clock.off) : kNothing;
   if (first_due > now && first_due > utc) return Status::kOk;
   Statement row = connection_.use(kDueMessages);
-  row.bind(key).bind(now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
+  row.bind(key).bind(now).bind(utc).bind(context_.clock.off_known ? context_.clock.off : 0);
   while (row.row() && reader.take(row)) {
   }
   return fail(row.status(), "read due messages");
@@ -346,10 +310,10 @@ Status SqliteProvider::read_due_messages(MessageReader& reader, InstanceKey key,
 
 Status SqliteProvider::broken_event(InstanceKey key, ExecutionId execution, std::int64_t event,
                                     const char* what) {
-  diagnostic_.format("history of instance %lld, execution %lld, event %lld: %s",
-                     static_cast<long long>(key), static_cast<long long>(execution),
-                     static_cast<long long>(event), what);
-  if (in_batch_) dead_ = true;
+  context_.diagnostic.format("history of instance %lld, execution %lld, event %lld: %s",
+                             static_cast<long long>(key), static_cast<long long>(execution),
+                             static_cast<long long>(event), what);
+  if (context_.in_batch) context_.dead = true;
   return Status::kCorrupt;
 }
 
@@ -368,9 +332,9 @@ Status SqliteProvider::read_event(const Statement& row, InstanceKey key, Executi
                      fits(row.integer(3), &event->ordinal) && fits(row.integer(4), &event->ref);
   if (!whole || row.integer(8) != event_crc(key, execution, *event, meta))
     return broken_event(key, execution, row.integer(0), "checksum or form is wrong");
-  const JsonMemory memory(json_memory_, sizeof(json_memory_));
-  const Status status =
-      decode_meta(meta.empty() ? kEmptyMeta : meta, event, meta_text_, sizeof(meta_text_));
+  const JsonMemory memory(context_.json_memory, sizeof(context_.json_memory));
+  const Status status = decode_meta(meta.empty() ? kEmptyMeta : meta, event, context_.meta_text,
+                                    sizeof(context_.meta_text));
   if (status == Status::kOk) return status;
   return broken_event(key, execution, event->id, "its meta cannot be read");
 }
@@ -390,7 +354,7 @@ constexpr sql::Query kReadHistory{"SELECT " PAWL_EVENT_COLUMNS
 
 Status SqliteProvider::load_history(InstanceKey key, ExecutionId execution, EventId after,
                                     EventSink& sink) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   std::int64_t last = 0;
   PAWL_TRY(last_event_of(key, execution, &last));
@@ -447,7 +411,7 @@ Status SqliteProvider::ack_orchestration_item(const TurnCommit& turn) {
 
 // Nothing is written before all of this holds.
 Status SqliteProvider::check_turn(const TurnCommit& turn, InstanceRow* found) {
-  const Status read = read_instance(turn.key, found);
+  const Status read = instances_.read_instance(turn.key, found);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
   const InstanceRow& row = *found;
@@ -457,7 +421,7 @@ Status SqliteProvider::check_turn(const TurnCommit& turn, InstanceRow* found) {
   for (std::size_t i = 0; i < turn.message_count; ++i)
     PAWL_TRY(check_message(turn.key, turn.messages[i]));
   for (std::size_t i = 0; i < turn.done_count; ++i)
-    PAWL_TRY(check_done(turn.done[i], turn.key));
+    PAWL_TRY(results_.check_done(turn.done[i], turn.key));
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
   // What an operator ends may lack the row of its execution.
   const bool is_terminated = turn.error == ErrorKind::kTerminated;
@@ -480,7 +444,7 @@ Status SqliteProvider::check_message(InstanceKey key, MessageId message) {
     return row.status() == Status::kOk ? Status::kStale : fail(row.status(), "find message");
   if (row.is_null(1)) return Status::kOk;
   const auto base = static_cast<TimeBase>(row.integer(0));
-  return due(base, row.integer(1), clock_, batch_.now) ? Status::kOk : Status::kStale;
+  return due(base, row.integer(1), context_.clock, batch_.now) ? Status::kOk : Status::kStale;
 }
 
 // ---- commit of a turn: write --------------------------------------------------------------------
@@ -488,15 +452,15 @@ Status SqliteProvider::check_message(InstanceKey key, MessageId message) {
 constexpr sql::Query kDeleteMessage{"DELETE FROM orchestrator_queue WHERE id=?"};
 
 Status SqliteProvider::write_turn(const TurnCommit& turn, const InstanceRow& row) {
-  const std::int64_t stored_before = messages_stored_;
-  if (turn.message_count > 0) due_moves(DueKind::kTimer);
+  const std::int64_t stored_before = context_.messages_stored;
+  if (turn.message_count > 0) due_.moves(DueKind::kTimer);
   for (std::size_t i = 0; i < turn.message_count; ++i) {
     Statement statement = connection_.use(kDeleteMessage);
     PAWL_TRY(fail(statement.bind(turn.messages[i]).run(), "delete message"));
   }
   bool aborted = false;  // what was checked before may not be so any more
   for (std::size_t i = 0; i < turn.done_count; ++i) {
-    PAWL_TRY(take_work(turn.done[i], aborted));
+    PAWL_TRY(results_.take_work(turn.done[i], aborted));
     aborted = aborted || turn.done[i].abort_session;
   }
   PAWL_TRY(insert_events(turn));
@@ -518,7 +482,7 @@ Status SqliteProvider::write_turn(const TurnCommit& turn, const InstanceRow& row
   // It was not ready, so no message waited for it, and none came since.
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
                      turn.version.empty() && turn.behaviour == 0 && !turn.more &&
-                     stored_before == messages_stored_;
+                     stored_before == context_.messages_stored;
   return stays ? go_on_as_before(turn) : go_on(turn, turn.execution);
 }
 
@@ -528,11 +492,11 @@ Status SqliteProvider::write_sessions_and_work(const TurnCommit& turn) {
   std::size_t work = 0;
   for (std::size_t i = 0; i < turn.session_count; ++i) {
     for (; work < works && turn.work[work].event < turn.sessions[i]; ++work)
-      PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[work]));
-    PAWL_TRY(write_session(turn, turn.events->event(turn.sessions[i])));
+      PAWL_TRY(schedule_.insert_work(turn.key, turn.execution, turn.work[work]));
+    PAWL_TRY(opened_.write_session(turn, turn.events->event(turn.sessions[i])));
   }
   for (; work < works; ++work)
-    PAWL_TRY(insert_work(turn.key, turn.execution, turn.work[work]));
+    PAWL_TRY(schedule_.insert_work(turn.key, turn.execution, turn.work[work]));
   return Status::kOk;
 }
 
@@ -545,7 +509,7 @@ Status SqliteProvider::write_mail(const TurnCommit& turn) {
     PAWL_TRY(fail(keep.bind(turn.kept[i]).run(), "keep message"));
   }
   for (std::size_t i = 0; i < turn.given_back_count; ++i)
-    PAWL_TRY(store_message(turn.key, turn.given_back[i], nullptr, true));
+    PAWL_TRY(messages_.store_message(turn.key, turn.given_back[i], nullptr, true));
   return Status::kOk;
 }
 
@@ -587,10 +551,11 @@ constexpr sql::Query kInsertEvent{
 Status SqliteProvider::insert_event(const TurnCommit& turn, const Event& event) {
   std::size_t size = 0;
   {
-    const JsonMemory memory(json_memory_, sizeof(json_memory_));
-    PAWL_TRY(fail(encode_meta(event, meta_text_, sizeof(meta_text_), &size), "encode event"));
+    const JsonMemory memory(context_.json_memory, sizeof(context_.json_memory));
+    PAWL_TRY(fail(encode_meta(event, context_.meta_text, sizeof(context_.meta_text), &size),
+                  "encode event"));
   }
-  std::string_view meta(meta_text_, size);
+  std::string_view meta(context_.meta_text, size);
   if (meta == kEmptyMeta) meta = {};
   Statement insert = connection_.use(kInsertEvent);
   insert.bind(turn.key).bind(turn.execution).bind(event.id);
@@ -628,7 +593,7 @@ Status SqliteProvider::insert_timer(const TurnCommit& turn, const NewTimer& time
   Due due;
   due.base = is_utc ? TimeBase::kUtc : TimeBase::kPawl;
   due.due = is_utc ? timer.delay_or_utc_ms : make_due(batch_.now, timer.delay_or_utc_ms);
-  return store_message(turn.key, fired, &due);
+  return messages_.store_message(turn.key, fired, &due);
 }
 
 constexpr sql::Query kDeleteTimer{
@@ -636,8 +601,8 @@ constexpr sql::Query kDeleteTimer{
     "AND due IS NOT NULL AND execution=?2 AND ref=?3"};
 
 Status SqliteProvider::close_command(const TurnCommit& turn, EventId command) {
-  due_moves(DueKind::kTimer);
-  PAWL_TRY(cancel_work(turn.key, turn.execution, command));
+  due_.moves(DueKind::kTimer);
+  PAWL_TRY(items_.cancel_work(turn.key, turn.execution, command));
   PAWL_TRY(cancel_children(turn.key, turn.execution, command, command,
                            "parent does not wait for it any more"));
   return fail(connection_.use(kDeleteTimer).bind(turn.key).bind(turn.execution).bind(command).run(),
@@ -685,8 +650,8 @@ constexpr sql::Query kGoOn{
 
 // What was counted against the turn is forgiven: it got through.
 Status SqliteProvider::go_on(const TurnCommit& turn, ExecutionId execution) {
-  due_moves(DueKind::kTimer);  // they may have been another home's
-  due_moves(DueKind::kParked);
+  due_.moves(DueKind::kTimer);  // they may have been another home's
+  due_.moves(DueKind::kParked);
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
   Statement update = connection_.use(kGoOn);
@@ -710,15 +675,15 @@ constexpr sql::Query kFinish{
     "behaviour=iif(?7=0,behaviour,?7),aside=NULL WHERE key=?1"};
 
 Status SqliteProvider::end_execution(const TurnCommit& turn) {
-  due_moves(DueKind::kTimer);
-  due_moves(DueKind::kParked);
-  PAWL_TRY(cancel_all_work(turn.key, turn.execution));
+  due_.moves(DueKind::kTimer);
+  due_.moves(DueKind::kParked);
+  PAWL_TRY(items_.cancel_all_work(turn.key, turn.execution));
   PAWL_TRY(settle_values(turn.key, turn.execution));
   const bool ends = turn.end != EndKind::kContinuedAsNew;
   PAWL_TRY(cancel_children(turn.key, turn.execution, 1, kEveryEvent,
                            ends ? "parent ended" : "parent continued as new"));
   if (!ends) return continue_as_new(turn);
-  PAWL_TRY(close_all_sessions(turn.key));
+  PAWL_TRY(opened_.close_all_sessions(turn.key));
   PAWL_TRY(tell_parent(turn.key, turn.error, turn.output));
   PAWL_TRY(fail(connection_.use(kDeleteMessages).bind(turn.key).run(), "delete messages"));
   const bool completed = turn.end == EndKind::kCompleted;
@@ -749,7 +714,7 @@ Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
   next.kind = MessageKind::kContinue;
   next.execution = turn.execution + 1;
   next.payload = turn.next_input;
-  PAWL_TRY(store_message(turn.key, next, nullptr));
+  PAWL_TRY(messages_.store_message(turn.key, next, nullptr));
   PAWL_TRY(go_on(turn, turn.execution + 1));
   if (turn.keep_executions == 0) return Status::kOk;
   PruneLimits limits;
@@ -758,4 +723,4 @@ Status SqliteProvider::continue_as_new(const TurnCommit& turn) {
   return prune_executions(turn.key, limits, kSweepEventsMax, turn.removed, &more);
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

@@ -8,7 +8,14 @@
 #include "sqlite_memory.hpp"
 #include "sqlite_vfs.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
+
+using sqlite::forget_vfs;
+using sqlite::io_counts;
+using sqlite::IoCounts;
+using sqlite::note_io;
+using sqlite::vfs_for;
+
 namespace {
 
 static_assert(kSchemaVersion == 1 && kApplicationId == 0x5061776c, "as in create_schema()");
@@ -30,19 +37,6 @@ constexpr std::size_t kDatabaseIdDigits = 32;
 bool is_database_id(std::string_view id) {
   return id.size() == kDatabaseIdDigits &&
          id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-bool kills_batch(Status status) {
-  switch (status) {
-    case Status::kIo:
-    case Status::kFull:
-    case Status::kCorrupt:
-    case Status::kResourceExhausted:
-    case Status::kBusy:
-    case Status::kReadOnly:
-    case Status::kCannotOpen: return true;
-    default: return false;
-  }
 }
 
 // For a URI: whatever could mean something there as %XX.
@@ -97,8 +91,8 @@ Status SqliteProvider::open(const ProviderOptions& options, const port::Port& po
 
 void SqliteProvider::close() {
   if (!open_) return;
-  if (in_batch_) rollback();
-  if (in_read_) end_read();
+  if (context_.in_batch) rollback();
+  if (context_.in_read) end_read();
   connection_.close();
   if (turn_ != port::kNoFile) port_.storage->turn_close(turn_);
   turn_ = port::kNoFile;
@@ -415,7 +409,7 @@ Status SqliteProvider::load_database_id(Diagnostic& diagnostic) {
     return status;
   }
   // It begins the names of folders, and so leads nowhere else only as we wrote it.
-  if (is_database_id(row.bytes(0))) return database_id_.assign(row.bytes(0));
+  if (is_database_id(row.bytes(0))) return context_.database_id.assign(row.bytes(0));
   diagnostic.format("%s: meta.database_id is not %zu lower-case hex digits", path_.c_str(),
                     kDatabaseIdDigits);
   return Status::kCorrupt;
@@ -423,60 +417,31 @@ Status SqliteProvider::load_database_id(Diagnostic& diagnostic) {
 
 // ---- transactions -------------------------------------------------------------------------------
 
-Status SqliteProvider::fail(Status status, const char* what) {
-  if (status == Status::kOk) return status;
-  const std::string_view text = connection_.diagnostic().text();
-  diagnostic_.format("%s: %s%s%.*s", what, status_name(status), text.empty() ? "" : ": ",
-                     static_cast<int>(text.size()), text.data());
-  connection_.diagnostic().clear();
-  connection_.blame(status, diagnostic_.text());
-  if (in_batch_ && kills_batch(status)) dead_ = true;
-  return status;
-}
-
-Status SqliteProvider::no_progress(const char* table) {
-  connection_.diagnostic().clear();
-  diagnostic_.format(
-      "an index of table %s has rows that are not where it says: the file is damaged (PRAGMA "
-      "integrity_check tells where, and REINDEX may mend it)",
-      table);
-  if (in_batch_) dead_ = true;
-  return Status::kCorrupt;
-}
-
-Status SqliteProvider::written(Status status) {
-  if (status != Status::kOk && in_batch_) dead_ = true;
-  return status;
-}
-
-void SqliteProvider::require_batch() const { PAWL_CHECK("provider-11", in_batch_ && !dead_); }
-
 Status SqliteProvider::begin(Incarnation me, BatchInfo* info) {
-  PAWL_CHECK("provider-12", open_ && !in_batch_ && !in_read_);
+  PAWL_CHECK("provider-12", open_ && !context_.in_batch && !context_.in_read);
   Status status = take_write_lock(me != 0);
   if (status != Status::kOk) return fail(status, "begin");
   status = note_others();
-  in_batch_ = true;
-  dead_ = false;
-  batch_worker_ = me;
+  context_.in_batch = true;
+  context_.dead = false;
+  context_.batch_worker = me;
   batch_ = BatchInfo();
-  parked_ = 0;
-  expired_lock_.all_seen = false;
-  expired_session_.all_seen = false;
-  batch_sent_ = false;
-  noted_.clear();
-  checked_ = Checked();
+  unregistered_.begin_batch();
+  fetch_.begin_batch();
+  context_.batch_sent = false;
+  sessions_.begin_batch();
+  results_.begin_batch();
   batch_has_room_ = false;
   writes_before_ = sqlite3_total_changes(connection_.handle());
   if (status == Status::kOk) status = start_clock();
-  if (status == Status::kOk && me != 0) status = check_worker(me);
+  if (status == Status::kOk && me != 0) status = workers_.check_worker(me);
   if (status != Status::kOk) {
     rollback();
     return status;
   }
   batch_.starts_apart = batch_.now < apart_until_;
   batch_.quota_bytes = quota_bytes_;
-  batch_.data_version = others_;
+  batch_.data_version = context_.others;
   *info = batch_;
   return Status::kOk;
 }
@@ -520,29 +485,10 @@ Status SqliteProvider::wait_for_write_lock() {
   return status;
 }
 
-constexpr sql::Query kCheckWorker{"SELECT buried,draining FROM workers WHERE inc=?"};
-
-Status SqliteProvider::check_worker(Incarnation me) {
-  if (known_worker_ == me) {
-    batch_.draining = known_draining_;
-    return Status::kOk;
-  }
-  Statement row = connection_.use(kCheckWorker);
-  if (row.bind(me).row() && row.integer(0) == 0) {
-    known_worker_ = me;
-    known_draining_ = row.integer(1) != 0;
-    batch_.draining = known_draining_;
-    return Status::kOk;
-  }
-  if (row.status() != Status::kOk) return fail(row.status(), "workers");
-  diagnostic_.format("worker incarnation %lld was buried", static_cast<long long>(me));
-  return Status::kBuried;
-}
-
 void SqliteProvider::end_batch() {
-  in_batch_ = false;
-  dead_ = false;
-  batch_worker_ = 0;
+  context_.in_batch = false;
+  context_.dead = false;
+  context_.batch_worker = 0;
 }
 
 std::optional<Damage> SqliteProvider::take_damage() {
@@ -557,15 +503,15 @@ Status SqliteProvider::commit() {
   require_batch();
   if (connection_.damage().has_value() && connection_.damage()->status == Status::kCorrupt) {
     // A column was read as a number that it is not. What was made of it must not be written.
-    diagnostic_ = connection_.damage()->text;
+    context_.diagnostic = connection_.damage()->text;
     rollback();
     return Status::kCorrupt;
   }
   // A batch that wrote nothing costs no flush and wakes nobody; so the mark never makes it one.
   const bool wrote = sqlite3_total_changes(connection_.handle()) != writes_before_;
   Status status = Status::kOk;
-  if (wrote && needs_mark(clock_, batch_.now)) {
-    clock_ = mark(clock_now_, batch_.now);
+  if (wrote && needs_mark(context_.clock, batch_.now)) {
+    context_.clock = mark(clock_now_, batch_.now);
     status = write_meta();
   }
   if (status == Status::kOk && wrote) status = store_counters();
@@ -575,11 +521,11 @@ Status SqliteProvider::commit() {
     return status;
   }
   file_version_ = file_version();  // ours alone: others had to wait
-  if (wrote) committed_ = next_;
+  if (wrote) context_.committed = context_.next;
   connection_.forget_damage();  // memory was short somewhere, and enough elsewhere
   end_batch();
   last_commit_wrote_ = wrote;
-  last_commit_sent_ = batch_sent_;
+  last_commit_sent_ = context_.batch_sent;
   // Only now others can see it; a bell before would wake them for nothing, once.
   if (wrote) port_.storage->ring(path_.c_str());
   return Status::kOk;
@@ -588,12 +534,12 @@ Status SqliteProvider::commit() {
 constexpr sql::Query kRollback{"ROLLBACK"};
 
 void SqliteProvider::rollback() {
-  if (!in_batch_) return;
+  if (!context_.in_batch) return;
   // After FULL, NOMEM and IOERR SQLite has rolled back itself.
   if (sqlite3_get_autocommit(connection_.handle()) == 0)
     static_cast<void>(connection_.use(kRollback).run());
   forget_known();
-  waiting_ = Waiting();
+  unregistered_.start_over();
   end_batch();
 }
 
@@ -610,16 +556,15 @@ Status SqliteProvider::note_others() {
   const std::uint32_t version = file_version();
   if (version == file_version_ && schema_is_ours_) return Status::kOk;
   file_version_ = version;
-  ++others_;
+  ++context_.others;
   forget_known();
   return check_schema_again();
 }
 
 void SqliteProvider::forget_known() {
   meta_is_known_ = false;
-  known_worker_ = 0;
-  for (FirstDue& first : first_due_)
-    first.is_known = false;
+  workers_.forget_known();
+  due_.forget_known();
 }
 
 IoUse SqliteProvider::io_use() const {
@@ -632,10 +577,10 @@ IoUse SqliteProvider::io_use() const {
 constexpr sql::Query kBeginRead{"BEGIN"};
 
 Status SqliteProvider::begin_read() {
-  PAWL_CHECK("provider-13", open_ && !in_batch_ && !in_read_);
+  PAWL_CHECK("provider-13", open_ && !context_.in_batch && !context_.in_read);
   Status status = connection_.use(kBeginRead).run();
   if (status != Status::kOk) return fail(status, "begin read");
-  in_read_ = true;
+  context_.in_read = true;
   // The first read fixes the view.
   status = look_at_others();
   if (status != Status::kOk) {
@@ -651,8 +596,8 @@ Status SqliteProvider::begin_read() {
     return status;
   }
   // A row of an earlier boot is one whose adoption by us was rolled back.
-  if (row.boot_seq >= clock_.boot_seq) {
-    clock_ = row;
+  if (row.boot_seq >= context_.clock.boot_seq) {
+    context_.clock = row;
   } else {
     meta_is_known_ = false;  // clock_ is not what it says
   }
@@ -662,20 +607,20 @@ Status SqliteProvider::begin_read() {
 constexpr sql::Query kEndRead{"COMMIT"};
 
 void SqliteProvider::end_read() {
-  PAWL_CHECK("provider-14", in_read_);
+  PAWL_CHECK("provider-14", context_.in_read);
   // An error may have ended it, and ending a view has nothing to lose.
   if (sqlite3_get_autocommit(connection_.handle()) == 0)
     static_cast<void>(connection_.use(kEndRead).run());
-  in_read_ = false;
+  context_.in_read = false;
 }
 
 Result<std::int64_t> SqliteProvider::data_version() {
-  PAWL_CHECK("provider-15", open_ && !in_batch_);
-  if (!in_read_) {
+  PAWL_CHECK("provider-15", open_ && !context_.in_batch);
+  if (!context_.in_read) {
     const Status status = look_at_others();
     if (status != Status::kOk) return status;
   }
-  return others_;
+  return context_.others;
 }
 
 constexpr sql::Query kDataVersion{"PRAGMA data_version"};
@@ -696,31 +641,26 @@ constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? W
 // Tokens are stored ahead, so that not every commit writes them. As soon as another has committed, both go
 // on where the row says: so whatever is taken later is higher, whoever takes it.
 Status SqliteProvider::store_counters() {
-  if (next_.epoch == stored_.epoch && next_.token <= stored_.token) return Status::kOk;
-  const Counters ahead = {
-      next_.epoch, next_.token <= stored_.token ? stored_.token : next_.token + kTokensAhead};
+  if (context_.next.epoch == context_.stored.epoch && context_.next.token <= context_.stored.token)
+    return Status::kOk;
+  const StoreContext::Counters ahead = {context_.next.epoch,
+                                        context_.next.token <= context_.stored.token
+                                            ? context_.stored.token
+                                            : context_.next.token + kTokensAhead};
   PAWL_TRY(
       fail(connection_.use(kStoreCounters).bind(ahead.epoch).bind(ahead.token).run(), "counters"));
-  stored_ = ahead;
+  context_.stored = ahead;
   return Status::kOk;
-}
-
-LockToken SqliteProvider::next_token() {
-  require_batch();
-  return next_.token++;
-}
-
-Epoch SqliteProvider::next_epoch() {
-  require_batch();
-  return next_.epoch++;
 }
 
 // ---- the clock ----------------------------------------------------------------------------------
 
-std::int64_t SqliteProvider::pawl_now() { return pawl_time(clock_, port_.clock->boot_ms()); }
+std::int64_t SqliteProvider::pawl_now() {
+  return pawl_time(context_.clock, port_.clock->boot_ms());
+}
 
 std::int64_t SqliteProvider::boot_ms_of(std::int64_t pawl_time) const {
-  return boot_time(clock_, pawl_time);
+  return boot_time(context_.clock, pawl_time);
 }
 
 ClockSample SqliteProvider::sample_clock() {
@@ -754,8 +694,8 @@ Status SqliteProvider::read_meta(ClockRow* out) {
   out->off_seq = row.integer(5);
   out->adopted = row.integer(6) != 0;
   apart_until_ = row.integer(7);
-  stored_ = {row.integer(8), row.integer(9)};
-  next_ = committed_ = stored_;
+  context_.stored = {row.integer(8), row.integer(9)};
+  context_.next = context_.committed = context_.stored;
   quota_bytes_ = row.integer(10);
   reserve_bytes_ = row.integer(11);
   log_max_bytes_ = row.integer(12);
@@ -799,51 +739,54 @@ constexpr sql::Query kWriteMeta{
     "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1"};
 
 Status SqliteProvider::write_meta() {
-  due_moves(DueKind::kTimer);  // one in UTC is due by the clock
+  due_.moves(DueKind::kTimer);  // one in UTC is due by the clock
   Statement statement = connection_.use(kWriteMeta);
-  if (clock_.boot_id.known) {
-    statement.bind_blob(bytes_of(clock_.boot_id));
+  if (context_.clock.boot_id.known) {
+    statement.bind_blob(bytes_of(context_.clock.boot_id));
   } else {
     statement.bind_null();
   }
-  statement.bind(clock_.boot_seq).bind(clock_.k).bind(clock_.mark);
-  if (clock_.off_known) {
-    statement.bind(clock_.off);
+  statement.bind(context_.clock.boot_seq).bind(context_.clock.k).bind(context_.clock.mark);
+  if (context_.clock.off_known) {
+    statement.bind(context_.clock.off);
   } else {
     statement.bind_null();
   }
-  return fail(statement.bind(clock_.off_seq).bind(clock_.adopted ? 1 : 0).run(), "meta");
+  return fail(statement.bind(context_.clock.off_seq).bind(context_.clock.adopted ? 1 : 0).run(),
+              "meta");
 }
 
 // R1, R3 and what the batch will see. The sample is taken now, with the lock held: an older one could
 // lie before a mark of another process.
 Status SqliteProvider::start_clock() {
   if (meta_is_known_) {
-    next_ = committed_;  // a batch that wrote nothing took of them in vain
+    context_.next = context_.committed;  // a batch that wrote nothing took of them in vain
   } else {
-    PAWL_TRY(read_meta(&clock_));
+    PAWL_TRY(read_meta(&context_.clock));
   }
   const ClockSample sample = sample_clock();
   PAWL_TRY(adopt_boot(sample));
-  clock_now_ = clock_;
+  clock_now_ = context_.clock;
   PAWL_TRY(sync_clock(sample));
-  batch_.now = pawl_time(clock_, sample.boot_ms);
-  batch_.stamp_ms = stamp(clock_, sample).utc_ms;
-  batch_.boot_seq = clock_.boot_seq;
-  batch_.clock_confirmed = clock_.off_known && clock_.off_seq == clock_.boot_seq;
-  batch_.utc_known = clock_.off_known;
-  batch_.utc_ms = clock_.off_known ? add_saturating(batch_.now, clock_.off) : 0;
+  batch_.now = pawl_time(context_.clock, sample.boot_ms);
+  batch_.stamp_ms = stamp(context_.clock, sample).utc_ms;
+  batch_.boot_seq = context_.clock.boot_seq;
+  batch_.clock_confirmed =
+      context_.clock.off_known && context_.clock.off_seq == context_.clock.boot_seq;
+  batch_.utc_known = context_.clock.off_known;
+  batch_.utc_ms = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off) : 0;
   return Status::kOk;
 }
 
 Status SqliteProvider::adopt_boot(const ClockSample& sample) {
-  const AdoptResult result = adopt(clock_, sample);
+  const AdoptResult result = adopt(context_.clock, sample);
   if (result.kind == Adoption::kNone) return Status::kOk;
-  clock_ = result.row;
+  context_.clock = result.row;
   PAWL_TRY(write_meta());
   if (result.kind == Adoption::kSameBoot) return Status::kOk;
   batch_.clock_adopted = true;
-  return note_clock("adopted", sample, static_cast<std::int64_t>(stamp(clock_, sample).quality));
+  return note_clock("adopted", sample,
+                    static_cast<std::int64_t>(stamp(context_.clock, sample).quality));
 }
 
 constexpr sql::Query kCredit{
@@ -851,17 +794,18 @@ constexpr sql::Query kCredit{
     "WHERE base=0 AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2"};
 
 Status SqliteProvider::sync_clock(const ClockSample& sample) {
-  const SyncResult result = sync(clock_, sample, SyncLimits());
+  const SyncResult result = sync(context_.clock, sample, SyncLimits());
   if (!result.changed) return Status::kOk;
-  const bool confirmed = !clock_.off_known || clock_.off_seq != clock_.boot_seq;
+  const bool confirmed =
+      !context_.clock.off_known || context_.clock.off_seq != context_.clock.boot_seq;
   const bool stepped = result.step >= kStepMs || result.step <= -kStepMs;
   if (!confirmed && !stepped) {
     // Drift of a few ms is no reason to write; it rides with the next mark.
     clock_now_ = result.row;
     return Status::kOk;
   }
-  clock_ = result.row;
-  clock_now_ = clock_;
+  context_.clock = result.row;
+  clock_now_ = context_.clock;
   PAWL_TRY(write_meta());
   if (stepped) return note_clock("stepped", sample, result.step);
   batch_.clock_synced = true;
@@ -885,12 +829,12 @@ Status SqliteProvider::note_clock(std::string_view kind, const ClockSample& samp
                                   std::int64_t detail) {
   return fail(connection_.use(kNoteClock)
                   .bind_text(kind)
-                  .bind(clock_.boot_seq)
-                  .bind(pawl_time(clock_, sample.boot_ms))
+                  .bind(context_.clock.boot_seq)
+                  .bind(pawl_time(context_.clock, sample.boot_ms))
                   .bind(sample.wall_ms)
                   .bind(detail)
                   .run(),
               "clock_ring");
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

@@ -16,14 +16,14 @@
 
 #include "check.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 namespace {
 
 constexpr int kHomesMax = 16;          // looked at in one call; the next goes on behind them
 constexpr int kHomeInstancesMax = 16;  // of a living home that may be too young
 constexpr int kTimersMax = 256;        // due ones that belong to others
-constexpr int kFirstTimersMax = 64;    // that are parked or another's
-constexpr int kFiredMax = 64;          // timers of one instance, in one call
+
+constexpr int kFiredMax = 64;  // timers of one instance, in one call
 constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
 constexpr int kAsideLooksMax = 16;    // of one name that may be too young
 constexpr int kStrangersLeft = 16;    // young ones that stay in the way
@@ -117,14 +117,13 @@ class SqliteProvider::ReadyList {
 
 Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                                   std::size_t* count) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
-  if (home_grace_ms_ != query.home_grace_ms) due_moves(DueKind::kTimer);
-  home_grace_ms_ = query.home_grace_ms;
+  due_.set_home_grace(query.home_grace_ms);
   ReadyList list(query, out, capacity);
   PAWL_TRY(list_due_timers(list, TimeBase::kPawl, query.now));
-  if (clock_.off_known)
-    PAWL_TRY(list_due_timers(list, TimeBase::kUtc, add_saturating(query.now, clock_.off)));
+  if (context_.clock.off_known)
+    PAWL_TRY(list_due_timers(list, TimeBase::kUtc, add_saturating(query.now, context_.clock.off)));
   PAWL_TRY(list_aside(list, capacity));
   PAWL_TRY(list_own(list));
   PAWL_TRY(list_others(list));
@@ -170,8 +169,9 @@ Status SqliteProvider::list_timers(ReadyList& list, TimeBase base, std::int64_t 
     bool takes = !is_parked;
     if (is_parked && !only_known) list.note_parked(row.integer(0));
     if (takes) {
-      takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), clock_));
-      if (!takes) PAWL_TRY(is_gone(home, &takes));
+      takes =
+          list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), context_.clock));
+      if (!takes) PAWL_TRY(workers_.is_gone(home, &takes));
     }
     if (takes && !only_known) list.add(row, row.integer(0), 4, {});
     if (takes && only_known) found = list.add_known(row, row.integer(0), 4) || found;
@@ -283,7 +283,7 @@ Status SqliteProvider::list_aside_kind(ReadyList& list, const Runnable& kind, st
        ++looks) {
     const Incarnation home = row.integer(1);
     bool takes = list.is_mine(home) || list.waited(row.integer(2));
-    if (!takes) PAWL_TRY(is_gone(home, &takes));
+    if (!takes) PAWL_TRY(workers_.is_gone(home, &takes));
     if (takes) list.add(row.integer(0));
   }
   return fail(row.status(), "list what was set aside");
@@ -325,7 +325,7 @@ constexpr sql::Query kHomeReady{
 
 Status SqliteProvider::list_home(ReadyList& list, Incarnation home) {
   bool gone = false;
-  PAWL_TRY(is_gone(home, &gone));
+  PAWL_TRY(workers_.is_gone(home, &gone));
   {
     Statement row = connection_.use(kHomeReady);
     row.bind(home);
@@ -343,148 +343,6 @@ Status SqliteProvider::list_home(ReadyList& list, Incarnation home) {
 Status SqliteProvider::list_behind_in(ReadyList& list, Incarnation home) {
   if (home_behind_.home != home) home_behind_ = {home, 0};
   return list_behind(list, home, &home_behind_.after);
-}
-
-constexpr sql::Query kFindWorker{"SELECT buried FROM workers WHERE inc=?"};
-
-Status SqliteProvider::is_gone(Incarnation home, bool* gone) {
-  Statement row = connection_.use(kFindWorker);
-  *gone = !row.bind(home).row() || row.integer(0) != 0;
-  return fail(row.status(), "workers");
-}
-
-// ---- the next due time --------------------------------------------------------------------------
-
-Status SqliteProvider::next_due(Incarnation me, bool turns, NextDue* out) {
-  if (me != first_due_of_) due_comes(DueKind::kTimer);
-  first_due_of_ = me;
-  for (int kind = 0; kind < kDueKinds; ++kind) {
-    if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
-    PAWL_TRY(find_unknown(me, turns));
-    break;
-  }
-#ifndef NDEBUG
-  PAWL_TRY(check_first(me));
-#endif
-  out->pawl_time.clear();
-  for (int kind = 0; kind < kDueKinds; ++kind)
-    if (turns || !is_of_turns(kind)) out->pawl_time.keep_earlier(first_due_[kind].at);
-  out->waiting_for_utc = turns && first_due(DueKind::kTimer).waits_for_utc && !clock_.off_known;
-  return Status::kOk;
-}
-
-Status SqliteProvider::find_unknown(Incarnation me, bool turns) {
-  const ReadScope scope(*this);  // tells that nothing is known, if others have committed
-  PAWL_TRY(scope.status());
-  for (int kind = 0; kind < kDueKinds; ++kind) {
-    if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
-    first_due_[kind] = FirstDue();
-    PAWL_TRY(find_first_of(static_cast<DueKind>(kind), me, &first_due_[kind]));
-    first_due_[kind].is_known = true;
-  }
-  return Status::kOk;
-}
-
-#ifndef NDEBUG
-// Whoever writes a row with a due time says so; that none was forgotten is seen here.
-Status SqliteProvider::check_first(Incarnation me) {
-  const ReadScope scope(*this);
-  PAWL_TRY(scope.status());
-  for (int kind = 0; kind < kDueKinds; ++kind) {
-    if (!first_due_[kind].is_known) continue;
-    FirstDue found;
-    PAWL_TRY(find_first_of(static_cast<DueKind>(kind), me, &found));
-    PAWL_CHECK("provider-34", found.at == first_due_[kind].at &&
-                                  found.waits_for_utc == first_due_[kind].waits_for_utc);
-  }
-  return Status::kOk;
-}
-#endif
-
-constexpr sql::Query kFirstParked{
-    "SELECT parked_until,key FROM instances INDEXED BY i_parked "
-    "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"};
-constexpr sql::Query kFirstStop{
-    "SELECT stop_due,sid FROM sessions INDEXED BY s_stopping "
-    "WHERE state=1 AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"};
-constexpr sql::Query kFirstLook{
-    "SELECT look_at,sid FROM sessions INDEXED BY s_look "
-    "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"};
-
-Status SqliteProvider::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
-  bool waits = false;
-  switch (kind) {
-    case DueKind::kTimer:
-      PAWL_TRY(first_timer(TimeBase::kPawl, me, &first->at, &waits));
-      return first_timer(TimeBase::kUtc, me, &first->at, &first->waits_for_utc);
-    case DueKind::kParked:
-      return first_number(connection_.use(kFirstParked), RowRef::Table::kInstances, &first->at);
-    case DueKind::kWork: return find_first_work(&first->at);
-    case DueKind::kStop:
-      return first_number(connection_.use(kFirstStop), RowRef::Table::kSessions, &first->at);
-    case DueKind::kLook:
-      return first_number(connection_.use(kFirstLook), RowRef::Table::kSessions, &first->at);
-  }
-  return Status::kOk;
-}
-
-constexpr sql::Query kFirstDelayed{
-    "SELECT due,id FROM worker_queue INDEXED BY wq_delayed "
-    "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"};
-constexpr sql::Query kFirstDeadline{
-    "SELECT deadline,id FROM worker_queue INDEXED BY wq_deadline "
-    "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"};
-constexpr sql::Query kFirstUnavailable{
-    "SELECT unavailable_due,id FROM worker_queue INDEXED BY wq_unavailable "
-    "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"};
-
-Status SqliteProvider::find_first_work(OptionalMs* first) {
-  PAWL_TRY(first_number(connection_.use(kFirstDelayed), RowRef::Table::kWork, first));
-  PAWL_TRY(first_number(connection_.use(kFirstDeadline), RowRef::Table::kWork, first));
-  return first_number(connection_.use(kFirstUnavailable), RowRef::Table::kWork, first);
-}
-
-// What is no number stands behind all numbers in its index: it would be looked for for ever, and never found.
-Status SqliteProvider::first_number(Statement row, RowRef::Table table, OptionalMs* first) {
-  if (row.row()) {
-    const Suspicion suspect(connection_, table, row.integer(1));
-    const std::int64_t due = row.integer(0);
-    if (row.is_integer(0) && due != kNever) first->keep_earlier(due);
-  }
-  return fail(row.status(), "next due");
-}
-
-constexpr sql::Query kFirstTimers{
-    "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q "
-    "INDEXED BY oq_due "
-    "CROSS JOIN instances AS i ON i.key=q.instance "
-    "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due"};
-
-// A timer of a parked instance waits for that; one of another's instance is ours only after the grace.
-// Without both, a due time in the past would keep us awake for what is not ours to do.
-Status SqliteProvider::first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
-  Statement row = connection_.use(kFirstTimers);
-  row.bind(static_cast<std::int64_t>(base));
-  for (int looks = 0; row.row(); ++looks) {
-    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(3));
-    if (row.integer(4) != 0 || !row.is_integer(0)) {
-      connection_.blame(Status::kCorrupt, kOddTimer);
-      continue;
-    }
-    *waits = true;
-    std::int64_t due = due_in_pawl_time(base, row.integer(0), clock_);
-    if (due == kNever || first->has_passed(due)) break;
-    const Incarnation home = row.integer(1);
-    bool is_ours = home == 0 || home == me;
-    if (looks < kFirstTimersMax) {  // else rather too early than too late
-      if (!is_ours) PAWL_TRY(is_gone(home, &is_ours));
-      if (!is_ours) due = add_saturating(due, home_grace_ms_ + 1);
-      if (!row.is_null(2) && row.integer(2) > due) due = row.integer(2);
-    }
-    if (due != kNever) first->keep_earlier(due);
-    if (looks >= kFirstTimersMax) break;
-  }
-  return fail(row.status(), "next due timer");
 }
 
 // ---- strangers ----------------------------------------------------------------------------------
@@ -526,7 +384,8 @@ Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
     PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "set an instance aside"));
   }
   // One of a deleted tree is in the way until its rows are removed, and nobody's business.
-  if (is_there && sink_ != nullptr) sink_->on_stranger(name.view(), version.view(), behaviour, key);
+  if (is_there && context_.sink != nullptr)
+    context_.sink->on_stranger(name.view(), version.view(), behaviour, key);
   return Status::kOk;
 }
 
@@ -548,18 +407,21 @@ constexpr sql::Query kMakeReady{
 // As if a look had found them due now: behind all messages that are there. A timer that stays in the index
 // of due times would be met by everybody again and again.
 Status SqliteProvider::fire_due_timers(InstanceKey key) {
-  const std::int64_t utc = clock_.off_known ? add_saturating(batch_.now, clock_.off)
-                                            : std::numeric_limits<std::int64_t>::min();
+  const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off)
+                                                    : std::numeric_limits<std::int64_t>::min();
   for (int fired = 0; fired < kFiredMax; ++fired) {
     MessageId timer = 0;
     {
       Statement row = connection_.use(kFirstDue);
-      row.bind(key).bind(batch_.now).bind(utc).bind(clock_.off_known ? clock_.off : 0);
+      row.bind(key)
+          .bind(batch_.now)
+          .bind(utc)
+          .bind(context_.clock.off_known ? context_.clock.off : 0);
       if (!row.row()) return fail(row.status(), "find due timers");
       timer = row.integer(0);
     }
     const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
-    due_moves(DueKind::kTimer);
+    due_.moves(DueKind::kTimer);
     PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).run(), "fire a timer"));
     if (connection_.changes() == 0) return no_progress("orchestrator_queue");
     const MessageId message = connection_.last_insert_id();
@@ -570,4 +432,4 @@ Status SqliteProvider::fire_due_timers(InstanceKey key) {
   return Status::kOk;
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

@@ -8,7 +8,7 @@
 // no child is ever seen without its parent.
 #include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 namespace {
 
 constexpr int kEndedLooksMax = 64;  // ended trees looked at in one call
@@ -37,8 +37,8 @@ Status SqliteProvider::delete_instance(InstanceKey key, bool force) {
     if (!row.is_null(1)) return Status::kChildInstance;
     if (!force && (!has_ended(row.integer(0)) || row.integer(2) != 0)) return Status::kStillRunning;
   }
-  due_comes(DueKind::kParked);
-  due_moves(DueKind::kTimer);
+  due_.comes(DueKind::kParked);
+  due_.moves(DueKind::kTimer);
   return fail_written(connection_.use(kMark).bind(key).bind(kNever).run(), "delete instance");
 }
 
@@ -123,10 +123,10 @@ Status SqliteProvider::next_deleted(InstanceKey* key, ExecutionId* execution) {
 Status SqliteProvider::sweep_deleted(std::size_t events_max, Removed* removed, bool* more) {
   require_batch();
   Budget budget{static_cast<std::int64_t>(events_max), removed};
-  return sweep(budget, more);
+  return sweep_trees(budget, more);
 }
 
-Status SqliteProvider::sweep(Budget& budget, bool* more) {
+Status SqliteProvider::sweep_trees(Budget& budget, bool* more) {
   while (true) {
     InstanceKey key = 0;
     ExecutionId current = 0;
@@ -175,9 +175,9 @@ constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
 
 // An instance without history but for rows that no execution has. Work in flight is refused when it comes back.
 Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
-  PAWL_TRY(written(cancel_all_work(key, execution)));
-  PAWL_TRY(written(close_all_sessions(key)));
-  due_moves(DueKind::kTimer);
+  PAWL_TRY(written(items_.cancel_all_work(key, execution)));
+  PAWL_TRY(written(opened_.close_all_sessions(key)));
+  due_.moves(DueKind::kTimer);
   PAWL_TRY(fail_written(connection_.use(kDeleteMessages).bind(key).run(), "delete messages"));
   PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
   PAWL_TRY(fail_written(connection_.use(kDeleteRest).bind(key).run(), "delete history"));
@@ -253,7 +253,7 @@ Status SqliteProvider::prune_executions(InstanceKey key, const PruneLimits& limi
   require_batch();
   *more = false;
   InstanceRow row;
-  PAWL_TRY(read_instance(key, &row));
+  PAWL_TRY(instances_.read_instance(key, &row));
   const std::int64_t kept = limits.keep_last > 1 ? limits.keep_last : 1;
   if (kept > row.execution) return Status::kOk;
   const ExecutionId below = row.execution - kept + 1;
@@ -326,7 +326,7 @@ Status SqliteProvider::remove_oldest(std::size_t events_max, Removed* removed) {
   Budget budget{static_cast<std::int64_t>(events_max), removed};
   bool more = false;
   for (bool any = true; any;) {
-    PAWL_TRY(sweep(budget, &more));
+    PAWL_TRY(sweep_trees(budget, &more));
     if (more) return Status::kOk;
     PAWL_TRY(delete_oldest_ended(&any));
   }
@@ -334,4 +334,4 @@ Status SqliteProvider::remove_oldest(std::size_t events_max, Removed* removed) {
   return removed_trees ? Status::kOk : prune_oldest(events_max, removed);
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

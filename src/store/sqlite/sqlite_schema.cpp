@@ -6,7 +6,7 @@
 #include "check.hpp"
 #include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 namespace {
 
 struct Object {
@@ -137,10 +137,10 @@ Status SqliteProvider::check_schema_again() {
   }
   if (schema_is_ours_ && version == schema_version_) return Status::kOk;
   schema_is_ours_ = false;
-  PAWL_TRY(check_schema(diagnostic_));
+  PAWL_TRY(check_schema(context_.diagnostic));
   schema_is_ours_ = true;
   schema_version_ = version;
   return Status::kOk;
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

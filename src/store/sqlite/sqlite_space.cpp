@@ -8,7 +8,7 @@
 #include "check.hpp"
 #include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 namespace {
 
 static_assert(kPageBytes == kLogPageBytes);
@@ -121,7 +121,7 @@ std::int64_t SqliteProvider::log_bytes() {
 }
 
 Status SqliteProvider::read_use(SpaceUse* out) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   std::int64_t pages = 0;
   std::int64_t free = 0;
@@ -173,7 +173,7 @@ Status SqliteProvider::look_for_room() {
         port_.storage->lock_holder(options_.path, port::LogLock::kRead);
     Diagnostic process;
     if (reader.ok()) process.format(": process %lld", static_cast<long long>(reader.value()));
-    diagnostic_.format(
+    context_.diagnostic.format(
         "the log has %lld bytes, and log_bytes_max is %lld: it cannot be written back while "
         "somebody reads one view for long%.*s",
         static_cast<long long>(log.bytes), static_cast<long long>(log.most),
@@ -184,10 +184,10 @@ Status SqliteProvider::look_for_room() {
     SpaceUse use;
     PAWL_TRY(read_use(&use));
     if (use.total() > quota_bytes_) {
-      diagnostic_.format("over the quota of %lld bytes: %lld in pages and %lld in the log are used",
-                         static_cast<long long>(quota_bytes_),
-                         static_cast<long long>(use.used_bytes),
-                         static_cast<long long>(use.log_bytes));
+      context_.diagnostic.format(
+          "over the quota of %lld bytes: %lld in pages and %lld in the log are used",
+          static_cast<long long>(quota_bytes_), static_cast<long long>(use.used_bytes),
+          static_cast<long long>(use.log_bytes));
       return Status::kQuota;
     }
   }
@@ -198,7 +198,7 @@ Status SqliteProvider::look_for_room() {
   SpaceUse use;
   PAWL_TRY(read_use(&use));
   if (use.free_bytes >= reserve_bytes_) return Status::kOk;
-  diagnostic_.format(
+  context_.diagnostic.format(
       "the disk was full, and there is room neither for the reserve of %lld bytes nor for as much "
       "in "
       "free pages, of which there are %lld bytes",
@@ -227,7 +227,7 @@ Status SqliteProvider::write_reserve(ReserveFile& file, std::int64_t bytes) {
 }
 
 Status SqliteProvider::make_reserve(std::int64_t bytes) {
-  PAWL_CHECK("provider-16", open_ && !in_batch_ && !in_read_);
+  PAWL_CHECK("provider-16", open_ && !context_.in_batch && !context_.in_read);
   if (bytes == 0) return release_reserve();
   ReserveFile file(*this);
   if (file.path() == nullptr) return fail(Status::kResourceExhausted, "reserve");
@@ -241,14 +241,14 @@ Status SqliteProvider::make_reserve(std::int64_t bytes) {
 }
 
 Status SqliteProvider::release_reserve() {
-  PAWL_CHECK("provider-17", open_ && !in_batch_ && !in_read_);
+  PAWL_CHECK("provider-17", open_ && !context_.in_batch && !context_.in_read);
   return remove_reserve();
 }
 
 Status SqliteProvider::remove_reserve() { return fail(ReserveFile(*this).remove(), "reserve"); }
 
 Status SqliteProvider::empty_log() {
-  PAWL_CHECK("provider-18", open_ && !in_batch_ && !in_read_);
+  PAWL_CHECK("provider-18", open_ && !context_.in_batch && !context_.in_read);
   // Who reads for long must not hold up the loop.
   wait_for_locks(0);
   const int result = sqlite3_wal_checkpoint_v2(connection_.handle(), "main",
@@ -264,7 +264,7 @@ int SqliteProvider::note_log(void* self, sqlite3* /*handle*/, const char* /*sche
 }
 
 Status SqliteProvider::write_back_log() {
-  PAWL_CHECK("provider-19", open_ && !in_batch_ && !in_read_);
+  PAWL_CHECK("provider-19", open_ && !context_.in_batch && !context_.in_read);
   if (log_frames_ < options_.checkpoint_pages) return Status::kOk;
   log_frames_ = 0;
   return fail(status_of(sqlite3_wal_checkpoint_v2(connection_.handle(), "main",
@@ -272,4 +272,4 @@ Status SqliteProvider::write_back_log() {
               "checkpoint");
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

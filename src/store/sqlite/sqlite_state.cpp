@@ -4,7 +4,7 @@
 
 #include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 namespace {
 
 // Columns of every query for values, in this order.
@@ -32,22 +32,12 @@ bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
 
 }  // namespace
 
-constexpr sql::Query kFindInstance{"SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
-
-Status SqliteProvider::find_instance(std::string_view id, InstanceKey* key) {
-  Statement row = connection_.use(kFindInstance);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
-  *key = row.integer(0);
-  return Status::kOk;
-}
-
 Status SqliteProvider::broken_value(InstanceKey instance, std::string_view key) {
   const std::string_view shown = cut_text(key, kNameBytesMax);
-  diagnostic_.format("kv row of instance %lld, key '%.*s': checksum is wrong",
-                     static_cast<long long>(instance), static_cast<int>(shown.size()),
-                     shown.data());
-  if (in_batch_) dead_ = true;
+  context_.diagnostic.format("kv row of instance %lld, key '%.*s': checksum is wrong",
+                             static_cast<long long>(instance), static_cast<int>(shown.size()),
+                             shown.data());
+  if (context_.in_batch) context_.dead = true;
   return Status::kCorrupt;
 }
 
@@ -99,10 +89,10 @@ Status SqliteProvider::answer_read(const TurnCommit& turn, EventId read) {
     answer.payload = text;
   };
   InstanceKey instance = 0;
-  const Status found = find_instance(command.session, &instance);
+  const Status found = instances_.find_key(command.session, &instance);
   if (found == Status::kNotFound) {
     refuse(ErrorKind::kNoInstance, "there is no instance of this id");
-    return store_message(turn.key, answer, nullptr);
+    return messages_.store_message(turn.key, answer, nullptr);
   }
   PAWL_TRY(found);
   Statement row = connection_.use(kReadValue);
@@ -118,7 +108,7 @@ Status SqliteProvider::answer_read(const TurnCommit& turn, EventId read) {
   } else {
     answer.payload = value.entry.value;
   }
-  return store_message(turn.key, answer, nullptr);
+  return messages_.store_message(turn.key, answer, nullptr);
 }
 
 // ---- reading ------------------------------------------------------------------------------------
@@ -129,7 +119,7 @@ constexpr sql::Query kFoundValues{"SELECT " PAWL_VALUE_COLUMNS
                                   "ORDER BY key"};
 
 Status SqliteProvider::load_state(InstanceKey key, ExecutionId execution, StateSink& sink) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   {
     Statement row = connection_.use(kFoundStatus);
@@ -154,19 +144,19 @@ Status SqliteProvider::load_state(InstanceKey key, ExecutionId execution, StateS
 
 Status SqliteProvider::read_value(std::string_view id, std::string_view key, KvEntry* out,
                                   bool* found, char* buffer, std::size_t capacity) {
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *found = false;
   InstanceKey instance = 0;
-  PAWL_TRY(find_instance(id, &instance));
+  PAWL_TRY(instances_.find_key(id, &instance));
   Statement row = connection_.use(kReadValue);
   if (!row.bind(instance).bind_text(key).row()) return fail(row.status(), "values");
   ValueRow value;
   if (!decode(row, instance, &value)) return broken_value(instance, key);
   if (value.cleared) return Status::kOk;
   if (value.entry.value.size() > capacity) {
-    diagnostic_.format("the value has %zu bytes, the buffer %zu", value.entry.value.size(),
-                       capacity);
+    context_.diagnostic.format("the value has %zu bytes, the buffer %zu", value.entry.value.size(),
+                               capacity);
     return Status::kResourceExhausted;
   }
   if (!value.entry.value.empty())
@@ -184,13 +174,13 @@ constexpr sql::Query kListValues{
 
 Status SqliteProvider::list_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
   if (page->rows_max == 0) {
-    diagnostic_.format("a page of no values");
+    context_.diagnostic.format("a page of no values");
     return Status::kInvalidArgument;
   }
-  const ReadScope scope(*this);
+  const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   InstanceKey instance = 0;
-  PAWL_TRY(find_instance(id, &instance));
+  PAWL_TRY(instances_.find_key(id, &instance));
   // A copy, since the page moves on.
   FixedText<kNameBytesMax> after;
   PAWL_TRY(after.assign(page->after_key()));
@@ -211,4 +201,4 @@ Status SqliteProvider::list_values(std::string_view id, KvPage* page, KvVisitor&
   return fail(row.status(), "list values");
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

@@ -7,14 +7,14 @@
 
 namespace pawl {
 
-static_assert(alignof(sqlite::SqliteProvider) <= SqliteStore::kAlign);
+static_assert(alignof(store::SqliteProvider) <= SqliteStore::kAlign);
 
-std::size_t SqliteStore::bytes() { return sizeof(sqlite::SqliteProvider); }
+std::size_t SqliteStore::bytes() { return sizeof(store::SqliteProvider); }
 
-Provider* SqliteStore::make(void* place) { return ::new (place) sqlite::SqliteProvider(); }
+Provider* SqliteStore::make(void* place) { return ::new (place) store::SqliteProvider(); }
 
 void SqliteStore::destroy(Provider* provider) {
-  static_cast<sqlite::SqliteProvider*>(provider)->~SqliteProvider();
+  static_cast<store::SqliteProvider*>(provider)->~SqliteProvider();
 }
 
 Status SqliteStore::install_memory(void* block, std::size_t bytes, int page_count,

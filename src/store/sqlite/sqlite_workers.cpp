@@ -6,7 +6,7 @@
 
 #include <cinttypes>
 
-namespace pawl::sqlite {
+namespace pawl::store {
 
 namespace {
 
@@ -20,36 +20,12 @@ constexpr std::int64_t kStartsApartMs = 3'600'000;
 
 }  // namespace
 
-constexpr sql::Query kNodeOf{"SELECT node FROM workers WHERE inc=?1"};
-
-Status SqliteProvider::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
-  Statement read = connection_.use(kNodeOf);
-  read.bind(worker);
-  if (read.row()) node->assign_cut(read.bytes(0));
-  return fail(read.status(), "read a worker");
-}
-
-constexpr sql::Query kHandlerElsewhere{
-    "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
-    " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3)"
-    " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))"};
-
-Status SqliteProvider::handler_elsewhere(std::string_view activity, std::string_view tag,
-                                         Incarnation me, bool to_claim, bool* found) {
-  // A draining worker claims no session.
-  Statement find = connection_.use(kHandlerElsewhere);
-  find.bind_text(activity).bind(me).bind(to_claim ? 1 : 0).bind_text(tag);
-  if (!find.row()) return fail(find.status(), "find a handler");
-  *found = find.integer(0) != 0;
-  return Status::kOk;
-}
-
 // ---- register -----------------------------------------------------------------------------------------
 
 Status SqliteProvider::register_worker(const NewWorker& worker, Evidence& evidence,
                                        const CrashLimits& limits, Incarnation* out) {
-  limits_ = limits;
-  PAWL_TRY(check_keys());
+  context_.limits = limits;
+  PAWL_TRY(quarantine_.check_keys());
   PAWL_TRY(refuse_foreign_boot());
   if (!worker.node.empty()) PAWL_TRY(check_node(worker, evidence));
   PAWL_TRY(insert_worker(worker, out));
@@ -65,9 +41,9 @@ Status SqliteProvider::refuse_foreign_boot() {
     if (row.worker == 0) return Status::kOk;
     if (!row.lock_visible) continue;
     if (port_.storage->worker_test(options_.path, row.worker) != port::Held::kHeld) continue;
-    diagnostic_.format("worker %" PRId64 " (process %" PRId64
-                       ") of an earlier boot still holds its lock on this database",
-                       row.worker, row.pid);
+    context_.diagnostic.format("worker %" PRId64 " (process %" PRId64
+                               ") of an earlier boot still holds its lock on this database",
+                               row.worker, row.pid);
     return Status::kForeignBoot;
   }
 }
@@ -122,12 +98,12 @@ Status SqliteProvider::check_node(const NewWorker& worker, Evidence& evidence) {
     claim.locked_until = row.locked_until;
     claim.boot_seq = row.boot_seq;
     claim.subject = subtract_saturating(0, row.worker);  // neither a session nor 0
-    const Gone gone = evidence.gone(claim, batch_worker_, batch_.now, batch_.boot_seq);
+    const Gone gone = evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq);
     if (gone == Gone::kProof) continue;
     const std::int64_t burial =
         add_saturating(row.locked_until, kLeasesUntilBurial * worker.lease_ms);
     if (gone == Gone::kSuspicion && burial <= batch_.now) continue;
-    diagnostic_.format(
+    context_.diagnostic.format(
         "worker_node_id \"%.*s\" is in use by process %" PRId64 " (incarnation %" PRId64 ")",
         static_cast<int>(worker.node.size()), worker.node.data(), row.pid, row.worker);
     return Status::kNodeIdInUse;
@@ -141,7 +117,7 @@ constexpr sql::Query kNameWorker{"UPDATE workers SET node='~'||inc WHERE inc=?1"
 constexpr sql::Query kInsertHandler{"INSERT OR IGNORE INTO handlers(name,inc) VALUES(?1,?2)"};
 
 Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) {
-  waiting_ = Waiting();
+  unregistered_.start_over();
   {
     Statement insert = connection_.use(kInsertWorker);
     insert.bind_text(worker.node).bind(worker.pid).bind(worker.start_time).bind(batch_.boot_seq);
@@ -233,7 +209,7 @@ Status SqliteProvider::bury_worker(Incarnation incarnation, Incarnation heir,
   PAWL_TRY(bury_row(incarnation));
   // Before the locks go, so that an item at its limit is never handed over once more.
   for (std::size_t i = 0; i < note_count; ++i) {
-    if (notes[i].item != 0) PAWL_TRY(count_crash(notes[i].item, limits));
+    if (notes[i].item != 0) PAWL_TRY(outcomes_.count_crash(notes[i].item, limits));
     if (notes[i].instance == CrashNote::kNotStored) {
       PAWL_TRY(keep_starts_apart());
     } else if (notes[i].instance != 0) {
@@ -294,7 +270,8 @@ Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
       hard = first.integer(1) != 0;
       if (!walk.rises(first.integer(1), change.session)) return no_progress("sessions");
     }
-    PAWL_TRY(hard ? hand_device_over(change.session, reason) : change_owner(change, nullptr));
+    PAWL_TRY(hard ? moves_.hand_device_over(change.session, reason)
+                  : owners_.change_owner(change, nullptr));
   }
 }
 
@@ -318,7 +295,8 @@ Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limi
       session = first.integer(1);
       ghost = first.integer(2) != 0;
     }
-    PAWL_TRY(ghost ? delete_work(item, session) : unlock_work(item, session, false, limits));
+    PAWL_TRY(ghost ? items_.delete_work(item, session)
+                   : outcomes_.unlock_work(item, session, false, limits));
   }
 }
 
@@ -333,8 +311,8 @@ constexpr sql::Query kPruneBuried{
     " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2"};
 
 Status SqliteProvider::bury_row(Incarnation worker) {
-  if (known_worker_ == worker) known_worker_ = 0;
-  due_moves(DueKind::kTimer);  // of instances whose home it was
+  workers_.forget_known();
+  due_.moves(DueKind::kTimer);  // of instances whose home it was
   {
     Statement bury = connection_.use(kBuryRow);
     bury.bind(worker);
@@ -362,8 +340,8 @@ Status SqliteProvider::bury_row(Incarnation worker) {
 
 Status SqliteProvider::unregister_worker(Incarnation me) {
   PAWL_TRY(bury_row(me));
-  PAWL_TRY(hand_sessions_over(me, 0, "shutdown", limits_));
-  return free_locks_of(me, limits_);
+  PAWL_TRY(hand_sessions_over(me, 0, "shutdown", context_.limits));
+  return free_locks_of(me, context_.limits);
 }
 
 constexpr sql::Query kListWorkers{
@@ -388,4 +366,4 @@ Status SqliteProvider::list_workers(WorkerRow* out, std::size_t capacity, std::s
   return fail(list.status(), "list workers");
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

@@ -7,13 +7,13 @@
 // there are more of those than a call looks at, they are left to the sweep: the next call begins behind
 // all that are there now, and what comes then waits for none of them.
 // Ownership: plain values, in memory only; losing them costs looks. Thread rule: one thread.
-#ifndef PAWL_PROVIDER_SQLITE_BRANCH_SCAN_HPP
-#define PAWL_PROVIDER_SQLITE_BRANCH_SCAN_HPP
+#ifndef PAWL_STORE_TABLES_BRANCH_SCAN_HPP
+#define PAWL_STORE_TABLES_BRANCH_SCAN_HPP
 
 #include <cstdint>
 #include <limits>
 
-namespace pawl::sqlite {
+namespace pawl::store {
 
 // Tells whether anything can have become ready: commits of others, and what this connection did.
 struct ScanVersion {
@@ -144,6 +144,6 @@ class BranchScan {
   ScanVersion version_;
 };
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store
 
-#endif  // PAWL_PROVIDER_SQLITE_BRANCH_SCAN_HPP
+#endif  // PAWL_STORE_TABLES_BRANCH_SCAN_HPP

@@ -1,11 +1,13 @@
 // WorkRow: a row of worker_queue as the code about work items sees it.
-#ifndef PAWL_PROVIDER_SQLITE_WORK_ROW_HPP
-#define PAWL_PROVIDER_SQLITE_WORK_ROW_HPP
+#ifndef PAWL_STORE_TABLES_WORK_ROW_HPP
+#define PAWL_STORE_TABLES_WORK_ROW_HPP
 
+#include "ids.hpp"
+#include "pawl/activity_options.hpp"
 #include "policy.hpp"
-#include "sqlite_provider.hpp"
+#include "work_queue.hpp"
 
-namespace pawl::sqlite {
+namespace pawl::store {
 
 // States of a row; stored.
 inline constexpr std::int64_t kReady = 0;
@@ -14,7 +16,7 @@ inline constexpr std::int64_t kDelayed = 2;
 inline constexpr std::int64_t kGhost =
     3;  // cancelled while handed over: its execution may still go on
 
-struct SqliteProvider::WorkRow {
+struct WorkRow {
   WorkItemId id = 0;
   InstanceKey instance = 0;
   ExecutionId execution = 0;
@@ -52,6 +54,6 @@ struct SqliteProvider::WorkRow {
   }
 };
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store
 
-#endif  // PAWL_PROVIDER_SQLITE_WORK_ROW_HPP
+#endif  // PAWL_STORE_TABLES_WORK_ROW_HPP

@@ -1,25 +1,32 @@
-// Which work item a worker gets next, and its hand-over. Rules: docs/sessions.md.
-#include "pawl/activity.hpp"
-#include "work_row.hpp"
-#include "work_sql.hpp"
+#include "work_fetch.hpp"
 
 #include <cinttypes>
+#include <cstdint>
 #include <cstring>
+#include <string_view>
 
-namespace pawl::sqlite {
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "event.hpp"
+#include "pawl/activity.hpp"
+#include "text.hpp"
+#include "work_sql.hpp"
 
+namespace pawl::store {
 namespace {
 
 // Where a candidate came from; the first three are branches of one statement.
 constexpr int kFree = 0;  // and without a tag
+
 constexpr int kOwned = 1;
 constexpr int kClaimable = 2;
 constexpr int kTagged = 3;  // to kTagged + 4: one a tag of this worker; the first also for any tag
+
 constexpr int kBranches = kTagged + static_cast<int>(TagFilter::kTagsMax);
 constexpr int kTakeover = kBranches;
-
 constexpr int kSessionBranches = kTagged;  // that kFetchSql knows
-constexpr unsigned kExpiredLooksMax = 8;   // a call, at locks and at sessions
+
+constexpr unsigned kExpiredLooksMax = 8;  // a call, at locks and at sessions
 
 // An item that stands in the way of a session with running work waits 1, 2, 4 .. 60 s.
 constexpr std::int64_t kUnregisteredFirstMs = 1'000;
@@ -53,7 +60,7 @@ struct TextsOut {
 }  // namespace
 
 // What one call of fetch_work_item() carries along.
-struct SqliteProvider::Fetch {
+struct WorkFetch::Fetch {
   enum class Verdict { kHandler, kForeign, kNoRoom, kCorrupt, kDeleted, kTooLarge };
   const FetchWork& how;
   char* buffer;
@@ -78,14 +85,14 @@ struct SqliteProvider::Fetch {
   }
 };
 
-struct SqliteProvider::Candidate {
+struct WorkFetch::Candidate {
   WorkItemId id = 0;
   SessionKey session = 0;  // of a takeover
   int branch = kFree;
 };
 
-Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
-                                       WorkItem* out, bool* found) {
+Status WorkFetch::fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
+                                  WorkItem* out, bool* found) {
   *found = false;
   if (how.look_again != nullptr) *how.look_again = false;
   const bool may_claim = !how.draining && how.options->max_sessions_per_worker > 0;
@@ -102,26 +109,19 @@ Status SqliteProvider::fetch_work_item(const FetchWork& how, char* buffer, std::
     PAWL_TRY(try_candidate(fetch, candidate));
   }
   PAWL_TRY(end_scans());
-  if (how.look_again != nullptr) *how.look_again = parked_ >= kParkedMax;
+  if (how.look_again != nullptr) *how.look_again = unregistered_.is_full();
   for (const BranchScan& scan : scans_)
     if (!*found && how.look_again != nullptr && scan.look_again()) *how.look_again = true;
   if (!*found && how.passed_over != nullptr) *how.passed_over = passes_over(fetch);
   if (*found || how.waiting == nullptr) return Status::kOk;
   std::int64_t waiting = 0;
-  if (fetch.at_capacity) PAWL_TRY(count_waiting(&waiting));
+  if (fetch.at_capacity) PAWL_TRY(sessions_.count_waiting(&waiting));
   *how.waiting = static_cast<std::size_t>(waiting);
   return Status::kOk;
 }
 
-bool SqliteProvider::passes_over(const Fetch& fetch) const {
-  bool any = fetch.at_capacity || fetch.passed_over;
-  for (const BranchScan& scan : scans_)
-    any = any || scan.in_use();
-  return any;
-}
-
-void SqliteProvider::begin_scans() {
-  const ScanVersion version = {others_, made_ready_};
+void WorkFetch::begin_scans() {
+  const ScanVersion version = {context_.others, context_.made_ready};
   for (BranchScan& scan : scans_)
     scan.begin_call(version);
 }
@@ -129,13 +129,13 @@ void SqliteProvider::begin_scans() {
 constexpr sql::Query kNewest{"SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1"};
 
 // What comes from now on, and what this batch has brought, has higher ids than all that was there.
-Status SqliteProvider::end_scans() {
+Status WorkFetch::end_scans() {
   WorkItemId newest = 0;
   for (BranchScan& scan : scans_) {
     if (!scan.crowded()) continue;
     if (newest == 0) {
       Statement read = connection_.use(kNewest);
-      if (read.bind(committed_.token).row()) newest = read.integer(0);
+      if (read.bind(context_.committed.token).row()) newest = read.integer(0);
       PAWL_TRY(fail(read.status(), "find the newest work"));
     }
     scan.leave_to_sweep(newest);
@@ -143,8 +143,15 @@ Status SqliteProvider::end_scans() {
   return Status::kOk;
 }
 
+bool WorkFetch::passes_over(const Fetch& fetch) const {
+  bool any = fetch.at_capacity || fetch.passed_over;
+  for (const BranchScan& scan : scans_)
+    any = any || scan.in_use();
+  return any;
+}
+
 // The lowest of all branches, so that no tag waits behind another.
-Status SqliteProvider::next_candidate(Fetch& fetch, Candidate* candidate) {
+Status WorkFetch::next_candidate(Fetch& fetch, Candidate* candidate) {
   bool goes_on = true;
   while (goes_on) {
     PAWL_TRY(first_untagged(fetch, candidate));
@@ -160,7 +167,7 @@ Status SqliteProvider::next_candidate(Fetch& fetch, Candidate* candidate) {
 
 constexpr sql::Query kCandidate{kFetchSql};
 
-Status SqliteProvider::first_untagged(const Fetch& fetch, Candidate* candidate) {
+Status WorkFetch::first_untagged(const Fetch& fetch, Candidate* candidate) {
   constexpr BranchScan::Range kNothing = {BranchScan::kIdMax, BranchScan::kIdMax};
   BranchScan::Range ranges[kSessionBranches];
   for (int branch = kFree; branch < kSessionBranches; ++branch)
@@ -182,7 +189,7 @@ Status SqliteProvider::first_untagged(const Fetch& fetch, Candidate* candidate) 
 constexpr sql::Query kTaggedCandidate{kFetchTaggedSql};
 constexpr sql::Query kTagCandidate{kFetchTagSql};
 
-Status SqliteProvider::first_tagged(const Fetch& fetch, int branch, Candidate* candidate) {
+Status WorkFetch::first_tagged(const Fetch& fetch, int branch, Candidate* candidate) {
   const bool any = fetch.how.tags.mode == TagFilter::Mode::kAny;
   const BranchScan::Range range = scans_[branch].range();
   Statement next = any ? connection_.use(kTaggedCandidate) : connection_.use(kTagCandidate);
@@ -195,25 +202,25 @@ Status SqliteProvider::first_tagged(const Fetch& fetch, int branch, Candidate* c
 }
 
 // Not for this process, or not now: another item of the branch is looked at.
-void SqliteProvider::pass_over(Fetch& fetch, const Candidate& candidate, bool waits) {
+void WorkFetch::pass_over(Fetch& fetch, const Candidate& candidate, bool waits) {
   fetch.passed_over = fetch.passed_over || waits;
   if (candidate.branch < kBranches) scans_[candidate.branch].passed_over(candidate.id, waits);
 }
 
-void SqliteProvider::moved_away(const Candidate& candidate) {
+void WorkFetch::moved_away(const Candidate& candidate) {
   if (candidate.branch < kBranches) scans_[candidate.branch].moved_away();
 }
 
 // Hands the candidate over, or sees to it that the next look finds another.
-Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
+Status WorkFetch::try_candidate(Fetch& fetch, const Candidate& candidate) {
   const Suspicion work(connection_, RowRef::Table::kWork, candidate.id);
   WorkRow row;
-  const Status read = read_work(candidate.id, &row);
+  const Status read = items_.read_work(candidate.id, &row);
   if (read != Status::kNotFound) PAWL_TRY(read);
   if (read == Status::kNotFound || !is_head_of(candidate, row)) return mend_head(candidate);
   if (row.damaged) {
     moved_away(candidate);
-    return give_up_damaged(row);
+    return outcomes_.give_up_damaged(row);
   }
   const WorkFilter& filter = *fetch.how.filter;
   bool blocked = false;
@@ -221,7 +228,7 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   if (blocked && row.exclusive && candidate.branch == kOwned && !row.hard) {
     // A head means that no valid lock stands: what runs here is lost, and holds the session up.
     moved_away(candidate);
-    return release(row.session, "blocked");
+    return owners_.release(row.session, "blocked");
   }
   if (blocked || filter.runs_item(row.id) || !filter.may_run_with(row.crashes)) {
     pass_over(fetch, candidate, true);
@@ -230,11 +237,11 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
   PAWL_TRY(read_activity(fetch, row));
   if (fetch.verdict == Fetch::Verdict::kCorrupt) {
     moved_away(candidate);
-    return complete_work(row, ErrorKind::kCorrupt, diagnostic_.text());
+    return outcomes_.complete_work(row, ErrorKind::kCorrupt, context_.diagnostic.text());
   }
   if (fetch.verdict == Fetch::Verdict::kDeleted) {
     moved_away(candidate);
-    return delete_work(row.id, row.session);
+    return items_.delete_work(row.id, row.session);
   }
   if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
   if (fetch.verdict == Fetch::Verdict::kTooLarge) return stop_too_large(fetch, candidate, row);
@@ -247,9 +254,9 @@ Status SqliteProvider::try_candidate(Fetch& fetch, const Candidate& candidate) {
 }
 
 // Candidates of sessions are what the sessions' rows call their heads.
-bool SqliteProvider::is_head_of(const Candidate& candidate, const WorkRow& row) const {
+bool WorkFetch::is_head_of(const Candidate& candidate, const WorkRow& row) const {
   if (candidate.branch != kOwned && candidate.branch != kClaimable) return true;
-  const bool is_mine = candidate.branch == kClaimable || row.owner == batch_worker_;
+  const bool is_mine = candidate.branch == kClaimable || row.owner == context_.batch_worker;
   return row.state == kReady && row.is_head && is_mine;
 }
 
@@ -262,24 +269,24 @@ constexpr sql::Query kSessionOfHead{
     " LIMIT 1"};
 
 // The row of a session names a head that is none of its work, or is not ready.
-Status SqliteProvider::mend_head(const Candidate& candidate) {
+Status WorkFetch::mend_head(const Candidate& candidate) {
   moved_away(candidate);
   SessionKey session = candidate.session;
   if (session == 0) {
     Statement find = candidate.branch == kOwned ? connection_.use(kSessionOfOwnedHead)
                                                 : connection_.use(kSessionOfHead);
     find.bind(candidate.id);
-    if (candidate.branch == kOwned) find.bind(batch_worker_);
+    if (candidate.branch == kOwned) find.bind(context_.batch_worker);
     if (!find.row()) return fail(find.status(), "find the session of a head");
     session = find.integer(0);
   }
-  return recompute_head(session);
+  return sessions_.recompute_head(session);
 }
 
 // By its name: the session's row may have been closed or swept, and made anew, under what still runs.
-Status SqliteProvider::runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs) {
+Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs) {
   SessionTexts texts;
-  PAWL_TRY(describe(row.session, &texts));
+  PAWL_TRY(events_.describe(row.session, &texts));
   *runs = filter.runs_session(row.session_scope, texts.name.view());
   return Status::kOk;
 }
@@ -293,7 +300,7 @@ constexpr sql::Query kActivity{
     " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1"};
 
 // Verdict and texts of a row. The input is touched only for a process that can run it.
-Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
+Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   Statement read = connection_.use(kActivity);
   read.bind(row.id);
   if (!read.row())
@@ -311,8 +318,8 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   event.time_ms = read.integer(4);
   Status decoded = Status::kCorrupt;
   if (event.kind == EventKind::kActivity) {
-    JsonMemory memory(json_memory_, sizeof json_memory_);
-    decoded = decode_meta(read.bytes(5), &event, meta_text_, sizeof meta_text_);
+    JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
+    decoded = decode_meta(read.bytes(5), &event, context_.meta_text, sizeof context_.meta_text);
   }
   fetch.verdict = Fetch::Verdict::kForeign;
   if (decoded == Status::kOk) fetch.tag.assign_cut(event.tag.empty() ? read.bytes(14) : event.tag);
@@ -330,7 +337,7 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   if (decoded != Status::kOk || event_crc(row.instance, row.execution, event, read.bytes(5)) !=
                                     static_cast<std::uint32_t>(read.integer(6))) {
     fetch.verdict = Fetch::Verdict::kCorrupt;
-    diagnostic_.format(
+    context_.diagnostic.format(
         "the stored event %" PRIu32 " of execution %" PRId64
         " of the instance, an activity, cannot be read: its form or checksum is wrong",
         row.event, row.execution);
@@ -340,7 +347,8 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
     if (read.bytes(name).size() > kNameBytesMax) fetch.verdict = Fetch::Verdict::kCorrupt;
   if (read.bytes(12).size() > kProgressBytesMax) fetch.verdict = Fetch::Verdict::kCorrupt;
   if (fetch.verdict == Fetch::Verdict::kCorrupt) {
-    diagnostic_.format("a stored name, or the stored progress of the activity, is too long");
+    context_.diagnostic.format(
+        "a stored name, or the stored progress of the activity, is too long");
     return Status::kOk;
   }
   fetch.verdict = Fetch::Verdict::kHandler;
@@ -357,38 +365,27 @@ Status SqliteProvider::read_activity(Fetch& fetch, const WorkRow& row) {
   if (!texts.full) return Status::kOk;
   fetch.verdict = Fetch::Verdict::kTooLarge;
   fetch.out->activity_name = event.name;  // in meta_text_
-  diagnostic_.format("the input of activity %.*s (event %" PRIu32
-                     ") has %zu bytes, more than this worker's payload_bytes_max allows",
-                     static_cast<int>(event.name.size()), event.name.data(), row.event,
-                     event.payload.size());
+  context_.diagnostic.format("the input of activity %.*s (event %" PRIu32
+                             ") has %zu bytes, more than this worker's payload_bytes_max allows",
+                             static_cast<int>(event.name.size()), event.name.data(), row.event,
+                             event.payload.size());
   return Status::kOk;
-}
-
-// Whoever scheduled it had a larger limit. Its instance stops until a worker with a larger one registers, and the
-// item waits for that under the activity's name, in nobody's way.
-Status SqliteProvider::stop_too_large(Fetch& fetch, const Candidate& candidate,
-                                      const WorkRow& row) {
-  const Diagnostic why = diagnostic_;
-  moved_away(candidate);
-  PAWL_TRY(park_work(row, fetch.out->activity_name));
-  const Status stopped = quarantine_instance(row.instance, ErrorKind::kLimit, why.text());
-  return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
 // This process has no handler, or does not serve the tag: whoever can gets the item, and if nobody can,
 // it waits for one who does, out of the way. So it does if others could but none of them has its device.
-Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
+Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   if (candidate.branch == kTakeover) return Status::kOk;
   const std::string_view name = fetch.out->activity_name;
   bool elsewhere = false;
   const std::string_view tag = fetch.out->tag;
-  PAWL_TRY(handler_elsewhere(name, tag, fetch.how.me, row.session != 0, &elsewhere));
+  PAWL_TRY(workers_.handler_elsewhere(name, tag, fetch.how.me, row.session != 0, &elsewhere));
   if (elsewhere && candidate.branch != kOwned) {
     pass_over(fetch, candidate, false);
     return Status::kOk;
   }
   bool running = false;
-  if (elsewhere && !row.hard) PAWL_TRY(has_running(row.session, &running));
+  if (elsewhere && !row.hard) PAWL_TRY(sessions_.has_running(row.session, &running));
   // A session is never let go under what still runs: its foreign item backs off, so that other work of
   // it goes on. When that has lasted long enough the item stays at the head, and the session drains.
   if (running && row.unregistered >= kUnregisteredPatience) {
@@ -396,54 +393,46 @@ Status SqliteProvider::unhandled(Fetch& fetch, const Candidate& candidate, const
     return Status::kOk;
   }
   if (!elsewhere || row.hard) {
-    if (parked_ >= kParkedMax) {
+    if (unregistered_.is_full()) {
       pass_over(fetch, candidate, false);
       return Status::kOk;
     }
     // It is gone from its branch, so it is not one of the looks that are bounded for each.
-    if (!elsewhere && sink_ != nullptr) sink_->on_unregistered(name, tag, row.instance, row.event);
-    return park_work(row, name);
+    if (!elsewhere && context_.sink != nullptr)
+      context_.sink->on_unregistered(name, tag, row.instance, row.event);
+    return unregistered_.park_work(row, name);
   }
   moved_away(candidate);
-  if (!running) return release(row.session, "no_handler");
+  if (!running) return owners_.release(row.session, "no_handler");
   PutBack how;
   how.delay_ms = unregistered_delay_ms(row.unregistered);
   how.unregistered = true;
-  return put_back(row, how);
+  return items_.put_back(row, how);
 }
 
-Status SqliteProvider::release(SessionKey session, std::string_view reason) {
-  OwnerChange change;
-  change.session = session;
-  change.reason = reason;
-  change.limits = limits_;
-  return change_owner(change, nullptr);
-}
-
-constexpr sql::Query kHasRunning{
-    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
-    " OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"};
-
-Status SqliteProvider::has_running(SessionKey session, bool* running) {
-  Statement find = connection_.use(kHasRunning);
-  find.bind(session);
-  if (!find.row()) return fail(find.status(), "find running work");
-  *running = find.integer(0) != 0;
-  return Status::kOk;
+// Whoever scheduled it had a larger limit. Its instance stops until a worker with a larger one registers, and the
+// item waits for that under the activity's name, in nobody's way.
+Status WorkFetch::stop_too_large(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
+  const Diagnostic why = context_.diagnostic;
+  moved_away(candidate);
+  PAWL_TRY(unregistered_.park_work(row, fetch.out->activity_name));
+  const Status stopped =
+      quarantine_.quarantine_instance(row.instance, ErrorKind::kLimit, why.text());
+  return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
 // Capacity gates claims only; expired sessions that are still mine count.
-Status SqliteProvider::may_claim(Fetch& fetch, bool* may) {
+Status WorkFetch::may_claim(Fetch& fetch, bool* may) {
   *may = false;
   if (!fetch.claims_open) return Status::kOk;
   const std::int64_t most = fetch.how.options->max_sessions_per_worker;
   std::int64_t owned = 0;
-  PAWL_TRY(count_owned(fetch.how.me, most, &owned));
+  PAWL_TRY(sessions_.count_owned(fetch.how.me, most, &owned));
   const std::int64_t idle_ms = fetch.how.options->evict_idle_ms;
   if (owned == most && idle_ms > 0) {
     bool released = false;
-    PAWL_TRY(release_longest_idle(fetch.how.me, idle_ms, &released));
-    if (released) PAWL_TRY(count_owned(fetch.how.me, most, &owned));
+    PAWL_TRY(owners_.release_longest_idle(fetch.how.me, idle_ms, &released));
+    if (released) PAWL_TRY(sessions_.count_owned(fetch.how.me, most, &owned));
   }
   fetch.claims_open = owned < most;
   fetch.at_capacity = !fetch.claims_open;
@@ -453,7 +442,7 @@ Status SqliteProvider::may_claim(Fetch& fetch, bool* may) {
 
 constexpr sql::Query kReadHead{"SELECT head_id FROM sessions WHERE sid=?1"};
 
-Status SqliteProvider::claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
+Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   bool may = false;
   PAWL_TRY(may_claim(fetch, &may));
   if (!may) return Status::kOk;
@@ -464,7 +453,7 @@ Status SqliteProvider::claim(Fetch& fetch, const Candidate& candidate, const Wor
   change.strike = fetch.strike;
   change.limits = fetch.how.limits;
   WorkRow claimed = row;
-  PAWL_TRY(change_owner(change, &claimed.session_epoch));
+  PAWL_TRY(owners_.change_owner(change, &claimed.session_epoch));
   if (claimed.session_epoch == 0) return Status::kOk;  // lost, and its work with it
   if (candidate.branch != kTakeover) return hand_over(fetch, claimed);
   // Locks of the session ended, so its head may be another item now; or it was poisoned.
@@ -485,18 +474,20 @@ constexpr sql::Query kTouchSession{
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
     "locked_until=max(locked_until,?3) WHERE sid=?1"};
 
-Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
+Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   const SessionOptions& options = *fetch.how.options;
   WorkItem& out = *fetch.out;
   out.session_summary = {};
   out.claimed_now = row.session != 0 && row.epoch_used != row.session_epoch;
   if (out.claimed_now) {
     bool damaged = false;
-    PAWL_TRY(read_summary(row.session, fetch.buffer + fetch.texts_bytes,
-                          fetch.capacity - fetch.texts_bytes, &out.session_summary, &damaged));
-    if (damaged) return complete_work(row, ErrorKind::kCorrupt, diagnostic_.text());
+    PAWL_TRY(summaries_.read_summary(row.session, fetch.buffer + fetch.texts_bytes,
+                                     fetch.capacity - fetch.texts_bytes, &out.session_summary,
+                                     &damaged));
+    if (damaged)
+      return outcomes_.complete_work(row, ErrorKind::kCorrupt, context_.diagnostic.text());
   }
-  out.token = next_token();
+  out.token = context_.next_token();
   out.locked_until = add_saturating(batch_.now, options.worker_lock_timeout_ms);
   const std::int64_t run_ms = row.policy.start_to_close_ms;
   const OptionalMs run_due = run_ms == 0 ? OptionalMs() : make_due(batch_.now, run_ms);
@@ -508,12 +499,12 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
     lock.bind(out.locked_until).bind(batch_.boot_seq);
     lock.bind_optional(run_due);
     out.silence_ms = row.policy.heartbeat_timeout_ms;
-    if (run_due.has_value() || out.silence_ms > 0) due_comes(DueKind::kWork);
-    due_moves(DueKind::kWork);  // it is not waiting to start any more
+    if (run_due.has_value() || out.silence_ms > 0) due_.comes(DueKind::kWork);
+    due_.moves(DueKind::kWork);  // it is not waiting to start any more
     out.silence_ms == 0 ? lock.bind_null() : lock.bind(make_due(batch_.now, out.silence_ms));
     PAWL_TRY(fail(lock.run(), "hand work over"));
   }
-  if (out.claimed_now && row.session_scope != 0) PAWL_TRY(tell_use(row.session));
+  if (out.claimed_now && row.session_scope != 0) PAWL_TRY(events_.tell_use(row.session));
   if (row.session != 0) {
     {
       Statement touch = connection_.use(kTouchSession);
@@ -521,7 +512,7 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
       touch.bind(add_saturating(batch_.now, options.session_lock_timeout_ms));
       PAWL_TRY(fail(touch.run(), "note a session's activity"));
     }
-    PAWL_TRY(recompute_head(row.session));
+    PAWL_TRY(sessions_.recompute_head(row.session));
   }
   out.id = row.id;
   out.instance = row.instance;
@@ -540,8 +531,6 @@ Status SqliteProvider::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-// ---- fetch: what is normally empty -------------------------------------------------------------------------
-
 constexpr sql::Query kNextExpiredLock{
     "SELECT q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,"
     "q.boot_seq,q.token FROM worker_queue q INDEXED BY wq_locked"
@@ -551,7 +540,7 @@ constexpr sql::Query kNextExpiredLock{
 // Locks and ghosts past their lease whose holder is gone, and own ones that this process does not run
 // (a commit whose answer was lost). At most kExpiredLooksMax a call, in rotation, and each once a batch:
 // within one no time passes, so neither locks nor the evidence get older.
-Status SqliteProvider::take_expired_locks(Fetch& fetch) {
+Status WorkFetch::take_expired_locks(Fetch& fetch) {
   for (unsigned looks = 0; looks < kExpiredLooksMax && !expired_lock_.all_seen && !*fetch.found;
        ++looks) {
     Claim lock;
@@ -578,11 +567,11 @@ Status SqliteProvider::take_expired_locks(Fetch& fetch) {
   return Status::kOk;
 }
 
-Status SqliteProvider::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item) {
+Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item) {
   const bool own = lock.holder == fetch.how.me;
   if (own && fetch.how.filter->runs_item(item)) return Status::kOk;
   WorkRow row;
-  PAWL_TRY(read_work(item, &row));
+  PAWL_TRY(items_.read_work(item, &row));
   // Others' work of a session goes with the session, whose owner is who holds it: one observation.
   const bool ghost = row.state == kGhost;
   if (!own && !ghost && row.session != 0)
@@ -590,9 +579,9 @@ Status SqliteProvider::take_expired_lock(Fetch& fetch, const Claim& lock, WorkIt
   Gone gone = Gone::kSuspicion;
   if (!own) gone = fetch.how.evidence->gone(lock, fetch.how.me, batch_.now, batch_.boot_seq);
   if (gone == Gone::kNo) return Status::kOk;
-  if (ghost) return delete_work(item, row.session);
+  if (ghost) return items_.delete_work(item, row.session);
   // A dead process is charged by its notes when it is buried.
-  return unlock_work(item, row.session, gone == Gone::kSuspicion, fetch.how.limits);
+  return outcomes_.unlock_work(item, row.session, gone == Gone::kSuspicion, fetch.how.limits);
 }
 
 constexpr sql::Query kNextExpiredSession{
@@ -601,7 +590,7 @@ constexpr sql::Query kNextExpiredSession{
     " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=0"
     " ORDER BY locked_until,sid LIMIT 1"};
 
-Status SqliteProvider::take_expired_sessions(Fetch& fetch) {
+Status WorkFetch::take_expired_sessions(Fetch& fetch) {
   for (unsigned looks = 0;
        looks < kExpiredLooksMax && !expired_session_.all_seen && fetch.claims_open && !*fetch.found;
        ++looks) {
@@ -625,19 +614,19 @@ Status SqliteProvider::take_expired_sessions(Fetch& fetch) {
 }
 
 // Takes the session over if its owner is gone and this process can run the candidate.
-Status SqliteProvider::take_expired_session(Fetch& fetch, const Candidate& candidate) {
+Status WorkFetch::take_expired_session(Fetch& fetch, const Candidate& candidate) {
   Claim claim;
-  const Status read = session_claim(candidate.session, &claim);
+  const Status read = sessions_.session_claim(candidate.session, &claim);
   if (read == Status::kNotFound) return Status::kOk;
   PAWL_TRY(read);
   const Gone gone = fetch.how.evidence->gone(claim, fetch.how.me, batch_.now, batch_.boot_seq);
   if (gone == Gone::kNo) return Status::kOk;
   // Losing needs neither room nor handler.
   bool fails = false;
-  PAWL_TRY(must_fail(candidate.session, &fails));
-  if (fails) return lose_session(candidate.session, "taken over");
+  PAWL_TRY(sessions_.must_fail(candidate.session, &fails));
+  if (fails) return owners_.lose_session(candidate.session, "taken over");
   fetch.strike = gone == Gone::kSuspicion;
   return try_candidate(fetch, candidate);
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

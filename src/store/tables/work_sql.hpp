@@ -1,8 +1,8 @@
 // The statements of the fetch, here and not at its place of use so that a test can explain them.
-#ifndef PAWL_PROVIDER_SQLITE_WORK_SQL_HPP
-#define PAWL_PROVIDER_SQLITE_WORK_SQL_HPP
+#ifndef PAWL_STORE_TABLES_WORK_SQL_HPP
+#define PAWL_STORE_TABLES_WORK_SQL_HPP
 
-namespace pawl::sqlite {
+namespace pawl::store {
 
 // What has no tag, and sessions: the lowest id of the branches free, owned and claimable, a column each,
 // which is null where there is none. ?1 me, ?2 may claim sessions, then for these branches: ?3 to ?5 the
@@ -30,6 +30,6 @@ inline constexpr char kFetchTaggedSql[] =
     "SELECT id FROM worker_queue INDEXED BY wq_tagged WHERE tag IS NOT NULL AND sid IS NULL"
     " AND state=0 AND id>?1 AND id<=?2 ORDER BY id LIMIT 1";
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store
 
-#endif  // PAWL_PROVIDER_SQLITE_WORK_SQL_HPP
+#endif  // PAWL_STORE_TABLES_WORK_SQL_HPP

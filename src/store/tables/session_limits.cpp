@@ -1,16 +1,12 @@
-// What the settings of an opened session limit: its age, how many activities it has, how fast they come.
-// Rules: docs/sessions.md.
-//
-// Counted when work is scheduled, in the session's row, which is written then in any case; so a limit is the
-// same for all workers, and survives them. What is too early lies among the delayed work: no look for work
-// meets it before its time.
+#include "session_limits.hpp"
+
 #include <cinttypes>
+#include <cstdint>
 
+#include "damage.hpp"
 #include "policy.hpp"
-#include "sqlite_provider.hpp"
 
-namespace pawl::sqlite {
-
+namespace pawl::store {
 namespace {
 
 // A bucket in one number: the time at which it is full again.
@@ -31,7 +27,7 @@ Slot slot_of(const SessionSettings& settings, OptionalMs full_at, std::int64_t n
 constexpr sql::Query kSetLimits{
     "UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1"};
 
-Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& settings) {
+Status SessionLimits::set_limits(SessionKey session, const SessionSettings& settings) {
   const bool counts = settings.max_activities != 0 || settings.rate_interval_ms != 0;
   if (settings.max_age_ms == 0 && !counts) return Status::kOk;
   PolicyText text;
@@ -42,7 +38,7 @@ Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& set
   if (settings.max_age_ms == 0) {
     set.bind_null().bind_null();
   } else {
-    due_comes(DueKind::kLook);
+    due_.comes(DueKind::kLook);
     const std::int64_t notice_ms = settings.max_age_ms - settings.expiry_notice_ms;
     set.bind(make_due(batch_.now, settings.max_age_ms)).bind(make_due(batch_.now, notice_ms));
   }
@@ -53,7 +49,7 @@ Status SqliteProvider::set_limits(SessionKey session, const SessionSettings& set
 constexpr sql::Query kCountWork{
     "UPDATE sessions SET given=coalesce(given,0)+1,rate_at=?2 WHERE sid=?1"};
 
-Status SqliteProvider::admit_work(const Opened& row, Admission* out) {
+Status SessionLimits::admit_work(const Opened& row, Admission* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
   if (row.limits.empty()) return Status::kOk;
   Diagnostic why;
@@ -91,20 +87,8 @@ Status SqliteProvider::admit_work(const Opened& row, Admission* out) {
     count.bind_optional(slot.next_full);
     PAWL_TRY(fail(count.run(), "count a session's work"));
   }
-  return row.given + 1 == settings.activity_warning ? tell_near_limit(row.session, settings)
+  return row.given + 1 == settings.activity_warning ? events_.tell_near_limit(row.session, settings)
                                                     : Status::kOk;
 }
 
-Status SqliteProvider::tell_near_limit(SessionKey session, const SessionSettings& settings) {
-  SessionTexts texts;
-  PAWL_TRY(describe(session, &texts));
-  Diagnostic why;
-  why.format("%" PRId64 " of %" PRId64 " activities (max_activities)", settings.activity_warning,
-             settings.max_activities);
-  SessionChange told = texts.change(SessionChange::Kind::kNearLimit);
-  told.reason = why.text();
-  if (sink_ != nullptr) sink_->on_session_change(told);
-  return notify_change(session, told);
-}
-
-}  // namespace pawl::sqlite
+}  // namespace pawl::store

@@ -3,12 +3,12 @@
 // Purpose: such a query asks an index, and what the loop does changes rows. Where the two disagree, for a
 // few damaged bytes, the same rows come again and again, and the loop would hold the write lock for ever.
 // Ownership: plain values. Thread rule: one thread.
-#ifndef PAWL_PROVIDER_SQLITE_WALK_HPP
-#define PAWL_PROVIDER_SQLITE_WALK_HPP
+#ifndef PAWL_STORE_TABLES_WALK_HPP
+#define PAWL_STORE_TABLES_WALK_HPP
 
 #include <cstdint>
 
-namespace pawl::sqlite {
+namespace pawl::store {
 
 class Walk {
  public:
@@ -39,6 +39,6 @@ class Walk {
   int same_ = 0;
 };
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store
 
-#endif  // PAWL_PROVIDER_SQLITE_WALK_HPP
+#endif  // PAWL_STORE_TABLES_WALK_HPP

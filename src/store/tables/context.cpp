@@ -1,0 +1,61 @@
+#include "context.hpp"
+
+#include "check.hpp"
+
+namespace pawl::store {
+namespace {
+
+bool kills_batch(Status status) {
+  switch (status) {
+    case Status::kIo:
+    case Status::kFull:
+    case Status::kCorrupt:
+    case Status::kResourceExhausted:
+    case Status::kBusy:
+    case Status::kReadOnly:
+    case Status::kCannotOpen: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Status StoreContext::fail(Status status, const char* what) {
+  if (status == Status::kOk) return status;
+  const std::string_view text = connection.diagnostic().text();
+  diagnostic.format("%s: %s%s%.*s", what, status_name(status), text.empty() ? "" : ": ",
+                    static_cast<int>(text.size()), text.data());
+  connection.diagnostic().clear();
+  connection.blame(status, diagnostic.text());
+  if (in_batch && kills_batch(status)) dead = true;
+  return status;
+}
+
+Status StoreContext::no_progress(const char* table) {
+  connection.diagnostic().clear();
+  diagnostic.format(
+      "an index of table %s has rows that are not where it says: the file is damaged (PRAGMA "
+      "integrity_check tells where, and REINDEX may mend it)",
+      table);
+  if (in_batch) dead = true;
+  return Status::kCorrupt;
+}
+
+Status StoreContext::written(Status status) {
+  if (status != Status::kOk && in_batch) dead = true;
+  return status;
+}
+
+void StoreContext::require_batch() const { PAWL_CHECK("provider-11", in_batch && !dead); }
+
+LockToken StoreContext::next_token() {
+  require_batch();
+  return next.token++;
+}
+
+Epoch StoreContext::next_epoch() {
+  require_batch();
+  return next.epoch++;
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,127 @@
+// StoreContext: what all tables of one connection share. Table: what each of them begins with.
+//
+// Purpose: one connection, one batch with its time and counters, one diagnostic. A table has a reference to it and to
+// the tables below it, and to nobody above. Ownership: the store owns the context and every table. Thread rule: that
+// of the connection.
+#ifndef PAWL_STORE_TABLES_CONTEXT_HPP
+#define PAWL_STORE_TABLES_CONTEXT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "batch.hpp"
+#include "change_sink.hpp"
+#include "clock_rules.hpp"
+#include "crash_limits.hpp"
+#include "event.hpp"
+#include "ids.hpp"
+#include "instance_store.hpp"
+#include "pawl/status.hpp"
+#include "sql/query.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/schema.hpp"
+#include "text.hpp"
+
+namespace pawl::store {
+
+using sqlite::Connection;
+using sqlite::Statement;
+
+// Of a row i of instances: its tree was not removed.
+#define PAWL_IS_THERE \
+  "iif(i.root IS NULL,i.state,(SELECT r.state FROM instances AS r WHERE r.key=i.root))<>5"
+
+inline bool has_ended(std::int64_t state) {
+  return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||
+         state == static_cast<std::int64_t>(InstanceState::kFailed);
+}
+
+struct StoreContext {
+  // Keeps the connection's text behind `what`, kills the batch if the status is one that does (the
+  // contract's list), and returns the status. kOk: does nothing.
+  Status fail(Status status, const char* what);
+  // A Walk does not get on: kCorrupt.
+  Status no_progress(const char* table);
+  // For a call that had written something when it failed: whatever the status, the batch is dead.
+  Status written(Status status);
+  // Every call of a batch begins with it: an invariant.
+  void require_batch() const;
+  // Values that the database has never given out, if the batch is committed.
+  LockToken next_token();
+  Epoch next_epoch();
+
+  Connection connection;
+  Batch* batches = nullptr;  // of the store: opens views (ReadScope)
+  ChangeSink* sink = nullptr;
+  BatchInfo batch;
+  Incarnation batch_worker = 0;
+  bool in_batch = false;
+  bool in_read = false;
+  bool dead = false;  // the batch can only be rolled back
+  bool batch_sent = false;
+  ClockRow clock;  // as of the last begin(); fixed within a batch
+  struct Counters {
+    Epoch epoch = 0;
+    LockToken token = 0;
+  };
+  Counters stored;                   // in the row of meta
+  Counters committed;                // what the last batch left to take from
+  Counters next;                     // with what the batch took
+  CrashLimits limits;                // as given when this worker registered
+  std::int64_t messages_stored = 0;  // rises with each message that this connection stores
+  std::int64_t heads_moved = 0;      // rises when a session may have another head
+  std::int64_t made_ready = 0;       // rises when this connection makes an item ready
+  std::int64_t others = 0;           // rises when another connection has committed
+  FixedText<32> database_id;
+  Diagnostic diagnostic;
+  // Scratch of one call.
+  alignas(std::max_align_t) char json_memory[kJsonMemoryBytes] = {};
+  char meta_text[kMetaBytesMax] = {};
+};
+
+// One view for the reads of a call, unless the caller has opened one.
+class ReadScope {
+ public:
+  explicit ReadScope(StoreContext& context) : context_(context) {
+    if (context.in_batch || context.in_read) return;
+    status_ = context.batches->begin_read();
+    owns_ = status_ == Status::kOk;
+  }
+  ~ReadScope() {
+    if (owns_) context_.batches->end_read();
+  }
+  ReadScope(const ReadScope&) = delete;
+  ReadScope& operator=(const ReadScope&) = delete;
+  [[nodiscard]] Status status() const { return status_; }
+
+ private:
+  StoreContext& context_;
+  Status status_ = Status::kOk;
+  bool owns_ = false;
+};
+
+class Table {
+ protected:
+  using Suspicion = Connection::Suspicion;
+
+  explicit Table(StoreContext& context)
+      : context_(context), connection_(context.connection), batch_(context.batch) {}
+  ~Table() = default;
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  Status fail(Status status, const char* what) { return context_.fail(status, what); }
+  Status no_progress(const char* table) { return context_.no_progress(table); }
+  Status written(Status status) { return context_.written(status); }
+  Status fail_written(Status status, const char* what) { return written(fail(status, what)); }
+  void require_batch() const { context_.require_batch(); }
+
+  StoreContext& context_;
+  Connection& connection_;
+  BatchInfo& batch_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_CONTEXT_HPP

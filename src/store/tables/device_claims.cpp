@@ -1,0 +1,189 @@
+#include "device_claims.hpp"
+
+#include <cinttypes>
+
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "pawl/activity_options.hpp"
+#include "policy.hpp"
+#include "text.hpp"
+#include "walk.hpp"
+
+namespace pawl::store {
+
+Status DeviceClaims::declare_session(const DeclareSession& declare, Evidence& evidence,
+                                     bool* held) {
+  require_batch();
+  *held = false;
+  if (!is_valid_name(declare.device)) {
+    context_.diagnostic.format("a device's name has 1 to %zu bytes", kNameBytesMax);
+    return Status::kInvalidArgument;
+  }
+  SessionKey session = 0;
+  PAWL_TRY(moves_.session_for(declare.device, {}, &session));
+  Declaration holder;
+  PAWL_TRY(devices_.read_holder(session, &holder));
+  if (holder.worker != 0 && holder.worker != declare.me) {
+    const Gone gone = evidence.gone(holder.claim, declare.me, batch_.now, batch_.boot_seq);
+    if (gone != Gone::kProof) {
+      if (declare.standby) return devices_.put_declaration(session, declare.me, kStandby);
+      context_.diagnostic.format(
+          "device \"%.*s\" is declared by worker \"%.*s\" (process %" PRId64 ")",
+          static_cast<int>(declare.device.size()), declare.device.data(),
+          static_cast<int>(holder.node.size()), holder.node.view().data(), holder.pid);
+      return Status::kDeviceHeld;
+    }
+    PAWL_TRY(devices_.drop_declaration(session, holder.worker));
+  }
+  *held = true;
+  PAWL_TRY(devices_.put_declaration(session, declare.me, kHolder));
+  Moving row;
+  PAWL_TRY(sessions_.read_moving(session, &row));
+  if (!row.hard) PAWL_TRY(sessions_.set_use(session, {true, false}));
+  row.hard = true;
+  // It takes back its own withdrawal, too.
+  if (row.owner == declare.me) return row.stopping ? sessions_.reopen(session) : Status::kOk;
+  if (row.owner != 0) {
+    Claim claim;
+    PAWL_TRY(sessions_.device_claim(session, &claim));
+    // The hand-overs of who is dead end with the change.
+    if (evidence.gone(claim, declare.me, batch_.now, batch_.boot_seq) == Gone::kProof)
+      row.running = false;
+  }
+  return moves_.move_or_stop(row, {declare.me, declare.stop_ms, false, "declared"});
+}
+
+Status DeviceClaims::withdraw_session(Incarnation me, std::string_view device,
+                                      std::int64_t stop_ms) {
+  require_batch();
+  SessionKey session = 0;
+  PAWL_TRY(sessions_.find_session(0, device, &session));
+  std::int64_t role = kHolder;
+  PAWL_TRY(devices_.read_role(session, me, &role));
+  if (role == kStandby) return devices_.drop_declaration(session, me);
+  PAWL_TRY(devices_.put_declaration(session, me, kWithdrawing));
+  Moving row;
+  PAWL_TRY(sessions_.read_moving(session, &row));
+  // A withdrawn device that never came is still with its former owner, whose stop goes on.
+  if (row.owner != me) return devices_.drop_declaration(session, me);
+  return moves_.move_or_stop(row, {0, stop_ms, false, "withdrawn"});
+}
+
+Status DeviceClaims::read_declaration(Incarnation me, std::string_view device, bool* withdrawing) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  SessionKey session = 0;
+  PAWL_TRY(sessions_.find_session(0, device, &session));
+  std::int64_t role = kHolder;
+  PAWL_TRY(devices_.read_role(session, me, &role));
+  *withdrawing = role == kWithdrawing;
+  return Status::kOk;
+}
+
+constexpr sql::Query kNextStandbyOf{
+    "SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1"
+    " AND sid>?2 AND role=1 ORDER BY sid LIMIT 1"};
+
+Status DeviceClaims::take_devices_over(Incarnation me, const SessionOptions& options,
+                                       Evidence& evidence) {
+  require_batch();
+  SessionKey session = 0;
+  Walk walk;
+  while (true) {
+    {
+      Statement next = connection_.use(kNextStandbyOf);
+      next.bind(me).bind(session);
+      if (!next.row()) return fail(next.status(), "find own standbys");
+      session = next.integer(0);
+      if (!walk.rises(session)) return no_progress("devices");
+    }
+    Claim claim;
+    PAWL_TRY(sessions_.device_claim(session, &claim));
+    Gone gone = Gone::kProof;
+    if (claim.holder != 0) gone = evidence.gone(claim, me, batch_.now, batch_.boot_seq);
+    if (gone == Gone::kNo) continue;
+    Declaration holder;
+    PAWL_TRY(devices_.read_holder(session, &holder));
+    if (holder.worker != 0) PAWL_TRY(devices_.drop_declaration(session, holder.worker));
+    PAWL_TRY(devices_.put_declaration(session, me, kHolder));
+    OwnerChange change;
+    change.session = session;
+    change.to = me;
+    change.lease_ms = options.session_lock_timeout_ms;
+    change.strike = gone == Gone::kSuspicion;
+    change.limits = context_.limits;
+    PAWL_TRY(owners_.change_owner(change, nullptr));
+  }
+}
+
+constexpr sql::Query kForgetDevice{
+    "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
+    " AND NOT EXISTS(SELECT 1 FROM devices d WHERE d.sid=?1)"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)"};
+
+Status DeviceClaims::forget_device(std::string_view device) {
+  require_batch();
+  SessionKey session = 0;
+  PAWL_TRY(sessions_.find_session(0, device, &session));
+  SessionTexts texts;
+  PAWL_TRY(events_.describe(session, &texts));
+  due_.moves(DueKind::kStop);
+  {
+    Statement forget = connection_.use(kForgetDevice);
+    forget.bind(session);
+    PAWL_TRY(fail(forget.run(), "forget a device"));
+    if (connection_.changes() == 0) return Status::kStillRunning;
+  }
+  PAWL_TRY(written(summaries_.drop_summary(session)));
+  return written(events_.tell_end(texts.swept()));
+}
+
+constexpr sql::Query kNextUnavailable{
+    "SELECT q.id,q.sid,q.state IN (1,3),q.policy,s.name FROM worker_queue q"
+    " INDEXED BY wq_unavailable LEFT JOIN sessions s ON s.sid=q.sid"
+    " WHERE q.unavailable_due IS NOT NULL AND q.unavailable_due<=?1"
+    " ORDER BY q.unavailable_due LIMIT 1"};
+constexpr sql::Query kPostpone{"UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1"};
+
+// What is there, or runs, is measured anew from now.
+Status DeviceClaims::end_unavailable_work(std::size_t limit, std::size_t* ended) {
+  Walk walk;
+  for (std::size_t i = 0; i < limit; ++i) {
+    WorkItemId item = 0;
+    SessionKey session = 0;
+    bool runs = false;
+    ActivityOptions policy;
+    FixedText<kNameBytesMax> name;
+    {
+      Statement next = connection_.use(kNextUnavailable);
+      next.bind(batch_.now);
+      if (!next.row()) return fail(next.status(), "find work of absent devices");
+      item = next.integer(0);
+      const Suspicion work(connection_, RowRef::Table::kWork, item);
+      if (!walk.changes(item)) return no_progress("worker_queue");
+      session = next.integer(1);
+      runs = next.integer(2) != 0;
+      if (!decode_policy(next.bytes(3), &policy))
+        return fail(Status::kCorrupt, "read the policy of work");
+      name.assign_cut(next.bytes(4));
+    }
+    const Suspicion work(connection_, RowRef::Table::kWork, item);
+    bool declared = false;
+    PAWL_TRY(devices_.has_declarer(session, &declared));
+    if (declared || runs) {
+      due_.comes(DueKind::kWork);
+      Statement postpone = connection_.use(kPostpone);
+      postpone.bind(item).bind(make_due(batch_.now, policy.unavailable_ms));
+      PAWL_TRY(fail(postpone.run(), "postpone a limit"));
+      continue;
+    }
+    Diagnostic why;
+    why.format("no living worker declares device \"%.*s\" (unavailable_ms %" PRId64 ")",
+               static_cast<int>(name.size()), name.view().data(), policy.unavailable_ms);
+    PAWL_TRY(outcomes_.end_work(item, ErrorKind::kSessionUnavailable, why.text()));
+    ++*ended;
+  }
+  return Status::kOk;
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,147 @@
+#include "due_index.hpp"
+
+#include "check.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr int kFirstTimersMax = 64;  // that are parked or another's
+
+constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
+
+}  // namespace
+
+Status DueIndex::next_due(Incarnation me, bool turns, NextDue* out) {
+  if (me != first_due_of_) comes(DueKind::kTimer);
+  first_due_of_ = me;
+  for (int kind = 0; kind < kDueKinds; ++kind) {
+    if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
+    PAWL_TRY(find_unknown(me, turns));
+    break;
+  }
+#ifndef NDEBUG
+  PAWL_TRY(check_first(me));
+#endif
+  out->pawl_time.clear();
+  for (int kind = 0; kind < kDueKinds; ++kind)
+    if (turns || !is_of_turns(kind)) out->pawl_time.keep_earlier(first_due_[kind].at);
+  out->waiting_for_utc =
+      turns && first_due(DueKind::kTimer).waits_for_utc && !context_.clock.off_known;
+  return Status::kOk;
+}
+
+Status DueIndex::find_unknown(Incarnation me, bool turns) {
+  const ReadScope scope(context_);  // tells that nothing is known, if others have committed
+  PAWL_TRY(scope.status());
+  for (int kind = 0; kind < kDueKinds; ++kind) {
+    if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
+    first_due_[kind] = FirstDue();
+    PAWL_TRY(find_first_of(static_cast<DueKind>(kind), me, &first_due_[kind]));
+    first_due_[kind].is_known = true;
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kFirstParked{
+    "SELECT parked_until,key FROM instances INDEXED BY i_parked "
+    "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"};
+constexpr sql::Query kFirstStop{
+    "SELECT stop_due,sid FROM sessions INDEXED BY s_stopping "
+    "WHERE state=1 AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"};
+constexpr sql::Query kFirstLook{
+    "SELECT look_at,sid FROM sessions INDEXED BY s_look "
+    "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"};
+
+Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
+  bool waits = false;
+  switch (kind) {
+    case DueKind::kTimer:
+      PAWL_TRY(first_timer(TimeBase::kPawl, me, &first->at, &waits));
+      return first_timer(TimeBase::kUtc, me, &first->at, &first->waits_for_utc);
+    case DueKind::kParked:
+      return first_number(connection_.use(kFirstParked), RowRef::Table::kInstances, &first->at);
+    case DueKind::kWork: return find_first_work(&first->at);
+    case DueKind::kStop:
+      return first_number(connection_.use(kFirstStop), RowRef::Table::kSessions, &first->at);
+    case DueKind::kLook:
+      return first_number(connection_.use(kFirstLook), RowRef::Table::kSessions, &first->at);
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kFirstDelayed{
+    "SELECT due,id FROM worker_queue INDEXED BY wq_delayed "
+    "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"};
+constexpr sql::Query kFirstDeadline{
+    "SELECT deadline,id FROM worker_queue INDEXED BY wq_deadline "
+    "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"};
+constexpr sql::Query kFirstUnavailable{
+    "SELECT unavailable_due,id FROM worker_queue INDEXED BY wq_unavailable "
+    "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"};
+
+Status DueIndex::find_first_work(OptionalMs* first) {
+  PAWL_TRY(first_number(connection_.use(kFirstDelayed), RowRef::Table::kWork, first));
+  PAWL_TRY(first_number(connection_.use(kFirstDeadline), RowRef::Table::kWork, first));
+  return first_number(connection_.use(kFirstUnavailable), RowRef::Table::kWork, first);
+}
+
+#ifndef NDEBUG
+// Whoever writes a row with a due time says so; that none was forgotten is seen here.
+Status DueIndex::check_first(Incarnation me) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  for (int kind = 0; kind < kDueKinds; ++kind) {
+    if (!first_due_[kind].is_known) continue;
+    FirstDue found;
+    PAWL_TRY(find_first_of(static_cast<DueKind>(kind), me, &found));
+    PAWL_CHECK("provider-34", found.at == first_due_[kind].at &&
+                                  found.waits_for_utc == first_due_[kind].waits_for_utc);
+  }
+  return Status::kOk;
+}
+#endif
+
+constexpr sql::Query kFirstTimers{
+    "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q "
+    "INDEXED BY oq_due "
+    "CROSS JOIN instances AS i ON i.key=q.instance "
+    "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due"};
+
+// A timer of a parked instance waits for that; one of another's instance is ours only after the grace.
+// Without both, a due time in the past would keep us awake for what is not ours to do.
+Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
+  Statement row = connection_.use(kFirstTimers);
+  row.bind(static_cast<std::int64_t>(base));
+  for (int looks = 0; row.row(); ++looks) {
+    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(3));
+    if (row.integer(4) != 0 || !row.is_integer(0)) {
+      connection_.blame(Status::kCorrupt, kOddTimer);
+      continue;
+    }
+    *waits = true;
+    std::int64_t due = due_in_pawl_time(base, row.integer(0), context_.clock);
+    if (due == kNever || first->has_passed(due)) break;
+    const Incarnation home = row.integer(1);
+    bool is_ours = home == 0 || home == me;
+    if (looks < kFirstTimersMax) {  // else rather too early than too late
+      if (!is_ours) PAWL_TRY(workers_.is_gone(home, &is_ours));
+      if (!is_ours) due = add_saturating(due, home_grace_ms_ + 1);
+      if (!row.is_null(2) && row.integer(2) > due) due = row.integer(2);
+    }
+    if (due != kNever) first->keep_earlier(due);
+    if (looks >= kFirstTimersMax) break;
+  }
+  return fail(row.status(), "next due timer");
+}
+
+// What is no number stands behind all numbers in its index: it would be looked for for ever, and never found.
+Status DueIndex::first_number(Statement row, RowRef::Table table, OptionalMs* first) {
+  if (row.row()) {
+    const Suspicion suspect(connection_, table, row.integer(1));
+    const std::int64_t due = row.integer(0);
+    if (row.is_integer(0) && due != kNever) first->keep_earlier(due);
+  }
+  return fail(row.status(), "next due");
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,82 @@
+// DueIndex: the earliest due time of each kind of row, kept in memory while no such row changes.
+//
+// Purpose: "when is there something to do?" costs no statement while nothing changed. Whoever writes a due column says
+// so here.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_DUE_INDEX_HPP
+#define PAWL_STORE_TABLES_DUE_INDEX_HPP
+
+#include <cstdint>
+
+#include "clock_rules.hpp"
+#include "context.hpp"
+#include "damage.hpp"
+#include "instance_store.hpp"
+#include "worker_table.hpp"
+
+namespace pawl::store {
+
+inline constexpr int kDueKinds = 5;
+
+// The earliest due time of a kind, kept while no row that has one changes.
+enum class DueKind : std::uint8_t { kTimer, kParked, kWork, kStop, kLook };
+
+struct FirstDue {
+  bool is_known = false;
+  bool waits_for_utc = false;
+  OptionalMs at;
+};
+
+class DueIndex : private Table {
+ public:
+  DueIndex(StoreContext& context, WorkerTable& workers) : Table(context), workers_(workers) {}
+
+  // ---- calls of the contract ----
+  Status next_due(Incarnation me, bool turns, NextDue* out);
+
+  // ---- for the other tables ----
+  // A row of the kind was given a due time.
+  void comes(DueKind kind) { first_due(kind).is_known = false; }
+  // Rows of the kind may have lost theirs, or have it at another time.
+  void moves(DueKind kind) {
+    FirstDue& first = first_due(kind);
+    if (first.at.has_value() || first.waits_for_utc) first.is_known = false;
+  }
+  // So long the instances of a living home are left to it.
+  void set_home_grace(std::int64_t grace_ms) {
+    if (home_grace_ms_ != grace_ms) moves(DueKind::kTimer);
+    home_grace_ms_ = grace_ms;
+  }
+  // It is known that no row of the kind is due at any time.
+  [[nodiscard]] bool knows_none(DueKind kind) {
+    return first_due(kind).is_known && !first_due(kind).at.has_value();
+  }
+  void forget_known() {
+    for (FirstDue& first : first_due_)
+      first.is_known = false;
+  }
+
+ private:
+  FirstDue& first_due(DueKind kind) { return first_due_[static_cast<int>(kind)]; }
+  // Only who runs turns asks for these.
+  [[nodiscard]] static bool is_of_turns(int kind) {
+    return kind == static_cast<int>(DueKind::kTimer) || kind == static_cast<int>(DueKind::kParked);
+  }
+  Status find_unknown(Incarnation me, bool turns);
+  Status find_first_of(DueKind kind, Incarnation me, FirstDue* first);
+  Status find_first_work(OptionalMs* first);
+#ifndef NDEBUG
+  Status check_first(Incarnation me);
+#endif
+  Status first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits);
+  Status first_number(Statement row, RowRef::Table table, OptionalMs* first);
+
+  WorkerTable& workers_;
+  FirstDue first_due_[kDueKinds];
+  Incarnation first_due_of_ = 0;  // for whom; timers of others' instances are due later
+  std::int64_t home_grace_ms_ = ReadyQuery().home_grace_ms;  // as last asked for
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_DUE_INDEX_HPP

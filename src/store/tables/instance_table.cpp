@@ -1,0 +1,87 @@
+#include "instance_table.hpp"
+
+#include "clock_rules.hpp"
+#include "text.hpp"
+
+namespace pawl::store {
+
+constexpr sql::Query kFindRunning{
+    "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
+    "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
+
+Status InstanceTable::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
+  Statement row = connection_.use(kFindRunning);
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *key = row.integer(0);
+  if (home != nullptr) *home = row.integer(2);
+  return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
+}
+
+constexpr sql::Query kFindKey{"SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
+
+Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
+  Statement row = connection_.use(kFindKey);
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *key = row.integer(0);
+  return Status::kOk;
+}
+
+constexpr sql::Query kFindInstance{
+    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
+    "ifnull(i.ready_id,i.aside) IS NULL,i.home,"
+    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 "
+    "FROM instances AS i LEFT JOIN executions AS e "
+    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
+    ",1)"};
+
+// One whose root is no row is there: nobody deleted its tree.
+Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+  Statement row = connection_.use(kFindInstance);
+  if (!row.bind(key).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  out->state = static_cast<InstanceState>(row.integer(0));
+  out->execution = row.integer(1);
+  out->revision = row.integer(2);
+  out->parked = row.integer(3) != 0;
+  out->last_event = row.integer(4);
+  out->ready = row.integer(5) == 0;
+  out->home = row.integer(6);
+  out->clean = row.integer(7) != 0;
+  return Status::kOk;
+}
+
+constexpr sql::Query kStopInstance{
+    "UPDATE instances SET state=3,parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
+    "ready_at=?5,updated_stamp=?6,aside=NULL,finished_at=NULL,"
+    "ready_id=iif(typeof(ready_id)='integer',ready_id,NULL),"
+    "execution=iif(typeof(execution)='integer',execution,0),"
+    "revision=iif(typeof(revision)='integer',revision,0)+1,"
+    "crashes=iif(typeof(crashes)='integer',crashes,0),"
+    "strikes=iif(typeof(strikes)='integer',strikes,0),"
+    "reboots=iif(typeof(reboots)='integer',reboots,0),"
+    "root=iif(typeof(root)='integer',root,NULL),"
+    "parent=iif(typeof(parent)='integer',parent,NULL),"
+    "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1"};
+
+Status InstanceTable::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
+  Statement stop = connection_.use(kStopInstance);
+  stop.bind(key).bind(kNever).bind(static_cast<std::int64_t>(kind));
+  stop.bind_text(text).bind(batch_.now).bind(batch_.stamp_ms);
+  PAWL_TRY(fail(stop.run(), "stop a damaged instance"));
+  return connection_.changes() == 0 ? Status::kNotFound : Status::kOk;
+}
+
+constexpr sql::Query kIdOf{"SELECT id FROM instances WHERE key=?1"};
+
+void InstanceTable::log_damage(RowRef row, InstanceKey instance, std::string_view text) {
+  if (context_.sink == nullptr) return;
+  FixedText<kNameBytesMax> id;
+  Statement read = connection_.use(kIdOf);
+  if (read.bind(instance).row()) id.assign_cut(read.bytes(0));
+  context_.sink->on_damage(row, id.view(), text);
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,36 @@
+// MessageTable: messages of instances, and the timers that wait among them.
+//
+// Purpose: the one way to give an instance a message, so that it becomes ready with it.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_MESSAGE_TABLE_HPP
+#define PAWL_STORE_TABLES_MESSAGE_TABLE_HPP
+
+#include <cstdint>
+
+#include "context.hpp"
+#include "due_index.hpp"
+#include "event.hpp"
+
+namespace pawl::store {
+
+struct Due {
+  TimeBase base = TimeBase::kPawl;
+  std::int64_t due = 0;
+};
+
+class MessageTable : private Table {
+ public:
+  MessageTable(StoreContext& context, DueIndex& due) : Table(context), due_(due) {}
+
+  // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended) otherwise.
+  Status insert_message(InstanceKey instance, const Message& message);
+  Status store_message(InstanceKey instance, const Message& message, const Due* timer,
+                       bool waits = false);
+
+ private:
+  DueIndex& due_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_MESSAGE_TABLE_HPP

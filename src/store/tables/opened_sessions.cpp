@@ -1,0 +1,231 @@
+#include "opened_sessions.hpp"
+
+#include <cinttypes>
+
+#include "change_sink.hpp"
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "pawl/activity_options.hpp"
+#include "policy.hpp"
+#include "walk.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr int kShown = 64;  // of a name in an error's text
+
+int shown(std::string_view name) {
+  return static_cast<int>(name.size() < kShown ? name.size() : kShown);
+}
+
+}  // namespace
+
+Status OpenedSessions::write_session(const TurnCommit& turn, const Event& event) {
+  switch (event.kind) {
+    case EventKind::kSessionOpen: return open_session(turn, event);
+    case EventKind::kSessionHold: return hold_session(turn.key, event);
+    case EventKind::kSessionHandoff: return handoff_.handoff_session(turn.key, event);
+    default: return close_session(turn.key, event.name);
+  }
+}
+
+constexpr sql::Query kDeleteRow{"DELETE FROM sessions WHERE sid=?1"};
+constexpr sql::Query kCloseRow{
+    "UPDATE sessions SET state=3,owner=NULL,head_id=NULL,stop_to=NULL,stop_due=NULL,"
+    "stop_force=NULL,look_at=NULL WHERE sid=?1"};
+
+// What still runs in an exclusive session keeps the row, so that a new opening waits for it.
+Status OpenedSessions::close_row(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  due_.moves(DueKind::kStop);
+  due_.moves(DueKind::kLook);
+  PAWL_TRY(sessions_.end_ownership(session));
+  bool runs = false;
+  PAWL_TRY(sessions_.has_running(session, &runs));
+  if (!runs) {
+    {
+      Statement remove = connection_.use(kDeleteRow);
+      remove.bind(session);
+      PAWL_TRY(fail(remove.run(), "close a session"));
+    }
+    return summaries_.drop_summary(session);
+  }
+  Statement write = connection_.use(kCloseRow);
+  write.bind(session);
+  return fail(write.run(), "close a session");
+}
+
+constexpr sql::Query kFirstOf{
+    "SELECT sid,state FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1"};
+
+Status OpenedSessions::close_all_sessions(InstanceKey instance) {
+  Walk walk;
+  while (true) {
+    Opened row;
+    {
+      Statement first = connection_.use(kFirstOf);
+      first.bind(instance);
+      if (!first.row()) return fail(first.status(), "find sessions of an instance");
+      if (!walk.changes(first.integer(0))) return no_progress("sessions");
+      row.session = first.integer(0);
+      row.state = first.integer(1);
+    }
+    if (row.is_open()) PAWL_TRY(events_.tell_closed(row.session, "the instance ended"));
+    PAWL_TRY(close_row(row.session));
+  }
+}
+
+Status OpenedSessions::open_session(const TurnCommit& turn, const Event& event) {
+  SessionSettings settings;
+  if (!decode_settings(event.policy, &settings))
+    return fail(Status::kInvalidArgument, "read a session's settings");
+  settings.owner_label = event.session;
+  settings.kind = event.tag;
+  Opened row;
+  const Status found = sessions_.read_opened(turn.key, event.name, &row);
+  if (found != Status::kNotFound) PAWL_TRY(found);
+  if (found == Status::kOk && row.is_open()) return Status::kOk;
+  Diagnostic refusal;
+  PAWL_TRY(find_refusal(turn, row.session, settings.owner_label, &refusal));
+  if (found == Status::kNotFound) return insert_opened(turn, event, settings, refusal.text());
+  if (row.untold) PAWL_TRY(events_.tell_closed(row.session, row.ended.view()));
+  return reopen_session(row.session, settings, refusal.text());
+}
+
+Status OpenedSessions::close_session(InstanceKey instance, std::string_view name) {
+  Opened row;
+  const Status found = sessions_.read_opened(instance, name, &row);
+  if (found == Status::kNotFound) return Status::kOk;
+  PAWL_TRY(found);
+  if (row.state == kClosed) return Status::kOk;
+  PAWL_TRY(owners_.fail_work_of(row.session, ErrorKind::kSessionClosed, "the session was closed"));
+  if (row.is_open()) PAWL_TRY(events_.tell_closed(row.session, "closed"));
+  return close_row(row.session);
+}
+
+// Another instance may count on what it asked for: only the one that opened it may let it go early.
+Status OpenedSessions::hold_session(InstanceKey instance, const Event& event) {
+  ActivityOptions use;
+  if (!decode_policy(event.policy, &use)) return fail(Status::kInvalidArgument, "read a hold");
+  bool held = false;
+  if (!use.own_session) PAWL_TRY(hold_one(0, event, &held));
+  return held ? Status::kOk : hold_one(instance, event, &held);
+}
+
+constexpr sql::Query kHold{
+    "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
+    " WHERE scope=?1 AND name=?2"};
+
+Status OpenedSessions::hold_one(InstanceKey scope, const Event& event, bool* held) {
+  Statement hold = connection_.use(kHold);
+  hold.bind(scope).bind_text(event.name);
+  hold.bind(make_due(batch_.now, event.number));
+  PAWL_TRY(fail(hold.run(), "hold a session"));
+  *held = connection_.changes() > 0;
+  return Status::kOk;
+}
+
+constexpr sql::Query kInsertOpened{
+    "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
+    "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
+    "activities,owner_label,kind,ended)"
+    " VALUES(?1,?2,1,1,?3,0,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13)"};
+
+Status OpenedSessions::insert_opened(const TurnCommit& turn, const Event& event,
+                                     const SessionSettings& settings, std::string_view refusal) {
+  SessionKey session = 0;
+  {
+    // Epoch 0 is none: the first claim takes one.
+    Statement insert = connection_.use(kInsertOpened);
+    insert.bind(turn.key).bind_text(event.name);
+    insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
+    settings.idle_ms == 0 ? insert.bind_null() : insert.bind(settings.idle_ms);
+    settings.notify ? insert.bind(turn.key) : insert.bind_null();
+    insert.bind(refusal.empty() ? 0 : kRefused);
+    insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
+    insert.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
+    insert.bind_text_or_null(refusal);
+    PAWL_TRY(fail(insert.run(), "open a session"));
+    session = connection_.last_insert_id();
+  }
+  if (refusal.empty()) PAWL_TRY(session_limits_.set_limits(session, settings));
+  return events_.tell_session(
+      session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
+      refusal);
+}
+
+constexpr sql::Query kCountOpened{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
+    " AND state<3 AND sid<>?2 LIMIT ?3)"};
+constexpr sql::Query kCountOfOwner{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_label WHERE owner_label=?1"
+    " AND state<3 AND sid<>?2 LIMIT ?3)"};
+constexpr sql::Query kFirstOfOwner{
+    "SELECT s.name,i.id FROM sessions s INDEXED BY s_label LEFT JOIN instances i ON i.key=s.scope"
+    " WHERE s.owner_label=?1 AND s.state<3 AND s.sid<>?2 ORDER BY s.sid LIMIT 1"};
+
+Status OpenedSessions::find_refusal(const TurnCommit& turn, SessionKey session,
+                                    std::string_view owner_label, Diagnostic* refusal) {
+  {
+    Statement count = connection_.use(kCountOpened);
+    count.bind(turn.key).bind(session).bind(turn.sessions_max);
+    if (!count.row()) return fail(count.status(), "count sessions");
+    if (count.integer(0) >= turn.sessions_max) {
+      refusal->format("the instance has %" PRId64
+                      " sessions open (max_sessions_per_orchestration): close one with "
+                      "close_session()",
+                      turn.sessions_max);
+      return Status::kOk;
+    }
+  }
+  if (owner_label.empty() || turn.sessions_per_owner_max == 0) return Status::kOk;
+  {
+    Statement count = connection_.use(kCountOfOwner);
+    count.bind_text(owner_label).bind(session).bind(turn.sessions_per_owner_max);
+    if (!count.row()) return fail(count.status(), "count sessions of an owner");
+    if (count.integer(0) < turn.sessions_per_owner_max) return Status::kOk;
+  }
+  Statement first = connection_.use(kFirstOfOwner);
+  first.bind_text(owner_label).bind(session);
+  if (!first.row()) return fail(first.status(), "find a session of an owner");
+  const std::string_view name = first.bytes(0);
+  const std::string_view id = first.bytes(1);
+  refusal->format("owner \"%.*s\" has %" PRId64
+                  " sessions open (max_sessions_per_owner): close one, as \"%.*s\" of instance "
+                  "\"%.*s\", with close_session()",
+                  shown(owner_label), owner_label.data(), turn.sessions_per_owner_max, shown(name),
+                  name.data(), shown(id), id.data());
+  return Status::kOk;
+}
+
+constexpr sql::Query kReopenOpened{
+    "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
+    "idle_ms=?6,notify=iif(?7,scope,NULL),last_activity_at=?8,created_stamp=?9,created_at=?8,"
+    "activities=0,leak=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL,"
+    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1"};
+
+// A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds it.
+Status OpenedSessions::reopen_session(SessionKey session, const SessionSettings& settings,
+                                      std::string_view refusal) {
+  const Epoch epoch = context_.next_epoch();
+  {
+    due_.moves(DueKind::kStop);
+    due_.moves(DueKind::kLook);
+    Statement open = connection_.use(kReopenOpened);
+    open.bind(session).bind(epoch).bind(refusal.empty() ? 0 : kRefused);
+    open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
+    settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
+    open.bind(settings.notify ? 1 : 0).bind(batch_.now).bind(batch_.stamp_ms);
+    open.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
+    open.bind_text_or_null(refusal);
+    PAWL_TRY(fail(open.run(), "open a session again"));
+  }
+  if (refusal.empty()) PAWL_TRY(session_limits_.set_limits(session, settings));
+  PAWL_TRY(handoff_.set_kind(session, {}, {}));
+  PAWL_TRY(sessions_.recompute_head(session));
+  return events_.tell_session(
+      session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
+      refusal);
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,67 @@
+// OpenedSessions: sessions that an orchestration opens, holds and closes. Rules: docs/sessions.md.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_OPENED_SESSIONS_HPP
+#define PAWL_STORE_TABLES_OPENED_SESSIONS_HPP
+
+#include <string_view>
+
+#include "context.hpp"
+#include "due_index.hpp"
+#include "event.hpp"
+#include "pawl/session.hpp"
+#include "session_events.hpp"
+#include "session_handoff.hpp"
+#include "session_limits.hpp"
+#include "session_owners.hpp"
+#include "session_table.hpp"
+#include "summary_table.hpp"
+#include "turn_commit.hpp"
+
+namespace pawl::store {
+
+class OpenedSessions : private Table {
+ public:
+  OpenedSessions(StoreContext& context, DueIndex& due, SummaryTable& summaries,
+                 SessionEvents& events, SessionTable& sessions, SessionOwners& owners,
+                 SessionLimits& session_limits, SessionHandoff& handoff)
+      : Table(context),
+        due_(due),
+        summaries_(summaries),
+        events_(events),
+        sessions_(sessions),
+        owners_(owners),
+        session_limits_(session_limits),
+        handoff_(handoff) {}
+
+  // Carries out a command of a session.
+  Status write_session(const TurnCommit& turn, const Event& event);
+  // Its row goes, or stays until cancelled work that still runs has ended.
+  Status close_row(SessionKey session);
+  // The instance ended or goes.
+  Status close_all_sessions(InstanceKey instance);
+
+ private:
+  Status open_session(const TurnCommit& turn, const Event& event);
+  Status close_session(InstanceKey instance, std::string_view name);
+  Status hold_session(InstanceKey instance, const Event& event);
+  Status hold_one(InstanceKey scope, const Event& event, bool* held);
+  Status insert_opened(const TurnCommit& turn, const Event& event, const SessionSettings& settings,
+                       std::string_view refusal);
+  // Why it may not be opened; empty: it may. `session`: its row, which does not count; 0: none yet.
+  Status find_refusal(const TurnCommit& turn, SessionKey session, std::string_view owner_label,
+                      Diagnostic* refusal);
+  Status reopen_session(SessionKey session, const SessionSettings& settings,
+                        std::string_view refusal);
+
+  DueIndex& due_;
+  SummaryTable& summaries_;
+  SessionEvents& events_;
+  SessionTable& sessions_;
+  SessionOwners& owners_;
+  SessionLimits& session_limits_;
+  SessionHandoff& handoff_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_OPENED_SESSIONS_HPP

@@ -1,0 +1,198 @@
+#include "row_quarantine.hpp"
+
+#include <cinttypes>
+
+namespace pawl::store {
+
+Status RowQuarantine::quarantine(const Damage& damage) {
+  require_batch();
+  Status status = quarantine_row(damage.row, damage);
+  if (status == Status::kNotFound && damage.named_by.has_value())
+    status = quarantine_row(*damage.named_by, damage);
+  // What was met on the way is the damage that is taken away here.
+  connection_.forget_damage();
+  return status;
+}
+
+constexpr sql::Query kHighestKeys{
+    "SELECT (SELECT max(key) FROM instances),(SELECT max(id) FROM orchestrator_queue),"
+    "(SELECT max(inc) FROM workers),(SELECT max(sid) FROM sessions),(SELECT max(CASE typeof(seq) "
+    "WHEN 'integer' THEN seq ELSE 9223372036854775807 END) FROM sqlite_sequence)"};
+
+Status RowQuarantine::check_keys() {
+  constexpr std::int64_t kKeyMax = std::int64_t{1} << 62;
+  constexpr const char* kTables[] = {"instances", "orchestrator_queue", "workers", "sessions",
+                                     "sqlite_sequence"};
+  Statement row = connection_.use(kHighestKeys);
+  if (!row.row()) return fail(row.status(), "find the highest keys");
+  for (int table = 0; table < 5; ++table) {
+    if (row.integer(table) < kKeyMax) continue;
+    connection_.diagnostic().format("table %s has no keys left: its highest is %" PRId64,
+                                    kTables[table], row.integer(table));
+    return fail(Status::kCorrupt, "find the highest keys");
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kIsParked{"SELECT parked_until IS NOT NULL FROM instances WHERE key=?1"};
+
+Status RowQuarantine::stop_broken(InstanceKey key, std::string_view text) {
+  require_batch();
+  {
+    Statement read = connection_.use(kIsParked);
+    if (!read.bind(key).row() || read.integer(0) != 0)
+      return read.status() == Status::kOk ? Status::kStale : fail(read.status(), "instances");
+  }
+  due_.moves(DueKind::kParked);
+  due_.moves(DueKind::kTimer);
+  return written(instances_.stop_damaged(key, ErrorKind::kCorrupt, text));
+}
+
+// It stops, as an instance does whose history cannot be read: a later start tries it again. The state of one that
+// has ended is no state of its history, so it stops, too. Damaged times and counts become none.
+Status RowQuarantine::quarantine_instance(InstanceKey key, ErrorKind kind, std::string_view text) {
+  due_.moves(DueKind::kParked);
+  due_.moves(DueKind::kTimer);
+  PAWL_TRY(instances_.stop_damaged(key, kind, text));
+  instances_.log_damage({RowRef::Table::kInstances, key}, key, text);
+  return Status::kOk;
+}
+
+Status RowQuarantine::quarantine_row(const RowRef& row, const Damage& damage) {
+  const ErrorKind kind =
+      damage.status == Status::kCorrupt ? ErrorKind::kCorrupt : ErrorKind::kLimit;
+  Diagnostic text;
+  text.format("%s row %" PRId64 ": %.*s", table_name(damage.row.table), damage.row.key,
+              static_cast<int>(damage.text.text().size()), damage.text.text().data());
+  switch (row.table) {
+    case RowRef::Table::kInstances: return quarantine_instance(row.key, kind, text.text());
+    case RowRef::Table::kMessages: return quarantine_message(row.key, kind, text.text());
+    case RowRef::Table::kWork: return outcomes_.quarantine_work(row.key, kind, text.text());
+    case RowRef::Table::kSessions: return quarantine_session(row.key, text.text());
+    case RowRef::Table::kTotals: return drop_totals(row.key, text.text());
+  }
+  return Status::kNotFound;
+}
+
+constexpr sql::Query kReadMessage{
+    "SELECT q.instance,i.state IN (1,2) FROM orchestrator_queue AS q LEFT JOIN instances AS i "
+    "ON i.key=q.instance WHERE q.id=?1"};
+constexpr sql::Query kHoldMessage{
+    "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
+    "kind=iif(typeof(kind)='integer',kind,0),error=iif(typeof(error)='integer',error,0),"
+    "ref=iif(typeof(ref)='integer',ref,0),seg=iif(typeof(seg)='integer',seg,NULL),"
+    "execution=iif(typeof(execution)='integer',execution,0),"
+    "crc=iif(typeof(crc)='integer',crc,0),"
+    "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1"};
+
+// Its instance stops. The message stays under a mark that is none of its own (waiting), so that nothing is lost
+// and no timer is due, and the instance stops again as long as it is there.
+Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::string_view text) {
+  due_.moves(DueKind::kTimer);
+  InstanceKey instance = 0;
+  bool has_ended = false;
+  {
+    bool whole = true;
+    Statement read = connection_.use(kReadMessage);
+    if (!read.bind(id).row())
+      return read.status() == Status::kOk ? Status::kNotFound
+                                          : fail(read.status(), "read a damaged message");
+    instance = read.integer(0, &whole);
+    has_ended = read.integer(1, &whole) != 0;
+  }
+  {
+    // What memory does not suffice for cannot be written back either. Only timers are suspected under their own
+    // name, and those have neither name nor payload.
+    const bool is_too_large = kind == ErrorKind::kLimit;
+    Statement hold = connection_.use(kHoldMessage);
+    hold.bind(id).bind(kWaitingDamaged).bind(is_too_large ? 1 : 0);
+    PAWL_TRY(fail(hold.run(), "hold a damaged message"));
+  }
+  instances_.log_damage({RowRef::Table::kMessages, id}, instance, text);
+  if (has_ended) return Status::kOk;
+  const Status stopped = instances_.stop_damaged(instance, kind, text);
+  return stopped == Status::kNotFound ? Status::kOk : stopped;
+}
+
+constexpr sql::Query kReadSession{"SELECT fail,scope FROM sessions WHERE sid=?1"};
+constexpr sql::Query kUnlockItems{
+    "UPDATE worker_queue SET state=0,token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,"
+    "boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE sid=?1 AND state=1"};
+constexpr sql::Query kFreeSession{
+    "UPDATE sessions SET state=iif(?5,2,iif(state IN (2,3,4,5),state,0)),owner=NULL,"
+    "prev_node=NULL,epoch=?2,epoch_used=0,locked_until=?3,boot_seq=?4,last_activity_at=?3,"
+    "hold_until=0,stop_to=NULL,stop_due=NULL,stop_force=NULL,look_at=NULL,expires_at=NULL,"
+    "leak=0,activities=0,gen=iif(typeof(gen)='integer' AND gen<4611686018427387904,gen,0)+1,"
+    "fail=?6,hard=iif(hard=1,1,0),"
+    "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle=1,1,0),"
+    "idle_ms=iif(typeof(idle_ms)='integer',idle_ms,NULL),"
+    "notify=iif(typeof(notify)='integer',notify,NULL),"
+    "created_at=iif(typeof(created_at)='integer',created_at,?3),"
+    "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1"};
+
+// Nobody owns it any more, and whoever has work of it next takes it as a new one. One that fails on loss is lost.
+// What it was limited to is kept if it can be read.
+Status RowQuarantine::quarantine_session(SessionKey session, std::string_view text) {
+  bool fails = false;
+  InstanceKey scope = 0;
+  bool has_scope = true;
+  {
+    bool whole = true;
+    Statement read = connection_.use(kReadSession);
+    if (!read.bind(session).row())
+      return read.status() == Status::kOk ? Status::kNotFound
+                                          : fail(read.status(), "read a damaged session");
+    fails = read.integer(0, &whole) != 0;
+    scope = read.integer(1, &has_scope);
+  }
+  if (!has_scope) return drop_session(session, text);
+  due_.moves(DueKind::kStop);
+  due_.moves(DueKind::kLook);
+  due_.moves(DueKind::kWork);
+  if (fails) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
+  {
+    Statement unlock = connection_.use(kUnlockItems);
+    PAWL_TRY(fail(unlock.bind(session).run(), "unlock the work of a damaged session"));
+  }
+  {
+    // 0 and 1 are open; a number that is no state is one that was.
+    Statement free = connection_.use(kFreeSession);
+    free.bind(session).bind(context_.next_epoch()).bind(batch_.now).bind(batch_.boot_seq);
+    PAWL_TRY(fail(free.bind(fails ? 1 : 0).bind(fails ? 1 : 0).run(), "free a damaged session"));
+  }
+  ++context_.made_ready;
+  PAWL_TRY(sessions_.recompute_head(session));
+  instances_.log_damage({RowRef::Table::kSessions, session}, scope, text);
+  return Status::kOk;
+}
+
+constexpr sql::Query kDropSession{"DELETE FROM sessions WHERE sid=?1"};
+
+// It is nobody's and cannot become anybody's: it is found by its scope.
+Status RowQuarantine::drop_session(SessionKey session, std::string_view text) {
+  PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
+  PAWL_TRY(items_.drop_ghosts(session));
+  due_.moves(DueKind::kStop);
+  due_.moves(DueKind::kLook);
+  PAWL_TRY(summaries_.drop_summary(session));
+  {
+    Statement drop = connection_.use(kDropSession);
+    PAWL_TRY(fail(drop.bind(session).run(), "drop a damaged session"));
+  }
+  instances_.log_damage({RowRef::Table::kSessions, session}, 0, text);
+  return Status::kOk;
+}
+
+constexpr sql::Query kDropTotals{"DELETE FROM session_totals WHERE what=?1 AND bucket=?2"};
+
+// Counts for people, which begin anew.
+Status RowQuarantine::drop_totals(std::int64_t key, std::string_view text) {
+  {
+    Statement drop = connection_.use(kDropTotals);
+    PAWL_TRY(fail(drop.bind(key / kTotalsKeys).bind(key % kTotalsKeys).run(), "drop totals"));
+  }
+  instances_.log_damage({RowRef::Table::kTotals, key}, 0, text);
+  return Status::kOk;
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,223 @@
+#include "session_events.hpp"
+
+#include <cinttypes>
+
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "event.hpp"
+#include "pawl/management.hpp"
+#include "row_quarantine.hpp"
+#include "session_table.hpp"
+
+namespace pawl::store {
+namespace {
+
+const char* change_name(SessionChange::Kind kind) {
+  switch (kind) {
+    case SessionChange::Kind::kClaimed: return "claimed";
+    case SessionChange::Kind::kMigrated: return "migrated";
+    case SessionChange::Kind::kReleased: return "released";
+    case SessionChange::Kind::kLost: return "lost";
+    case SessionChange::Kind::kEnding: return "ending";
+    case SessionChange::Kind::kClosed: return "closed";
+    case SessionChange::Kind::kExpiring: return "expiring";
+    case SessionChange::Kind::kExpired: return "expired";
+    case SessionChange::Kind::kNearLimit: return "near_limit";
+    default: return nullptr;
+  }
+}
+
+// Names have no control characters; what JSON would escape is left out of them.
+bool put_text(FixedText<1024>* out, const char* key, std::string_view text) {
+  if (text.empty()) return true;
+  bool fits = out->append(",\"") == Status::kOk && out->append(key) == Status::kOk &&
+              out->append("\":\"") == Status::kOk;
+  for (const char c : text)
+    if (c != '"' && c != '\\') fits = fits && out->append(c) == Status::kOk;
+  return fits && out->append('"') == Status::kOk;
+}
+
+}  // namespace
+
+SessionChange SessionTexts::change(SessionChange::Kind of) const {
+  SessionChange told;
+  told.kind = of;
+  told.session = name.view();
+  told.instance = instance.view();
+  told.owner_label = owner_label.view();
+  told.label_kind = kind.view();
+  told.from = node.view();
+  told.epoch = epoch;
+  told.age_ms = age_ms;
+  told.activities = activities;
+  return told;
+}
+
+// A shared one is over with its last activity; its row goes some time later.
+SessionChange SessionTexts::swept() const {
+  SessionChange told = change(SessionChange::Kind::kSwept);
+  told.age_ms = subtract_saturating(age_ms, quiet_ms);
+  return told;
+}
+
+constexpr sql::Query kDescribe{
+    "SELECT s.name,i.id,coalesce(w.node,s.prev_node),s.owner_label,s.kind,s.epoch,s.created_at,"
+    "s.activities,s.expires_at,s.last_activity_at FROM sessions s LEFT JOIN workers w"
+    " ON w.inc=s.owner"
+    " LEFT JOIN instances i ON i.key=s.scope WHERE s.sid=?1"};
+
+Status SessionEvents::describe(SessionKey session, SessionTexts* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Statement row = connection_.use(kDescribe);
+  row.bind(session);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read session");
+  out->name.assign_cut(row.bytes(0));
+  out->instance.assign_cut(row.bytes(1));
+  out->node.assign_cut(row.bytes(2));
+  out->owner_label.assign_cut(row.bytes(3));
+  out->kind.assign_cut(row.bytes(4));
+  out->epoch = row.integer(5);
+  out->age_ms = subtract_saturating(batch_.now, row.integer(6));
+  out->activities = row.integer(7);
+  out->expires_in_ms = subtract_saturating(row.integer(8), batch_.now);
+  out->max_age_ms = subtract_saturating(row.integer(8), row.integer(6));
+  out->quiet_ms = subtract_saturating(batch_.now, row.integer(9));
+  return Status::kOk;
+}
+
+Status SessionEvents::tell_session(SessionKey session, SessionChange::Kind kind,
+                                   std::string_view reason) {
+  if (context_.sink == nullptr) return Status::kOk;
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  SessionChange told = texts.change(kind);
+  told.reason = reason;
+  context_.sink->on_session_change(told);
+  return Status::kOk;
+}
+
+Status SessionEvents::tell_closed(SessionKey session, std::string_view reason) {
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  SessionChange told = texts.change(SessionChange::Kind::kClosed);
+  told.reason = reason;
+  return tell_end(told);
+}
+
+Status SessionEvents::tell_use(SessionKey session) {
+  if (context_.sink == nullptr) return Status::kOk;
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  SessionChange told = texts.change(SessionChange::Kind::kUsed);
+  told.from = {};
+  told.to = texts.node.view();
+  context_.sink->on_session_change(told);
+  return Status::kOk;
+}
+
+Status SessionEvents::tell_end(SessionChange end) {
+  end.is_end = true;
+  const std::size_t lasted = SessionEnds::place(SessionEnds::kLastedUpToMs, end.age_ms);
+  const std::size_t used = SessionEnds::place(SessionEnds::kActivitiesUpTo, end.activities);
+  PAWL_TRY(count_value(kLasted, lasted, end.age_ms));
+  PAWL_TRY(count_value(kActivities, used, end.activities));
+  if (context_.sink != nullptr) context_.sink->on_session_change(end);
+  return Status::kOk;
+}
+
+Status SessionEvents::tell_change(const OwnerChange& change, const SessionChange& told) {
+  SessionChange event = told;
+  event.resumed = !told.from.empty() && told.from == told.to;
+  if (change.to == 0) {
+    event.kind = SessionChange::Kind::kReleased;
+    event.reason = change.reason;
+  } else if (told.from.empty() || event.resumed) {
+    event.kind = SessionChange::Kind::kClaimed;
+    event.from = {};
+  } else {
+    event.kind = SessionChange::Kind::kMigrated;
+  }
+  if (context_.sink != nullptr) context_.sink->on_session_change(event);
+  return notify_change(change.session, event);
+}
+
+constexpr sql::Query kReadNotify{"SELECT coalesce(notify,0) FROM sessions WHERE sid=?1"};
+
+Status SessionEvents::notify_change(SessionKey session, const SessionChange& told) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  const char* const change = change_name(told.kind);
+  InstanceKey instance = 0;
+  {
+    Statement read = connection_.use(kReadNotify);
+    read.bind(session);
+    if (!read.row()) return fail(read.status(), "read whom to notify");
+    instance = read.integer(0);
+  }
+  if (instance == 0 || change == nullptr) return Status::kOk;
+  FixedText<kNameBytesMax> queue;
+  FixedText<1024> payload;
+  const bool fits = queue.append(kSessionEventsPrefix) == Status::kOk &&
+                    queue.append(told.session) == Status::kOk &&
+                    payload.append("{\"change\":\"") == Status::kOk &&
+                    payload.append(change) == Status::kOk &&
+                    payload.append("\",\"epoch\":") == Status::kOk &&
+                    payload.append_number(told.epoch) == Status::kOk &&
+                    put_text(&payload, "from", told.from) && put_text(&payload, "to", told.to) &&
+                    put_text(&payload, "reason", told.reason) && payload.append('}') == Status::kOk;
+  if (!fits) return fail(Status::kResourceExhausted, "tell of a session's change");
+  Message message;
+  message.kind = MessageKind::kQueue;
+  message.name = queue.view();
+  message.payload = payload.view();
+  const Status stored = messages_.insert_message(instance, message);
+  return stored == Status::kStale || stored == Status::kNotFound ? Status::kOk : stored;
+}
+
+Status SessionEvents::describe_loss(SessionKey session, Epoch epoch, std::string_view reason,
+                                    FixedText<kErrorTextBytesMax>* text) {
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  SessionLoss loss;
+  loss.epoch = epoch;
+  bool fits = loss.session.assign(texts.name.view()) == Status::kOk &&
+              loss.reason.assign(reason) == Status::kOk;
+  // Names have no control characters; one that is all quotes leaves no room for the other.
+  static_cast<void>(loss.from.assign(texts.node.view()));
+  char json[kErrorTextBytesMax];
+  std::size_t size = 0;
+  if (to_json(loss, json, sizeof json, &size) != Status::kOk) {
+    static_cast<void>(loss.from.assign({}));
+    fits = fits && to_json(loss, json, sizeof json, &size) == Status::kOk;
+  }
+  if (!fits) return fail(Status::kResourceExhausted, "describe the loss of a session");
+  text->assign_cut({json, size});
+  return Status::kOk;
+}
+
+Status SessionEvents::tell_near_limit(SessionKey session, const SessionSettings& settings) {
+  SessionTexts texts;
+  PAWL_TRY(describe(session, &texts));
+  Diagnostic why;
+  why.format("%" PRId64 " of %" PRId64 " activities (max_activities)", settings.activity_warning,
+             settings.max_activities);
+  SessionChange told = texts.change(SessionChange::Kind::kNearLimit);
+  told.reason = why.text();
+  if (context_.sink != nullptr) context_.sink->on_session_change(told);
+  return notify_change(session, told);
+}
+
+constexpr sql::Query kCountValue{
+    "INSERT INTO session_totals(what,bucket,sessions,total,most) VALUES(?1,?2,1,?3,?3)"
+    " ON CONFLICT(what,bucket) DO UPDATE SET sessions=sessions+1,total=total+?3,"
+    "most=max(most,?3)"};
+
+Status SessionEvents::count_value(int what, std::size_t bucket, std::int64_t value) {
+  const Suspicion suspect(connection_, RowRef::Table::kTotals,
+                          what * kTotalsKeys + static_cast<std::int64_t>(bucket));
+  Statement count = connection_.use(kCountValue);
+  count.bind(what).bind(static_cast<std::int64_t>(bucket)).bind(value);
+  return fail(count.run(), "count a session that ended");
+}
+
+}  // namespace pawl::store

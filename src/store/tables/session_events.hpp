@@ -1,0 +1,84 @@
+// SessionEvents: what people and orchestrations hear of a session.
+//
+// Purpose: an event has the session's names, its epoch and its age as the row has them; an end is counted for all
+// workers, once.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_SESSION_EVENTS_HPP
+#define PAWL_STORE_TABLES_SESSION_EVENTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "change_sink.hpp"
+#include "context.hpp"
+#include "crash_limits.hpp"
+#include "message_table.hpp"
+#include "pawl/session.hpp"
+#include "text.hpp"
+
+namespace pawl::store {
+
+// session_totals.what
+inline constexpr int kLasted = 1;
+inline constexpr int kActivities = 2;
+
+// What is told of a session in every event.
+struct SessionTexts {
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> instance;
+  FixedText<kNameBytesMax> node;  // of the owner, or of the last one
+  FixedText<kSessionLabelBytesMax> owner_label;
+  FixedText<kSessionLabelBytesMax> kind;
+  Epoch epoch = 0;
+  std::int64_t age_ms = 0;
+  std::int64_t quiet_ms = 0;  // since its last activity
+  std::int64_t activities = 0;
+  // Of one that expires.
+  std::int64_t max_age_ms = 0;
+  std::int64_t expires_in_ms = 0;
+  // Views that live as long as this.
+  [[nodiscard]] SessionChange change(SessionChange::Kind of) const;
+  [[nodiscard]] SessionChange swept() const;
+};
+
+// THE change: owner, next epoch, locks of its items cleared, head recomputed, one event reported.
+struct OwnerChange {
+  SessionKey session = 0;
+  Incarnation to = 0;       // 0: unowned
+  std::string_view reason;  // released
+  std::int64_t lease_ms = 0;
+  bool strike = false;  // locks are taken over by suspicion
+  CrashLimits limits;
+};
+
+class SessionEvents : private Table {
+ public:
+  SessionEvents(StoreContext& context, MessageTable& messages)
+      : Table(context), messages_(messages) {}
+
+  Status describe(SessionKey session, SessionTexts* out);
+  // One that was opened is not open any more, or never was.
+  Status tell_session(SessionKey session, SessionChange::Kind kind, std::string_view reason);
+  Status tell_closed(SessionKey session, std::string_view reason);
+  // One that was opened has the first work of its owner handed over.
+  Status tell_use(SessionKey session);
+  // It ends by this: counted for all workers, and told.
+  Status tell_end(SessionChange end);
+  Status tell_change(const OwnerChange& change, const SessionChange& told);
+  // Who opened it and asked for it is told.
+  Status notify_change(SessionKey session, const SessionChange& told);
+  // The text of kSessionLost: a SessionLoss.
+  Status describe_loss(SessionKey session, Epoch epoch, std::string_view reason,
+                       FixedText<kErrorTextBytesMax>* text);
+  Status tell_near_limit(SessionKey session, const SessionSettings& settings);
+
+ private:
+  Status count_value(int what, std::size_t bucket, std::int64_t value);
+
+  MessageTable& messages_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_SESSION_EVENTS_HPP

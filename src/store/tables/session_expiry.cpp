@@ -1,0 +1,179 @@
+#include "session_expiry.hpp"
+
+#include <cinttypes>
+
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "walk.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr std::size_t kLeakLooksMax = 256;  // rows of one sweep
+
+constexpr std::size_t kLeaksToldMax = 16;  // of those: one commit has lines for some more
+
+// A name in use again and again leaves one row; of others there are so many as expire in this time.
+constexpr std::int64_t kExpiredKeptMs = 3'600'000;
+
+}  // namespace
+
+Status SessionExpiry::look_at_sessions(std::size_t limit, std::size_t* looked) {
+  Walk walk;
+  for (std::size_t i = 0; i < limit; ++i) {
+    Look look;
+    PAWL_TRY(next_look(&look));
+    if (look.session == 0) return Status::kOk;
+    if (!walk.changes(look.session)) return no_progress("sessions");
+    PAWL_TRY(look_at_session(look));
+    ++*looked;
+  }
+  return Status::kOk;
+}
+
+Status SessionExpiry::end_session(std::string_view instance, std::string_view session,
+                                  std::string_view owner_label) {
+  require_batch();
+  InstanceKey scope = 0;
+  PAWL_TRY(instances_.find_key(instance, &scope));
+  Opened row;
+  PAWL_TRY(sessions_.read_opened(scope, session, &row));
+  if (row.state == kClosed) return Status::kNotFound;
+  const std::string_view owner = row.owner_label.view();
+  if (!owner_label.empty() && owner != owner_label) {
+    context_.diagnostic.format(
+        "the session belongs to %s%.*s%s; only its owner or an administrator closes it",
+        owner.empty() ? "nobody" : "\"", static_cast<int>(owner.size()), owner.data(),
+        owner.empty() ? "" : "\"");
+    return Status::kNotOwner;
+  }
+  if (!row.is_open()) return written(opened_.close_row(row.session));
+  Diagnostic why;
+  why.format("closed by %.*s", static_cast<int>(owner_label.size()), owner_label.data());
+  if (owner_label.empty()) why.format("closed by an administrator");
+  SessionTexts texts;
+  PAWL_TRY(written(events_.describe(row.session, &texts)));
+  SessionChange told = texts.change(SessionChange::Kind::kClosed);
+  told.reason = why.text();
+  // Who calls has no log: a Runtime looks at it, and tells.
+  return written(end_opened(row.session, told, kClosed, 0));
+}
+
+Status SessionExpiry::tell_leaks(const SessionOptions& options, LeakCursors* cursors) {
+  require_batch();
+  PAWL_TRY(tell_old(options.leak_unused_ms, true, &cursors->unused));
+  return tell_old(options.leak_open_ms, false, &cursors->open);
+}
+
+constexpr sql::Query kNextLook{
+    "SELECT sid,state,coalesce(expires_at<=?1,0),ended FROM sessions INDEXED BY s_look"
+    " WHERE look_at<=?1 ORDER BY look_at LIMIT 1"};
+
+Status SessionExpiry::next_look(Look* out) {
+  Statement next = connection_.use(kNextLook);
+  next.bind(batch_.now);
+  if (!next.row()) return fail(next.status(), "find sessions to look at");
+  out->session = next.integer(0);
+  out->state = next.integer(1);
+  out->is_over = next.integer(2) != 0;
+  out->ended.assign_cut(next.bytes(3));
+  return Status::kOk;
+}
+
+Status SessionExpiry::look_at_session(const Look& look) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, look.session);
+  switch (look.state) {
+    case kClosed:
+      PAWL_TRY(events_.tell_closed(look.session, look.ended.view()));
+      return opened_.close_row(look.session);
+    case kExpired: return opened_.close_row(look.session);
+    default: return look.is_over ? expire_session(look) : announce_expiry(look.session);
+  }
+}
+
+constexpr sql::Query kLookAtEnd{"UPDATE sessions SET look_at=expires_at WHERE sid=?1"};
+
+Status SessionExpiry::announce_expiry(SessionKey session) {
+  due_.comes(DueKind::kLook);
+  {
+    Statement next = connection_.use(kLookAtEnd);
+    next.bind(session);
+    PAWL_TRY(fail(next.run(), "look at a session when it expires"));
+  }
+  SessionTexts texts;
+  PAWL_TRY(events_.describe(session, &texts));
+  Diagnostic when;
+  when.format("expires in %" PRId64 " ms (max_age_ms)", texts.expires_in_ms);
+  SessionChange told = texts.change(SessionChange::Kind::kExpiring);
+  told.reason = when.text();
+  return events_.notify_change(session, told);
+}
+
+Status SessionExpiry::expire_session(const Look& look) {
+  SessionTexts texts;
+  PAWL_TRY(events_.describe(look.session, &texts));
+  Diagnostic why;
+  why.format("the session has expired: max_age_ms (%" PRId64 ") has passed", texts.max_age_ms);
+  SessionChange told = texts.change(SessionChange::Kind::kExpired);
+  told.reason = why.text();
+  PAWL_TRY(end_opened(look.session, told, kExpired, kExpiredKeptMs));
+  // One that was lost has been counted by then.
+  if (look.state < kLost) return events_.tell_end(told);
+  if (context_.sink != nullptr) context_.sink->on_session_change(told);
+  return Status::kOk;
+}
+
+constexpr sql::Query kEndSession{
+    "UPDATE sessions SET "
+    "state=?5,owner=NULL,prev_node=?2,head_id=NULL,stop_to=NULL,stop_due=NULL,"
+    "stop_force=NULL,look_at=?3,ended=?4 WHERE sid=?1"};
+
+Status SessionExpiry::end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
+                                 std::int64_t kept_ms) {
+  PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionClosed, told.reason));
+  PAWL_TRY(events_.notify_change(session, told));
+  PAWL_TRY(sessions_.end_ownership(session));
+  due_.moves(DueKind::kStop);
+  due_.comes(DueKind::kLook);
+  Statement end = connection_.use(kEndSession);
+  end.bind(session).bind_text_or_null(told.from).bind(add_saturating(batch_.now, kept_ms));
+  end.bind_text(told.reason).bind(state);
+  return fail(end.run(), "end a session");
+}
+
+constexpr sql::Query kNextOld{
+    "SELECT sid,created_at,activities,leak FROM sessions INDEXED BY s_opened"
+    " WHERE lifecycle=1 AND state<3 AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
+    " ORDER BY created_at,sid LIMIT 1"};
+constexpr sql::Query kNoteLeak{"UPDATE sessions SET leak=1 WHERE sid=?1"};
+
+// In the order in which they were opened, so each is looked at once, and those that are told stay told.
+Status SessionExpiry::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor) {
+  if (for_ms == 0) return Status::kOk;
+  std::size_t told = 0;
+  Walk walk;
+  for (std::size_t looks = 0; looks < kLeakLooksMax && told < kLeaksToldMax; ++looks) {
+    bool is_news = false;
+    {
+      Statement next = connection_.use(kNextOld);
+      next.bind(subtract_saturating(batch_.now, for_ms));
+      next.bind(cursor->created_at).bind(cursor->session);
+      if (!next.row()) return fail(next.status(), "find old sessions");
+      *cursor = {next.integer(1), next.integer(0)};
+      if (!walk.rises(cursor->created_at, cursor->session)) return no_progress("sessions");
+      is_news = next.integer(3) == 0 && !(unused && next.integer(2) != 0);
+    }
+    if (!is_news) continue;
+    ++told;
+    {
+      Statement note = connection_.use(kNoteLeak);
+      note.bind(cursor->session);
+      PAWL_TRY(fail(note.run(), "note a leak"));
+    }
+    PAWL_TRY(events_.tell_session(cursor->session, SessionChange::Kind::kLeak,
+                                  unused ? "never used" : "open for long"));
+  }
+  return Status::kOk;
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,73 @@
+// SessionExpiry: sessions that end, or are looked at, because of their age or of an operator. Rules: docs/sessions.md.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_SESSION_EXPIRY_HPP
+#define PAWL_STORE_TABLES_SESSION_EXPIRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "change_sink.hpp"
+#include "context.hpp"
+#include "due_index.hpp"
+#include "instance_table.hpp"
+#include "opened_sessions.hpp"
+#include "session_events.hpp"
+#include "session_options.hpp"
+#include "session_owners.hpp"
+#include "session_store.hpp"
+#include "session_table.hpp"
+#include "text.hpp"
+
+namespace pawl::store {
+
+class SessionExpiry : private Table {
+ public:
+  SessionExpiry(StoreContext& context, DueIndex& due, InstanceTable& instances,
+                SessionEvents& events, SessionTable& sessions, SessionOwners& owners,
+                OpenedSessions& opened)
+      : Table(context),
+        due_(due),
+        instances_(instances),
+        events_(events),
+        sessions_(sessions),
+        owners_(owners),
+        opened_(opened) {}
+
+  // ---- calls of the contract ----
+  Status end_session(std::string_view instance, std::string_view session,
+                     std::string_view owner_label);
+  Status tell_leaks(const SessionOptions& options, LeakCursors* cursors);
+
+  // ---- for the other tables ----
+  // Sessions whose look_at has come, at most `limit`; adds to *looked.
+  Status look_at_sessions(std::size_t limit, std::size_t* looked);
+
+ private:
+  struct Look {
+    SessionKey session = 0;
+    std::int64_t state = 0;
+    bool is_over = false;  // its age
+    FixedText<Diagnostic::kCapacity> ended;
+  };
+  Status next_look(Look* out);
+  Status look_at_session(const Look& look);
+  Status announce_expiry(SessionKey session);
+  Status expire_session(const Look& look);
+  // The end of an open one, not by its code: its work fails, its instance is told, the row stays in `state`
+  // and is looked at after `kept_ms`.
+  Status end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
+                    std::int64_t kept_ms);
+  Status tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor);
+
+  DueIndex& due_;
+  InstanceTable& instances_;
+  SessionEvents& events_;
+  SessionTable& sessions_;
+  SessionOwners& owners_;
+  OpenedSessions& opened_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_SESSION_EXPIRY_HPP

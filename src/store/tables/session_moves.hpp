@@ -1,0 +1,81 @@
+// SessionMoves: sessions that move to another worker, at once or when their work has stopped. Rules: docs/sessions.md.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_SESSION_MOVES_HPP
+#define PAWL_STORE_TABLES_SESSION_MOVES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "context.hpp"
+#include "device_table.hpp"
+#include "due_index.hpp"
+#include "instance_table.hpp"
+#include "session_options.hpp"
+#include "session_owners.hpp"
+#include "session_table.hpp"
+#include "work_queue.hpp"
+#include "work_table.hpp"
+#include "worker_table.hpp"
+
+namespace pawl::store {
+
+struct Move {
+  Incarnation target = 0;  // 0: away from its owner
+  std::int64_t stop_ms = 0;
+  bool force = false;
+  std::string_view reason;
+};
+
+class SessionMoves : private Table {
+ public:
+  SessionMoves(StoreContext& context, WorkerTable& workers, DueIndex& due, InstanceTable& instances,
+               SessionTable& sessions, WorkTable& items, SessionOwners& owners,
+               DeviceTable& devices)
+      : Table(context),
+        workers_(workers),
+        due_(due),
+        instances_(instances),
+        sessions_(sessions),
+        items_(items),
+        owners_(owners),
+        devices_(devices) {}
+
+  // ---- calls of the contract ----
+  Status transfer_session(std::string_view instance, std::string_view session,
+                          std::string_view node, std::int64_t stop_ms, bool force);
+  Status evict_session(const WorkDone& hung, SessionKey session, Incarnation me, bool* moves);
+  Status drain_worker(std::string_view node, std::int64_t stop_ms);
+  Status end_stops(std::size_t limit, std::size_t* ended);
+  Status claim_session(Incarnation me, std::string_view session, const SessionOptions& options);
+
+  // ---- for the other tables ----
+  // The row of a global implicit session, made if absent.
+  Status session_for(std::string_view name, const SessionUse& use, SessionKey* key);
+  Status move_or_stop(const Moving& row, const Move& move);
+  // The device of a dead or leaving owner goes to a standby, or to nobody.
+  Status hand_device_over(SessionKey session, std::string_view reason);
+
+ private:
+  struct Target {
+    Incarnation worker = 0;  // 0: it may not
+    std::int64_t lease_ms = 0;
+  };
+  // Work is scheduled with these properties, which the session does not have.
+  Status tighten(SessionKey session, std::string_view name, const SessionUse& more);
+  Status read_target(const Moving& row, Incarnation worker, Target* out);
+  Status move_now(const Moving& row, Incarnation worker, std::string_view reason);
+  Status stop_failed(const Moving& row, std::string_view name);
+
+  WorkerTable& workers_;
+  DueIndex& due_;
+  InstanceTable& instances_;
+  SessionTable& sessions_;
+  WorkTable& items_;
+  SessionOwners& owners_;
+  DeviceTable& devices_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_SESSION_MOVES_HPP

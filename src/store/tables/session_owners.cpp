@@ -1,0 +1,226 @@
+#include "session_owners.hpp"
+
+#include "change_sink.hpp"
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "text.hpp"
+#include "walk.hpp"
+
+namespace pawl::store {
+
+constexpr sql::Query kWriteOwner{
+    "UPDATE sessions SET owner=?2,prev_node=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
+    "state=CASE state WHEN 1 THEN 0 ELSE state END,stop_to=NULL,stop_due=NULL,stop_force=NULL "
+    "WHERE sid=?1 RETURNING hard"};
+
+Status SessionOwners::change_owner(const OwnerChange& change, Epoch* epoch) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, change.session);
+  SessionTexts texts;
+  FixedText<kNameBytesMax> to;
+  bool fails = false;
+  bool takes_device = false;
+  PAWL_TRY(sessions_.must_fail(change.session, &fails));
+  if (fails) {
+    if (epoch != nullptr) *epoch = 0;
+    return lose_session(change.session, change.reason.empty() ? "taken over" : change.reason);
+  }
+  PAWL_TRY(events_.describe(change.session, &texts));
+  SessionChange told = texts.change(SessionChange::Kind::kClaimed);
+  if (change.to != 0) PAWL_TRY(workers_.node_of(change.to, &to));
+  told.epoch = context_.next_epoch();
+  PAWL_TRY(unlock_session(change));
+  {
+    due_.moves(DueKind::kStop);
+    // A change by other means ends a stop that is under way.
+    Statement write = connection_.use(kWriteOwner);
+    write.bind(change.session);
+    change.to == 0 ? write.bind_null() : write.bind(change.to);
+    write.bind_text_or_null(told.from);
+    write.bind(told.epoch).bind(add_saturating(batch_.now, change.lease_ms)).bind(batch_.boot_seq);
+    takes_device = write.row() && write.integer(0) != 0 && change.to != 0;
+    PAWL_TRY(fail(write.run(), "change owner"));
+  }
+  PAWL_TRY(sessions_.recompute_head(change.session));
+  if (takes_device) PAWL_TRY(unregistered_.wake_waiting_of(change.session));
+  ++context_.made_ready;
+  told.to = to.view();
+  if (epoch != nullptr) *epoch = told.epoch;
+  return events_.tell_change(change, told);
+}
+
+Status SessionOwners::release(SessionKey session, std::string_view reason) {
+  OwnerChange change;
+  change.session = session;
+  change.reason = reason;
+  change.limits = context_.limits;
+  return change_owner(change, nullptr);
+}
+
+Status SessionOwners::abort_session(SessionKey session) {
+  OwnerChange change;
+  change.session = session;
+  change.reason = "aborted";
+  change.limits = context_.limits;
+  return change_owner(change, nullptr);
+}
+
+constexpr sql::Query kLose{
+    "UPDATE sessions SET state=2,owner=NULL,prev_node=?3,epoch=?2,head_id=NULL,stop_to=NULL,"
+    "stop_due=NULL,stop_force=NULL WHERE sid=?1"};
+
+Status SessionOwners::lose_session(SessionKey session, std::string_view reason) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  SessionTexts texts;
+  PAWL_TRY(events_.describe(session, &texts));
+  SessionChange told = texts.change(SessionChange::Kind::kLost);
+  told.reason = reason;
+  told.epoch = context_.next_epoch();
+  FixedText<kErrorTextBytesMax> why;
+  PAWL_TRY(events_.describe_loss(session, told.epoch, reason, &why));
+  PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, why.view()));
+  {
+    due_.moves(DueKind::kStop);
+    due_.moves(DueKind::kLook);
+    Statement lose = connection_.use(kLose);
+    lose.bind(session).bind(told.epoch).bind_text_or_null(told.from);
+    PAWL_TRY(fail(lose.run(), "lose a session"));
+  }
+  PAWL_TRY(events_.tell_end(told));
+  return events_.notify_change(session, told);
+}
+
+constexpr sql::Query kNextItemOf{
+    "SELECT id,state FROM worker_queue INDEXED BY wq_session"
+    " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 1"};
+
+// Everything but what was cancelled before; what runs is told when it renews, and its result is refused.
+Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Walk walk;
+  while (true) {
+    WorkItemId item = 0;
+    {
+      Statement next = connection_.use(kNextItemOf);
+      next.bind(session);
+      if (!next.row()) return fail(next.status(), "find work of a session");
+      item = next.integer(0);
+      if (!walk.rises(next.integer(1), item)) return no_progress("worker_queue");
+    }
+    PAWL_TRY(outcomes_.end_work(item, kind, text));
+  }
+}
+
+constexpr sql::Query kLongestIdle{
+    "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
+    " AND fail=0 AND (lifecycle=0 OR idle_ms IS NOT NULL) AND hold_until<?2"
+    " AND head_id IS NULL AND ?2-last_activity_at>=?3"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " ORDER BY last_activity_at LIMIT 1"};
+
+// As few rows as its owner may have sessions.
+Status SessionOwners::release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released) {
+  *released = false;
+  OwnerChange change;
+  change.reason = "capacity";
+  change.limits = context_.limits;
+  {
+    Statement idle = connection_.use(kLongestIdle);
+    idle.bind(me).bind(batch_.now).bind(idle_ms);
+    if (!idle.row()) return fail(idle.status(), "find the longest idle session");
+    change.session = idle.integer(0);
+  }
+  *released = true;
+  return change_owner(change, nullptr);
+}
+
+constexpr sql::Query kRenew{
+    "UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"
+    " AND (?3 OR locked_until>?4)"};
+
+Status SessionOwners::renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
+                                         std::size_t* renewed, std::size_t* released) {
+  *renewed = 0;
+  *released = 0;
+  PAWL_TRY(release_idle(me, options, released));
+  Statement renew = connection_.use(kRenew);
+  renew.bind(me).bind(add_saturating(batch_.now, options.session_lock_timeout_ms));
+  renew.bind(revive ? 1 : 0).bind(batch_.now);
+  PAWL_TRY(fail(renew.run(), "renew sessions"));
+  *renewed = static_cast<std::size_t>(connection_.changes());
+  return Status::kOk;
+}
+
+constexpr sql::Query kNextToAnnounce{
+    "SELECT sid FROM sessions INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2"
+    " AND notify IS NOT NULL ORDER BY sid LIMIT 1"};
+
+Status SessionOwners::announce_stop(Incarnation me, std::size_t* told) {
+  require_batch();
+  SessionKey session = 0;
+  Walk walk;
+  while (true) {
+    {
+      Statement next = connection_.use(kNextToAnnounce);
+      next.bind(me).bind(session);
+      if (!next.row()) return fail(next.status(), "find sessions to announce the end of");
+      session = next.integer(0);
+      if (!walk.rises(session)) return no_progress("sessions");
+    }
+    SessionTexts texts;
+    PAWL_TRY(events_.describe(session, &texts));
+    SessionChange ending = texts.change(SessionChange::Kind::kEnding);
+    ending.reason = "shutdown";
+    PAWL_TRY(events_.notify_change(session, ending));
+    ++*told;
+  }
+}
+
+constexpr sql::Query kFirstIdle{
+    "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
+    " AND hold_until<?2 AND head_id IS NULL AND ?2-last_activity_at>=CASE"
+    " WHEN idle_ms IS NOT NULL THEN idle_ms WHEN lifecycle=0 THEN ?3"
+    " ELSE 9223372036854775807 END"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " ORDER BY sid LIMIT 1"};
+
+// Work that is queued behind busy slots, backing off or running is no idleness, however long ago the
+// last hand-over was.
+Status SessionOwners::release_idle(Incarnation me, const SessionOptions& options,
+                                   std::size_t* released) {
+  Walk walk;
+  while (true) {
+    OwnerChange change;
+    change.reason = "idle";
+    {
+      Statement idle = connection_.use(kFirstIdle);
+      idle.bind(me).bind(batch_.now).bind(options.session_idle_timeout_ms);
+      if (!idle.row()) return fail(idle.status(), "find idle sessions");
+      change.session = idle.integer(0);
+      if (!walk.rises(change.session)) return no_progress("sessions");
+    }
+    PAWL_TRY(change_owner(change, nullptr));
+    ++*released;
+  }
+}
+
+constexpr sql::Query kFirstLocked{
+    "SELECT id FROM worker_queue INDEXED BY wq_session"
+    " WHERE sid=?1 AND state=1 ORDER BY id LIMIT 1"};
+
+// The locks of a session's items end with its epoch. They are few: no more than its owner has slots.
+Status SessionOwners::unlock_session(const OwnerChange& change) {
+  Walk walk;
+  while (true) {
+    WorkItemId item = 0;
+    {
+      Statement first = connection_.use(kFirstLocked);
+      first.bind(change.session);
+      if (!first.row()) return fail(first.status(), "find locked items of a session");
+      item = first.integer(0);
+      if (!walk.rises(item)) return no_progress("worker_queue");
+    }
+    PAWL_TRY(outcomes_.unlock_work(item, change.session, change.strike, change.limits));
+  }
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,67 @@
+// SessionOwners: every change of a session's owner. Rules: docs/sessions.md.
+//
+// Purpose: a change takes the next epoch and clears the locks of the session's items with it, so a result that was
+// handed over before a change is never accepted after it.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_SESSION_OWNERS_HPP
+#define PAWL_STORE_TABLES_SESSION_OWNERS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "context.hpp"
+#include "due_index.hpp"
+#include "session_events.hpp"
+#include "session_options.hpp"
+#include "session_table.hpp"
+#include "unregistered_work.hpp"
+#include "work_outcomes.hpp"
+#include "worker_table.hpp"
+
+namespace pawl::store {
+
+class SessionOwners : private Table {
+ public:
+  SessionOwners(StoreContext& context, WorkerTable& workers, DueIndex& due, SessionEvents& events,
+                SessionTable& sessions, WorkOutcomes& outcomes, UnregisteredWork& unregistered)
+      : Table(context),
+        workers_(workers),
+        due_(due),
+        events_(events),
+        sessions_(sessions),
+        outcomes_(outcomes),
+        unregistered_(unregistered) {}
+
+  // ---- calls of the contract ----
+  Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
+                            std::size_t* renewed, std::size_t* released);
+  Status announce_stop(Incarnation me, std::size_t* told);
+
+  // ---- for the other tables ----
+  Status change_owner(const OwnerChange& change, Epoch* epoch);
+  Status release(SessionKey session, std::string_view reason);
+  // An activity said that its session is of no use any more: one that fails on loss is lost, any other is
+  // released.
+  Status abort_session(SessionKey session);
+  // Its owner is gone and it does not move: all its work fails.
+  Status lose_session(SessionKey session, std::string_view reason);
+  Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text);
+  // The one of `me` that has been idle for longest, and for at least so long.
+  Status release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released);
+
+ private:
+  Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
+  Status unlock_session(const OwnerChange& change);
+
+  WorkerTable& workers_;
+  DueIndex& due_;
+  SessionEvents& events_;
+  SessionTable& sessions_;
+  WorkOutcomes& outcomes_;
+  UnregisteredWork& unregistered_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_SESSION_OWNERS_HPP

@@ -1,0 +1,301 @@
+#include "session_table.hpp"
+
+#include "damage.hpp"
+
+namespace pawl::store {
+
+constexpr sql::Query kFindNamed{"SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<2"};
+
+Status SessionTable::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
+  Statement find = connection_.use(kFindNamed);
+  find.bind(scope).bind_text(name);
+  if (!find.row())
+    return find.status() == Status::kOk ? Status::kNotFound : fail(find.status(), "find session");
+  *key = find.integer(0);
+  return Status::kOk;
+}
+
+constexpr sql::Query kReadMoving{
+    "SELECT hard,excl,state,coalesce(owner,0),coalesce(stop_to,0),"
+    "coalesce(stop_force,0) FROM sessions WHERE sid=?1"};
+
+Status SessionTable::read_moving(SessionKey session, Moving* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Statement read = connection_.use(kReadMoving);
+  read.bind(session);
+  if (!read.row())
+    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read a session");
+  out->session = session;
+  out->hard = read.integer(0) != 0;
+  out->exclusive = read.integer(1) != 0;
+  out->stopping = read.integer(2) == kStopping;
+  out->owner = read.integer(3);
+  out->target = read.integer(4);
+  out->force = read.integer(5) != 0;
+  return has_running(session, &out->running);
+}
+
+constexpr sql::Query kReadOpened{
+    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at FROM sessions"
+    " WHERE scope=?1 AND name=?2"};
+
+Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
+  Statement read = connection_.use(kReadOpened);
+  read.bind(instance).bind_text(name);
+  if (!read.row())
+    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
+  out->session = read.integer(0);
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, out->session);
+  out->state = read.integer(1);
+  out->untold = out->state == kClosed && !read.is_null(2);
+  out->owner_label.assign_cut(read.bytes(3));
+  out->ended.assign_cut(read.bytes(4));
+  out->limits.assign_cut(read.bytes(5));
+  out->given = read.integer(6);
+  out->rate_at = read.optional_ms(7);
+  return Status::kOk;
+}
+
+constexpr sql::Query kHasRunning{
+    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
+    " OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"};
+
+Status SessionTable::has_running(SessionKey session, bool* running) {
+  Statement find = connection_.use(kHasRunning);
+  find.bind(session);
+  if (!find.row()) return fail(find.status(), "find running work");
+  *running = find.integer(0) != 0;
+  return Status::kOk;
+}
+
+constexpr sql::Query kMustFail{"SELECT fail<>0 AND owner IS NOT NULL FROM sessions WHERE sid=?1"};
+
+// One that was owned and fails on loss goes to nobody else; also its own worker, restarted, lost its state.
+Status SessionTable::must_fail(SessionKey session, bool* fails) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Statement read = connection_.use(kMustFail);
+  read.bind(session);
+  if (!read.row())
+    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read session");
+  *fails = read.integer(0) != 0;
+  return Status::kOk;
+}
+
+Status SessionTable::session_claim(SessionKey session, Claim* claim) {
+  bool soft = false;
+  PAWL_TRY(read_claim(session, claim, &soft));
+  return claim->holder != 0 && soft ? Status::kOk : Status::kNotFound;
+}
+
+Status SessionTable::device_claim(SessionKey session, Claim* claim) {
+  bool soft = false;
+  return read_claim(session, claim, &soft);
+}
+
+constexpr sql::Query kCountOwned{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_owner"
+    " WHERE owner=?1 AND hard=0 LIMIT ?2)"};
+
+Status SessionTable::count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count) {
+  Statement owned = connection_.use(kCountOwned);
+  owned.bind(me).bind(at_most);
+  if (!owned.row()) return fail(owned.status(), "count sessions");
+  *count = owned.integer(0);
+  return Status::kOk;
+}
+
+constexpr sql::Query kCountWaiting{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_claim WHERE head_id>0"
+    " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0 LIMIT ?1)"};
+
+// In the order of the index of what can be claimed.
+Status SessionTable::count_waiting(std::int64_t* count) {
+  Statement waiting = connection_.use(kCountWaiting);
+  waiting.bind(kWaitingSessionsMax);
+  if (!waiting.row()) return fail(waiting.status(), "count waiting sessions");
+  *count = waiting.integer(0);
+  return Status::kOk;
+}
+
+constexpr sql::Query kHead{
+    "UPDATE sessions SET head_id=CASE"
+    " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_barrier"
+    "  WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+    "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
+    " WHEN excl=0 THEN (SELECT id FROM worker_queue INDEXED BY wq_session"
+    "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1)"
+    " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
+    "  OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"
+    "  THEN NULL"
+    " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_session"
+    "  WHERE sid=?1 AND state=2 ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+    "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
+    " ELSE (SELECT id FROM worker_queue INDEXED BY wq_session"
+    "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1) END WHERE sid=?1"};
+
+// Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest of any state, and only if it is ready.
+// `ORDER BY id LIMIT 1` is a seek where min(id) would scan the session.
+Status SessionTable::recompute_head(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  ++context_.heads_moved;
+  Statement head = connection_.use(kHead);
+  head.bind(session);
+  return fail(head.run(), "compute a session's head");
+}
+
+constexpr sql::Query kTighten{
+    "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3) WHERE sid=?1"};
+
+Status SessionTable::set_use(SessionKey session, const SessionUse& use) {
+  Statement write = connection_.use(kTighten);
+  write.bind(session).bind(use.device ? 1 : 0).bind(use.exclusive ? 1 : 0);
+  return fail(write.run(), "tighten a session");
+}
+
+constexpr sql::Query kReopen{
+    "UPDATE sessions SET state=0,stop_to=NULL,stop_due=NULL,"
+    "stop_force=NULL WHERE sid=?1"};
+
+Status SessionTable::reopen(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  {
+    due_.moves(DueKind::kStop);
+    Statement open = connection_.use(kReopen);
+    open.bind(session);
+    PAWL_TRY(fail(open.run(), "end a stop"));
+  }
+  ++context_.made_ready;
+  return Status::kOk;
+}
+
+constexpr sql::Query kIsOwned{"SELECT owner IS NOT NULL FROM sessions WHERE sid=?1"};
+
+Status SessionTable::end_ownership(SessionKey session) {
+  Statement read = connection_.use(kIsOwned);
+  read.bind(session);
+  if (read.row() && read.integer(0) != 0) static_cast<void>(context_.next_epoch());
+  return fail(read.status(), "end an ownership");
+}
+
+constexpr sql::Query kForget{
+    "DELETE FROM sessions WHERE sid=?1 AND state=3 AND look_at IS NULL"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session"
+    " WHERE q.sid=?1)"};
+
+Status SessionTable::forget_if_closed(SessionKey session) {
+  Statement forget = connection_.use(kForget);
+  forget.bind(session);
+  PAWL_TRY(fail(forget.run(), "forget a closed session"));
+  return connection_.changes() == 0 ? Status::kOk : summaries_.drop_summary(session);
+}
+
+constexpr sql::Query kTouchAcknowledged{"UPDATE sessions SET last_activity_at=?2 WHERE sid=?1"};
+
+Status SessionTable::note_activity(SessionKey session) {
+  if (session == 0 || is_noted(session, 0)) return Status::kOk;
+  Statement touch = connection_.use(kTouchAcknowledged);
+  touch.bind(session).bind(batch_.now);
+  return fail(touch.run(), "note a session's activity");
+}
+
+constexpr sql::Query kCountActivity{"UPDATE sessions SET activities=activities+1 WHERE sid=?1"};
+constexpr sql::Query kTouchHandedOver{
+    "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
+    "locked_until=max(locked_until,?3) WHERE sid=?1"};
+
+// Its lease is as long as it can be from this batch on, and its head is as it was.
+Status SessionTable::count_activity(SessionKey session, std::int64_t lease_until) {
+  if (is_noted(session, lease_until)) {
+    Statement count = connection_.use(kCountActivity);
+    return fail(count.bind(session).run(), "note a session's activity");
+  }
+  Statement touch = connection_.use(kTouchHandedOver);
+  touch.bind(session).bind(batch_.now).bind(lease_until);
+  return fail(touch.run(), "note a session's activity");
+}
+
+constexpr sql::Query kListOwned{
+    "SELECT sid,epoch,name FROM sessions INDEXED BY s_owner WHERE owner=?1"};
+
+Status SessionTable::owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
+                                    std::size_t* count) {
+  *count = 0;
+  Statement owned = connection_.use(kListOwned);
+  owned.bind(me);
+  while (*count < capacity && owned.row()) {
+    OwnedSession& one = out[(*count)++];
+    one.session = owned.integer(0);
+    one.epoch = owned.integer(1);
+    one.name.assign_cut(owned.bytes(2));
+  }
+  return fail(owned.status(), "list own sessions");
+}
+
+constexpr sql::Query kCountOwn{
+    "SELECT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " FROM sessions AS s INDEXED BY s_owner WHERE s.owner=?1"};
+
+Status SessionTable::count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) {
+  *active = *idle = 0;
+  Statement row = connection_.use(kCountOwn);
+  row.bind(me);
+  while (row.row())
+    ++*(row.integer(0) != 0 ? active : idle);
+  return fail(row.status(), "count own sessions");
+}
+
+constexpr sql::Query kLives{
+    "SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<2)"};
+
+Status SessionTable::session_lives(SessionKey session, std::int64_t generation, bool* lives) {
+  Statement read = connection_.use(kLives);
+  read.bind(session).bind(generation);
+  if (!read.row()) return fail(read.status(), "look whether a session lives");
+  *lives = read.integer(0) != 0;
+  return Status::kOk;
+}
+
+Status SessionTable::last_epoch(Epoch* epoch) {
+  require_batch();
+  *epoch = context_.next.epoch - 1;
+  return Status::kOk;
+}
+
+constexpr sql::Query kClaimOf{
+    "SELECT "
+    "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
+    "s.epoch,s.hard=0 AND s.state=0 FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+    " WHERE s.sid=?1"};
+
+// holder 0: nobody owns it. `soft`: open to be taken by who fetches.
+Status SessionTable::read_claim(SessionKey session, Claim* claim, bool* soft) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Statement row = connection_.use(kClaimOf);
+  row.bind(session);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read a claim");
+  *soft = row.integer(6) != 0;
+  claim->holder = row.integer(0);
+  claim->buried = row.integer(1) != 0;
+  claim->lock_visible = row.integer(2) != 0;
+  claim->locked_until = row.integer(3);
+  claim->boot_seq = row.integer(4);
+  claim->subject = session;
+  claim->version = row.integer(5);
+  return Status::kOk;
+}
+
+// Remembers, of the first sessions of a batch, that their rows say when they were active, and of their
+// lease. 0: whatever that is.
+bool SessionTable::is_noted(SessionKey session, std::int64_t lease_until) {
+  for (Noted& noted : noted_) {
+    if (noted.session != session) continue;
+    const bool is_known = noted.lease_until >= lease_until;
+    if (!is_known) noted.lease_until = lease_until;
+    return is_known;
+  }
+  if (!noted_.full()) static_cast<void>(noted_.push_back({session, lease_until}));
+  return false;
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,123 @@
+// SessionTable: rows of sessions.
+//
+// Purpose: reads of a session's row, its head, and what closes it.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_SESSION_TABLE_HPP
+#define PAWL_STORE_TABLES_SESSION_TABLE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "clock_rules.hpp"
+#include "context.hpp"
+#include "due_index.hpp"
+#include "evidence.hpp"
+#include "pawl/session.hpp"
+#include "session_store.hpp"
+#include "summary_table.hpp"
+#include "text.hpp"
+#include "vector.hpp"
+
+namespace pawl::store {
+
+// sessions.state; those below kLost are open, and those from kClosed on count for no limit.
+inline constexpr std::int64_t kStopping = 1;
+inline constexpr std::int64_t kLost = 2;
+inline constexpr std::int64_t kClosed = 3;   // kept until it is told, and cancelled work has ended
+inline constexpr std::int64_t kRefused = 4;  // one too many
+inline constexpr std::int64_t kExpired = 5;  // seen for some time
+
+// How work is scheduled on a session; its row keeps the strictest.
+struct SessionUse {
+  bool device = false;
+  bool exclusive = false;
+};
+
+struct Opened {
+  SessionKey session = 0;
+  std::int64_t state = 0;
+  bool untold = false;  // closed by somebody who tells nobody
+  FixedText<kSessionLabelBytesMax> owner_label;
+  FixedText<Diagnostic::kCapacity> ended;  // why it is not open
+  FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
+  std::int64_t given = 0;
+  OptionalMs rate_at;  // when it was counted last
+  [[nodiscard]] bool is_open() const { return state < kLost; }
+};
+
+// A session that may move.
+struct Moving {
+  SessionKey session = 0;
+  bool hard = false;
+  bool exclusive = false;
+  bool stopping = false;
+  bool running = false;  // something of it does
+  Incarnation owner = 0;
+  // Of a stop.
+  Incarnation target = 0;
+  bool force = false;
+};
+
+// Rows looked at last among the expired ones, in order of (until, key).
+struct Expired {
+  std::int64_t until = kBeforeAll;
+  std::int64_t key = 0;
+  bool all_seen = false;  // by this batch
+};
+
+class SessionTable : private Table {
+ public:
+  SessionTable(StoreContext& context, DueIndex& due, SummaryTable& summaries)
+      : Table(context), due_(due), summaries_(summaries) {}
+
+  // ---- calls of the contract ----
+  Status owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
+                        std::size_t* count);
+  Status count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle);
+  Status session_lives(SessionKey session, std::int64_t generation, bool* lives);
+  Status last_epoch(Epoch* epoch);
+
+  // ---- for the other tables ----
+  Status find_session(InstanceKey scope, std::string_view name, SessionKey* key);
+  Status read_moving(SessionKey session, Moving* out);
+  // kNotFound.
+  Status read_opened(InstanceKey instance, std::string_view name, Opened* out);
+  Status has_running(SessionKey session, bool* running);
+  Status must_fail(SessionKey session, bool* fails);
+  // Claim of the owner of a session that who fetches may take over; kNotFound if there is none.
+  Status session_claim(SessionKey session, Claim* claim);
+  // Of any session; holder 0: nobody owns it.
+  Status device_claim(SessionKey session, Claim* claim);
+  // Soft sessions owned by `me`, counted up to `at_most`.
+  Status count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count);
+  // Sessions with work and without owner, up to kWaitingSessionsMax.
+  Status count_waiting(std::int64_t* count);
+  // After any write to rows of the session in worker_queue.
+  Status recompute_head(SessionKey session);
+  Status set_use(SessionKey session, const SessionUse& use);
+  Status reopen(SessionKey session);
+  // Takes an epoch if it is owned, like every change: so the owner's listener hears of it.
+  Status end_ownership(SessionKey session);
+  // The last cancelled item of a closed exclusive session has ended.
+  Status forget_if_closed(SessionKey session);
+  Status note_activity(SessionKey session);
+  Status count_activity(SessionKey session, std::int64_t lease_until);
+  void begin_batch() { noted_.clear(); }
+
+ private:
+  struct Noted {
+    SessionKey session = 0;
+    std::int64_t lease_until = 0;
+  };
+  Status read_claim(SessionKey session, Claim* claim, bool* soft);
+  bool is_noted(SessionKey session, std::int64_t lease_until);
+
+  DueIndex& due_;
+  SummaryTable& summaries_;
+  FixedVector<Noted, 16> noted_;  // sessions whose rows this batch has touched
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_SESSION_TABLE_HPP

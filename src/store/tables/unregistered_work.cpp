@@ -1,0 +1,136 @@
+#include "unregistered_work.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr int kWaitingLooksMax = 256;  // a call
+
+}  // namespace
+
+// Names in their order, and the items of each in theirs.
+Status UnregisteredWork::wake_unregistered(Incarnation me, std::size_t limit, std::size_t* woken,
+                                           bool* more) {
+  require_batch();
+  *woken = 0;
+  *more = true;
+  for (int looks = 0; looks < kWaitingLooksMax && *woken < limit; ++looks) {
+    if (!waiting_.in_name) {
+      PAWL_TRY(next_waiting_name(me));
+      if (!waiting_.in_name) {
+        *more = false;
+        return Status::kOk;
+      }
+    }
+    PAWL_TRY(wake_next_waiting(me, woken));
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kTagOfSession{"SELECT tag FROM sessions WHERE sid=?1"};
+
+// Work that is scheduled by a worker that cannot run it.
+Status UnregisteredWork::must_wait(InstanceKey instance, const NewWork& work, SessionKey session,
+                                   bool* waits) {
+  FixedText<kNameBytesMax> tag;
+  tag.assign_cut(work.tag);
+  if (work.tag.empty() && session != 0) {
+    Statement read = connection_.use(kTagOfSession);
+    if (read.bind(session).row()) tag.assign_cut(read.bytes(0));
+    PAWL_TRY(fail(read.status(), "read the tag of a session"));
+  }
+  bool elsewhere = false;
+  PAWL_TRY(workers_.handler_elsewhere(work.foreign_name, tag.view(), context_.batch_worker,
+                                      session != 0, &elsewhere));
+  *waits = !elsewhere;
+  if (*waits && context_.sink != nullptr)
+    context_.sink->on_unregistered(work.foreign_name, tag.view(), instance, work.event);
+  return Status::kOk;
+}
+
+constexpr sql::Query kPark{
+    "UPDATE worker_queue SET state=2,waits_for=?2,unregistered=unregistered+1 WHERE id=?1"};
+
+// Requires: it is ready.
+Status UnregisteredWork::park_work(const WorkRow& row, std::string_view name) {
+  ++parked_;
+  {
+    Statement park = connection_.use(kPark);
+    park.bind(row.id).bind_text(name);
+    PAWL_TRY(fail(park.run(), "set work aside"));
+  }
+  return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
+}
+
+constexpr sql::Query kFirstOfSession{
+    "SELECT id FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=2 AND id>?2"
+    " AND waits_for IS NOT NULL ORDER BY id LIMIT 1"};
+
+Status UnregisteredWork::wake_waiting_of(SessionKey session) {
+  WorkItemId item = 0;
+  while (true) {
+    {
+      Statement next = connection_.use(kFirstOfSession);
+      next.bind(session).bind(item);
+      if (!next.row()) return fail(next.status(), "find work of a session that was set aside");
+      item = next.integer(0);
+    }
+    PAWL_TRY(wake_waiting_item(item, session));
+  }
+}
+
+constexpr sql::Query kNextName{
+    "SELECT name FROM handlers AS h WHERE inc=?1 AND name>?2 AND EXISTS("
+    "SELECT 1 FROM worker_queue AS q INDEXED BY wq_waiting WHERE q.waits_for=h.name)"
+    " ORDER BY name LIMIT 1"};
+
+// Of those that `me` has; none behind the one before: the cursor is at the beginning again.
+Status UnregisteredWork::next_waiting_name(Incarnation me) {
+  Statement next = connection_.use(kNextName);
+  const FixedText<kNameBytesMax> last = waiting_.name;  // what is bound must not change meanwhile
+  next.bind(me).bind_text(last.view());
+  waiting_ = Waiting();
+  if (!next.row()) return fail(next.status(), "find names that work waits for");
+  waiting_.name.assign_cut(next.bytes(0));
+  waiting_.in_name = true;
+  return Status::kOk;
+}
+
+constexpr sql::Query kNextWaiting{
+    "SELECT q.id,q.sid,(coalesce(s.hard,0)=0 OR s.owner=?1) AND EXISTS(SELECT 1 FROM workers w"
+    " WHERE w.inc=?1 AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=?1"
+    " AND t.tag=coalesce(q.tag,s.tag,''))))"
+    " FROM worker_queue AS q INDEXED BY wq_waiting LEFT JOIN sessions AS s ON s.sid=q.sid"
+    " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.id LIMIT 1"};
+
+Status UnregisteredWork::wake_next_waiting(Incarnation me, std::size_t* woken) {
+  SessionKey session = 0;
+  bool is_for_me = false;
+  {
+    Statement next = connection_.use(kNextWaiting);
+    next.bind(me).bind_text(waiting_.name.view()).bind(waiting_.item);
+    if (!next.row()) {
+      waiting_.in_name = false;
+      return fail(next.status(), "find work that waits for a name");
+    }
+    waiting_.item = next.integer(0);
+    session = next.integer(1);
+    is_for_me = next.integer(2) != 0;
+  }
+  if (!is_for_me) return Status::kOk;
+  ++*woken;
+  return wake_waiting_item(waiting_.item, session);
+}
+
+constexpr sql::Query kWakeWaiting{"UPDATE worker_queue SET state=0,waits_for=NULL WHERE id=?1"};
+
+Status UnregisteredWork::wake_waiting_item(WorkItemId item, SessionKey session) {
+  {
+    Statement wake = connection_.use(kWakeWaiting);
+    wake.bind(item);
+    PAWL_TRY(fail(wake.run(), "wake work that was set aside"));
+  }
+  ++context_.made_ready;
+  return session == 0 ? Status::kOk : sessions_.recompute_head(session);
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,220 @@
+#include "work_outcomes.hpp"
+
+#include <cinttypes>
+
+#include "damage.hpp"
+#include "event.hpp"
+#include "hash.hpp"
+#include "walk.hpp"
+
+namespace pawl::store {
+
+Status WorkOutcomes::store_outcome(const WorkRow& row, ErrorKind kind, std::string_view text) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, row.instance);
+  Message message;
+  message.kind = MessageKind::kActivityDone;
+  message.error = kind;
+  message.execution = row.execution;
+  message.ref = row.event;
+  message.payload = text;
+  const Status stored = messages_.insert_message(row.instance, message);
+  // Nobody waits any more.
+  if (stored != Status::kOk && stored != Status::kStale && stored != Status::kNotFound)
+    return stored;
+  return Status::kOk;
+}
+
+Status WorkOutcomes::complete_work(const WorkRow& row, ErrorKind kind, std::string_view text) {
+  PAWL_TRY(store_outcome(row, kind, text));
+  return items_.delete_work(row.id, row.session);
+}
+
+Status WorkOutcomes::end_work(WorkItemId item, ErrorKind kind, std::string_view text) {
+  WorkRow row;
+  PAWL_TRY(items_.read_work(item, &row));
+  PAWL_TRY(store_outcome(row, kind, text));
+  return row.state == kLocked && row.exclusive ? items_.make_ghost(row.id)
+                                               : items_.delete_work(row.id, row.session);
+}
+
+constexpr sql::Query kFailAttempt{
+    "UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1"};
+
+// Requires: row.may_retry().
+Status WorkOutcomes::retry_work(const WorkRow& row, std::string_view text) {
+  {
+    Statement count = connection_.use(kFailAttempt);
+    count.bind(row.id).bind_text(text);
+    PAWL_TRY(fail(count.run(), "count a failed attempt"));
+  }
+  Hash64 seed;
+  seed.add(context_.database_id.view()).add(static_cast<std::uint64_t>(row.instance));
+  seed.add(static_cast<std::uint64_t>(row.execution)).add(row.event);
+  PutBack how;
+  how.delay_ms = retry_delay_ms(row.policy.retry, row.failures + 1, seed.value());
+  return items_.put_back(row, how);
+}
+
+Status WorkOutcomes::poison_work(WorkItemId item, std::string_view why) {
+  WorkRow row;
+  PAWL_TRY(items_.read_work(item, &row));
+  PAWL_TRY(complete_work(row, ErrorKind::kPoison, why));
+  if (context_.sink != nullptr) context_.sink->on_poison(row.instance, row.event, why);
+  return Status::kOk;
+}
+
+constexpr sql::Query kReadCounts{
+    "SELECT crashes,strikes,reboots FROM worker_queue WHERE id=?1 AND state<>3"};
+
+// Each count has its own limit and they are never summed: ten power cuts poison nothing.
+Status WorkOutcomes::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) {
+  Diagnostic why;
+  {
+    Statement counts = connection_.use(kReadCounts);
+    counts.bind(item);
+    if (!counts.row()) return fail(counts.status(), "read counts");
+    if (counts.integer(0) < limits.crashes_max && counts.integer(1) < limits.strikes_max &&
+        counts.integer(2) < limits.reboots_max)
+      return Status::kOk;
+    why.format("the activity ended its process %" PRId64 " times (limit %" PRId32
+               "), lost its lock %" PRId64 " times (limit %" PRId32 ") and met %" PRId64
+               " reboots (limit %" PRId32 ")",
+               counts.integer(0), limits.crashes_max, counts.integer(1), limits.strikes_max,
+               counts.integer(2), limits.reboots_max);
+  }
+  return poison_work(item, why.text());
+}
+
+constexpr sql::Query kCountCrash{
+    "UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>3"};
+
+Status WorkOutcomes::count_crash(WorkItemId item, const CrashLimits& limits) {
+  {
+    Statement count = connection_.use(kCountCrash);
+    count.bind(item);
+    PAWL_TRY(fail(count.run(), "count a crash"));
+  }
+  return poison_if_at_limit(item, limits);
+}
+
+constexpr sql::Query kUnlock{
+    "UPDATE worker_queue SET reboots=reboots+(boot_seq<?2),"
+    "strikes=strikes+(?3 AND boot_seq=?2),state=0,token=NULL,inc=NULL,epoch=NULL,"
+    "locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE id=?1 AND state=1"};
+
+Status WorkOutcomes::unlock_work(WorkItemId item, SessionKey session, bool strike,
+                                 const CrashLimits& limits) {
+  due_.moves(DueKind::kWork);
+  {
+    // A lock of an earlier boot ended by a power cut, which is nobody's fault.
+    Statement unlock = connection_.use(kUnlock);
+    unlock.bind(item).bind(batch_.boot_seq).bind(strike ? 1 : 0);
+    PAWL_TRY(fail(unlock.run(), "unlock work"));
+  }
+  ++context_.made_ready;
+  if (session != 0) PAWL_TRY(sessions_.recompute_head(session));
+  return poison_if_at_limit(item, limits);
+}
+
+constexpr sql::Query kNextOverdue{
+    "SELECT id FROM worker_queue INDEXED BY wq_deadline"
+    " WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1"};
+
+Status WorkOutcomes::end_overdue_work(std::size_t limit, std::size_t* ended) {
+  Walk walk;
+  for (std::size_t i = 0; i < limit; ++i) {
+    WorkRow row;
+    {
+      Statement next = connection_.use(kNextOverdue);
+      next.bind(batch_.now);
+      if (!next.row()) return fail(next.status(), "find overdue work");
+      row.id = next.integer(0);
+      if (!walk.changes(row.id)) return no_progress("worker_queue");
+    }
+    PAWL_TRY(items_.read_work(row.id, &row));
+    PAWL_TRY(end_overdue(row));
+    ++*ended;
+  }
+  return Status::kOk;
+}
+
+// What is left of it does not say how it is to be worked on.
+Status WorkOutcomes::give_up_damaged(const WorkRow& row) {
+  return quarantine_work(row.id, ErrorKind::kCorrupt,
+                         "worker_queue: a column has a type or value that it cannot have");
+}
+
+constexpr sql::Query kReadWork{"SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1"};
+
+// It fails, and its orchestration hears of it: a row of the queue is made from the history, and holds nothing that
+// could be repaired.
+Status WorkOutcomes::quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text) {
+  WorkRow row;
+  row.id = id;
+  bool whole = true;
+  {
+    Statement read = connection_.use(kReadWork);
+    if (!read.bind(id).row())
+      return read.status() == Status::kOk ? Status::kNotFound
+                                          : fail(read.status(), "read damaged work");
+    row.instance = read.integer(0, &whole);
+    row.execution = read.integer(1, &whole);
+    row.event = static_cast<EventId>(read.integer(2, &whole));
+    bool has_session = true;
+    row.session = read.integer(3, &has_session);
+  }
+  if (whole) PAWL_TRY(store_outcome(row, kind, text));
+  PAWL_TRY(items_.delete_work(id, row.session));
+  instances_.log_damage({RowRef::Table::kWork, id}, row.instance, text);
+  return Status::kOk;
+}
+
+Status WorkOutcomes::time_out(const WorkRow& row, ErrorKind kind, std::string_view text) {
+  PAWL_TRY(store_outcome(row, kind, text));
+  return row.state == kLocked && row.exclusive ? items_.make_ghost(row.id)
+                                               : items_.delete_work(row.id, row.session);
+}
+
+constexpr sql::Query kTag{"SELECT tag FROM worker_queue WHERE id=?1"};
+constexpr sql::Query kLastError{"SELECT last_error FROM worker_queue WHERE id=?1"};
+
+Status WorkOutcomes::end_overdue(const WorkRow& row) {
+  const Suspicion work(connection_, RowRef::Table::kWork, row.id);
+  if (row.damaged) return give_up_damaged(row);
+  Diagnostic why;
+  if (row.start_due.has_passed(batch_.now)) {
+    Statement read = connection_.use(kTag);
+    read.bind(row.id);
+    if (!read.row()) return fail(read.status(), "read the tag of work");
+    const std::string_view tag = read.bytes(0);
+    why.format("schedule_to_start_ms (%" PRId64 ") passed: no worker took it%s%.*s%s",
+               row.policy.schedule_to_start_ms, tag.empty() ? "" : "; its tag is \"",
+               static_cast<int>(tag.size()), tag.data(), tag.empty() ? "" : "\"");
+    return time_out(row, ErrorKind::kNotStarted, why.text());
+  }
+  if (!row.close_due.has_passed(batch_.now)) {
+    const bool is_silent = row.silent_due.has_passed(batch_.now);
+    if (is_silent) {
+      why.format("heartbeat_timeout_ms (%" PRId64 ") passed without a heartbeat",
+                 row.policy.heartbeat_timeout_ms);
+    } else {
+      why.format("start_to_close_ms (%" PRId64 ") passed", row.policy.start_to_close_ms);
+    }
+    // Beside an execution that goes on, an exclusive session can have no other.
+    if (row.may_retry() && !row.exclusive) return retry_work(row, why.text());
+    return time_out(row, is_silent ? ErrorKind::kHeartbeatTimeout : ErrorKind::kTimeout,
+                    why.text());
+  }
+  {
+    Statement last = connection_.use(kLastError);
+    last.bind(row.id);
+    if (!last.row()) return fail(last.status(), "read the last error of work");
+    const std::string_view error = last.bytes(0);
+    why.format("schedule_to_close_ms (%" PRId64 ") passed%s%.*s", row.policy.schedule_to_close_ms,
+               error.empty() ? "" : "; the last error was: ", static_cast<int>(error.size()),
+               error.data());
+  }
+  return time_out(row, ErrorKind::kTimeout, why.text());
+}
+
+}  // namespace pawl::store

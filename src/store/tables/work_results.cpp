@@ -1,0 +1,82 @@
+#include "work_results.hpp"
+
+#include "clock_rules.hpp"
+
+namespace pawl::store {
+
+Status WorkResults::check_work_item(const WorkDone& done) { return check_done(done, 0); }
+
+Status WorkResults::check_done(const WorkDone& done, InstanceKey instance) {
+  WorkRow row;
+  const Status read = items_.read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  checked_ = {row.id, row.exclusive || row.policy.barrier, row.open};
+  const bool fits = row.accepts(done) && (instance == 0 || row.instance == instance);
+  return fits ? Status::kOk : Status::kStale;
+}
+
+Status WorkResults::ack_work_item(const WorkDone& done, const WorkResult& result) {
+  WorkRow row;
+  const Status read = items_.read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  // The execution of a cancelled item ended: nobody wants its result.
+  if (row.state == kGhost && row.holds(done)) return items_.delete_work(row.id, row.session);
+  if (!row.accepts(done)) return Status::kStale;
+  PAWL_TRY(sessions_.note_activity(row.session));
+  if (done.abort_session && row.session != 0) {
+    PAWL_TRY(outcomes_.complete_work(row, result.error, result.payload));
+    return owners_.abort_session(row.session);
+  }
+  if (result.error == ErrorKind::kApplication && !result.permanent && row.may_retry())
+    return outcomes_.retry_work(row, result.payload);
+  return outcomes_.complete_work(row, result.error, result.payload);
+}
+
+Status WorkResults::take_work(const WorkDone& done, bool again) {
+  if (done.session == 0) return items_.delete_work(done.item, 0);
+  if (again || checked_.item != done.item) PAWL_TRY(check_done(done, 0));
+  PAWL_TRY(sessions_.note_activity(done.session));
+  // Of a handed-over item of a session that others may run beside, nothing hangs on the row.
+  const bool stands_alone = !checked_.exclusive && checked_.open;
+  PAWL_TRY(stands_alone ? items_.delete_row(done.item)
+                        : items_.delete_work(done.item, done.session));
+  return done.abort_session ? owners_.abort_session(done.session) : Status::kOk;
+}
+
+constexpr sql::Query kNoteProgress{
+    "UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1"};
+
+Status WorkResults::note_progress(const WorkDone& done, std::string_view progress,
+                                  std::int64_t at) {
+  WorkRow row;
+  const Status read = items_.read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  if (!row.accepts(done)) return Status::kStale;
+  if (row.policy.heartbeat_timeout_ms > 0) due_.comes(DueKind::kWork);
+  Statement note = connection_.use(kNoteProgress);
+  note.bind(row.id);
+  note.bind_blob_or_null(progress);
+  const std::int64_t silence_ms = row.policy.heartbeat_timeout_ms;
+  silence_ms == 0 ? note.bind_null() : note.bind(make_due(at, silence_ms));
+  return fail(note.run(), "note the progress of work");
+}
+
+Status WorkResults::abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
+                                      const CrashLimits& limits) {
+  WorkRow row;
+  const Status read = items_.read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  if (row.state == kGhost && row.holds(done)) return items_.delete_work(row.id, row.session);
+  if (!row.accepts(done)) return Status::kStale;
+  PutBack how;
+  how.delay_ms = delay_ms;
+  how.strike = strike;
+  PAWL_TRY(items_.put_back(row, how));
+  return strike ? outcomes_.poison_if_at_limit(row.id, limits) : Status::kOk;
+}
+
+}  // namespace pawl::store

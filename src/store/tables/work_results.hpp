@@ -1,0 +1,64 @@
+// WorkResults: what the worker of an item says of it: its end, its progress, that it gives it back.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_WORK_RESULTS_HPP
+#define PAWL_STORE_TABLES_WORK_RESULTS_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "context.hpp"
+#include "crash_limits.hpp"
+#include "due_index.hpp"
+#include "session_owners.hpp"
+#include "session_table.hpp"
+#include "work_outcomes.hpp"
+#include "work_queue.hpp"
+#include "work_row.hpp"
+#include "work_table.hpp"
+
+namespace pawl::store {
+
+class WorkResults : private Table {
+ public:
+  WorkResults(StoreContext& context, DueIndex& due, SessionTable& sessions, WorkTable& items,
+              WorkOutcomes& outcomes, SessionOwners& owners)
+      : Table(context),
+        due_(due),
+        sessions_(sessions),
+        items_(items),
+        outcomes_(outcomes),
+        owners_(owners) {}
+
+  // ---- calls of the contract ----
+  Status check_work_item(const WorkDone& done);
+  Status ack_work_item(const WorkDone& done, const WorkResult& result);
+  Status note_progress(const WorkDone& done, std::string_view progress, std::int64_t at);
+  Status abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
+                           const CrashLimits& limits);
+
+  // ---- for the other tables ----
+  // A finished item whose result rides with its turn: checked as check_work_item(), and that it is this
+  // instance's unless that is 0; then it goes.
+  Status check_done(const WorkDone& done, InstanceKey instance);
+  // Requires: check_done() was kOk. `again`: that may not hold any more.
+  Status take_work(const WorkDone& done, bool again);
+  void begin_batch() { checked_ = Checked(); }
+
+ private:
+  struct Checked {
+    WorkItemId item = 0;
+    bool exclusive = false;
+    bool open = false;
+  };
+
+  DueIndex& due_;
+  SessionTable& sessions_;
+  WorkTable& items_;
+  WorkOutcomes& outcomes_;
+  SessionOwners& owners_;
+  Checked checked_;  // by check_done(), last
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_WORK_RESULTS_HPP

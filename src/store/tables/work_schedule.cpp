@@ -1,0 +1,138 @@
+#include "work_schedule.hpp"
+
+#include <cstdint>
+
+#include "check.hpp"
+#include "clock_rules.hpp"
+#include "evidence.hpp"
+#include "policy.hpp"
+#include "work_queue.hpp"
+#include "work_row.hpp"
+
+namespace pawl::store {
+
+constexpr sql::Query kInsert{
+    "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
+    "reboots,unregistered,id,tag,due,waits_for)"
+    " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)"};
+
+Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work) {
+  if (work.handed_over != nullptr) {
+    PAWL_TRY(insert_handed_over(instance, execution, work));
+    if (work.handed_over->id != 0) return Status::kOk;
+  }
+  ActivityOptions options;
+  if (!work.policy.empty() && !decode_policy(work.policy, &options))
+    return fail(Status::kInvalidArgument, "read a policy");
+  Admission to;
+  PAWL_TRY(session_of_work(instance, work, options, &to));
+  if (to.why != ErrorKind::kNone) {
+    // The failure is its outcome, told with the next turn.
+    WorkRow row;
+    row.instance = instance;
+    row.execution = execution;
+    row.event = work.event;
+    return outcomes_.store_outcome(row, to.why, to.text.view());
+  }
+  bool waits = false;
+  if (!work.foreign_name.empty() && !to.due.has_value())
+    PAWL_TRY(unregistered_.must_wait(instance, work, to.session, &waits));
+  // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
+  const WorkItemId id = context_.next_token();
+  if (to.due.has_value()) due_.comes(DueKind::kWork);
+  {
+    Statement insert = connection_.use(kInsert);
+    insert.bind(instance).bind(execution).bind(work.event);
+    to.session == 0 ? insert.bind_null() : insert.bind(to.session);
+    const bool is_ready = !to.due.has_value() && !waits;
+    insert.bind(id).bind_text_or_null(work.tag).bind(is_ready ? kReady : kDelayed);
+    insert.bind_optional(to.due);
+    waits ? insert.bind_text(work.foreign_name) : insert.bind_null();
+    PAWL_TRY(fail(insert.run(), "schedule an activity"));
+  }
+  if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));
+  ++context_.made_ready;
+  return to.session == 0 ? Status::kOk : sessions_.recompute_head(to.session);
+}
+
+constexpr sql::Query kFindHeld{
+    "SELECT sid,epoch,gen FROM sessions WHERE scope=0 AND name=?1 AND owner=?2 AND state=0"
+    " AND hard=0 AND excl=0 AND head_id IS NULL AND epoch_used=epoch AND tag IS NULL"
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_barrier"
+    " WHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"};
+constexpr sql::Query kInsertHandedOver{
+    "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
+    "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
+    " VALUES(?1,?2,?3,1,1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)"};
+
+// What a fetch would do next, in one write: it is never ready, so no index of ready ones has it.
+Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execution,
+                                        const NewWork& work) {
+  PAWL_CHECK("provider-33", work.policy.empty() && work.tag.empty());
+  WorkItem& item = *work.handed_over;
+  std::int64_t generation = 0;
+  if (!work.session.empty()) {
+    Statement find = connection_.use(kFindHeld);
+    find.bind_text(work.session).bind(context_.batch_worker);
+    if (!find.row()) return fail(find.status(), "find a session");
+    item.session = find.integer(0);
+    item.epoch = find.integer(1);
+    generation = find.integer(2);
+  }
+  item.id = context_.next_token();
+  item.token = context_.next_token();
+  {
+    Statement insert = connection_.use(kInsertHandedOver);
+    insert.bind(instance).bind(execution).bind(work.event).bind(item.id).bind(item.token);
+    insert.bind(context_.batch_worker)
+        .bind(item.epoch)
+        .bind(item.locked_until)
+        .bind(batch_.boot_seq);
+    insert.bind_or_null(item.session).bind_or_null(generation);
+    PAWL_TRY(fail(insert.run(), "hand an activity over"));
+  }
+  return item.session == 0 ? Status::kOk
+                           : sessions_.count_activity(item.session, work.session_lease_until);
+}
+
+Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
+                                     const ActivityOptions& options, Admission* out) {
+  if (work.session.empty()) return Status::kOk;
+  if (!options.own_session)
+    return moves_.session_for(work.session, {options.device, options.exclusive}, &out->session);
+  Opened row;
+  const Status found = sessions_.read_opened(instance, work.session, &row);
+  if (found != Status::kNotFound) PAWL_TRY(found);
+  out->session = row.session;
+  if (found == Status::kOk && row.is_open()) return session_limits_.admit_work(row, out);
+  out->why = ErrorKind::kSessionClosed;
+  out->text.assign_cut("the session is not open");
+  if (row.state == kLost) {
+    out->why = ErrorKind::kSessionLost;
+    Claim claim;
+    PAWL_TRY(sessions_.device_claim(row.session, &claim));
+    return events_.describe_loss(row.session, claim.version, "not opened again", &out->text);
+  }
+  if (row.ended.empty()) return Status::kOk;
+  if (row.state == kRefused) out->why = ErrorKind::kLimit;
+  out->text.assign_cut(row.ended.view());
+  return Status::kOk;
+}
+
+constexpr sql::Query kSetPolicy{
+    "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5,"
+    "barrier=?6 WHERE id=?1"};
+
+Status WorkSchedule::set_policy(WorkItemId item, std::string_view policy,
+                                const ActivityOptions& options) {
+  due_.comes(DueKind::kWork);
+  Statement set = connection_.use(kSetPolicy);
+  set.bind(item).bind_text(policy);
+  for (const std::int64_t limit_ms :
+       {options.schedule_to_start_ms, options.schedule_to_close_ms, options.unavailable_ms})
+    limit_ms == 0 ? set.bind_null() : set.bind(make_due(batch_.now, limit_ms));
+  options.barrier ? set.bind(1) : set.bind_null();
+  return fail(set.run(), "keep a policy");
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,54 @@
+// WorkSchedule: activities that a turn schedules become work items, or are handed over with it.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_WORK_SCHEDULE_HPP
+#define PAWL_STORE_TABLES_WORK_SCHEDULE_HPP
+
+#include <string_view>
+
+#include "context.hpp"
+#include "due_index.hpp"
+#include "pawl/activity_options.hpp"
+#include "session_events.hpp"
+#include "session_limits.hpp"
+#include "session_moves.hpp"
+#include "session_table.hpp"
+#include "turn_commit.hpp"
+#include "unregistered_work.hpp"
+#include "work_outcomes.hpp"
+
+namespace pawl::store {
+
+class WorkSchedule : private Table {
+ public:
+  WorkSchedule(StoreContext& context, DueIndex& due, SessionEvents& events, SessionTable& sessions,
+               WorkOutcomes& outcomes, UnregisteredWork& unregistered, SessionMoves& moves,
+               SessionLimits& session_limits)
+      : Table(context),
+        due_(due),
+        events_(events),
+        sessions_(sessions),
+        outcomes_(outcomes),
+        unregistered_(unregistered),
+        moves_(moves),
+        session_limits_(session_limits) {}
+
+  Status insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work);
+
+ private:
+  Status insert_handed_over(InstanceKey instance, ExecutionId execution, const NewWork& work);
+  Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityOptions& options,
+                         Admission* out);
+  Status set_policy(WorkItemId item, std::string_view policy, const ActivityOptions& options);
+
+  DueIndex& due_;
+  SessionEvents& events_;
+  SessionTable& sessions_;
+  WorkOutcomes& outcomes_;
+  UnregisteredWork& unregistered_;
+  SessionMoves& moves_;
+  SessionLimits& session_limits_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_WORK_SCHEDULE_HPP

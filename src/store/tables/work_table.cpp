@@ -1,0 +1,241 @@
+#include "work_table.hpp"
+
+#include <limits>
+
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "policy.hpp"
+#include "walk.hpp"
+
+namespace pawl::store {
+namespace {
+
+// Hand-overs, crashes and failures: what a row that is whole can have.
+std::int32_t count_of(std::int64_t number, bool* whole) {
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 30;  // one more is a number, too
+  if (number >= 0 && number <= kCountMax) return static_cast<std::int32_t>(number);
+  *whole = false;
+  return 0;
+}
+
+OptionalMs optional_due(const Statement& row, int column, bool* whole) {
+  if (row.is_null(column)) return {};
+  return row.integer(column, whole);
+}
+
+}  // namespace
+
+constexpr sql::Query kRead{
+    "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
+    "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
+    "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id,s.owner"
+    " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1"};
+
+Status WorkTable::read_work(WorkItemId item, WorkRow* row) {
+  const Suspicion work(connection_, RowRef::Table::kWork, item);
+  Statement read = connection_.use(kRead);
+  read.bind(item);
+  if (!read.row())
+    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read work");
+  row->id = item;
+  bool whole = true;
+  const auto number = [&](int column) { return read.integer(column, &whole); };
+  row->instance = number(0);
+  row->execution = number(1);
+  row->event = static_cast<EventId>(number(2));
+  row->state = number(3);
+  row->token = number(4);
+  row->epoch = number(5);
+  row->attempt = count_of(number(6), &whole);
+  row->crashes = count_of(number(7), &whole);
+  row->unregistered = count_of(number(8), &whole);
+  row->session = number(9);
+  row->failures = count_of(number(15), &whole);
+  row->start_due = optional_due(read, 16, &whole);
+  row->close_due = optional_due(read, 17, &whole);
+  row->silent_due = optional_due(read, 18, &whole);
+  if (row->state < kReady || row->state > kGhost) whole = false;
+  if (!read.is_null(14) && !decode_policy(read.bytes(14), &row->policy)) whole = false;
+  row->damaged = !whole;
+  const Suspicion session(connection_, RowRef::Table::kSessions, row->session);
+  row->session_epoch = read.integer(10);
+  row->epoch_used = read.integer(11);
+  row->exclusive = read.integer(12) != 0;
+  row->hard = read.integer(13) != 0;
+  row->session_scope = read.integer(19);
+  row->session_generation = read.integer(20);
+  row->open = read.integer(21) < kLost;
+  row->is_head = read.integer(22) != 0;
+  row->owner = read.integer(23);
+  return Status::kOk;
+}
+
+constexpr sql::Query kDelay{
+    "UPDATE worker_queue SET state=?2,due=?3,strikes=strikes+?4,unregistered=unregistered+?5,"
+    "token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due="
+    "NULL WHERE id=?1"};
+
+Status WorkTable::put_back(const WorkRow& row, const PutBack& how) {
+  how.delay_ms > 0 ? due_.comes(DueKind::kWork) : due_.moves(DueKind::kWork);
+  {
+    Statement delay = connection_.use(kDelay);
+    delay.bind(row.id).bind(how.delay_ms > 0 ? kDelayed : kReady);
+    how.delay_ms > 0 ? delay.bind(make_due(batch_.now, how.delay_ms)) : delay.bind_null();
+    delay.bind(how.strike ? 1 : 0).bind(how.unregistered ? 1 : 0);
+    PAWL_TRY(fail(delay.run(), "put work back"));
+  }
+  ++context_.made_ready;
+  return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
+}
+
+constexpr sql::Query kMakeGhost{
+    "UPDATE worker_queue SET state=3,start_due=NULL,close_due=NULL,run_due=NULL,"
+    "silent_due=NULL WHERE id=?1"};
+
+// Its execution goes on until it is told; until then nothing else of the session may start.
+Status WorkTable::make_ghost(WorkItemId item) {
+  due_.moves(DueKind::kWork);
+  Statement ghost = connection_.use(kMakeGhost);
+  ghost.bind(item);
+  return fail(ghost.run(), "cancel running work");
+}
+
+Status WorkTable::delete_work(WorkItemId item, SessionKey session) {
+  PAWL_TRY(delete_row(item));
+  if (session == 0) return Status::kOk;
+  PAWL_TRY(sessions_.recompute_head(session));
+  return sessions_.forget_if_closed(session);
+}
+
+constexpr sql::Query kDelete{"DELETE FROM worker_queue WHERE id=?1"};
+
+Status WorkTable::delete_row(WorkItemId item) {
+  due_.moves(DueKind::kWork);
+  Statement remove = connection_.use(kDelete);
+  remove.bind(item);
+  return fail(remove.run(), "delete a work item");
+}
+
+Status WorkTable::cancel_work(InstanceKey instance, ExecutionId execution, EventId event) {
+  return cancel_range(instance, execution, event, event);
+}
+
+Status WorkTable::cancel_all_work(InstanceKey instance, ExecutionId execution) {
+  return cancel_range(instance, execution, 0, std::numeric_limits<EventId>::max());
+}
+
+constexpr sql::Query kFirstGhost{
+    "SELECT id FROM worker_queue INDEXED BY wq_session"
+    " WHERE sid=?1 AND state=3 ORDER BY id LIMIT 1"};
+
+Status WorkTable::drop_ghosts(SessionKey session) {
+  Walk walk;
+  while (true) {
+    WorkItemId item = 0;
+    {
+      Statement first = connection_.use(kFirstGhost);
+      first.bind(session);
+      if (!first.row()) return fail(first.status(), "find cancelled work of a session");
+      item = first.integer(0);
+      if (!walk.rises(item)) return no_progress("worker_queue");
+    }
+    PAWL_TRY(delete_work(item, session));
+  }
+}
+
+constexpr sql::Query kFirstDelayed{
+    "SELECT id,sid FROM worker_queue INDEXED BY wq_delayed"
+    " WHERE state=2 AND due<=?1 ORDER BY due LIMIT 1"};
+constexpr sql::Query kWake{"UPDATE worker_queue SET state=0,due=NULL WHERE id=?1"};
+
+Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
+  due_.moves(DueKind::kWork);
+  Walk walk;
+  for (std::size_t i = 0; i < limit; ++i) {
+    WorkItemId item = 0;
+    SessionKey session = 0;
+    {
+      Statement first = connection_.use(kFirstDelayed);
+      first.bind(batch_.now);
+      if (!first.row()) return fail(first.status(), "find delayed work");
+      item = first.integer(0);
+      if (!walk.changes(item)) return no_progress("worker_queue");
+      bool whole = true;
+      session = first.integer(1, &whole);
+    }
+    const Suspicion work(connection_, RowRef::Table::kWork, item);
+    {
+      Statement wake = connection_.use(kWake);
+      wake.bind(item);
+      PAWL_TRY(fail(wake.run(), "wake delayed work"));
+    }
+    ++context_.made_ready;
+    ++*woken;
+    if (session != 0) PAWL_TRY(sessions_.recompute_head(session));
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kRenewItem{
+    "UPDATE worker_queue SET locked_until=max(locked_until,?4)"
+    " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (1,3) RETURNING sid"};
+constexpr sql::Query kRenewItsSession{
+    "UPDATE sessions SET locked_until=max(locked_until,?4),last_activity_at=?5"
+    " WHERE sid=?1 AND owner=?2 AND epoch=?3"};
+
+Status WorkTable::renew_work_item_lock(const WorkDone& done, Incarnation me,
+                                       const SessionOptions& options) {
+  SessionKey session = 0;
+  {
+    Statement renew = connection_.use(kRenewItem);
+    renew.bind(done.item).bind(done.token).bind(me);
+    renew.bind(add_saturating(batch_.now, options.worker_lock_timeout_ms)).bind(done.epoch);
+    if (!renew.row())
+      return renew.status() == Status::kOk ? Status::kStale
+                                           : fail_written(renew.status(), "renew a lock");
+    session = renew.integer(0);
+  }
+  if (session == 0) return Status::kOk;
+  // Never the session of somebody who took it meanwhile.
+  Statement touch = connection_.use(kRenewItsSession);
+  touch.bind(session).bind(me).bind(done.epoch);
+  touch.bind(add_saturating(batch_.now, options.session_lock_timeout_ms)).bind(batch_.now);
+  return fail(touch.run(), "renew a session with its work");
+}
+
+constexpr sql::Query kNextCancelled{
+    "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) FROM worker_queue q"
+    " INDEXED BY wq_event LEFT JOIN sessions s ON s.sid=q.sid"
+    " WHERE q.instance=?1 AND q.execution=?2 AND q.event<=?3 AND (q.event,q.id)>(?4,?5)"
+    " ORDER BY q.event,q.id LIMIT 1"};
+
+Status WorkTable::cancel_range(InstanceKey instance, ExecutionId execution, EventId first,
+                               EventId last) {
+  std::int64_t event = first;
+  WorkItemId item = 0;
+  Walk walk;
+  while (true) {
+    SessionKey session = 0;
+    bool becomes_ghost = false;
+    bool is_ghost = false;
+    {
+      Statement next = connection_.use(kNextCancelled);
+      next.bind(instance).bind(execution).bind(last).bind(event).bind(item);
+      if (!next.row()) return fail(next.status(), "find cancelled work");
+      event = next.integer(0);
+      item = next.integer(1);
+      if (!walk.rises(event, item)) return no_progress("worker_queue");
+      session = next.integer(2);
+      is_ghost = next.integer(3) == kGhost;
+      becomes_ghost = next.integer(3) == kLocked && next.integer(4) != 0;
+    }
+    if (is_ghost) continue;
+    if (!becomes_ghost) {
+      PAWL_TRY(delete_work(item, session));
+      continue;
+    }
+    PAWL_TRY(make_ghost(item));
+  }
+}
+
+}  // namespace pawl::store

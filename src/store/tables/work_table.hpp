@@ -1,0 +1,60 @@
+// WorkTable: rows of worker_queue.
+//
+// Purpose: reads of a work item, and how it is put back, cancelled or removed, with its session's head.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_WORK_TABLE_HPP
+#define PAWL_STORE_TABLES_WORK_TABLE_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "context.hpp"
+#include "due_index.hpp"
+#include "session_options.hpp"
+#include "session_table.hpp"
+#include "work_queue.hpp"
+#include "work_row.hpp"
+
+namespace pawl::store {
+
+// How an item goes back to the queue without a result.
+struct PutBack {
+  std::int64_t delay_ms = 0;  // 0: ready at once
+  bool strike = false;
+  bool unregistered = false;
+};
+
+class WorkTable : private Table {
+ public:
+  WorkTable(StoreContext& context, DueIndex& due, SessionTable& sessions)
+      : Table(context), due_(due), sessions_(sessions) {}
+
+  // ---- calls of the contract ----
+  Status renew_work_item_lock(const WorkDone& done, Incarnation me, const SessionOptions& options);
+
+  // ---- for the other tables ----
+  Status read_work(WorkItemId item, WorkRow* row);
+  Status put_back(const WorkRow& row, const PutBack& how);
+  // Cancelled or past a limit while its execution goes on, in an exclusive session.
+  Status make_ghost(WorkItemId item);
+  // Removes a work item: its session's head is put right.
+  Status delete_work(WorkItemId item, SessionKey session);
+  Status delete_row(WorkItemId item);
+  // A command was closed or its execution ended: its queued or running items go.
+  Status cancel_work(InstanceKey instance, ExecutionId execution, EventId event);
+  Status cancel_all_work(InstanceKey instance, ExecutionId execution);
+  // Of a session that moves though work of it runs: what was cancelled holds it up no longer.
+  Status drop_ghosts(SessionKey session);
+  // Delayed items whose time came become ready, at most `limit`; adds to *woken.
+  Status wake_delayed_work(std::size_t limit, std::size_t* woken);
+
+ private:
+  Status cancel_range(InstanceKey instance, ExecutionId execution, EventId first, EventId last);
+
+  DueIndex& due_;
+  SessionTable& sessions_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_WORK_TABLE_HPP

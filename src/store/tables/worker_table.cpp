@@ -1,0 +1,69 @@
+#include "worker_table.hpp"
+
+namespace pawl::store {
+
+constexpr sql::Query kNodeOf{"SELECT node FROM workers WHERE inc=?1"};
+
+Status WorkerTable::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
+  Statement read = connection_.use(kNodeOf);
+  read.bind(worker);
+  if (read.row()) node->assign_cut(read.bytes(0));
+  return fail(read.status(), "read a worker");
+}
+
+constexpr sql::Query kHandlerElsewhere{
+    "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
+    " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3)"
+    " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))"};
+
+Status WorkerTable::handler_elsewhere(std::string_view activity, std::string_view tag,
+                                      Incarnation me, bool to_claim, bool* found) {
+  // A draining worker claims no session.
+  Statement find = connection_.use(kHandlerElsewhere);
+  find.bind_text(activity).bind(me).bind(to_claim ? 1 : 0).bind_text(tag);
+  if (!find.row()) return fail(find.status(), "find a handler");
+  *found = find.integer(0) != 0;
+  return Status::kOk;
+}
+
+constexpr sql::Query kFindNode{
+    "SELECT inc FROM workers INDEXED BY w_living WHERE buried=0 AND "
+    "node=?1 ORDER BY inc DESC LIMIT 1"};
+
+Status WorkerTable::living_worker(std::string_view node, Incarnation* worker) {
+  Statement find = connection_.use(kFindNode);
+  find.bind_text(node);
+  if (!find.row())
+    return find.status() == Status::kOk ? Status::kNotFound : fail(find.status(), "find a worker");
+  *worker = find.integer(0);
+  return Status::kOk;
+}
+
+constexpr sql::Query kFindWorker{"SELECT buried FROM workers WHERE inc=?"};
+
+Status WorkerTable::is_gone(Incarnation home, bool* gone) {
+  Statement row = connection_.use(kFindWorker);
+  *gone = !row.bind(home).row() || row.integer(0) != 0;
+  return fail(row.status(), "workers");
+}
+
+constexpr sql::Query kCheckWorker{"SELECT buried,draining FROM workers WHERE inc=?"};
+
+Status WorkerTable::check_worker(Incarnation me) {
+  if (known_worker_ == me) {
+    batch_.draining = known_draining_;
+    return Status::kOk;
+  }
+  Statement row = connection_.use(kCheckWorker);
+  if (row.bind(me).row() && row.integer(0) == 0) {
+    known_worker_ = me;
+    known_draining_ = row.integer(1) != 0;
+    batch_.draining = known_draining_;
+    return Status::kOk;
+  }
+  if (row.status() != Status::kOk) return fail(row.status(), "workers");
+  context_.diagnostic.format("worker incarnation %lld was buried", static_cast<long long>(me));
+  return Status::kBuried;
+}
+
+}  // namespace pawl::store
