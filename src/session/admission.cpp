@@ -1,0 +1,83 @@
+#include "admission.hpp"
+
+#include "clock_rules.hpp"
+
+namespace pawl::session {
+
+namespace {
+
+// A bucket in one number: the time at which it is full again.
+struct Slot {
+  std::int64_t start = 0;  // of the activity at hand
+  std::int64_t next_full = 0;
+};
+
+Slot slot_of(const SessionSettings& settings, OptionalMs full_at, std::int64_t now) {
+  const std::int64_t at = full_at.has_value() && full_at.value() > now ? full_at.value() : now;
+  const std::int64_t ahead = (settings.rate_burst - 1) * settings.rate_interval_ms;
+  const std::int64_t start = subtract_saturating(at, ahead);
+  return {start > now ? start : now, add_saturating(at, settings.rate_interval_ms)};
+}
+
+}  // namespace
+
+// ---- opening ----------------------------------------------------------------------------------------
+
+bool needs_label_count(const OpenCounts& counts) {
+  return counts.has_label && counts.label_max != 0 && counts.of_instance < counts.instance_max;
+}
+
+Opening admit_opening(const OpenCounts& counts) {
+  if (counts.of_instance >= counts.instance_max) return Opening::kTooManyOfInstance;
+  return needs_label_count(counts) && counts.of_label >= counts.label_max ? Opening::kTooManyOfLabel
+                                                                          : Opening::kAdmitted;
+}
+
+Expiry expiry_of(const SessionSettings& settings, std::int64_t now) {
+  if (settings.max_age_ms == 0) return {};
+  const std::int64_t notice_ms = settings.max_age_ms - settings.expiry_notice_ms;
+  return {make_due(now, settings.max_age_ms), make_due(now, notice_ms)};
+}
+
+bool limits_work(const SessionSettings& settings) {
+  return settings.max_activities != 0 || settings.rate_interval_ms != 0;
+}
+
+// ---- scheduling -------------------------------------------------------------------------------------
+
+Target target_of(State state) {
+  switch (state) {
+    case State::kOpen:
+    case State::kStopping: return Target::kOpen;
+    case State::kLost: return Target::kLost;
+    case State::kRefused: return Target::kRefused;
+    case State::kClosed:
+    case State::kExpired: break;
+  }
+  return Target::kNotOpen;
+}
+
+Admission admit_work(const SessionSettings& settings, const Scheduled& so_far, std::int64_t now) {
+  Admission out;
+  if (settings.max_activities != 0 && so_far.given >= settings.max_activities) {
+    out.verdict = Admitted::kTooMany;
+    return out;
+  }
+  out.next.given = add_saturating(so_far.given, 1);
+  out.warns = out.next.given == settings.activity_warning;
+  if (settings.rate_interval_ms == 0) return out;
+  const Slot slot = slot_of(settings, so_far.rate_at, now);
+  const std::int64_t wait_ms = subtract_saturating(slot.start, now);
+  if (wait_ms > settings.rate_wait_ms) {
+    out.verdict = Admitted::kTooFast;
+    out.again_in_ms = wait_ms - settings.rate_wait_ms;
+    return out;
+  }
+  out.next.rate_at = slot.next_full;
+  if (wait_ms == 0) return out;
+  out.verdict = Admitted::kLater;
+  out.due = slot.start;
+  return out;
+}
+
+}  // namespace pawl::session

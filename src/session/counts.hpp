@@ -1,0 +1,34 @@
+// Counts: what is held against a work item when an execution of it ends without a result, and when that poisons it.
+//
+// Limits: docs/limits.md (`crashes_max` and its like). Ownership, thread rule: pure functions of plain values. Errors: none; sums saturate.
+#ifndef PAWL_SESSION_COUNTS_HPP
+#define PAWL_SESSION_COUNTS_HPP
+
+#include <cstdint>
+
+namespace pawl::session {
+
+struct Counts {
+  std::int64_t crashes = 0;  // its process died while it ran
+  std::int64_t strikes =
+      0;  // its lock was taken over, or it was given back as a failure of its worker
+  std::int64_t reboots = 0;  // the machine went down while it ran
+};
+
+struct CountLimits {
+  std::int64_t crashes_max = 0;
+  std::int64_t strikes_max = 0;
+  std::int64_t reboots_max = 0;
+};
+
+// Each count has its own limit and they are never summed: ten power cuts poison nothing.
+[[nodiscard]] bool is_poison(const Counts& counts, const CountLimits& limits);
+
+// A lock ends without a result. One of an earlier boot ended by a power cut, which is nobody's fault. `strike`: it
+// was taken over on suspicion.
+[[nodiscard]] Counts after_unlock(const Counts& counts, std::int64_t lock_boot_seq,
+                                  std::int64_t boot_seq, bool strike);
+
+}  // namespace pawl::session
+
+#endif  // PAWL_SESSION_COUNTS_HPP

@@ -1,0 +1,57 @@
+#include "leases.hpp"
+
+#include "clock_rules.hpp"
+
+namespace pawl::session {
+
+namespace {
+
+constexpr std::int64_t kLeasesUntilBurial = 2;
+
+bool is_quiet(const IdleRow& row, std::int64_t now) {
+  return row.state == State::kOpen && !row.device && !row.has_work && row.hold_until < now;
+}
+
+}  // namespace
+
+std::int64_t lease_until(std::int64_t now, std::int64_t lease_ms) {
+  return add_saturating(now, lease_ms);
+}
+
+std::int64_t lease_left_ms(std::int64_t until, std::int64_t now) {
+  const std::int64_t left = subtract_saturating(until, now);
+  return left > 0 ? left : 0;
+}
+
+// ---- idleness ---------------------------------------------------------------------------------------
+
+bool is_idle(const IdleRow& row, std::int64_t now, std::int64_t default_ms) {
+  if (!is_quiet(row, now)) return false;
+  OptionalMs limit = row.idle_ms;
+  if (!limit.has_value() && !row.is_opened) limit = default_ms;
+  return limit.has_value() && subtract_saturating(now, row.last_activity_at) >= limit.value();
+}
+
+bool may_make_room(const IdleRow& row, std::int64_t now, std::int64_t evict_idle_ms) {
+  if (!is_quiet(row, now) || row.fails_on_loss) return false;
+  if (row.is_opened && !row.idle_ms.has_value()) return false;
+  return subtract_saturating(now, row.last_activity_at) >= evict_idle_ms;
+}
+
+bool may_be_swept(const IdleRow& row) {
+  return row.state == State::kOpen && !row.device && !row.is_opened && !row.has_work;
+}
+
+// ---- dead workers -----------------------------------------------------------------------------------
+
+bool may_take_node(Gone gone, std::int64_t locked_until, std::int64_t lease_ms, std::int64_t now) {
+  if (gone == Gone::kProof) return true;
+  const std::int64_t burial = add_saturating(locked_until, kLeasesUntilBurial * lease_ms);
+  return gone == Gone::kSuspicion && burial <= now;
+}
+
+bool is_charged(std::int64_t worker_boot_seq, std::int64_t boot_seq) {
+  return worker_boot_seq >= boot_seq;
+}
+
+}  // namespace pawl::session

@@ -1,0 +1,83 @@
+// The rows that the rules of sessions and work decide on, as far as a rule looks at them.
+//
+// Purpose: plain values between the tables and the rules. A table reads a row, asks a rule, and writes what
+// the rule says; no rule knows how a row is stored. Ownership: plain values. Thread rule: none.
+// Times: Pawl time in ms.
+#ifndef PAWL_SESSION_ROWS_HPP
+#define PAWL_SESSION_ROWS_HPP
+
+#include <cstdint>
+#include <optional>
+
+#include "ids.hpp"
+#include "pawl/optional_ms.hpp"
+
+namespace pawl::session {
+
+// Stored as these numbers.
+enum class State : std::uint8_t {
+  kOpen = 0,
+  kStopping = 1,  // nothing more is handed over; it moves when nothing of it runs
+  kLost = 2,
+  kClosed = 3,   // the row stays until the closing is logged and cancelled work has ended
+  kRefused = 4,  // one more than a limit allows
+  kExpired = 5,  // the row stays for some time, so that people can see it
+};
+// Work can be scheduled on it.
+[[nodiscard]] constexpr bool is_open(State state) { return state < State::kLost; }
+// It counts for the limits of sessions. A lost one does: it may be opened again.
+[[nodiscard]] constexpr bool counts_as_open(State state) { return state < State::kClosed; }
+
+// A stop that is under way.
+struct Stop {
+  std::optional<Incarnation> to;  // none: away from its owner
+  std::int64_t due_ms = 0;
+  bool force = false;  // at due_ms it moves although exclusive work runs
+
+  friend bool operator==(const Stop& a, const Stop& b) {
+    return a.to == b.to && a.due_ms == b.due_ms && a.force == b.force;
+  }
+};
+
+struct SessionRow {
+  State state = State::kOpen;
+  bool device = false;
+  bool exclusive = false;
+  bool fails_on_loss = false;
+  std::optional<Incarnation> owner;
+  std::optional<Stop> stop;  // with kStopping
+};
+
+// What of a session is in the hands of executions.
+struct Running {
+  bool handed_over = false;
+  bool cancelled = false;  // while it was handed over; its execution has not ended
+
+  [[nodiscard]] constexpr bool any() const { return handed_over || cancelled; }
+};
+
+// Stored as these numbers.
+enum class WorkState : std::uint8_t {
+  kReady = 0,
+  kLocked = 1,            // handed over
+  kDelayed = 2,           // until a time, or until a worker comes that can run it
+  kCancelledRunning = 3,  // cancelled while handed over: its execution may still go on
+};
+
+// A living registration that a session may go to.
+struct WorkerRow {
+  bool draining = false;
+  std::int64_t locked_until = 0;
+  std::int64_t sessions_max = 0;
+};
+
+// Of a worker in the declarations of a device; stored as these numbers.
+enum class Role : std::uint8_t {
+  kHolder = 0,
+  kStandby = 1,
+  kWithdrawing = 2,  // a holder whose last work still runs
+};
+
+}  // namespace pawl::session
+
+#endif  // PAWL_SESSION_ROWS_HPP

@@ -1,0 +1,208 @@
+// Results as tables: which one is accepted, what it does, and what ends an item without one.
+#include "results.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pawl::session {
+namespace {
+
+constexpr LockToken kToken = 7;
+constexpr Epoch kEpoch = 5;
+constexpr SessionKey kSession = 3;
+
+const HandOver kHandedOver = {WorkState::kLocked, kToken, kEpoch, kSession, kEpoch};
+const Returned kDone = {kToken, kEpoch, kSession};
+
+template <typename Change>
+HandOver but(Change change) {
+  HandOver row = kHandedOver;
+  change(row);
+  return row;
+}
+
+struct Row {
+  const char* name;
+  HandOver row;
+  Returned done;
+  bool accepted;
+  bool ends_cancelled;
+};
+const Row kRows[] = {
+    {"the last hand-over", kHandedOver, kDone, true, false},
+    {"without a session", {WorkState::kLocked, kToken, 0, 0, 0}, {kToken, 0, 0}, true, false},
+    {"ready again", but([](HandOver& row) { row.state = WorkState::kReady; }), kDone, false, false},
+    {"delayed", but([](HandOver& row) { row.state = WorkState::kDelayed; }), kDone, false, false},
+    {"cancelled", but([](HandOver& row) { row.state = WorkState::kCancelledRunning; }), kDone,
+     false, true},
+    {"cancelled, handed over before",
+     but([](HandOver& row) { row.state = WorkState::kCancelledRunning; }),
+     {kToken - 1, kEpoch, kSession},
+     false,
+     false},
+    {"cancelled, of another epoch",
+     but([](HandOver& row) { row.state = WorkState::kCancelledRunning; }),
+     {kToken, kEpoch - 1, kSession},
+     false,
+     true},
+    {"handed over before", kHandedOver, {kToken - 1, kEpoch, kSession}, false, false},
+    {"another epoch", kHandedOver, {kToken, kEpoch - 1, kSession}, false, false},
+    {"another session", kHandedOver, {kToken, kEpoch, kSession + 1}, false, false},
+    {"its session has changed", but([](HandOver& row) { row.session_epoch = kEpoch + 1; }), kDone,
+     false, false},
+    {"its session has gone", but([](HandOver& row) { row.session_epoch = 0; }), kDone, false,
+     false},
+    {"no token",
+     but([](HandOver& row) { row.token.reset(); }),
+     {0, kEpoch, kSession},
+     false,
+     false},
+};
+
+TEST(ResultRules, accepts) {
+  for (const Row& one : kRows) {
+    SCOPED_TRACE(one.name);
+    EXPECT_EQ(accepts(one.row, one.done), one.accepted);
+    EXPECT_EQ(ends_cancelled(one.row, one.done), one.ends_cancelled);
+  }
+}
+
+TEST(ResultRules, acknowledge) {
+  const Result success;
+  const Result failure = {{ErrorKind::kApplication, false}, false};
+  const Result abort = {{ErrorKind::kApplication, false}, true};
+  const HandOver cancelled = but([](HandOver& row) { row.state = WorkState::kCancelledRunning; });
+  const HandOver free = {WorkState::kLocked, kToken, 0, 0, 0};
+  struct AckRow {
+    const char* name;
+    HandOver row;
+    Returned done;
+    Result result;
+    std::int64_t failures;
+    Acknowledged verdict;
+  };
+  const AckRow rows[] = {
+      {"a result", kHandedOver, kDone, success, 0, Acknowledged::kCompletes},
+      {"a failure", kHandedOver, kDone, failure, 0, Acknowledged::kRetries},
+      {"the last failure", kHandedOver, kDone, failure, 1, Acknowledged::kCompletes},
+      {"an abort", kHandedOver, kDone, abort, 0, Acknowledged::kAborts},
+      {"an abort of no session", free, {kToken, 0, 0}, abort, 0, Acknowledged::kRetries},
+      {"a late one", kHandedOver, {kToken - 1, kEpoch, kSession}, success, 0, Acknowledged::kStale},
+      {"a late abort", kHandedOver, {kToken - 1, kEpoch, kSession}, abort, 0, Acknowledged::kStale},
+      {"of cancelled work", cancelled, kDone, success, 0, Acknowledged::kCancelledEnded},
+      {"an abort of cancelled work", cancelled, kDone, abort, 0, Acknowledged::kCancelledEnded},
+  };
+  Retry two;
+  two.max_attempts = 2;
+  for (const AckRow& one : rows) {
+    SCOPED_TRACE(one.name);
+    EXPECT_EQ(acknowledge(one.row, one.done, one.result, two, one.failures), one.verdict);
+  }
+}
+
+TEST(ResultRules, cancel_and_end) {
+  struct EndRow {
+    WorkState state;
+    bool exclusive;
+    Ended cancelled;
+    Ended ended;
+  };
+  const EndRow rows[] = {
+      {WorkState::kReady, false, Ended::kDelete, Ended::kDelete},
+      {WorkState::kReady, true, Ended::kDelete, Ended::kDelete},
+      {WorkState::kDelayed, true, Ended::kDelete, Ended::kDelete},
+      {WorkState::kLocked, false, Ended::kDelete, Ended::kDelete},
+      {WorkState::kLocked, true, Ended::kKeepUntilEnd, Ended::kKeepUntilEnd},
+      {WorkState::kCancelledRunning, false, Ended::kLeave, Ended::kDelete},
+      {WorkState::kCancelledRunning, true, Ended::kLeave, Ended::kDelete},
+  };
+  for (const EndRow& one : rows) {
+    SCOPED_TRACE(static_cast<int>(one.state));
+    EXPECT_EQ(cancel(one.state, one.exclusive), one.cancelled);
+    EXPECT_EQ(end_with_outcome(one.state, one.exclusive), one.ended);
+  }
+}
+
+TEST(ResultRules, look_at_expired_lock) {
+  constexpr WorkState kLocked = WorkState::kLocked;
+  constexpr WorkState kCancelled = WorkState::kCancelledRunning;
+  // state, has session, is own, runs here
+  struct LockRow {
+    const char* name;
+    ExpiredLockFacts lock;
+    Gone gone;
+    bool needs_evidence;
+    ExpiredLock verdict;
+  };
+  const LockRow rows[] = {
+      {"own, and runs", {kLocked, false, true, true}, Gone::kProof, false, ExpiredLock::kStays},
+      {"own, of a session, and runs",
+       {kLocked, true, true, true},
+       Gone::kNo,
+       false,
+       ExpiredLock::kStays},
+      {"own, of a lost commit",
+       {kLocked, false, true, false},
+       Gone::kNo,
+       false,
+       ExpiredLock::kUnlockWithStrike},
+      {"own, of a session",
+       {kLocked, true, true, false},
+       Gone::kNo,
+       false,
+       ExpiredLock::kUnlockWithStrike},
+      {"own, cancelled", {kCancelled, true, true, false}, Gone::kNo, false, ExpiredLock::kDelete},
+      {"own, cancelled, and runs",
+       {kCancelled, true, true, true},
+       Gone::kNo,
+       false,
+       ExpiredLock::kStays},
+      {"another's, who lives",
+       {kLocked, false, false, false},
+       Gone::kNo,
+       true,
+       ExpiredLock::kStays},
+      {"another's, who is dead",
+       {kLocked, false, false, false},
+       Gone::kProof,
+       true,
+       ExpiredLock::kUnlock},
+      {"another's, who is suspected",
+       {kLocked, false, false, true},
+       Gone::kSuspicion,
+       true,
+       ExpiredLock::kUnlockWithStrike},
+      {"another's, of a session",
+       {kLocked, true, false, false},
+       Gone::kProof,
+       false,
+       ExpiredLock::kGoesWithSession},
+      {"another's, cancelled, who lives",
+       {kCancelled, true, false, false},
+       Gone::kNo,
+       true,
+       ExpiredLock::kStays},
+      {"another's, cancelled, who is dead",
+       {kCancelled, true, false, false},
+       Gone::kProof,
+       true,
+       ExpiredLock::kDelete},
+      {"another's, cancelled, suspected",
+       {kCancelled, true, false, false},
+       Gone::kSuspicion,
+       true,
+       ExpiredLock::kDelete},
+      {"another's, cancelled, no session",
+       {kCancelled, false, false, false},
+       Gone::kSuspicion,
+       true,
+       ExpiredLock::kDelete},
+  };
+  for (const LockRow& one : rows) {
+    SCOPED_TRACE(one.name);
+    EXPECT_EQ(needs_evidence(one.lock), one.needs_evidence);
+    EXPECT_EQ(look_at_expired_lock(one.lock, one.gone), one.verdict);
+  }
+}
+
+}  // namespace
+}  // namespace pawl::session
