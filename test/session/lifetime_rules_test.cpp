@@ -79,6 +79,8 @@ TEST(LifetimeRules, is_leak) {
       {"lost: it may be opened again", {State::kLost, true, 10, 5}, {10, 0}, true},
       {"closed", {State::kClosed, true, 10, 5}, {10, 0}, false},
       {"shared", {State::kOpen, false, 10, 5}, {10, 10}, false},
+      {"the shortest limit", {State::kOpen, true, 1, 5}, {1, 0}, true},
+      {"the shortest limit of unused ones", {State::kOpen, true, 1, 0}, {0, 1}, true},
   };
   for (const Row& one : rows) {
     SCOPED_TRACE(one.name);
