@@ -2,8 +2,6 @@
 
 #include <charconv>
 
-#include "hash.hpp"
-
 namespace pawl {
 namespace {
 
@@ -192,26 +190,6 @@ const char* policy_difference(std::string_view recorded, std::string_view issued
   for (const Member<ActivityOptions>& member : kMembers)
     if (member.get(before) != member.get(after)) return member.name;
   return "options";
-}
-
-std::int64_t retry_delay_ms(const Retry& retry, std::int64_t failures, std::uint64_t seed) {
-  std::int64_t delay = 0;
-  switch (retry.backoff) {
-    case Backoff::kNone: return 0;
-    case Backoff::kFixed: delay = retry.base_ms; break;
-    case Backoff::kLinear: delay = failures * retry.base_ms; break;  // at most 2^20 * 2^35
-    case Backoff::kExponential:
-      delay = retry.base_ms;
-      for (std::int64_t i = 1; i < failures && delay < retry.cap_ms && delay > 0; ++i)
-        delay *= 2;
-      break;
-  }
-  if (delay > retry.cap_ms) delay = retry.cap_ms;
-  constexpr std::int64_t kShares = 10'000;
-  const auto round = static_cast<std::uint64_t>(failures);
-  const auto share =
-      static_cast<std::int64_t>(Hash64().add(seed).add(round).value() % (kShares + 1));
-  return delay - delay * retry.jitter_percent / kPercentMax * share / kShares;
 }
 
 }  // namespace pawl

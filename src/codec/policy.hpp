@@ -28,9 +28,6 @@ bool decode_settings(std::string_view text, SessionSettings* out);
 // Name of the first member in which two texts differ ("retry.max_attempts"); null: none.
 const char* policy_difference(std::string_view recorded, std::string_view issued);
 
-// Pause after `failures` attempts have failed. `seed` is fixed for the activity.
-std::int64_t retry_delay_ms(const Retry& retry, std::int64_t failures, std::uint64_t seed);
-
 }  // namespace pawl
 
 #endif  // PAWL_CODEC_POLICY_HPP

@@ -23,6 +23,12 @@ enum class State : std::uint8_t {
   kRefused = 4,  // one more than a limit allows
   kExpired = 5,  // the row stays for some time, so that people can see it
 };
+// Of a stored number. One that is no state is that of a session with which nothing is done any more.
+[[nodiscard]] constexpr State state_of(std::int64_t stored) {
+  return stored >= 0 && stored <= static_cast<std::int64_t>(State::kExpired)
+             ? static_cast<State>(stored)
+             : State::kClosed;
+}
 // Work can be scheduled on it.
 [[nodiscard]] constexpr bool is_open(State state) { return state < State::kLost; }
 // It counts for the limits of sessions. A lost one does: it may be opened again.
@@ -63,6 +69,13 @@ enum class WorkState : std::uint8_t {
   kDelayed = 2,           // until a time, or until a worker comes that can run it
   kCancelledRunning = 3,  // cancelled while handed over: its execution may still go on
 };
+
+// Of a stored number. An item whose number is no state is in nobody's hands.
+[[nodiscard]] constexpr WorkState work_state_of(std::int64_t stored) {
+  return stored >= 0 && stored <= static_cast<std::int64_t>(WorkState::kCancelledRunning)
+             ? static_cast<WorkState>(stored)
+             : WorkState::kDelayed;
+}
 
 // A living registration that a session may go to.
 struct WorkerRow {

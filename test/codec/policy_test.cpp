@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "policy.hpp"
 
@@ -83,38 +82,6 @@ TEST(Policy, NamesTheDifference) {
   EXPECT_STREQ(policy_difference("start_to_close_ms=5", "start_to_close_ms=6"),
                "start_to_close_ms");
   EXPECT_STREQ(policy_difference("garbage", ""), "options");
-}
-
-TEST(Policy, PausesByBackoff) {
-  const auto pauses = [](const Retry& retry) {
-    std::vector<std::int64_t> out;
-    for (const int failures : {1, 2, 3, 4, 1'000'000})
-      out.push_back(retry_delay_ms(retry, failures, 7));
-    return out;
-  };
-  using Pauses = std::vector<std::int64_t>;
-  EXPECT_EQ(pauses({9, Backoff::kNone, 100, 350, 0}), (Pauses{0, 0, 0, 0, 0}));
-  EXPECT_EQ(pauses({9, Backoff::kFixed, 100, 350, 0}), (Pauses{100, 100, 100, 100, 100}));
-  EXPECT_EQ(pauses({9, Backoff::kLinear, 100, 350, 0}), (Pauses{100, 200, 300, 350, 350}));
-  EXPECT_EQ(pauses({9, Backoff::kExponential, 100, 350, 0}), (Pauses{100, 200, 350, 350, 350}));
-  EXPECT_EQ(pauses({9, Backoff::kExponential, 0, 350, 0}), (Pauses{0, 0, 0, 0, 0}));
-}
-
-TEST(Policy, JitterIsBoundedAndRepeatable) {
-  const Retry retry = {9, Backoff::kFixed, 10'000, 10'000, 20};
-  std::int64_t least = 10'000;
-  std::int64_t most = 0;
-  for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
-    const std::int64_t pause = retry_delay_ms(retry, 1, seed);
-    EXPECT_EQ(pause, retry_delay_ms(retry, 1, seed));
-    least = pause < least ? pause : least;
-    most = pause > most ? pause : most;
-  }
-  EXPECT_GE(least, 8'000);
-  EXPECT_LT(least, 8'050);
-  EXPECT_LE(most, 10'000);
-  EXPECT_GT(most, 9'950);
-  EXPECT_NE(retry_delay_ms(retry, 1, 7), retry_delay_ms(retry, 2, 7));
 }
 
 }  // namespace

@@ -99,6 +99,20 @@ TEST(ResultRules, acknowledge) {
   }
 }
 
+TEST(ResultRules, stored_states) {
+  for (std::int64_t number = 0; number < 4; ++number)
+    EXPECT_EQ(static_cast<std::int64_t>(work_state_of(number)), number);
+  for (std::int64_t number = 0; number < 6; ++number)
+    EXPECT_EQ(static_cast<std::int64_t>(state_of(number)), number);
+  for (const std::int64_t number : {-1, 256, 257}) {
+    SCOPED_TRACE(number);
+    EXPECT_EQ(work_state_of(number), WorkState::kDelayed);
+    EXPECT_EQ(state_of(number), State::kClosed);
+  }
+  EXPECT_EQ(work_state_of(4), WorkState::kDelayed);
+  EXPECT_EQ(state_of(6), State::kClosed);
+}
+
 TEST(ResultRules, cancel_and_end) {
   struct EndRow {
     WorkState state;

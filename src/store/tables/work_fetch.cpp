@@ -28,18 +28,6 @@ constexpr int kSessionBranches = kTagged;  // that kFetchSql knows
 
 constexpr unsigned kExpiredLooksMax = 8;  // a call, at locks and at sessions
 
-// An item that stands in the way of a session with running work waits 1, 2, 4 .. 60 s.
-constexpr std::int64_t kUnregisteredFirstMs = 1'000;
-constexpr std::int64_t kUnregisteredMs = 60'000;
-// So often a session with running work is let be before it takes no more of it and moves.
-constexpr std::int64_t kUnregisteredPatience = 7;
-
-std::int64_t unregistered_delay_ms(std::int64_t count) {
-  const std::int64_t steps = count < kUnregisteredPatience ? count : kUnregisteredPatience;
-  const std::int64_t delay = kUnregisteredFirstMs << steps;
-  return delay < kUnregisteredMs ? delay : kUnregisteredMs;
-}
-
 // Copies texts one behind the other into a buffer of the caller.
 struct TextsOut {
   char* at;
@@ -224,8 +212,9 @@ Status WorkFetch::try_candidate(Fetch& fetch, const Candidate& candidate) {
   }
   const WorkFilter& filter = *fetch.how.filter;
   bool blocked = false;
-  if (row.exclusive || row.policy.barrier) PAWL_TRY(runs_here(filter, row, &blocked));
-  if (blocked && row.exclusive && candidate.branch == kOwned && !row.hard) {
+  if (row.its_session.exclusive || row.policy.barrier) PAWL_TRY(runs_here(filter, row, &blocked));
+  if (blocked && row.its_session.exclusive && candidate.branch == kOwned &&
+      !row.its_session.device) {
     // A head means that no valid lock stands: what runs here is lost, and holds the session up.
     moved_away(candidate);
     return owners_.release(row.session, "blocked");
@@ -256,8 +245,9 @@ Status WorkFetch::try_candidate(Fetch& fetch, const Candidate& candidate) {
 // Candidates of sessions are what the sessions' rows call their heads.
 bool WorkFetch::is_head_of(const Candidate& candidate, const WorkRow& row) const {
   if (candidate.branch != kOwned && candidate.branch != kClaimable) return true;
-  const bool is_mine = candidate.branch == kClaimable || row.owner == context_.batch_worker;
-  return row.state == kReady && row.is_head && is_mine;
+  const bool is_mine =
+      candidate.branch == kClaimable || row.its_session.owner == context_.batch_worker;
+  return row.state == session::WorkState::kReady && row.is_head && is_mine;
 }
 
 constexpr sql::Query kSessionOfOwnedHead{
@@ -385,14 +375,14 @@ Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const Work
     return Status::kOk;
   }
   bool running = false;
-  if (elsewhere && !row.hard) PAWL_TRY(sessions_.has_running(row.session, &running));
+  if (elsewhere && !row.its_session.device) PAWL_TRY(sessions_.has_running(row.session, &running));
   // A session is never let go under what still runs: its foreign item backs off, so that other work of
   // it goes on. When that has lasted long enough the item stays at the head, and the session drains.
-  if (running && row.unregistered >= kUnregisteredPatience) {
+  if (running && row.unregistered >= session::kUnregisteredPatience) {
     pass_over(fetch, candidate, true);
     return Status::kOk;
   }
-  if (!elsewhere || row.hard) {
+  if (!elsewhere || row.its_session.device) {
     if (unregistered_.is_full()) {
       pass_over(fetch, candidate, false);
       return Status::kOk;
@@ -405,7 +395,7 @@ Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const Work
   moved_away(candidate);
   if (!running) return owners_.release(row.session, "no_handler");
   PutBack how;
-  how.delay_ms = unregistered_delay_ms(row.unregistered);
+  how.delay_ms = session::unregistered_delay_ms(row.unregistered);
   how.unregistered = true;
   return items_.put_back(row, how);
 }
@@ -492,7 +482,7 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   const std::int64_t run_ms = row.policy.start_to_close_ms;
   const OptionalMs run_due = run_ms == 0 ? OptionalMs() : make_due(batch_.now, run_ms);
   out.deadline = run_due;
-  out.deadline.keep_earlier(row.close_due);
+  out.deadline.keep_earlier(row.limits.close_due);
   {
     Statement lock = connection_.use(kHandOver);
     lock.bind(row.id).bind(out.token).bind(fetch.how.me).bind(row.session_epoch);
@@ -522,7 +512,7 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   out.session_scope = row.session_scope;
   out.session_generation = row.session_generation;
   out.epoch = row.session_epoch;
-  out.exclusive = row.exclusive;
+  out.exclusive = row.its_session.exclusive;
   out.attempt = row.attempt + 1;
   out.retry_attempt = static_cast<std::int32_t>(row.failures) + 1;
   out.may_retry = row.may_retry();
@@ -573,7 +563,7 @@ Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId 
   WorkRow row;
   PAWL_TRY(items_.read_work(item, &row));
   // Others' work of a session goes with the session, whose owner is who holds it: one observation.
-  const bool ghost = row.state == kGhost;
+  const bool ghost = row.state == session::WorkState::kCancelledRunning;
   if (!own && !ghost && row.session != 0)
     return take_expired_session(fetch, Candidate{item, row.session, kTakeover});
   Gone gone = Gone::kSuspicion;

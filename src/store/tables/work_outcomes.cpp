@@ -8,6 +8,13 @@
 #include "walk.hpp"
 
 namespace pawl::store {
+namespace {
+
+session::CountLimits of(const CrashLimits& limits) {
+  return {limits.crashes_max, limits.strikes_max, limits.reboots_max};
+}
+
+}  // namespace
 
 Status WorkOutcomes::store_outcome(const WorkRow& row, ErrorKind kind, std::string_view text) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, row.instance);
@@ -32,9 +39,7 @@ Status WorkOutcomes::complete_work(const WorkRow& row, ErrorKind kind, std::stri
 Status WorkOutcomes::end_work(WorkItemId item, ErrorKind kind, std::string_view text) {
   WorkRow row;
   PAWL_TRY(items_.read_work(item, &row));
-  PAWL_TRY(store_outcome(row, kind, text));
-  return row.state == kLocked && row.exclusive ? items_.make_ghost(row.id)
-                                               : items_.delete_work(row.id, row.session);
+  return time_out(row, kind, text);
 }
 
 constexpr sql::Query kFailAttempt{
@@ -51,7 +56,7 @@ Status WorkOutcomes::retry_work(const WorkRow& row, std::string_view text) {
   seed.add(context_.database_id.view()).add(static_cast<std::uint64_t>(row.instance));
   seed.add(static_cast<std::uint64_t>(row.execution)).add(row.event);
   PutBack how;
-  how.delay_ms = retry_delay_ms(row.policy.retry, row.failures + 1, seed.value());
+  how.delay_ms = session::retry_delay_ms(row.policy.retry, row.failures + 1, seed.value());
   return items_.put_back(row, how);
 }
 
@@ -64,25 +69,38 @@ Status WorkOutcomes::poison_work(WorkItemId item, std::string_view why) {
 }
 
 constexpr sql::Query kReadCounts{
-    "SELECT crashes,strikes,reboots FROM worker_queue WHERE id=?1 AND state<>3"};
+    "SELECT crashes,strikes,reboots,state,boot_seq FROM worker_queue WHERE id=?1"};
 
-// Each count has its own limit and they are never summed: ten power cuts poison nothing.
-Status WorkOutcomes::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) {
+Status WorkOutcomes::read_counts(WorkItemId item, Counted* out) {
+  Statement read = connection_.use(kReadCounts);
+  read.bind(item);
+  if (!read.row())
+    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read counts");
+  out->counts = {read.integer(0), read.integer(1), read.integer(2)};
+  out->state = session::work_state_of(read.integer(3));
+  out->boot_seq = read.integer(4);
+  return Status::kOk;
+}
+
+Status WorkOutcomes::poison_for(WorkItemId item, const session::Counts& counts,
+                                const CrashLimits& limits) {
   Diagnostic why;
-  {
-    Statement counts = connection_.use(kReadCounts);
-    counts.bind(item);
-    if (!counts.row()) return fail(counts.status(), "read counts");
-    if (counts.integer(0) < limits.crashes_max && counts.integer(1) < limits.strikes_max &&
-        counts.integer(2) < limits.reboots_max)
-      return Status::kOk;
-    why.format("the activity ended its process %" PRId64 " times (limit %" PRId32
-               "), lost its lock %" PRId64 " times (limit %" PRId32 ") and met %" PRId64
-               " reboots (limit %" PRId32 ")",
-               counts.integer(0), limits.crashes_max, counts.integer(1), limits.strikes_max,
-               counts.integer(2), limits.reboots_max);
-  }
+  why.format("the activity ended its process %" PRId64 " times (limit %" PRId32
+             "), lost its lock %" PRId64 " times (limit %" PRId32 ") and met %" PRId64
+             " reboots (limit %" PRId32 ")",
+             counts.crashes, limits.crashes_max, counts.strikes, limits.strikes_max, counts.reboots,
+             limits.reboots_max);
   return poison_work(item, why.text());
+}
+
+Status WorkOutcomes::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) {
+  Counted row;
+  const Status read = read_counts(item, &row);
+  if (read == Status::kNotFound || row.state == session::WorkState::kCancelledRunning)
+    return Status::kOk;
+  PAWL_TRY(read);
+  return session::is_poison(row.counts, of(limits)) ? poison_for(item, row.counts, limits)
+                                                    : Status::kOk;
 }
 
 constexpr sql::Query kCountCrash{
@@ -98,22 +116,27 @@ Status WorkOutcomes::count_crash(WorkItemId item, const CrashLimits& limits) {
 }
 
 constexpr sql::Query kUnlock{
-    "UPDATE worker_queue SET reboots=reboots+(boot_seq<?2),"
-    "strikes=strikes+(?3 AND boot_seq=?2),state=0,token=NULL,inc=NULL,epoch=NULL,"
-    "locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE id=?1 AND state=1"};
+    "UPDATE worker_queue SET strikes=?2,reboots=?3,state=0,token=NULL,inc=NULL,epoch=NULL,"
+    "locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE id=?1"};
 
 Status WorkOutcomes::unlock_work(WorkItemId item, SessionKey session, bool strike,
                                  const CrashLimits& limits) {
   due_.moves(DueKind::kWork);
+  Counted row;
+  const Status read = read_counts(item, &row);
+  if (read == Status::kNotFound) return Status::kOk;
+  PAWL_TRY(read);
+  if (row.state != session::WorkState::kLocked) return Status::kOk;
+  const session::Counts counts =
+      session::after_unlock(row.counts, row.boot_seq, batch_.boot_seq, strike);
+  if (session::is_poison(counts, of(limits))) return poison_for(item, counts, limits);
   {
-    // A lock of an earlier boot ended by a power cut, which is nobody's fault.
     Statement unlock = connection_.use(kUnlock);
-    unlock.bind(item).bind(batch_.boot_seq).bind(strike ? 1 : 0);
+    unlock.bind(item).bind(counts.strikes).bind(counts.reboots);
     PAWL_TRY(fail(unlock.run(), "unlock work"));
   }
   ++context_.made_ready;
-  if (session != 0) PAWL_TRY(sessions_.recompute_head(session));
-  return poison_if_at_limit(item, limits);
+  return session == 0 ? Status::kOk : sessions_.recompute_head(session);
 }
 
 constexpr sql::Query kNextOverdue{
@@ -171,8 +194,9 @@ Status WorkOutcomes::quarantine_work(WorkItemId id, ErrorKind kind, std::string_
 
 Status WorkOutcomes::time_out(const WorkRow& row, ErrorKind kind, std::string_view text) {
   PAWL_TRY(store_outcome(row, kind, text));
-  return row.state == kLocked && row.exclusive ? items_.make_ghost(row.id)
-                                               : items_.delete_work(row.id, row.session);
+  const session::Ended end = session::end_with_outcome(row.state, row.its_session.exclusive);
+  return end == session::Ended::kKeepUntilEnd ? items_.make_ghost(row.id)
+                                              : items_.delete_work(row.id, row.session);
 }
 
 constexpr sql::Query kTag{"SELECT tag FROM worker_queue WHERE id=?1"};
@@ -181,40 +205,48 @@ constexpr sql::Query kLastError{"SELECT last_error FROM worker_queue WHERE id=?1
 Status WorkOutcomes::end_overdue(const WorkRow& row) {
   const Suspicion work(connection_, RowRef::Table::kWork, row.id);
   if (row.damaged) return give_up_damaged(row);
+  const session::Overdue limit = session::passed_limit(row.limits, batch_.now);
   Diagnostic why;
-  if (row.start_due.has_passed(batch_.now)) {
-    Statement read = connection_.use(kTag);
-    read.bind(row.id);
-    if (!read.row()) return fail(read.status(), "read the tag of work");
-    const std::string_view tag = read.bytes(0);
-    why.format("schedule_to_start_ms (%" PRId64 ") passed: no worker took it%s%.*s%s",
-               row.policy.schedule_to_start_ms, tag.empty() ? "" : "; its tag is \"",
-               static_cast<int>(tag.size()), tag.data(), tag.empty() ? "" : "\"");
-    return time_out(row, ErrorKind::kNotStarted, why.text());
-  }
-  if (!row.close_due.has_passed(batch_.now)) {
-    const bool is_silent = row.silent_due.has_passed(batch_.now);
-    if (is_silent) {
-      why.format("heartbeat_timeout_ms (%" PRId64 ") passed without a heartbeat",
-                 row.policy.heartbeat_timeout_ms);
-    } else {
-      why.format("start_to_close_ms (%" PRId64 ") passed", row.policy.start_to_close_ms);
+  PAWL_TRY(describe_overdue(row, limit, &why));
+  const bool exclusive = row.its_session.exclusive;
+  if (session::after_overdue(limit, row.policy.retry, row.failures, exclusive) ==
+      session::AfterFailure::kRetry)
+    return retry_work(row, why.text());
+  return time_out(row, session::error_of(limit), why.text());
+}
+
+Status WorkOutcomes::describe_overdue(const WorkRow& row, session::Overdue limit, Diagnostic* why) {
+  switch (limit) {
+    case session::Overdue::kNotStarted: {
+      Statement read = connection_.use(kTag);
+      read.bind(row.id);
+      if (!read.row()) return fail(read.status(), "read the tag of work");
+      const std::string_view tag = read.bytes(0);
+      why->format("schedule_to_start_ms (%" PRId64 ") passed: no worker took it%s%.*s%s",
+                  row.policy.schedule_to_start_ms, tag.empty() ? "" : "; its tag is \"",
+                  static_cast<int>(tag.size()), tag.data(), tag.empty() ? "" : "\"");
+      break;
     }
-    // Beside an execution that goes on, an exclusive session can have no other.
-    if (row.may_retry() && !row.exclusive) return retry_work(row, why.text());
-    return time_out(row, is_silent ? ErrorKind::kHeartbeatTimeout : ErrorKind::kTimeout,
-                    why.text());
+    case session::Overdue::kAll: {
+      Statement last = connection_.use(kLastError);
+      last.bind(row.id);
+      if (!last.row()) return fail(last.status(), "read the last error of work");
+      const std::string_view error = last.bytes(0);
+      why->format("schedule_to_close_ms (%" PRId64 ") passed%s%.*s",
+                  row.policy.schedule_to_close_ms,
+                  error.empty() ? "" : "; the last error was: ", static_cast<int>(error.size()),
+                  error.data());
+      break;
+    }
+    case session::Overdue::kAttempt:
+      why->format("start_to_close_ms (%" PRId64 ") passed", row.policy.start_to_close_ms);
+      break;
+    case session::Overdue::kSilence:
+      why->format("heartbeat_timeout_ms (%" PRId64 ") passed without a heartbeat",
+                  row.policy.heartbeat_timeout_ms);
+      break;
   }
-  {
-    Statement last = connection_.use(kLastError);
-    last.bind(row.id);
-    if (!last.row()) return fail(last.status(), "read the last error of work");
-    const std::string_view error = last.bytes(0);
-    why.format("schedule_to_close_ms (%" PRId64 ") passed%s%.*s", row.policy.schedule_to_close_ms,
-               error.empty() ? "" : "; the last error was: ", static_cast<int>(error.size()),
-               error.data());
-  }
-  return time_out(row, ErrorKind::kTimeout, why.text());
+  return Status::kOk;
 }
 
 }  // namespace pawl::store

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "context.hpp"
+#include "counts.hpp"
 #include "crash_limits.hpp"
 #include "due_index.hpp"
 #include "instance_table.hpp"
@@ -52,6 +53,14 @@ class WorkOutcomes : private Table {
   // As complete_work(), of an item that may be handed over.
   Status time_out(const WorkRow& row, ErrorKind kind, std::string_view text);
   Status end_overdue(const WorkRow& row);
+  Status describe_overdue(const WorkRow& row, session::Overdue limit, Diagnostic* why);
+  struct Counted {
+    session::Counts counts;
+    session::WorkState state = session::WorkState::kReady;
+    std::int64_t boot_seq = 0;  // of its lock
+  };
+  Status read_counts(WorkItemId item, Counted* out);
+  Status poison_for(WorkItemId item, const session::Counts& counts, const CrashLimits& limits);
 
   DueIndex& due_;
   InstanceTable& instances_;

@@ -11,8 +11,10 @@ Status WorkResults::check_done(const WorkDone& done, InstanceKey instance) {
   const Status read = items_.read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
-  checked_ = {row.id, row.exclusive || row.policy.barrier, row.open};
-  const bool fits = row.accepts(done) && (instance == 0 || row.instance == instance);
+  checked_ = {row.id, row.its_session.exclusive || row.policy.barrier,
+              session::is_open(row.its_session.state)};
+  const bool fits = session::accepts(row.handed_over(), returned(done)) &&
+                    (instance == 0 || row.instance == instance);
   return fits ? Status::kOk : Status::kStale;
 }
 
@@ -21,17 +23,17 @@ Status WorkResults::ack_work_item(const WorkDone& done, const WorkResult& result
   const Status read = items_.read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
-  // The execution of a cancelled item ended: nobody wants its result.
-  if (row.state == kGhost && row.holds(done)) return items_.delete_work(row.id, row.session);
-  if (!row.accepts(done)) return Status::kStale;
+  const session::Result how = {{result.error, result.permanent}, done.abort_session};
+  const session::Acknowledged verdict =
+      session::acknowledge(row.handed_over(), returned(done), how, row.policy.retry, row.failures);
+  if (verdict == session::Acknowledged::kStale) return Status::kStale;
+  if (verdict == session::Acknowledged::kCancelledEnded)
+    return items_.delete_work(row.id, row.session);
   PAWL_TRY(sessions_.note_activity(row.session));
-  if (done.abort_session && row.session != 0) {
-    PAWL_TRY(outcomes_.complete_work(row, result.error, result.payload));
-    return owners_.abort_session(row.session);
-  }
-  if (result.error == ErrorKind::kApplication && !result.permanent && row.may_retry())
-    return outcomes_.retry_work(row, result.payload);
-  return outcomes_.complete_work(row, result.error, result.payload);
+  if (verdict == session::Acknowledged::kRetries) return outcomes_.retry_work(row, result.payload);
+  PAWL_TRY(outcomes_.complete_work(row, result.error, result.payload));
+  return verdict == session::Acknowledged::kAborts ? owners_.abort_session(row.session)
+                                                   : Status::kOk;
 }
 
 Status WorkResults::take_work(const WorkDone& done, bool again) {
@@ -54,7 +56,7 @@ Status WorkResults::note_progress(const WorkDone& done, std::string_view progres
   const Status read = items_.read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
-  if (!row.accepts(done)) return Status::kStale;
+  if (!session::accepts(row.handed_over(), returned(done))) return Status::kStale;
   if (row.policy.heartbeat_timeout_ms > 0) due_.comes(DueKind::kWork);
   Statement note = connection_.use(kNoteProgress);
   note.bind(row.id);
@@ -70,8 +72,9 @@ Status WorkResults::abandon_work_item(const WorkDone& done, std::int64_t delay_m
   const Status read = items_.read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
-  if (row.state == kGhost && row.holds(done)) return items_.delete_work(row.id, row.session);
-  if (!row.accepts(done)) return Status::kStale;
+  if (session::ends_cancelled(row.handed_over(), returned(done)))
+    return items_.delete_work(row.id, row.session);
+  if (!session::accepts(row.handed_over(), returned(done))) return Status::kStale;
   PutBack how;
   how.delay_ms = delay_ms;
   how.strike = strike;

@@ -1,28 +1,34 @@
-// WorkRow: a row of worker_queue as the code about work items sees it.
+// WorkRow: a row of worker_queue, and what of its session's row is read with it.
 #ifndef PAWL_STORE_TABLES_WORK_ROW_HPP
 #define PAWL_STORE_TABLES_WORK_ROW_HPP
 
+#include <cstdint>
+#include <optional>
+
+#include "eligibility.hpp"
 #include "ids.hpp"
 #include "pawl/activity_options.hpp"
 #include "policy.hpp"
+#include "results.hpp"
+#include "retry.hpp"
 #include "work_queue.hpp"
 
 namespace pawl::store {
 
-// States of a row; stored.
-inline constexpr std::int64_t kReady = 0;
-inline constexpr std::int64_t kLocked = 1;
-inline constexpr std::int64_t kDelayed = 2;
-inline constexpr std::int64_t kGhost =
-    3;  // cancelled while handed over: its execution may still go on
+[[nodiscard]] constexpr std::int64_t stored(session::WorkState state) {
+  return static_cast<std::int64_t>(state);
+}
+[[nodiscard]] inline session::Returned returned(const WorkDone& done) {
+  return {done.token, done.epoch, done.session};
+}
 
 struct WorkRow {
   WorkItemId id = 0;
   InstanceKey instance = 0;
   ExecutionId execution = 0;
   EventId event = 0;
-  std::int64_t state = 0;
-  LockToken token = 0;
+  session::WorkState state = session::WorkState::kReady;
+  std::optional<LockToken> token;
   Epoch epoch = 0;  // handed over under; 0 without a session
   std::int32_t attempt = 0;
   std::int32_t crashes = 0;
@@ -33,25 +39,18 @@ struct WorkRow {
   std::int64_t session_generation = 0;
   Epoch session_epoch = 0;
   Epoch epoch_used = 0;
-  bool exclusive = false;
-  bool hard = false;
-  bool open = true;       // not lost, closed, refused or expired
-  bool is_head = false;   // of its session
-  Incarnation owner = 0;  // of its session
-  bool damaged = false;   // a column has not the type or range of this table
+  session::SessionRow its_session;  // state, properties and owner
+  bool is_head = false;             // of its session
+  bool damaged = false;             // a column has not the type or range of this table
   ActivityOptions policy;
   std::int64_t failures = 0;
-  OptionalMs start_due;
-  OptionalMs close_due;
-  OptionalMs silent_due;
+  session::Limits limits;
 
-  [[nodiscard]] bool may_retry() const { return failures + 1 < policy.retry.max_attempts; }
-  [[nodiscard]] bool holds(const WorkDone& done) const { return token != 0 && token == done.token; }
-  // The rule of acceptance. Time is no part of it: an expired lock that nobody took is good.
-  [[nodiscard]] bool accepts(const WorkDone& done) const {
-    return state == kLocked && holds(done) && epoch == done.epoch && session_epoch == epoch &&
-           session == done.session;
+  [[nodiscard]] bool may_retry() const { return session::may_retry(policy.retry, failures); }
+  [[nodiscard]] session::HandOver handed_over() const {
+    return {state, token, epoch, session, session_epoch};
   }
+  [[nodiscard]] session::WorkRow queued() const { return {state, policy.barrier, is_head}; }
 };
 
 }  // namespace pawl::store

@@ -45,7 +45,8 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
     insert.bind(instance).bind(execution).bind(work.event);
     to.session == 0 ? insert.bind_null() : insert.bind(to.session);
     const bool is_ready = !to.due.has_value() && !waits;
-    insert.bind(id).bind_text_or_null(work.tag).bind(is_ready ? kReady : kDelayed);
+    insert.bind(id).bind_text_or_null(work.tag).bind(
+        stored(is_ready ? session::WorkState::kReady : session::WorkState::kDelayed));
     insert.bind_optional(to.due);
     waits ? insert.bind_text(work.foreign_name) : insert.bind_null();
     PAWL_TRY(fail(insert.run(), "schedule an activity"));

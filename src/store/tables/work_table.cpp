@@ -43,30 +43,31 @@ Status WorkTable::read_work(WorkItemId item, WorkRow* row) {
   row->instance = number(0);
   row->execution = number(1);
   row->event = static_cast<EventId>(number(2));
-  row->state = number(3);
-  row->token = number(4);
+  const std::int64_t state = number(3);
+  row->state = session::work_state_of(state);
+  if (!read.is_null(4)) row->token = number(4);
   row->epoch = number(5);
   row->attempt = count_of(number(6), &whole);
   row->crashes = count_of(number(7), &whole);
   row->unregistered = count_of(number(8), &whole);
   row->session = number(9);
   row->failures = count_of(number(15), &whole);
-  row->start_due = optional_due(read, 16, &whole);
-  row->close_due = optional_due(read, 17, &whole);
-  row->silent_due = optional_due(read, 18, &whole);
-  if (row->state < kReady || row->state > kGhost) whole = false;
+  row->limits.start_due = optional_due(read, 16, &whole);
+  row->limits.close_due = optional_due(read, 17, &whole);
+  row->limits.silent_due = optional_due(read, 18, &whole);
+  if (stored(row->state) != state) whole = false;
   if (!read.is_null(14) && !decode_policy(read.bytes(14), &row->policy)) whole = false;
   row->damaged = !whole;
   const Suspicion session(connection_, RowRef::Table::kSessions, row->session);
   row->session_epoch = read.integer(10);
   row->epoch_used = read.integer(11);
-  row->exclusive = read.integer(12) != 0;
-  row->hard = read.integer(13) != 0;
+  row->its_session.exclusive = read.integer(12) != 0;
+  row->its_session.device = read.integer(13) != 0;
   row->session_scope = read.integer(19);
   row->session_generation = read.integer(20);
-  row->open = read.integer(21) < kLost;
+  row->its_session.state = session::state_of(read.integer(21));
   row->is_head = read.integer(22) != 0;
-  row->owner = read.integer(23);
+  if (!read.is_null(23)) row->its_session.owner = read.integer(23);
   return Status::kOk;
 }
 
@@ -79,7 +80,8 @@ Status WorkTable::put_back(const WorkRow& row, const PutBack& how) {
   how.delay_ms > 0 ? due_.comes(DueKind::kWork) : due_.moves(DueKind::kWork);
   {
     Statement delay = connection_.use(kDelay);
-    delay.bind(row.id).bind(how.delay_ms > 0 ? kDelayed : kReady);
+    delay.bind(row.id).bind(
+        stored(how.delay_ms > 0 ? session::WorkState::kDelayed : session::WorkState::kReady));
     how.delay_ms > 0 ? delay.bind(make_due(batch_.now, how.delay_ms)) : delay.bind_null();
     delay.bind(how.strike ? 1 : 0).bind(how.unregistered ? 1 : 0);
     PAWL_TRY(fail(delay.run(), "put work back"));
@@ -216,8 +218,7 @@ Status WorkTable::cancel_range(InstanceKey instance, ExecutionId execution, Even
   Walk walk;
   while (true) {
     SessionKey session = 0;
-    bool becomes_ghost = false;
-    bool is_ghost = false;
+    session::Ended end = session::Ended::kLeave;
     {
       Statement next = connection_.use(kNextCancelled);
       next.bind(instance).bind(execution).bind(last).bind(event).bind(item);
@@ -226,15 +227,13 @@ Status WorkTable::cancel_range(InstanceKey instance, ExecutionId execution, Even
       item = next.integer(1);
       if (!walk.rises(event, item)) return no_progress("worker_queue");
       session = next.integer(2);
-      is_ghost = next.integer(3) == kGhost;
-      becomes_ghost = next.integer(3) == kLocked && next.integer(4) != 0;
+      end = session::cancel(session::work_state_of(next.integer(3)), next.integer(4) != 0);
     }
-    if (is_ghost) continue;
-    if (!becomes_ghost) {
-      PAWL_TRY(delete_work(item, session));
-      continue;
+    switch (end) {
+      case session::Ended::kLeave: break;
+      case session::Ended::kDelete: PAWL_TRY(delete_work(item, session)); break;
+      case session::Ended::kKeepUntilEnd: PAWL_TRY(make_ghost(item)); break;
     }
-    PAWL_TRY(make_ghost(item));
   }
 }
 
