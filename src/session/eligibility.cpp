@@ -23,6 +23,12 @@ bool needs_own_runs(const WorkRow& work, const SessionRow* session) {
   return session != nullptr && (session->exclusive || work.barrier);
 }
 
+bool hangs_on_own_runs(Take verdict, const WorkRow& work, const SessionRow* session) {
+  const bool is_takable =
+      verdict == Take::kYes || verdict == Take::kAfterClaim || verdict == Take::kWaits;
+  return is_takable && needs_own_runs(work, session);
+}
+
 Take may_take(const WorkRow& work, const SessionRow* session, const Worker& worker) {
   if (work.state != WorkState::kReady) return Take::kNotNext;
   if (session == nullptr) return beside_own_runs(work, nullptr, worker, Take::kYes);

@@ -39,6 +39,8 @@ enum class Take : std::uint8_t {
 
 // Does the verdict depend on what of the session runs in the asking process?
 [[nodiscard]] bool needs_own_runs(const WorkRow& work, const SessionRow* session);
+// As needs_own_runs(), with a verdict that was found without asking.
+[[nodiscard]] bool hangs_on_own_runs(Take verdict, const WorkRow& work, const SessionRow* session);
 
 // `session`: null for an item without one.
 [[nodiscard]] Take may_take(const WorkRow& work, const SessionRow* session, const Worker& worker);

@@ -159,6 +159,12 @@ TEST(EligibilityRules, what_runs_here_is_asked_of_exclusive_sessions_and_barrier
   EXPECT_FALSE(needs_own_runs(kHead, &soft));
   EXPECT_TRUE(needs_own_runs(kBarrier, &soft));
   EXPECT_TRUE(needs_own_runs(kHead, &exclusive));
+  for (const Take verdict : {Take::kYes, Take::kAfterClaim, Take::kWaits}) {
+    EXPECT_TRUE(hangs_on_own_runs(verdict, kHead, &exclusive));
+    EXPECT_FALSE(hangs_on_own_runs(verdict, kHead, &soft));
+  }
+  for (const Take verdict : {Take::kNotNext, Take::kNotMine, Take::kNotOpen, Take::kLetsGo})
+    EXPECT_FALSE(hangs_on_own_runs(verdict, kHead, &exclusive));
 }
 
 TEST(EligibilityRules, may_hand_over_at_once) {

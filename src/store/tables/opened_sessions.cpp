@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 
+#include "admission.hpp"
 #include "change_sink.hpp"
 #include "clock_rules.hpp"
 #include "damage.hpp"
@@ -68,7 +69,7 @@ Status OpenedSessions::close_all_sessions(InstanceKey instance) {
       if (!first.row()) return fail(first.status(), "find sessions of an instance");
       if (!walk.changes(first.integer(0))) return no_progress("sessions");
       row.session = first.integer(0);
-      row.state = first.integer(1);
+      row.state = session::state_of(first.integer(1));
     }
     if (row.is_open()) PAWL_TRY(events_.tell_closed(row.session, "the instance ended"));
     PAWL_TRY(close_row(row.session));
@@ -97,7 +98,7 @@ Status OpenedSessions::close_session(InstanceKey instance, std::string_view name
   const Status found = sessions_.read_opened(instance, name, &row);
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
-  if (row.state == kClosed) return Status::kOk;
+  if (row.state == session::State::kClosed) return Status::kOk;
   PAWL_TRY(owners_.fail_work_of(row.session, ErrorKind::kSessionClosed, "the session was closed"));
   if (row.is_open()) PAWL_TRY(events_.tell_closed(row.session, "closed"));
   return close_row(row.session);
@@ -166,25 +167,38 @@ constexpr sql::Query kFirstOfOwner{
 
 Status OpenedSessions::find_refusal(const TurnCommit& turn, SessionKey session,
                                     std::string_view owner_label, Diagnostic* refusal) {
+  session::OpenCounts counts;
+  counts.instance_max = turn.sessions_max;
+  counts.has_label = !owner_label.empty();
+  counts.label_max = turn.sessions_per_owner_max;
   {
     Statement count = connection_.use(kCountOpened);
     count.bind(turn.key).bind(session).bind(turn.sessions_max);
     if (!count.row()) return fail(count.status(), "count sessions");
-    if (count.integer(0) >= turn.sessions_max) {
-      refusal->format("the instance has %" PRId64
-                      " sessions open (max_sessions_per_orchestration): close one with "
-                      "close_session()",
-                      turn.sessions_max);
-      return Status::kOk;
-    }
+    counts.of_instance = count.integer(0);
   }
-  if (owner_label.empty() || turn.sessions_per_owner_max == 0) return Status::kOk;
-  {
+  if (session::needs_label_count(counts)) {
     Statement count = connection_.use(kCountOfOwner);
     count.bind_text(owner_label).bind(session).bind(turn.sessions_per_owner_max);
     if (!count.row()) return fail(count.status(), "count sessions of an owner");
-    if (count.integer(0) < turn.sessions_per_owner_max) return Status::kOk;
+    counts.of_label = count.integer(0);
   }
+  switch (session::admit_opening(counts)) {
+    case session::Opening::kAdmitted: return Status::kOk;
+    case session::Opening::kTooManyOfLabel:
+      return describe_too_many(turn, session, owner_label, refusal);
+    case session::Opening::kTooManyOfInstance: break;
+  }
+  refusal->format("the instance has %" PRId64
+                  " sessions open (max_sessions_per_orchestration): close one with "
+                  "close_session()",
+                  turn.sessions_max);
+  return Status::kOk;
+}
+
+// Names one to close.
+Status OpenedSessions::describe_too_many(const TurnCommit& turn, SessionKey session,
+                                         std::string_view owner_label, Diagnostic* refusal) {
   Statement first = connection_.use(kFirstOfOwner);
   first.bind_text(owner_label).bind(session);
   if (!first.row()) return fail(first.status(), "find a session of an owner");

@@ -50,6 +50,8 @@ class OpenedSessions : private Table {
   // Why it may not be opened; empty: it may. `session`: its row, which does not count; 0: none yet.
   Status find_refusal(const TurnCommit& turn, SessionKey session, std::string_view owner_label,
                       Diagnostic* refusal);
+  Status describe_too_many(const TurnCommit& turn, SessionKey session, std::string_view owner_label,
+                           Diagnostic* refusal);
   Status reopen_session(SessionKey session, const SessionSettings& settings,
                         std::string_view refusal);
 

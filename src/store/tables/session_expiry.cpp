@@ -4,6 +4,7 @@
 
 #include "clock_rules.hpp"
 #include "damage.hpp"
+#include "lifetime.hpp"
 #include "walk.hpp"
 
 namespace pawl::store {
@@ -38,16 +39,19 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
   PAWL_TRY(instances_.find_key(instance, &scope));
   Opened row;
   PAWL_TRY(sessions_.read_opened(scope, session, &row));
-  if (row.state == kClosed) return Status::kNotFound;
   const std::string_view owner = row.owner_label.view();
-  if (!owner_label.empty() && owner != owner_label) {
-    context_.diagnostic.format(
-        "the session belongs to %s%.*s%s; only its owner or an administrator closes it",
-        owner.empty() ? "nobody" : "\"", static_cast<int>(owner.size()), owner.data(),
-        owner.empty() ? "" : "\"");
-    return Status::kNotOwner;
+  const bool is_owner = owner_label.empty() || owner == owner_label;
+  switch (session::end_from_outside(row.state, is_owner)) {
+    case session::Ending::kNotFound: return Status::kNotFound;
+    case session::Ending::kNotOwner:
+      context_.diagnostic.format(
+          "the session belongs to %s%.*s%s; only its owner or an administrator closes it",
+          owner.empty() ? "nobody" : "\"", static_cast<int>(owner.size()), owner.data(),
+          owner.empty() ? "" : "\"");
+      return Status::kNotOwner;
+    case session::Ending::kRemove: return written(opened_.close_row(row.session));
+    case session::Ending::kEnds: break;
   }
-  if (!row.is_open()) return written(opened_.close_row(row.session));
   Diagnostic why;
   why.format("closed by %.*s", static_cast<int>(owner_label.size()), owner_label.data());
   if (owner_label.empty()) why.format("closed by an administrator");

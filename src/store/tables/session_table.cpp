@@ -46,8 +46,8 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
   out->session = read.integer(0);
   const Suspicion suspect(connection_, RowRef::Table::kSessions, out->session);
-  out->state = read.integer(1);
-  out->untold = out->state == kClosed && !read.is_null(2);
+  out->state = session::state_of(read.integer(1));
+  out->untold = session::is_closing_unlogged(out->state, !read.is_null(2));
   out->owner_label.assign_cut(read.bytes(3));
   out->ended.assign_cut(read.bytes(4));
   out->limits.assign_cut(read.bytes(5));

@@ -13,6 +13,7 @@
 #include "context.hpp"
 #include "due_index.hpp"
 #include "evidence.hpp"
+#include "lifetime.hpp"
 #include "pawl/session.hpp"
 #include "session_store.hpp"
 #include "summary_table.hpp"
@@ -36,14 +37,14 @@ struct SessionUse {
 
 struct Opened {
   SessionKey session = 0;
-  std::int64_t state = 0;
+  session::State state = session::State::kOpen;
   bool untold = false;  // closed by somebody who tells nobody
   FixedText<kSessionLabelBytesMax> owner_label;
   FixedText<Diagnostic::kCapacity> ended;  // why it is not open
   FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
   std::int64_t given = 0;
   OptionalMs rate_at;  // when it was counted last
-  [[nodiscard]] bool is_open() const { return state < kLost; }
+  [[nodiscard]] bool is_open() const { return session::is_open(state); }
 };
 
 // A session that may move.

@@ -7,7 +7,9 @@
 
 #include "clock_rules.hpp"
 #include "damage.hpp"
+#include "eligibility.hpp"
 #include "event.hpp"
+#include "moving.hpp"
 #include "pawl/activity.hpp"
 #include "text.hpp"
 #include "work_sql.hpp"
@@ -204,25 +206,47 @@ Status WorkFetch::try_candidate(Fetch& fetch, const Candidate& candidate) {
   const Suspicion work(connection_, RowRef::Table::kWork, candidate.id);
   WorkRow row;
   const Status read = items_.read_work(candidate.id, &row);
-  if (read != Status::kNotFound) PAWL_TRY(read);
-  if (read == Status::kNotFound || !is_head_of(candidate, row)) return mend_head(candidate);
+  if (read == Status::kNotFound) return mend_head(candidate);
+  PAWL_TRY(read);
+  session::Take take = session::Take::kYes;
+  PAWL_TRY(may_take(fetch, candidate, row, &take));
+  if (is_no_head(candidate, take)) return mend_head(candidate);
   if (row.damaged) {
     moved_away(candidate);
     return outcomes_.give_up_damaged(row);
   }
+  switch (take) {
+    case session::Take::kYes:
+    case session::Take::kAfterClaim: return take_up(fetch, candidate, row, take);
+    case session::Take::kLetsGo:
+      moved_away(candidate);
+      return owners_.release(row.session, "blocked");
+    default: pass_over(fetch, candidate, true); return Status::kOk;
+  }
+}
+
+Status WorkFetch::may_take(const Fetch& fetch, const Candidate& candidate, const WorkRow& row,
+                           session::Take* take) {
   const WorkFilter& filter = *fetch.how.filter;
-  bool blocked = false;
-  if (row.its_session.exclusive || row.policy.barrier) PAWL_TRY(runs_here(filter, row, &blocked));
-  if (blocked && row.its_session.exclusive && candidate.branch == kOwned &&
-      !row.its_session.device) {
-    // A head means that no valid lock stands: what runs here is lost, and holds the session up.
-    moved_away(candidate);
-    return owners_.release(row.session, "blocked");
-  }
-  if (blocked || filter.runs_item(row.id) || !filter.may_run_with(row.crashes)) {
-    pass_over(fetch, candidate, true);
-    return Status::kOk;
-  }
+  const session::WorkRow work = row.queued();
+  const session::SessionRow* const its = row.session == 0 ? nullptr : &row.its_session;
+  const bool takes_over = candidate.branch == kTakeover && its != nullptr;
+  session::Worker worker;
+  worker.me = fetch.how.me;
+  worker.runs_item = filter.runs_item(row.id);
+  worker.may_run_beside = filter.may_run_with(row.crashes);
+  *take = takes_over ? session::may_take_over(work, *its, worker)
+                     : session::may_take(work, its, worker);
+  if (!session::hangs_on_own_runs(*take, work, its)) return Status::kOk;
+  PAWL_TRY(runs_here(filter, row, &worker.runs_session));
+  *take = takes_over ? session::may_take_over(work, *its, worker)
+                     : session::may_take(work, its, worker);
+  return Status::kOk;
+}
+
+// It is this worker's to take, if it can run it.
+Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRow& row,
+                          session::Take take) {
   PAWL_TRY(read_activity(fetch, row));
   if (fetch.verdict == Fetch::Verdict::kCorrupt) {
     moved_away(candidate);
@@ -238,16 +262,7 @@ Status WorkFetch::try_candidate(Fetch& fetch, const Candidate& candidate) {
     pass_over(fetch, candidate, true);
     return Status::kOk;
   }
-  const bool claims = candidate.branch == kClaimable || candidate.branch == kTakeover;
-  return claims ? claim(fetch, candidate, row) : hand_over(fetch, row);
-}
-
-// Candidates of sessions are what the sessions' rows call their heads.
-bool WorkFetch::is_head_of(const Candidate& candidate, const WorkRow& row) const {
-  if (candidate.branch != kOwned && candidate.branch != kClaimable) return true;
-  const bool is_mine =
-      candidate.branch == kClaimable || row.its_session.owner == context_.batch_worker;
-  return row.state == session::WorkState::kReady && row.is_head && is_mine;
+  return take == session::Take::kAfterClaim ? claim(fetch, candidate, row) : hand_over(fetch, row);
 }
 
 constexpr sql::Query kSessionOfOwnedHead{
@@ -257,6 +272,18 @@ constexpr sql::Query kSessionOfHead{
     "SELECT sid FROM sessions INDEXED BY s_claim WHERE head_id=?1"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0"
     " LIMIT 1"};
+
+// What the row of a session calls its head is not.
+bool WorkFetch::is_no_head(const Candidate& candidate, session::Take take) {
+  if (candidate.branch != kOwned && candidate.branch != kClaimable) return false;
+  switch (take) {
+    case session::Take::kNotNext:
+    case session::Take::kNotMine:
+    case session::Take::kNotOpen: return true;
+    case session::Take::kAfterClaim: return candidate.branch == kOwned;
+    default: return false;
+  }
+}
 
 // The row of a session names a head that is none of its work, or is not ready.
 Status WorkFetch::mend_head(const Candidate& candidate) {
@@ -365,39 +392,39 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
 // This process has no handler, or does not serve the tag: whoever can gets the item, and if nobody can,
 // it waits for one who does, out of the way. So it does if others could but none of them has its device.
 Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
-  if (candidate.branch == kTakeover) return Status::kOk;
   const std::string_view name = fetch.out->activity_name;
-  bool elsewhere = false;
   const std::string_view tag = fetch.out->tag;
-  PAWL_TRY(workers_.handler_elsewhere(name, tag, fetch.how.me, row.session != 0, &elsewhere));
-  if (elsewhere && candidate.branch != kOwned) {
-    pass_over(fetch, candidate, false);
-    return Status::kOk;
-  }
-  bool running = false;
-  if (elsewhere && !row.its_session.device) PAWL_TRY(sessions_.has_running(row.session, &running));
-  // A session is never let go under what still runs: its foreign item backs off, so that other work of
-  // it goes on. When that has lasted long enough the item stays at the head, and the session drains.
-  if (running && row.unregistered >= session::kUnregisteredPatience) {
-    pass_over(fetch, candidate, true);
-    return Status::kOk;
-  }
-  if (!elsewhere || row.its_session.device) {
-    if (unregistered_.is_full()) {
-      pass_over(fetch, candidate, false);
-      return Status::kOk;
+  session::Unhandled facts;
+  facts.takes_over = candidate.branch == kTakeover;
+  facts.is_owned = candidate.branch == kOwned;
+  facts.device = row.its_session.device;
+  facts.unregistered = row.unregistered;
+  facts.may_set_aside = !unregistered_.is_full();
+  if (!facts.takes_over)
+    PAWL_TRY(
+        workers_.handler_elsewhere(name, tag, fetch.how.me, row.session != 0, &facts.is_elsewhere));
+  if (session::needs_session_runs(facts))
+    PAWL_TRY(sessions_.has_running(row.session, &facts.session_runs));
+  switch (session::unhandled(facts)) {
+    case session::UnhandledTurn::kLeave: return Status::kOk;
+    case session::UnhandledTurn::kPassOver: pass_over(fetch, candidate, false); return Status::kOk;
+    case session::UnhandledTurn::kWait: pass_over(fetch, candidate, true); return Status::kOk;
+    case session::UnhandledTurn::kRelease:
+      moved_away(candidate);
+      return owners_.release(row.session, "no_handler");
+    case session::UnhandledTurn::kPutBack: {
+      moved_away(candidate);
+      PutBack how;
+      how.delay_ms = session::unregistered_delay_ms(row.unregistered);
+      how.unregistered = true;
+      return items_.put_back(row, how);
     }
-    // It is gone from its branch, so it is not one of the looks that are bounded for each.
-    if (!elsewhere && context_.sink != nullptr)
-      context_.sink->on_unregistered(name, tag, row.instance, row.event);
-    return unregistered_.park_work(row, name);
+    case session::UnhandledTurn::kSetAside: break;
   }
-  moved_away(candidate);
-  if (!running) return owners_.release(row.session, "no_handler");
-  PutBack how;
-  how.delay_ms = session::unregistered_delay_ms(row.unregistered);
-  how.unregistered = true;
-  return items_.put_back(row, how);
+  // It is gone from its branch, so it is not one of the looks that are bounded for each.
+  if (!facts.is_elsewhere && context_.sink != nullptr)
+    context_.sink->on_unregistered(name, tag, row.instance, row.event);
+  return unregistered_.park_work(row, name);
 }
 
 // Whoever scheduled it had a larger limit. Its instance stops until a worker with a larger one registers, and the
@@ -419,12 +446,12 @@ Status WorkFetch::may_claim(Fetch& fetch, bool* may) {
   std::int64_t owned = 0;
   PAWL_TRY(sessions_.count_owned(fetch.how.me, most, &owned));
   const std::int64_t idle_ms = fetch.how.options->evict_idle_ms;
-  if (owned == most && idle_ms > 0) {
+  if (!session::has_room(owned, most) && idle_ms > 0) {
     bool released = false;
     PAWL_TRY(owners_.release_longest_idle(fetch.how.me, idle_ms, &released));
     if (released) PAWL_TRY(sessions_.count_owned(fetch.how.me, most, &owned));
   }
-  fetch.claims_open = owned < most;
+  fetch.claims_open = session::has_room(owned, most);
   fetch.at_capacity = !fetch.claims_open;
   *may = fetch.claims_open;
   return Status::kOk;
@@ -558,20 +585,27 @@ Status WorkFetch::take_expired_locks(Fetch& fetch) {
 }
 
 Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item) {
-  const bool own = lock.holder == fetch.how.me;
-  if (own && fetch.how.filter->runs_item(item)) return Status::kOk;
   WorkRow row;
   PAWL_TRY(items_.read_work(item, &row));
-  // Others' work of a session goes with the session, whose owner is who holds it: one observation.
-  const bool ghost = row.state == session::WorkState::kCancelledRunning;
-  if (!own && !ghost && row.session != 0)
-    return take_expired_session(fetch, Candidate{item, row.session, kTakeover});
-  Gone gone = Gone::kSuspicion;
-  if (!own) gone = fetch.how.evidence->gone(lock, fetch.how.me, batch_.now, batch_.boot_seq);
-  if (gone == Gone::kNo) return Status::kOk;
-  if (ghost) return items_.delete_work(item, row.session);
-  // A dead process is charged by its notes when it is buried.
-  return outcomes_.unlock_work(item, row.session, gone == Gone::kSuspicion, fetch.how.limits);
+  session::ExpiredLockFacts facts;
+  facts.state = row.state;
+  facts.has_session = row.session != 0;
+  facts.is_own = lock.holder == fetch.how.me;
+  facts.runs_here = fetch.how.filter->runs_item(item);
+  Gone gone = Gone::kNo;
+  if (session::needs_evidence(facts))
+    gone = fetch.how.evidence->gone(lock, fetch.how.me, batch_.now, batch_.boot_seq);
+  const session::ExpiredLock verdict = session::look_at_expired_lock(facts, gone);
+  switch (verdict) {
+    case session::ExpiredLock::kStays: return Status::kOk;
+    case session::ExpiredLock::kGoesWithSession:
+      return take_expired_session(fetch, Candidate{item, row.session, kTakeover});
+    case session::ExpiredLock::kDelete: return items_.delete_work(item, row.session);
+    case session::ExpiredLock::kUnlock:
+    case session::ExpiredLock::kUnlockWithStrike: break;
+  }
+  return outcomes_.unlock_work(
+      item, row.session, verdict == session::ExpiredLock::kUnlockWithStrike, fetch.how.limits);
 }
 
 constexpr sql::Query kNextExpiredSession{

@@ -62,7 +62,10 @@ class WorkFetch : private Table {
   void pass_over(Fetch& fetch, const Candidate& candidate, bool waits);
   void moved_away(const Candidate& candidate);
   Status try_candidate(Fetch& fetch, const Candidate& candidate);
-  [[nodiscard]] bool is_head_of(const Candidate& candidate, const WorkRow& row) const;
+  Status may_take(const Fetch& fetch, const Candidate& candidate, const WorkRow& row,
+                  session::Take* take);
+  Status take_up(Fetch& fetch, const Candidate& candidate, const WorkRow& row, session::Take take);
+  [[nodiscard]] static bool is_no_head(const Candidate& candidate, session::Take take);
   Status mend_head(const Candidate& candidate);
   Status runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs);
   Status read_activity(Fetch& fetch, const WorkRow& row);

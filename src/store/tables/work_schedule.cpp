@@ -2,8 +2,10 @@
 
 #include <cstdint>
 
+#include "admission.hpp"
 #include "check.hpp"
 #include "clock_rules.hpp"
+#include "eligibility.hpp"
 #include "evidence.hpp"
 #include "policy.hpp"
 #include "work_queue.hpp"
@@ -57,10 +59,9 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
 }
 
 constexpr sql::Query kFindHeld{
-    "SELECT sid,epoch,gen FROM sessions WHERE scope=0 AND name=?1 AND owner=?2 AND state=0"
-    " AND hard=0 AND excl=0 AND head_id IS NULL AND epoch_used=epoch AND tag IS NULL"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_barrier"
-    " WHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"};
+    "SELECT sid,epoch,gen,state,hard,excl,owner,head_id,epoch_used,tag,EXISTS(SELECT 1 FROM"
+    " worker_queue q INDEXED BY wq_barrier WHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"
+    " FROM sessions WHERE scope=0 AND name=?1"};
 constexpr sql::Query kInsertHandedOver{
     "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
     "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
@@ -74,8 +75,19 @@ Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execut
   std::int64_t generation = 0;
   if (!work.session.empty()) {
     Statement find = connection_.use(kFindHeld);
-    find.bind_text(work.session).bind(context_.batch_worker);
+    find.bind_text(work.session);
     if (!find.row()) return fail(find.status(), "find a session");
+    session::SessionRow row;
+    row.state = session::state_of(find.integer(3));
+    row.device = find.integer(4) != 0;
+    row.exclusive = find.integer(5) != 0;
+    if (!find.is_null(6)) row.owner = find.integer(6);
+    session::AtOnce facts;
+    facts.has_head = !find.is_null(7);
+    facts.is_first_use = find.integer(8) != find.integer(1);
+    facts.has_tag = !find.is_null(9);
+    facts.has_barrier = find.integer(10) != 0;
+    if (!session::may_hand_over_at_once(row, facts, context_.batch_worker)) return Status::kOk;
     item.session = find.integer(0);
     item.epoch = find.integer(1);
     generation = find.integer(2);
@@ -105,18 +117,18 @@ Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
   const Status found = sessions_.read_opened(instance, work.session, &row);
   if (found != Status::kNotFound) PAWL_TRY(found);
   out->session = row.session;
-  if (found == Status::kOk && row.is_open()) return session_limits_.admit_work(row, out);
-  out->why = ErrorKind::kSessionClosed;
-  out->text.assign_cut("the session is not open");
-  if (row.state == kLost) {
+  const session::Target target =
+      found == Status::kOk ? session::target_of(row.state) : session::Target::kNotOpen;
+  if (target == session::Target::kOpen) return session_limits_.admit_work(row, out);
+  if (target == session::Target::kLost) {
     out->why = ErrorKind::kSessionLost;
     Claim claim;
     PAWL_TRY(sessions_.device_claim(row.session, &claim));
     return events_.describe_loss(row.session, claim.version, "not opened again", &out->text);
   }
-  if (row.ended.empty()) return Status::kOk;
-  if (row.state == kRefused) out->why = ErrorKind::kLimit;
-  out->text.assign_cut(row.ended.view());
+  const bool is_refused = target == session::Target::kRefused && !row.ended.empty();
+  out->why = is_refused ? ErrorKind::kLimit : ErrorKind::kSessionClosed;
+  out->text.assign_cut(row.ended.empty() ? "the session is not open" : row.ended.view());
   return Status::kOk;
 }
 
