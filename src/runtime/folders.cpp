@@ -58,20 +58,20 @@ bool read_name(std::string_view name, std::string_view database_id, SessionKey* 
 }  // namespace
 
 Status RuntimeCore::check_work_root(Diagnostic& diagnostic) {
-  if (options_.sessions.work_root == nullptr) return Status::kOk;
-  if (port_.folders == nullptr) {
+  if (loop_.options.sessions.work_root == nullptr) return Status::kOk;
+  if (loop_.port.folders == nullptr) {
     diagnostic.format("work_root is set, and the port has no folders");
     return Status::kUnsupported;
   }
-  return port_.folders->check_root(options_.sessions.work_root, diagnostic);
+  return loop_.port.folders->check_root(loop_.options.sessions.work_root, diagnostic);
 }
 
 // Empty without a session, or without folders.
 void RuntimeCore::put_folder_path(const WorkItem& item, Text* path) const {
-  if (options_.sessions.work_root == nullptr || item.session == 0) return;
+  if (loop_.options.sessions.work_root == nullptr || item.session == 0) return;
   const FolderName name =
-      folder_name(provider_->database_id(), item.session, item.session_generation);
-  const bool fits = path->append(options_.sessions.work_root) == Status::kOk &&
+      folder_name(loop_.provider->database_id(), item.session, item.session_generation);
+  const bool fits = path->append(loop_.options.sessions.work_root) == Status::kOk &&
                     path->append('/') == Status::kOk && path->append(name.view()) == Status::kOk;
   PAWL_CHECK("runtime-61", fits);  // check_root() measured it
 }
@@ -80,23 +80,24 @@ void RuntimeCore::put_folder_path(const WorkItem& item, Text* path) const {
 // folder does not run, and is put back: what is wrong with the disk is mended by people, and is no answer
 // that an orchestration could do something with.
 void RuntimeCore::make_folders() {
-  if (options_.sessions.work_root == nullptr) return;
+  if (loop_.options.sessions.work_root == nullptr) return;
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.fetched_now || slot.item.session == 0) return;
     const FolderName name =
-        folder_name(provider_->database_id(), slot.item.session, slot.item.session_generation);
+        folder_name(loop_.provider->database_id(), slot.item.session, slot.item.session_generation);
     Diagnostic why;
-    const Status made = port_.folders->make(options_.sessions.work_root, name.c_str(), why);
+    const Status made =
+        loop_.port.folders->make(loop_.options.sessions.work_root, name.c_str(), why);
     if (made == Status::kOk) return;
     slot.lacks_folder = true;
     slot.state = internal::Slot::State::kFinished;
-    ++stats_.session_folders_failed;
+    ++loop_.stats.session_folders_failed;
     const LogField fields[] = {{"session", slot.item.session_name},
                                {"activity", slot.item.activity_name},
                                {"instance", slot.item.instance_id},
                                {"status", status_name(made)},
                                {"text", why.text()}};
-    log(LogLevel::kError, "session_folder_failed", fields, sizeof fields / sizeof fields[0]);
+    loop_.log(LogLevel::kError, "session_folder_failed", fields, sizeof fields / sizeof fields[0]);
   });
 }
 
@@ -109,9 +110,9 @@ std::int64_t RuntimeCore::folder_delay_ms(const WorkItem& item) {
 }
 
 void RuntimeCore::plan_folders(std::int64_t in_ms) {
-  if (options_.sessions.work_root == nullptr) return;
-  const std::int64_t due = port_.clock->boot_ms() + in_ms;
-  folders_.due.keep_earlier(due);
+  if (loop_.options.sessions.work_root == nullptr) return;
+  const std::int64_t due = loop_.boot_ms() + in_ms;
+  loop_.agenda.plan_earlier(Job::kFolders, due);
 }
 
 // Others' endings show in the epochs. What shows nowhere is found with the cleanup.
@@ -127,14 +128,14 @@ void RuntimeCore::note_ended_sessions() {
 
 // A few names, or a piece of one folder, a tick.
 void RuntimeCore::sweep_folders() {
-  if (!folders_.listing && !begin_folder_list()) return;
+  if (!loop_.agenda.wants(Job::kListFolders) && !begin_folder_list()) return;
   for (std::size_t looked = 0; looked < kFolderNamesMax && folders_.removing.empty(); ++looked) {
-    const Result<std::string_view> name = port_.folders->next_name();
+    const Result<std::string_view> name = loop_.port.folders->next_name();
     if (!name.ok())
       tell_folder(LogLevel::kWarning, "session_folders_not_listed", {}, name.status(), {});
     if (name.value().empty()) {
-      port_.folders->end_list();
-      folders_.listing = false;
+      loop_.port.folders->end_list();
+      loop_.agenda.clear(Job::kListFolders);
       return;
     }
     if (is_folder_of_the_past(name.value())) folders_.removing.assign_cut(name.value());
@@ -143,28 +144,29 @@ void RuntimeCore::sweep_folders() {
 }
 
 bool RuntimeCore::begin_folder_list() {
-  if (!folders_.due.has_passed(port_.clock->boot_ms())) return false;
-  folders_.due.clear();
+  if (!loop_.agenda.is_due(Job::kFolders, loop_.boot_ms())) return false;
+  loop_.agenda.clear(Job::kFolders);
   Diagnostic why;
-  const Status begun = port_.folders->begin_list(options_.sessions.work_root, why);
-  folders_.listing = begun == Status::kOk;
-  if (!folders_.listing)
+  const Status begun = loop_.port.folders->begin_list(loop_.options.sessions.work_root, why);
+  loop_.agenda.set(Job::kListFolders, begun == Status::kOk);
+  if (begun != Status::kOk)
     tell_folder(LogLevel::kWarning, "session_folders_not_listed", {}, begun, why.text());
-  return folders_.listing;
+  return begun == Status::kOk;
 }
 
 // Whatever runs in it here is left its folder; the end of that looks again.
 bool RuntimeCore::is_folder_of_the_past(std::string_view name) {
   SessionKey session = 0;
   std::int64_t generation = 0;
-  if (!read_name(name, provider_->database_id(), &session, &generation)) return false;
+  if (!read_name(name, loop_.provider->database_id(), &session, &generation)) return false;
   bool in_use = false;
   slots_.for_each([&](const internal::Slot& slot) {
     in_use = in_use || (slot.item.session == session && slot.item.session_generation == generation);
   });
   bool lives = true;
-  const Status read = in_use ? Status::kOk : provider_->session_lives(session, generation, &lives);
-  if (read != Status::kOk) log_status(LogLevel::kWarning, "session_folder_kept", read);
+  const Status read =
+      in_use ? Status::kOk : loop_.provider->session_lives(session, generation, &lives);
+  if (read != Status::kOk) loop_.log_status(LogLevel::kWarning, "session_folder_kept", read);
   return !in_use && read == Status::kOk && !lives;
 }
 
@@ -172,14 +174,14 @@ bool RuntimeCore::is_folder_of_the_past(std::string_view name) {
 bool RuntimeCore::remove_folder() {
   bool more = false;
   Diagnostic why;
-  const Status status = port_.folders->remove_some(
-      options_.sessions.work_root, folders_.removing.c_str(), kFolderStepsMax, &more, why);
+  const Status status = loop_.port.folders->remove_some(
+      loop_.options.sessions.work_root, folders_.removing.c_str(), kFolderStepsMax, &more, why);
   if (status == Status::kOk && more) return true;
   if (status == Status::kOk) {
-    ++stats_.session_folders_removed;
+    ++loop_.stats.session_folders_removed;
     tell_folder(LogLevel::kInfo, "session_folder_removed", folders_.removing.view(), status, {});
   } else {
-    ++stats_.session_folders_failed;
+    ++loop_.stats.session_folders_failed;
     tell_folder(LogLevel::kWarning, "session_folder_not_removed", folders_.removing.view(), status,
                 why.text());
   }
@@ -189,10 +191,10 @@ bool RuntimeCore::remove_folder() {
 void RuntimeCore::tell_folder(LogLevel level, const char* event, std::string_view name,
                               Status status, std::string_view text) {
   const LogField fields[] = {{"folder", name},
-                             {"root", options_.sessions.work_root},
+                             {"root", loop_.options.sessions.work_root},
                              {"status", status_name(status)},
                              {"text", text}};
-  log(level, event, fields, sizeof fields / sizeof fields[0]);
+  loop_.log(level, event, fields, sizeof fields / sizeof fields[0]);
 }
 
 }  // namespace pawl

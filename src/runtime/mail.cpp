@@ -22,8 +22,8 @@ NewMail RuntimeCore::new_mail(const Request& request) const {
   mail.kind = request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
   mail.name = request.name;
   mail.payload = request.text;
-  mail.count_max = options_.queue_messages_max;
-  mail.bytes_max = mail_bytes_max(options_.payload_bytes_max);
+  mail.count_max = loop_.options.queue_messages_max;
+  mail.bytes_max = mail_bytes_max(loop_.options.payload_bytes_max);
   return mail;
 }
 
@@ -37,12 +37,12 @@ Status RuntimeCore::send_mail(const Request& request, bool* room) {
     mail.count_max -= mail.count_max > 0 ? 1 : 0;
     mail.bytes_max -= mail.bytes_max > bytes ? bytes : mail.bytes_max;
   }
-  return provider_->send_mail(mail, room);
+  return loop_.provider->send_mail(mail, room);
 }
 
 // Requests that the batch at hand takes.
 std::size_t RuntimeCore::requests_at_hand() const {
-  const std::size_t limit = solo_ticks_ > 0 ? 1 : options_.batch;
+  const std::size_t limit = loop_.single_item_batches_left > 0 ? 1 : loop_.options.batch;
   return requests_.size() < limit ? requests_.size() : limit;
 }
 
@@ -54,15 +54,15 @@ void RuntimeCore::look_for_mail() {
     requests_.at(i).rides_with = 0;
     has_mail = has_mail || is_mail(requests_.at(i));
   }
-  if (!has_mail || overslept_ || must_register_ || draining_ || !options_.run_orchestrations ||
-      solo_ticks_ > 0)
+  if (!has_mail || loop_.overslept || loop_.agenda.wants(Job::kRegister) || loop_.draining ||
+      !loop_.options.run_orchestrations || loop_.single_item_batches_left > 0)
     return;
-  mail_rides_ = provider_->last_message(&last_message_) == Status::kOk;
+  mail_rides_ = loop_.provider->last_message(&last_message_) == Status::kOk;
 }
 
 void RuntimeCore::collect_mail(Turn* turns, std::size_t* count) {
   if (!mail_rides_) return;
-  now_ = provider_->pawl_now();
+  loop_.now = loop_.provider->pawl_now();
   for (std::size_t i = 0; i < requests_at_hand(); ++i) {
     Request& request = requests_.at(i);
     // Those behind it are taken when it is done, however many ticks that needs.
@@ -88,21 +88,21 @@ bool RuntimeCore::is_behind_another(std::size_t index) {
 Turn* RuntimeCore::turn_for_mail(const Request& request, Turn* turns, std::size_t* count) {
   InstanceKey key = 0;
   Incarnation home = 0;
-  if (provider_->find_instance(request.id, &key, &home) != Status::kOk) return nullptr;
+  if (loop_.provider->find_instance(request.id, &key, &home) != Status::kOk) return nullptr;
   for (std::size_t i = 0; i < *count; ++i)
     if (turns[i].key == key) return takes_mail(turns[i], request) ? &turns[i] : nullptr;
   // It is warm elsewhere.
-  if (home != 0 && home != me_ && warm_.find(key) == nullptr) return nullptr;
+  if (home != 0 && home != loop_.me && warm_.find(key) == nullptr) return nullptr;
   // What it may need to run must be left for those before it.
-  if (tick_arena_.capacity() - tick_arena_.used() < tick_arena_.capacity() / 2) return nullptr;
-  const Arena::Mark mark = tick_arena_.mark();
+  if (loop_.arena.capacity() - loop_.arena.used() < loop_.arena.capacity() / 2) return nullptr;
+  const Arena::Mark mark = loop_.arena.mark();
   Turn& turn = turns[*count];
   turn = Turn();
   if (prepare_turn(key, false, &turn) == Status::kOk && takes_mail(turn, request)) {
     ++*count;
     return &turn;
   }
-  tick_arena_.rewind(mark);
+  loop_.arena.rewind(mark);
   return nullptr;
 }
 
@@ -111,7 +111,7 @@ bool RuntimeCore::takes_mail(const Turn& turn, const Request& request) const {
   if (turn.verdict != Turn::Verdict::kCommit || turn.item->terminate || turn.item->more_messages)
     return false;
   const OrchestrationItem& item = *turn.item;
-  if (item.message_count - item.waiting_count + turn.mail_count >= options_.instance_batch_max)
+  if (item.message_count - item.waiting_count + turn.mail_count >= loop_.options.instance_batch_max)
     return false;
   std::size_t mail = turn.mail_count + 1;
   std::size_t bytes = turn.mail_bytes + request.name.size() + request.text.size();
@@ -122,7 +122,8 @@ bool RuntimeCore::takes_mail(const Turn& turn, const Request& request) const {
     ++mail;
     bytes += message.name.size() + message.payload.size();
   }
-  return mail <= options_.queue_messages_max && bytes <= mail_bytes_max(options_.payload_bytes_max);
+  return mail <= loop_.options.queue_messages_max &&
+         bytes <= mail_bytes_max(loop_.options.payload_bytes_max);
 }
 
 Message RuntimeCore::message_of(std::size_t index) {
@@ -159,7 +160,7 @@ Status RuntimeCore::reserve_mail(Turn* turns, std::size_t count) {
   };
   each([&](const Turn&) { any = true; });
   if (any) {
-    const Status reserved = provider_->reserve_messages(last_message_, requests_at_hand());
+    const Status reserved = loop_.provider->reserve_messages(last_message_, requests_at_hand());
     if (reserved == Status::kStale || reserved == Status::kQuota) {
       each([](Turn& turn) { turn.verdict = Turn::Verdict::kSkip; });
     } else if (reserved != Status::kOk) {
@@ -177,7 +178,7 @@ Status RuntimeCore::write_mail(Request& request, MessageId number) {
   NewMail mail = new_mail(request);
   mail.number = number;
   bool room = true;
-  request.status = provider_->send_mail(mail, &room);
+  request.status = loop_.provider->send_mail(mail, &room);
   if (!room) request.status = Status::kResourceExhausted;
   return is_answer(request.status) ? Status::kOk : request.status;
 }

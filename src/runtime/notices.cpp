@@ -12,8 +12,8 @@ void RuntimeCore::tell_abandoned(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"kind", error_kind_name(turn.why)},
                              {"text", turn.why_text}};
-  log(stopped ? LogLevel::kError : LogLevel::kWarning,
-      stopped ? "instance_stopped" : "instance_parked", fields, 3);
+  loop_.log(stopped ? LogLevel::kError : LogLevel::kWarning,
+            stopped ? "instance_stopped" : "instance_parked", fields, 3);
 }
 
 void RuntimeCore::tell_unknown(const Notice& notice) {
@@ -24,20 +24,20 @@ void RuntimeCore::tell_unknown(const Notice& notice) {
       {is_activity ? "tag" : "version", notice.to.view()},
       {is_activity ? "event" : "behaviour",
        is_activity ? static_cast<std::int64_t>(notice.event) : notice.epoch}};
-  log(LogLevel::kError, is_activity ? "activity_unregistered" : "orchestration_unregistered",
-      fields, 4);
+  loop_.log(LogLevel::kError, is_activity ? "activity_unregistered" : "orchestration_unregistered",
+            fields, 4);
 }
 
 void RuntimeCore::tell_notices() {
-  stats_.unregistered += unknown_met_;
+  loop_.stats.unregistered += unknown_met_;
   unknown_met_ = 0;
   unknown_committed_ = unknown_count_;
   for (const Notice& notice : notices_) {
     if (notice.poison) {
-      ++stats_.poisoned;
+      ++loop_.stats.poisoned;
       const LogField fields[] = {
           {"instance", notice.instance}, {"event", notice.event}, {"text", notice.reason.view()}};
-      log(LogLevel::kError, "activity_poisoned", fields, 3);
+      loop_.log(LogLevel::kError, "activity_poisoned", fields, 3);
       continue;
     }
     if (notice.unregistered) {
@@ -51,16 +51,16 @@ void RuntimeCore::tell_notices() {
     if (notice.start_refused) {
       const LogField fields[] = {
           {"id", notice.session.view()}, {"instance", notice.instance}, {"event", notice.event}};
-      log(LogLevel::kWarning, "start_refused", fields, 3);
+      loop_.log(LogLevel::kWarning, "start_refused", fields, 3);
       continue;
     }
     tell_session_change(notice);
   }
   notices_.clear();
-  stats_.session_ends = ended_;
+  loop_.stats.session_ends = ended_;
   if (notices_lost_ == 0) return;
   const LogField fields[] = {{"count", static_cast<std::int64_t>(notices_lost_)}};
-  log(LogLevel::kWarning, "notices_lost", fields, 1);
+  loop_.log(LogLevel::kWarning, "notices_lost", fields, 1);
   notices_lost_ = 0;
 }
 
@@ -83,41 +83,41 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
   switch (notice.kind) {
     case SessionChange::Kind::kClaimed:
       event = "session_claimed";
-      ++stats_.sessions_claimed;
+      ++loop_.stats.sessions_claimed;
       break;
     case SessionChange::Kind::kMigrated:
       event = "session_migrated";
-      ++stats_.sessions_migrated;
+      ++loop_.stats.sessions_migrated;
       break;
     case SessionChange::Kind::kReleased:
       event = "session_released";
-      ++stats_.sessions_released;
-      if (notice.reason == "blocked") ++stats_.sessions_evicted;
-      if (notice.reason == "capacity") ++stats_.sessions_evicted_idle;
+      ++loop_.stats.sessions_released;
+      if (notice.reason == "blocked") ++loop_.stats.sessions_evicted;
+      if (notice.reason == "capacity") ++loop_.stats.sessions_evicted_idle;
       break;
     case SessionChange::Kind::kLost:
       event = "session_lost";
-      ++stats_.sessions_lost;
+      ++loop_.stats.sessions_lost;
       break;
     case SessionChange::Kind::kOpened:
       event = "session_created";
-      ++stats_.sessions_opened;
+      ++loop_.stats.sessions_opened;
       break;
     case SessionChange::Kind::kRefused:
       event = "session_refused";
-      ++stats_.sessions_refused;
+      ++loop_.stats.sessions_refused;
       break;
     case SessionChange::Kind::kClosed:
       event = "session_closed";
-      ++stats_.sessions_closed;
+      ++loop_.stats.sessions_closed;
       break;
     case SessionChange::Kind::kExpired:
       event = "session_expired";
-      ++stats_.sessions_expired;
+      ++loop_.stats.sessions_expired;
       break;
     case SessionChange::Kind::kLeak:
-      ++stats_.session_leaks;
-      return log(LogLevel::kWarning, "session_leak", fields, kFields);
+      ++loop_.stats.session_leaks;
+      return loop_.log(LogLevel::kWarning, "session_leak", fields, kFields);
     case SessionChange::Kind::kNearLimit:
       event = "session_near_limit";
       level = LogLevel::kWarning;
@@ -135,7 +135,7 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
     case SessionChange::Kind::kExpiring:
     case SessionChange::Kind::kEnding: break;  // no change of the owner: its instance alone is told
   }
-  log(level, event, fields, count);
+  loop_.log(level, event, fields, count);
   if (notice.used) tell_use(notice);
 }
 
@@ -148,26 +148,26 @@ void RuntimeCore::tell_use(const Notice& notice) {
                              {"kind", notice.label_kind.view()},
                              {"age_ms", notice.age_ms},
                              {"activities", notice.activities}};
-  log(LogLevel::kInfo, "session_used", fields, sizeof fields / sizeof fields[0]);
+  loop_.log(LogLevel::kInfo, "session_used", fields, sizeof fields / sizeof fields[0]);
 }
 
 void RuntimeCore::tell_clock() {
-  if (batch_.clock_adopted) {
-    const LogField fields[] = {{"boot_seq", batch_.boot_seq}};
-    log(LogLevel::kInfo, "clock_adopted", fields, 1);
+  if (loop_.batch.clock_adopted) {
+    const LogField fields[] = {{"boot_seq", loop_.batch.boot_seq}};
+    loop_.log(LogLevel::kInfo, "clock_adopted", fields, 1);
   }
-  if (batch_.clock_confirmed) synced_this_boot_ = true;
-  if (batch_.clock_credit_ms != 0) {
-    const LogField fields[] = {{"credit_ms", batch_.clock_credit_ms}};
-    log(LogLevel::kInfo, "clock_credited", fields, 1);
-    look_for_turns_ = true;
+  if (loop_.batch.clock_confirmed) synced_this_boot_ = true;
+  if (loop_.batch.clock_credit_ms != 0) {
+    const LogField fields[] = {{"credit_ms", loop_.batch.clock_credit_ms}};
+    loop_.log(LogLevel::kInfo, "clock_credited", fields, 1);
+    loop_.agenda.do_now(Job::kTurns);
   }
 }
 
 void RuntimeCore::begin_telling() {
   notices_.clear();
   notices_lost_ = 0;
-  ended_ = stats_.session_ends;
+  ended_ = loop_.stats.session_ends;
 }
 
 void RuntimeCore::on_session_change(const SessionChange& change) {

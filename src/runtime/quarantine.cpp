@@ -14,26 +14,22 @@ constexpr std::int64_t kShortagesMs = 60'000;
 }  // namespace
 
 std::uint64_t RuntimeCore::work_done() const {
-  return news_ + stats_.activities_started + stats_.activities_completed +
-         stats_.activities_retried + stats_.activities_refused + stats_.instances_removed +
-         stats_.executions_removed + stats_.events_removed + stats_.rows_quarantined +
-         stats_.session_folders_removed;
-}
-
-bool RuntimeCore::is_urgent(std::int64_t now) const {
-  return must_register_ || requests_.size() > 0 || slots_.finished() > 0 || folders_.listing ||
-         next_slot_due_.has_passed(now);
+  return news_ + loop_.stats.activities_started + loop_.stats.activities_completed +
+         loop_.stats.activities_retried + loop_.stats.activities_refused +
+         loop_.stats.instances_removed + loop_.stats.executions_removed +
+         loop_.stats.events_removed + loop_.stats.rows_quarantined +
+         loop_.stats.session_folders_removed;
 }
 
 void RuntimeCore::keep_pace(std::uint64_t done_before) {
-  const std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t now = loop_.boot_ms();
   if (pace_.ran(runs_again_, work_done() != done_before, now))
-    log(LogLevel::kError, "loop_without_progress", nullptr, 0);
+    loop_.log(LogLevel::kError, "loop_without_progress", nullptr, 0);
 }
 
 bool RuntimeCore::is_blamed(const Damage& damage) {
   if (damage.status == Status::kCorrupt) return true;
-  const std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t now = loop_.boot_ms();
   if (!(damage.row == short_row_) || now - short_boot_ms_ > kShortagesMs) short_count_ = 0;
   short_row_ = damage.row;
   short_boot_ms_ = now;
@@ -41,7 +37,7 @@ bool RuntimeCore::is_blamed(const Damage& damage) {
 }
 
 bool RuntimeCore::quarantine_culprit(Status why) {
-  const std::optional<Damage> damage = provider_->take_damage();
+  const std::optional<Damage> damage = loop_.provider->take_damage();
   const bool is_of_the_store =
       why == Status::kFull || why == Status::kIo || why == Status::kReadOnly;
   if (!damage.has_value() || is_of_the_store || !is_blamed(*damage)) return false;
@@ -50,14 +46,14 @@ bool RuntimeCore::quarantine_culprit(Status why) {
       quarantined_->named_by == damage->named_by)
     return false;
   quarantined_ = damage;
-  Status status = provider_->begin(me_, &batch_);
+  Status status = loop_.provider->begin(loop_.me, &loop_.batch);
   begin_telling();
   if (status == Status::kOk) {
-    status = provider_->quarantine(*damage);
-    if (status == Status::kOk) status = provider_->commit();
-    if (status != Status::kOk) provider_->rollback();
+    status = loop_.provider->quarantine(*damage);
+    if (status == Status::kOk) status = loop_.provider->commit();
+    if (status != Status::kOk) loop_.provider->rollback();
   }
-  static_cast<void>(provider_->take_damage());  // of what was being taken out of the way
+  static_cast<void>(loop_.provider->take_damage());  // of what was being taken out of the way
   if (status == Status::kOk) {
     tell_notices();
     return true;
@@ -66,7 +62,7 @@ bool RuntimeCore::quarantine_culprit(Status why) {
                              {"key", damage->row.key},
                              {"text", damage->text.text()},
                              {"status", status_name(status)}};
-  log(LogLevel::kError, "row_not_quarantined", fields, 4);
+  loop_.log(LogLevel::kError, "row_not_quarantined", fields, 4);
   return false;
 }
 
@@ -84,12 +80,12 @@ void RuntimeCore::on_damage(RowRef row, std::string_view instance, std::string_v
 }
 
 void RuntimeCore::log_damage(const Notice& notice) {
-  ++stats_.rows_quarantined;
+  ++loop_.stats.rows_quarantined;
   const LogField fields[] = {{"table", notice.from.view()},
                              {"key", notice.instance},
                              {"instance", notice.opened_by.view()},
                              {"text", notice.reason.view()}};
-  log(LogLevel::kError, "row_quarantined", fields, 4);
+  loop_.log(LogLevel::kError, "row_quarantined", fields, 4);
 }
 
 }  // namespace pawl

@@ -18,7 +18,7 @@ Status RuntimeCore::write_requests(Turn* turns, std::size_t count) {
     request.status = write_request(request, turn, &room, &more);
     if (turn != nullptr && turn->verdict != Turn::Verdict::kCommit) turn = nullptr;
     if (!is_answer(request.status)) return request.status;
-    if (request.status == Status::kOk && turn == nullptr) look_for_turns_ = true;
+    if (request.status == Status::kOk && turn == nullptr) loop_.agenda.do_now(Job::kTurns);
     if (!room) request.status = Status::kResourceExhausted;
     if (more) break;
   }
@@ -54,13 +54,14 @@ Turn* RuntimeCore::turn_of(Turn* turns, std::size_t count, std::size_t request) 
 Status RuntimeCore::write_request(Request& request, Turn* turn, bool* room, bool* more) {
   switch (request.kind) {
     case Request::Kind::kStart: return write_start(request, turn);
-    case Request::Kind::kCancel: return provider_->cancel_instance(request.id, request.text);
+    case Request::Kind::kCancel: return loop_.provider->cancel_instance(request.id, request.text);
     case Request::Kind::kDeclare:
     case Request::Kind::kStandby:
     case Request::Kind::kWithdraw: return write_declaration(request, room);
-    case Request::Kind::kTerminate: return provider_->terminate_instance(request.id, request.text);
-    case Request::Kind::kSuspend: return provider_->suspend_instance(request.id);
-    case Request::Kind::kResume: return provider_->resume_instance(request.id);
+    case Request::Kind::kTerminate:
+      return loop_.provider->terminate_instance(request.id, request.text);
+    case Request::Kind::kSuspend: return loop_.provider->suspend_instance(request.id);
+    case Request::Kind::kResume: return loop_.provider->resume_instance(request.id);
     case Request::Kind::kDelete:
     case Request::Kind::kPrune: return write_removal(request, more);
     case Request::Kind::kRaise:
@@ -76,57 +77,59 @@ Status RuntimeCore::write_removal(Request& request, bool* more) {
     void on_instance(const InstanceInfo& info) override { key = info.key; }
     InstanceKey key = 0;
   } found;
-  if (!request.begun) PAWL_TRY(provider_->read_instance_info(request.id, found));
+  if (!request.begun) PAWL_TRY(loop_.provider->read_instance_info(request.id, found));
   if (request.kind == Request::Kind::kPrune)
-    return provider_->prune_executions(found.key, request.limits, kSweepEventsMax,
-                                       &removals_.removed, more);
-  if (!request.begun) PAWL_TRY(provider_->delete_instance(found.key, request.force));
-  PAWL_TRY(provider_->sweep_deleted(kSweepEventsMax, &removals_.removed, more));
+    return loop_.provider->prune_executions(found.key, request.limits, kSweepEventsMax,
+                                            &removals_.removed, more);
+  if (!request.begun) PAWL_TRY(loop_.provider->delete_instance(found.key, request.force));
+  PAWL_TRY(loop_.provider->sweep_deleted(kSweepEventsMax, &removals_.removed, more));
   removals_.request_begun = *more;
   return Status::kOk;
 }
 
 // What goes by itself, and the rows of what was deleted.
 Status RuntimeCore::write_removals() {
-  if (retire_) {
+  if (loop_.agenda.is_due(Job::kRetention, loop_.boot_ms())) {
     Retention which;
-    if (options_.retention_ms > 0) which.ended_until = batch_.now - options_.retention_ms;
-    which.count_max = options_.retention_count;
-    PAWL_TRY(provider_->delete_ended(which, &ended_cursor_, &removals_.next_end,
-                                     &removals_.retire_more));
+    if (loop_.options.retention_ms > 0)
+      which.ended_until = loop_.batch.now - loop_.options.retention_ms;
+    which.count_max = loop_.options.retention_count;
+    PAWL_TRY(loop_.provider->delete_ended(which, &ended_cursor_, &removals_.next_end,
+                                          &removals_.retire_more));
     removals_.retired = true;
   }
-  if (!sweep_ && !retire_) return Status::kOk;
+  if (!loop_.agenda.wants(Job::kSweep) && !removals_.retired) return Status::kOk;
   removals_.swept = true;
-  return provider_->sweep_deleted(kSweepEventsMax, &removals_.removed, &removals_.sweep_more);
+  return loop_.provider->sweep_deleted(kSweepEventsMax, &removals_.removed, &removals_.sweep_more);
 }
 
 // Only a commit decides what is left.
 void RuntimeCore::settle_removals() {
-  stats_.instances_removed += static_cast<std::uint64_t>(removals_.removed.instances);
-  stats_.executions_removed += static_cast<std::uint64_t>(removals_.removed.executions);
-  stats_.events_removed += static_cast<std::uint64_t>(removals_.removed.events);
+  loop_.stats.instances_removed += static_cast<std::uint64_t>(removals_.removed.instances);
+  loop_.stats.executions_removed += static_cast<std::uint64_t>(removals_.removed.executions);
+  loop_.stats.events_removed += static_cast<std::uint64_t>(removals_.removed.events);
   if (removals_.request_begun) requests_.at(requests_taken_).begun = true;
-  if (removals_.swept) sweep_ = removals_.sweep_more;
+  if (removals_.swept) loop_.agenda.set(Job::kSweep, removals_.sweep_more);
   if (!removals_.retired) return;
-  retire_ = removals_.retire_more;
-  if (retire_) return;
+  loop_.agenda.set(Job::kRetention, removals_.retire_more);
+  if (removals_.retire_more) return;
   ended_cursor_ = EndedCursor();
-  next_retention_.clear();
-  if (options_.retention_ms > 0 && removals_.next_end.has_value())
-    next_retention_ =
-        provider_->boot_ms_of(add_saturating(removals_.next_end.value(), options_.retention_ms));
+  if (loop_.options.retention_ms > 0 && removals_.next_end.has_value())
+    loop_.agenda.plan(Job::kRetention,
+                      loop_.provider->boot_ms_of(
+                          add_saturating(removals_.next_end.value(), loop_.options.retention_ms)));
 }
 
 // An instance ended here: what is to go now, and when will it?
 void RuntimeCore::plan_retention() {
   can_relieve_ = true;
-  if (options_.retention_count > 0) retire_ = true;
-  if (options_.retention_ms > 0 && !next_retention_.has_value())
-    next_retention_ = provider_->boot_ms_of(batch_.now + options_.retention_ms);
+  if (loop_.options.retention_count > 0) loop_.agenda.do_now(Job::kRetention);
+  if (loop_.options.retention_ms > 0 && !loop_.agenda.wants(Job::kRetention))
+    loop_.agenda.plan(Job::kRetention,
+                      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.retention_ms));
 }
 
-void RuntimeCore::tell_requests() {
+void RuntimeCore::answer_requests() {
   for (; requests_taken_ > 0; --requests_taken_) {
     const Request request = requests_.at(0);
     switch (request.kind) {
@@ -139,6 +142,7 @@ void RuntimeCore::tell_requests() {
     ++news_;
     if (request.answer != nullptr) request.answer(request.user, request.status);
   }
+  loop_.agenda.set(Job::kRequests, requests_.size() > 0);
 }
 
 }  // namespace pawl

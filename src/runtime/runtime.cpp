@@ -91,9 +91,9 @@ Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& part
 }
 
 Status RuntimeCore::lay_out(Arena& arena) {
-  PAWL_TRY(lay_out(arena, options_, parts_));
-  provider_ = SqliteStore::make(parts_.provider);
-  engine_ = arena.make<Engine>(arena, engine_limits(options_));
+  PAWL_TRY(lay_out(arena, loop_.options, parts_));
+  loop_.provider = SqliteStore::make(parts_.provider);
+  engine_ = arena.make<Engine>(arena, engine_limits(loop_.options));
   return engine_ != nullptr && engine_->ready() ? Status::kOk : Status::kResourceExhausted;
 }
 

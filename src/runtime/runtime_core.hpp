@@ -13,10 +13,8 @@
 
 #include <atomic>
 
-#include "arena.hpp"
 #include "engine.hpp"
-#include "evidence.hpp"
-#include "name_counters.hpp"
+#include "loop_context.hpp"
 #include "pace.hpp"
 #include "pawl/runtime.hpp"
 #include "pawl/session.hpp"
@@ -78,7 +76,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   RuntimeCore(Process& process, const Registry& registry, const Options& options,
               const port::Port& port);
   ~RuntimeCore() {
-    if (provider_ != nullptr) SqliteStore::destroy(provider_);
+    if (loop_.provider != nullptr) SqliteStore::destroy(loop_.provider);
   }
 
   [[nodiscard]] static std::size_t required_memory(const Options& options);
@@ -88,15 +86,15 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status start(Diagnostic& diagnostic);
   Result<bool> tick(std::int64_t limit_ms);
   [[nodiscard]] OptionalMs next_due() const;
-  [[nodiscard]] int fd() const { return port_.threads->fd(); }
+  [[nodiscard]] int fd() const { return loop_.port.threads->fd(); }
   // Sleeps until next_due() or an event.
   void sleep_until_due(OptionalMs boot_ms_max);
   Status stop(std::int64_t grace_ms);
 
-  void wake() { port_.threads->wake(); }
+  void wake() { loop_.port.threads->wake(); }
   void request_stop() {
     stop_requested_.store(true, std::memory_order_relaxed);
-    port_.threads->wake();
+    loop_.port.threads->wake();
   }
   [[nodiscard]] bool stop_requested() const {
     return stop_requested_.load(std::memory_order_relaxed);
@@ -108,16 +106,17 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] const RuntimeStats& stats();
   // Null: not registered.
   OrchestrationStats* orchestration_stats(std::string_view name, std::string_view version) {
-    const Registry::OrchestrationEntry* const entry = registry_.find_orchestration(name, version);
-    return entry == nullptr ? nullptr : &names_.of(*entry);
+    const Registry::OrchestrationEntry* const entry =
+        loop_.registry.find_orchestration(name, version);
+    return entry == nullptr ? nullptr : &loop_.names.of(*entry);
   }
   ActivityStats* activity_stats(std::string_view name) {
-    const Registry::ActivityEntry* const entry = registry_.find_activity(name);
-    return entry == nullptr ? nullptr : &names_.of(*entry);
+    const Registry::ActivityEntry* const entry = loop_.registry.find_activity(name);
+    return entry == nullptr ? nullptr : &loop_.names.of(*entry);
   }
   [[nodiscard]] std::string_view worker_id() const { return worker_id_.view(); }
-  [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
-  [[nodiscard]] std::int64_t boot_ms() const { return port_.clock->boot_ms(); }
+  [[nodiscard]] std::string_view error_text() const { return loop_.diagnostic.text(); }
+  [[nodiscard]] std::int64_t boot_ms() const { return loop_.boot_ms(); }
   [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] bool ready() const;
   [[nodiscard]] bool threads_stuck() const { return threads_stuck_; }
@@ -183,8 +182,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
 
   // Ended sessions' folders are found by a list of them all.
   struct FolderSweep {
-    OptionalMs due;  // boot time of the next list
-    bool listing = false;
     FixedText<port::Folders::kNameBytesMax> removing;  // empty: none
   };
 
@@ -217,21 +214,25 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void note_reasons(const port::WakeReasons& reasons);
   // The chain of looks after a wake-up; a signal can precede what it announces. `anew`: from 10 ms.
   void look_again(bool anew);
-  [[nodiscard]] CrashLimits crash_limits() const;
   Status bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir);
   void plan_next_due();
-  void plan_slots();
-  [[nodiscard]] std::int64_t first_due(std::int64_t now_boot_ms) const;
-  void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count);
-  void log_status(LogLevel level, std::string_view event, Status status);
+  void plan_stored_due();
+  void plan_clock(const NextDue& due);
+  void plan_slots(std::int64_t now_boot_ms);
+  [[nodiscard]] bool is_pressing(const internal::Slot& slot) const;
+  [[nodiscard]] Agenda::Holds holds(std::int64_t now_boot_ms) const;
+  // What there is to do waits for company (Options::commit_window_ms).
+  [[nodiscard]] bool waits_for_company(std::int64_t now_boot_ms) const;
+  [[nodiscard]] bool is_due(Agenda::Which which, std::int64_t now_boot_ms) const;
+  [[nodiscard]] bool is_in_trouble(std::int64_t now_boot_ms) const {
+    return retry_at_.has_value() && !retry_at_.has_passed(now_boot_ms);
+  }
 
   void list_runnable();
 
   // ---- tick.cpp ----
-  [[nodiscard]] bool anything_to_do(std::int64_t now_boot_ms);
-  [[nodiscard]] bool has_more(std::int64_t now_boot_ms) const;
-  // What there is to do waits for company (Options::commit_window_ms).
-  [[nodiscard]] bool gathers(std::int64_t now_boot_ms) const;
+  void look(std::int64_t now_boot_ms);
+  void look_at_clock(std::int64_t now_boot_ms);
   void note_others();
   void run_batch();
   Status commit_tick(Turn* turns, std::size_t count);
@@ -249,8 +250,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   // ---- quarantine.cpp ----
   // How much was done so far: rises with each tick that was of use.
   [[nodiscard]] std::uint64_t work_done() const;
-  // Something that a slowed loop must not hold up.
-  [[nodiscard]] bool is_urgent(std::int64_t now_boot_ms) const;
   void keep_pace(std::uint64_t done_before);
   // True: the row that made a transaction fail is out of the way.
   bool quarantine_culprit(Status why);
@@ -267,14 +266,14 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void settle_removals();
   void plan_retention();
   [[nodiscard]] bool has_retention() const {
-    return options_.retention_ms > 0 || options_.retention_count > 0;
+    return loop_.options.retention_ms > 0 || loop_.options.retention_count > 0;
   }
-  void tell_requests();
+  void answer_requests();
 
   // ---- space.cpp ----
   void make_first_reserve();
   [[nodiscard]] bool lacks_free_pages() const;
-  [[nodiscard]] bool needs_relief() const;
+  void plan_relief();
   void relieve();
   void not_relieved(Status status);
   void read_use();
@@ -314,13 +313,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void queue_rest(Turn& turn, std::size_t first);
   void settle_hand_over(const Turn& turn);
   internal::Slot& take_slot(const WorkItem& item, const Registry::ActivityEntry& entry);
-  [[nodiscard]] bool takes_activities() const {
-    return options_.worker_tag_filter.mode != TagFilter::Mode::kNone;
-  }
-  [[nodiscard]] bool wants_work() const {
-    return (look_for_work_ || wakes_unregistered_) && !draining_ && takes_activities() &&
-           slots_.room();
-  }
   void release_result(internal::Slot& slot);
   void release_results();
   void abandon_slots();
@@ -458,13 +450,7 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   static constexpr std::size_t kReliefEventsMax =
       512;  // small: a removal needs room in the log itself
 
-  Process& process_;
-  const Registry& registry_;
-  Options options_;
-  port::Port port_;
-  Provider* provider_ = nullptr;
-  Evidence evidence_;
-  Arena tick_arena_;
+  LoopContext loop_;
   Engine* engine_ = nullptr;
   Parts parts_;
   WarmCache& warm_ = parts_.warm;
@@ -472,7 +458,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Requests& requests_ = parts_.requests;
   FixedVector<Incarnation, kWorkersMax> buried_;  // in the batch at hand
 
-  Incarnation me_ = 0;
   HeldFile file_;      // ours
   HeldFile new_file_;  // of a registration that is not committed yet
   FixedVector<HeldFile, 16> retired_files_;
@@ -480,28 +465,17 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   FixedText<kNameBytesMax> worker_id_;
   internal::SlotShared shared_;
 
-  BatchInfo batch_;
-  std::int64_t now_ = 0;  // Pawl time of the tick at hand
-  bool look_for_turns_ = true;
-  bool look_for_work_ = true;
-  bool wakes_unregistered_ =
-      false;                  // activities that waited for a worker that can run them may be left
-  bool passed_over_ = false;  // there may be work that it could take if more slots were free
-  bool left_unrun_ = false;   // not all that were listed got their turn
-  bool wants_quiet_ = false;  // a crashed item waits until nothing else runs
-  bool bury_now_ = false;
-  bool others_committed_ = false;
-  bool looked_for_work_ = false;       // in the batch at hand
+  bool passed_over_ = false;      // there may be work that it could take if more slots were free
+  bool left_unrun_ = false;       // not all that were listed got their turn
+  bool wants_quiet_ = false;      // a crashed item waits until nothing else runs
+  bool looked_for_work_ = false;  // in the batch at hand
   std::size_t sessions_waiting_ = 0;   // FetchWork::waiting, of the last look
   std::uint32_t sessions_active_ = 0;  // RuntimeStats, as of the batch at hand
   std::uint32_t sessions_idle_ = 0;
-  bool sessions_changed_ = false;  // work in hand may have lost its session in the last commit
-  bool others_claimed_ = false;    // sessions changed their owner between our batches
+  bool others_claimed_ = false;  // sessions changed their owner between our batches
   bool look_at_descriptors_ = false;
-  bool must_register_ = false;
   bool batch_was_full_ = false;   // the last tick left over what one tick cannot take
   bool slots_were_full_ = false;  // of results: it found no room for further work
-  bool draining_ = false;
   bool stopped_ = false;
   bool threads_stuck_ = false;
   bool executor_started_ = false;
@@ -511,19 +485,12 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   int short_count_ = 0;
   std::optional<Damage> quarantined_;  // the last one; the next commit forgets it
   Pace pace_;
-  bool runs_again_ = false;     // the last tick asked for the next one
-  std::uint64_t news_ = 0;      // turns that changed something, calls that were answered
-  std::size_t solo_ticks_ = 0;  // after a failed batch: one item of each kind a transaction
+  bool runs_again_ = false;  // the last tick asked for the next one
+  std::uint64_t news_ = 0;   // turns that changed something, calls that were answered
   std::int64_t data_version_ = -1;
   OptionalMs retry_at_;  // boot time; a store in trouble is left alone until then
   int retry_step_ = 0;
-  OptionalMs planned_wake_;         // boot time
-  std::int64_t gathers_until_ = 0;  // boot time
-  std::int64_t next_renewal_ = 0;
-  std::int64_t next_cleanup_ = 0;
-  OptionalMs next_retention_;  // boot time
-  bool retire_ = false;        // look at what has ended
-  bool sweep_ = true;          // there may be rows of deleted trees
+  OptionalMs planned_wake_;  // boot time
   EndedCursor ended_cursor_;
   LeakCursors leaks_;
   Removals removals_;
@@ -533,22 +500,16 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool can_relieve_ = false;     // there may be something to remove for that
   std::size_t relief_events_ = kReliefEventsMax;
   bool look_for_reserve_ = false;
-  OptionalMs next_reserve_try_;  // boot time; while short of space
   bool look_at_log_ = false;
   bool log_is_long_ = false;  // and could not be cut
   bool log_was_told_ = false;
   bool log_is_full_ = false;    // Options::log_bytes_max
-  OptionalMs next_log_try_;     // boot time; while the log is long
   OptionalMs busy_since_;       // boot time; none: the write lock was had last time
   bool lock_is_stuck_ = false;  // for so long that it is told
-  OptionalMs next_look_;
   int look_step_ = 0;
-  OptionalMs next_stored_due_;       // boot time
-  OptionalMs next_slot_due_;         // boot time
   std::size_t left_over_count_ = 0;  // did not fit the last tick beside others: first in the next
   std::size_t runnable_count_ = 0;
-  Strangers strangers_;       // of the list at hand
-  OptionalMs strangers_due_;  // boot time: young ones are not young any more
+  Strangers strangers_;                                 // of the list at hand
   std::uint64_t unknown_names_[kUnknownNamesMax] = {};  // hashes
   std::size_t unknown_count_ = 0;
   std::size_t unknown_committed_ = 0;
@@ -558,11 +519,9 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   OptionalMs vain_until_;          // boot time
   bool synced_this_boot_ = false;
   std::int64_t sync_look_ms_ = 0;
-  OptionalMs next_sync_look_;
   std::size_t requests_taken_ = 0;
   bool mail_rides_ = false;     // what is raised may ride on the batch at hand
   MessageId last_message_ = 0;  // then: when it was collected
-  bool overslept_ = false;
 
   FixedVector<DeclaredDevice, kDevicesMax> declared_;
   FolderSweep folders_;
@@ -574,9 +533,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   std::uint64_t notices_lost_ = 0;
   SessionEnds ended_;  // with what the batch at hand ended
   std::atomic<bool> stop_requested_{false};
-  RuntimeStats stats_;
-  NameCounters names_;
-  Diagnostic diagnostic_;
 };
 
 }  // namespace pawl

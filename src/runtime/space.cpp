@@ -29,21 +29,23 @@ bool has_long_log(const SpaceUse& use) {
 
 // A start on a full disk is no failure: what is stored can still be finished.
 void RuntimeCore::make_first_reserve() {
-  const Status made = provider_->make_reserve(static_cast<std::int64_t>(options_.reserve_bytes));
+  const Status made =
+      loop_.provider->make_reserve(static_cast<std::int64_t>(loop_.options.reserve_bytes));
   if (made == Status::kOk) return;
-  log_status(LogLevel::kError, "no_room_for_the_reserve", made);
+  loop_.log_status(LogLevel::kError, "no_room_for_the_reserve", made);
   lose_reserve();
-  next_reserve_try_ = port_.clock->boot_ms() + kReserveRetryMs;
+  loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
 }
 
 // Half of it would do (Provider::set_space()); so there is something left until the next removal.
 bool RuntimeCore::lacks_free_pages() const {
-  const auto reserve = static_cast<std::int64_t>(options_.reserve_bytes);
+  const auto reserve = static_cast<std::int64_t>(loop_.options.reserve_bytes);
   return short_of_space_ && use_.free_bytes < 2 * (reserve > kPagesLeast ? reserve : kPagesLeast);
 }
 
-bool RuntimeCore::needs_relief() const {
-  return !must_register_ && can_relieve_ && (over_mark_ || lacks_free_pages());
+void RuntimeCore::plan_relief() {
+  loop_.agenda.set(Job::kRelief, !loop_.agenda.wants(Job::kRegister) && can_relieve_ &&
+                                     (over_mark_ || lacks_free_pages()));
 }
 
 void RuntimeCore::relieve() {
@@ -55,21 +57,21 @@ void RuntimeCore::relieve() {
   }
   Removed removed;
   BatchInfo info;
-  Status status = provider_->begin(me_, &info);
+  Status status = loop_.provider->begin(loop_.me, &info);
   if (status != Status::kOk) return;  // the tick will find the same
-  status = provider_->remove_oldest(relief_events_, &removed);
-  if (status == Status::kOk) status = provider_->commit();
+  status = loop_.provider->remove_oldest(relief_events_, &removed);
+  if (status == Status::kOk) status = loop_.provider->commit();
   if (status != Status::kOk) {
-    provider_->rollback();
+    loop_.provider->rollback();
     return not_relieved(status);
   }
   relief_events_ = kReliefEventsMax;
-  stats_.instances_removed += static_cast<std::uint64_t>(removed.instances);
-  stats_.executions_removed += static_cast<std::uint64_t>(removed.executions);
-  stats_.events_removed += static_cast<std::uint64_t>(removed.events);
+  loop_.stats.instances_removed += static_cast<std::uint64_t>(removed.instances);
+  loop_.stats.executions_removed += static_cast<std::uint64_t>(removed.executions);
+  loop_.stats.events_removed += static_cast<std::uint64_t>(removed.events);
   can_relieve_ = removed.instances > 0 || removed.executions > 0 || removed.events > 0;
-  if (can_relieve_) sweep_ = true;  // a tree that was begun goes whole
-  if (provider_->last_commit_wrote()) ++stats_.commits;
+  if (can_relieve_) loop_.agenda.do_now(Job::kSweep);  // a tree that was begun goes whole
+  if (loop_.provider->last_commit_wrote()) ++loop_.stats.commits;
   read_use();  // not before: the commit itself makes the log longer
   if (short_of_space_ || has_long_log(use_)) cut_log();
 }
@@ -77,7 +79,7 @@ void RuntimeCore::relieve() {
 // Less of it at a time may fit.
 void RuntimeCore::not_relieved(Status status) {
   can_relieve_ = false;
-  log_status(LogLevel::kWarning, "nothing_removed", status);
+  loop_.log_status(LogLevel::kWarning, "nothing_removed", status);
   if (status != Status::kFull) return;
   cut_log();
   if (!short_of_space_) return disk_is_full();
@@ -87,7 +89,7 @@ void RuntimeCore::not_relieved(Status status) {
 }
 
 void RuntimeCore::read_use() {
-  static_cast<void>(provider_->read_use(&use_));
+  static_cast<void>(loop_.provider->read_use(&use_));
   over_mark_ = is_over_mark(use_, use_.log_bytes);
 }
 
@@ -95,7 +97,7 @@ void RuntimeCore::read_use() {
 // what the log holds could never go into the database, and the log never be shortened. Others may be reading;
 // then the next one tries again.
 void RuntimeCore::cut_log() {
-  if (provider_->empty_log() == Status::kOk) read_use();
+  if (loop_.provider->empty_log() == Status::kOk) read_use();
 }
 
 // After a commit.
@@ -104,38 +106,38 @@ void RuntimeCore::settle_space() {
   read_use();
   if ((over_mark_ && !was_over) || has_long_log(use_)) can_relieve_ = true;
   if (short_of_space_) cut_log();
-  if (short_of_space_ && next_reserve_try_.has_passed(port_.clock->boot_ms())) remake_reserve();
+  if (loop_.agenda.is_due(Job::kReserve, loop_.boot_ms())) remake_reserve();
   tell_use();
 }
 
 void RuntimeCore::tell_use() {
-  stats_.used_bytes = use_.used_bytes;
-  stats_.log_bytes = use_.log_bytes;
-  stats_.quota_bytes = use_.quota_bytes;
+  loop_.stats.used_bytes = use_.used_bytes;
+  loop_.stats.log_bytes = use_.log_bytes;
+  loop_.stats.quota_bytes = use_.quota_bytes;
   const bool is_full =
-      short_of_space_ && use_.free_bytes < static_cast<std::int64_t>(options_.reserve_bytes);
+      short_of_space_ && use_.free_bytes < static_cast<std::int64_t>(loop_.options.reserve_bytes);
   if (is_full || log_is_full_ || (use_.quota_bytes > 0 && use_.total() > use_.quota_bytes)) {
-    stats_.room = Room::kNoneForNew;
+    loop_.stats.room = Room::kNoneForNew;
   } else {
-    stats_.room = over_mark_ || short_of_space_ ? Room::kLittle : Room::kEnough;
+    loop_.stats.room = over_mark_ || short_of_space_ ? Room::kLittle : Room::kEnough;
   }
 }
 
 // A client has given it up, which removes nothing itself; or a process that has died since.
 void RuntimeCore::look_for_reserve() {
   look_for_reserve_ = false;
-  if (short_of_space_ || options_.reserve_bytes == 0) return;
-  const Result<bool> missing = provider_->reserve_missing();
+  if (short_of_space_ || loop_.options.reserve_bytes == 0) return;
+  const Result<bool> missing = loop_.provider->reserve_missing();
   if (!missing.ok() || !missing.value()) return;
   lose_reserve();
-  log(LogLevel::kWarning, "reserve_is_missing", nullptr, 0);
+  loop_.log(LogLevel::kWarning, "reserve_is_missing", nullptr, 0);
 }
 
 void RuntimeCore::lose_reserve() {
   short_of_space_ = can_relieve_ = true;
-  next_reserve_try_ = port_.clock->boot_ms();  // after the next commit
+  loop_.agenda.plan(Job::kReserve, loop_.boot_ms());  // after the next commit
   // What the log holds goes into the database now: once it has taken the room, too, nothing could.
-  static_cast<void>(provider_->empty_log());
+  static_cast<void>(loop_.provider->empty_log());
   read_use();
   tell_use();
 }
@@ -143,28 +145,29 @@ void RuntimeCore::lose_reserve() {
 // The reserve is given up, so that the next transactions find room in the log.
 void RuntimeCore::disk_is_full() {
   // Nothing that was removed would make room.
-  if (provider_->check_keys() == Status::kCorrupt)
-    return log_status(LogLevel::kError, "no_keys_left", Status::kCorrupt);
+  if (loop_.provider->check_keys() == Status::kCorrupt)
+    return loop_.log_status(LogLevel::kError, "no_keys_left", Status::kCorrupt);
   can_relieve_ = true;
   relief_events_ = kReliefEventsMax;
   if (short_of_space_) return;
-  const Status released = provider_->release_reserve();
-  if (released != Status::kOk) log_status(LogLevel::kError, "reserve_not_released", released);
+  const Status released = loop_.provider->release_reserve();
+  if (released != Status::kOk) loop_.log_status(LogLevel::kError, "reserve_not_released", released);
   lose_reserve();
-  retry_at_ = port_.clock->boot_ms();
-  log(LogLevel::kError, "disk_is_full", nullptr, 0);
+  retry_at_ = loop_.boot_ms();
+  loop_.log(LogLevel::kError, "disk_is_full", nullptr, 0);
 }
 
 void RuntimeCore::remake_reserve() {
-  next_reserve_try_ = port_.clock->boot_ms() + kReserveRetryMs;
+  loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
   cut_log();
-  const auto wanted = static_cast<std::int64_t>(options_.reserve_bytes);
+  const auto wanted = static_cast<std::int64_t>(loop_.options.reserve_bytes);
   // As much again must be free, or the next commit takes it away again.
-  const Result<std::int64_t> free = port_.storage->free_bytes(options_.database_path);
+  const Result<std::int64_t> free = loop_.port.storage->free_bytes(loop_.options.database_path);
   if (free.ok() && free.value() < 2 * wanted) return;
-  if (provider_->make_reserve(wanted) != Status::kOk) return;
+  if (loop_.provider->make_reserve(wanted) != Status::kOk) return;
   short_of_space_ = false;
-  log(LogLevel::kInfo, "disk_has_room", nullptr, 0);
+  loop_.agenda.clear(Job::kReserve);
+  loop_.log(LogLevel::kInfo, "disk_has_room", nullptr, 0);
 }
 
 // ---- others who hold things up ----------------------------------------------------------------------
@@ -172,17 +175,17 @@ void RuntimeCore::remake_reserve() {
 // Half of what it may have is more than any tick needs. Who writes at this moment is in the way, too, so one
 // try that fails says nothing yet.
 void RuntimeCore::watch_log() {
-  if (log_is_long_ ? !next_log_try_.has_passed(port_.clock->boot_ms()) : !look_at_log_) return;
+  if (log_is_long_ ? !loop_.agenda.is_due(Job::kCutLog, loop_.boot_ms()) : !look_at_log_) return;
   look_at_log_ = false;
-  const LogUse log = provider_->log_use();
+  const LogUse log = loop_.provider->log_use();
   if (2 * log.bytes <= log.most) return note_short_log();
-  const Status cut = provider_->empty_log();
+  const Status cut = loop_.provider->empty_log();
   if (cut == Status::kOk) return note_short_log();
   note_long_log(log, cut);
 }
 
 void RuntimeCore::note_long_log(const LogUse& log, Status why) {
-  next_log_try_ = port_.clock->boot_ms() + kLogRetryMs;
+  loop_.agenda.plan(Job::kCutLog, loop_.boot_ms() + kLogRetryMs);
   const bool is_second = log_is_long_;
   log_is_long_ = true;
   if (why != Status::kBusy || !is_second) return;  // of any other error the next commit tells
@@ -198,15 +201,16 @@ void RuntimeCore::note_long_log(const LogUse& log, Status why) {
 
 void RuntimeCore::note_short_log() {
   log_is_long_ = false;
+  loop_.agenda.clear(Job::kCutLog);
   if (!log_was_told_) return;
   log_was_told_ = log_is_full_ = false;
-  log(LogLevel::kInfo, "log_is_cut", nullptr, 0);
+  loop_.log(LogLevel::kInfo, "log_is_cut", nullptr, 0);
   read_use();
   tell_use();
 }
 
 void RuntimeCore::note_busy() {
-  const std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t now = loop_.boot_ms();
   if (!busy_since_.has_value()) busy_since_ = now;
   const std::int64_t busy_ms = now - busy_since_.value();
   if (lock_is_stuck_ || busy_ms < kLockStuckMs) return;
@@ -218,14 +222,15 @@ void RuntimeCore::note_begun() {
   busy_since_.clear();
   if (!lock_is_stuck_) return;
   lock_is_stuck_ = false;
-  log(LogLevel::kInfo, "write_lock_is_free", nullptr, 0);
+  loop_.log(LogLevel::kInfo, "write_lock_is_free", nullptr, 0);
 }
 
 void RuntimeCore::tell_holder(LogLevel level, const char* event, LogField field,
                               port::LogLock lock) {
-  const Result<std::int64_t> holder = port_.storage->lock_holder(options_.database_path, lock);
+  const Result<std::int64_t> holder =
+      loop_.port.storage->lock_holder(loop_.options.database_path, lock);
   const LogField fields[] = {field, {"process", holder.value()}};
-  log(level, event, fields, holder.ok() ? 2 : 1);
+  loop_.log(level, event, fields, holder.ok() ? 2 : 1);
 }
 
 }  // namespace pawl

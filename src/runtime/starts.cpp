@@ -13,12 +13,14 @@ namespace pawl {
 // For as many of the requests that the batch will take as there is memory for. One that has no turn here
 // is stored as a message, as other starts are.
 void RuntimeCore::collect_starts(Turn* turns, std::size_t capacity, std::size_t* count) {
-  if (overslept_ || must_register_ || draining_ || !options_.run_orchestrations ||
-      solo_ticks_ > 0 || batch_.starts_apart)
+  if (loop_.overslept || loop_.agenda.wants(Job::kRegister) || loop_.draining ||
+      !loop_.options.run_orchestrations || loop_.single_item_batches_left > 0 ||
+      loop_.batch.starts_apart)
     return;
-  now_ = provider_->pawl_now();
+  loop_.now = loop_.provider->pawl_now();
   std::size_t found = 0;
-  for (std::size_t i = 0; i < requests_.size() && i < options_.batch && found < capacity; ++i) {
+  for (std::size_t i = 0; i < requests_.size() && i < loop_.options.batch && found < capacity;
+       ++i) {
     const Request& request = requests_.at(i);
     // Those behind it are taken when it is done, however many ticks that needs.
     if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) break;
@@ -26,11 +28,11 @@ void RuntimeCore::collect_starts(Turn* turns, std::size_t capacity, std::size_t*
     Turn& turn = turns[found];
     turn = Turn();
     turn.request = i;
-    const Arena::Mark mark = tick_arena_.mark();
+    const Arena::Mark mark = loop_.arena.mark();
     if (prepare_start(request, &turn)) {
       ++found;
     } else {
-      tick_arena_.rewind(mark);
+      loop_.arena.rewind(mark);
     }
   }
   *count += found;
@@ -38,12 +40,12 @@ void RuntimeCore::collect_starts(Turn* turns, std::size_t capacity, std::size_t*
 
 bool RuntimeCore::prepare_start(const Request& request, Turn* turn) {
   // What it may need to run must be left for those before it.
-  if (tick_arena_.capacity() - tick_arena_.used() < tick_arena_.capacity() / 2) return false;
-  if (registry_.find_orchestration(request.name, request.version) == nullptr ||
+  if (loop_.arena.capacity() - loop_.arena.used() < loop_.arena.capacity() / 2) return false;
+  if (loop_.registry.find_orchestration(request.name, request.version) == nullptr ||
       !is_unknown(request.id))
     return false;
-  auto* const item = tick_arena_.make<OrchestrationItem>();
-  Message* const start = tick_arena_.make<Message>();
+  auto* const item = loop_.arena.make<OrchestrationItem>();
+  Message* const start = loop_.arena.make<Message>();
   if (item == nullptr || start == nullptr) return false;
   // Stands for the key of the row in the warm cache.
   turn->key = -1 - static_cast<InstanceKey>(turn->request);
@@ -74,8 +76,8 @@ bool RuntimeCore::prepare_start(const Request& request, Turn* turn) {
 // Looked at again in the batch; but an instance that is known may be one that crashes.
 bool RuntimeCore::is_unknown(std::string_view instance_id) {
   InstanceStatus row;
-  return provider_->read_status(instance_id, &row, parts_.status_buffer,
-                                status_buffer_bytes(options_.payload_bytes_max)) ==
+  return loop_.provider->read_status(instance_id, &row, parts_.status_buffer,
+                                     status_buffer_bytes(loop_.options.payload_bytes_max)) ==
          Status::kNotFound;
 }
 
@@ -88,7 +90,7 @@ Status RuntimeCore::write_start(const Request& request, Turn* turn) {
   instance.input = request.text;
   instance.with_turn = turn != nullptr && turn->verdict == Turn::Verdict::kCommit;
   InstanceKey key = 0;
-  const Status created = provider_->create_instance(instance, &key);
+  const Status created = loop_.provider->create_instance(instance, &key);
   if (turn == nullptr) return created;
   if (created != Status::kOk || !instance.with_turn) {
     turn->verdict = Turn::Verdict::kSkip;

@@ -14,120 +14,93 @@ constexpr std::size_t kSweepMax = 256;
 
 }  // namespace
 
-bool RuntimeCore::anything_to_do(std::int64_t now) {
-  if (retry_at_.has_value() && !retry_at_.has_passed(now)) return false;
-  const bool is_due = next_stored_due_.has_passed(now);
-  if (is_due) look_for_turns_ = look_for_work_ = true;
-  if (is_due || must_register_ || bury_now_ || requests_.size() > 0 || slots_.finished() > 0)
-    return true;
-  if (sessions_changed_) return true;
-  if (now >= next_renewal_ || now >= next_cleanup_ || has_progress_to_write(now)) return true;
-  if (strangers_due_.has_passed(now)) {
-    strangers_due_.clear();
-    look_for_turns_ = true;
-    return true;
+// What time and others have brought since the last tick. Not while the store is in trouble.
+void RuntimeCore::look(std::int64_t now) {
+  if (is_in_trouble(now)) return;
+  if (loop_.agenda.is_due(Job::kLook, now)) look_again(false);
+  if (loop_.agenda.is_due(Job::kStoredDue, now)) loop_.look_for_all();
+  if (loop_.agenda.is_due(Job::kYoungUnregistered, now)) {
+    loop_.agenda.clear(Job::kYoungUnregistered);
+    loop_.agenda.do_now(Job::kTurns);
   }
-  if (next_sync_look_.has_passed(now)) {
-    // Later the next time, whatever comes of it: a batch may have reason not to believe the clock.
-    sync_look_ms_ = next_sync_look_ms(sync_look_ms_);
-    next_sync_look_ = now + sync_look_ms_;
-    if (port_.clock->synced()) return true;
-  }
-  note_others();
-  return look_for_turns_ || wants_work() || sweep_ || retire_ || needs_relief() ||
-         (short_of_space_ && next_reserve_try_.has_passed(now)) ||
-         next_retention_.has_passed(now) || (others_committed_ && slots_.in_hand() > 0);
+  if (loop_.agenda.is_due(Job::kLookAtClock, now)) look_at_clock(now);
+  // What this worker has in hand comes first; so do the effects of what it committed before.
+  if (!is_due(Agenda::Which::kBeforeNews, now)) note_others();
+}
+
+// Later the next time, whatever comes of it: a batch may have reason not to believe the clock.
+void RuntimeCore::look_at_clock(std::int64_t now) {
+  sync_look_ms_ = next_sync_look_ms(sync_look_ms_);
+  loop_.agenda.plan(Job::kLookAtClock, now + sync_look_ms_);
+  if (loop_.port.clock->synced()) loop_.agenda.do_now(Job::kConfirmClock);
 }
 
 // Another connection committed: messages or work may be there for us.
 void RuntimeCore::note_others() {
-  const Result<std::int64_t> version = provider_->data_version();
+  const Result<std::int64_t> version = loop_.provider->data_version();
   if (version.ok() && version.value() == data_version_) return;
   if (version.ok()) data_version_ = version.value();
-  look_for_turns_ = true;
-  look_for_work_ = true;
-  others_committed_ = true;
+  loop_.look_for_all();
+  if (slots_.in_hand() > 0) loop_.agenda.do_now(Job::kCheckHeld);
   look_again(true);
 }
 
 Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (stopped_) return Status::kStopped;
   const std::uint64_t done_before = work_done();
-  note_reasons(port_.threads->wait(0));
-  const std::int64_t start = port_.clock->boot_ms();
+  note_reasons(loop_.port.threads->wait(0));
+  const std::int64_t start = loop_.boot_ms();
   const std::int64_t end =
-      start + (limit_ms < options_.tick_ms_max ? limit_ms : options_.tick_ms_max);
-  overslept_ = planned_wake_.has_value() && start - planned_wake_.value() > kLateWakeMs;
-  if (overslept_) next_renewal_ = start;
-  ++stats_.ticks;
+      start + (limit_ms < loop_.options.tick_ms_max ? limit_ms : loop_.options.tick_ms_max);
+  loop_.overslept = planned_wake_.has_value() && start - planned_wake_.value() > kLateWakeMs;
+  if (loop_.overslept) loop_.agenda.plan(Job::kRenew, start);
+  ++loop_.stats.ticks;
   if (look_for_reserve_) look_for_reserve();
-  slots_.collect(*port_.threads);
-  evidence_.observe_tick(provider_->pawl_now());
+  slots_.collect(*loop_.port.threads);
+  loop_.evidence.observe_tick(loop_.provider->pawl_now());
   // What was seen expired must be looked at again, or it never becomes evidence.
-  if (evidence_.watching()) look_for_work_ = true;
-  if (next_look_.has_passed(start)) look_again(false);
+  if (loop_.evidence.watching()) loop_.agenda.do_now(Job::kFetch);
   due_in_vain_ = false;
-  if (anything_to_do(start) && !gathers(start)) run_batch();
-  const bool inline_left = run_inline(end);
+  plan_slots(start);
+  plan_relief();
+  look(start);
+  if (is_due(Agenda::Which::kInBatch, start)) run_batch();
+  loop_.agenda.set(Job::kInline, run_inline(end));
   run_steps();
   abandon_slots();
-  stats_.activities_started += slots_.start_threaded(*port_.threads);
+  loop_.stats.activities_started += slots_.start_threaded(*loop_.port.threads);
   // When all that the commit said has left. If it fails, the next commits will say why.
-  static_cast<void>(provider_->write_back_log());
+  static_cast<void>(loop_.provider->write_back_log());
   watch_log();
   sweep_folders();
   keep_pace(done_before);
   plan_next_due();
   if (stopped_) return Status::kStopped;
-  const bool more = inline_left || has_more(port_.clock->boot_ms());
-  runs_again_ = more || planned_wake_.has_passed(port_.clock->boot_ms());
-  return more;
-}
-
-bool RuntimeCore::has_more(std::int64_t now) const {
-  if (folders_.listing || next_slot_due_.has_passed(now)) return true;
-  if (retry_at_.has_value() || gathers(now)) return false;
-  if (slots_.finished() > 0 || requests_.size() > 0 || must_register_) return true;
-  return !pace_.until(now).has_value() &&
-         (look_for_turns_ || sweep_ || retire_ || needs_relief() || wants_work());
-}
-
-bool RuntimeCore::gathers(std::int64_t now) const {
-  if (now >= gathers_until_ || now >= next_renewal_ || now >= next_cleanup_ ||
-      has_progress_to_write(now))
-    return false;
-  if (must_register_ || bury_now_ || draining_ || batch_was_full_ || solo_ticks_ > 0 ||
-      slots_were_full_ || requests_.size() > 0)
-    return false;
-  bool can_wait = !slots_.full_of_results();
-  slots_.for_each([&](const internal::Slot& slot) {
-    if (slot.state != internal::Slot::State::kFinished) return;
-    // A result that is there must not be refused for a limit that passes while it waits.
-    const bool is_late = slot.deadline_boot_ms.has_passed(gathers_until_) ||
-                         slot.silent_boot_ms.has_passed(gathers_until_);
-    if (!slot.refused && (slot.hurries || is_late)) can_wait = false;
-  });
-  return can_wait;
+  runs_again_ = next_due().has_passed(loop_.boot_ms());
+  return runs_again_;
 }
 
 void RuntimeCore::run_batch() {
   if (short_of_space_) cut_log();
-  if (needs_relief()) relieve();
-  tick_arena_.rewind(Arena::Mark());
+  plan_relief();
+  if (loop_.agenda.wants(Job::kRelief)) relieve();
+  loop_.arena.rewind(Arena::Mark());
+  loop_.agenda.clear(Job::kConfirmClock);  // the batch decides
   wants_quiet_ = false;
   std::size_t count = 0;
-  const std::size_t batch = solo_ticks_ > 0 ? 1 : options_.batch;
+  const std::size_t batch = loop_.single_item_batches_left > 0 ? 1 : loop_.options.batch;
   Status status = Status::kOk;
   batch_was_full_ = false;
   slots_were_full_ = slots_.full_of_results();
   look_for_mail();
   // After oversleeping leases are renewed before anything else, so this tick takes no turns.
-  if (!overslept_ && !must_register_ && (look_for_turns_ || slots_.finished() > 0)) {
-    due_in_vain_ = next_stored_due_.has_passed(port_.clock->boot_ms());
+  if (!loop_.overslept && !loop_.agenda.wants(Job::kRegister) &&
+      (loop_.agenda.wants(Job::kTurns) || slots_.finished() > 0)) {
+    due_in_vain_ = loop_.agenda.is_due(Job::kStoredDue, loop_.boot_ms());
     status = collect_turns(parts_.turns, batch, &count);
-    batch_was_full_ = look_for_turns_;
+    batch_was_full_ = loop_.agenda.wants(Job::kTurns);
   }
-  if (status == Status::kOk) collect_starts(parts_.turns + count, options_.batch, &count);
+  if (status == Status::kOk) collect_starts(parts_.turns + count, loop_.options.batch, &count);
   if (status == Status::kOk) collect_mail(parts_.turns, &count);
   if (count > 0) due_in_vain_ = false;
   if (status == Status::kOk) run_turns(parts_.turns, count);
@@ -138,7 +111,7 @@ void RuntimeCore::run_batch() {
 }
 
 Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
-  const Status begun = provider_->begin(me_, &batch_);
+  const Status begun = loop_.provider->begin(loop_.me, &loop_.batch);
   if (begun == Status::kBuried) {
     drop_everything_held();
     return begun;
@@ -151,32 +124,32 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
   removals_ = Removals();
   Status status = write_batch(turns, count);
   Epoch epoch = 0;
-  if (status == Status::kOk) status = provider_->last_epoch(&epoch);
-  if (status == Status::kOk) status = provider_->commit();
+  if (status == Status::kOk) status = loop_.provider->last_epoch(&epoch);
+  if (status == Status::kOk) status = loop_.provider->commit();
   if (status != Status::kOk) {
-    provider_->rollback();
+    loop_.provider->rollback();
     return status;
   }
   epoch_seen_ = epoch;
   look_at_log_ = true;
-  if (provider_->last_commit_wrote()) {
-    ++stats_.commits;
-    gathers_until_ = port_.clock->boot_ms() + options_.commit_window_ms;
+  if (loop_.provider->last_commit_wrote()) {
+    ++loop_.stats.commits;
+    loop_.window_until = loop_.boot_ms() + loop_.options.commit_window_ms;
   }
   // Also what this very commit told an instance: that a session is closed, or changed its owner.
-  if (provider_->last_commit_sent()) look_for_turns_ = true;
+  if (loop_.provider->last_commit_sent()) loop_.agenda.do_now(Job::kTurns);
   after_commit(turns, count);
   return Status::kOk;
 }
 
 Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
-  now_ = batch_.now;
+  loop_.now = loop_.batch.now;
   // They may have scheduled work that comes first.
-  if (batch_.data_version != data_version_) look_for_work_ = true;
+  if (loop_.batch.data_version != data_version_) loop_.agenda.do_now(Job::kFetch);
   Epoch epoch = 0;
-  PAWL_TRY(provider_->last_epoch(&epoch));
+  PAWL_TRY(loop_.provider->last_epoch(&epoch));
   others_claimed_ = epoch != epoch_seen_;
-  if (must_register_) return register_in_batch();
+  if (loop_.agenda.wants(Job::kRegister)) return register_in_batch();
   PAWL_TRY(write_housekeeping());
   PAWL_TRY(write_requests(turns, count));
   PAWL_TRY(write_strangers());
@@ -189,30 +162,30 @@ Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
 }
 
 Status RuntimeCore::write_housekeeping() {
-  const std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t now = loop_.boot_ms();
   buried_.clear();
-  if (bury_now_ || now >= next_renewal_) PAWL_TRY(bury_the_dead());
-  if (now >= next_renewal_) PAWL_TRY(write_renewals());
+  if (loop_.agenda.wants(Job::kBury) || loop_.agenda.is_due(Job::kRenew, now))
+    PAWL_TRY(bury_the_dead());
+  if (loop_.agenda.is_due(Job::kRenew, now)) PAWL_TRY(write_renewals());
   // Before anything is ended for its silence.
   PAWL_TRY(write_progress());
-  if (next_stored_due_.has_passed(now)) {
+  if (loop_.agenda.is_due(Job::kStoredDue, now)) {
     std::size_t woken = 0;
-    PAWL_TRY(provider_->wake_delayed(kWakeDelayedMax, &woken));
+    PAWL_TRY(loop_.provider->wake_delayed(kWakeDelayedMax, &woken));
     if (woken > 0) {
-      look_for_work_ = look_for_turns_ = true;
+      loop_.look_for_all();
       due_in_vain_ = false;
     }
   }
   PAWL_TRY(tell_lost_slots());
-  if (now >= next_cleanup_) {
+  if (loop_.agenda.is_due(Job::kCleanUp, now)) {
     std::size_t removed = 0;
-    PAWL_TRY(provider_->cleanup_orphaned_sessions(evidence_, kSweepMax, &removed));
-    PAWL_TRY(provider_->tell_leaks(options_.sessions, &leaks_));
-    sweep_ = true;  // what others left
-    retire_ = has_retention();
+    PAWL_TRY(loop_.provider->cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
+    PAWL_TRY(loop_.provider->tell_leaks(loop_.options.sessions, &leaks_));
+    loop_.agenda.do_now(Job::kSweep);  // what others left
+    if (has_retention()) loop_.agenda.do_now(Job::kRetention);
     can_relieve_ = true;
   }
-  if (next_retention_.has_passed(now)) retire_ = true;
   return write_removals();
 }
 
@@ -220,25 +193,26 @@ Status RuntimeCore::write_strangers() {
   Strangers met = strangers_;
   const ReadyQuery query = ready_query();
   for (std::size_t i = 0; i < met.count; ++i)
-    PAWL_TRY(provider_->set_aside(met.keys[i], query));
+    PAWL_TRY(loop_.provider->set_aside(met.keys[i], query));
   return Status::kOk;
 }
 
 Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     Turn& turn = turns[i];
-    const std::int64_t made_ready = provider_->made_ready();
+    const std::int64_t made_ready = loop_.provider->made_ready();
     Status status = Status::kOk;
     if (turn.verdict == Turn::Verdict::kCommit) {
       for (std::size_t at = 0; at < turn.result_count; ++at)
         slots_.leave(*turn.results[at]);
       hand_over_at_once(turn);
-      status = provider_->ack_orchestration_item(turn.commit);
+      status = loop_.provider->ack_orchestration_item(turn.commit);
     } else if (turn.verdict == Turn::Verdict::kAbandon) {
-      status = turn.item->broken == Status::kOk ? provider_->abandon_orchestration_item(
-                                                      turn.key, turn.item->revision, turn.delay_ms,
-                                                      false, turn.why, turn.why_text)
-                                                : provider_->stop_broken(turn.key, turn.why_text);
+      status =
+          turn.item->broken == Status::kOk
+              ? loop_.provider->abandon_orchestration_item(
+                    turn.key, turn.item->revision, turn.delay_ms, false, turn.why, turn.why_text)
+              : loop_.provider->stop_broken(turn.key, turn.why_text);
     } else {
       continue;
     }
@@ -246,17 +220,17 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
     turn.written = status == Status::kOk;
     settle_hand_over(turn);
     if (!turn.written) {
-      ++stats_.turns_refused;
-      look_for_turns_ = true;
+      ++loop_.stats.turns_refused;
+      loop_.agenda.do_now(Job::kTurns);
       PAWL_TRY(store_mail(turn));
       PAWL_TRY(refuse_lost_results(turn));
     }
     PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // made in this batch
     // What was passed over for want of room may go now, and what stood behind in a session.
     if (turn.written &&
-        ((turn.result_count > 0 && passed_over_) || made_ready != provider_->made_ready()))
-      look_for_work_ = true;
-    if (turn.written && turn.wakes_others) look_for_turns_ = true;
+        ((turn.result_count > 0 && passed_over_) || made_ready != loop_.provider->made_ready()))
+      loop_.agenda.do_now(Job::kFetch);
+    if (turn.written && turn.wakes_others) loop_.agenda.do_now(Job::kTurns);
   }
   return Status::kOk;
 }
@@ -264,7 +238,7 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
 // A result that is not this worker's to give any more would make its turn stale for ever.
 Status RuntimeCore::refuse_lost_results(const Turn& turn) {
   for (std::size_t i = 0; i < turn.result_count; ++i) {
-    const Status checked = provider_->check_work_item(turn.results[i]->done());
+    const Status checked = loop_.provider->check_work_item(turn.results[i]->done());
     if (checked == Status::kStale) {
       turn.results[i]->lose();
     } else {
@@ -279,52 +253,52 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   retry_at_.clear();
   retry_step_ = 0;
   quarantined_.reset();
-  if (solo_ticks_ > 0) --solo_ticks_;
-  if (must_register_) after_registration();
+  if (loop_.single_item_batches_left > 0) --loop_.single_item_batches_left;
+  if (loop_.agenda.wants(Job::kRegister)) after_registration();
   settle_removals();
   for (std::size_t i = 0; i < count; ++i)
     settle_turn(turns[i]);
   make_folders();
   release_results();
-  const std::int64_t now = port_.clock->boot_ms();
-  if (now >= next_renewal_) {
-    look_for_turns_ = look_for_work_ = true;
+  const std::int64_t now = loop_.boot_ms();
+  if (loop_.agenda.is_due(Job::kRenew, now)) {
+    loop_.look_for_all();
     renew_slot_leases();
   }
   // Whoever owns a session is watched, however young: its death is told at once.
-  if (!buried_.empty() || others_claimed_ || now >= next_renewal_) watch_workers();
-  if (now >= next_renewal_) look_for_reserve();
-  if (now >= next_renewal_) next_renewal_ = now + renewal_interval_ms(options_.sessions);
-  if (now >= next_cleanup_) {
-    next_cleanup_ = now + options_.sessions.session_cleanup_interval_ms;
+  if (!buried_.empty() || others_claimed_ || loop_.agenda.is_due(Job::kRenew, now)) watch_workers();
+  if (loop_.agenda.is_due(Job::kRenew, now)) look_for_reserve();
+  if (loop_.agenda.is_due(Job::kRenew, now))
+    loop_.agenda.plan(Job::kRenew, now + renewal_interval_ms(loop_.options.sessions));
+  if (loop_.agenda.is_due(Job::kCleanUp, now)) {
+    loop_.agenda.plan(Job::kCleanUp, now + loop_.options.sessions.session_cleanup_interval_ms);
     plan_folders(0);
   }
-  bury_now_ = false;
-  others_committed_ = false;
-  sessions_changed_ = false;
+  loop_.agenda.clear(Job::kBury);
+  loop_.agenda.clear(Job::kCheckHeld);
   for (std::size_t i = 0; i < count; ++i)
-    if (turns[i].written && turns[i].commit.session_count > 0) sessions_changed_ = true;
+    if (turns[i].written && turns[i].commit.session_count > 0) loop_.agenda.do_now(Job::kCheckHeld);
   for (const Notice& notice : notices_)
     if (notice.kind == SessionChange::Kind::kLost || notice.kind == SessionChange::Kind::kExpired)
-      sessions_changed_ = true;
+      loop_.agenda.do_now(Job::kCheckHeld);
   note_ended_sessions();
   tell_evicted();
   tell_capacity();
-  stats_.sessions_active = sessions_active_;
-  stats_.sessions_idle = sessions_idle_;
+  loop_.stats.sessions_active = sessions_active_;
+  loop_.stats.sessions_idle = sessions_idle_;
   tell_owned();
-  tell_requests();
+  answer_requests();
   settle_withdrawals();
   tell_notices();
   tell_clock();
   // What our own commit made the watched files say is no news; whoever else committed is seen by the
   // looks that follow.
-  note_reasons(port_.threads->drain());
+  note_reasons(loop_.port.threads->drain());
   look_for_reserve_ = false;
-  if (provider_->last_commit_wrote()) look_again(true);
-  const bool has_quota = batch_.quota_bytes > 0;
-  if (short_of_space_ || batch_.quota_bytes != use_.quota_bytes ||
-      (has_quota && provider_->last_commit_wrote()))
+  if (loop_.provider->last_commit_wrote()) look_again(true);
+  const bool has_quota = loop_.batch.quota_bytes > 0;
+  if (short_of_space_ || loop_.batch.quota_bytes != use_.quota_bytes ||
+      (has_quota && loop_.provider->last_commit_wrote()))
     settle_space();
 }
 
@@ -343,7 +317,7 @@ void RuntimeCore::settle_turn(Turn& turn) {
     const LogField fields[] = {{"instance", turn.item->id.view()},
                                {"execution", turn.item->execution},
                                {"text", turn.traces[i].text}};
-    log(turn.traces[i].level, "trace", fields, 3);
+    loop_.log(turn.traces[i].level, "trace", fields, 3);
   }
   count_turn(turn);
   if (turn.commit.last_new >= turn.commit.first_new || turn.commit.message_count > 0 ||
@@ -354,9 +328,9 @@ void RuntimeCore::settle_turn(Turn& turn) {
   if (turn.commit.end != EndKind::kNone) cancel_slots_of(turn.key, turn.item->execution, 0);
   warm->revision = turn.item->revision + 1;
   if (turn.commit.end == EndKind::kNone) {
-    if (turn.commit.more) look_for_turns_ = true;
+    if (turn.commit.more) loop_.agenda.do_now(Job::kTurns);
   } else if (turn.commit.end == EndKind::kContinuedAsNew) {
-    look_for_turns_ = true;
+    loop_.agenda.do_now(Job::kTurns);
     // What the next execution finds is read from its rows, once.
     if (warm->history.has_state()) return warm_.drop(*warm);
     warm->history.clear();
@@ -383,18 +357,18 @@ void RuntimeCore::count_turn(const Turn& turn) {
         subtract_saturating(history.event(history.last_id()).time_ms, history.event(1).time_ms));
   }
   if (turn.commit.end == EndKind::kContinuedAsNew) {
-    ++stats_.continued_as_new;
+    ++loop_.stats.continued_as_new;
     if (named != nullptr) ++named->continued_as_new;
   } else if (turn.commit.end == EndKind::kCompleted) {
-    ++stats_.orchestrations_completed;
+    ++loop_.stats.orchestrations_completed;
     if (named != nullptr) ++named->completed;
   } else {
-    ++stats_.orchestrations_failed;
+    ++loop_.stats.orchestrations_failed;
     if (named != nullptr) ++named->failed;
     const LogField fields[] = {{"instance", turn.item->id.view()},
                                {"kind", error_kind_name(turn.why)},
                                {"text", turn.why_text}};
-    log(LogLevel::kWarning, "orchestration_failed", fields, 3);
+    loop_.log(LogLevel::kWarning, "orchestration_failed", fields, 3);
   }
 }
 
@@ -411,33 +385,34 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
     slot.leaving = false;
     slot.forget_written_progress();
   });
-  look_for_turns_ = look_for_work_ = true;
-  wakes_unregistered_ = takes_activities();
+  loop_.look_for_all();
+  loop_.agenda.set(Job::kWakeUnregistered, loop_.takes_activities());
   requests_taken_ = 0;
   ended_cursor_ = EndedCursor();
   leaks_ = LeakCursors();
-  if (must_register_) forget_registration();
+  if (loop_.agenda.wants(Job::kRegister)) forget_registration();
   if (status == Status::kBuried) return;
   if (status == Status::kBusy) {
-    ++stats_.busy_ticks;
+    ++loop_.stats.busy_ticks;
     note_busy();
     return;
   }
   if (quarantine_culprit(status)) return;
-  ++stats_.failed_ticks;
-  log_status(LogLevel::kError, "tick_rolled_back", status);
+  ++loop_.stats.failed_ticks;
+  loop_.log_status(LogLevel::kError, "tick_rolled_back", status);
   if (status == Status::kFull || status == Status::kIo || status == Status::kReadOnly ||
       count == 0) {
     // The store itself is in trouble: leave it alone for a while.
-    retry_at_ = port_.clock->boot_ms() + (kRetryFirstMs << retry_step_);
+    retry_at_ = loop_.boot_ms() + (kRetryFirstMs << retry_step_);
     if (retry_step_ < kRetryStepsMax) ++retry_step_;
     if (status != Status::kFull) return;
-    solo_ticks_ = options_.batch;  // less of it may fit
+    loop_.single_item_batches_left = loop_.options.batch;  // less of it may fit
     disk_is_full();
     return;
   }
   if (count > 1 || turns[0].is_start || turns[0].mail_count > 0) {
-    solo_ticks_ = count;  // SQLite took the whole batch back: now one item a transaction
+    loop_.single_item_batches_left =
+        count;  // SQLite took the whole batch back: now one item a transaction
     return;
   }
   abandon_alone(turns[0], status);
@@ -445,16 +420,16 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
 
 // An item that fails alone is left alone for a while, so that the others go on.
 void RuntimeCore::abandon_alone(const Turn& turn, Status why) {
-  Status status = provider_->begin(me_, &batch_);
+  Status status = loop_.provider->begin(loop_.me, &loop_.batch);
   if (status == Status::kOk) {
-    status = provider_->abandon_orchestration_item(
+    status = loop_.provider->abandon_orchestration_item(
         turn.key, turn.item->revision, 1'000, true,
         why == Status::kCorrupt ? ErrorKind::kCorrupt : ErrorKind::kLimit, status_name(why));
-    if (status == Status::kOk || status == Status::kStale) status = provider_->commit();
-    if (status != Status::kOk) provider_->rollback();
+    if (status == Status::kOk || status == Status::kStale) status = loop_.provider->commit();
+    if (status != Status::kOk) loop_.provider->rollback();
   }
   if (status != Status::kOk) {
-    retry_at_ = port_.clock->boot_ms() + (kRetryFirstMs << retry_step_);
+    retry_at_ = loop_.boot_ms() + (kRetryFirstMs << retry_step_);
     if (retry_step_ < kRetryStepsMax) ++retry_step_;
   }
 }

@@ -63,7 +63,7 @@ UnregisteredText unregistered_text(std::string_view name, std::string_view versi
 }
 
 std::string_view RuntimeCore::keep_text(std::string_view text) {
-  char* const kept = tick_arena_.buffer(text.size() + 1);
+  char* const kept = loop_.arena.buffer(text.size() + 1);
   if (kept == nullptr) return {};
   if (!text.empty()) std::memcpy(kept, text.data(), text.size());
   return {kept, text.size()};
@@ -75,29 +75,30 @@ bool RuntimeCore::must_wait_to_run_alone(std::int32_t crashes) const {
   std::size_t crashed = 0;
   std::int32_t highest = 0;
   slots_.crashed_in_hand(&crashed, &highest);
-  if (crashed > 0 && highest >= options_.crashes_max - 1 && slots_.running_threads() > 0)
+  if (crashed > 0 && highest >= loop_.options.crashes_max - 1 && slots_.running_threads() > 0)
     return true;
-  if (crashes >= options_.crashes_max - 1) return slots_.running_threads() > 0;
+  if (crashes >= loop_.options.crashes_max - 1) return slots_.running_threads() > 0;
   return crashes > 0 && crashed > 0;
 }
 
 Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t* count) {
   *count = 0;
-  if (!options_.run_orchestrations || draining_) {
-    look_for_turns_ = false;
+  if (!loop_.options.run_orchestrations || loop_.draining) {
+    loop_.agenda.clear(Job::kTurns);
     return Status::kOk;
   }
-  now_ = provider_->pawl_now();
-  PAWL_TRY(provider_->begin_read());
+  loop_.now = loop_.provider->pawl_now();
+  PAWL_TRY(loop_.provider->begin_read());
   note_others();
   // If not, a loop without results would sleep and look at nothing.
-  const bool lists = look_for_turns_ || left_unrun_;
+  const bool lists = loop_.agenda.wants(Job::kTurns) || left_unrun_;
   std::size_t ready = 0;
   Status status = Status::kOk;
-  if (lists) status = provider_->list_ready(ready_query(), parts_.ready, options_.batch, &ready);
+  if (lists)
+    status = loop_.provider->list_ready(ready_query(), parts_.ready, loop_.options.batch, &ready);
   std::size_t wanted = 0;
-  const std::size_t most = keys_max(options_);
-  InstanceKey* const keys = tick_arena_.array<InstanceKey>(most);
+  const std::size_t most = keys_max(loop_.options);
+  InstanceKey* const keys = loop_.arena.array<InstanceKey>(most);
   if (keys == nullptr) status = Status::kResourceExhausted;
   const auto add = [&](InstanceKey key) {
     for (std::size_t i = 0; i < wanted; ++i)
@@ -119,21 +120,21 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     });
     for (std::size_t i = 0; i < ready; ++i)
       add(parts_.ready[i]);
-    look_for_turns_ = ready == options_.batch;
+    loop_.agenda.set(Job::kTurns, ready == loop_.options.batch);
   }
   for (std::size_t i = 0; i < wanted && status == Status::kOk; ++i) {
     if (*count == capacity) {
-      look_for_turns_ = true;
+      loop_.agenda.do_now(Job::kTurns);
       break;
     }
     turns[*count] = Turn();
     // What they may need to run must be left for those before it.
     const bool has_room =
-        *count == 0 || tick_arena_.capacity() - tick_arena_.used() >= tick_arena_.capacity() / 2;
+        *count == 0 || loop_.arena.capacity() - loop_.arena.used() >= loop_.arena.capacity() / 2;
     status =
         has_room ? prepare_turn(keys[i], *count == 0, &turns[*count]) : Status::kResourceExhausted;
     if (status == Status::kResourceExhausted && *count > 0) {
-      look_for_turns_ = true;  // the rest of the batch comes with the next tick
+      loop_.agenda.do_now(Job::kTurns);  // the rest of the batch comes with the next tick
       for (std::size_t at = i; at < wanted && (at == i || at < left_over); ++at)
         parts_.left_over[left_over_count_++] = keys[at];
       status = Status::kOk;
@@ -146,24 +147,25 @@ Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t
     // One that must wait to run alone takes nobody's place in the batch.
     if (status == Status::kOk && turns[*count].verdict != Turn::Verdict::kSkip) ++*count;
   }
-  if (*count == 0) look_for_turns_ = false;
+  if (*count == 0) loop_.agenda.clear(Job::kTurns);
   left_unrun_ = *count < wanted;
   if (lists) {
-    if (strangers_.more) look_for_turns_ = true;
-    strangers_due_.clear();
+    if (strangers_.more) loop_.agenda.do_now(Job::kTurns);
+    loop_.agenda.clear(Job::kYoungUnregistered);
     if (strangers_.look_at.has_value())
-      strangers_due_ = provider_->boot_ms_of(strangers_.look_at.value());
+      loop_.agenda.plan(Job::kYoungUnregistered,
+                        loop_.provider->boot_ms_of(strangers_.look_at.value()));
   }
-  provider_->end_read();
+  loop_.provider->end_read();
   return status;
 }
 
 ReadyQuery RuntimeCore::ready_query() {
   strangers_ = Strangers();
   ReadyQuery query;
-  query.me = me_;
-  query.home_grace_ms = options_.home_grace_ms;
-  query.now = now_;
+  query.me = loop_.me;
+  query.home_grace_ms = loop_.options.home_grace_ms;
+  query.now = loop_.now;
   query.runnable = parts_.runnable;
   query.runnable_count = runnable_count_;
   query.strangers = &strangers_;
@@ -182,12 +184,12 @@ bool RuntimeCore::can_run(const OrchestrationItem& item) const {
 
 // kOk: the turn is ready to run, or its verdict is known.
 Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
-  const Arena::Mark mark = tick_arena_.mark();
+  const Arena::Mark mark = loop_.arena.mark();
   turn->key = key;
-  turn->item = tick_arena_.make<OrchestrationItem>();
+  turn->item = loop_.arena.make<OrchestrationItem>();
   if (turn->item == nullptr) return Status::kResourceExhausted;
-  const Status fetched = provider_->fetch_orchestration_item(key, now_, options_.instance_batch_max,
-                                                             tick_arena_, turn->item);
+  const Status fetched = loop_.provider->fetch_orchestration_item(
+      key, loop_.now, loop_.options.instance_batch_max, loop_.arena, turn->item);
   if (fetched == Status::kOk && has_too_much_mail(*turn->item)) {
     abandon_turn(*turn, Provider::kStoppedForGood, ErrorKind::kLimit,
                  "more messages wait for it than this worker's queue_messages_max allows");
@@ -200,10 +202,10 @@ Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
     return Status::kOk;
   }
   if (fetched != Status::kOk) {
-    tick_arena_.rewind(mark);
+    loop_.arena.rewind(mark);
     return fetched;
   }
-  if (turn->item->more_messages) look_for_turns_ = true;
+  if (turn->item->more_messages) loop_.agenda.do_now(Job::kTurns);
   if (turn->item->broken != Status::kOk) {
     abandon_turn(*turn, Provider::kStoppedForGood, ErrorKind::kCorrupt,
                  turn->item->broken_text.view());
@@ -223,7 +225,7 @@ Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
   if (must_wait_to_run_alone(turn->item->crashes)) {
     wants_quiet_ = true;
     turn->verdict = Turn::Verdict::kSkip;
-    tick_arena_.rewind(mark);
+    loop_.arena.rewind(mark);
     return Status::kOk;
   }
   return load_warm(*turn, first);
@@ -236,7 +238,7 @@ bool RuntimeCore::has_too_much_mail(const OrchestrationItem& item) const {
     const MessageKind kind = item.messages[i].kind;
     if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) ++mail;
   }
-  return mail > mail_max(options_.queue_messages_max);
+  return mail > mail_max(loop_.options.queue_messages_max);
 }
 
 Status RuntimeCore::load_warm(Turn& turn, bool first) {
@@ -249,13 +251,13 @@ Status RuntimeCore::load_warm(Turn& turn, bool first) {
     warm.revision = turn.item->revision;
     Diagnostic text;
     HistoryLoader loader(warm.history, warm_, text);
-    Status loaded = provider_->load_state(turn.key, warm.execution, loader);
+    Status loaded = loop_.provider->load_state(turn.key, warm.execution, loader);
     if (loaded == Status::kOk)
-      loaded = provider_->load_history(turn.key, warm.execution, 0, loader);
-    ++stats_.cold_loads;
+      loaded = loop_.provider->load_history(turn.key, warm.execution, 0, loader);
+    ++loop_.stats.cold_loads;
     if (loaded == Status::kCorrupt) {
       const std::string_view why =
-          text.text().empty() ? provider_->diagnostic().text() : text.text();
+          text.text().empty() ? loop_.provider->diagnostic().text() : text.text();
       abandon_turn(turn, Provider::kStoppedForGood, ErrorKind::kCorrupt, keep_text(why));
       warm_.drop(warm);
       turn.warm = nullptr;
@@ -299,10 +301,10 @@ Status RuntimeCore::gather_messages(Turn& turn, Message** messages, std::size_t*
   slots_.for_each([&](internal::Slot& slot) { riding += rides(slot) ? 1U : 0U; });
   const std::size_t stored = turn.item->message_count;
   const std::size_t known = stored + turn.mail_count;
-  Message* const all = tick_arena_.array<Message>(known + riding + 1);
-  turn.results = tick_arena_.array<internal::Slot*>(riding + 1);
-  MessageId* const ids = tick_arena_.array<MessageId>(stored + 1);
-  WorkDone* const done = tick_arena_.array<WorkDone>(riding + 1);
+  Message* const all = loop_.arena.array<Message>(known + riding + 1);
+  turn.results = loop_.arena.array<internal::Slot*>(riding + 1);
+  MessageId* const ids = loop_.arena.array<MessageId>(stored + 1);
+  WorkDone* const done = loop_.arena.array<WorkDone>(riding + 1);
   if (all == nullptr || turn.results == nullptr || ids == nullptr || done == nullptr)
     return Status::kResourceExhausted;
   const Message* const read = turn.item->messages;
@@ -341,9 +343,9 @@ TurnInput RuntimeCore::turn_input(const Turn& turn) {
   input.orchestration_name = turn.item->name.view();
   input.version = turn.item->version.view();
   input.execution = turn.item->execution;
-  input.stamp_ms = batch_.stamp_ms + (now_ - batch_.now);
-  port_.clock->random(input.random, sizeof input.random);
-  input.verify = options_.verify_turns;
+  input.stamp_ms = loop_.batch.stamp_ms + (loop_.now - loop_.batch.now);
+  loop_.port.clock->random(input.random, sizeof input.random);
+  input.verify = loop_.options.verify_turns;
   return input;
 }
 
@@ -363,14 +365,14 @@ void RuntimeCore::run_turns(Turn* turns, std::size_t count) {
   bool is_first = true;
   for (std::size_t i = 0; i < count; ++i) {
     Turn& turn = turns[i];
-    const Arena::Mark mark = tick_arena_.mark();
+    const Arena::Mark mark = loop_.arena.mark();
     run_turn(turn);
     // It cannot wait for anybody, so those behind it do: from the last, as many as it takes.
     for (std::size_t end = count;
          turn.verdict == Turn::Verdict::kWait && is_first && end > i + 1;) {
       for (const std::size_t kept = i + 1 + (end - i - 1) / 2; end > kept; --end)
         give_way(turns[end - 1]);
-      tick_arena_.rewind(mark);
+      loop_.arena.rewind(mark);
       turn.verdict = Turn::Verdict::kCommit;
       run_turn(turn);
     }
@@ -396,7 +398,7 @@ void RuntimeCore::wait_for_room(Turn& turn) {
   turn.verdict = Turn::Verdict::kWait;
   turn.commit = TurnCommit();
   turn.result_count = 0;
-  look_for_turns_ = true;
+  loop_.agenda.do_now(Job::kTurns);
 }
 
 // Memory that others of this tick hold cannot be had now.
@@ -421,7 +423,7 @@ void RuntimeCore::run_turn(Turn& turn) {
   Message* messages = nullptr;
   std::size_t message_count = 0;
   if (gather_messages(turn, &messages, &message_count) != Status::kOk) return wait_for_room(turn);
-  if (item.crashes >= options_.crashes_max || item.strikes >= options_.strikes_max) {
+  if (item.crashes >= loop_.options.crashes_max || item.strikes >= loop_.options.strikes_max) {
     FixedText<160> text;
     const bool fits = text.append("poisoned: its turn met ") == Status::kOk &&
                       text.append_number(item.crashes) == Status::kOk &&
@@ -430,20 +432,20 @@ void RuntimeCore::run_turn(Turn& turn) {
                       text.append(" strikes") == Status::kOk;
     PAWL_CHECK("runtime-31", fits);
     fail_turn(turn, ErrorKind::kPoison, keep_text(text.view()));
-    if (turn.verdict == Turn::Verdict::kCommit) ++stats_.poisoned;
+    if (turn.verdict == Turn::Verdict::kCommit) ++loop_.stats.poisoned;
     return;
   }
   if (is_grace_over(turn, messages, message_count)) {
     FixedText<160> text;
     const bool fits = text.append("the code did not end within ") == Status::kOk &&
-                      text.append_number(options_.cancel_grace_ms) == Status::kOk &&
+                      text.append_number(loop_.options.cancel_grace_ms) == Status::kOk &&
                       text.append(" ms (cancel_grace_ms) of the cancel request") == Status::kOk;
     PAWL_CHECK("runtime-33", fits);
     fail_turn(turn, ErrorKind::kCancelled, keep_text(text.view()));
     return;
   }
   const Registry::OrchestrationEntry* const entry =
-      registry_.find_orchestration(item.name.view(), item.version.view());
+      loop_.registry.find_orchestration(item.name.view(), item.version.view());
   PAWL_CHECK("runtime-73", entry != nullptr);  // can_run() said so
   // Pinned with this turn: whoever runs the next ones runs this version.
   if (item.version.view().empty()) turn.commit.version = entry->version;
@@ -461,8 +463,8 @@ void RuntimeCore::run_turn(Turn& turn) {
   const TurnResult result = run_engine(turn, input, why, &is_short_of_memory);
   notes_->entries[0].instance.store(0, std::memory_order_relaxed);
   if (is_short_of_memory && warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
-  ++stats_.turns;
-  stats_.messages_dropped += result.dropped;
+  ++loop_.stats.turns;
+  loop_.stats.messages_dropped += result.dropped;
   switch (result.status) {
     case Status::kOk: finish_turn(turn, result); return;
     case Status::kResourceExhausted:
@@ -492,7 +494,7 @@ bool RuntimeCore::list_closed(Turn& turn) {
     if (first == 0 || target < first) first = target;
   }
   if (first == 0) return true;
-  EventId* const closed = tick_arena_.array<EventId>(commit.last_new - first + 1);
+  EventId* const closed = loop_.arena.array<EventId>(commit.last_new - first + 1);
   if (closed == nullptr) return false;
   for (EventId id = first; id <= commit.last_new; ++id) {
     const EventKind kind = history.event(id).kind;
@@ -511,10 +513,10 @@ bool RuntimeCore::sort_mail(Turn& turn, const TurnResult& result) {
   TurnCommit& commit = turn.commit;
   if (result.kept_count == 0 && result.given_back_count == 0) return true;
   const std::size_t stored = commit.message_count;
-  MessageId* const taken = tick_arena_.array<MessageId>(stored + 1);
-  MessageId* const kept = tick_arena_.array<MessageId>(result.kept_count + 1);
+  MessageId* const taken = loop_.arena.array<MessageId>(stored + 1);
+  MessageId* const kept = loop_.arena.array<MessageId>(result.kept_count + 1);
   Message* const given_back =
-      tick_arena_.array<Message>(result.given_back_count + turn.mail_count + 1);
+      loop_.arena.array<Message>(result.given_back_count + turn.mail_count + 1);
   if (taken == nullptr || kept == nullptr || given_back == nullptr) return false;
   std::copy_n(result.given_back, result.given_back_count, given_back);
   commit.given_back_count = result.given_back_count;
@@ -541,7 +543,7 @@ bool RuntimeCore::sort_mail(Turn& turn, const TurnResult& result) {
 bool RuntimeCore::list_starts(Turn& turn) {
   const History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
-  EventId* const starts = tick_arena_.array<EventId>(new_events_of(commit) + 1);
+  EventId* const starts = loop_.arena.array<EventId>(new_events_of(commit) + 1);
   if (starts == nullptr) return false;
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const EventKind kind = history.event(id).kind;
@@ -575,18 +577,18 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   commit.execution = turn.item->execution;
   commit.first_new = result.first_new;
   commit.last_new = history.last_id();
-  commit.events = tick_arena_.make<HistoryEvents>(history);
+  commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
-  commit.home = me_;
-  commit.keep_executions = options_.keep_executions;
+  commit.home = loop_.me;
+  commit.keep_executions = loop_.options.keep_executions;
   commit.removed = &removals_.removed;
   const std::size_t new_events = new_events_of(commit);
-  NewWork* const work = tick_arena_.array<NewWork>(new_events + 1);
-  NewTimer* const timers = tick_arena_.array<NewTimer>(new_events + 1);
-  EventId* const sessions = tick_arena_.array<EventId>(new_events + 1);
-  EventId* const writes = tick_arena_.array<EventId>(new_events + 1);
-  EventId* const reads = tick_arena_.array<EventId>(new_events + 1);
-  turn.traces = tick_arena_.array<Trace>(result.trace_count + 1);
+  NewWork* const work = loop_.arena.array<NewWork>(new_events + 1);
+  NewTimer* const timers = loop_.arena.array<NewTimer>(new_events + 1);
+  EventId* const sessions = loop_.arena.array<EventId>(new_events + 1);
+  EventId* const writes = loop_.arena.array<EventId>(new_events + 1);
+  EventId* const reads = loop_.arena.array<EventId>(new_events + 1);
+  turn.traces = loop_.arena.array<Trace>(result.trace_count + 1);
   if (sessions == nullptr || commit.events == nullptr || work == nullptr || timers == nullptr ||
       writes == nullptr || reads == nullptr || turn.traces == nullptr)
     return wait_for_room(turn);
@@ -599,8 +601,8 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
       sessions[commit.session_count++] = id;
     else if (event.kind == EventKind::kTimer)
       timers[commit.timer_count++] = {id, event.base, event.number};
-    else if (event.kind == EventKind::kCancelRequested && options_.cancel_grace_ms > 0)
-      timers[commit.timer_count++] = {id, TimerBase::kPawlTime, options_.cancel_grace_ms};
+    else if (event.kind == EventKind::kCancelRequested && loop_.options.cancel_grace_ms > 0)
+      timers[commit.timer_count++] = {id, TimerBase::kPawlTime, loop_.options.cancel_grace_ms};
     else if (event.kind == EventKind::kStateWrite)
       writes[commit.write_count++] = id;
     else if (event.kind == EventKind::kValueRead && history.awaits_completion(id))
@@ -624,21 +626,21 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   commit.sessions = sessions;
   commit.writes = writes;
   commit.reads = reads;
-  commit.sessions_max = options_.sessions.max_sessions_per_orchestration;
-  commit.sessions_per_owner_max = options_.sessions.max_sessions_per_owner;
+  commit.sessions_max = loop_.options.sessions.max_sessions_per_orchestration;
+  commit.sessions_per_owner_max = loop_.options.sessions.max_sessions_per_owner;
   if (!list_starts(turn) || !list_closed(turn) || !sort_mail(turn, result))
     return wait_for_room(turn);
   if (commit.read_count > 0 || ends_for_others(turn)) turn.wakes_others = true;
   for (std::size_t i = 0; i < result.trace_count; ++i)
     turn.traces[i] = {result.traces[i].level, keep_text(result.traces[i].text)};
   turn.trace_count = result.trace_count;
-  stats_.traces_lost += result.traces_lost;
+  loop_.stats.traces_lost += result.traces_lost;
 }
 
 // Ends the instance as its operator asked: one event behind whatever is stored.
 void RuntimeCore::terminate_turn(Turn& turn) {
   const OrchestrationItem& item = *turn.item;
-  OneEvent* const end = tick_arena_.make<OneEvent>();
+  OneEvent* const end = loop_.arena.make<OneEvent>();
   if (end == nullptr) return wait_for_room(turn);
   end->is.id = item.last_event + 1;
   end->is.kind = EventKind::kEnded;
@@ -657,7 +659,7 @@ void RuntimeCore::terminate_turn(Turn& turn) {
   commit.end = EndKind::kFailed;
   commit.error = ErrorKind::kTerminated;
   commit.output = end->is.payload;
-  commit.home = me_;
+  commit.home = loop_.me;
   turn.wakes_others = true;
   turn.state = TurnState::kEnded;
   turn.why = ErrorKind::kTerminated;

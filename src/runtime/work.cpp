@@ -15,44 +15,44 @@ bool RuntimeCore::run_inline(std::int64_t end_boot_ms) {
   internal::Slot* slot = slots_.next_inline();
   while (slot != nullptr) {
     if (must_wait_to_run_alone(0) ||
-        (slot->item.crashes >= options_.crashes_max - 1 && slots_.running_threads() > 0)) {
+        (slot->item.crashes >= loop_.options.crashes_max - 1 && slots_.running_threads() > 0)) {
       return false;  // a thread's end wakes the loop
     }
     slots_.run_inline(*slot);
-    ++stats_.activities_started;
+    ++loop_.stats.activities_started;
     note_duration(*slot, slot->took_ms);
     slot = slots_.next_inline();
-    if (port_.clock->boot_ms() >= end_boot_ms) break;
+    if (loop_.boot_ms() >= end_boot_ms) break;
   }
   return slot != nullptr;
 }
 
 void RuntimeCore::note_duration(const internal::Slot& slot, std::int64_t took_ms) {
-  if (took_ms <= options_.inline_ms_max) return;
-  ++stats_.activities_overlong;
+  if (took_ms <= loop_.options.inline_ms_max) return;
+  ++loop_.stats.activities_overlong;
   const LogField fields[] = {{"activity", slot.item.activity_name},
                              {"took_ms", took_ms},
-                             {"inline_ms_max", options_.inline_ms_max}};
-  log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
+                             {"inline_ms_max", loop_.options.inline_ms_max}};
+  loop_.log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
 }
 
 // As for inline ones: what may poison runs with nothing else in its process.
 bool RuntimeCore::may_step(const internal::Slot& slot) const {
   return slot.mode == ActivityMode::kCooperative && slots_.can_keep_result() &&
          !must_wait_to_run_alone(0) &&
-         (slot.item.crashes < options_.crashes_max - 1 || slots_.running_threads() == 0);
+         (slot.item.crashes < loop_.options.crashes_max - 1 || slots_.running_threads() == 0);
 }
 
 // One step of each cooperative activity that is due, so that none holds up the others.
 void RuntimeCore::run_steps() {
-  if (look_at_descriptors_) slots_.find_readable(*port_.threads);
+  if (look_at_descriptors_) slots_.find_readable(*loop_.port.threads);
   look_at_descriptors_ = false;
   slots_.for_each([&](internal::Slot& slot) {
-    const std::int64_t before = port_.clock->boot_ms();
+    const std::int64_t before = loop_.boot_ms();
     if (!may_step(slot) || !slot.step_is_due(before)) return;
-    if (slot.state == internal::Slot::State::kReady) ++stats_.activities_started;
-    slots_.step(slot, *port_.threads);
-    note_duration(slot, port_.clock->boot_ms() - before);
+    if (slot.state == internal::Slot::State::kReady) ++loop_.stats.activities_started;
+    slots_.step(slot, *loop_.port.threads);
+    note_duration(slot, loop_.boot_ms() - before);
   });
 }
 
@@ -64,7 +64,7 @@ bool RuntimeCore::has_progress_to_write(std::int64_t now) const {
 }
 
 Status RuntimeCore::write_progress() {
-  const std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t now = loop_.boot_ms();
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || !slot.progress_due().has_passed(now)) return;
@@ -78,8 +78,8 @@ Status RuntimeCore::write_progress() {
       slot.forget_written_progress();
       return;
     }
-    const Status noted = provider_->note_progress(slot.done(), std::string_view(text, size),
-                                                  batch_.now - (now - told_at));
+    const Status noted = loop_.provider->note_progress(slot.done(), std::string_view(text, size),
+                                                       loop_.batch.now - (now - told_at));
     if (noted == Status::kStale) {
       slot.lose();
     } else if (noted == Status::kOk) {
@@ -96,12 +96,12 @@ Status RuntimeCore::write_progress() {
 Status RuntimeCore::tell_lost_slots() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
-    const bool is_overdue = slot.item.deadline.has_passed(batch_.now) ||
-                            slot.silent_boot_ms.has_passed(port_.clock->boot_ms());
+    const bool is_overdue = slot.item.deadline.has_passed(loop_.batch.now) ||
+                            slot.silent_boot_ms.has_passed(loop_.boot_ms());
     const bool may_be_lost =
-        is_overdue || ((others_committed_ || sessions_changed_) && slot.is_under_way());
+        is_overdue || (loop_.agenda.wants(Job::kCheckHeld) && slot.is_under_way());
     if (status != Status::kOk || slot.refused || !may_be_lost) return;
-    const Status checked = provider_->check_work_item(slot.done());
+    const Status checked = loop_.provider->check_work_item(slot.done());
     if (checked == Status::kStale) {
       slot.lose();
     } else {
@@ -118,7 +118,7 @@ void RuntimeCore::tell_refused_renewal(const internal::Slot& slot) {
                              {"epoch", slot.item.epoch},
                              {"instance", slot.item.instance_id},
                              {"event", slot.item.event}};
-  log(LogLevel::kWarning, "renewal_refused", fields, 5);
+  loop_.log(LogLevel::kWarning, "renewal_refused", fields, 5);
 }
 
 Status RuntimeCore::write_renewals() {
@@ -127,7 +127,8 @@ Status RuntimeCore::write_renewals() {
     // Cancelled work of an exclusive session keeps others out as long as it runs within its grace.
     if (status != Status::kOk || slot.abandoned) return;
     const WorkDone done = slot.done();
-    const Status renewed = provider_->renew_work_item_lock(done, me_, options_.sessions);
+    const Status renewed =
+        loop_.provider->renew_work_item_lock(done, loop_.me, loop_.options.sessions);
     if (renewed == Status::kStale) {
       if (!slot.lost_boot_ms.has_value()) tell_refused_renewal(slot);
       slot.lose();
@@ -138,46 +139,49 @@ Status RuntimeCore::write_renewals() {
   PAWL_TRY(status);
   std::size_t renewed = 0;
   std::size_t released = 0;
-  PAWL_TRY(provider_->renew_session_lock(me_, options_.sessions, true, &renewed, &released));
-  return provider_->renew_worker(me_, options_.sessions.worker_lock_timeout_ms);
+  PAWL_TRY(loop_.provider->renew_session_lock(loop_.me, loop_.options.sessions, true, &renewed,
+                                              &released));
+  return loop_.provider->renew_worker(loop_.me, loop_.options.sessions.worker_lock_timeout_ms);
 }
 
 // What activities see of their session's lease.
 void RuntimeCore::renew_slot_leases() {
   const std::int64_t until =
-      provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms);
+      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms);
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
   });
 }
 
 Status RuntimeCore::fetch_work() {
-  if (draining_ || wants_quiet_ || !takes_activities()) return Status::kOk;
-  if (look_for_work_) PAWL_TRY(fill_slots());
-  return wakes_unregistered_ ? wake_unregistered() : Status::kOk;
+  if (loop_.draining || wants_quiet_ || !loop_.takes_activities()) return Status::kOk;
+  if (loop_.agenda.wants(Job::kFetch)) PAWL_TRY(fill_slots());
+  return loop_.agenda.wants(Job::kWakeUnregistered) ? wake_unregistered() : Status::kOk;
 }
 
 // All that is ready comes first, but at least one wakes, so that both get their share.
 Status RuntimeCore::wake_unregistered() {
-  wakes_unregistered_ = false;
-  if (batch_.draining) return Status::kOk;  // until it registers anew
+  loop_.agenda.clear(Job::kWakeUnregistered);
+  if (loop_.batch.draining) return Status::kOk;  // until it registers anew
   std::size_t woken = 0;
-  PAWL_TRY(provider_->wake_unregistered(me_, passed_over_ ? 1 : kWokenMax, &woken,
-                                        &wakes_unregistered_));
-  if (woken > 0) look_for_work_ = true;
+  bool more = false;
+  PAWL_TRY(
+      loop_.provider->wake_unregistered(loop_.me, passed_over_ ? 1 : kWokenMax, &woken, &more));
+  loop_.agenda.set(Job::kWakeUnregistered, more);
+  if (woken > 0) loop_.agenda.do_now(Job::kFetch);
   return Status::kOk;
 }
 
 Status RuntimeCore::fill_slots() {
   looked_for_work_ = true;
   FetchWork how;
-  how.me = me_;
-  how.draining = batch_.draining;
-  how.options = &options_.sessions;
+  how.me = loop_.me;
+  how.draining = loop_.batch.draining;
+  how.options = &loop_.options.sessions;
   how.filter = this;
-  how.tags = options_.worker_tag_filter;
-  how.evidence = &evidence_;
-  how.limits = crash_limits();
+  how.tags = loop_.options.worker_tag_filter;
+  how.evidence = &loop_.evidence;
+  how.limits = loop_.crash_limits();
   bool more = false;
   how.look_again = &more;
   how.waiting = &sessions_waiting_;
@@ -186,31 +190,31 @@ Status RuntimeCore::fill_slots() {
   while (slots_.room()) {
     WorkItem item;
     bool found = false;
-    PAWL_TRY(
-        provider_->fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item, &found));
+    PAWL_TRY(loop_.provider->fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item,
+                                             &found));
     if (!found) {
-      look_for_work_ = more;
+      loop_.agenda.set(Job::kFetch, more);
       break;
     }
-    const Registry::ActivityEntry* const entry = registry_.find_activity(item.activity_name);
+    const Registry::ActivityEntry* const entry = loop_.registry.find_activity(item.activity_name);
     PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
     FixedText<internal::kFolderPathBytesMax> folder;
     put_folder_path(item, &folder);
     item.session_folder = folder.view();
     internal::Slot& slot = take_slot(item, *entry);
     if (item.silence_ms > 0)
-      slot.silent_boot_ms = provider_->boot_ms_of(batch_.now + item.silence_ms);
+      slot.silent_boot_ms = loop_.provider->boot_ms_of(loop_.batch.now + item.silence_ms);
     if (item.deadline.has_value())
-      slot.deadline_boot_ms = provider_->boot_ms_of(item.deadline.value());
+      slot.deadline_boot_ms = loop_.provider->boot_ms_of(item.deadline.value());
   }
   // It ended for want of slots: the call that finds nothing says what it passed over.
   return Status::kOk;
 }
 
 internal::Slot& RuntimeCore::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
-  internal::Slot& slot = slots_.take(item, entry, provider_->database_id());
+  internal::Slot& slot = slots_.take(item, entry, loop_.provider->database_id());
   slot.session_lease_boot_ms.store(
-      provider_->boot_ms_of(batch_.now + options_.sessions.session_lock_timeout_ms),
+      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms),
       std::memory_order_relaxed);
   slot.fetched_now = true;
   return slot;
@@ -222,20 +226,20 @@ void RuntimeCore::hand_over_at_once(Turn& turn) {
   for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
     NewWork& work = turn.work[i];
     const Event& event = turn.commit.events->event(work.event);
-    const Registry::ActivityEntry* const entry = registry_.find_activity(event.name);
+    const Registry::ActivityEntry* const entry = loop_.registry.find_activity(event.name);
     // The folder of a session has to be there first, and is of a row that is not read here.
     const bool is_plain = work.policy.empty() && work.tag.empty() &&
-                          (work.session.empty() || options_.sessions.work_root == nullptr) &&
-                          event.payload.size() <= options_.payload_bytes_max;
-    if (look_for_work_ || passed_over_ || draining_ || batch_.draining || wants_quiet_ ||
-        turn.commit.end != EndKind::kNone || turn.commit.closed_count > 0 || !is_plain ||
-        entry == nullptr || !options_.worker_tag_filter.serves({}) || !slots_.room(entry->mode) ||
-        !may_run_with(0)) {
-      look_for_work_ = true;
+                          (work.session.empty() || loop_.options.sessions.work_root == nullptr) &&
+                          event.payload.size() <= loop_.options.payload_bytes_max;
+    if (loop_.agenda.wants(Job::kFetch) || passed_over_ || loop_.draining || loop_.batch.draining ||
+        wants_quiet_ || turn.commit.end != EndKind::kNone || turn.commit.closed_count > 0 ||
+        !is_plain || entry == nullptr || !loop_.options.worker_tag_filter.serves({}) ||
+        !slots_.room(entry->mode) || !may_run_with(0)) {
+      loop_.agenda.do_now(Job::kFetch);
       return queue_rest(turn, i);
     }
     WorkItem item;
-    item.locked_until = batch_.now + options_.sessions.worker_lock_timeout_ms;
+    item.locked_until = loop_.batch.now + loop_.options.sessions.worker_lock_timeout_ms;
     item.instance = turn.commit.key;
     item.execution = turn.commit.execution;
     item.event = work.event;
@@ -248,14 +252,14 @@ void RuntimeCore::hand_over_at_once(Turn& turn) {
     item.activity_name = event.name;
     item.session_name = work.session;
     item.input = event.payload;
-    work.session_lease_until = batch_.now + options_.sessions.session_lock_timeout_ms;
+    work.session_lease_until = loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms;
     work.handed_over = &take_slot(item, *entry).item;
   }
 }
 
 // What nobody can run need not stand in the queue. Who takes no activities is in nobody's way.
 void RuntimeCore::queue_rest(Turn& turn, std::size_t first) {
-  if (!takes_activities()) return;
+  if (!loop_.takes_activities()) return;
   for (std::size_t i = first; i < turn.commit.work_count; ++i) {
     const Event& event = turn.commit.events->event(turn.work[i].event);
     if (!has_handler(event.name)) turn.work[i].foreign_name = event.name;
@@ -299,20 +303,20 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     if (slot.refused && slot.item.session == 0) return;
     if (!slot.refused && rides(slot)) return;
     if (!slot.refused && !slot.is_repeated() && warm_.find(slot.item.instance) != nullptr &&
-        read == options_.batch)
+        read == loop_.options.batch)
       return;
     const WorkDone done = slot.done();
     const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
                                slot.permanent};
-    const Status stored =
-        slot.lacks_folder
-            ? provider_->abandon_work_item(done, folder_delay_ms(slot.item), false, crash_limits())
-            : provider_->ack_work_item(done, result);
+    const Status stored = slot.lacks_folder
+                              ? loop_.provider->abandon_work_item(done, folder_delay_ms(slot.item),
+                                                                  false, loop_.crash_limits())
+                              : loop_.provider->ack_work_item(done, result);
     if (stored == Status::kOk && !slot.refused) {
       slot.stored = true;
       slots_.leave(slot);
-      is_enough = solo_ticks_ > 0;
-      look_for_turns_ = look_for_work_ = true;
+      is_enough = loop_.single_item_batches_left > 0;
+      loop_.look_for_all();
     } else if (stored == Status::kOk || stored == Status::kStale) {
       slot.refused = true;
     } else {
@@ -324,30 +328,30 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
 
 // A slot whose result was taken or refused for good.
 void RuntimeCore::release_result(internal::Slot& slot) {
-  ActivityStats& named = names_.of(*slot.entry);
+  ActivityStats& named = loop_.names.of(*slot.entry);
   if (slot.answered) named.ran.add(slot.took_ms);
   if (slot.lacks_folder) {
     // It did not run; make_folders() has told.
   } else if (slot.refused) {
-    ++stats_.activities_refused;
+    ++loop_.stats.activities_refused;
     ++named.refused;
   } else if (slot.is_repeated()) {
-    ++stats_.activities_retried;
+    ++loop_.stats.activities_retried;
     ++named.retried;
   } else {
-    ++stats_.activities_completed;
+    ++loop_.stats.activities_completed;
     ++(slot.error == ErrorKind::kNone ? named.completed : named.failed);
   }
   // It kept the folder of a session that may have ended meanwhile.
   if (slot.refused && slot.item.session != 0) plan_folders(kFolderLookDelayMs);
   // What was passed over for want of room may go now.
-  if (!slot.leaving) look_for_work_ = true;
+  if (!slot.leaving) loop_.agenda.do_now(Job::kFetch);
   slots_.release(slot);
 }
 
 // Slots whose result is a stored message now, and those whose work was not ours any more.
 void RuntimeCore::release_results() {
-  const std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
     slot.fetched_now = false;
     if (slot.writes_progress) {
@@ -362,20 +366,21 @@ void RuntimeCore::release_results() {
 
 // A thread cannot be ended by force: it keeps its slot, and people are told.
 void RuntimeCore::abandon_slots() {
-  const std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
     if (slot.abandoned || !slot.is_under_way() || !slot.lost_boot_ms.has_value()) return;
-    if (now < slot.lost_boot_ms.value() + options_.activity_grace_ms) return;
+    if (now < slot.lost_boot_ms.value() + loop_.options.activity_grace_ms) return;
     slot.abandoned = true;
-    ++stats_.activities_abandoned;
+    ++loop_.stats.activities_abandoned;
     const LogField fields[] = {{"activity", slot.item.activity_name},
                                {"instance", slot.item.instance_id},
                                {"event", slot.item.event}};
-    log(LogLevel::kError, "activity_abandoned", fields, 3);
+    loop_.log(LogLevel::kError, "activity_abandoned", fields, 3);
     if (slot.mode == ActivityMode::kCooperative) {
-      slots_.end_by_force(slot, *port_.threads);
+      slots_.end_by_force(slot, *loop_.port.threads);
     } else if (slot.item.session != 0) {
-      slot.evicts = sessions_changed_ = true;
+      slot.evicts = true;
+      loop_.agenda.do_now(Job::kCheckHeld);
     }
   });
 }
@@ -389,14 +394,14 @@ void RuntimeCore::cancel_slots_of(InstanceKey key, ExecutionId execution, EventI
 }
 
 bool RuntimeCore::has_handler(std::string_view activity_name) const {
-  if (!takes_activities()) return false;
-  const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
+  if (!loop_.takes_activities()) return false;
+  const Registry::ActivityEntry* const entry = loop_.registry.find_activity(activity_name);
   if (entry == nullptr) return false;
   return slots_.slots_of(entry->mode) > 0;
 }
 
 bool RuntimeCore::has_room(std::string_view activity_name) const {
-  const Registry::ActivityEntry* const entry = registry_.find_activity(activity_name);
+  const Registry::ActivityEntry* const entry = loop_.registry.find_activity(activity_name);
   return entry != nullptr && slots_.room(entry->mode);
 }
 
@@ -410,8 +415,8 @@ bool RuntimeCore::may_run_with(std::int32_t crashes) const {
   std::size_t crashed = 0;
   std::int32_t highest = 0;
   slots_.crashed_in_hand(&crashed, &highest);
-  if (crashed > 0 && highest >= options_.crashes_max - 1) return false;
-  if (crashes >= options_.crashes_max - 1) return slots_.in_hand() == slots_.finished();
+  if (crashed > 0 && highest >= loop_.options.crashes_max - 1) return false;
+  if (crashes >= loop_.options.crashes_max - 1) return slots_.in_hand() == slots_.finished();
   return crashes == 0 || crashed == 0;
 }
 

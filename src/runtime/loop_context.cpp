@@ -1,0 +1,51 @@
+#include "loop_context.hpp"
+
+#include "session_options.hpp"
+
+namespace pawl {
+namespace {
+
+Evidence::Options evidence_options(const Options& options) {
+  Evidence::Options out;
+  out.fast_handoff = options.sessions.fast_handoff;
+  out.renewal_interval_ms = renewal_interval_ms(options.sessions);
+  return out;
+}
+
+}  // namespace
+
+LoopContext::LoopContext(Process& the_process, const Registry& the_registry,
+                         const Options& the_options, const port::Port& the_port)
+    : process(the_process),
+      registry(the_registry),
+      options(the_options),
+      port(the_port),
+      evidence(*port.storage, options.database_path, evidence_options(options)) {}
+
+CrashLimits LoopContext::crash_limits() const {
+  CrashLimits limits;
+  limits.crashes_max = options.crashes_max;
+  limits.strikes_max = options.strikes_max;
+  limits.reboots_max = options.reboots_max;
+  return limits;
+}
+
+OrchestrationStats* LoopContext::stats_of(std::string_view orchestration,
+                                          std::string_view version) {
+  const Registry::OrchestrationEntry* const entry =
+      registry.find_orchestration(orchestration, version);
+  return entry == nullptr ? nullptr : &names.of(*entry);
+}
+
+void LoopContext::log(LogLevel level, std::string_view event, const LogField* fields,
+                      std::size_t count) const {
+  if (options.log != nullptr) options.log->write(level, event, fields, count);
+}
+
+void LoopContext::log_status(LogLevel level, std::string_view event, Status status) const {
+  const LogField fields[] = {{"status", status_name(status)},
+                             {"text", provider->diagnostic().text()}};
+  log(level, event, fields, 2);
+}
+
+}  // namespace pawl

@@ -1,0 +1,79 @@
+// LoopContext: what all parts of the loop see.
+//
+// Purpose: a part is given this and the parts that it asks; all else it owns. Whoever makes work for another
+// part does it by the agenda. Ownership: the loop's own member, which outlives the parts.
+// Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_LOOP_CONTEXT_HPP
+#define PAWL_RUNTIME_LOOP_CONTEXT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "agenda.hpp"
+#include "arena.hpp"
+#include "evidence.hpp"
+#include "name_counters.hpp"
+#include "pawl/log.hpp"
+#include "pawl/options.hpp"
+#include "pawl/port.hpp"
+#include "pawl/process.hpp"
+#include "pawl/registry.hpp"
+#include "pawl/runtime.hpp"
+#include "provider.hpp"
+
+namespace pawl {
+
+struct LoopContext {
+  LoopContext(Process& the_process, const Registry& the_registry, const Options& the_options,
+              const port::Port& the_port);
+
+  Process& process;
+  const Registry& registry;
+  const Options options;
+  const port::Port port;
+  Provider* provider = nullptr;
+  Evidence evidence;
+  Arena arena;  // of the tick at hand
+
+  Agenda agenda;
+  BatchInfo batch;       // of the batch at hand, or of the last one
+  Incarnation me = 0;    // 0: not registered
+  std::int64_t now = 0;  // Pawl time of the tick at hand
+  bool draining = false;
+  bool overslept = false;                    // it woke much later than planned
+  std::size_t single_item_batches_left = 0;  // after a failed batch: one item of each kind a batch
+  std::int64_t window_until = 0;             // boot time: what becomes ready waits for company
+
+  RuntimeStats stats;
+  NameCounters names;
+  Diagnostic diagnostic;
+
+  [[nodiscard]] std::int64_t boot_ms() const { return port.clock->boot_ms(); }
+  [[nodiscard]] bool takes_activities() const {
+    return options.worker_tag_filter.mode != TagFilter::Mode::kNone;
+  }
+  [[nodiscard]] CrashLimits crash_limits() const;
+  // Items of each kind that a batch takes.
+  [[nodiscard]] std::size_t batch_max() const {
+    return single_item_batches_left > 0 ? 1 : options.batch;
+  }
+  // A batch may run turns of what is not stored: starts, and what is raised.
+  [[nodiscard]] bool may_piggyback() const {
+    return !overslept && !draining && !agenda.wants(Job::kRegister) && options.run_orchestrations &&
+           single_item_batches_left == 0;
+  }
+  void look_for_all() {
+    agenda.do_now(Job::kTurns);
+    agenda.do_now(Job::kFetch);
+  }
+  // Null: not registered.
+  OrchestrationStats* stats_of(std::string_view orchestration, std::string_view version);
+
+  void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count) const;
+  void log_status(LogLevel level, std::string_view event, Status status) const;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_LOOP_CONTEXT_HPP
