@@ -1,11 +1,6 @@
-// Folders of sessions (SessionOptions::work_root): made before an activity of the session begins, removed when
-// the session has ended. Rules: docs/sessions.md.
-//
-// A folder is made only when the hand-over is committed, so one whose session is in no row belongs to the
-// past, and its name comes never again. That is all that removing needs to know: no list of what is to be
-// removed can be lost in a crash, and none can be wrong.
+#include "folders.hpp"
+
 #include "check.hpp"
-#include "runtime_core.hpp"
 
 namespace pawl {
 namespace {
@@ -57,7 +52,7 @@ bool read_name(std::string_view name, std::string_view database_id, SessionKey* 
 
 }  // namespace
 
-Status RuntimeCore::check_work_root(Diagnostic& diagnostic) {
+Status Folders::check_root(Diagnostic& diagnostic) const {
   if (loop_.options.sessions.work_root == nullptr) return Status::kOk;
   if (loop_.port.folders == nullptr) {
     diagnostic.format("work_root is set, and the port has no folders");
@@ -66,8 +61,7 @@ Status RuntimeCore::check_work_root(Diagnostic& diagnostic) {
   return loop_.port.folders->check_root(loop_.options.sessions.work_root, diagnostic);
 }
 
-// Empty without a session, or without folders.
-void RuntimeCore::put_folder_path(const WorkItem& item, Text* path) const {
+void Folders::put_path(const WorkItem& item, Text* path) const {
   if (loop_.options.sessions.work_root == nullptr || item.session == 0) return;
   const FolderName name =
       folder_name(loop_.provider->database_id(), item.session, item.session_generation);
@@ -76,10 +70,14 @@ void RuntimeCore::put_folder_path(const WorkItem& item, Text* path) const {
   PAWL_CHECK("runtime-61", fits);  // check_root() measured it
 }
 
-// Not once a session: whoever cleans the root up by hand must not make its activities fail. One that has no
-// folder does not run, and is put back: what is wrong with the disk is mended by people, and is no answer
-// that an orchestration could do something with.
-void RuntimeCore::make_folders() {
+void Folders::stop() {
+  if (loop_.agenda.wants(Job::kListFolders)) loop_.port.folders->end_list();
+}
+
+// With each hand-over and not once a session: somebody may have cleaned the root up by hand, and the activities of
+// the session must not fail then. An activity without its folder does not run and is put back: people have to repair
+// the disk, and an orchestration can do nothing with such an error.
+void Folders::committed() {
   if (loop_.options.sessions.work_root == nullptr) return;
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.fetched_now || slot.item.session == 0) return;
@@ -101,61 +99,49 @@ void RuntimeCore::make_folders() {
   });
 }
 
-// 1, 2, 4 .. 60 s, by its hand-overs.
-std::int64_t RuntimeCore::folder_delay_ms(const WorkItem& item) {
+std::int64_t Folders::delay_ms(const WorkItem& item) {
   constexpr std::int32_t kStepsMax = 6;
   const std::int32_t steps = item.attempt - 1 < kStepsMax ? item.attempt - 1 : kStepsMax;
   const std::int64_t delay = kFolderRetryFirstMs << steps;
   return delay < kFolderRetryMs ? delay : kFolderRetryMs;
 }
 
-void RuntimeCore::plan_folders(std::int64_t in_ms) {
+void Folders::plan(std::int64_t in_ms) {
   if (loop_.options.sessions.work_root == nullptr) return;
   const std::int64_t due = loop_.boot_ms() + in_ms;
   loop_.agenda.plan_earlier(Job::kFolders, due);
 }
 
-// Others' endings show in the epochs. What shows nowhere is found with the cleanup.
-void RuntimeCore::note_ended_sessions() {
-  bool ended = others_claimed_ || notices_lost_ > 0;
-  for (const Notice& notice : notices_)
-    ended = ended || notice.kind == SessionChange::Kind::kLost ||
-            notice.kind == SessionChange::Kind::kClosed ||
-            notice.kind == SessionChange::Kind::kExpired ||
-            notice.kind == SessionChange::Kind::kSwept;
-  if (ended) plan_folders(kFolderLookDelayMs);
-}
-
 // A few names, or a piece of one folder, a tick.
-void RuntimeCore::sweep_folders() {
-  if (!loop_.agenda.wants(Job::kListFolders) && !begin_folder_list()) return;
-  for (std::size_t looked = 0; looked < kFolderNamesMax && folders_.removing.empty(); ++looked) {
+void Folders::sweep() {
+  if (!loop_.agenda.wants(Job::kListFolders) && !begin_list()) return;
+  for (std::size_t looked = 0; looked < kFolderNamesMax && removing_.empty(); ++looked) {
     const Result<std::string_view> name = loop_.port.folders->next_name();
     if (!name.ok())
-      tell_folder(LogLevel::kWarning, "session_folders_not_listed", {}, name.status(), {});
+      log_folder(LogLevel::kWarning, "session_folders_not_listed", {}, name.status(), {});
     if (name.value().empty()) {
       loop_.port.folders->end_list();
       loop_.agenda.clear(Job::kListFolders);
       return;
     }
-    if (is_folder_of_the_past(name.value())) folders_.removing.assign_cut(name.value());
+    if (is_of_the_past(name.value())) removing_.assign_cut(name.value());
   }
-  if (!folders_.removing.empty() && !remove_folder()) folders_.removing.clear();
+  if (!removing_.empty() && !remove_some()) removing_.clear();
 }
 
-bool RuntimeCore::begin_folder_list() {
+bool Folders::begin_list() {
   if (!loop_.agenda.is_due(Job::kFolders, loop_.boot_ms())) return false;
   loop_.agenda.clear(Job::kFolders);
   Diagnostic why;
   const Status begun = loop_.port.folders->begin_list(loop_.options.sessions.work_root, why);
   loop_.agenda.set(Job::kListFolders, begun == Status::kOk);
   if (begun != Status::kOk)
-    tell_folder(LogLevel::kWarning, "session_folders_not_listed", {}, begun, why.text());
+    log_folder(LogLevel::kWarning, "session_folders_not_listed", {}, begun, why.text());
   return begun == Status::kOk;
 }
 
 // Whatever runs in it here is left its folder; the end of that looks again.
-bool RuntimeCore::is_folder_of_the_past(std::string_view name) {
+bool Folders::is_of_the_past(std::string_view name) {
   SessionKey session = 0;
   std::int64_t generation = 0;
   if (!read_name(name, loop_.provider->database_id(), &session, &generation)) return false;
@@ -171,25 +157,25 @@ bool RuntimeCore::is_folder_of_the_past(std::string_view name) {
 }
 
 // True: there is more of it.
-bool RuntimeCore::remove_folder() {
+bool Folders::remove_some() {
   bool more = false;
   Diagnostic why;
   const Status status = loop_.port.folders->remove_some(
-      loop_.options.sessions.work_root, folders_.removing.c_str(), kFolderStepsMax, &more, why);
+      loop_.options.sessions.work_root, removing_.c_str(), kFolderStepsMax, &more, why);
   if (status == Status::kOk && more) return true;
   if (status == Status::kOk) {
     ++loop_.stats.session_folders_removed;
-    tell_folder(LogLevel::kInfo, "session_folder_removed", folders_.removing.view(), status, {});
+    log_folder(LogLevel::kInfo, "session_folder_removed", removing_.view(), status, {});
   } else {
     ++loop_.stats.session_folders_failed;
-    tell_folder(LogLevel::kWarning, "session_folder_not_removed", folders_.removing.view(), status,
-                why.text());
+    log_folder(LogLevel::kWarning, "session_folder_not_removed", removing_.view(), status,
+               why.text());
   }
   return false;
 }
 
-void RuntimeCore::tell_folder(LogLevel level, const char* event, std::string_view name,
-                              Status status, std::string_view text) {
+void Folders::log_folder(LogLevel level, const char* event, std::string_view name, Status status,
+                         std::string_view text) const {
   const LogField fields[] = {{"folder", name},
                              {"root", loop_.options.sessions.work_root},
                              {"status", status_name(status)},

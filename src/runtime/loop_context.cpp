@@ -30,6 +30,12 @@ CrashLimits LoopContext::crash_limits() const {
   return limits;
 }
 
+void LoopContext::count(const Removed& removed) {
+  stats.instances_removed += static_cast<std::uint64_t>(removed.instances);
+  stats.executions_removed += static_cast<std::uint64_t>(removed.executions);
+  stats.events_removed += static_cast<std::uint64_t>(removed.events);
+}
+
 OrchestrationStats* LoopContext::stats_of(std::string_view orchestration,
                                           std::string_view version) {
   const Registry::OrchestrationEntry* const entry =

@@ -45,6 +45,9 @@ struct LoopContext {
   std::size_t single_item_batches_left = 0;  // after a failed batch: one item of each kind a batch
   std::int64_t window_until = 0;             // boot time: what becomes ready waits for company
 
+  OptionalMs trouble_until;     // boot time: a store in trouble is left alone
+  std::uint64_t work_done = 0;  // turns that changed something, calls answered
+
   RuntimeStats stats;
   NameCounters names;
   Diagnostic diagnostic;
@@ -67,6 +70,10 @@ struct LoopContext {
     agenda.do_now(Job::kTurns);
     agenda.do_now(Job::kFetch);
   }
+  [[nodiscard]] bool is_in_trouble(std::int64_t now_boot_ms) const {
+    return trouble_until.has_value() && !trouble_until.has_passed(now_boot_ms);
+  }
+  void count(const Removed& removed);
   // Null: not registered.
   OrchestrationStats* stats_of(std::string_view orchestration, std::string_view version);
 

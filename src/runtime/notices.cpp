@@ -1,70 +1,92 @@
-// What a batch tells: kept while it is written, told in the log and counted when it is committed.
+#include "notices.hpp"
+
 #include "hash.hpp"
-#include "runtime_core.hpp"
 
 namespace pawl {
 
-void RuntimeCore::tell_abandoned(const Turn& turn) {
-  const bool stopped = turn.delay_ms == Provider::kStoppedForGood;
-  OrchestrationStats* const named =
-      orchestration_stats(turn.item->name.view(), turn.item->version.view());
-  if (stopped && named != nullptr) ++named->stopped;
-  const LogField fields[] = {{"instance", turn.item->id.view()},
-                             {"kind", error_kind_name(turn.why)},
-                             {"text", turn.why_text}};
-  loop_.log(stopped ? LogLevel::kError : LogLevel::kWarning,
-            stopped ? "instance_stopped" : "instance_parked", fields, 3);
+void Notices::begin() {
+  notices_.clear();
+  lost_ = 0;
+  ended_ = loop_.stats.session_ends;
+  unregistered_met_ = 0;
+  name_count_ = names_committed_;
 }
 
-void RuntimeCore::tell_unknown(const Notice& notice) {
-  const bool is_activity = notice.event != 0;
-  const LogField fields[] = {
-      {"instance", notice.instance},
-      {is_activity ? "activity" : "orchestration", notice.session.view()},
-      {is_activity ? "tag" : "version", notice.to.view()},
-      {is_activity ? "event" : "behaviour",
-       is_activity ? static_cast<std::int64_t>(notice.event) : notice.epoch}};
-  loop_.log(LogLevel::kError, is_activity ? "activity_unregistered" : "orchestration_unregistered",
-            fields, 4);
-}
-
-void RuntimeCore::tell_notices() {
-  loop_.stats.unregistered += unknown_met_;
-  unknown_met_ = 0;
-  unknown_committed_ = unknown_count_;
-  for (const Notice& notice : notices_) {
-    if (notice.poison) {
-      ++loop_.stats.poisoned;
-      const LogField fields[] = {
-          {"instance", notice.instance}, {"event", notice.event}, {"text", notice.reason.view()}};
-      loop_.log(LogLevel::kError, "activity_poisoned", fields, 3);
-      continue;
-    }
-    if (notice.unregistered) {
-      tell_unknown(notice);
-      continue;
-    }
-    if (notice.damaged) {
-      log_damage(notice);
-      continue;
-    }
-    if (notice.start_refused) {
-      const LogField fields[] = {
-          {"id", notice.session.view()}, {"instance", notice.instance}, {"event", notice.event}};
-      loop_.log(LogLevel::kWarning, "start_refused", fields, 3);
-      continue;
-    }
-    tell_session_change(notice);
-  }
+void Notices::committed() {
+  loop_.stats.unregistered += unregistered_met_;
+  unregistered_met_ = 0;
+  names_committed_ = name_count_;
+  for (const Notice& notice : notices_)
+    std::visit([&](const auto& one) { report(one); }, notice);
   notices_.clear();
   loop_.stats.session_ends = ended_;
-  if (notices_lost_ == 0) return;
-  const LogField fields[] = {{"count", static_cast<std::int64_t>(notices_lost_)}};
+  if (lost_ == 0) return;
+  const LogField fields[] = {{"count", static_cast<std::int64_t>(lost_)}};
   loop_.log(LogLevel::kWarning, "notices_lost", fields, 1);
-  notices_lost_ = 0;
+  lost_ = 0;
 }
 
-void RuntimeCore::tell_session_change(const Notice& notice) {
+bool Notices::has_session_change(std::initializer_list<SessionChange::Kind> kinds) const {
+  for (const Notice& any : notices_) {
+    const OfSession* const notice = std::get_if<OfSession>(&any);
+    if (notice == nullptr) continue;
+    for (const SessionChange::Kind kind : kinds)
+      if (notice->kind == kind) return true;
+  }
+  return false;
+}
+
+bool Notices::has_ended_sessions() const {
+  using Kind = SessionChange::Kind;
+  return lost_ > 0 ||
+         has_session_change({Kind::kLost, Kind::kClosed, Kind::kExpired, Kind::kSwept});
+}
+
+bool Notices::has_lost_sessions() const {
+  return has_session_change({SessionChange::Kind::kLost, SessionChange::Kind::kExpired});
+}
+
+// ---- the log --------------------------------------------------------------------------------------------
+
+void Notices::report(const Poisoned& notice) {
+  ++loop_.stats.poisoned;
+  const LogField fields[] = {
+      {"instance", notice.instance}, {"event", notice.event}, {"text", notice.text.view()}};
+  loop_.log(LogLevel::kError, "activity_poisoned", fields, 3);
+}
+
+void Notices::report(const UnregisteredActivity& notice) {
+  const LogField fields[] = {{"instance", notice.instance},
+                             {"activity", notice.name.view()},
+                             {"tag", notice.tag.view()},
+                             {"event", notice.event}};
+  loop_.log(LogLevel::kError, "activity_unregistered", fields, 4);
+}
+
+void Notices::report(const UnregisteredOrchestration& notice) {
+  const LogField fields[] = {{"instance", notice.instance},
+                             {"orchestration", notice.name.view()},
+                             {"version", notice.version.view()},
+                             {"behaviour", notice.behaviour}};
+  loop_.log(LogLevel::kError, "orchestration_unregistered", fields, 4);
+}
+
+void Notices::report(const RefusedStart& notice) {
+  const LogField fields[] = {
+      {"id", notice.id.view()}, {"instance", notice.instance}, {"event", notice.event}};
+  loop_.log(LogLevel::kWarning, "start_refused", fields, 3);
+}
+
+void Notices::report(const DamagedRow& notice) {
+  ++loop_.stats.rows_quarantined;
+  const LogField fields[] = {{"table", notice.table.view()},
+                             {"key", notice.key},
+                             {"instance", notice.instance.view()},
+                             {"text", notice.text.view()}};
+  loop_.log(LogLevel::kError, "row_quarantined", fields, 4);
+}
+
+void Notices::report(const OfSession& notice) {
   const LogField fields[] = {{"session", notice.session.view()},
                              {"epoch", notice.epoch},
                              {"to", notice.to.view()},
@@ -122,7 +144,7 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
       event = "session_near_limit";
       level = LogLevel::kWarning;
       break;
-    case SessionChange::Kind::kUsed: return tell_use(notice);
+    case SessionChange::Kind::kUsed: return log_use(notice);
     case SessionChange::Kind::kConflict:
       event = "session_property_conflict";
       count = kFields - 2;
@@ -136,10 +158,10 @@ void RuntimeCore::tell_session_change(const Notice& notice) {
     case SessionChange::Kind::kEnding: break;  // no change of the owner: its instance alone is told
   }
   loop_.log(level, event, fields, count);
-  if (notice.used) tell_use(notice);
+  if (notice.used) log_use(notice);
 }
 
-void RuntimeCore::tell_use(const Notice& notice) {
+void Notices::log_use(const OfSession& notice) {
   const LogField fields[] = {{"session", notice.session.view()},
                              {"epoch", notice.epoch},
                              {"to", notice.to.view()},
@@ -151,33 +173,23 @@ void RuntimeCore::tell_use(const Notice& notice) {
   loop_.log(LogLevel::kInfo, "session_used", fields, sizeof fields / sizeof fields[0]);
 }
 
-void RuntimeCore::tell_clock() {
-  if (loop_.batch.clock_adopted) {
-    const LogField fields[] = {{"boot_seq", loop_.batch.boot_seq}};
-    loop_.log(LogLevel::kInfo, "clock_adopted", fields, 1);
-  }
-  if (loop_.batch.clock_confirmed) synced_this_boot_ = true;
-  if (loop_.batch.clock_credit_ms != 0) {
-    const LogField fields[] = {{"credit_ms", loop_.batch.clock_credit_ms}};
-    loop_.log(LogLevel::kInfo, "clock_credited", fields, 1);
-    loop_.agenda.do_now(Job::kTurns);
-  }
-}
+// ---- ChangeSink: in the batch ---------------------------------------------------------------------------
 
-void RuntimeCore::begin_telling() {
-  notices_.clear();
-  notices_lost_ = 0;
-  ended_ = loop_.stats.session_ends;
-}
-
-void RuntimeCore::on_session_change(const SessionChange& change) {
-  if (change.is_end) ended_.add(change.age_ms, change.activities);
-  if (change.kind == SessionChange::Kind::kUsed && note_use(change)) return;
+template <typename Kind>
+Kind* Notices::add() {
   Notice* const notice = notices_.add();
   if (notice == nullptr) {
-    ++notices_lost_;
-    return;
+    ++lost_;
+    return nullptr;
   }
+  return &notice->emplace<Kind>();
+}
+
+void Notices::on_session_change(const SessionChange& change) {
+  if (change.is_end) ended_.add(change.age_ms, change.activities);
+  if (change.kind == SessionChange::Kind::kUsed && note_use(change)) return;
+  OfSession* const notice = add<OfSession>();
+  if (notice == nullptr) return;
   notice->kind = change.kind;
   notice->epoch = change.epoch;
   notice->resumed = change.resumed;
@@ -192,70 +204,77 @@ void RuntimeCore::on_session_change(const SessionChange& change) {
   notice->reason.assign_cut(change.reason);
 }
 
-// With the claim, mostly: it takes no room of other notices then.
-bool RuntimeCore::note_use(const SessionChange& use) {
-  for (Notice& notice : notices_) {
-    const bool is_claim = notice.kind == SessionChange::Kind::kClaimed ||
-                          notice.kind == SessionChange::Kind::kMigrated;
-    if (!is_claim || notice.epoch != use.epoch || notice.opened_by.view() != use.instance) continue;
-    notice.used = true;
+// Mostly with the claim of the session: it takes no room of other notices then.
+bool Notices::note_use(const SessionChange& use) {
+  for (Notice& any : notices_) {
+    OfSession* const notice = std::get_if<OfSession>(&any);
+    if (notice == nullptr) continue;
+    const bool is_claim = notice->kind == SessionChange::Kind::kClaimed ||
+                          notice->kind == SessionChange::Kind::kMigrated;
+    if (!is_claim || notice->epoch != use.epoch || notice->opened_by.view() != use.instance)
+      continue;
+    notice->used = true;
     return true;
   }
   return false;
 }
 
-void RuntimeCore::on_unregistered(std::string_view activity, std::string_view tag,
-                                  InstanceKey instance, EventId event) {
-  Notice* const notice = note_unknown(activity, tag, instance);
-  if (notice != nullptr) notice->event = event;
-}
-
-// The version of an orchestration is not known to be one of the name's; its behaviour is in `epoch`.
-void RuntimeCore::on_stranger(std::string_view name, std::string_view version,
-                              std::int64_t behaviour, InstanceKey instance) {
-  Notice* const notice = note_unknown(name, version, instance);
-  if (notice != nullptr) notice->epoch = behaviour;
-}
-
-RuntimeCore::Notice* RuntimeCore::note_unknown(std::string_view name, std::string_view detail,
-                                               InstanceKey instance) {
-  ++unknown_met_;
+bool Notices::is_new_name(std::string_view name, std::string_view detail) {
+  ++unregistered_met_;
   const std::uint64_t hash = Hash64().add(name).add(detail).value();
-  for (std::size_t i = 0; i < unknown_count_; ++i)
-    if (unknown_names_[i] == hash) return nullptr;
-  if (unknown_count_ == kUnknownNamesMax) return nullptr;
-  Notice* const notice = notices_.add();
-  if (notice == nullptr) return nullptr;
-  unknown_names_[unknown_count_++] = hash;
-  notice->unregistered = true;
-  notice->instance = instance;
-  notice->session.assign_cut(name);
-  notice->to.assign_cut(detail);
-  return notice;
+  for (std::size_t i = 0; i < name_count_; ++i)
+    if (names_[i] == hash) return false;
+  if (name_count_ == kUnregisteredNamesMax || notices_.full()) return false;
+  names_[name_count_++] = hash;
+  return true;
 }
 
-void RuntimeCore::on_start_refused(std::string_view id, InstanceKey instance, EventId event) {
-  Notice* const notice = notices_.add();
-  if (notice == nullptr) {
-    ++notices_lost_;
-    return;
-  }
-  notice->start_refused = true;
+void Notices::on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
+                              EventId event) {
+  if (!is_new_name(activity, tag)) return;
+  auto* const notice = add<UnregisteredActivity>();
+  if (notice == nullptr) return;
   notice->instance = instance;
   notice->event = event;
-  notice->session.assign_cut(id);
+  notice->name.assign_cut(activity);
+  notice->tag.assign_cut(tag);
 }
 
-void RuntimeCore::on_poison(InstanceKey instance, EventId event, std::string_view why) {
-  Notice* const notice = notices_.add();
-  if (notice == nullptr) {
-    ++notices_lost_;
-    return;
-  }
-  notice->poison = true;
+// Not every version is known to belong to the name.
+void Notices::on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
+                          InstanceKey instance) {
+  if (!is_new_name(name, version)) return;
+  auto* const notice = add<UnregisteredOrchestration>();
+  if (notice == nullptr) return;
+  notice->instance = instance;
+  notice->behaviour = behaviour;
+  notice->name.assign_cut(name);
+  notice->version.assign_cut(version);
+}
+
+void Notices::on_start_refused(std::string_view id, InstanceKey instance, EventId event) {
+  auto* const notice = add<RefusedStart>();
+  if (notice == nullptr) return;
   notice->instance = instance;
   notice->event = event;
-  notice->reason.assign_cut(why);
+  notice->id.assign_cut(id);
+}
+
+void Notices::on_poison(InstanceKey instance, EventId event, std::string_view why) {
+  auto* const notice = add<Poisoned>();
+  if (notice == nullptr) return;
+  notice->instance = instance;
+  notice->event = event;
+  notice->text.assign_cut(why);
+}
+
+void Notices::on_damage(RowRef row, std::string_view instance, std::string_view text) {
+  auto* const notice = add<DamagedRow>();
+  if (notice == nullptr) return;
+  notice->key = row.key;
+  notice->table.assign_cut(table_name(row.table));
+  notice->instance.assign_cut(instance);
+  notice->text.assign_cut(text);
 }
 
 }  // namespace pawl

@@ -63,70 +63,12 @@ Status RuntimeCore::write_request(Request& request, Turn* turn, bool* room, bool
     case Request::Kind::kSuspend: return loop_.provider->suspend_instance(request.id);
     case Request::Kind::kResume: return loop_.provider->resume_instance(request.id);
     case Request::Kind::kDelete:
-    case Request::Kind::kPrune: return write_removal(request, more);
+    case Request::Kind::kPrune: return removals_.write(request, more);
     case Request::Kind::kRaise:
     case Request::Kind::kEnqueue: break;
   }
   if (request.rides_with != 0) return Status::kOk;
   return send_mail(request, room);
-}
-
-Status RuntimeCore::write_removal(Request& request, bool* more) {
-  class KeepKey final : public InstanceVisitor {
-   public:
-    void on_instance(const InstanceInfo& info) override { key = info.key; }
-    InstanceKey key = 0;
-  } found;
-  if (!request.begun) PAWL_TRY(loop_.provider->read_instance_info(request.id, found));
-  if (request.kind == Request::Kind::kPrune)
-    return loop_.provider->prune_executions(found.key, request.limits, kSweepEventsMax,
-                                            &removals_.removed, more);
-  if (!request.begun) PAWL_TRY(loop_.provider->delete_instance(found.key, request.force));
-  PAWL_TRY(loop_.provider->sweep_deleted(kSweepEventsMax, &removals_.removed, more));
-  removals_.request_begun = *more;
-  return Status::kOk;
-}
-
-// What goes by itself, and the rows of what was deleted.
-Status RuntimeCore::write_removals() {
-  if (loop_.agenda.is_due(Job::kRetention, loop_.boot_ms())) {
-    Retention which;
-    if (loop_.options.retention_ms > 0)
-      which.ended_until = loop_.batch.now - loop_.options.retention_ms;
-    which.count_max = loop_.options.retention_count;
-    PAWL_TRY(loop_.provider->delete_ended(which, &ended_cursor_, &removals_.next_end,
-                                          &removals_.retire_more));
-    removals_.retired = true;
-  }
-  if (!loop_.agenda.wants(Job::kSweep) && !removals_.retired) return Status::kOk;
-  removals_.swept = true;
-  return loop_.provider->sweep_deleted(kSweepEventsMax, &removals_.removed, &removals_.sweep_more);
-}
-
-// Only a commit decides what is left.
-void RuntimeCore::settle_removals() {
-  loop_.stats.instances_removed += static_cast<std::uint64_t>(removals_.removed.instances);
-  loop_.stats.executions_removed += static_cast<std::uint64_t>(removals_.removed.executions);
-  loop_.stats.events_removed += static_cast<std::uint64_t>(removals_.removed.events);
-  if (removals_.request_begun) requests_.at(requests_taken_).begun = true;
-  if (removals_.swept) loop_.agenda.set(Job::kSweep, removals_.sweep_more);
-  if (!removals_.retired) return;
-  loop_.agenda.set(Job::kRetention, removals_.retire_more);
-  if (removals_.retire_more) return;
-  ended_cursor_ = EndedCursor();
-  if (loop_.options.retention_ms > 0 && removals_.next_end.has_value())
-    loop_.agenda.plan(Job::kRetention,
-                      loop_.provider->boot_ms_of(
-                          add_saturating(removals_.next_end.value(), loop_.options.retention_ms)));
-}
-
-// An instance ended here: what is to go now, and when will it?
-void RuntimeCore::plan_retention() {
-  can_relieve_ = true;
-  if (loop_.options.retention_count > 0) loop_.agenda.do_now(Job::kRetention);
-  if (loop_.options.retention_ms > 0 && !loop_.agenda.wants(Job::kRetention))
-    loop_.agenda.plan(Job::kRetention,
-                      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.retention_ms));
 }
 
 void RuntimeCore::answer_requests() {
@@ -139,7 +81,7 @@ void RuntimeCore::answer_requests() {
       default: break;
     }
     requests_.pop();
-    ++news_;
+    ++loop_.work_done;
     if (request.answer != nullptr) request.answer(request.user, request.status);
   }
   loop_.agenda.set(Job::kRequests, requests_.size() > 0);

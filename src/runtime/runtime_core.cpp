@@ -31,7 +31,7 @@ RuntimeCore::RuntimeCore(Process& process, const Registry& registry, const Optio
 }
 
 Status RuntimeCore::start(Diagnostic& diagnostic) {
-  PAWL_TRY(check_work_root(diagnostic));
+  PAWL_TRY(folders_.check_root(diagnostic));
   PAWL_TRY(open_database(diagnostic));
   PAWL_TRY(loop_.port.threads->open(loop_.options.database_path, diagnostic));
   waiter_open_ = true;
@@ -82,24 +82,24 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
     const LogField path("database", loop_.options.database_path);
     loop_.log(LogLevel::kWarning, "database_folder_open_to_others", &path, 1);
   }
-  loop_.provider->set_change_sink(this);
+  loop_.provider->set_change_sink(&notices_);
   return Status::kOk;
 }
 
 // The first write transaction of this process: adopts the boot, buries who died, registers.
 Status RuntimeCore::register_self(Diagnostic& diagnostic) {
-  make_first_reserve();
+  space_.make_first_reserve();
   Status status = try_to_register(diagnostic);
-  for (int rows = 0; rows < kDamagedRowsAtStart && quarantine_culprit(status); ++rows)
+  for (int rows = 0; rows < kDamagedRowsAtStart && recovery_.quarantine_culprit(status); ++rows)
     status = try_to_register(diagnostic);
-  if (status != Status::kFull || short_of_space_) return status;
-  disk_is_full();
+  if (status != Status::kFull || space_.is_short()) return status;
+  space_.disk_is_full();
   return try_to_register(diagnostic);
 }
 
 Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
   Status status = loop_.provider->begin(0, &loop_.batch);
-  begin_telling();
+  notices_.begin();
   if (status == Status::kOk) {
     status = register_in_batch();
     if (status == Status::kOk) status = claim_at_start();
@@ -118,8 +118,8 @@ Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
     shared_.payload_bytes_max = loop_.options.payload_bytes_max;
     slots_.start(shared_);
     after_registration();
-    tell_notices();
-    tell_clock();
+    notices_.committed();
+    clock_.committed();
     return Status::kOk;
   }
   diagnostic = loop_.provider->diagnostic();
@@ -194,9 +194,7 @@ void RuntimeCore::after_registration() {
   loop_.log(LogLevel::kInfo, "worker_registered", fields, 2);
   const std::int64_t now = loop_.boot_ms();
   loop_.agenda.plan(Job::kRenew, now + renewal_interval_ms(loop_.options.sessions));
-  loop_.agenda.plan(Job::kCleanUp, now + loop_.options.sessions.session_cleanup_interval_ms);
-  if (has_retention()) loop_.agenda.do_now(Job::kRetention);
-  plan_folders(0);
+  removals_.registered();
   watch_workers();
 }
 
@@ -294,13 +292,8 @@ void RuntimeCore::watch_workers() {
 void RuntimeCore::note_reasons(const port::WakeReasons& reasons) {
   if (reasons.process) loop_.agenda.do_now(Job::kBury);
   if (reasons.descriptor) look_at_descriptors_ = true;
-  if (reasons.clock) {
-    ++loop_.stats.clock_steps;
-    sync_look_ms_ = 0;
-    loop_.agenda.plan(Job::kLookAtClock, loop_.boot_ms());
-    loop_.log(LogLevel::kWarning, "wall_clock_stepped", nullptr, 0);
-  }
-  if (reasons.bell) look_for_reserve_ = true;
+  if (reasons.clock) clock_.stepped();
+  if (reasons.bell) space_.look_for_reserve_soon();
   if (reasons.bell || reasons.log) look_again(true);
 }
 
@@ -316,12 +309,12 @@ void RuntimeCore::look_again(bool anew) {
 void RuntimeCore::plan_next_due() {
   plan_stored_due();
   // A row whose due time is none is found by nobody else.
-  if (quarantine_culprit(Status::kCorrupt)) loop_.look_for_all();
+  if (recovery_.quarantine_culprit(Status::kCorrupt)) loop_.look_for_all();
   loop_.stats.warm_instances = static_cast<std::uint32_t>(warm_.size());
   loop_.stats.warm_bytes_used = warm_.bytes_used();
   loop_.stats.activities_running = static_cast<std::uint32_t>(slots_.in_hand());
   plan_slots(loop_.boot_ms());
-  plan_relief();
+  space_.plan();
   loop_.agenda.clear(Job::kObserve);
   if (loop_.evidence.watching())
     loop_.agenda.plan(Job::kObserve, loop_.boot_ms() + kObserverWakeMs);
@@ -351,18 +344,9 @@ void RuntimeCore::plan_stored_due() {
       stored.keep_earlier(slot.deadline_boot_ms);
       stored.keep_earlier(slot.silent_boot_ms);
     });
-    plan_clock(due);
+    clock_.plan(due);
   }
   loop_.agenda.plan(Job::kStoredDue, stored);
-}
-
-// A trusted clock may bring timers nearer, or tell when a UTC timer is due.
-void RuntimeCore::plan_clock(const NextDue& due) {
-  const bool could_gain = !synced_this_boot_ && (due.pawl_time.has_value() || due.waiting_for_utc);
-  if (!could_gain) return loop_.agenda.clear(Job::kLookAtClock);
-  if (loop_.agenda.wants(Job::kLookAtClock)) return;
-  sync_look_ms_ = next_sync_look_ms(0);
-  loop_.agenda.plan(Job::kLookAtClock, loop_.boot_ms() + sync_look_ms_);
 }
 
 // What the activities in hand want of the loop.
@@ -402,8 +386,8 @@ bool RuntimeCore::is_pressing(const internal::Slot& slot) const {
 }
 
 bool RuntimeCore::ready() const {
-  if (stopped_ || loop_.draining || loop_.agenda.wants(Job::kRegister) || retry_at_.has_value() ||
-      lock_is_stuck_)
+  if (stopped_ || loop_.draining || loop_.agenda.wants(Job::kRegister) ||
+      loop_.trouble_until.has_value() || log_watch_.lock_is_stuck())
     return false;
   const std::size_t threads = slots_.slots_of(ActivityMode::kThreaded);
   return threads == 0 || loop_.stats.slots_abandoned < threads;
@@ -421,7 +405,7 @@ bool RuntimeCore::is_due(Agenda::Which which, std::int64_t now) const {
 
 Agenda::Holds RuntimeCore::holds(std::int64_t now) const {
   Agenda::Holds held;
-  held.trouble = retry_at_;
+  held.trouble = loop_.trouble_until;
   held.pace = pace_.until(now);
   if (waits_for_company(now)) held.company = loop_.window_until;
   return held;
@@ -486,7 +470,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (loop_.me != 0 && idle) unregister();
   loop_.process.remove_loop(loop_.port.threads);
   if (!threads_stuck_) close_worker_files();
-  if (loop_.agenda.wants(Job::kListFolders)) loop_.port.folders->end_list();
+  folders_.stop();
   if (waiter_open_) loop_.port.threads->close();
   warm_.stop();
   loop_.provider->close();
@@ -523,16 +507,30 @@ void RuntimeCore::put_back_steps() {
 void RuntimeCore::unregister() {
   Status status = loop_.provider->begin(loop_.me, &loop_.batch);
   if (status == Status::kOk) {
-    begin_telling();
+    notices_.begin();
     status = loop_.provider->unregister_worker(loop_.me);
     if (status == Status::kOk) status = loop_.provider->commit();
     if (status != Status::kOk) loop_.provider->rollback();
   }
   if (status == Status::kOk)
-    tell_notices();
+    notices_.committed();
   else
     loop_.log_status(LogLevel::kWarning, "unregister_failed", status);
   tell_all_lost();
+}
+
+std::uint64_t RuntimeCore::work_done() const {
+  return loop_.work_done + loop_.stats.activities_started + loop_.stats.activities_completed +
+         loop_.stats.activities_retried + loop_.stats.activities_refused +
+         loop_.stats.instances_removed + loop_.stats.executions_removed +
+         loop_.stats.events_removed + loop_.stats.rows_quarantined +
+         loop_.stats.session_folders_removed;
+}
+
+void RuntimeCore::keep_pace(std::uint64_t done_before) {
+  const std::int64_t now = loop_.boot_ms();
+  if (pace_.ran(runs_again_, work_done() != done_before, now))
+    loop_.log(LogLevel::kError, "loop_without_progress", nullptr, 0);
 }
 
 }  // namespace pawl

@@ -13,13 +13,20 @@
 
 #include <atomic>
 
+#include "clock_watch.hpp"
 #include "engine.hpp"
+#include "folders.hpp"
+#include "log_watch.hpp"
 #include "loop_context.hpp"
+#include "notices.hpp"
 #include "pace.hpp"
 #include "pawl/runtime.hpp"
 #include "pawl/session.hpp"
+#include "recovery.hpp"
+#include "removals.hpp"
 #include "requests.hpp"
 #include "slots.hpp"
+#include "space.hpp"
 #include "sqlite_store.hpp"
 #include "warm.hpp"
 
@@ -71,7 +78,7 @@ struct Turn {
   bool written = false;
 };
 
-class RuntimeCore final : private ChangeSink, private WorkFilter {
+class RuntimeCore final : private WorkFilter {
  public:
   RuntimeCore(Process& process, const Registry& registry, const Options& options,
               const port::Port& port);
@@ -158,44 +165,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
     bool standby = false;
     bool withdrawing = false;  // as far as this worker knows
   };
-  struct Notice {
-    SessionChange::Kind kind = SessionChange::Kind::kClaimed;
-    bool poison = false;
-    bool unregistered = false;
-    bool start_refused = false;
-    bool damaged = false;  // a row: its table in `from`, its key in `instance`
-    bool resumed = false;
-    bool used = false;  // work of it was handed over in the same commit
-    Epoch epoch = 0;
-    InstanceKey instance = 0;
-    EventId event = 0;
-    std::int64_t age_ms = 0;
-    std::int64_t activities = 0;
-    FixedText<kNameBytesMax> session;
-    FixedText<kNameBytesMax> opened_by;  // id of an instance
-    FixedText<kNameBytesMax> from;
-    FixedText<kNameBytesMax> to;
-    FixedText<kSessionLabelBytesMax> owner_label;
-    FixedText<kSessionLabelBytesMax> label_kind;
-    FixedText<Diagnostic::kCapacity> reason;
-  };
-
-  // Ended sessions' folders are found by a list of them all.
-  struct FolderSweep {
-    FixedText<port::Folders::kNameBytesMax> removing;  // empty: none
-  };
-
-  // What the batch at hand removed and left; without meaning once it is rolled back.
-  struct Removals {
-    Removed removed;
-    bool retired = false;
-    bool retire_more = false;
-    bool swept = false;
-    bool sweep_more = false;
-    bool request_begun = false;  // of the first request that was not taken
-    OptionalMs next_end;
-  };
-
   // ---- runtime_core.cpp ----
   Status open_database(Diagnostic& diagnostic);
   Status register_self(Diagnostic& diagnostic);
@@ -217,22 +186,17 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir);
   void plan_next_due();
   void plan_stored_due();
-  void plan_clock(const NextDue& due);
   void plan_slots(std::int64_t now_boot_ms);
   [[nodiscard]] bool is_pressing(const internal::Slot& slot) const;
   [[nodiscard]] Agenda::Holds holds(std::int64_t now_boot_ms) const;
   // What there is to do waits for company (Options::commit_window_ms).
   [[nodiscard]] bool waits_for_company(std::int64_t now_boot_ms) const;
   [[nodiscard]] bool is_due(Agenda::Which which, std::int64_t now_boot_ms) const;
-  [[nodiscard]] bool is_in_trouble(std::int64_t now_boot_ms) const {
-    return retry_at_.has_value() && !retry_at_.has_passed(now_boot_ms);
-  }
 
   void list_runnable();
 
   // ---- tick.cpp ----
   void look(std::int64_t now_boot_ms);
-  void look_at_clock(std::int64_t now_boot_ms);
   void note_others();
   void run_batch();
   Status commit_tick(Turn* turns, std::size_t count);
@@ -245,53 +209,19 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   void after_rollback(Status status, Turn* turns, std::size_t count);
   void settle_turn(Turn& turn);
   void count_turn(const Turn& turn);
+  void log_abandoned(const Turn& turn);
   void abandon_alone(const Turn& turn, Status why);
 
   // ---- quarantine.cpp ----
   // How much was done so far: rises with each tick that was of use.
   [[nodiscard]] std::uint64_t work_done() const;
   void keep_pace(std::uint64_t done_before);
-  // True: the row that made a transaction fail is out of the way.
-  bool quarantine_culprit(Status why);
-  [[nodiscard]] bool is_blamed(const Damage& damage);
-  void log_damage(const Notice& notice);
-
   // ---- requests.cpp ----
   Status write_requests(Turn* turns, std::size_t count);
   [[nodiscard]] static bool is_answer(Status status);
   Turn* turn_of(Turn* turns, std::size_t count, std::size_t request);
   Status write_request(Request& request, Turn* turn, bool* room, bool* more);
-  Status write_removal(Request& request, bool* more);
-  Status write_removals();
-  void settle_removals();
-  void plan_retention();
-  [[nodiscard]] bool has_retention() const {
-    return loop_.options.retention_ms > 0 || loop_.options.retention_count > 0;
-  }
   void answer_requests();
-
-  // ---- space.cpp ----
-  void make_first_reserve();
-  [[nodiscard]] bool lacks_free_pages() const;
-  void plan_relief();
-  void relieve();
-  void not_relieved(Status status);
-  void read_use();
-  void cut_log();
-  void settle_space();
-  void tell_use();
-  void look_for_reserve();
-  void lose_reserve();
-  void disk_is_full();
-  void remake_reserve();
-  // The log cannot be cut while somebody reads one view for long.
-  void watch_log();
-  void note_long_log(const LogUse& log, Status why);
-  void note_short_log();
-  // The write lock was not to be had.
-  void note_busy();
-  void note_begun();
-  void tell_holder(LogLevel level, const char* event, LogField field, port::LogLock lock);
 
   // ---- work.cpp ----
   bool run_inline(std::int64_t end_boot_ms);
@@ -336,21 +266,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   Status look_at_owned();
   void tell_owned();
   void tell_all_lost();
-
-  // ---- folders.cpp ----
-  Status check_work_root(Diagnostic& diagnostic);
-  void put_folder_path(const WorkItem& item, Text* path) const;
-  void make_folders();
-  [[nodiscard]] static std::int64_t folder_delay_ms(const WorkItem& item);
-  // In so long ended sessions' folders are looked for, if not earlier.
-  void plan_folders(std::int64_t in_ms);
-  void note_ended_sessions();
-  void sweep_folders();
-  bool begin_folder_list();
-  [[nodiscard]] bool is_folder_of_the_past(std::string_view name);
-  bool remove_folder();
-  void tell_folder(LogLevel level, const char* event, std::string_view name, Status status,
-                   std::string_view text);
 
   // ---- starts.cpp ----
   void collect_starts(Turn* turns, std::size_t capacity, std::size_t* count);
@@ -408,29 +323,6 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool must_wait_to_run_alone(std::int32_t crashes) const;
   std::string_view keep_text(std::string_view text);
 
-  // ---- notices.cpp ----
-  void tell_abandoned(const Turn& turn);
-  void begin_telling();
-  void tell_notices();
-  void tell_unknown(const Notice& notice);
-  void tell_session_change(const Notice& notice);
-  void tell_use(const Notice& notice);
-  void tell_clock();
-
-  // ChangeSink: it leaves after the commit.
-  void on_session_change(const SessionChange& change) override;
-  bool note_use(const SessionChange& use);
-  void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
-  void on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
-                       EventId event) override;
-  void on_start_refused(std::string_view id, InstanceKey instance, EventId event) override;
-  void on_damage(RowRef row, std::string_view instance, std::string_view text) override;
-
-  void on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
-                   InstanceKey instance) override;
-  // Counts, and keeps a notice of each name once. Null: it was told of before.
-  Notice* note_unknown(std::string_view name, std::string_view detail, InstanceKey instance);
-
   // ---- work.cpp: WorkFilter ----
   [[nodiscard]] bool has_handler(std::string_view activity_name) const override;
   [[nodiscard]] bool has_room(std::string_view activity_name) const override;
@@ -438,17 +330,12 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool runs_session(InstanceKey scope, std::string_view name) const override;
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
 
-  static constexpr std::size_t kNoticesMax = 64;
-  static constexpr std::int64_t kFolderLookDelayMs = 1'000;  // what ends together is one look
   static constexpr std::size_t kDevicesMax = 32;
-  static constexpr std::size_t kUnknownNamesMax = 64;  // told of, one line each
   // Kinds that one registered orchestration stands for: without a version, with it and not begun, and
   // begun under each behaviour.
   static constexpr std::size_t kKindsEach =
       2 + static_cast<std::size_t>(Engine::kBehaviour - Engine::kBehaviourMin + 1);
   static constexpr std::size_t kWorkersMax = 64;
-  static constexpr std::size_t kReliefEventsMax =
-      512;  // small: a removal needs room in the log itself
 
   LoopContext loop_;
   Engine* engine_ = nullptr;
@@ -456,6 +343,13 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   WarmCache& warm_ = parts_.warm;
   Slots& slots_ = parts_.slots;
   Requests& requests_ = parts_.requests;
+  Notices notices_{loop_};
+  ClockWatch clock_{loop_};
+  Space space_{loop_};
+  LogWatch log_watch_{loop_, space_};
+  Folders folders_{loop_, slots_};
+  Removals removals_{loop_, space_, folders_};
+  Recovery recovery_{loop_, notices_};
   FixedVector<Incarnation, kWorkersMax> buried_;  // in the batch at hand
 
   HeldFile file_;      // ours
@@ -480,58 +374,26 @@ class RuntimeCore final : private ChangeSink, private WorkFilter {
   bool threads_stuck_ = false;
   bool executor_started_ = false;
   bool waiter_open_ = false;
-  RowRef short_row_;  // the last one that memory did not suffice for
-  std::int64_t short_boot_ms_ = 0;
-  int short_count_ = 0;
-  std::optional<Damage> quarantined_;  // the last one; the next commit forgets it
   Pace pace_;
   bool runs_again_ = false;  // the last tick asked for the next one
-  std::uint64_t news_ = 0;   // turns that changed something, calls that were answered
   std::int64_t data_version_ = -1;
-  OptionalMs retry_at_;  // boot time; a store in trouble is left alone until then
-  int retry_step_ = 0;
   OptionalMs planned_wake_;  // boot time
-  EndedCursor ended_cursor_;
-  LeakCursors leaks_;
-  Removals removals_;
-  SpaceUse use_;                 // as of the last commit
-  bool over_mark_ = false;       // little is left of the quota
-  bool short_of_space_ = false;  // the disk was full: there is no reserve
-  bool can_relieve_ = false;     // there may be something to remove for that
-  std::size_t relief_events_ = kReliefEventsMax;
-  bool look_for_reserve_ = false;
-  bool look_at_log_ = false;
-  bool log_is_long_ = false;  // and could not be cut
-  bool log_was_told_ = false;
-  bool log_is_full_ = false;    // Options::log_bytes_max
-  OptionalMs busy_since_;       // boot time; none: the write lock was had last time
-  bool lock_is_stuck_ = false;  // for so long that it is told
   int look_step_ = 0;
   std::size_t left_over_count_ = 0;  // did not fit the last tick beside others: first in the next
   std::size_t runnable_count_ = 0;
-  Strangers strangers_;                                 // of the list at hand
-  std::uint64_t unknown_names_[kUnknownNamesMax] = {};  // hashes
-  std::size_t unknown_count_ = 0;
-  std::size_t unknown_committed_ = 0;
-  std::uint64_t unknown_met_ = 0;  // in the batch at hand
-  bool due_in_vain_ = false;       // the last tick met a due time and found nothing to do
-  OptionalMs vain_due_;            // Pawl time: that one; it is looked at again at vain_until_
-  OptionalMs vain_until_;          // boot time
-  bool synced_this_boot_ = false;
-  std::int64_t sync_look_ms_ = 0;
+  Strangers strangers_;       // of the list at hand
+  bool due_in_vain_ = false;  // the last tick met a due time and found nothing to do
+  OptionalMs vain_due_;       // Pawl time: that one; it is looked at again at vain_until_
+  OptionalMs vain_until_;     // boot time
   std::size_t requests_taken_ = 0;
   bool mail_rides_ = false;     // what is raised may ride on the batch at hand
   MessageId last_message_ = 0;  // then: when it was collected
 
   FixedVector<DeclaredDevice, kDevicesMax> declared_;
-  FolderSweep folders_;
   Epoch owned_epoch_ = -1;  // the last one when the owned sessions were looked at
   Epoch epoch_seen_ = 0;    // the last one when our last batch ended
   bool owned_changed_ = false;
 
-  FixedVector<Notice, kNoticesMax> notices_;
-  std::uint64_t notices_lost_ = 0;
-  SessionEnds ended_;  // with what the batch at hand ended
   std::atomic<bool> stop_requested_{false};
 };
 

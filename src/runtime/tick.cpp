@@ -7,32 +7,22 @@ namespace pawl {
 namespace {
 
 constexpr std::int64_t kLateWakeMs = 2'000;  // a later wake-up than planned: renew first
-constexpr std::int64_t kRetryFirstMs = 100;  // a store in trouble: 100 ms, doubling
-constexpr int kRetryStepsMax = 6;
 constexpr std::size_t kWakeDelayedMax = 64;  // bounded a tick
-constexpr std::size_t kSweepMax = 256;
 
 }  // namespace
 
 // What time and others have brought since the last tick. Not while the store is in trouble.
 void RuntimeCore::look(std::int64_t now) {
-  if (is_in_trouble(now)) return;
+  if (loop_.is_in_trouble(now)) return;
   if (loop_.agenda.is_due(Job::kLook, now)) look_again(false);
   if (loop_.agenda.is_due(Job::kStoredDue, now)) loop_.look_for_all();
   if (loop_.agenda.is_due(Job::kYoungUnregistered, now)) {
     loop_.agenda.clear(Job::kYoungUnregistered);
     loop_.agenda.do_now(Job::kTurns);
   }
-  if (loop_.agenda.is_due(Job::kLookAtClock, now)) look_at_clock(now);
+  clock_.look(now);
   // What this worker has in hand comes first; so do the effects of what it committed before.
   if (!is_due(Agenda::Which::kBeforeNews, now)) note_others();
-}
-
-// Later the next time, whatever comes of it: a batch may have reason not to believe the clock.
-void RuntimeCore::look_at_clock(std::int64_t now) {
-  sync_look_ms_ = next_sync_look_ms(sync_look_ms_);
-  loop_.agenda.plan(Job::kLookAtClock, now + sync_look_ms_);
-  if (loop_.port.clock->synced()) loop_.agenda.do_now(Job::kConfirmClock);
 }
 
 // Another connection committed: messages or work may be there for us.
@@ -55,14 +45,14 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   loop_.overslept = planned_wake_.has_value() && start - planned_wake_.value() > kLateWakeMs;
   if (loop_.overslept) loop_.agenda.plan(Job::kRenew, start);
   ++loop_.stats.ticks;
-  if (look_for_reserve_) look_for_reserve();
+  if (space_.looks_for_reserve()) space_.look_for_reserve();
   slots_.collect(*loop_.port.threads);
   loop_.evidence.observe_tick(loop_.provider->pawl_now());
   // What was seen expired must be looked at again, or it never becomes evidence.
   if (loop_.evidence.watching()) loop_.agenda.do_now(Job::kFetch);
   due_in_vain_ = false;
   plan_slots(start);
-  plan_relief();
+  space_.plan();
   look(start);
   if (is_due(Agenda::Which::kInBatch, start)) run_batch();
   loop_.agenda.set(Job::kInline, run_inline(end));
@@ -71,8 +61,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   loop_.stats.activities_started += slots_.start_threaded(*loop_.port.threads);
   // When all that the commit said has left. If it fails, the next commits will say why.
   static_cast<void>(loop_.provider->write_back_log());
-  watch_log();
-  sweep_folders();
+  log_watch_.look();
+  folders_.sweep();
   keep_pace(done_before);
   plan_next_due();
   if (stopped_) return Status::kStopped;
@@ -81,9 +71,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
 }
 
 void RuntimeCore::run_batch() {
-  if (short_of_space_) cut_log();
-  plan_relief();
-  if (loop_.agenda.wants(Job::kRelief)) relieve();
+  space_.prepare();
   loop_.arena.rewind(Arena::Mark());
   loop_.agenda.clear(Job::kConfirmClock);  // the batch decides
   wants_quiet_ = false;
@@ -117,11 +105,9 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
     return begun;
   }
   if (begun != Status::kOk) return begun;
-  note_begun();
-  begin_telling();
-  unknown_met_ = 0;
-  unknown_count_ = unknown_committed_;
-  removals_ = Removals();
+  log_watch_.begun();
+  notices_.begin();
+  removals_.begin();
   Status status = write_batch(turns, count);
   Epoch epoch = 0;
   if (status == Status::kOk) status = loop_.provider->last_epoch(&epoch);
@@ -131,7 +117,7 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
     return status;
   }
   epoch_seen_ = epoch;
-  look_at_log_ = true;
+  log_watch_.committed();
   if (loop_.provider->last_commit_wrote()) {
     ++loop_.stats.commits;
     loop_.window_until = loop_.boot_ms() + loop_.options.commit_window_ms;
@@ -178,15 +164,7 @@ Status RuntimeCore::write_housekeeping() {
     }
   }
   PAWL_TRY(tell_lost_slots());
-  if (loop_.agenda.is_due(Job::kCleanUp, now)) {
-    std::size_t removed = 0;
-    PAWL_TRY(loop_.provider->cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
-    PAWL_TRY(loop_.provider->tell_leaks(loop_.options.sessions, &leaks_));
-    loop_.agenda.do_now(Job::kSweep);  // what others left
-    if (has_retention()) loop_.agenda.do_now(Job::kRetention);
-    can_relieve_ = true;
-  }
-  return write_removals();
+  return removals_.write();
 }
 
 Status RuntimeCore::write_strangers() {
@@ -250,15 +228,14 @@ Status RuntimeCore::refuse_lost_results(const Turn& turn) {
 
 // Only now effects leave: warm histories advance, clients hear, traces are emitted.
 void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
-  retry_at_.clear();
-  retry_step_ = 0;
-  quarantined_.reset();
+  recovery_.committed();
   if (loop_.single_item_batches_left > 0) --loop_.single_item_batches_left;
   if (loop_.agenda.wants(Job::kRegister)) after_registration();
-  settle_removals();
+  removals_.committed();
+  if (removals_.has_begun_request()) requests_.at(requests_taken_).begun = true;
   for (std::size_t i = 0; i < count; ++i)
     settle_turn(turns[i]);
-  make_folders();
+  folders_.committed();
   release_results();
   const std::int64_t now = loop_.boot_ms();
   if (loop_.agenda.is_due(Job::kRenew, now)) {
@@ -267,21 +244,17 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   }
   // Whoever owns a session is watched, however young: its death is told at once.
   if (!buried_.empty() || others_claimed_ || loop_.agenda.is_due(Job::kRenew, now)) watch_workers();
-  if (loop_.agenda.is_due(Job::kRenew, now)) look_for_reserve();
+  if (loop_.agenda.is_due(Job::kRenew, now)) space_.look_for_reserve();
   if (loop_.agenda.is_due(Job::kRenew, now))
     loop_.agenda.plan(Job::kRenew, now + renewal_interval_ms(loop_.options.sessions));
-  if (loop_.agenda.is_due(Job::kCleanUp, now)) {
-    loop_.agenda.plan(Job::kCleanUp, now + loop_.options.sessions.session_cleanup_interval_ms);
-    plan_folders(0);
-  }
+  removals_.clean_up_committed();
   loop_.agenda.clear(Job::kBury);
   loop_.agenda.clear(Job::kCheckHeld);
   for (std::size_t i = 0; i < count; ++i)
     if (turns[i].written && turns[i].commit.session_count > 0) loop_.agenda.do_now(Job::kCheckHeld);
-  for (const Notice& notice : notices_)
-    if (notice.kind == SessionChange::Kind::kLost || notice.kind == SessionChange::Kind::kExpired)
-      loop_.agenda.do_now(Job::kCheckHeld);
-  note_ended_sessions();
+  if (notices_.has_lost_sessions()) loop_.agenda.do_now(Job::kCheckHeld);
+  // Others' endings show in the epochs. What shows nowhere is found with the cleanup.
+  if (others_claimed_ || notices_.has_ended_sessions()) folders_.plan(Folders::kFolderLookDelayMs);
   tell_evicted();
   tell_capacity();
   loop_.stats.sessions_active = sessions_active_;
@@ -289,22 +262,19 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   tell_owned();
   answer_requests();
   settle_withdrawals();
-  tell_notices();
-  tell_clock();
+  notices_.committed();
+  clock_.committed();
   // What our own commit made the watched files say is no news; whoever else committed is seen by the
   // looks that follow.
   note_reasons(loop_.port.threads->drain());
-  look_for_reserve_ = false;
+  space_.look_for_reserve_no_more();
   if (loop_.provider->last_commit_wrote()) look_again(true);
-  const bool has_quota = loop_.batch.quota_bytes > 0;
-  if (short_of_space_ || loop_.batch.quota_bytes != use_.quota_bytes ||
-      (has_quota && loop_.provider->last_commit_wrote()))
-    settle_space();
+  space_.committed();
 }
 
 void RuntimeCore::settle_turn(Turn& turn) {
   Warm* const warm = turn.warm;
-  if (turn.verdict == Turn::Verdict::kAbandon && turn.written) tell_abandoned(turn);
+  if (turn.verdict == Turn::Verdict::kAbandon && turn.written) log_abandoned(turn);
   if (warm == nullptr) return;
   if (turn.is_start && turn.written) warm_.rename(*warm, turn.key);
   if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
@@ -322,7 +292,7 @@ void RuntimeCore::settle_turn(Turn& turn) {
   count_turn(turn);
   if (turn.commit.last_new >= turn.commit.first_new || turn.commit.message_count > 0 ||
       turn.result_count > 0)
-    ++news_;
+    ++loop_.work_done;
   for (std::size_t i = 0; i < turn.commit.closed_count; ++i)
     cancel_slots_of(turn.key, turn.item->execution, turn.commit.closed[i]);
   if (turn.commit.end != EndKind::kNone) cancel_slots_of(turn.key, turn.item->execution, 0);
@@ -337,15 +307,15 @@ void RuntimeCore::settle_turn(Turn& turn) {
     warm->execution = turn.item->execution + 1;
   } else {
     warm_.drop(*warm);
-    plan_retention();
+    removals_.instance_ended();
   }
 }
 
 // Counts a committed turn, and tells of a failed end.
 void RuntimeCore::count_turn(const Turn& turn) {
-  OrchestrationStats* const named = orchestration_stats(
-      turn.item->name.view(),
-      turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version);
+  OrchestrationStats* const named =
+      loop_.stats_of(turn.item->name.view(),
+                     turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version);
   if (named != nullptr) {
     ++named->turns;
     if (turn.commit.first_new == 1) ++named->started;
@@ -372,6 +342,19 @@ void RuntimeCore::count_turn(const Turn& turn) {
   }
 }
 
+// It was parked, or it stopped.
+void RuntimeCore::log_abandoned(const Turn& turn) {
+  const bool stopped = turn.delay_ms == Provider::kStoppedForGood;
+  OrchestrationStats* const named =
+      loop_.stats_of(turn.item->name.view(), turn.item->version.view());
+  if (stopped && named != nullptr) ++named->stopped;
+  const LogField fields[] = {{"instance", turn.item->id.view()},
+                             {"kind", error_kind_name(turn.why)},
+                             {"text", turn.why_text}};
+  loop_.log(stopped ? LogLevel::kError : LogLevel::kWarning,
+            stopped ? "instance_stopped" : "instance_parked", fields, 3);
+}
+
 // Nothing was written: histories go back, results stay in their slots, hand-overs are forgotten.
 void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
@@ -388,26 +371,23 @@ void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) 
   loop_.look_for_all();
   loop_.agenda.set(Job::kWakeUnregistered, loop_.takes_activities());
   requests_taken_ = 0;
-  ended_cursor_ = EndedCursor();
-  leaks_ = LeakCursors();
+  removals_.rolled_back();
   if (loop_.agenda.wants(Job::kRegister)) forget_registration();
   if (status == Status::kBuried) return;
   if (status == Status::kBusy) {
     ++loop_.stats.busy_ticks;
-    note_busy();
+    log_watch_.busy();
     return;
   }
-  if (quarantine_culprit(status)) return;
+  if (recovery_.quarantine_culprit(status)) return;
   ++loop_.stats.failed_ticks;
   loop_.log_status(LogLevel::kError, "tick_rolled_back", status);
   if (status == Status::kFull || status == Status::kIo || status == Status::kReadOnly ||
       count == 0) {
-    // The store itself is in trouble: leave it alone for a while.
-    retry_at_ = loop_.boot_ms() + (kRetryFirstMs << retry_step_);
-    if (retry_step_ < kRetryStepsMax) ++retry_step_;
+    recovery_.leave_store_alone();
     if (status != Status::kFull) return;
     loop_.single_item_batches_left = loop_.options.batch;  // less of it may fit
-    disk_is_full();
+    space_.disk_is_full();
     return;
   }
   if (count > 1 || turns[0].is_start || turns[0].mail_count > 0) {
@@ -429,8 +409,7 @@ void RuntimeCore::abandon_alone(const Turn& turn, Status why) {
     if (status != Status::kOk) loop_.provider->rollback();
   }
   if (status != Status::kOk) {
-    retry_at_ = loop_.boot_ms() + (kRetryFirstMs << retry_step_);
-    if (retry_step_ < kRetryStepsMax) ++retry_step_;
+    recovery_.leave_store_alone();
   }
 }
 

@@ -581,7 +581,7 @@ void RuntimeCore::finish_turn(Turn& turn, const TurnResult& result) {
   commit.more = result.state == TurnState::kMore;
   commit.home = loop_.me;
   commit.keep_executions = loop_.options.keep_executions;
-  commit.removed = &removals_.removed;
+  commit.removed = removals_.removed();
   const std::size_t new_events = new_events_of(commit);
   NewWork* const work = loop_.arena.array<NewWork>(new_events + 1);
   NewTimer* const timers = loop_.arena.array<NewTimer>(new_events + 1);

@@ -199,7 +199,7 @@ Status RuntimeCore::fill_slots() {
     const Registry::ActivityEntry* const entry = loop_.registry.find_activity(item.activity_name);
     PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
     FixedText<internal::kFolderPathBytesMax> folder;
-    put_folder_path(item, &folder);
+    folders_.put_path(item, &folder);
     item.session_folder = folder.view();
     internal::Slot& slot = take_slot(item, *entry);
     if (item.silence_ms > 0)
@@ -309,8 +309,8 @@ Status RuntimeCore::write_results(Turn* turns, std::size_t count) {
     const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
                                slot.permanent};
     const Status stored = slot.lacks_folder
-                              ? loop_.provider->abandon_work_item(done, folder_delay_ms(slot.item),
-                                                                  false, loop_.crash_limits())
+                              ? loop_.provider->abandon_work_item(
+                                    done, Folders::delay_ms(slot.item), false, loop_.crash_limits())
                               : loop_.provider->ack_work_item(done, result);
     if (stored == Status::kOk && !slot.refused) {
       slot.stored = true;
@@ -331,7 +331,7 @@ void RuntimeCore::release_result(internal::Slot& slot) {
   ActivityStats& named = loop_.names.of(*slot.entry);
   if (slot.answered) named.ran.add(slot.took_ms);
   if (slot.lacks_folder) {
-    // It did not run; make_folders() has told.
+    // It did not run; the log has it.
   } else if (slot.refused) {
     ++loop_.stats.activities_refused;
     ++named.refused;
@@ -343,7 +343,7 @@ void RuntimeCore::release_result(internal::Slot& slot) {
     ++(slot.error == ErrorKind::kNone ? named.completed : named.failed);
   }
   // It kept the folder of a session that may have ended meanwhile.
-  if (slot.refused && slot.item.session != 0) plan_folders(kFolderLookDelayMs);
+  if (slot.refused && slot.item.session != 0) folders_.plan(Folders::kFolderLookDelayMs);
   // What was passed over for want of room may go now.
   if (!slot.leaving) loop_.agenda.do_now(Job::kFetch);
   slots_.release(slot);

@@ -1,0 +1,31 @@
+// ClockWatch: when the wall clock can be trusted, a batch is to learn it. Rules: docs/architecture.md, "time".
+//
+// Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_CLOCK_WATCH_HPP
+#define PAWL_RUNTIME_CLOCK_WATCH_HPP
+
+#include "loop_context.hpp"
+
+namespace pawl {
+
+class ClockWatch {
+ public:
+  explicit ClockWatch(LoopContext& loop) : loop_(loop) {}
+
+  void look(std::int64_t now_boot_ms);
+  // Somebody has set the wall clock.
+  void stepped();
+  // A trusted clock may bring timers nearer, or tell when a UTC timer is due.
+  void plan(const NextDue& due);
+  // Logs what the batch learned of the clock.
+  void committed();
+
+ private:
+  LoopContext& loop_;
+  bool synced_this_boot_ = false;
+  std::int64_t look_ms_ = 0;  // between two looks
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_CLOCK_WATCH_HPP

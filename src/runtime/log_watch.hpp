@@ -1,0 +1,42 @@
+// LogWatch: others who keep the log of the database from being cut, or its write lock from being had.
+//
+// The log cannot be cut while somebody reads one view of the database for long. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_LOG_WATCH_HPP
+#define PAWL_RUNTIME_LOG_WATCH_HPP
+
+#include "loop_context.hpp"
+#include "space.hpp"
+
+namespace pawl {
+
+class LogWatch {
+ public:
+  LogWatch(LoopContext& loop, Space& space) : loop_(loop), space_(space) {}
+
+  // Once a tick, outside of any batch.
+  void look();
+  void begun();
+  void committed() { looks_at_log_ = true; }
+  // The write lock was not to be had.
+  void busy();
+  // Nobody gets the write lock for so long that it was logged.
+  [[nodiscard]] bool lock_is_stuck() const { return lock_is_stuck_; }
+
+ private:
+  void note_long_log(const LogUse& log, Status why);
+  void note_short_log();
+  void log_holder(LogLevel level, const char* event, LogField field, port::LogLock lock) const;
+
+  LoopContext& loop_;
+  Space& space_;
+  bool looks_at_log_ = false;
+  bool is_long_ = false;  // and could not be cut
+  bool is_logged_ = false;
+  bool is_full_ = false;   // Options::log_bytes_max
+  OptionalMs busy_since_;  // boot time; none: the write lock was had last time
+  bool lock_is_stuck_ = false;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_LOG_WATCH_HPP

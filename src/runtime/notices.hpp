@@ -1,0 +1,132 @@
+// Notices: what a batch reports. It is kept while the batch is written, and is logged and counted when the batch is
+// committed. Further notices than there is room for are counted as lost. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_NOTICES_HPP
+#define PAWL_RUNTIME_NOTICES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <variant>
+
+#include "loop_context.hpp"
+#include "text.hpp"
+#include "vector.hpp"
+
+namespace pawl {
+
+// The kinds of notices.
+namespace notice {
+
+using Name = FixedText<kNameBytesMax>;
+using Label = FixedText<kSessionLabelBytesMax>;
+using Reason = FixedText<Diagnostic::kCapacity>;
+
+struct OfSession {
+  SessionChange::Kind kind = SessionChange::Kind::kClaimed;
+  bool resumed = false;
+  bool used = false;  // work of it was handed over in the same commit
+  Epoch epoch = 0;
+  std::int64_t age_ms = 0;
+  std::int64_t activities = 0;
+  Name session;
+  Name opened_by;  // id of an instance
+  Name from;
+  Name to;
+  Label owner_label;
+  Label label_kind;
+  Reason reason;
+};
+struct Poisoned {
+  InstanceKey instance = 0;
+  EventId event = 0;
+  Reason text;
+};
+struct UnregisteredActivity {
+  InstanceKey instance = 0;
+  EventId event = 0;
+  Name name;
+  Name tag;
+};
+struct UnregisteredOrchestration {
+  InstanceKey instance = 0;
+  std::int64_t behaviour = 0;
+  Name name;
+  Name version;
+};
+struct RefusedStart {
+  InstanceKey instance = 0;
+  EventId event = 0;
+  Name id;
+};
+struct DamagedRow {
+  std::int64_t key = 0;
+  Name table;
+  Name instance;
+  Reason text;
+};
+
+}  // namespace notice
+
+class Notices final : public ChangeSink {
+ public:
+  explicit Notices(LoopContext& loop) : loop_(loop) {}
+
+  void begin();
+  void committed();
+
+  // Of the batch at hand: did it end a session, or may it have?
+  [[nodiscard]] bool has_ended_sessions() const;
+  // Of the batch at hand: activities in hand may have lost their session.
+  [[nodiscard]] bool has_lost_sessions() const;
+
+  void on_session_change(const SessionChange& change) override;
+  void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
+  void on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
+                       EventId event) override;
+  void on_start_refused(std::string_view id, InstanceKey instance, EventId event) override;
+  void on_damage(RowRef row, std::string_view instance, std::string_view text) override;
+  void on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
+                   InstanceKey instance) override;
+
+ private:
+  using OfSession = notice::OfSession;
+  using Poisoned = notice::Poisoned;
+  using UnregisteredActivity = notice::UnregisteredActivity;
+  using UnregisteredOrchestration = notice::UnregisteredOrchestration;
+  using RefusedStart = notice::RefusedStart;
+  using DamagedRow = notice::DamagedRow;
+  static constexpr std::size_t kNoticesMax = 64;
+  static constexpr std::size_t kUnregisteredNamesMax = 64;  // one line each
+
+  using Notice = std::variant<OfSession, Poisoned, UnregisteredActivity, UnregisteredOrchestration,
+                              RefusedStart, DamagedRow>;
+
+  // Null, and counted: there is no room.
+  template <typename Kind>
+  Kind* add();
+  // Counts; false: a notice of this name was logged before, or there have been too many names.
+  bool is_new_name(std::string_view name, std::string_view detail);
+  bool note_use(const SessionChange& use);
+  void report(const OfSession& notice);
+  void report(const Poisoned& notice);
+  void report(const UnregisteredActivity& notice);
+  void report(const UnregisteredOrchestration& notice);
+  void report(const RefusedStart& notice);
+  void report(const DamagedRow& notice);
+  void log_use(const OfSession& notice);
+  [[nodiscard]] bool has_session_change(std::initializer_list<SessionChange::Kind> kinds) const;
+
+  LoopContext& loop_;
+  FixedVector<Notice, kNoticesMax> notices_;
+  std::uint64_t lost_ = 0;
+  SessionEnds ended_;                                // with what the batch at hand ended
+  std::uint64_t names_[kUnregisteredNamesMax] = {};  // hashes
+  std::size_t name_count_ = 0;
+  std::size_t names_committed_ = 0;
+  std::uint64_t unregistered_met_ = 0;  // in the batch at hand
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_NOTICES_HPP

@@ -1,0 +1,65 @@
+#include "recovery.hpp"
+
+namespace pawl {
+namespace {
+
+// Memory may have been short for other reasons than this row; then the next ticks do without it.
+constexpr int kShortagesMax = 3;
+// Shortages further apart have not one cause.
+constexpr std::int64_t kShortagesMs = 60'000;
+constexpr std::int64_t kRetryFirstMs = 100;  // a store in trouble: 100 ms, doubling
+constexpr int kRetryStepsMax = 6;
+
+}  // namespace
+
+bool Recovery::is_blamed(const Damage& damage) {
+  if (damage.status == Status::kCorrupt) return true;
+  const std::int64_t now = loop_.boot_ms();
+  if (!(damage.row == short_row_) || now - short_boot_ms_ > kShortagesMs) short_count_ = 0;
+  short_row_ = damage.row;
+  short_boot_ms_ = now;
+  return ++short_count_ >= kShortagesMax;
+}
+
+bool Recovery::quarantine_culprit(Status why) {
+  const std::optional<Damage> damage = loop_.provider->take_damage();
+  const bool is_of_the_store =
+      why == Status::kFull || why == Status::kIo || why == Status::kReadOnly;
+  if (!damage.has_value() || is_of_the_store || !is_blamed(*damage)) return false;
+  // It did not help.
+  if (quarantined_.has_value() && quarantined_->row == damage->row &&
+      quarantined_->named_by == damage->named_by)
+    return false;
+  quarantined_ = damage;
+  Status status = loop_.provider->begin(loop_.me, &loop_.batch);
+  notices_.begin();
+  if (status == Status::kOk) {
+    status = loop_.provider->quarantine(*damage);
+    if (status == Status::kOk) status = loop_.provider->commit();
+    if (status != Status::kOk) loop_.provider->rollback();
+  }
+  static_cast<void>(loop_.provider->take_damage());  // of what was being taken out of the way
+  if (status == Status::kOk) {
+    notices_.committed();
+    return true;
+  }
+  const LogField fields[] = {{"table", table_name(damage->row.table)},
+                             {"key", damage->row.key},
+                             {"text", damage->text.text()},
+                             {"status", status_name(status)}};
+  loop_.log(LogLevel::kError, "row_not_quarantined", fields, 4);
+  return false;
+}
+
+void Recovery::leave_store_alone() {
+  loop_.trouble_until = loop_.boot_ms() + (kRetryFirstMs << retry_step_);
+  if (retry_step_ < kRetryStepsMax) ++retry_step_;
+}
+
+void Recovery::committed() {
+  loop_.trouble_until.clear();
+  retry_step_ = 0;
+  quarantined_.reset();
+}
+
+}  // namespace pawl

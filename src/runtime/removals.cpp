@@ -1,0 +1,96 @@
+#include "removals.hpp"
+
+#include "clock_rules.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::size_t kSweepMax = 256;
+
+}  // namespace
+
+void Removals::registered() {
+  loop_.agenda.plan(Job::kCleanUp,
+                    loop_.boot_ms() + loop_.options.sessions.session_cleanup_interval_ms);
+  if (has_retention()) loop_.agenda.do_now(Job::kRetention);
+  folders_.plan(0);
+}
+
+void Removals::begin() { batch_ = OfBatch(); }
+
+Status Removals::clean_up() {
+  std::size_t removed = 0;
+  PAWL_TRY(loop_.provider->cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
+  PAWL_TRY(loop_.provider->tell_leaks(loop_.options.sessions, &leaks_));
+  loop_.agenda.do_now(Job::kSweep);  // what others left
+  if (has_retention()) loop_.agenda.do_now(Job::kRetention);
+  space_.may_relieve();
+  return Status::kOk;
+}
+
+Status Removals::write() {
+  const std::int64_t now = loop_.boot_ms();
+  if (loop_.agenda.is_due(Job::kCleanUp, now)) PAWL_TRY(clean_up());
+  if (loop_.agenda.is_due(Job::kRetention, now)) {
+    Retention which;
+    if (loop_.options.retention_ms > 0)
+      which.ended_until = loop_.batch.now - loop_.options.retention_ms;
+    which.count_max = loop_.options.retention_count;
+    PAWL_TRY(
+        loop_.provider->delete_ended(which, &ended_cursor_, &batch_.next_end, &batch_.retire_more));
+    batch_.retired = true;
+  }
+  if (!loop_.agenda.wants(Job::kSweep) && !batch_.retired) return Status::kOk;
+  batch_.swept = true;
+  return loop_.provider->sweep_deleted(kSweepEventsMax, &batch_.removed, &batch_.sweep_more);
+}
+
+Status Removals::write(Request& request, bool* more) {
+  class KeepKey final : public InstanceVisitor {
+   public:
+    void on_instance(const InstanceInfo& info) override { key = info.key; }
+    InstanceKey key = 0;
+  } found;
+  if (!request.begun) PAWL_TRY(loop_.provider->read_instance_info(request.id, found));
+  if (request.kind == Request::Kind::kPrune)
+    return loop_.provider->prune_executions(found.key, request.limits, kSweepEventsMax,
+                                            &batch_.removed, more);
+  if (!request.begun) PAWL_TRY(loop_.provider->delete_instance(found.key, request.force));
+  PAWL_TRY(loop_.provider->sweep_deleted(kSweepEventsMax, &batch_.removed, more));
+  batch_.request_begun = *more;
+  return Status::kOk;
+}
+
+void Removals::committed() {
+  loop_.count(batch_.removed);
+  if (batch_.swept) loop_.agenda.set(Job::kSweep, batch_.sweep_more);
+  if (!batch_.retired) return;
+  loop_.agenda.set(Job::kRetention, batch_.retire_more);
+  if (batch_.retire_more) return;
+  ended_cursor_ = EndedCursor();
+  if (loop_.options.retention_ms > 0 && batch_.next_end.has_value())
+    loop_.agenda.plan(Job::kRetention, loop_.provider->boot_ms_of(add_saturating(
+                                           batch_.next_end.value(), loop_.options.retention_ms)));
+}
+
+void Removals::clean_up_committed() {
+  const std::int64_t now = loop_.boot_ms();
+  if (!loop_.agenda.is_due(Job::kCleanUp, now)) return;
+  loop_.agenda.plan(Job::kCleanUp, now + loop_.options.sessions.session_cleanup_interval_ms);
+  folders_.plan(0);
+}
+
+void Removals::rolled_back() {
+  ended_cursor_ = EndedCursor();
+  leaks_ = LeakCursors();
+}
+
+void Removals::instance_ended() {
+  space_.may_relieve();
+  if (loop_.options.retention_count > 0) loop_.agenda.do_now(Job::kRetention);
+  if (loop_.options.retention_ms > 0 && !loop_.agenda.wants(Job::kRetention))
+    loop_.agenda.plan(Job::kRetention,
+                      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.retention_ms));
+}
+
+}  // namespace pawl
