@@ -42,6 +42,7 @@ struct LoopContext {
   std::int64_t now = 0;  // Pawl time of the tick at hand
   bool draining = false;
   bool overslept = false;                    // it woke much later than planned
+  bool wants_quiet = false;                  // a crashed instance waits until nothing else runs
   std::size_t single_item_batches_left = 0;  // after a failed batch: one item of each kind a batch
   std::int64_t window_until = 0;             // boot time: what becomes ready waits for company
 

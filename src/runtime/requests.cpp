@@ -57,7 +57,7 @@ Status RuntimeCore::write_request(Request& request, Turn* turn, bool* room, bool
     case Request::Kind::kCancel: return loop_.provider->cancel_instance(request.id, request.text);
     case Request::Kind::kDeclare:
     case Request::Kind::kStandby:
-    case Request::Kind::kWithdraw: return write_declaration(request, room);
+    case Request::Kind::kWithdraw: return devices_.write(request, room);
     case Request::Kind::kTerminate:
       return loop_.provider->terminate_instance(request.id, request.text);
     case Request::Kind::kSuspend: return loop_.provider->suspend_instance(request.id);
@@ -77,7 +77,7 @@ void RuntimeCore::answer_requests() {
     switch (request.kind) {
       case Request::Kind::kDeclare:
       case Request::Kind::kStandby:
-      case Request::Kind::kWithdraw: note_declaration(request); break;
+      case Request::Kind::kWithdraw: devices_.committed(request); break;
       default: break;
     }
     requests_.pop();

@@ -80,13 +80,8 @@ Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& part
   parts.runnable =
       arena.template array<Runnable>(RuntimeCore::kKindsEach * Registry::kOrchestrationsMax);
   parts.status_buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
-  parts.workers = arena.template array<WorkerRow>(kWorkersMax);
-  if (options.session_listener != nullptr) {
-    // An heir may have more than it would claim.
-    parts.owned_capacity = 2 * options.sessions.max_sessions_per_worker + kDevicesMax;
-    parts.owned = arena.template array<OwnedSession>(parts.owned_capacity);
-    parts.owned_next = arena.template array<OwnedSession>(parts.owned_capacity);
-  }
+  parts.registration.allocate(arena);
+  parts.owned.allocate(arena, options);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 

@@ -13,21 +13,27 @@
 
 #include <atomic>
 
+#include "activities.hpp"
 #include "clock_watch.hpp"
+#include "devices.hpp"
 #include "engine.hpp"
 #include "folders.hpp"
+#include "hand_over.hpp"
 #include "log_watch.hpp"
 #include "loop_context.hpp"
 #include "notices.hpp"
+#include "owned_sessions.hpp"
 #include "pace.hpp"
 #include "pawl/runtime.hpp"
 #include "pawl/session.hpp"
 #include "recovery.hpp"
+#include "registration.hpp"
 #include "removals.hpp"
 #include "requests.hpp"
 #include "slots.hpp"
 #include "space.hpp"
 #include "sqlite_store.hpp"
+#include "turn.hpp"
 #include "warm.hpp"
 
 namespace pawl {
@@ -46,39 +52,7 @@ Status check_port(const port::Port& port, Diagnostic& diagnostic);
 using UnregisteredText = FixedText<2 * kNameBytesMax + 64>;
 [[nodiscard]] UnregisteredText unregistered_text(std::string_view name, std::string_view version);
 
-// One instance in a tick, from reading its messages to the commit.
-struct Turn {
-  enum class Verdict : std::uint8_t {
-    kCommit,   // write what the engine decided
-    kAbandon,  // park it: damaged row, code that does not match
-    kSkip,     // not now: it must run alone
-    kWait,     // no memory beside the others of this tick: it comes before them with the next
-    kForeign,  // it cannot be run here
-  };
-  InstanceKey key = 0;  // is_start: below 0 until the commit
-  OrchestrationItem* item = nullptr;
-  Warm* warm = nullptr;
-  History::Mark before;
-  Verdict verdict = Verdict::kSkip;
-  TurnCommit commit;
-  TurnState state = TurnState::kSuspended;
-  Trace* traces = nullptr;
-  std::size_t trace_count = 0;
-  NewWork* work = nullptr;             // of the commit
-  internal::Slot** results = nullptr;  // finished activities that ride with this turn
-  std::size_t result_count = 0;
-  bool is_start = false;       // of a request that rides: its instance is no row yet
-  std::size_t request = 0;     // is_start: which
-  std::size_t mail_count = 0;  // of requests that ride: messages that are not stored
-  std::size_t mail_bytes = 0;
-  std::int64_t delay_ms = 0;         // kAbandon
-  ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
-  std::string_view why_text;
-  bool wakes_others = false;  // its commit is news for other instances, or for its own next turn
-  bool written = false;
-};
-
-class RuntimeCore final : private WorkFilter {
+class RuntimeCore final {
  public:
   RuntimeCore(Process& process, const Registry& registry, const Options& options,
               const port::Port& port);
@@ -121,7 +95,7 @@ class RuntimeCore final : private WorkFilter {
     const Registry::ActivityEntry* const entry = loop_.registry.find_activity(name);
     return entry == nullptr ? nullptr : &loop_.names.of(*entry);
   }
-  [[nodiscard]] std::string_view worker_id() const { return worker_id_.view(); }
+  [[nodiscard]] std::string_view worker_id() const { return registration_.worker_id(); }
   [[nodiscard]] std::string_view error_text() const { return loop_.diagnostic.text(); }
   [[nodiscard]] std::int64_t boot_ms() const { return loop_.boot_ms(); }
   [[nodiscard]] bool stopped() const { return stopped_; }
@@ -142,52 +116,24 @@ class RuntimeCore final : private WorkFilter {
     InstanceKey* left_over = nullptr;
     Runnable* runnable = nullptr;
     char* status_buffer = nullptr;
-    WorkerRow* workers = nullptr;
-    // Only with a SessionListener: what it was told of, and what it is to be told of.
-    OwnedSession* owned = nullptr;
-    OwnedSession* owned_next = nullptr;
-    std::size_t owned_capacity = 0;
-    std::size_t owned_count = 0;
-    std::size_t owned_next_count = 0;
-    Epoch owned_next_epoch = 0;
-    Incarnation owned_by = 0;
+    Registration::Memory registration;
+    OwnedSessions::Memory owned;
   };
   // Over an ArenaPlan it only counts, so that what is asked for and what is taken cannot drift apart.
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const Options& options, Parts& parts);
 
-  struct HeldFile {
-    Incarnation incarnation = 0;
-    port::Storage::WorkerFile file;
-  };
-  struct DeclaredDevice {
-    FixedText<kNameBytesMax> name;
-    bool standby = false;
-    bool withdrawing = false;  // as far as this worker knows
-  };
   // ---- runtime_core.cpp ----
   Status open_database(Diagnostic& diagnostic);
   Status register_self(Diagnostic& diagnostic);
   Status try_to_register(Diagnostic& diagnostic);
-  Status register_in_batch();
-  void drop_everything_held();
-  void after_registration();
-  void forget_registration();
-  void close_retired_files();
-  void close_worker_files();
-  void put_back_steps();
+  void registered();
   void unregister();
-  // Dead workers found by their kernel locks: buried in the batch at hand.
-  Status bury_the_dead();
-  void watch_workers();
   void note_reasons(const port::WakeReasons& reasons);
   // The chain of looks after a wake-up; a signal can precede what it announces. `anew`: from 10 ms.
   void look_again(bool anew);
-  Status bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir);
   void plan_next_due();
   void plan_stored_due();
-  void plan_slots(std::int64_t now_boot_ms);
-  [[nodiscard]] bool is_pressing(const internal::Slot& slot) const;
   [[nodiscard]] Agenda::Holds holds(std::int64_t now_boot_ms) const;
   // What there is to do waits for company (Options::commit_window_ms).
   [[nodiscard]] bool waits_for_company(std::int64_t now_boot_ms) const;
@@ -204,7 +150,6 @@ class RuntimeCore final : private WorkFilter {
   Status write_housekeeping();
   Status write_strangers();
   Status write_turns(Turn* turns, std::size_t count);
-  Status refuse_lost_results(const Turn& turn);
   void after_commit(Turn* turns, std::size_t count);
   void after_rollback(Status status, Turn* turns, std::size_t count);
   void settle_turn(Turn& turn);
@@ -222,50 +167,6 @@ class RuntimeCore final : private WorkFilter {
   Turn* turn_of(Turn* turns, std::size_t count, std::size_t request);
   Status write_request(Request& request, Turn* turn, bool* room, bool* more);
   void answer_requests();
-
-  // ---- work.cpp ----
-  bool run_inline(std::int64_t end_boot_ms);
-  void run_steps();
-  [[nodiscard]] bool may_step(const internal::Slot& slot) const;
-  void note_duration(const internal::Slot& slot, std::int64_t took_ms);
-  void tell_refused_renewal(const internal::Slot& slot);
-  Status write_renewals();
-  Status tell_lost_slots();
-  [[nodiscard]] bool has_progress_to_write(std::int64_t now_boot_ms) const;
-  Status write_progress();
-  void renew_slot_leases();
-  Status write_results(Turn* turns, std::size_t count);
-  Status fetch_work();
-  Status fill_slots();
-  Status wake_unregistered();
-  // Work that the turn schedules, as far as nothing waits that would come first.
-  void hand_over_at_once(Turn& turn);
-  void queue_rest(Turn& turn, std::size_t first);
-  void settle_hand_over(const Turn& turn);
-  internal::Slot& take_slot(const WorkItem& item, const Registry::ActivityEntry& entry);
-  void release_result(internal::Slot& slot);
-  void release_results();
-  void abandon_slots();
-  // Tells running activities of a command, or of the whole execution (0), that nobody wants them.
-  void cancel_slots_of(InstanceKey key, ExecutionId execution, EventId event);
-
-  // ---- devices.cpp ----
-  Status write_declaration(const Request& request, bool* room);
-  Status declare(std::string_view device, bool standby);
-  void note_declaration(const Request& request);
-  void settle_withdrawals();
-  DeclaredDevice* find_declared(std::string_view name);
-  Status declare_again();
-  Status move_sessions();
-  Status evict_hung();
-  Status count_sessions();
-  void tell_evicted();
-  void tell_capacity();
-  Status claim_at_start();
-  void announce_stop();
-  Status look_at_owned();
-  void tell_owned();
-  void tell_all_lost();
 
   // ---- starts.cpp ----
   void collect_starts(Turn* turns, std::size_t capacity, std::size_t* count);
@@ -320,22 +221,12 @@ class RuntimeCore final : private WorkFilter {
   void fail_turn(Turn& turn, ErrorKind kind, std::string_view text);
   void abandon_turn(Turn& turn, std::int64_t delay_ms, ErrorKind kind, std::string_view text);
   TurnInput turn_input(const Turn& turn);
-  [[nodiscard]] bool must_wait_to_run_alone(std::int32_t crashes) const;
   std::string_view keep_text(std::string_view text);
 
-  // ---- work.cpp: WorkFilter ----
-  [[nodiscard]] bool has_handler(std::string_view activity_name) const override;
-  [[nodiscard]] bool has_room(std::string_view activity_name) const override;
-  [[nodiscard]] bool runs_item(WorkItemId id) const override;
-  [[nodiscard]] bool runs_session(InstanceKey scope, std::string_view name) const override;
-  [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
-
-  static constexpr std::size_t kDevicesMax = 32;
   // Kinds that one registered orchestration stands for: without a version, with it and not begun, and
   // begun under each behaviour.
   static constexpr std::size_t kKindsEach =
       2 + static_cast<std::size_t>(Engine::kBehaviour - Engine::kBehaviourMin + 1);
-  static constexpr std::size_t kWorkersMax = 64;
 
   LoopContext loop_;
   Engine* engine_ = nullptr;
@@ -350,24 +241,13 @@ class RuntimeCore final : private WorkFilter {
   Folders folders_{loop_, slots_};
   Removals removals_{loop_, space_, folders_};
   Recovery recovery_{loop_, notices_};
-  FixedVector<Incarnation, kWorkersMax> buried_;  // in the batch at hand
+  Activities activities_{loop_, slots_, warm_, folders_};
+  HandOver hand_over_{loop_, slots_, activities_, folders_};
+  Devices devices_{loop_};
+  OwnedSessions owned_{loop_, parts_.owned};
+  Registration registration_{loop_, parts_.registration, slots_, devices_, hand_over_, owned_};
 
-  HeldFile file_;      // ours
-  HeldFile new_file_;  // of a registration that is not committed yet
-  FixedVector<HeldFile, 16> retired_files_;
-  NotesPage* notes_ = nullptr;
-  FixedText<kNameBytesMax> worker_id_;
-  internal::SlotShared shared_;
-
-  bool passed_over_ = false;      // there may be work that it could take if more slots were free
   bool left_unrun_ = false;       // not all that were listed got their turn
-  bool wants_quiet_ = false;      // a crashed item waits until nothing else runs
-  bool looked_for_work_ = false;  // in the batch at hand
-  std::size_t sessions_waiting_ = 0;   // FetchWork::waiting, of the last look
-  std::uint32_t sessions_active_ = 0;  // RuntimeStats, as of the batch at hand
-  std::uint32_t sessions_idle_ = 0;
-  bool others_claimed_ = false;  // sessions changed their owner between our batches
-  bool look_at_descriptors_ = false;
   bool batch_was_full_ = false;   // the last tick left over what one tick cannot take
   bool slots_were_full_ = false;  // of results: it found no room for further work
   bool stopped_ = false;
@@ -388,11 +268,6 @@ class RuntimeCore final : private WorkFilter {
   std::size_t requests_taken_ = 0;
   bool mail_rides_ = false;     // what is raised may ride on the batch at hand
   MessageId last_message_ = 0;  // then: when it was collected
-
-  FixedVector<DeclaredDevice, kDevicesMax> declared_;
-  Epoch owned_epoch_ = -1;  // the last one when the owned sessions were looked at
-  Epoch epoch_seen_ = 0;    // the last one when our last batch ended
-  bool owned_changed_ = false;
 
   std::atomic<bool> stop_requested_{false};
 };

@@ -51,13 +51,14 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   // What was seen expired must be looked at again, or it never becomes evidence.
   if (loop_.evidence.watching()) loop_.agenda.do_now(Job::kFetch);
   due_in_vain_ = false;
-  plan_slots(start);
+  activities_.plan(start);
+  hand_over_.plan();
   space_.plan();
   look(start);
   if (is_due(Agenda::Which::kInBatch, start)) run_batch();
-  loop_.agenda.set(Job::kInline, run_inline(end));
-  run_steps();
-  abandon_slots();
+  activities_.run_inline(end);
+  activities_.run_steps();
+  activities_.abandon();
   loop_.stats.activities_started += slots_.start_threaded(*loop_.port.threads);
   // When all that the commit said has left. If it fails, the next commits will say why.
   static_cast<void>(loop_.provider->write_back_log());
@@ -74,7 +75,7 @@ void RuntimeCore::run_batch() {
   space_.prepare();
   loop_.arena.rewind(Arena::Mark());
   loop_.agenda.clear(Job::kConfirmClock);  // the batch decides
-  wants_quiet_ = false;
+  loop_.wants_quiet = false;
   std::size_t count = 0;
   const std::size_t batch = loop_.single_item_batches_left > 0 ? 1 : loop_.options.batch;
   Status status = Status::kOk;
@@ -101,7 +102,9 @@ void RuntimeCore::run_batch() {
 Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
   const Status begun = loop_.provider->begin(loop_.me, &loop_.batch);
   if (begun == Status::kBuried) {
-    drop_everything_held();
+    activities_.lose_all();
+    registration_.was_buried();
+    owned_.lose_all();
     return begun;
   }
   if (begun != Status::kOk) return begun;
@@ -109,14 +112,12 @@ Status RuntimeCore::commit_tick(Turn* turns, std::size_t count) {
   notices_.begin();
   removals_.begin();
   Status status = write_batch(turns, count);
-  Epoch epoch = 0;
-  if (status == Status::kOk) status = loop_.provider->last_epoch(&epoch);
+  if (status == Status::kOk) status = owned_.end();
   if (status == Status::kOk) status = loop_.provider->commit();
   if (status != Status::kOk) {
     loop_.provider->rollback();
     return status;
   }
-  epoch_seen_ = epoch;
   log_watch_.committed();
   if (loop_.provider->last_commit_wrote()) {
     ++loop_.stats.commits;
@@ -132,29 +133,27 @@ Status RuntimeCore::write_batch(Turn* turns, std::size_t count) {
   loop_.now = loop_.batch.now;
   // They may have scheduled work that comes first.
   if (loop_.batch.data_version != data_version_) loop_.agenda.do_now(Job::kFetch);
-  Epoch epoch = 0;
-  PAWL_TRY(loop_.provider->last_epoch(&epoch));
-  others_claimed_ = epoch != epoch_seen_;
-  if (loop_.agenda.wants(Job::kRegister)) return register_in_batch();
+  PAWL_TRY(owned_.begin());
+  if (loop_.agenda.wants(Job::kRegister)) return registration_.write();
   PAWL_TRY(write_housekeeping());
   PAWL_TRY(write_requests(turns, count));
   PAWL_TRY(write_strangers());
   PAWL_TRY(write_turns(turns, count));
-  PAWL_TRY(write_results(turns, count));
-  PAWL_TRY(move_sessions());
-  PAWL_TRY(fetch_work());
-  PAWL_TRY(count_sessions());
-  return look_at_owned();
+  PAWL_TRY(activities_.write_results(turns, count));
+  PAWL_TRY(activities_.evict_hung());
+  PAWL_TRY(devices_.move_sessions());
+  PAWL_TRY(hand_over_.write());
+  return owned_.write();
 }
 
 Status RuntimeCore::write_housekeeping() {
   const std::int64_t now = loop_.boot_ms();
-  buried_.clear();
+  registration_.begin();
   if (loop_.agenda.wants(Job::kBury) || loop_.agenda.is_due(Job::kRenew, now))
-    PAWL_TRY(bury_the_dead());
-  if (loop_.agenda.is_due(Job::kRenew, now)) PAWL_TRY(write_renewals());
+    PAWL_TRY(registration_.bury_the_dead());
+  if (loop_.agenda.is_due(Job::kRenew, now)) PAWL_TRY(activities_.renew());
   // Before anything is ended for its silence.
-  PAWL_TRY(write_progress());
+  PAWL_TRY(activities_.write_progress());
   if (loop_.agenda.is_due(Job::kStoredDue, now)) {
     std::size_t woken = 0;
     PAWL_TRY(loop_.provider->wake_delayed(kWakeDelayedMax, &woken));
@@ -163,7 +162,7 @@ Status RuntimeCore::write_housekeeping() {
       due_in_vain_ = false;
     }
   }
-  PAWL_TRY(tell_lost_slots());
+  PAWL_TRY(activities_.check_held());
   return removals_.write();
 }
 
@@ -183,7 +182,7 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
     if (turn.verdict == Turn::Verdict::kCommit) {
       for (std::size_t at = 0; at < turn.result_count; ++at)
         slots_.leave(*turn.results[at]);
-      hand_over_at_once(turn);
+      hand_over_.hand_over_at_once(turn);
       status = loop_.provider->ack_orchestration_item(turn.commit);
     } else if (turn.verdict == Turn::Verdict::kAbandon) {
       status =
@@ -196,32 +195,19 @@ Status RuntimeCore::write_turns(Turn* turns, std::size_t count) {
     }
     if (status != Status::kOk && status != Status::kStale) return status;
     turn.written = status == Status::kOk;
-    settle_hand_over(turn);
+    hand_over_.settle(turn);
     if (!turn.written) {
       ++loop_.stats.turns_refused;
       loop_.agenda.do_now(Job::kTurns);
       PAWL_TRY(store_mail(turn));
-      PAWL_TRY(refuse_lost_results(turn));
+      PAWL_TRY(activities_.refuse_lost_results(turn));
     }
     PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // made in this batch
     // What was passed over for want of room may go now, and what stood behind in a session.
-    if (turn.written &&
-        ((turn.result_count > 0 && passed_over_) || made_ready != loop_.provider->made_ready()))
+    if (turn.written && ((turn.result_count > 0 && hand_over_.passed_over()) ||
+                         made_ready != loop_.provider->made_ready()))
       loop_.agenda.do_now(Job::kFetch);
     if (turn.written && turn.wakes_others) loop_.agenda.do_now(Job::kTurns);
-  }
-  return Status::kOk;
-}
-
-// A result that is not this worker's to give any more would make its turn stale for ever.
-Status RuntimeCore::refuse_lost_results(const Turn& turn) {
-  for (std::size_t i = 0; i < turn.result_count; ++i) {
-    const Status checked = loop_.provider->check_work_item(turn.results[i]->done());
-    if (checked == Status::kStale) {
-      turn.results[i]->lose();
-    } else {
-      PAWL_TRY(checked);
-    }
   }
   return Status::kOk;
 }
@@ -230,20 +216,22 @@ Status RuntimeCore::refuse_lost_results(const Turn& turn) {
 void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
   recovery_.committed();
   if (loop_.single_item_batches_left > 0) --loop_.single_item_batches_left;
-  if (loop_.agenda.wants(Job::kRegister)) after_registration();
+  if (loop_.agenda.wants(Job::kRegister)) registered();
   removals_.committed();
   if (removals_.has_begun_request()) requests_.at(requests_taken_).begun = true;
   for (std::size_t i = 0; i < count; ++i)
     settle_turn(turns[i]);
   folders_.committed();
-  release_results();
+  activities_.committed();
   const std::int64_t now = loop_.boot_ms();
   if (loop_.agenda.is_due(Job::kRenew, now)) {
     loop_.look_for_all();
-    renew_slot_leases();
+    activities_.renew_leases();
   }
   // Whoever owns a session is watched, however young: its death is told at once.
-  if (!buried_.empty() || others_claimed_ || loop_.agenda.is_due(Job::kRenew, now)) watch_workers();
+  if (registration_.has_buried() || owned_.others_claimed() ||
+      loop_.agenda.is_due(Job::kRenew, now))
+    registration_.watch_workers();
   if (loop_.agenda.is_due(Job::kRenew, now)) space_.look_for_reserve();
   if (loop_.agenda.is_due(Job::kRenew, now))
     loop_.agenda.plan(Job::kRenew, now + renewal_interval_ms(loop_.options.sessions));
@@ -254,14 +242,14 @@ void RuntimeCore::after_commit(Turn* turns, std::size_t count) {
     if (turns[i].written && turns[i].commit.session_count > 0) loop_.agenda.do_now(Job::kCheckHeld);
   if (notices_.has_lost_sessions()) loop_.agenda.do_now(Job::kCheckHeld);
   // Others' endings show in the epochs. What shows nowhere is found with the cleanup.
-  if (others_claimed_ || notices_.has_ended_sessions()) folders_.plan(Folders::kFolderLookDelayMs);
-  tell_evicted();
-  tell_capacity();
-  loop_.stats.sessions_active = sessions_active_;
-  loop_.stats.sessions_idle = sessions_idle_;
-  tell_owned();
+  if (owned_.others_claimed() || notices_.has_ended_sessions())
+    folders_.plan(Folders::kFolderLookDelayMs);
+  activities_.log_evicted();
+  hand_over_.committed();
+  owned_.committed();
+  owned_.notify();
   answer_requests();
-  settle_withdrawals();
+  devices_.committed();
   notices_.committed();
   clock_.committed();
   // What our own commit made the watched files say is no news; whoever else committed is seen by the
@@ -281,8 +269,7 @@ void RuntimeCore::settle_turn(Turn& turn) {
     warm_.drop(*warm);  // whoever was first changed it; read again
     return;
   }
-  for (std::size_t i = 0; i < turn.result_count; ++i)
-    release_result(*turn.results[i]);
+  activities_.turn_committed(turn);
   for (std::size_t i = 0; i < turn.trace_count; ++i) {
     const LogField fields[] = {{"instance", turn.item->id.view()},
                                {"execution", turn.item->execution},
@@ -293,9 +280,6 @@ void RuntimeCore::settle_turn(Turn& turn) {
   if (turn.commit.last_new >= turn.commit.first_new || turn.commit.message_count > 0 ||
       turn.result_count > 0)
     ++loop_.work_done;
-  for (std::size_t i = 0; i < turn.commit.closed_count; ++i)
-    cancel_slots_of(turn.key, turn.item->execution, turn.commit.closed[i]);
-  if (turn.commit.end != EndKind::kNone) cancel_slots_of(turn.key, turn.item->execution, 0);
   warm->revision = turn.item->revision + 1;
   if (turn.commit.end == EndKind::kNone) {
     if (turn.commit.more) loop_.agenda.do_now(Job::kTurns);
@@ -359,20 +343,12 @@ void RuntimeCore::log_abandoned(const Turn& turn) {
 void RuntimeCore::after_rollback(Status status, Turn* turns, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
     if (turns[i].warm != nullptr) warm_.drop(*turns[i].warm);
-  slots_.for_each([&](internal::Slot& slot) {
-    if (slot.fetched_now) {
-      slot.fetched_now = false;
-      slots_.release(slot);
-    }
-    slot.stored = false;
-    slot.leaving = false;
-    slot.forget_written_progress();
-  });
+  activities_.rolled_back();
   loop_.look_for_all();
   loop_.agenda.set(Job::kWakeUnregistered, loop_.takes_activities());
   requests_taken_ = 0;
   removals_.rolled_back();
-  if (loop_.agenda.wants(Job::kRegister)) forget_registration();
+  if (loop_.agenda.wants(Job::kRegister)) registration_.rolled_back();
   if (status == Status::kBuried) return;
   if (status == Status::kBusy) {
     ++loop_.stats.busy_ticks;

@@ -69,18 +69,6 @@ std::string_view RuntimeCore::keep_text(std::string_view text) {
   return {kept, text.size()};
 }
 
-// Items that crashed do not run beside each other; the attempt that could poison runs with nothing else
-// in its process, so that a neighbour is never charged for it.
-bool RuntimeCore::must_wait_to_run_alone(std::int32_t crashes) const {
-  std::size_t crashed = 0;
-  std::int32_t highest = 0;
-  slots_.crashed_in_hand(&crashed, &highest);
-  if (crashed > 0 && highest >= loop_.options.crashes_max - 1 && slots_.running_threads() > 0)
-    return true;
-  if (crashes >= loop_.options.crashes_max - 1) return slots_.running_threads() > 0;
-  return crashes > 0 && crashed > 0;
-}
-
 Status RuntimeCore::collect_turns(Turn* turns, std::size_t capacity, std::size_t* count) {
   *count = 0;
   if (!loop_.options.run_orchestrations || loop_.draining) {
@@ -222,8 +210,8 @@ Status RuntimeCore::prepare_turn(InstanceKey key, bool first, Turn* turn) {
     turn->verdict = Turn::Verdict::kForeign;
     return Status::kOk;
   }
-  if (must_wait_to_run_alone(turn->item->crashes)) {
-    wants_quiet_ = true;
+  if (activities_.must_wait_to_run_alone(turn->item->crashes)) {
+    loop_.wants_quiet = true;
     turn->verdict = Turn::Verdict::kSkip;
     loop_.arena.rewind(mark);
     return Status::kOk;
@@ -457,11 +445,11 @@ void RuntimeCore::run_turn(Turn& turn) {
   input.waiting_count = item.waiting_count;
   input.more_messages = item.more_messages;
   Diagnostic why;
-  notes_->entries[0].instance.store(turn.is_start ? CrashNote::kNotStored : turn.key,
-                                    std::memory_order_relaxed);
+  registration_.note().instance.store(turn.is_start ? CrashNote::kNotStored : turn.key,
+                                      std::memory_order_relaxed);
   bool is_short_of_memory = false;
   const TurnResult result = run_engine(turn, input, why, &is_short_of_memory);
-  notes_->entries[0].instance.store(0, std::memory_order_relaxed);
+  registration_.note().instance.store(0, std::memory_order_relaxed);
   if (is_short_of_memory && warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
   ++loop_.stats.turns;
   loop_.stats.messages_dropped += result.dropped;

@@ -1,0 +1,400 @@
+#include "activities.hpp"
+
+#include "session_options.hpp"
+
+namespace pawl {
+
+// What the activities in hand want of the loop.
+void Activities::plan(std::int64_t now) {
+  Agenda& agenda = loop_.agenda;
+  OptionalMs steps;
+  OptionalMs progress;
+  bool has_results = false;
+  bool has_pressing = false;
+  loop_.stats.slots_abandoned = 0;
+  slots_.for_each([&](const internal::Slot& slot) {
+    if (slot.abandoned) ++loop_.stats.slots_abandoned;
+    progress.keep_earlier(slot.progress_due());
+    if (slot.state == internal::Slot::State::kFinished) {
+      has_results = true;
+      has_pressing = has_pressing || is_pressing(slot);
+    }
+    if (!slot.abandoned && slot.lost_boot_ms.has_value() && slot.is_under_way())
+      steps.keep_earlier(slot.lost_boot_ms.value() + loop_.options.activity_grace_ms);
+    if (may_step(slot) && (slot.state == internal::Slot::State::kReady ||
+                           slot.state == internal::Slot::State::kWaiting))
+      steps.keep_earlier(slot.step_is_due(now) ? now : slot.step_boot_ms);
+  });
+  agenda.plan(Job::kSteps, steps);
+  agenda.plan(Job::kProgress, progress);
+  agenda.set(Job::kResults, has_results);
+  agenda.set(Job::kPressingResults, has_pressing);
+}
+
+// It must not be refused for a limit that passes while it waits for company.
+bool Activities::is_pressing(const internal::Slot& slot) const {
+  return !slot.refused && (slot.hurries || slot.deadline_boot_ms.has_passed(loop_.window_until) ||
+                           slot.silent_boot_ms.has_passed(loop_.window_until));
+}
+
+OptionalMs Activities::first_limit() const {
+  OptionalMs first;
+  slots_.for_each([&](const internal::Slot& slot) {
+    if (slot.refused) return;
+    first.keep_earlier(slot.deadline_boot_ms);
+    first.keep_earlier(slot.silent_boot_ms);
+  });
+  return first;
+}
+
+bool Activities::must_wait_to_run_alone(std::int32_t crashes) const {
+  std::size_t crashed = 0;
+  std::int32_t highest = 0;
+  slots_.crashed_in_hand(&crashed, &highest);
+  if (crashed > 0 && highest >= loop_.options.crashes_max - 1 && slots_.running_threads() > 0)
+    return true;
+  if (crashes >= loop_.options.crashes_max - 1) return slots_.running_threads() > 0;
+  return crashes > 0 && crashed > 0;
+}
+
+void Activities::run_inline(std::int64_t end_boot_ms) {
+  loop_.agenda.clear(Job::kInline);
+  internal::Slot* slot = slots_.next_inline();
+  while (slot != nullptr) {
+    // Of those that wait to run alone, the end of a thread wakes the loop.
+    if (must_wait_to_run_alone(0) ||
+        (slot->item.crashes >= loop_.options.crashes_max - 1 && slots_.running_threads() > 0))
+      return;
+    slots_.run_inline(*slot);
+    ++loop_.stats.activities_started;
+    note_duration(*slot, slot->took_ms);
+    slot = slots_.next_inline();
+    if (loop_.boot_ms() >= end_boot_ms) break;
+  }
+  if (slot != nullptr) loop_.agenda.do_now(Job::kInline);
+}
+
+void Activities::note_duration(const internal::Slot& slot, std::int64_t took_ms) {
+  if (took_ms <= loop_.options.inline_ms_max) return;
+  ++loop_.stats.activities_overlong;
+  const LogField fields[] = {{"activity", slot.item.activity_name},
+                             {"took_ms", took_ms},
+                             {"inline_ms_max", loop_.options.inline_ms_max}};
+  loop_.log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
+}
+
+// As for inline ones: what may poison runs with nothing else in its process.
+bool Activities::may_step(const internal::Slot& slot) const {
+  return slot.mode == ActivityMode::kCooperative && slots_.can_keep_result() &&
+         !must_wait_to_run_alone(0) &&
+         (slot.item.crashes < loop_.options.crashes_max - 1 || slots_.running_threads() == 0);
+}
+
+// One step of each cooperative activity that is due, so that none holds up the others.
+void Activities::run_steps() {
+  if (looks_at_descriptors_) slots_.find_readable(*loop_.port.threads);
+  looks_at_descriptors_ = false;
+  slots_.for_each([&](internal::Slot& slot) {
+    const std::int64_t before = loop_.boot_ms();
+    if (!may_step(slot) || !slot.step_is_due(before)) return;
+    if (slot.state == internal::Slot::State::kReady) ++loop_.stats.activities_started;
+    slots_.step(slot, *loop_.port.threads);
+    note_duration(slot, loop_.boot_ms() - before);
+  });
+}
+
+Status Activities::write_progress() {
+  const std::int64_t now = loop_.boot_ms();
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    if (status != Status::kOk || !slot.progress_due().has_passed(now)) return;
+    // What is told from here on is news again.
+    slot.progress.set_news(false);
+    slot.writes_progress = true;
+    char text[kProgressBytesMax];
+    std::size_t size = 0;
+    std::int64_t told_at = 0;
+    if (!slot.progress.read(text, &size, &told_at)) {
+      slot.forget_written_progress();
+      return;
+    }
+    const Status noted = loop_.provider->note_progress(slot.done(), std::string_view(text, size),
+                                                       loop_.batch.now - (now - told_at));
+    if (noted == Status::kStale) {
+      slot.lose();
+    } else if (noted == Status::kOk) {
+      slot.told_boot_ms = told_at;
+    } else {
+      status = noted;
+    }
+  });
+  return status;
+}
+
+// When a limit passes; else with the commit that ended the item, wherever that was made.
+Status Activities::check_held() {
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    const bool is_overdue = slot.item.deadline.has_passed(loop_.batch.now) ||
+                            slot.silent_boot_ms.has_passed(loop_.boot_ms());
+    const bool may_be_lost =
+        is_overdue || (loop_.agenda.wants(Job::kCheckHeld) && slot.is_under_way());
+    if (status != Status::kOk || slot.refused || !may_be_lost) return;
+    const Status checked = loop_.provider->check_work_item(slot.done());
+    if (checked == Status::kStale) {
+      slot.lose();
+    } else {
+      status = checked;
+    }
+  });
+  return status;
+}
+
+// Another worker has it, or it was cancelled elsewhere.
+void Activities::log_refused_renewal(const internal::Slot& slot) const {
+  const LogField fields[] = {{"activity", slot.item.activity_name},
+                             {"session", slot.item.session_name},
+                             {"epoch", slot.item.epoch},
+                             {"instance", slot.item.instance_id},
+                             {"event", slot.item.event}};
+  loop_.log(LogLevel::kWarning, "renewal_refused", fields, 5);
+}
+
+Status Activities::renew() {
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    // Cancelled work of an exclusive session keeps others out as long as it runs within its grace.
+    if (status != Status::kOk || slot.abandoned) return;
+    const WorkDone done = slot.done();
+    const Status renewed =
+        loop_.provider->renew_work_item_lock(done, loop_.me, loop_.options.sessions);
+    if (renewed == Status::kStale) {
+      if (!slot.lost_boot_ms.has_value()) log_refused_renewal(slot);
+      slot.lose();
+    } else if (renewed != Status::kOk) {
+      status = renewed;
+    }
+  });
+  PAWL_TRY(status);
+  std::size_t renewed = 0;
+  std::size_t released = 0;
+  PAWL_TRY(loop_.provider->renew_session_lock(loop_.me, loop_.options.sessions, true, &renewed,
+                                              &released));
+  return loop_.provider->renew_worker(loop_.me, loop_.options.sessions.worker_lock_timeout_ms);
+}
+
+void Activities::renew_leases() {
+  const std::int64_t until =
+      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms);
+  slots_.for_each([&](internal::Slot& slot) {
+    if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
+  });
+}
+
+// A turn that was stale or skipped leaves its results in their slots for the next tick.
+bool Activities::goes_with_turn(const internal::Slot& slot, const Turn* turns,
+                                std::size_t count) const {
+  if (slot.is_repeated()) return false;
+  std::size_t read = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Turn& turn = turns[i];
+    read += turn.is_start ? 0U : 1U;
+    if (turn.key == slot.item.instance && turn.verdict != Turn::Verdict::kAbandon &&
+        turn.verdict != Turn::Verdict::kForeign)
+      return true;
+  }
+  // A full batch left its instance over: it comes with the next.
+  return read == loop_.options.batch && warm_.find(slot.item.instance) != nullptr;
+}
+
+Status Activities::write_results(const Turn* turns, std::size_t count) {
+  Status status = Status::kOk;
+  bool is_enough = false;
+  slots_.for_each([&](internal::Slot& slot) {
+    if (status != Status::kOk || is_enough || slot.state != internal::Slot::State::kFinished)
+      return;
+    // A refused one of an exclusive session may still keep others out of it.
+    if (slot.refused && slot.item.session == 0) return;
+    if (!slot.refused && goes_with_turn(slot, turns, count)) return;
+    bool written = false;
+    status = write_result(slot, &written);
+    is_enough = written && loop_.single_item_batches_left > 0;
+  });
+  return status;
+}
+
+Status Activities::write_result(internal::Slot& slot, bool* written) {
+  const WorkDone done = slot.done();
+  const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
+                             slot.permanent};
+  const Status stored = slot.lacks_folder
+                            ? loop_.provider->abandon_work_item(done, Folders::delay_ms(slot.item),
+                                                                false, loop_.crash_limits())
+                            : loop_.provider->ack_work_item(done, result);
+  if (stored != Status::kOk && stored != Status::kStale) return stored;
+  if (stored == Status::kStale || slot.refused) {
+    slot.refused = true;
+    return Status::kOk;
+  }
+  slot.stored = *written = true;
+  slots_.leave(slot);
+  loop_.look_for_all();
+  return Status::kOk;
+}
+
+Status Activities::refuse_lost_results(const Turn& turn) {
+  for (std::size_t i = 0; i < turn.result_count; ++i) {
+    const Status checked = loop_.provider->check_work_item(turn.results[i]->done());
+    if (checked == Status::kStale) {
+      turn.results[i]->lose();
+    } else {
+      PAWL_TRY(checked);
+    }
+  }
+  return Status::kOk;
+}
+
+Status Activities::evict_hung() {
+  Status status = Status::kOk;
+  slots_.for_each([&](internal::Slot& slot) {
+    slot.evicted = false;
+    if (status == Status::kOk && slot.evicts && slot.is_under_way())
+      status =
+          loop_.provider->evict_session(slot.done(), slot.item.session, loop_.me, &slot.evicted);
+  });
+  return status;
+}
+
+void Activities::log_evicted() {
+  slots_.for_each([&](internal::Slot& slot) {
+    slot.evicts = false;
+    if (!slot.evicted) return;
+    slot.evicted = false;
+    ++loop_.stats.sessions_evicted;
+    loop_.agenda.do_now(Job::kFetch);
+    const LogField fields[] = {{"session", slot.item.session_name},
+                               {"activity", slot.item.activity_name},
+                               {"instance", slot.item.instance_id},
+                               {"event", slot.item.event}};
+    loop_.log(LogLevel::kError, "session_evicted", fields, 4);
+  });
+}
+
+// A slot whose result was taken or refused for good.
+void Activities::release_result(internal::Slot& slot) {
+  ActivityStats& named = loop_.names.of(*slot.entry);
+  if (slot.answered) named.ran.add(slot.took_ms);
+  if (slot.lacks_folder) {
+    // It did not run; the log has it.
+  } else if (slot.refused) {
+    ++loop_.stats.activities_refused;
+    ++named.refused;
+  } else if (slot.is_repeated()) {
+    ++loop_.stats.activities_retried;
+    ++named.retried;
+  } else {
+    ++loop_.stats.activities_completed;
+    ++(slot.error == ErrorKind::kNone ? named.completed : named.failed);
+  }
+  // It kept the folder of a session that may have ended meanwhile.
+  if (slot.refused && slot.item.session != 0) folders_.plan(Folders::kFolderLookDelayMs);
+  // What was passed over for want of room may go now.
+  if (!slot.leaving) loop_.agenda.do_now(Job::kFetch);
+  slots_.release(slot);
+}
+
+// Slots whose result is a stored message now, and those whose work was not ours any more.
+void Activities::committed() {
+  const std::int64_t now = loop_.boot_ms();
+  slots_.for_each([&](internal::Slot& slot) {
+    slot.fetched_now = false;
+    if (slot.writes_progress) {
+      slot.writes_progress = false;
+      slot.written_boot_ms = now;
+      if (slot.item.silence_ms > 0) slot.silent_boot_ms = slot.told_boot_ms + slot.item.silence_ms;
+    }
+    if (slot.state == internal::Slot::State::kFinished && (slot.refused || slot.stored))
+      release_result(slot);
+  });
+}
+
+// A thread cannot be ended by force: it keeps its slot, and people are told.
+void Activities::abandon() {
+  const std::int64_t now = loop_.boot_ms();
+  slots_.for_each([&](internal::Slot& slot) {
+    if (slot.abandoned || !slot.is_under_way() || !slot.lost_boot_ms.has_value()) return;
+    if (now < slot.lost_boot_ms.value() + loop_.options.activity_grace_ms) return;
+    slot.abandoned = true;
+    ++loop_.stats.activities_abandoned;
+    const LogField fields[] = {{"activity", slot.item.activity_name},
+                               {"instance", slot.item.instance_id},
+                               {"event", slot.item.event}};
+    loop_.log(LogLevel::kError, "activity_abandoned", fields, 3);
+    if (slot.mode == ActivityMode::kCooperative) {
+      slots_.end_by_force(slot, *loop_.port.threads);
+    } else if (slot.item.session != 0) {
+      slot.evicts = true;
+      loop_.agenda.do_now(Job::kCheckHeld);
+    }
+  });
+}
+
+void Activities::cancel(InstanceKey key, ExecutionId execution, EventId event) {
+  slots_.for_each([&](internal::Slot& slot) {
+    if (slot.item.instance != key || slot.item.execution != execution) return;
+    if (event != 0 && slot.item.event != event) return;
+    slot.lose();
+  });
+}
+
+void Activities::put_back_steps() {
+  const auto each = [&](auto&& visit) {
+    slots_.for_each([&](internal::Slot& slot) {
+      if (slot.mode == ActivityMode::kCooperative && slot.state != internal::Slot::State::kFinished)
+        visit(slot);
+    });
+  };
+  Status status = loop_.me == 0 ? Status::kBuried : loop_.provider->begin(loop_.me, &loop_.batch);
+  if (status == Status::kOk) {
+    each([&](internal::Slot& slot) {
+      if (status != Status::kOk) return;
+      status = loop_.provider->abandon_work_item(slot.done(), 0, false, loop_.crash_limits());
+      if (status == Status::kStale) status = Status::kOk;
+    });
+    if (status == Status::kOk) status = loop_.provider->commit();
+    if (status != Status::kOk) loop_.provider->rollback();
+  }
+  // Not put back: their locks are left to burial.
+  each([&](internal::Slot& slot) {
+    slots_.end_by_force(slot, *loop_.port.threads);
+    if (status == Status::kOk) slots_.release(slot);
+  });
+  if (status != Status::kOk) loop_.log_status(LogLevel::kWarning, "put_back_failed", status);
+}
+
+void Activities::turn_committed(const Turn& turn) {
+  for (std::size_t i = 0; i < turn.result_count; ++i)
+    release_result(*turn.results[i]);
+  for (std::size_t i = 0; i < turn.commit.closed_count; ++i)
+    cancel(turn.key, turn.item->execution, turn.commit.closed[i]);
+  if (turn.commit.end != EndKind::kNone) cancel(turn.key, turn.item->execution, 0);
+}
+
+// Results stay in their slots; what was handed over is forgotten.
+void Activities::rolled_back() {
+  slots_.for_each([&](internal::Slot& slot) {
+    if (slot.fetched_now) {
+      slot.fetched_now = false;
+      slots_.release(slot);
+    }
+    slot.stored = false;
+    slot.leaving = false;
+    slot.forget_written_progress();
+  });
+}
+
+void Activities::lose_all() {
+  slots_.for_each([&](internal::Slot& slot) { slot.lose(); });
+}
+
+}  // namespace pawl

@@ -1,0 +1,81 @@
+// Activities: those in hand, from their hand-over to the commit of their result. They run in the loop's own time or on
+// pool threads, their locks are renewed, and their results and progress are written. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_ACTIVITIES_HPP
+#define PAWL_RUNTIME_ACTIVITIES_HPP
+
+#include "folders.hpp"
+#include "loop_context.hpp"
+#include "slots.hpp"
+#include "turn.hpp"
+#include "warm.hpp"
+
+namespace pawl {
+
+class Activities {
+ public:
+  Activities(LoopContext& loop, Slots& slots, WarmCache& warm, Folders& folders)
+      : loop_(loop), slots_(slots), warm_(warm), folders_(folders) {}
+
+  // States in the agenda what they want of the loop.
+  void plan(std::int64_t now_boot_ms);
+  // The earliest limit of those in hand, in boot time.
+  [[nodiscard]] OptionalMs first_limit() const;
+
+  // ---- outside of any batch ----
+  // Runs inline ones; some may be left for the next tick.
+  void run_inline(std::int64_t end_boot_ms);
+  // One step of each cooperative one that is due.
+  void run_steps();
+  void look_at_descriptors() { looks_at_descriptors_ = true; }
+  // Those that overstay their grace.
+  void abandon();
+  // At the stop: cooperative ones that did not end in time. Who comes next begins them anew.
+  void put_back_steps();
+
+  // ---- in the batch ----
+  Status renew();
+  Status write_progress();
+  // Loses those whose work item was ended elsewhere, or whose limit has passed.
+  Status check_held();
+  // Results that go with no turn become messages; those of others' work are refused.
+  Status write_results(const Turn* turns, std::size_t count);
+  // A result that is not this worker's to give any more would make its turn stale for ever.
+  Status refuse_lost_results(const Turn& turn);
+  // A thread that does not come back may hold all that this worker has to serve a session with.
+  Status evict_hung();
+
+  // ---- after it ----
+  void turn_committed(const Turn& turn);
+  void committed();
+  void rolled_back();
+  // After the commit of a renewal: what activities see of their session's lease.
+  void renew_leases();
+  void log_evicted();
+  void lose_all();
+
+  // Items that crashed do not run beside each other; the attempt that could poison runs with nothing else in its
+  // process, so that a neighbour is never charged for it.
+  [[nodiscard]] bool must_wait_to_run_alone(std::int32_t crashes) const;
+
+ private:
+  [[nodiscard]] bool is_pressing(const internal::Slot& slot) const;
+  [[nodiscard]] bool may_step(const internal::Slot& slot) const;
+  void note_duration(const internal::Slot& slot, std::int64_t took_ms);
+  void log_refused_renewal(const internal::Slot& slot) const;
+  [[nodiscard]] bool goes_with_turn(const internal::Slot& slot, const Turn* turns,
+                                    std::size_t count) const;
+  Status write_result(internal::Slot& slot, bool* written);
+  void release_result(internal::Slot& slot);
+  // Tells those of a command, or of the whole execution (0), that nobody wants their results.
+  void cancel(InstanceKey key, ExecutionId execution, EventId event);
+
+  LoopContext& loop_;
+  Slots& slots_;
+  WarmCache& warm_;
+  Folders& folders_;
+  bool looks_at_descriptors_ = false;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_ACTIVITIES_HPP

@@ -1,0 +1,45 @@
+// Devices: those that the application declared for this worker. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_DEVICES_HPP
+#define PAWL_RUNTIME_DEVICES_HPP
+
+#include "loop_context.hpp"
+#include "requests.hpp"
+#include "text.hpp"
+#include "vector.hpp"
+
+namespace pawl {
+
+class Devices {
+ public:
+  static constexpr std::size_t kDevicesMax = 32;
+
+  explicit Devices(LoopContext& loop) : loop_(loop) {}
+
+  // In the batch: a call. `room` becomes false if there are too many.
+  Status write(const Request& request, bool* room);
+  // In the batch of a new registration, before its former one is buried: the hardware is still here. Another worker
+  // that took a device over meanwhile keeps it.
+  Status declare_again();
+  // In the batch: what moves sessions without anybody asking for work.
+  Status move_sessions();
+  // After the commit: what holds must be declared again when this worker registers anew.
+  void committed(const Request& request);
+  void committed();
+
+ private:
+  struct Declared {
+    FixedText<kNameBytesMax> name;
+    bool standby = false;
+    bool withdrawing = false;  // as far as this worker knows
+  };
+
+  Status declare(std::string_view device, bool standby);
+  [[nodiscard]] Declared* find(std::string_view name);
+
+  LoopContext& loop_;
+  FixedVector<Declared, kDevicesMax> declared_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_DEVICES_HPP

@@ -1,0 +1,193 @@
+#include "hand_over.hpp"
+
+#include "check.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::size_t kWokenMax = 64;  // bounded a tick
+
+}  // namespace
+
+void HandOver::plan() {
+  const bool takes_none = loop_.draining || !loop_.takes_activities() || !slots_.room();
+  loop_.agenda.block(Job::kFetch, takes_none);
+  loop_.agenda.block(Job::kWakeUnregistered, takes_none);
+}
+
+Status HandOver::write() {
+  if (loop_.draining || loop_.wants_quiet || !loop_.takes_activities()) return Status::kOk;
+  if (loop_.agenda.wants(Job::kFetch)) PAWL_TRY(fill_slots());
+  return loop_.agenda.wants(Job::kWakeUnregistered) ? wake_unregistered() : Status::kOk;
+}
+
+// All that is ready comes first, but at least one wakes, so that both get their share.
+Status HandOver::wake_unregistered() {
+  loop_.agenda.clear(Job::kWakeUnregistered);
+  if (loop_.batch.draining) return Status::kOk;  // until it registers anew
+  std::size_t woken = 0;
+  bool more = false;
+  PAWL_TRY(
+      loop_.provider->wake_unregistered(loop_.me, passed_over_ ? 1 : kWokenMax, &woken, &more));
+  loop_.agenda.set(Job::kWakeUnregistered, more);
+  if (woken > 0) loop_.agenda.do_now(Job::kFetch);
+  return Status::kOk;
+}
+
+Status HandOver::fill_slots() {
+  has_looked_ = true;
+  FetchWork how;
+  how.me = loop_.me;
+  how.draining = loop_.batch.draining;
+  how.options = &loop_.options.sessions;
+  how.filter = this;
+  how.tags = loop_.options.worker_tag_filter;
+  how.evidence = &loop_.evidence;
+  how.limits = loop_.crash_limits();
+  bool more = false;
+  how.look_again = &more;
+  how.waiting = &sessions_waiting_;
+  how.passed_over = &passed_over_;
+  passed_over_ = true;
+  while (slots_.room()) {
+    WorkItem item;
+    bool found = false;
+    PAWL_TRY(loop_.provider->fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item,
+                                             &found));
+    if (!found) {
+      loop_.agenda.set(Job::kFetch, more);
+      break;
+    }
+    const Registry::ActivityEntry* const entry = loop_.registry.find_activity(item.activity_name);
+    PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
+    FixedText<internal::kFolderPathBytesMax> folder;
+    folders_.put_path(item, &folder);
+    item.session_folder = folder.view();
+    internal::Slot& slot = take_slot(item, *entry);
+    if (item.silence_ms > 0)
+      slot.silent_boot_ms = loop_.provider->boot_ms_of(loop_.batch.now + item.silence_ms);
+    if (item.deadline.has_value())
+      slot.deadline_boot_ms = loop_.provider->boot_ms_of(item.deadline.value());
+  }
+  // It ended for want of slots: the call that finds nothing says what it passed over.
+  return Status::kOk;
+}
+
+internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
+  internal::Slot& slot = slots_.take(item, entry, loop_.provider->database_id());
+  slot.session_lease_boot_ms.store(
+      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms),
+      std::memory_order_relaxed);
+  slot.fetched_now = true;
+  return slot;
+}
+
+bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event& event,
+                             const Registry::ActivityEntry* entry) const {
+  if (loop_.agenda.wants(Job::kFetch) || passed_over_ || loop_.draining || loop_.batch.draining ||
+      loop_.wants_quiet || turn.commit.end != EndKind::kNone || turn.commit.closed_count > 0)
+    return false;
+  // The folder of a session has to be there first, and is of a row that is not read here.
+  const bool is_plain = work.policy.empty() && work.tag.empty() &&
+                        (work.session.empty() || loop_.options.sessions.work_root == nullptr) &&
+                        event.payload.size() <= loop_.options.payload_bytes_max;
+  return is_plain && entry != nullptr && loop_.options.worker_tag_filter.serves({}) &&
+         slots_.room(entry->mode) && may_run_with(0);
+}
+
+// While this worker need not look for work, and passed over nothing that may go when a slot is free, nothing waits
+// that it could take: then what is scheduled now is the first. After an item that is not handed over here, this
+// worker looks for work as usual.
+void HandOver::hand_over_at_once(Turn& turn) {
+  for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
+    NewWork& work = turn.work[i];
+    const Event& event = turn.commit.events->event(work.event);
+    const Registry::ActivityEntry* const entry = loop_.registry.find_activity(event.name);
+    if (!may_hand_over(turn, work, event, entry)) {
+      loop_.agenda.do_now(Job::kFetch);
+      return queue_rest(turn, i);
+    }
+    WorkItem item;
+    item.locked_until = loop_.batch.now + loop_.options.sessions.worker_lock_timeout_ms;
+    item.instance = turn.commit.key;
+    item.execution = turn.commit.execution;
+    item.event = work.event;
+    item.attempt = 1;
+    item.may_retry = ActivityOptions().retry.max_attempts > 1;
+    item.instance_id = turn.commit.id;
+    item.orchestration_name = turn.item->name.view();
+    item.orchestration_version =
+        turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version;
+    item.activity_name = event.name;
+    item.session_name = work.session;
+    item.input = event.payload;
+    work.session_lease_until = loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms;
+    work.handed_over = &take_slot(item, *entry).item;
+  }
+}
+
+// What nobody can run need not stand in the queue. Who takes no activities is in nobody's way.
+void HandOver::queue_rest(Turn& turn, std::size_t first) {
+  if (!loop_.takes_activities()) return;
+  for (std::size_t i = first; i < turn.commit.work_count; ++i) {
+    const Event& event = turn.commit.events->event(turn.work[i].event);
+    if (!has_handler(event.name)) turn.work[i].foreign_name = event.name;
+  }
+}
+
+// A turn that was not written has handed nothing over, and a session may be somebody else's.
+void HandOver::settle(const Turn& turn) {
+  for (std::size_t i = 0; !turn.written && i < turn.result_count; ++i)
+    turn.results[i]->leaving = false;
+  for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
+    const WorkItem* const item = turn.work[i].handed_over;
+    if (item == nullptr || (turn.written && item->id != 0)) continue;
+    slots_.for_each([&](internal::Slot& slot) {
+      if (&slot.item == item) slots_.release(slot);
+    });
+  }
+}
+
+// Told when it begins and when it ends; counted with each look.
+void HandOver::committed() {
+  const auto waiting = static_cast<std::uint32_t>(sessions_waiting_);
+  const bool is_news = (waiting > 0) != (loop_.stats.sessions_waiting > 0);
+  loop_.stats.sessions_waiting = waiting;
+  if (waiting > 0 && has_looked_) ++loop_.stats.capacity_exhausted;
+  has_looked_ = false;
+  if (!is_news) return;
+  const LogField fields[] = {
+      {"sessions", static_cast<std::int64_t>(waiting)},
+      {"max_sessions_per_worker",
+       static_cast<std::int64_t>(loop_.options.sessions.max_sessions_per_worker)}};
+  loop_.log(LogLevel::kWarning, waiting > 0 ? "waiting_for_capacity" : "capacity_again", fields, 2);
+}
+
+bool HandOver::has_handler(std::string_view activity_name) const {
+  if (!loop_.takes_activities()) return false;
+  const Registry::ActivityEntry* const entry = loop_.registry.find_activity(activity_name);
+  if (entry == nullptr) return false;
+  return slots_.slots_of(entry->mode) > 0;
+}
+
+bool HandOver::has_room(std::string_view activity_name) const {
+  const Registry::ActivityEntry* const entry = loop_.registry.find_activity(activity_name);
+  return entry != nullptr && slots_.room(entry->mode);
+}
+
+bool HandOver::runs_item(WorkItemId id) const { return slots_.find(id) != nullptr; }
+
+bool HandOver::runs_session(InstanceKey scope, std::string_view name) const {
+  return slots_.holds_session(scope, name);
+}
+
+bool HandOver::may_run_with(std::int32_t crashes) const {
+  std::size_t crashed = 0;
+  std::int32_t highest = 0;
+  slots_.crashed_in_hand(&crashed, &highest);
+  if (crashed > 0 && highest >= loop_.options.crashes_max - 1) return false;
+  if (crashes >= loop_.options.crashes_max - 1) return slots_.in_hand() == slots_.finished();
+  return crashes == 0 || crashed == 0;
+}
+
+}  // namespace pawl

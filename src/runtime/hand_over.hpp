@@ -1,0 +1,57 @@
+// HandOver: work comes to this worker: it is fetched, or handed over by the commit that schedules it.
+// Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_HAND_OVER_HPP
+#define PAWL_RUNTIME_HAND_OVER_HPP
+
+#include "activities.hpp"
+#include "folders.hpp"
+#include "loop_context.hpp"
+#include "slots.hpp"
+#include "turn.hpp"
+
+namespace pawl {
+
+class HandOver final : private WorkFilter {
+ public:
+  HandOver(LoopContext& loop, Slots& slots, const Activities& activities, const Folders& folders)
+      : loop_(loop), slots_(slots), activities_(activities), folders_(folders) {}
+
+  // Sets what the agenda may do: no work is taken without a free slot.
+  void plan();
+  // In the batch.
+  Status write();
+  // In the batch: work that the turn schedules, as far as nothing waits that would come first.
+  void hand_over_at_once(Turn& turn);
+  // In the batch: the turn was written, or was not.
+  void settle(const Turn& turn);
+  void committed();
+  // There may be work that it could take if more slots were free.
+  [[nodiscard]] bool passed_over() const { return passed_over_; }
+
+  [[nodiscard]] bool has_handler(std::string_view activity_name) const override;
+
+ private:
+  [[nodiscard]] bool has_room(std::string_view activity_name) const override;
+  [[nodiscard]] bool runs_item(WorkItemId id) const override;
+  [[nodiscard]] bool runs_session(InstanceKey scope, std::string_view name) const override;
+  [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
+
+  Status fill_slots();
+  Status wake_unregistered();
+  [[nodiscard]] bool may_hand_over(const Turn& turn, const NewWork& work, const Event& event,
+                                   const Registry::ActivityEntry* entry) const;
+  void queue_rest(Turn& turn, std::size_t first);
+  internal::Slot& take_slot(const WorkItem& item, const Registry::ActivityEntry& entry);
+
+  LoopContext& loop_;
+  Slots& slots_;
+  const Activities& activities_;
+  const Folders& folders_;
+  bool passed_over_ = false;
+  bool has_looked_ = false;           // in the batch at hand
+  std::size_t sessions_waiting_ = 0;  // FetchWork::waiting, of the last look
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_HAND_OVER_HPP

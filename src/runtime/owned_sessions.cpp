@@ -1,0 +1,95 @@
+#include "owned_sessions.hpp"
+
+#include <utility>
+
+namespace pawl {
+
+Status OwnedSessions::begin() {
+  Epoch epoch = 0;
+  PAWL_TRY(loop_.provider->last_epoch(&epoch));
+  others_claimed_ = epoch != epoch_seen_;
+  return Status::kOk;
+}
+
+// Between these looks work comes and goes without a count: that would be a query with every tick.
+Status OwnedSessions::write() {
+  Epoch last = 0;
+  PAWL_TRY(loop_.provider->last_epoch(&last));
+  if (last != epoch_seen_ || loop_.agenda.is_due(Job::kRenew, loop_.boot_ms())) PAWL_TRY(count());
+  return look();
+}
+
+Status OwnedSessions::count() { return loop_.provider->count_sessions(loop_.me, &active_, &idle_); }
+
+void OwnedSessions::committed() {
+  loop_.stats.sessions_active = active_;
+  loop_.stats.sessions_idle = idle_;
+}
+
+Status OwnedSessions::claim_at_start() {
+  for (std::size_t i = 0; i < loop_.options.claim_at_start_count; ++i)
+    PAWL_TRY(loop_.provider->claim_session(loop_.me, loop_.options.claim_at_start[i],
+                                           loop_.options.sessions));
+  return Status::kOk;
+}
+
+void OwnedSessions::announce_stop() {
+  if (loop_.options.session_listener != nullptr) {
+    for (std::size_t i = 0; i < known_count_; ++i)
+      loop_.options.session_listener->on_session_ending(memory_.known[i].name.view(),
+                                                        memory_.known[i].epoch);
+  }
+  Status status = loop_.me == 0 ? Status::kBuried : loop_.provider->begin(loop_.me, &loop_.batch);
+  if (status != Status::kOk) return;
+  std::size_t told = 0;
+  status = loop_.provider->announce_stop(loop_.me, &told);
+  if (status == Status::kOk && told > 0) status = loop_.provider->commit();
+  if (status != Status::kOk || told == 0) loop_.provider->rollback();
+  if (status != Status::kOk) loop_.log_status(LogLevel::kWarning, "announce_stop_failed", status);
+}
+
+Status OwnedSessions::look() {
+  if (loop_.options.session_listener == nullptr) return Status::kOk;
+  Epoch last = 0;
+  PAWL_TRY(loop_.provider->last_epoch(&last));
+  is_changed_ = last != known_epoch_ || known_of_ != loop_.me;
+  if (!is_changed_) return Status::kOk;
+  next_epoch_ = last;
+  return loop_.provider->owned_sessions(loop_.me, memory_.next, memory_.capacity, &next_count_);
+}
+
+void OwnedSessions::notify() {
+  if (!is_changed_) return;
+  is_changed_ = false;
+  SessionListener& listener = *loop_.options.session_listener;
+  const auto has = [](const OwnedSession* list, std::size_t count, const OwnedSession& one) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (list[i].session == one.session && list[i].epoch == one.epoch) return true;
+    return false;
+  };
+  OwnedSession* const now = memory_.next;
+  const std::size_t count = next_count_;
+  for (std::size_t i = 0; i < known_count_; ++i) {
+    const OwnedSession& one = memory_.known[i];
+    if (!has(now, count, one)) listener.on_session_lost(one.name.view(), one.epoch);
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (!has(memory_.known, known_count_, now[i]))
+      listener.on_session_claimed(now[i].name.view(), now[i].epoch);
+  std::swap(memory_.known, memory_.next);
+  known_count_ = count;
+  known_of_ = loop_.me;
+  known_epoch_ = next_epoch_;
+}
+
+void OwnedSessions::lose_all() {
+  active_ = idle_ = 0;
+  loop_.stats.sessions_active = loop_.stats.sessions_idle = 0;
+  if (loop_.options.session_listener == nullptr) return;
+  next_count_ = 0;
+  next_epoch_ = 0;
+  is_changed_ = true;
+  notify();
+}
+
+}  // namespace pawl

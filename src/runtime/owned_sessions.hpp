@@ -1,0 +1,71 @@
+// OwnedSessions: the sessions that this worker owns: how many, and what a SessionListener hears of them.
+//
+// Every change of any owner takes an epoch: without a new one there is nothing to look at.
+// Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_OWNED_SESSIONS_HPP
+#define PAWL_RUNTIME_OWNED_SESSIONS_HPP
+
+#include "devices.hpp"
+#include "loop_context.hpp"
+#include "pawl/session.hpp"
+
+namespace pawl {
+
+class OwnedSessions {
+ public:
+  // Only with a SessionListener: what it was notified of, and what it is to be notified of.
+  struct Memory {
+    OwnedSession* known = nullptr;
+    OwnedSession* next = nullptr;
+    std::size_t capacity = 0;
+    template <typename AnyArena>
+    void allocate(AnyArena& arena, const Options& options) {
+      if (options.session_listener == nullptr) return;
+      // An heir may have more than it would claim.
+      capacity = 2 * options.sessions.max_sessions_per_worker + Devices::kDevicesMax;
+      known = arena.template array<OwnedSession>(capacity);
+      next = arena.template array<OwnedSession>(capacity);
+    }
+  };
+
+  OwnedSessions(LoopContext& loop, Memory& memory) : loop_(loop), memory_(memory) {}
+
+  // In the batch: before anything is written, and behind all that is.
+  Status begin();
+  Status write();
+  Status end() { return loop_.provider->last_epoch(&epoch_of_batch_); }
+  // In the batch of a registration.
+  Status count();
+  Status claim_at_start();
+  void committed();
+  // Calls the listener, and updates the counts.
+  void notify();
+  // Nothing is this worker's any more.
+  void lose_all();
+  // Before anything is let go. It costs a commit only where an instance asked to be told.
+  void announce_stop();
+
+  // Sessions changed their owner between our batches.
+  [[nodiscard]] bool others_claimed() const { return others_claimed_; }
+
+ private:
+  Status look();
+
+  LoopContext& loop_;
+  Memory& memory_;
+  std::size_t known_count_ = 0;
+  std::size_t next_count_ = 0;
+  Incarnation known_of_ = 0;  // as which worker
+  Epoch known_epoch_ = -1;    // the last one when they were looked at
+  Epoch next_epoch_ = 0;
+  bool is_changed_ = false;
+  Epoch epoch_seen_ = 0;      // the last one when our last batch ended
+  Epoch epoch_of_batch_ = 0;  // likewise, of the batch at hand
+  bool others_claimed_ = false;
+  std::uint32_t active_ = 0;  // RuntimeStats, as of the batch at hand
+  std::uint32_t idle_ = 0;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_OWNED_SESSIONS_HPP

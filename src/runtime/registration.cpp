@@ -1,0 +1,183 @@
+#include "registration.hpp"
+
+#include <new>
+
+#include "check.hpp"
+#include "session_options.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::size_t kRetryStoppedMax = 1'024;
+
+}  // namespace
+
+void Registration::start_slots() {
+  shared_.clock = loop_.port.clock;
+  shared_.threads = loop_.port.threads;
+  shared_.heartbeat_interval_ms = loop_.options.heartbeat_interval_ms;
+  shared_.log = loop_.options.log;
+  shared_.payload_bytes_max = loop_.options.payload_bytes_max;
+  slots_.start(shared_);
+}
+
+Status Registration::write() {
+  // Threads of that many earlier registrations never came back: this process is of no use as a worker.
+  if (retired_files_.full() && slots_.running_threads() > 0) return Status::kBusy;
+  loop_.evidence.observe_tick(loop_.batch.now);
+  std::string_view names[Registry::kActivitiesMax];
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < loop_.registry.activity_count(); ++i)
+    if (hand_over_.has_handler(loop_.registry.activity(i).name))
+      names[count++] = loop_.registry.activity(i).name;
+  Incarnation former = 0;
+  NewWorker worker;
+  worker.node =
+      loop_.options.worker_node_id == nullptr ? std::string_view() : loop_.options.worker_node_id;
+  worker.pid = loop_.port.threads->process_id();
+  worker.start_time = loop_.port.threads->process_start_time(worker.pid);
+  worker.lease_ms = loop_.options.sessions.worker_lock_timeout_ms;
+  worker.sessions_max = loop_.options.sessions.max_sessions_per_worker;
+  worker.handlers = names;
+  worker.handler_count = count;
+  worker.tags = loop_.options.worker_tag_filter;
+  worker.former = &former;
+  PAWL_TRY(
+      loop_.provider->register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
+  // The lock is held before anybody can see the row.
+  const Result<port::Storage::WorkerFile> file =
+      loop_.port.storage->worker_create(loop_.options.database_path, loop_.me, sizeof(NotesPage));
+  if (!file.ok()) return file.status();
+  new_file_ = {loop_.me, file.value()};
+  buried_.clear();
+  PAWL_TRY(devices_.declare_again());
+  if (former != 0) PAWL_TRY(bury(former, loop_.batch.boot_seq, loop_.me));
+  PAWL_TRY(bury_the_dead());
+  PAWL_TRY(loop_.provider->set_space(loop_.options.quota_bytes > 0 ? loop_.options.quota_bytes : -1,
+                                     static_cast<std::int64_t>(loop_.options.reserve_bytes)));
+  PAWL_TRY(loop_.provider->set_log_max(loop_.options.log_bytes_max));
+  std::size_t retried = 0;
+  if (loop_.options.run_orchestrations)
+    PAWL_TRY(loop_.provider->retry_stopped(kRetryStoppedMax, &retried));
+  return owned_.count();
+}
+
+void Registration::committed() {
+  // An activity of the former incarnation may still write its note into the former page.
+  if (slots_.running_threads() == 0) close_retired_files();
+  if (file_.incarnation != 0) {
+    const Status kept = retired_files_.push_back(file_);
+    PAWL_CHECK("runtime-52", kept == Status::kOk);  // write() looked
+  }
+  file_ = new_file_;
+  new_file_ = {};
+  notes_ = ::new (file_.file.notes) NotesPage();
+  notes_->magic = NotesPage::kMagic;
+  slots_.set_notes(notes_);
+  loop_.agenda.clear(Job::kRegister);
+  loop_.agenda.set(Job::kWakeUnregistered, loop_.takes_activities());
+  set_worker_id();
+  const LogField fields[] = {{"worker", worker_id_.view()}, {"incarnation", loop_.me}};
+  loop_.log(LogLevel::kInfo, "worker_registered", fields, 2);
+  loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + renewal_interval_ms(loop_.options.sessions));
+}
+
+// The registration was not committed.
+void Registration::rolled_back() {
+  if (new_file_.incarnation != 0)
+    loop_.port.storage->worker_close(loop_.options.database_path, new_file_.incarnation,
+                                     new_file_.file);
+  new_file_ = {};
+  buried_.clear();
+  loop_.me = 0;
+}
+
+Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir) {
+  CrashNote notes[kNoteEntries];
+  std::size_t count = 0;
+  if (boot_seq == loop_.batch.boot_seq) {
+    alignas(NotesPage) unsigned char bytes[sizeof(NotesPage)];
+    const std::size_t read =
+        loop_.port.storage->worker_notes(loop_.options.database_path, dead, bytes, sizeof bytes);
+    count = read_notes(bytes, read, notes, kNoteEntries);
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (notes[i].instance == CrashNote::kNotStored) loop_.batch.starts_apart = true;
+  PAWL_TRY(loop_.provider->bury_worker(dead, heir, notes, count, loop_.crash_limits()));
+  loop_.look_for_all();
+  if (buried_.full()) return Status::kOk;  // its file stays behind; a later start removes it
+  return buried_.push_back(dead);
+}
+
+Status Registration::bury_the_dead() {
+  std::size_t count = 0;
+  PAWL_TRY(loop_.provider->list_workers(memory_.workers, kWorkersMax, &count));
+  const std::int64_t patience = 2 * loop_.options.sessions.worker_lock_timeout_ms;
+  for (std::size_t i = 0; i < count; ++i) {
+    const WorkerRow& worker = memory_.workers[i];
+    if (worker.incarnation == loop_.me) continue;
+    Claim claim;
+    claim.holder = worker.incarnation;
+    claim.lock_visible = worker.lock_visible;
+    claim.locked_until = worker.locked_until;
+    claim.boot_seq = worker.boot_seq;
+    claim.subject = subtract_saturating(0, worker.incarnation);
+    claim.version = worker.incarnation;
+    const Gone gone = loop_.evidence.gone(claim, loop_.me, loop_.batch.now, loop_.batch.boot_seq);
+    if (gone == Gone::kProof ||
+        (gone == Gone::kSuspicion &&
+         subtract_saturating(loop_.batch.now, worker.locked_until) >= patience))
+      PAWL_TRY(bury(worker.incarnation, worker.boot_seq, 0));
+  }
+  return Status::kOk;
+}
+
+void Registration::watch_workers() {
+  for (const Incarnation incarnation : buried_)
+    loop_.port.storage->worker_remove(loop_.options.database_path, incarnation);
+  buried_.clear();
+  std::size_t count = 0;
+  if (loop_.provider->list_workers(memory_.workers, kWorkersMax, &count) != Status::kOk) return;
+  const std::int64_t self = loop_.port.threads->process_id();
+  for (std::size_t i = 0; i < count; ++i) {
+    const WorkerRow& worker = memory_.workers[i];
+    if (worker.pid == self || worker.boot_seq != loop_.batch.boot_seq) continue;
+    const Status watched = loop_.port.threads->watch_process(worker.pid, worker.start_time);
+    if (watched != Status::kOk && watched != Status::kUnsupported &&
+        watched != Status::kAlreadyExists && watched != Status::kResourceExhausted)
+      loop_.log_status(LogLevel::kWarning, "watch_process_failed", watched);
+  }
+}
+
+void Registration::was_buried() {
+  loop_.log(LogLevel::kError, "worker_was_buried", nullptr, 0);
+  loop_.me = 0;
+  loop_.agenda.do_now(Job::kRegister);
+}
+
+void Registration::close_retired_files() {
+  for (const HeldFile& held : retired_files_)
+    loop_.port.storage->worker_close(loop_.options.database_path, held.incarnation, held.file);
+  retired_files_.clear();
+}
+
+void Registration::close_files() {
+  close_retired_files();
+  if (file_.incarnation != 0)
+    loop_.port.storage->worker_close(loop_.options.database_path, file_.incarnation, file_.file);
+  file_ = {};
+}
+
+void Registration::set_worker_id() {
+  worker_id_.clear();
+  if (loop_.options.worker_node_id != nullptr) {
+    worker_id_.assign_cut(loop_.options.worker_node_id);
+  } else {
+    const bool fits =
+        worker_id_.append("~") == Status::kOk && worker_id_.append_number(loop_.me) == Status::kOk;
+    PAWL_CHECK("runtime-50", fits);
+  }
+  shared_.worker_id = worker_id_.view();
+}
+
+}  // namespace pawl

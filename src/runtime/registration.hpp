@@ -1,0 +1,87 @@
+// Registration: this worker's row, its lock and its file, and the burial of workers that are dead.
+// Rules: docs/sessions.md, docs/architecture.md "crashes". Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_REGISTRATION_HPP
+#define PAWL_RUNTIME_REGISTRATION_HPP
+
+#include "crash_notes.hpp"
+#include "devices.hpp"
+#include "hand_over.hpp"
+#include "loop_context.hpp"
+#include "owned_sessions.hpp"
+#include "slots.hpp"
+#include "text.hpp"
+#include "vector.hpp"
+
+namespace pawl {
+
+class Registration {
+ public:
+  static constexpr std::size_t kWorkersMax = 64;
+
+  struct Memory {
+    WorkerRow* workers = nullptr;
+    template <typename AnyArena>
+    void allocate(AnyArena& arena) {
+      workers = arena.template array<WorkerRow>(kWorkersMax);
+    }
+  };
+
+  Registration(LoopContext& loop, Memory& memory, Slots& slots, Devices& devices,
+               const HandOver& hand_over, OwnedSessions& owned)
+      : loop_(loop),
+        memory_(memory),
+        slots_(slots),
+        devices_(devices),
+        hand_over_(hand_over),
+        owned_(owned) {}
+
+  // At the start, in the first registration.
+  void start_slots();
+  void begin() { buried_.clear(); }
+  // In the batch: registers, and buries who died. The first batch of a worker, or after others buried it.
+  Status write();
+  void committed();
+  void rolled_back();
+  // In the batch: dead workers found by their kernel locks, or by suspicion two leases after their own lease ended.
+  Status bury_the_dead();
+  [[nodiscard]] bool has_buried() const { return !buried_.empty(); }
+  // After the commit: learns of deaths at once, where the kernel can tell; removes the files of the buried.
+  void watch_workers();
+  // Others declared this worker dead.
+  void was_buried();
+  Status unregister() { return loop_.provider->unregister_worker(loop_.me); }
+  void close_files();
+
+  [[nodiscard]] std::string_view worker_id() const { return worker_id_.view(); }
+  // Where the loop notes the turn that it runs.
+  [[nodiscard]] NoteEntry& note() { return notes_->entries[0]; }
+
+ private:
+  struct HeldFile {
+    Incarnation incarnation = 0;
+    port::Storage::WorkerFile file;
+  };
+
+  Status bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir);
+  void close(HeldFile& held);
+  void close_retired_files();
+  void set_worker_id();
+
+  LoopContext& loop_;
+  Memory& memory_;
+  Slots& slots_;
+  Devices& devices_;
+  const HandOver& hand_over_;
+  OwnedSessions& owned_;
+  HeldFile file_;      // ours
+  HeldFile new_file_;  // of a registration that is not committed yet
+  FixedVector<HeldFile, 16> retired_files_;
+  NotesPage* notes_ = nullptr;
+  FixedText<kNameBytesMax> worker_id_;
+  internal::SlotShared shared_;
+  FixedVector<Incarnation, kWorkersMax> buried_;  // in the batch at hand
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_REGISTRATION_HPP
