@@ -52,7 +52,7 @@ OwnedDevices::~OwnedDevices() {
     if (fd >= 0) close(fd);
 }
 
-void OwnedDevices::on_session_claimed(std::string_view session, std::int64_t epoch) {
+void OwnedDevices::on_session_claimed(std::string_view session, std::int64_t epoch) noexcept {
   open_.emplace(session, -1);
   std::string why;
   const bool locked = use(session, &why) >= 0;
@@ -61,7 +61,7 @@ void OwnedDevices::on_session_claimed(std::string_view session, std::int64_t epo
                locked ? "locked" : why.c_str());
 }
 
-void OwnedDevices::on_session_lost(std::string_view session, std::int64_t epoch) {
+void OwnedDevices::on_session_lost(std::string_view session, std::int64_t epoch) noexcept {
   const auto at = open_.find(session);
   if (at == open_.end()) return;
   if (at->second >= 0) close(at->second);

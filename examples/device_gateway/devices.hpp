@@ -41,8 +41,8 @@ class OwnedDevices final : public pawl::SessionListener {
   OwnedDevices(const OwnedDevices&) = delete;
   OwnedDevices& operator=(const OwnedDevices&) = delete;
 
-  void on_session_claimed(std::string_view session, std::int64_t epoch) override;
-  void on_session_lost(std::string_view session, std::int64_t epoch) override;
+  void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override;
+  void on_session_lost(std::string_view session, std::int64_t epoch) noexcept override;
 
   // -1, with what is wrong: it is gone, or somebody else has the lock.
   int use(std::string_view device, std::string* why);

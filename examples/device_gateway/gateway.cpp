@@ -44,7 +44,7 @@ struct Gateway {
     Gateway* gateway;
     std::string device;
   };
-  static void on_declared(void* user, pawl::Status status) {
+  static void on_declared(void* user, pawl::Status status) noexcept {
     const Asked& asked = *static_cast<Asked*>(user);
     asked.gateway->answered(asked.device, "declared", status);
   }

@@ -9,7 +9,7 @@ namespace gateway {
 namespace {
 
 // kAlreadyExists is the usual answer after a restart: the orchestration went on by itself.
-void on_started(void* channel, pawl::Status status) {
+void on_started(void* channel, pawl::Status status) noexcept {
   if (status == pawl::Status::kOk || status == pawl::Status::kAlreadyExists) return;
   std::fprintf(stderr, "sensor_gateway: %s: not started: %s\n",
                static_cast<const Channel*>(channel)->id.c_str(), pawl::status_name(status));

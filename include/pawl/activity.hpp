@@ -12,8 +12,10 @@
 #include <cstdint>
 #include <new>
 #include <string_view>
+#include <type_traits>
 
 #include "pawl/error.hpp"
+#include "pawl/exceptions.hpp"
 #include "pawl/log.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
@@ -137,6 +139,30 @@ class ActivityContext {
 
 using Activity = ActivityResult (*)(ActivityContext&);
 
+// An activity with the call of it, which is compiled where this value is made: no exception comes out of that.
+class ActivityCode {
+ public:
+  ActivityCode() = default;
+  // Implicit: of a function, or of a lambda without captures.
+  template <typename Function, typename Mode = internal::ExceptionMode,
+            typename = std::enable_if_t<std::is_convertible_v<Function, Activity>>>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  ActivityCode(Function function) : function_(function), call_(call<Mode>) {}
+  // Requires: it is not empty.
+  ActivityResult operator()(ActivityContext& context) const { return call_(function_, context); }
+  explicit operator bool() const { return function_ != nullptr; }
+
+ private:
+  template <typename Mode>
+  static ActivityResult call(Activity function, ActivityContext& context) {
+    return internal::call_application<Mode>(
+        [&] { return function(context); },
+        [&](const char* what) { return internal::fail_with_exception(context, what); });
+  }
+  Activity function_ = nullptr;
+  ActivityResult (*call_)(Activity, ActivityContext&) = nullptr;
+};
+
 enum class ActivityMode : std::uint8_t {
   kInline,    // short: runs on the loop; counted and named when it takes longer than inline_ms_max
   kThreaded,  // may block: runs on a pool thread
@@ -149,21 +175,27 @@ namespace internal {
 struct CooperativeCode {
   using Any = void (*)();
   Any step = nullptr;
-  ActivityStep (*run)(Any step, ActivityContext& ctx, void* state) = nullptr;
-  void (*construct)(void* place) = nullptr;
+  // Makes the state first, unless *has_state.
+  ActivityStep (*run)(Any step, ActivityContext& ctx, void* state, bool* has_state) = nullptr;
   void (*destroy)(void* state) = nullptr;
   std::size_t state_bytes = 0;
 
-  template <typename State>
+  template <typename State, typename Mode>
   static CooperativeCode of(ActivityStep (*step)(ActivityContext&, State&)) {
     static_assert(alignof(State) <= alignof(std::max_align_t), "over-aligned state");
+    static_assert(std::is_nothrow_destructible_v<State>, "the end of a state must not throw");
     CooperativeCode code;
     code.step = reinterpret_cast<Any>(step);
-    code.run = [](Any any, ActivityContext& ctx, void* state) {
-      return reinterpret_cast<ActivityStep (*)(ActivityContext&, State&)>(any)(
-          ctx, *static_cast<State*>(state));
+    code.run = [](Any any, ActivityContext& ctx, void* state, bool* has_state) {
+      return call_application<Mode>(
+          [&] {
+            if (!*has_state) ::new (state) State();
+            *has_state = true;
+            return reinterpret_cast<ActivityStep (*)(ActivityContext&, State&)>(any)(
+                ctx, *static_cast<State*>(state));
+          },
+          [&](const char* what) { return ActivityStep(fail_with_exception(ctx, what)); });
     };
-    code.construct = [](void* place) { ::new (place) State(); };
     code.destroy = [](void* state) { static_cast<State*>(state)->~State(); };
     code.state_bytes = sizeof(State);
     return code;

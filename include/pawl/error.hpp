@@ -17,28 +17,29 @@ class Pass;
 }
 
 // Numbers are stored; never reuse one.
-enum class [[nodiscard]] ErrorKind : std::uint8_t {
-  kNone = 0,
-  kApplication = 1,       // the activity, child or orchestration itself said so
-  kCancelled = 2,         // a cancel request reached this await, or ended the instance
-  kClosed = 3,            // the handle lost a select or was cancelled by the code
-  kTimeout = 4,           // a limit of an activity passed; but see kNotStarted
-  kPoison = 5,            // crashed, was taken over or met reboots too often
-  kNondeterminism = 6,    // the code does not match its history
-  kAwaitSteppedOver = 7,  // the code went on after a pending await
-  kLimit = 8,             // a payload, history or count limit of the options
-  kCorrupt = 9,           // a stored row failed its checksum or form
-  kUnregistered = 10,     // no worker knows the name
-  kSessionLost = 11,
-  kSessionClosed = 12,
-  kSessionUnavailable = 13,
-  kInvalidArgument = 14,   // a bad name, session id, delay or option in a call
-  kTerminated = 15,        // ended by an operator
-  kNotStarted = 16,        // no worker took the activity within schedule_to_start_ms
-  kNotFound = 17,          // there is no value of this key, or no message in this queue
-  kNoInstance = 18,        // there is no instance of this id
-  kHeartbeatTimeout = 19,  // an activity was silent for longer than its heartbeat_timeout_ms
-  kRateLimited = 20,       // activities of a session came faster than it allows
+enum class [[nodiscard]] ErrorKind : std::uint8_t{
+    kNone = 0,
+    kApplication = 1,       // the activity, child or orchestration itself said so
+    kCancelled = 2,         // a cancel request reached this await, or ended the instance
+    kClosed = 3,            // the handle lost a select or was cancelled by the code
+    kTimeout = 4,           // a limit of an activity passed; but see kNotStarted
+    kPoison = 5,            // crashed, was taken over or met reboots too often
+    kNondeterminism = 6,    // the code does not match its history
+    kAwaitSteppedOver = 7,  // the code went on after a pending await
+    kLimit = 8,             // a payload, history or count limit of the options
+    kCorrupt = 9,           // a stored row failed its checksum or form
+    kUnregistered = 10,     // no worker knows the name
+    kSessionLost = 11,
+    kSessionClosed = 12,
+    kSessionUnavailable = 13,
+    kInvalidArgument = 14,   // a bad name, session id, delay or option in a call
+    kTerminated = 15,        // ended by an operator
+    kNotStarted = 16,        // no worker took the activity within schedule_to_start_ms
+    kNotFound = 17,          // there is no value of this key, or no message in this queue
+    kNoInstance = 18,        // there is no instance of this id
+    kHeartbeatTimeout = 19,  // an activity was silent for longer than its heartbeat_timeout_ms
+    kRateLimited = 20,       // activities of a session came faster than it allows
+    kException = 21,         // an exception left the code of the orchestration
 };
 
 // The stable, lower-case name ("application"); never null.

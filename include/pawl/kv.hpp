@@ -20,7 +20,7 @@ struct KvEntry {
 // Told of an instance's values; must not call the Client that calls it. Views end with the call.
 class KvVisitor {
  public:
-  virtual void on_value(const KvEntry& value) = 0;
+  virtual void on_value(const KvEntry& value) noexcept = 0;
 
  protected:
   ~KvVisitor() = default;

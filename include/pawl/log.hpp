@@ -32,7 +32,7 @@ class LogSink {
  public:
   // `event` is a stable lower-case name ("session_claimed"). Must not call back into Pawl.
   virtual void write(LogLevel level, std::string_view event, const LogField* fields,
-                     std::size_t count) = 0;
+                     std::size_t count) noexcept = 0;
 
  protected:
   ~LogSink() = default;

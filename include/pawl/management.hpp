@@ -76,7 +76,7 @@ struct InstanceStats {
 
 class InstanceVisitor {
  public:
-  virtual void on_instance(const InstanceInfo& instance) = 0;
+  virtual void on_instance(const InstanceInfo& instance) noexcept = 0;
 
  protected:
   ~InstanceVisitor() = default;
@@ -102,7 +102,7 @@ struct ExecutionInfo {
 
 class ExecutionVisitor {
  public:
-  virtual void on_execution(const ExecutionInfo& execution) = 0;
+  virtual void on_execution(const ExecutionInfo& execution) noexcept = 0;
 
  protected:
   ~ExecutionVisitor() = default;
@@ -126,7 +126,7 @@ struct ActivityInfo {
 
 class ActivityVisitor {
  public:
-  virtual void on_activity(const ActivityInfo& activity) = 0;
+  virtual void on_activity(const ActivityInfo& activity) noexcept = 0;
 
  protected:
   ~ActivityVisitor() = default;
@@ -151,7 +151,7 @@ struct HistoryEvent {
 
 class HistoryVisitor {
  public:
-  virtual void on_event(const HistoryEvent& event) = 0;
+  virtual void on_event(const HistoryEvent& event) noexcept = 0;
 
  protected:
   ~HistoryVisitor() = default;
@@ -167,7 +167,7 @@ struct WorkerInfo {
 
 class WorkerVisitor {
  public:
-  virtual void on_worker(const WorkerInfo& worker) = 0;
+  virtual void on_worker(const WorkerInfo& worker) noexcept = 0;
 
  protected:
   ~WorkerVisitor() = default;
@@ -212,7 +212,7 @@ struct SessionInfo {
 
 class SessionVisitor {
  public:
-  virtual void on_session(const SessionInfo& session) = 0;
+  virtual void on_session(const SessionInfo& session) noexcept = 0;
 
  protected:
   ~SessionVisitor() = default;

@@ -19,6 +19,7 @@
 
 #include "pawl/activity_options.hpp"
 #include "pawl/error.hpp"
+#include "pawl/exceptions.hpp"
 #include "pawl/json.hpp"
 #include "pawl/kv.hpp"
 #include "pawl/log.hpp"
@@ -268,13 +269,15 @@ class OrchestrationContext {
   // its own context, and return through complete() or fail(). Whatever it has open at its end is closed.
   // Branches may open branches, 32 levels below the root; deeper ones do not run, and their await
   // answers kLimit.
-  template <typename Body>
+  template <typename Body, typename Mode = internal::ExceptionMode>
   Handle open_branch(Body body) {
     static_assert(std::is_invocable_r_v<Poll, Body&, OrchestrationContext&>,
                   "a branch is a callable Poll(OrchestrationContext&)");
     return open_branch_with(
         [](void* callable, OrchestrationContext& context) -> Poll {
-          return (*static_cast<Body*>(callable))(context);
+          return internal::call_application<Mode>(
+              [&] { return (*static_cast<Body*>(callable))(context); },
+              [&](const char* what) { return internal::stop_with_exception(context, what); });
         },
         &body);
   }
@@ -320,6 +323,7 @@ class OrchestrationContext {
 
  private:
   friend class internal::Pass;
+  friend Poll internal::stop_with_exception(OrchestrationContext& context, const char* what);
   OrchestrationContext(internal::Pass& pass, internal::BranchRun& branch)
       : pass_(pass), branch_(branch) {}
   Handle open_branch_with(Poll (*call)(void*, OrchestrationContext&), void* callable);
@@ -328,6 +332,30 @@ class OrchestrationContext {
 };
 
 using Orchestration = Poll (*)(OrchestrationContext&);
+
+// An orchestration with the call of it, which is compiled where this value is made: no exception comes out of that.
+class OrchestrationCode {
+ public:
+  OrchestrationCode() = default;
+  // Implicit: of a function, or of a lambda without captures.
+  template <typename Function, typename Mode = internal::ExceptionMode,
+            typename = std::enable_if_t<std::is_convertible_v<Function, Orchestration>>>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  OrchestrationCode(Function function) : function_(function), call_(call<Mode>) {}
+  // Requires: it is not empty.
+  Poll operator()(OrchestrationContext& context) const { return call_(function_, context); }
+  explicit operator bool() const { return function_ != nullptr; }
+
+ private:
+  template <typename Mode>
+  static Poll call(Orchestration function, OrchestrationContext& context) {
+    return internal::call_application<Mode>(
+        [&] { return function(context); },
+        [&](const char* what) { return internal::stop_with_exception(context, what); });
+  }
+  Orchestration function_ = nullptr;
+  Poll (*call_)(Orchestration, OrchestrationContext&) = nullptr;
+};
 
 namespace internal {
 template <typename T>

@@ -51,7 +51,7 @@ class FdLogSink final : public LogSink {
  public:
   explicit FdLogSink(int fd, LogLevel least = LogLevel::kInfo) : fd_(fd), least_(least) {}
   void write(LogLevel level, std::string_view event, const LogField* fields,
-             std::size_t count) override;
+             std::size_t count) noexcept override;
 
  private:
   int fd_;

@@ -14,7 +14,7 @@ namespace pawl {
 class TextSink {
  public:
   // False: it can take no more.
-  virtual bool write(std::string_view text) = 0;
+  virtual bool write(std::string_view text) noexcept = 0;
 
  protected:
   ~TextSink() = default;

@@ -23,40 +23,40 @@ class Registry {
   struct OrchestrationEntry {
     std::string_view name;
     std::string_view version;
-    Orchestration function = nullptr;
+    OrchestrationCode code;
     bool is_default = false;  // by set_default_version()
   };
   struct ActivityEntry {
     std::string_view name;
-    Activity function = nullptr;
+    ActivityCode code;
     ActivityMode mode = ActivityMode::kInline;
     void* user = nullptr;
-    internal::CooperativeCode cooperative;  // kCooperative only; `function` is null then
+    internal::CooperativeCode cooperative;  // kCooperative only; `code` is empty then
   };
 
   // One name may have several versions: "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE", at most 64 bytes,
   // ordered as Semantic Versioning 2.0.0 says. An instance keeps the version it began with until it ends
   // or continues as new. kAlreadyExists: this version of the name is there; kInvalidArgument: the name is
   // empty or longer than 256 bytes, the version is none, or no function; kResourceExhausted: full.
-  Status add_orchestration(std::string_view name, Orchestration function,
+  Status add_orchestration(std::string_view name, OrchestrationCode code,
                            std::string_view version = "1.0.0");
   // What an execution begins with when nobody asked for a version: this one; with an empty `version` the
   // latest that is registered, which is the default. kNotFound: it is not registered.
   Status set_default_version(std::string_view name, std::string_view version);
   // `user` comes back as ActivityContext::user(). kCooperative is add_cooperative()'s: kInvalidArgument.
-  Status add_activity(std::string_view name, Activity function,
+  Status add_activity(std::string_view name, ActivityCode code,
                       ActivityMode mode = ActivityMode::kInline, void* user = nullptr);
 
   // A long activity in short steps: `step` is called until it answers a result, each time with the same
   // State, which is made (default constructed) before the first step of an attempt and destroyed with its
   // end, however that comes: result, limit, cancellation, shutdown. State needs at most
   // Options::cooperative_scratch_bytes, else Runtime::start() answers kInvalidOptions.
-  template <typename State>
+  template <typename State, typename Mode = internal::ExceptionMode>
   Status add_cooperative(std::string_view name, ActivityStep (*step)(ActivityContext&, State&),
                          void* user = nullptr) {
     if (step == nullptr) return Status::kInvalidArgument;
-    return add({name, nullptr, ActivityMode::kCooperative, user,
-                internal::CooperativeCode::of<State>(step)});
+    return add({name, ActivityCode(), ActivityMode::kCooperative, user,
+                internal::CooperativeCode::of<State, Mode>(step)});
   }
 
   // Exactly this version; with none, what set_default_version() says. Null: not registered.

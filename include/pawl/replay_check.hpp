@@ -38,7 +38,7 @@ struct ReplayAnswer {
   std::int64_t events = 0;  // of that execution that were replayed
   bool go = false;
   // Why not. kUnregistered: the name or version is not in the registry, or a newer engine recorded the
-  // history; kNondeterminism, kAwaitSteppedOver: the code; kCorrupt: a stored row; kLimit: it needs more
+  // history; kNondeterminism, kAwaitSteppedOver, kException: the code; kCorrupt: a stored row; kLimit: it needs more
   // than the options allow.
   ErrorKind why = ErrorKind::kNone;
   std::string_view text;  // names the event and both sides
@@ -47,8 +47,8 @@ struct ReplayAnswer {
 class ReplayVisitor {
  public:
   // Before the code runs: what is told here last is what a crash of the code is about.
-  virtual void on_begin(std::string_view /*id*/) {}
-  virtual void on_answer(const ReplayAnswer& answer) = 0;
+  virtual void on_begin(std::string_view /*id*/) noexcept {}
+  virtual void on_answer(const ReplayAnswer& answer) noexcept = 0;
 
  protected:
   ~ReplayVisitor() = default;

@@ -104,7 +104,7 @@ struct RuntimeStats {
 
 // Answer of a call that rides on a tick; called on the Runtime's thread after the commit. `user` is
 // what the call was given.
-using Answer = void (*)(void* user, Status status);
+using Answer = void (*)(void* user, Status status) noexcept;
 
 class Runtime {
  public:
@@ -131,7 +131,7 @@ class Runtime {
   // Ticks and sleeps until request_stop(), then stops with `grace_ms` for running activities.
   Status run(std::int64_t grace_ms = 10'000);
   // Ticks and sleeps for at most this long, or until `until` answers true after a tick.
-  Status run_for(std::int64_t ms, bool (*until)(void*) = nullptr, void* user = nullptr);
+  Status run_for(std::int64_t ms, bool (*until)(void*) noexcept = nullptr, void* user = nullptr);
 
   // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing disk, or
   // another process has had the write lock for 10 s), or activities that were told to stop and did not hold all thread slots, so that only a restart helps.

@@ -45,7 +45,7 @@ struct SessionCacheSettings {
   // that is over ends with the next call of anything here.
   std::int64_t ttl_ms = 600'000;
   // Just before the state's destructor, on the thread that caused it; null: the destructor is enough.
-  void (*dispose)(T& state, SessionCacheEnd why, void* user) = nullptr;
+  void (*dispose)(T& state, SessionCacheEnd why, void* user) noexcept = nullptr;
   void* user = nullptr;
   SessionListener* next = nullptr;  // told of the same, of a loss after the state has ended
 };
@@ -203,11 +203,11 @@ class SessionCache final : public SessionListener {
   }
 
   // --- told by the Runtime ------------------------------------------------------------------------
-  void on_session_claimed(std::string_view session, std::int64_t epoch) override {
+  void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
     trim();
     if (settings_.next != nullptr) settings_.next->on_session_claimed(session, epoch);
   }
-  void on_session_lost(std::string_view session, std::int64_t epoch) override {
+  void on_session_lost(std::string_view session, std::int64_t epoch) noexcept override {
     {
       std::unique_lock<std::mutex> lock(mutex_);
       lost_[lost_count_++ % kLostKept] = epoch;
@@ -225,7 +225,7 @@ class SessionCache final : public SessionListener {
     }
     if (settings_.next != nullptr) settings_.next->on_session_lost(session, epoch);
   }
-  void on_session_ending(std::string_view session, std::int64_t epoch) override {
+  void on_session_ending(std::string_view session, std::int64_t epoch) noexcept override {
     if (settings_.next != nullptr) settings_.next->on_session_ending(session, epoch);
   }
 

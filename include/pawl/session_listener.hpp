@@ -17,13 +17,13 @@ namespace pawl {
 class SessionListener {
  public:
   // This worker owns it from now on. `epoch` as in ActivityContext::session_epoch().
-  virtual void on_session_claimed(std::string_view session, std::int64_t epoch) = 0;
+  virtual void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept = 0;
   // It does not any more: released, moved, taken over, closed, or the worker stopped.
-  virtual void on_session_lost(std::string_view session, std::int64_t epoch) = 0;
+  virtual void on_session_lost(std::string_view session, std::int64_t epoch) noexcept = 0;
 
   // This worker stops in order, and lets it go when its running work has ended; nothing of it starts any
   // more. A worker that dies says nothing.
-  virtual void on_session_ending(std::string_view /*session*/, std::int64_t /*epoch*/) {}
+  virtual void on_session_ending(std::string_view /*session*/, std::int64_t /*epoch*/) noexcept {}
 
  protected:
   ~SessionListener() = default;

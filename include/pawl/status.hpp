@@ -12,40 +12,40 @@
 
 namespace pawl {
 
-enum class [[nodiscard]] Status : std::uint8_t {
-  kOk = 0,
-  kInvalidArgument,    // a value is outside its documented range
-  kInvalidOptions,     // options contradict each other; the diagnostic names both values
-  kNotFound,           // no such instance, execution or file
-  kAlreadyExists,      // an instance of this id exists
-  kResourceExhausted,  // an arena, pool, queue or payload limit is reached; nothing was written
-  kBusy,               // the database's write lock was not free within busy_ms_max
-  kStale,              // the token, revision or epoch is no longer the current one
-  kWouldBlock,         // a blocking call on the thread that must do the work
-  kTimeout,            // the stated time passed
-  kCorrupt,            // stored data failed its checksum or form
-  kIo,                 // the disk or file system reported an error
-  kFull,               // no space left on the device
-  kReadOnly,           // the database or its folder cannot be written
-  kCannotOpen,         // the database's folder is missing or not accessible
-  kForeignDatabase,    // the file is not a Pawl database
-  kNewerDatabase,      // written by a newer Pawl
-  kNodeIdInUse,        // another living process registered the same worker_node_id
-  kForeignBoot,        // a worker of another kernel still holds its lock on this file
-  kNetworkFilesystem,  // locks of a network file system cannot be trusted
-  kSqliteAlreadyInitialised,  // the host used SQLite first; use sqlite_memory = host
-  kUnsupported,               // the port or provider lacks this
-  kNondeterminism,            // the code does not match its history
-  kAwaitSteppedOver,          // an orchestration went on after a pending await
-  kBuried,                    // this worker was declared dead by others and must register anew
-  kStopped,                   // request_stop() was called
-  kVersionMismatch,           // a port of another interface version
-  kStillRunning,              // the instance has not ended
-  kDeviceHeld,                // a living worker has declared this device
-  kNoEligibleTarget,          // the worker named cannot take the session
-  kChildInstance,             // a child goes with its root: delete that
-  kQuota,                     // no room for anything new; work that runs goes on
-  kNotOwner,                  // the session is of another owner label
+enum class [[nodiscard]] Status : std::uint8_t{
+    kOk = 0,
+    kInvalidArgument,    // a value is outside its documented range
+    kInvalidOptions,     // options contradict each other; the diagnostic names both values
+    kNotFound,           // no such instance, execution or file
+    kAlreadyExists,      // an instance of this id exists
+    kResourceExhausted,  // an arena, pool, queue or payload limit is reached; nothing was written
+    kBusy,               // the database's write lock was not free within busy_ms_max
+    kStale,              // the token, revision or epoch is no longer the current one
+    kWouldBlock,         // a blocking call on the thread that must do the work
+    kTimeout,            // the stated time passed
+    kCorrupt,            // stored data failed its checksum or form
+    kIo,                 // the disk or file system reported an error
+    kFull,               // no space left on the device
+    kReadOnly,           // the database or its folder cannot be written
+    kCannotOpen,         // the database's folder is missing or not accessible
+    kForeignDatabase,    // the file is not a Pawl database
+    kNewerDatabase,      // written by a newer Pawl
+    kNodeIdInUse,        // another living process registered the same worker_node_id
+    kForeignBoot,        // a worker of another kernel still holds its lock on this file
+    kNetworkFilesystem,  // locks of a network file system cannot be trusted
+    kSqliteAlreadyInitialised,  // the host used SQLite first; use sqlite_memory = host
+    kUnsupported,               // the port or provider lacks this
+    kNondeterminism,            // the code does not match its history
+    kAwaitSteppedOver,          // an orchestration went on after a pending await
+    kBuried,                    // this worker was declared dead by others and must register anew
+    kStopped,                   // request_stop() was called
+    kVersionMismatch,           // a port of another interface version
+    kStillRunning,              // the instance has not ended
+    kDeviceHeld,                // a living worker has declared this device
+    kNoEligibleTarget,          // the worker named cannot take the session
+    kChildInstance,             // a child goes with its root: delete that
+    kQuota,                     // no room for anything new; work that runs goes on
+    kNotOwner,                  // the session is of another owner label
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

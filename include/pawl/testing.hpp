@@ -49,7 +49,7 @@ Status shared_process(Process** out, Diagnostic& diagnostic);
 class Lines final : public LogSink {
  public:
   void write(LogLevel level, std::string_view event, const LogField* fields,
-             std::size_t count) override;
+             std::size_t count) noexcept override;
   // Lines with this text in them.
   [[nodiscard]] std::size_t count(std::string_view part) const;
   // Each with a newline behind it.

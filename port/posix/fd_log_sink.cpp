@@ -39,7 +39,7 @@ class Line final : public TextSink {
     (void)retried([&] { return ::write(fd, text_, size_); });
   }
   // What does not fit whole is cut between two characters, or left out if it is an escape; nothing follows it.
-  bool write(std::string_view piece) override {
+  bool write(std::string_view piece) noexcept override {
     std::size_t fits = full_ ? 0 : kLineBytes - 1 - size_;
     if (piece.size() <= fits) {
       fits = piece.size();
@@ -64,7 +64,7 @@ class Line final : public TextSink {
 }  // namespace
 
 void FdLogSink::write(LogLevel level, std::string_view event, const LogField* fields,
-                      std::size_t count) {
+                      std::size_t count) noexcept {
   if (level < least_) return;
   Line line;
   line.add(log_level_name(level));

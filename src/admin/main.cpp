@@ -105,7 +105,7 @@ bool parse_number(const char* text, Number* out) {
 
 class PrintInstances final : public pawl::InstanceVisitor {
  public:
-  void on_instance(const pawl::InstanceInfo& info) override {
+  void on_instance(const pawl::InstanceInfo& info) noexcept override {
     print_instance(info);
     ++printed;
   }
@@ -114,7 +114,7 @@ class PrintInstances final : public pawl::InstanceVisitor {
 
 class PrintExecutions final : public pawl::ExecutionVisitor {
  public:
-  void on_execution(const pawl::ExecutionInfo& one) override {
+  void on_execution(const pawl::ExecutionInfo& one) noexcept override {
     print_number("execution ", one.execution_id, "\t");
     out().own(pawl::execution_state_name(one.state));
     print_number("\t", one.events, " events");
@@ -125,7 +125,7 @@ class PrintExecutions final : public pawl::ExecutionVisitor {
 
 class PrintActivities final : public pawl::ActivityVisitor {
  public:
-  void on_activity(const pawl::ActivityInfo& one) override {
+  void on_activity(const pawl::ActivityInfo& one) noexcept override {
     print_number("activity ", one.activity_id, "\t");
     out().text(one.name).own("\t").own(pawl::activity_state_name(one.state));
     print_number("\tattempt ", one.attempt);
@@ -139,7 +139,7 @@ class PrintActivities final : public pawl::ActivityVisitor {
 
 class PrintEvents final : public pawl::HistoryVisitor {
  public:
-  void on_event(const pawl::HistoryEvent& event) override {
+  void on_event(const pawl::HistoryEvent& event) noexcept override {
     print_number("", event.id, "\t");
     out().own(event.kind);
     if (event.ref != 0) print_number("\tof ", event.ref);
@@ -154,7 +154,7 @@ class PrintEvents final : public pawl::HistoryVisitor {
 
 class PrintValues final : public pawl::KvVisitor {
  public:
-  void on_value(const pawl::KvEntry& one) override {
+  void on_value(const pawl::KvEntry& one) noexcept override {
     out().text(one.key);
     print_bytes("\t", one.value.size());
     print_number("\tupdated ", one.updated_ms, "\t");
@@ -165,7 +165,7 @@ class PrintValues final : public pawl::KvVisitor {
 // JSON, in which export_history() has escaped what must be.
 class PrintText final : public pawl::TextSink {
  public:
-  bool write(std::string_view text) override {
+  bool write(std::string_view text) noexcept override {
     out().own(text);
     return true;
   }
@@ -282,7 +282,7 @@ pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
 
 class PrintWorkers final : public pawl::WorkerVisitor {
  public:
-  void on_worker(const pawl::WorkerInfo& one) override {
+  void on_worker(const pawl::WorkerInfo& one) noexcept override {
     out().text(one.node);
     print_number("\tpid ", one.pid);
     print_number("\tlease ", one.lease_ends_in_ms, " ms\n");
@@ -291,7 +291,7 @@ class PrintWorkers final : public pawl::WorkerVisitor {
 
 class PrintSessions final : public pawl::SessionVisitor {
  public:
-  void on_session(const pawl::SessionInfo& one) override {
+  void on_session(const pawl::SessionInfo& one) noexcept override {
     out().text(one.name).own("\tof ").text(one.node);
     print_number("\tepoch ", one.epoch);
     print_number("\t", one.activities, " activities");

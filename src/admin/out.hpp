@@ -38,7 +38,7 @@ class Out final : private TextSink {
 
  private:
   // Failures stay in the stream until flush().
-  bool write(std::string_view text) override {
+  bool write(std::string_view text) noexcept override {
     return text.empty() || std::fwrite(text.data(), 1, text.size(), to_) == text.size();
   }
   std::FILE* to_;

@@ -18,7 +18,7 @@ constexpr int kNotDone = 2;
 class Printer final : public ReplayVisitor {
  public:
   Printer(bool all, Out& out) : all_(all), out_(out) {}
-  void on_answer(const ReplayAnswer& answer) override {
+  void on_answer(const ReplayAnswer& answer) noexcept override {
     if (answer.go && !all_) return;
     out_.own(answer.go ? "go    " : "no-go ").text(answer.id).own(": ").text(answer.name);
     if (!answer.version.empty()) out_.own("@").text(answer.version);

@@ -147,6 +147,7 @@ const char* error_kind_name(ErrorKind kind) {
     case ErrorKind::kNoInstance: return "no_instance";
     case ErrorKind::kHeartbeatTimeout: return "heartbeat_timeout";
     case ErrorKind::kRateLimited: return "rate_limited";
+    case ErrorKind::kException: return "exception";
   }
   return "unknown";
 }

@@ -32,6 +32,7 @@ const char* status_name(Status status) {
     case Status::kUnsupported: return "unsupported";
     case Status::kNondeterminism: return "nondeterminism";
     case Status::kAwaitSteppedOver: return "await_stepped_over";
+    case Status::kException: return "exception";
     case Status::kBuried: return "buried";
     case Status::kStopped: return "stopped";
     case Status::kVersionMismatch: return "version_mismatch";

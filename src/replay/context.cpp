@@ -226,6 +226,10 @@ Poll OrchestrationContext::continue_as_new_versioned(std::string_view version,
   return pass_.continue_as_new(branch_, version, input);
 }
 
+Poll internal::stop_with_exception(OrchestrationContext& context, const char* what) {
+  return context.pass_.stop_with_exception(context.branch_, what);
+}
+
 void OrchestrationContext::trace(LogLevel level, std::string_view text) {
   pass_.trace(branch_, level, text);
 }

@@ -177,6 +177,7 @@ ErrorKind turn_error_kind(Status status) {
   switch (status) {
     case Status::kResourceExhausted: return ErrorKind::kLimit;
     case Status::kAwaitSteppedOver: return ErrorKind::kAwaitSteppedOver;
+    case Status::kException: return ErrorKind::kException;
     case Status::kUnsupported: return ErrorKind::kUnregistered;
     case Status::kCorrupt: return ErrorKind::kCorrupt;
     default: return ErrorKind::kNondeterminism;

@@ -37,7 +37,7 @@ struct EngineLimits {
 
 // Everything a turn may know about the world.
 struct TurnInput {
-  Orchestration function = nullptr;
+  OrchestrationCode code;
   std::string_view instance_id;
   std::string_view orchestration_name;
   std::string_view version;
@@ -62,7 +62,7 @@ struct Trace {
 
 // Views live until the next turn of this engine.
 struct TurnResult {
-  // kOk; kNondeterminism, kAwaitSteppedOver: the instance stops with the diagnostic's text;
+  // kOk; kNondeterminism, kAwaitSteppedOver, kException: the instance stops with the diagnostic's text;
   // kUnsupported: a newer engine recorded the history; it needs that one.
   // kResourceExhausted: a limit (the diagnostic names it). Unless kOk the history is as it was before.
   Status status = Status::kOk;

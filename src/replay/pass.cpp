@@ -125,7 +125,7 @@ void* Pass::note_bytes(std::size_t size) {
 Status Pass::run() {
   if (!second_) traces_.clear();
   OrchestrationContext context(*this, root_);
-  const Poll poll = input_->function(context);
+  const Poll poll = input_->code(context);
   if (status_ == Status::kOk) end_branch(root_, poll.is_pending());
   if (status_ == Status::kOk) check_complete();
   return status_ == Status::kOk ? finish() : status_;
@@ -154,6 +154,15 @@ void Pass::check_ending(const BranchRun& branch, bool pending) {
         branch.number);
   }
   fail(Status::kAwaitSteppedOver);
+}
+
+// Thrown behind a pending await, or behind a mistake that was found before, it follows from that.
+Poll Pass::stop_with_exception(const BranchRun& branch, const char* what) {
+  if (status_ != Status::kOk || branch.suspended) return Poll::done();
+  diagnostic_.format("branch %u: an exception left the code: %s", branch.number,
+                     what == nullptr ? "not a std::exception" : what);
+  fail(Status::kException);
+  return Poll::done();
 }
 
 void Pass::check_complete() {

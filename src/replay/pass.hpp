@@ -174,6 +174,8 @@ class Pass {
            std::string_view version = {});
   Poll continue_as_new(BranchRun& branch, std::string_view version, std::string_view input);
   void trace(BranchRun& branch, LogLevel level, std::string_view text);
+  // An exception has left the code of the branch; `what`: its text, null if it has none.
+  Poll stop_with_exception(const BranchRun& branch, const char* what);
   Outcome await(const Handle& handle);
   Outcome await_first(const Selection& selection);
 

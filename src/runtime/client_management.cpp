@@ -17,7 +17,7 @@ class KeepInfo final : public InstanceVisitor {
   KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
   // Four names fit: the buffer has room for an error text at least.
   static_assert(4 * kNameBytesMax <= kErrorTextBytesMax);
-  void on_instance(const InstanceInfo& instance) override {
+  void on_instance(const InstanceInfo& instance) noexcept override {
     *out_ = instance;
     for (std::string_view* view : {&out_->id, &out_->name, &out_->version, &out_->parent_id}) {
       *view = view->substr(0, kNameBytesMax);
@@ -36,7 +36,7 @@ class KeepSession final : public SessionVisitor {
  public:
   KeepSession(char* buffer, SessionInfo* out) : at_(buffer), out_(out) {}
   static_assert(3 * kNameBytesMax + 2 * kSessionLabelBytesMax <= kErrorTextBytesMax);
-  void on_session(const SessionInfo& session) override {
+  void on_session(const SessionInfo& session) noexcept override {
     *out_ = session;
     keep(&out_->name, kNameBytesMax);
     keep(&out_->instance_id, kNameBytesMax);
@@ -59,7 +59,7 @@ class KeepSession final : public SessionVisitor {
 class Collect final : public InstanceVisitor {
  public:
   explicit Collect(bool ended_only) : ended_only_(ended_only) {}
-  void on_instance(const InstanceInfo& instance) override {
+  void on_instance(const InstanceInfo& instance) noexcept override {
     if (ended_only_ && instance.state != OrchestrationState::kCompleted &&
         instance.state != OrchestrationState::kFailed)
       return;

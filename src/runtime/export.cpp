@@ -11,7 +11,7 @@ class JsonLines final : public HistoryVisitor {
  public:
   explicit JsonLines(TextSink& sink) : sink_(sink) {}
 
-  void on_event(const HistoryEvent& event) override {
+  void on_event(const HistoryEvent& event) noexcept override {
     put("{\"id\":");
     put_number(event.id);
     text("kind", event.kind);

@@ -5,20 +5,19 @@
 
 namespace pawl {
 
-Status Registry::add_orchestration(std::string_view name, Orchestration function,
+Status Registry::add_orchestration(std::string_view name, OrchestrationCode code,
                                    std::string_view version) {
-  if (!is_valid_name(name) || !is_valid_version(version) || function == nullptr)
-    return Status::kInvalidArgument;
+  if (!is_valid_name(name) || !is_valid_version(version) || !code) return Status::kInvalidArgument;
   if (find_orchestration(name, version) != nullptr) return Status::kAlreadyExists;
   if (orchestration_count_ == kOrchestrationsMax) return Status::kResourceExhausted;
-  orchestrations_[orchestration_count_++] = {name, version, function, false};
+  orchestrations_[orchestration_count_++] = {name, version, code, false};
   return Status::kOk;
 }
 
-Status Registry::add_activity(std::string_view name, Activity function, ActivityMode mode,
+Status Registry::add_activity(std::string_view name, ActivityCode code, ActivityMode mode,
                               void* user) {
-  if (function == nullptr || mode == ActivityMode::kCooperative) return Status::kInvalidArgument;
-  return add({name, function, mode, user, {}});
+  if (!code || mode == ActivityMode::kCooperative) return Status::kInvalidArgument;
+  return add({name, code, mode, user, {}});
 }
 
 Status Registry::add(const ActivityEntry& entry) {

@@ -27,7 +27,7 @@ struct Group {
 class Collector final : public InstanceVisitor {
  public:
   explicit Collector(Group& group) : group_(group) {}
-  void on_instance(const InstanceInfo& instance) override {
+  void on_instance(const InstanceInfo& instance) noexcept override {
     if (instance.state == OrchestrationState::kCompleted ||
         instance.state == OrchestrationState::kFailed)
       return;
@@ -233,7 +233,7 @@ void Check::replay(const Candidate& candidate, History& history, Objection& obje
     return;
   }
   TurnInput input;
-  input.function = entry->function;
+  input.code = entry->code;
   input.instance_id = candidate.id.view();
   input.orchestration_name = candidate.name.view();
   input.version = entry->version;

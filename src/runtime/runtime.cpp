@@ -167,7 +167,7 @@ Status Runtime::run(std::int64_t grace_ms) {
   return core_->stop(grace_ms);
 }
 
-Status Runtime::run_for(std::int64_t ms, bool (*until)(void*), void* user) {
+Status Runtime::run_for(std::int64_t ms, bool (*until)(void*) noexcept, void* user) {
   if (core_ == nullptr) return Status::kStopped;
   const std::int64_t end = core_->boot_ms() + ms;
   while (!core_->stop_requested()) {

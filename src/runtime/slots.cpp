@@ -62,7 +62,7 @@ void Slot::answer(ErrorKind kind, std::string_view text) {
 
 void Slot::call(Slot& slot) {
   ActivityContext context(slot);
-  const ActivityResult outcome = slot.entry->function(context);
+  const ActivityResult outcome = slot.entry->code(context);
   static_cast<void>(outcome);  // what it says was kept when it was made
 }
 
@@ -98,10 +98,8 @@ bool Slot::step() {
   result_size = 0;
   had_last_step = refused;
   note->item.store(item.id, std::memory_order_relaxed);
-  if (!has_state) code.construct(scratch);
-  has_state = true;
   ActivityContext context(*this);
-  const ActivityStep next = code.run(code.step, context, scratch);
+  const ActivityStep next = code.run(code.step, context, scratch, &has_state);
   if (next.ended_) drop_state();
   note->item.store(0, std::memory_order_relaxed);
   if (next.ended_ && !answered)
@@ -510,6 +508,17 @@ ActivityResult ActivityContext::fail(std::string_view text) {
   slot_.answer(ErrorKind::kApplication, text);
   slot_.permanent = false;
   return ActivityResult(ActivityResult::State::kFailed);
+}
+
+// The text of an exception is of any length, and an error's is cut.
+ActivityResult internal::fail_with_exception(ActivityContext& context, const char* what) {
+  FixedText<kErrorTextBytesMax> text;
+  bool fits = text.append("an exception left the activity: ") == Status::kOk;
+  if (what == nullptr) what = "not a std::exception";
+  const std::string_view all(what, ::strnlen(what, kErrorTextBytesMax));
+  fits = fits && text.append(cut_text(all, kErrorTextBytesMax - text.size())) == Status::kOk;
+  PAWL_CHECK("runtime-96", fits);
+  return context.fail(text.view());
 }
 
 ActivityResult ActivityContext::fail_permanently(std::string_view text) {

@@ -439,7 +439,7 @@ void RuntimeCore::run_turn(Turn& turn) {
   if (item.version.view().empty()) turn.commit.version = entry->version;
   TurnInput input = turn_input(turn);
   input.version = entry->version;
-  input.function = entry->function;
+  input.code = entry->code;
   input.messages = messages;
   input.message_count = message_count;
   input.waiting_count = item.waiting_count;

@@ -12,7 +12,7 @@ constexpr int kRoundsMax = 10'000;  // without time passing; more is an instance
 class HistoryText final : public TextSink {
  public:
   explicit HistoryText(std::string* out) : out_(out) {}
-  bool write(std::string_view text) override {
+  bool write(std::string_view text) noexcept override {
     out_->append(text);
     return true;
   }
@@ -38,7 +38,7 @@ Status shared_process(Process** out, Diagnostic& diagnostic) {
 // --- Lines ----------------------------------------------------------------------------------------
 
 void Lines::write(LogLevel level, std::string_view event, const LogField* fields,
-                  std::size_t count) {
+                  std::size_t count) noexcept {
   std::string line = std::string(log_level_name(level)) + " " + std::string(event);
   for (std::size_t i = 0; i < count; ++i) {
     line += " " + std::string(fields[i].key) + "=";

@@ -95,7 +95,8 @@ pawl::Status Machine::run_to(std::uint64_t pawl::RuntimeStats::*count, std::uint
   wanted_ = wanted;
   if (note_ends()) return pawl::Status::kOk;
   const pawl::Status status = runtime_->run_for(
-      kPatienceMs, [](void* machine) { return static_cast<Machine*>(machine)->note_ends(); }, this);
+      kPatienceMs,
+      [](void* machine) noexcept { return static_cast<Machine*>(machine)->note_ends(); }, this);
   return explain("run", status, runtime_->error_text());
 }
 

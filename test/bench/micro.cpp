@@ -133,7 +133,7 @@ class Replay {
         arena_(arena_block_->data(), arena_block_->size()),
         engine_(arena_, limits()),
         history_(pool_) {
-    input_.function = chain;
+    input_.code = chain;
     input_.instance_id = "chain-1";
     input_.orchestration_name = "chain";
     input_.messages = &message_;

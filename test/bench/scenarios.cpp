@@ -208,7 +208,7 @@ pawl::Status run_timer(Machine& machine) {
   DueWatch watch{&machine, n, 0, boot_now_ms()};
   machine.begin();
   const pawl::Status status = machine.runtime().run_for(
-      60'000, [](void* given) { return static_cast<DueWatch*>(given)->look(); }, &watch);
+      60'000, [](void* given) noexcept { return static_cast<DueWatch*>(given)->look(); }, &watch);
   machine.end();
   PAWL_TRY(machine.explain("timers", status, machine.runtime().error_text()));
   return keep_steps(machine, n, "timer");
@@ -289,7 +289,8 @@ pawl::Status run_stress(Machine& machine) {
   static_cast<void>(watch.look());
   machine.begin();
   const pawl::Status status = machine.runtime().run_for(
-      3'600'000, [](void* given) { return static_cast<StressWatch*>(given)->look(); }, &watch);
+      3'600'000, [](void* given) noexcept { return static_cast<StressWatch*>(given)->look(); },
+      &watch);
   machine.end();
   PAWL_TRY(watch.status);
   PAWL_TRY(machine.explain("stress", status, machine.runtime().error_text()));

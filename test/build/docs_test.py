@@ -180,7 +180,7 @@ INCLUDES = """#include <chrono>
 #include <poll.h>
 #include <unistd.h>
 #include "pawl/pawl.hpp"
-#include "pawl/port_posix.hpp"
+#include "pawl/host.hpp"
 """
 AROUND = {
     "conformance": ("#include <memory>\n#include \"pawl/port_sim.hpp\"\n#include \"port_conformance.hpp\"\n"
@@ -537,7 +537,8 @@ def check_public_calls():
         text = without_comments(read(f"include/pawl/{header}"))
         for name in classes:
             body = re.search(rf"\bclass (?:\[\[nodiscard\]\] )?{name} \{{\s*public:(.*?)(?:\n private:|\n\}};)", text, re.S)[1]
-            body = re.sub(r"\{[^{}]*\}", ";", re.sub(r"\{[^{}]*\}", ";", body))
+            for _ in range(4):  # bodies, and what is in them
+                body = re.sub(r"\{[^{}]*\}", ";", body)
             for call in sorted(set(re.findall(r"\b([a-z][a-z_0-9]*)\(", body)) - {"static_assert", "sizeof"}):
                 if call in NOT_FOR_USERS:
                     continue

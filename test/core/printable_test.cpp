@@ -14,7 +14,7 @@ namespace {
 class Pieces final : public TextSink {
  public:
   explicit Pieces(std::size_t most = SIZE_MAX) : most_(most) {}
-  bool write(std::string_view text) override {
+  bool write(std::string_view text) noexcept override {
     pieces.emplace_back(text);
     return pieces.size() < most_;
   }

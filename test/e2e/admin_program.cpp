@@ -85,7 +85,7 @@ void fill(pawl::Registry& registry) {
 
 struct Goal {
   pawl::Runtime* runtime;
-  static bool reached(void* self) {
+  static bool reached(void* self) noexcept {
     const pawl::RuntimeStats stats = static_cast<Goal*>(self)->runtime->stats();
     return stats.orchestrations_completed + stats.orchestrations_failed == 7 &&
            stats.activities_retried == 1;

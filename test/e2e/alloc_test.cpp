@@ -247,7 +247,7 @@ class Gateway {
         << diagnostic.text();
   }
   // Nothing of the test itself allocates in here.
-  Status run(bool (*until)(void*), void* user) {
+  Status run(bool (*until)(void*) noexcept, void* user) {
     return runtime_.run_for(kPatienceMs, until, user);
   }
   void stop() { EXPECT_EQ(runtime_.stop(5'000), Status::kOk) << runtime_.error_text(); }
@@ -273,7 +273,7 @@ struct Goal {
   std::uint64_t ended;
   const std::atomic<bool>* also = nullptr;
 
-  static bool reached(void* self) {
+  static bool reached(void* self) noexcept {
     const auto* here = static_cast<Goal*>(self);
     return here->gateway->ended() >= here->ended && (here->also == nullptr || here->also->load());
   }
@@ -594,7 +594,7 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
     int seen = 0;
     struct Count final : pawl::InstanceVisitor {
       explicit Count(int& count) : count_(count) {}
-      void on_instance(const pawl::InstanceInfo&) override { ++count_; }
+      void on_instance(const pawl::InstanceInfo&) noexcept override { ++count_; }
       int& count_;
     } count(seen);
     do {
@@ -695,7 +695,7 @@ class LoopThread {
       ::usleep(1'000);
     gateway_.stop();
   }
-  static bool all_ended(void* self) {
+  static bool all_ended(void* self) noexcept {
     auto* here = static_cast<LoopThread*>(self);
     const std::uint64_t ended = here->gateway_.ended();
     here->ended_of_all_->fetch_add(static_cast<int>(ended - here->ended_here_));

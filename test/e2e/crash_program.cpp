@@ -379,7 +379,7 @@ struct ClientThread {
 };
 
 // `user` is the instance's number.
-void answered(void* user, pawl::Status status) {
+void answered(void* user, pawl::Status status) noexcept {
   const int number = static_cast<int>(reinterpret_cast<std::intptr_t>(user));
   const std::string id = crash_work::id_of(number);
   if (status == pawl::Status::kOk) {
@@ -410,7 +410,7 @@ struct Loop {
   std::uint64_t exit_after = 0;
   std::atomic<std::uint64_t>* shared_wakeups = nullptr;
 
-  static bool after_tick(void* self) {
+  static bool after_tick(void* self) noexcept {
     const auto* here = static_cast<Loop*>(self);
     const pawl::RuntimeStats& stats = here->runtime->stats();
     if (here->shared_wakeups != nullptr) here->shared_wakeups->store(stats.wakeups);

@@ -174,7 +174,7 @@ class Errors : public ::testing::Test {
     } wanted{this, id};
     return runtime_->run_for(
                ms,
-               [](void* user) {
+               [](void* user) noexcept {
                  auto* const what = static_cast<Wanted*>(user);
                  return what->test->status(what->id).state != OrchestrationState::kRunning;
                },
@@ -187,7 +187,7 @@ class Errors : public ::testing::Test {
     ASSERT_EQ(client_.start_orchestration("bad", "slow", ""), Status::kOk);
     ASSERT_EQ(runtime_->run_for(
                   5'000,
-                  [](void* user) {
+                  [](void* user) noexcept {
                     return static_cast<Runtime*>(user)->stats().activities_completed == 1;
                   },
                   runtime_.get()),
@@ -271,7 +271,7 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
   open_client();
   ASSERT_EQ(client_.start_orchestration("a", "slow", ""), Status::kOk);
-  const auto has_failed = [](void* user) {
+  const auto has_failed = [](void* user) noexcept {
     return static_cast<Runtime*>(user)->stats().failed_ticks > 0;
   };
   ASSERT_EQ(runtime_->tick(INT64_MAX).status(), Status::kOk);
@@ -312,13 +312,13 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   ASSERT_EQ(why, Status::kQuota);
   EXPECT_NE(client_.error_text().find("process " + process), std::string_view::npos)
       << client_.error_text();
-  const auto is_told = [](void* user) {
+  const auto is_told = [](void* user) noexcept {
     return static_cast<testing::Lines*>(user)->count("log_is_full") > 0;
   };
   ASSERT_EQ(runtime_->run_for(20'000, is_told, &lines), Status::kOk) << lines.all();
   EXPECT_EQ(lines.count("process=" + process), 2U) << lines.all();
   shell.end();
-  const auto is_cut = [](void* user) {
+  const auto is_cut = [](void* user) noexcept {
     return static_cast<testing::Lines*>(user)->count("log_is_cut") > 0;
   };
   ASSERT_EQ(runtime_->run_for(20'000, is_cut, &lines), Status::kOk) << lines.all();
@@ -337,7 +337,7 @@ TEST_F(Errors, a_writer_that_stays_is_named_and_the_runtime_is_not_ready) {
   open_client();
   ASSERT_EQ(client_.start_orchestration("a", "hello", "x"), Status::kOk);
   Shell shell(path_, "BEGIN IMMEDIATE;");
-  const auto is_stuck = [](void* user) { return !static_cast<Runtime*>(user)->ready(); };
+  const auto is_stuck = [](void* user) noexcept { return !static_cast<Runtime*>(user)->ready(); };
   ASSERT_EQ(runtime_->run_for(60'000, is_stuck, runtime_.get()), Status::kOk) << lines.all();
   EXPECT_EQ(lines.count("write_lock_is_held"), 1U) << lines.all();
   EXPECT_EQ(lines.count("process=" + std::to_string(shell.pid)), 1U) << lines.all();
@@ -551,7 +551,7 @@ TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
   class Lines final : public LogSink {
    public:
     void write(LogLevel level, std::string_view event, const LogField* fields,
-               std::size_t count) override {
+               std::size_t count) noexcept override {
       if (event != "database_folder_open_to_others") return;
       EXPECT_EQ(level, LogLevel::kWarning);
       ASSERT_EQ(count, 1U);

@@ -45,7 +45,9 @@ def hello():
     with open(built, encoding="utf-8") as source:
         expect(language == "cpp" and source.read() == program, f"{built} is not the README's program")
     lines = len(program.splitlines())
-    expect(lines <= 55, f"{lines} lines are no short program")
+    expect(lines <= 35, f"{lines} lines do not fit one screen")
+    main = program[program.index("int main()"):].splitlines()
+    expect(len(main) <= 10, f"main() has {len(main)} lines")
 
     whole = "hello\ngoodbye, two seconds later\n"
     began = time.monotonic()

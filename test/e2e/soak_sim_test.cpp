@@ -260,7 +260,7 @@ class SimSoak {
 
   void ride(Life& life, const Call& call) {
     riding_.push_back({this, &life, call, false});
-    const auto on_answer = [](void* user, Status status) {
+    const auto on_answer = [](void* user, Status status) noexcept {
       auto& riding = *static_cast<Riding*>(user);
       riding.soak->answer(riding, answer_of(riding.call.verb, status));
     };

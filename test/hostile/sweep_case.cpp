@@ -68,7 +68,7 @@ class Watch final : public LogSink {
   Watch(Shared& shared, const std::vector<std::uint64_t>& known, std::size_t lines_max)
       : shared_(shared), known_(known), lines_left_(lines_max) {}
   void write(LogLevel level, std::string_view event, const LogField* fields,
-             std::size_t count) override {
+             std::size_t count) noexcept override {
     if (level >= LogLevel::kWarning)
       hear(hash_of(count > 0 ? fields[0].text : std::string_view(), hash_of(event)));
     if (lines_left_ == 0) return;
@@ -210,7 +210,7 @@ class Case {
     return std::strcmp(name, kTaking) == 0 ? client_.enqueue_event(id, "q", "message")
                                            : Status::kOk;
   }
-  static void answered(void* user, Status status) {
+  static void answered(void* user, Status status) noexcept {
     *static_cast<std::optional<Status>*>(user) = status;
   }
 
@@ -269,7 +269,7 @@ class Case {
 
   void note_states() {
     struct Hash final : InstanceVisitor {
-      void on_instance(const InstanceInfo& instance) override {
+      void on_instance(const InstanceInfo& instance) noexcept override {
         value = hash_of(orchestration_state_name(instance.state), hash_of(instance.id, value));
       }
       std::uint64_t value = 0;

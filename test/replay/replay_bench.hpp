@@ -142,7 +142,7 @@ class Bench {
 
   [[nodiscard]] TurnInput input_of(Orchestration function) const {
     TurnInput input;
-    input.function = function;
+    input.code = function;
     input.instance_id = "instance-1";
     input.orchestration_name = "flow";
     input.version = "1.0";

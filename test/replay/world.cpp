@@ -95,7 +95,7 @@ TurnInput input_of(std::int64_t stamp_ms, ExecutionId execution,
                    const std::vector<Message>& messages, std::size_t waiting_count,
                    bool more_messages = false) {
   TurnInput input;
-  input.function = run_program;
+  input.code = run_program;
   input.instance_id = "instance-1";
   input.orchestration_name = "flow";
   input.version = "1.0.0";

@@ -313,8 +313,8 @@ TEST_F(Children, RootIdsOfTheirFormAreRefused) {
   TestClient client(machine, kPath);
   EXPECT_EQ(client->start_orchestration("a::1.2", "child", ""), Status::kInvalidArgument);
   static Status answer = Status::kOk;
-  ASSERT_EQ(worker.runtime->start_orchestration("a::1.2", "child", "",
-                                                [](void*, Status status) { answer = status; }),
+  ASSERT_EQ(worker.runtime->start_orchestration(
+                "a::1.2", "child", "", [](void*, Status status) noexcept { answer = status; }),
             Status::kOk);
   drive(machine, {&worker}, [] { return answer != Status::kOk; });
   EXPECT_EQ(answer, Status::kInvalidArgument);

@@ -167,7 +167,7 @@ TEST_F(CommitWindowTest, a_riding_call_is_answered_at_once) {
   ASSERT_EQ(worker.start(), Status::kOk);
   static int answered;
   answered = 0;
-  const Answer answer = [](void*, Status status) {
+  const Answer answer = [](void*, Status status) noexcept {
     EXPECT_EQ(status, Status::kOk);
     ++answered;
   };

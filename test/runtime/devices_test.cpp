@@ -77,15 +77,15 @@ Poll uses(OrchestrationContext& ctx) {
 
 class Told final : public SessionListener {
  public:
-  void on_session_claimed(std::string_view session, std::int64_t epoch) override {
+  void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
     g_runs.push_back("claimed " + std::string(session) + "@" + std::to_string(epoch));
   }
-  void on_session_lost(std::string_view session, std::int64_t epoch) override {
+  void on_session_lost(std::string_view session, std::int64_t epoch) noexcept override {
     g_runs.push_back("lost " + std::string(session) + "@" + std::to_string(epoch));
   }
 };
 
-void keep_status(void* user, Status status) { *static_cast<Status*>(user) = status; }
+void keep_status(void* user, Status status) noexcept { *static_cast<Status*>(user) = status; }
 
 class DeviceRuntime : public testing::MachineTest {
  protected:

@@ -63,7 +63,7 @@ Poll keep_device(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-void keep_status(void* user, Status status) { *static_cast<Status*>(user) = status; }
+void keep_status(void* user, Status status) noexcept { *static_cast<Status*>(user) = status; }
 
 class Exclusive : public ::testing::Test {
  protected:

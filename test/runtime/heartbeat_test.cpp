@@ -87,7 +87,7 @@ Poll one(OrchestrationContext& ctx) {
 
 class KeepActivities final : public ActivityVisitor {
  public:
-  void on_activity(const ActivityInfo& one) override {
+  void on_activity(const ActivityInfo& one) noexcept override {
     told.push_back(std::to_string(one.activity_id) + " " + std::string(one.name) + " " +
                    activity_state_name(one.state) + " " + std::to_string(one.attempt) + " " +
                    std::to_string(one.retry_attempt) + " [" + std::string(one.node) + "] [" +

@@ -559,7 +559,7 @@ TEST_F(ImplicitSessions, test_session_with_sub_orchestration) {
 TEST_F(ImplicitSessions, test_session_id_in_event_history) {
   static_cast<void>(run(one("note", "1")));
   struct Find final : HistoryVisitor {
-    void on_event(const HistoryEvent& event) override {
+    void on_event(const HistoryEvent& event) noexcept override {
       if (std::string_view(event.kind) == "activity") session = event.session;
     }
     std::string session;

@@ -218,7 +218,7 @@ class Kv : public ::testing::Test {
   static std::string all(TestClient& client, std::string_view id) {
     class Keep final : public KvVisitor {
      public:
-      void on_value(const KvEntry& value) override {
+      void on_value(const KvEntry& value) noexcept override {
         all += std::string(value.key) + "=" + std::string(value.value) + " ";
       }
       std::string all;
@@ -402,7 +402,7 @@ TEST_F(Kv, ClientAnswersByName) {
   KvPage page;
   page.rows_max = 0;
   class Nobody final : public KvVisitor {
-    void on_value(const KvEntry&) override {}
+    void on_value(const KvEntry&) noexcept override {}
   } nobody;
   EXPECT_EQ(client->get_all_kv_values("i", &page, nobody), Status::kInvalidArgument);
   InstanceStats stats;

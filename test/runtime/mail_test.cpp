@@ -408,7 +408,7 @@ TEST_F(Mail, MoreThanThisRuntimeTakesStopsTheInstanceAndLosesNothing) {
 struct Told {
   int calls = 0;
   Status last = Status::kOk;
-  static void note(void* user, Status status) {
+  static void note(void* user, Status status) noexcept {
     ++static_cast<Told*>(user)->calls;
     static_cast<Told*>(user)->last = status;
   }

@@ -51,7 +51,7 @@ Poll on_session(OrchestrationContext& ctx) {
 
 class KeepHistory final : public HistoryVisitor {
  public:
-  void on_event(const HistoryEvent& event) override {
+  void on_event(const HistoryEvent& event) noexcept override {
     kinds.emplace_back(event.kind);
     last_payload = std::string(event.payload);
     last_error = event.error;
@@ -63,7 +63,7 @@ class KeepHistory final : public HistoryVisitor {
 
 class CountExecutions final : public ExecutionVisitor {
  public:
-  void on_execution(const ExecutionInfo&) override { ++count; }
+  void on_execution(const ExecutionInfo&) noexcept override { ++count; }
   int count = 0;
 };
 
@@ -244,7 +244,7 @@ TEST_F(Management, PruneAndReadHistory) {
 
 class KeepText final : public TextSink {
  public:
-  bool write(std::string_view piece) override {
+  bool write(std::string_view piece) noexcept override {
     if (text.size() + piece.size() > room) return false;
     text += piece;
     return true;
@@ -290,11 +290,11 @@ TEST_F(Management, WorkersAndWhatTheyOwn) {
   settle();
   class Keep final : public WorkerVisitor, public SessionVisitor {
    public:
-    void on_worker(const WorkerInfo& worker) override {
+    void on_worker(const WorkerInfo& worker) noexcept override {
       text +=
           std::string(worker.node) + (worker.lease_ends_in_ms > 20'000 ? " lives\n" : " late\n");
     }
-    void on_session(const SessionInfo& session) override {
+    void on_session(const SessionInfo& session) noexcept override {
       text += std::string(session.name) + " of " + std::string(session.node) +
               (session.lease_ends_in_ms > 20'000 ? " held\n" : " late\n");
     }

@@ -57,7 +57,7 @@ class OpenedSessions : public testing::MachineTest {
   }
   static std::size_t count_sessions(TestClient& client) {
     struct Count final : SessionVisitor {
-      void on_session(const SessionInfo&) override { ++count; }
+      void on_session(const SessionInfo&) noexcept override { ++count; }
       std::size_t count = 0;
     } visitor;
     Page page;

@@ -92,7 +92,7 @@ ActivityResult ask_on_the_loop(ActivityContext& ctx) {
 // Beats as fast as it can, each time with one letter, and looks at what a client sees of it.
 class OneLetter final : public ActivityVisitor {
  public:
-  void on_activity(const ActivityInfo& one) override {
+  void on_activity(const ActivityInfo& one) noexcept override {
     if (one.last_progress.empty()) return;
     seen = true;
     torn =
@@ -244,7 +244,7 @@ class PosixActivities : public ::testing::Test {
   // Starts "a" and runs until it has ended.
   std::string output_of(const char* activity, const char* orchestration = "call") {
     EXPECT_EQ(runtime_.start_orchestration("a", orchestration, activity), Status::kOk);
-    const auto is_over = [](void* self) {
+    const auto is_over = [](void* self) noexcept {
       auto* here = static_cast<PosixActivities*>(self);
       return here->runtime_.get_status("a", &here->status_) == Status::kOk &&
              here->status_.state != OrchestrationState::kRunning;

@@ -121,7 +121,7 @@ TEST_F(PosixSessionFolders, files_outlive_their_process_and_go_with_the_session)
   Block memory(Runtime::required_memory(options_));
   Runtime runtime;
   ASSERT_EQ(start(runtime, port, memory), Status::kOk);
-  const auto gone = [](void* given) {
+  const auto gone = [](void* given) noexcept {
     return static_cast<Runtime*>(given)->stats().session_folders_removed == 1;
   };
   EXPECT_EQ(runtime.run_for(kGuardMs, gone, &runtime), Status::kOk);

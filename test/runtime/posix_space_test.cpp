@@ -94,7 +94,7 @@ class RealDisk : public ::testing::Test {
   void run(std::int64_t ms) { ASSERT_EQ(runtime_->run_for(ms), Status::kTimeout); }
   template <typename Until>
   bool run_until(Until until) {
-    const auto call = [](void* given) { return (*static_cast<Until*>(given))(); };
+    const auto call = [](void* given) noexcept { return (*static_cast<Until*>(given))(); };
     EXPECT_EQ(runtime_->run_for(kGuardMs, call, &until), Status::kOk);
     return until();
   }

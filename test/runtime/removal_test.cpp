@@ -73,13 +73,13 @@ Poll rounds(OrchestrationContext& ctx) {
 
 class KeepIds final : public InstanceVisitor {
  public:
-  void on_instance(const InstanceInfo& info) override { ids.emplace_back(info.id); }
+  void on_instance(const InstanceInfo& info) noexcept override { ids.emplace_back(info.id); }
   std::vector<std::string> ids;
 };
 
 class CountExecutions final : public ExecutionVisitor {
  public:
-  void on_execution(const ExecutionInfo&) override { ++count; }
+  void on_execution(const ExecutionInfo&) noexcept override { ++count; }
   int count = 0;
 };
 
@@ -132,7 +132,9 @@ class Removal : public ::testing::Test {
     EXPECT_EQ((*client)->list_executions(id, count), Status::kOk);
     return count.count;
   }
-  static void keep_answer(void* user, Status status) { *static_cast<Status*>(user) = status; }
+  static void keep_answer(void* user, Status status) noexcept {
+    *static_cast<Status*>(user) = status;
+  }
 
   sim::Machine machine{1};
   Registry registry;

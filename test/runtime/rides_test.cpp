@@ -105,7 +105,7 @@ class Rides : public Story {
     EXPECT_TRUE(is_running("a"));
     return worker;
   }
-  static void keep(void* all, Status status) {
+  static void keep(void* all, Status status) noexcept {
     static_cast<std::vector<Status>*>(all)->push_back(status);
   }
   // Answers keep their order.

@@ -247,7 +247,7 @@ TEST_F(RuntimeTest, riding_start_answers_after_its_commit) {
   static int answered;
   static Status last;
   answered = 0;
-  const Answer answer = [](void*, Status status) {
+  const Answer answer = [](void*, Status status) noexcept {
     ++answered;
     last = status;
   };

@@ -540,7 +540,7 @@ TEST_F(Scenario, SelfPruningEternal) {
   start("a", "eternal");
   pass(200'000);
   struct Count final : ExecutionVisitor {
-    void on_execution(const ExecutionInfo&) override { ++count; }
+    void on_execution(const ExecutionInfo&) noexcept override { ++count; }
     int count = 0;
   } executions;
   ASSERT_EQ(client()->list_executions("a", executions), Status::kOk);

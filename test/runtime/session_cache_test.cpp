@@ -47,16 +47,16 @@ const char* name_of(SessionCacheEnd why) {
   return "? ";
 }
 
-void note_end(State& state, SessionCacheEnd why, void* ends) {
+void note_end(State& state, SessionCacheEnd why, void* ends) noexcept {
   static_cast<std::vector<std::string>*>(ends)->push_back(name_of(why) + state.session);
 }
 
 class Next final : public SessionListener {
  public:
-  void on_session_claimed(std::string_view session, std::int64_t /*epoch*/) override {
+  void on_session_claimed(std::string_view session, std::int64_t /*epoch*/) noexcept override {
     g_ends.push_back("next claimed " + std::string(session));
   }
-  void on_session_lost(std::string_view session, std::int64_t /*epoch*/) override {
+  void on_session_lost(std::string_view session, std::int64_t /*epoch*/) noexcept override {
     g_ends.push_back("next lost " + std::string(session));
   }
 };

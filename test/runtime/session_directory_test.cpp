@@ -49,7 +49,7 @@ class SessionDirectory : public testing::MachineTest {
   // "name/instance/owner/kind/state/node" of each, one a line.
   static std::string list(TestClient& client, const SessionFilter& filter = SessionFilter()) {
     struct Print final : SessionVisitor {
-      void on_session(const SessionInfo& one) override {
+      void on_session(const SessionInfo& one) noexcept override {
         for (const std::string_view part : {one.name, one.instance_id, one.owner_label, one.kind,
                                             std::string_view(session_state_name(one.state))})
           text += std::string(part) + "/";
@@ -328,10 +328,10 @@ TEST_F(SessionDirectory, one_closed_from_outside_is_opened_anew_and_told_once) {
 TEST_F(SessionDirectory, the_worker_hears_of_a_closing_from_outside) {
   class Heard final : public SessionListener {
    public:
-    void on_session_claimed(std::string_view session, std::int64_t /*epoch*/) override {
+    void on_session_claimed(std::string_view session, std::int64_t /*epoch*/) noexcept override {
       text += "claimed " + std::string(session) + " ";
     }
-    void on_session_lost(std::string_view session, std::int64_t /*epoch*/) override {
+    void on_session_lost(std::string_view session, std::int64_t /*epoch*/) noexcept override {
       text += "lost " + std::string(session) + " ";
     }
     std::string text;

@@ -569,13 +569,13 @@ TEST_F(SessionOperations, what_is_held_busy_or_never_idle_makes_no_room) {
 // ---- claiming at the start, telling of the end ----------------------------------------------------------
 
 struct Listener final : SessionListener {
-  void on_session_claimed(std::string_view session, std::int64_t epoch) override {
+  void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
     said += "+" + std::string(session) + "@" + std::to_string(epoch) + " ";
   }
-  void on_session_lost(std::string_view session, std::int64_t epoch) override {
+  void on_session_lost(std::string_view session, std::int64_t epoch) noexcept override {
     said += "-" + std::string(session) + "@" + std::to_string(epoch) + " ";
   }
-  void on_session_ending(std::string_view session, std::int64_t epoch) override {
+  void on_session_ending(std::string_view session, std::int64_t epoch) noexcept override {
     said += "~" + std::string(session) + "@" + std::to_string(epoch) + " ";
   }
   std::string said;

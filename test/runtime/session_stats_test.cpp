@@ -197,7 +197,7 @@ TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
 // "name of instance" of each, one a line.
 std::string leaks(TestClient& client, std::int64_t open_for_ms, std::int64_t unused_for_ms) {
   struct Print final : SessionVisitor {
-    void on_session(const SessionInfo& one) override {
+    void on_session(const SessionInfo& one) noexcept override {
       text += std::string(one.name) + " of " + std::string(one.instance_id) + "\n";
     }
     std::string text;

@@ -95,7 +95,7 @@ class SessionStory : public Story {
   }
   std::vector<Row> rows() {
     struct Keep final : SessionVisitor {
-      void on_session(const SessionInfo& one) override {
+      void on_session(const SessionInfo& one) noexcept override {
         all.push_back(
             {std::string(one.name), std::string(one.node), one.epoch, one.lease_ends_in_ms});
       }

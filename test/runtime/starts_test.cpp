@@ -79,7 +79,7 @@ class Starts : public Story {
   // Answers keep their order.
   void ride(Worker& worker, std::string_view id, std::string_view name,
             std::string_view input = "x") {
-    const auto keep = [](void* all, Status status) {
+    const auto keep = [](void* all, Status status) noexcept {
       static_cast<std::vector<Status>*>(all)->push_back(status);
     };
     ASSERT_EQ(worker.runtime->start_orchestration(id, name, input, keep, &answers), Status::kOk);
@@ -193,7 +193,7 @@ TEST_F(Starts, AreAnsweredBeforeTheLogIsWrittenBack) {
     sim::Machine* machine;
     std::uint64_t writes = 0;
   } seen{&machine};
-  const auto look = [](void* kept, Status) {
+  const auto look = [](void* kept, Status) noexcept {
     auto* all = static_cast<Seen*>(kept);
     all->writes = all->machine->writes();
   };

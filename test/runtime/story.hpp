@@ -102,7 +102,7 @@ class Story : public ::testing::Test {
   }
   std::vector<KeptEvent> history(std::string_view id, std::int64_t execution = 0) {
     struct Keep final : HistoryVisitor {
-      void on_event(const HistoryEvent& event) override {
+      void on_event(const HistoryEvent& event) noexcept override {
         all.push_back({event.kind, std::string(event.name), std::string(event.payload), event.error,
                        event.ref, event.time_ms});
       }

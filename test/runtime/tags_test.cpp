@@ -223,7 +223,7 @@ TEST_F(TagsTest, recovery_across_restart) {
   TestClient client(machine, kPath);
   class Tags final : public HistoryVisitor {
    public:
-    void on_event(const HistoryEvent& event) override {
+    void on_event(const HistoryEvent& event) noexcept override {
       if (!event.tag.empty()) all += std::string(event.kind) + ":" + std::string(event.tag) + " ";
     }
     std::string all;

@@ -58,7 +58,7 @@ class Kv : public ProviderWorld {
   std::string shown(Site& at, const char* id, std::size_t rows = 100) {
     class Keep final : public KvVisitor {
      public:
-      void on_value(const KvEntry& value) override {
+      void on_value(const KvEntry& value) noexcept override {
         all += std::string(value.key) + "=" + std::string(value.value) + " ";
       }
       std::string all;

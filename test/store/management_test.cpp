@@ -12,13 +12,15 @@ using Ids = std::vector<std::string>;
 
 class KeepIds final : public InstanceVisitor {
  public:
-  void on_instance(const InstanceInfo& instance) override { ids.emplace_back(instance.id); }
+  void on_instance(const InstanceInfo& instance) noexcept override {
+    ids.emplace_back(instance.id);
+  }
   Ids ids;
 };
 
 class KeepExecutions final : public ExecutionVisitor {
  public:
-  void on_execution(const ExecutionInfo& execution) override { kept.push_back(execution); }
+  void on_execution(const ExecutionInfo& execution) noexcept override { kept.push_back(execution); }
   std::vector<ExecutionInfo> kept;
 };
 
@@ -193,7 +195,7 @@ TEST_P(Management, SessionsInPages) {
   start(at, create(at, "a"), {}, {{2, "s1"}, {3, "s2"}, {4, "s3"}});
   class Keep final : public SessionVisitor {
    public:
-    void on_session(const SessionInfo& session) override {
+    void on_session(const SessionInfo& session) noexcept override {
       names.emplace_back(session.name);
       EXPECT_EQ(session.node, "");
       EXPECT_EQ(session.epoch, 0);

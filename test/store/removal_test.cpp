@@ -11,7 +11,7 @@ using Ids = std::vector<std::string>;
 
 class KeepInfos final : public InstanceVisitor {
  public:
-  void on_instance(const InstanceInfo& info) override {
+  void on_instance(const InstanceInfo& info) noexcept override {
     ids.emplace_back(info.id);
     parents.emplace_back(info.parent_id);
   }

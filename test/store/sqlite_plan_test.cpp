@@ -108,16 +108,16 @@ class Plans : public ProviderWorld {
   }
   void manage(Site& at) {
     class Nobody final : public InstanceVisitor {
-      void on_instance(const InstanceInfo&) override {}
+      void on_instance(const InstanceInfo&) noexcept override {}
     } nobody;
     class Nothing final : public ExecutionVisitor {
-      void on_execution(const ExecutionInfo&) override {}
+      void on_execution(const ExecutionInfo&) noexcept override {}
     } nothing;
     class Nowhere final : public SessionVisitor {
-      void on_session(const SessionInfo&) override {}
+      void on_session(const SessionInfo&) noexcept override {}
     } nowhere;
     class Unseen final : public KvVisitor {
-      void on_value(const KvEntry&) override {}
+      void on_value(const KvEntry&) noexcept override {}
     } unseen;
     class Ignored final : public StateSink {
       Status on_value(std::string_view, std::string_view, std::int64_t) override {

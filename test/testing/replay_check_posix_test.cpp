@@ -34,7 +34,7 @@ std::string bytes_of(const std::string& path) {
 
 class Told final : public ReplayVisitor {
  public:
-  void on_answer(const ReplayAnswer& answer) override {
+  void on_answer(const ReplayAnswer& answer) noexcept override {
     text +=
         std::string(answer.id) + (answer.go ? " go" : " no-go ") + std::string(answer.text) + "\n";
   }

@@ -30,8 +30,8 @@ struct Answer {
 
 class Answers final : public ReplayVisitor {
  public:
-  void on_begin(std::string_view id) override { begun = id; }
-  void on_answer(const ReplayAnswer& answer) override {
+  void on_begin(std::string_view id) noexcept override { begun = id; }
+  void on_answer(const ReplayAnswer& answer) noexcept override {
     EXPECT_EQ(answer.id, begun);
     EXPECT_EQ(answer.go, answer.why == ErrorKind::kNone);
     EXPECT_EQ(answer.go, answer.text.empty());

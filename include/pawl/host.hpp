@@ -1,0 +1,92 @@
+// Host: a whole program around a Runtime, on Linux.
+//
+// Purpose: port, memory, signals and loop in one object, for a program that does nothing else. Its first error stays:
+// what comes after it does nothing, and run() logs it and answers 1, so main() needs no check of its own. A device
+// that counts its memory, a program with a loop of its own, and any other system do the same by hand with Process,
+// a port and Runtime (docs/guide.md, "A program of your own").
+// Ownership: the Host owns everything, its memory included: two blocks of the heap, taken by start() and given back with
+// it. What its options point to outlives it, as do names given to it. One Host at a time in a process, for SQLite's memory
+// is global. Thread rule: one thread; the handlers of SIGINT and SIGTERM belong to it from start() to stop().
+#ifndef PAWL_HOST_HPP
+#define PAWL_HOST_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "pawl/pawl.hpp"
+#include "pawl/port_posix.hpp"
+
+namespace pawl {
+
+struct HostOptions {
+  HostOptions() { process.connections_max = 1; }
+
+  Options runtime;  // log null: warnings and errors go to standard error
+  ProcessOptions
+      process;  // connections_max: 1, for the Runtime; one more for each Client of this process
+  posix::PortOptions port;
+  bool catch_signals =
+      true;  // SIGINT and SIGTERM stop it in order; a second one of a kind ends the process at once
+  std::int64_t grace_ms = 10'000;  // running activities have so long when it stops, 0 or more
+};
+
+class Host {
+ public:
+  // Requires: the path lives as long as the Host.
+  explicit Host(const char* database_path);
+  explicit Host(const HostOptions& options);
+  // As stop(); a failure of that is in the log.
+  ~Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  // Registers, as Registry's functions of these names do.
+  // Returns the Host, so that calls can be chained.
+  // Requires: before start(). Errors of Registry, each with the name.
+  Host& add_orchestration(std::string_view name, OrchestrationCode code,
+                          std::string_view version = "1.0.0");
+  Host& add_activity(std::string_view name, ActivityCode code,
+                     ActivityMode mode = ActivityMode::kInline, void* user = nullptr);
+  template <typename State>
+  Host& add_cooperative(std::string_view name, ActivityStep (*step)(ActivityContext&, State&),
+                        void* user = nullptr) {
+    return added("add_cooperative", name, registry().add_cooperative(name, step, user));
+  }
+
+  // Takes the memory, opens or creates the database, and begins to work. The calls below do it, too.
+  // Returns the first error so far; kOk: it runs.
+  // Requires: once. Errors of Process::start() and Runtime::start(); kResourceExhausted: the heap has not as much.
+  Status start();
+  // Starts an instance unless there is one of this id, running or ended: for what a program begins with.
+  // Returns the Host.
+  // Requires: errors of Client::start_orchestration() but kAlreadyExists; each ends run().
+  Host& start_once(std::string_view id, std::string_view name, std::string_view input);
+  // Works until SIGINT, SIGTERM or Runtime::request_stop(), then stops.
+  // Returns the exit status for main(): 0, or 1 after an error, which is in the log.
+  int run();
+  // Works until this instance has ended or is stopped, then stops.
+  // Returns 0 when it completed, 1 in any other case: the log tells its error, or that a signal came before its end.
+  int run_until_done(std::string_view id);
+  // Ends in order: running activities have `grace_ms`. Does nothing when it does not run.
+  // Returns kOk; kTimeout: an activity did not come back, and what it uses stays where it is until the process ends.
+  Status stop();
+
+  // The parts, for all that they can do and the Host has no call for.
+  [[nodiscard]] Registry& registry();  // to be filled before start()
+  [[nodiscard]] Runtime& runtime();
+  [[nodiscard]] Process& process();
+  [[nodiscard]] port::Clock& clock();  // the machine's, for a SessionCache
+  // The first error, kOk if there is none, and its text.
+  [[nodiscard]] Status status() const;
+  [[nodiscard]] std::string_view error_text() const;
+
+ private:
+  struct Parts;
+  Host& added(const char* call, std::string_view name, Status status);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_HOST_HPP

@@ -1,0 +1,261 @@
+#include "pawl/host.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <new>
+
+namespace pawl {
+namespace {
+
+// The one that runs: of its functions a signal handler may call request_stop() alone.
+std::atomic<Runtime*> running{nullptr};
+static_assert(std::atomic<Runtime*>::is_always_lock_free, "read by a signal handler");
+
+void on_stop_signal(int /*number*/) {
+  Runtime* const runtime = running.load(std::memory_order_acquire);
+  if (runtime != nullptr) runtime->request_stop();
+}
+
+constexpr int kSignals[] = {SIGINT, SIGTERM};
+
+// What the process did at these signals before.
+class Signals {
+ public:
+  void take(Runtime& runtime) {
+    running.store(&runtime, std::memory_order_release);
+    struct sigaction action = {};
+    action.sa_handler = on_stop_signal;
+    // Who asks twice does not want to wait for what hangs.
+    action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+    for (std::size_t i = 0; i < kCount; ++i)
+      taken_[i] = ::sigaction(kSignals[i], &action, &before_[i]) == 0;
+  }
+  void give_back() {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (taken_[i]) ::sigaction(kSignals[i], &before_[i], nullptr);
+      taken_[i] = false;
+    }
+    running.store(nullptr, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::size_t kCount = sizeof kSignals / sizeof kSignals[0];
+  struct sigaction before_[kCount] = {};
+  bool taken_[kCount] = {};
+};
+
+// A block of the heap, aligned as start() wants it.
+class Block {
+ public:
+  ~Block() { release(); }
+  bool take(std::size_t bytes) {
+    data_ = ::operator new(bytes, std::align_val_t(kAlign), std::nothrow);
+    bytes_ = bytes;
+    return data_ != nullptr;
+  }
+  void release() {
+    ::operator delete(data_, std::align_val_t(kAlign));
+    data_ = nullptr;
+  }
+  [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t kAlign = 64;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+constexpr std::int64_t kRoundMs = 86'400'000;  // of waiting for one instance
+
+}  // namespace
+
+// The order is that of ending: the Runtime first, what it lies in last.
+struct Host::Parts {
+  explicit Parts(const HostOptions& given)
+      : options(given), log(STDERR_FILENO, LogLevel::kWarning), port(given.port) {
+    if (options.runtime.log == nullptr) options.runtime.log = &log;
+  }
+
+  // The first one stays.
+  void note(const char* call, std::string_view about, Status failed, std::string_view text) {
+    if (status != Status::kOk) return;
+    status = failed;
+    why.format("%s %.*s: %s%s%.*s", call, static_cast<int>(about.size()), about.data(),
+               status_name(failed), text.empty() ? "" : ": ", static_cast<int>(text.size()),
+               text.data());
+  }
+  Status start();
+  Status stop();
+  // What is left of a run, in the log. The exit status.
+  int report();
+  bool is_over(std::string_view id);
+
+  HostOptions options;
+  Registry registry;
+  Block for_sqlite;
+  Block for_runtime;
+  posix::FdLogSink log;
+  posix::SystemPort port;
+  Process process;
+  Runtime runtime;
+  Signals signals;
+  Status status = Status::kOk;
+  Diagnostic why;
+  std::size_t starts = 0;  // asked for, and not answered yet
+  bool is_started = false;
+  bool is_stopped = false;
+  bool is_stuck = false;  // a thread still uses all of this
+};
+
+Status Host::Parts::start() {
+  if (is_started || status != Status::kOk) return status;
+  Diagnostic text;
+  const std::size_t sqlite_bytes = Process::required_memory(options.process);
+  const std::size_t runtime_bytes = Runtime::required_memory(options.runtime);
+  if (!for_sqlite.take(sqlite_bytes) || !for_runtime.take(runtime_bytes)) {
+    text.format("no %zu + %zu bytes", sqlite_bytes, runtime_bytes);
+    note("start", "", Status::kResourceExhausted, text.text());
+    return status;
+  }
+  Status begun = process.start(options.process, for_sqlite.data(), for_sqlite.bytes(), text);
+  if (begun == Status::kOk)
+    begun = runtime.start(process, registry, options.runtime, port.port(), for_runtime.data(),
+                          for_runtime.bytes(), text);
+  if (begun != Status::kOk) {
+    const char* const path = options.runtime.database_path;
+    note("start", path == nullptr ? "" : path, begun, text.text());
+    return status;
+  }
+  is_started = true;
+  if (options.catch_signals) signals.take(runtime);
+  return Status::kOk;
+}
+
+Status Host::Parts::stop() {
+  if (!is_started || is_stopped) return is_stuck ? Status::kTimeout : Status::kOk;
+  is_stopped = true;
+  const Status stopped = runtime.stop(options.grace_ms);
+  is_stuck = stopped == Status::kTimeout;
+  signals.give_back();
+  if (stopped != Status::kOk)
+    note("stop", "", stopped, is_stuck ? "an activity did not come back" : runtime.error_text());
+  return stopped;
+}
+
+int Host::Parts::report() {
+  if (status == Status::kOk) return 0;
+  const LogField fields[] = {{"status", status_name(status)}, {"text", why.text()}};
+  options.runtime.log->write(LogLevel::kError, "host_failed", fields, 2);
+  return 1;
+}
+
+// Stopped code is not tried again while this process runs, so nothing is to be waited for.
+bool Host::Parts::is_over(std::string_view id) {
+  if (status != Status::kOk) return true;
+  if (starts > 0) return false;  // this one, maybe
+  OrchestrationStatus now;
+  const Status read = runtime.get_status(id, &now);
+  if (read != Status::kOk) {
+    note("run_until_done", id, read, runtime.error_text());
+    return true;
+  }
+  if (now.state == OrchestrationState::kRunning || now.state == OrchestrationState::kSuspended)
+    return false;
+  if (now.state == OrchestrationState::kCompleted) return true;
+  Diagnostic text;
+  text.format("%s %s: %.*s", orchestration_state_name(now.state), error_kind_name(now.error),
+              static_cast<int>(now.output.size()), now.output.data());
+  note("run_until_done", id, Status::kStopped, text.text());
+  return true;
+}
+
+Host::Host(const HostOptions& options) : parts_(std::make_unique<Parts>(options)) {}
+
+Host::Host(const char* database_path) {
+  HostOptions options;
+  options.runtime.database_path = database_path;
+  parts_ = std::make_unique<Parts>(options);
+}
+
+Host::~Host() {
+  if (stop() != Status::kTimeout) return;
+  // Nothing may be freed under the thread that is left.
+  static_cast<void>(parts_.release());
+}
+
+Host& Host::added(const char* call, std::string_view name, Status status) {
+  if (status != Status::kOk) parts_->note(call, name, status, {});
+  return *this;
+}
+
+Host& Host::add_orchestration(std::string_view name, OrchestrationCode code,
+                              std::string_view version) {
+  return added("add_orchestration", name, registry().add_orchestration(name, code, version));
+}
+
+Host& Host::add_activity(std::string_view name, ActivityCode code, ActivityMode mode, void* user) {
+  return added("add_activity", name, registry().add_activity(name, code, mode, user));
+}
+
+Status Host::start() { return parts_->start(); }
+
+Host& Host::start_once(std::string_view id, std::string_view name, std::string_view input) {
+  if (start() != Status::kOk) return *this;
+  const Answer answer = [](void* user, Status status) noexcept {
+    auto& parts = *static_cast<Parts*>(user);
+    --parts.starts;
+    if (status == Status::kOk || status == Status::kAlreadyExists) return;
+    parts.note("start_once", "", status, parts.runtime.error_text());
+    parts.runtime.request_stop();
+  };
+  const Status asked = parts_->runtime.start_orchestration(id, name, input, answer, parts_.get());
+  if (asked == Status::kOk) ++parts_->starts;
+  return added("start_once", id, asked);
+}
+
+int Host::run() {
+  if (start() != Status::kOk) return parts_->report();
+  Runtime& runtime = parts_->runtime;
+  Status ran = Status::kTimeout;
+  while (ran == Status::kTimeout)
+    ran = runtime.run_for(kRoundMs);
+  if (ran != Status::kStopped) parts_->note("run", "", ran, runtime.error_text());
+  static_cast<void>(stop());  // its error is noted, if it is the first
+  return parts_->report();
+}
+
+int Host::run_until_done(std::string_view id) {
+  if (start() != Status::kOk) return parts_->report();
+  struct Wanted {
+    Parts* parts;
+    std::string_view id;
+  } wanted = {parts_.get(), id};
+  const auto is_over = [](void* user) noexcept {
+    const Wanted& of = *static_cast<Wanted*>(user);
+    return of.parts->is_over(of.id);
+  };
+  Runtime& runtime = parts_->runtime;
+  Status ran = Status::kTimeout;
+  while (ran == Status::kTimeout)
+    ran = runtime.run_for(kRoundMs, is_over, &wanted);
+  if (ran != Status::kOk)
+    parts_->note(
+        "run_until_done", id, ran,
+        ran == Status::kStopped ? "told to stop before it was done" : runtime.error_text());
+  static_cast<void>(stop());
+  return parts_->report();
+}
+
+Status Host::stop() { return parts_->stop(); }
+
+Registry& Host::registry() { return parts_->registry; }
+Runtime& Host::runtime() { return parts_->runtime; }
+Process& Host::process() { return parts_->process; }
+port::Clock& Host::clock() { return *parts_->port.port().clock; }
+Status Host::status() const { return parts_->status; }
+std::string_view Host::error_text() const { return parts_->why.text(); }
+
+}  // namespace pawl

@@ -1,0 +1,133 @@
+// Host: what a main() of ten lines relies on.
+#include "pawl/host.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace pawl {
+namespace {
+
+class HostLines final : public LogSink {
+ public:
+  void write(LogLevel /*level*/, std::string_view event, const LogField* fields,
+             std::size_t count) noexcept override {
+    text += std::string(event);
+    for (std::size_t i = 0; i < count; ++i)
+      text += " " + std::string(fields[i].text);
+    text += "\n";
+  }
+  std::string text;
+};
+
+class HostTest : public ::testing::Test {
+ protected:
+  HostTest() {
+    ::unlink("host.db");
+    options_.runtime.database_path = "host.db";
+    options_.runtime.log = &lines_;
+  }
+  HostLines lines_;
+  HostOptions options_;
+};
+
+ActivityResult says(ActivityContext& ctx) { return ctx.ok("said"); }
+ActivityResult sends_term(ActivityContext& ctx) {
+  return ::raise(SIGTERM) == 0 ? ctx.ok("") : ctx.fail("raise");
+}
+
+Poll completes(OrchestrationContext& ctx) {
+  PAWL_AWAIT(said, ctx.schedule_activity("says", ""));
+  return said.ok() ? ctx.complete(said.value()) : ctx.fail(said.error());
+}
+Poll fails(OrchestrationContext& ctx) { return ctx.fail("no valve"); }
+Poll steps_over(OrchestrationContext& ctx) {
+  static_cast<void>(ctx.schedule_activity("says", "").await());
+  return ctx.complete("");
+}
+Poll waits(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("sends_term", ""));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete("");
+}
+
+TEST_F(HostTest, CompletesOnceAndAnswersZero) {
+  for (int times = 0; times < 2; ++times) {
+    Host host(options_);
+    host.add_orchestration("completes", completes).add_activity("says", says);
+    EXPECT_EQ(host.start_once("one", "completes", "").run_until_done("one"), 0) << lines_.text;
+    EXPECT_EQ(host.status(), Status::kOk);
+    EXPECT_EQ(host.runtime().stats().activities_completed, times == 0 ? 1U : 0U);
+  }
+  EXPECT_EQ(lines_.text.find("host_failed"), std::string::npos) << lines_.text;
+}
+
+TEST_F(HostTest, TheFirstErrorStaysAndIsNamed) {
+  Host host(options_);
+  host.add_orchestration("", completes).add_activity("says", says).add_activity("says", says);
+  EXPECT_EQ(host.start(), Status::kInvalidArgument);
+  EXPECT_EQ(host.start_once("one", "completes", "").run(), 1);
+  EXPECT_EQ(host.status(), Status::kInvalidArgument);
+  EXPECT_EQ(lines_.text, "host_failed invalid_argument add_orchestration : invalid_argument\n");
+  EXPECT_NE(::access("host.db", F_OK), 0) << "it was not to start";
+}
+
+TEST_F(HostTest, AFailedInstanceIsTheExitStatusAndInTheLog) {
+  for (const auto& [code, text] : {std::pair{fails, "failed application: no valve"},
+                                   std::pair{steps_over, "stopped await_stepped_over"}}) {
+    ::unlink("host.db");
+    lines_.text.clear();
+    Host host(options_);
+    host.add_orchestration("code", code).add_activity("says", says);
+    EXPECT_EQ(host.start_once("one", "code", "").run_until_done("one"), 1);
+    EXPECT_NE(lines_.text.find(std::string("run_until_done one: stopped: ") + text),
+              std::string::npos)
+        << lines_.text;
+  }
+}
+
+TEST_F(HostTest, NoSuchInstanceNoSuchFolderNoSecondHost) {
+  {
+    Host host(options_);
+    EXPECT_EQ(host.run_until_done("nobody"), 1);
+    EXPECT_EQ(host.status(), Status::kNotFound);
+  }
+  options_.runtime.database_path = "nowhere/host.db";
+  Host host(options_);
+  EXPECT_EQ(host.run(), 1);
+  EXPECT_EQ(host.status(), Status::kCannotOpen) << host.error_text();
+  EXPECT_NE(host.error_text().find("nowhere"), std::string_view::npos) << host.error_text();
+  options_.runtime.database_path = "host.db";
+  Host second(options_);
+  EXPECT_EQ(second.start(), Status::kSqliteAlreadyInitialised) << second.error_text();
+}
+
+TEST_F(HostTest, ASignalStopsItInOrderAndItsHandlersGoWithIt) {
+  Host host(options_);
+  host.add_orchestration("waits", waits).add_activity("sends_term", sends_term);
+  EXPECT_EQ(host.start_once("one", "waits", "").run(), 0) << lines_.text;
+  EXPECT_NE(host.run_until_done("one"), 0) << "it has stopped";
+  struct sigaction now = {};
+  ASSERT_EQ(::sigaction(SIGTERM, nullptr, &now), 0);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
+TEST_F(HostTest, AnInstanceThatASignalCutsShortIsNotDone) {
+  Host host(options_);
+  host.add_orchestration("waits", waits).add_activity("sends_term", sends_term);
+  EXPECT_EQ(host.start_once("one", "waits", "").run_until_done("one"), 1);
+  EXPECT_EQ(host.status(), Status::kStopped);
+  EXPECT_NE(host.error_text().find("told to stop before it was done"), std::string_view::npos);
+}
+
+TEST_F(HostTest, AStartThatIsRefusedEndsTheRun) {
+  Host host(options_);
+  host.start_once("a::b", "completes", "");
+  EXPECT_EQ(host.run(), 1);
+  EXPECT_EQ(host.status(), Status::kInvalidArgument) << host.error_text();
+}
+
+}  // namespace
+}  // namespace pawl
