@@ -46,6 +46,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kChildInstance,             // a child goes with its root: delete that
     kQuota,                     // no room for anything new; work that runs goes on
     kNotOwner,                  // the session is of another owner label
+    kException,                 // an exception left the code of an orchestration
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

@@ -48,7 +48,7 @@ Status Removals::write() {
 Status Removals::write(Request& request, bool* more) {
   class KeepKey final : public InstanceVisitor {
    public:
-    void on_instance(const InstanceInfo& info) override { key = info.key; }
+    void on_instance(const InstanceInfo& info) noexcept override { key = info.key; }
     InstanceKey key = 0;
   } found;
   if (!request.begun) PAWL_TRY(loop_.provider->read_instance_info(request.id, found));
