@@ -56,7 +56,7 @@ class BranchScan {
       case Stretch::kHead: return {head_, kIdMax};
       case Stretch::kSweep: return {sweep_, hot_};
       case Stretch::kTail: return {hot_, kIdMax};
-      case Stretch::kClosed: break;
+      case Stretch::kShut: break;
     }
     return {kIdMax, kIdMax};
   }
@@ -70,7 +70,7 @@ class BranchScan {
       case Stretch::kHead: head_ = id; break;
       case Stretch::kSweep: sweep_ = id; break;
       case Stretch::kTail:
-      case Stretch::kClosed: break;
+      case Stretch::kShut: break;
     }
     if (hot_ < id) hot_ = id;
     used_look(!waits);
@@ -85,9 +85,9 @@ class BranchScan {
         stretch_ = Stretch::kTail;
         return true;
       case Stretch::kTail: seen_tail_ = true; break;
-      case Stretch::kClosed: return false;
+      case Stretch::kShut: return false;
     }
-    stretch_ = Stretch::kClosed;
+    stretch_ = Stretch::kShut;
     return false;
   }
 
@@ -104,17 +104,17 @@ class BranchScan {
 
   // There may be something for this process that it has not seen, and nothing will tell.
   [[nodiscard]] bool look_again() const {
-    return eager_ && stretch_ == Stretch::kClosed && !(seen_tail_ && clean_);
+    return eager_ && stretch_ == Stretch::kShut && !(seen_tail_ && clean_);
   }
 
  private:
-  enum class Stretch : std::uint8_t { kHead, kSweep, kTail, kClosed };
+  enum class Stretch : std::uint8_t { kHead, kSweep, kTail, kShut };
 
   void used_look(bool eager) {
     eager_ = eager_ || eager;
     ++looks_;
     if (looks_ >= kLooksMax) {
-      stretch_ = Stretch::kClosed;
+      stretch_ = Stretch::kShut;
       crowded_ = true;
     } else if (stretch_ == Stretch::kHead && looks_ >= kHeadLooks) {
       if (sweep_ < head_) sweep_ = head_;

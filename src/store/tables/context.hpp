@@ -26,7 +26,14 @@
 namespace pawl::store {
 
 using sqlite::Connection;
+using sqlite::kApplicationId;
+using sqlite::kPageBytes;
+using sqlite::kSchema;
+using sqlite::kSchemaVersion;
 using sqlite::Statement;
+using sqlite::status_of;
+
+inline constexpr std::size_t kPathBytesMax = 512;
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE \
@@ -65,9 +72,13 @@ struct StoreContext {
     Epoch epoch = 0;
     LockToken token = 0;
   };
-  Counters stored;                   // in the row of meta
-  Counters committed;                // what the last batch left to take from
-  Counters next;                     // with what the batch took
+  Counters stored;     // in the row of meta
+  Counters committed;  // what the last batch left to take from
+  Counters next;       // with what the batch took
+  // Of meta, as of the row read last.
+  std::int64_t quota_bytes = 0;
+  std::int64_t reserve_bytes = 0;
+  std::int64_t log_max_bytes = 0;
   CrashLimits limits;                // as given when this worker registered
   std::int64_t messages_stored = 0;  // rises with each message that this connection stores
   std::int64_t heads_moved = 0;      // rises when a session may have another head

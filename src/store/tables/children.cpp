@@ -1,8 +1,14 @@
-// Children and detached starts: created with the turn that asks, told with the commit that ends them.
-#include "sqlite_provider.hpp"
+#include "children.hpp"
+
+#include <cstdint>
+
+#include "event.hpp"
+#include "text.hpp"
+#include "walk.hpp"
 
 namespace pawl::store {
-Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
+
+Status Children::start_instance(const TurnCommit& turn, EventId command) {
   const Event& event = turn.events->event(command);
   const bool is_child = event.kind == EventKind::kChild;
   FixedText<kNameBytesMax> own_id;
@@ -21,7 +27,7 @@ Status SqliteProvider::start_instance(const TurnCommit& turn, EventId command) {
   ParentLink parent;
   if (is_child) parent = {turn.key, turn.execution, command};
   InstanceKey key = 0;
-  if (status == Status::kOk) status = insert_instance(instance, parent, &key);
+  if (status == Status::kOk) status = new_instances_.insert_instance(instance, parent, &key);
   if (status != Status::kAlreadyExists && status != Status::kInvalidArgument) return status;
   if (!is_child) {
     if (context_.sink != nullptr) context_.sink->on_start_refused(instance.id, turn.key, command);
@@ -43,8 +49,8 @@ constexpr sql::Query kNextChild{
     "ORDER BY parent_event LIMIT 1"};
 
 // One at a time, so that no row is written that a reader stands on.
-Status SqliteProvider::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
-                                       EventId last, std::string_view reason) {
+Status Children::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
+                                 EventId last, std::string_view reason) {
   Message cancel;
   cancel.kind = MessageKind::kCancel;
   cancel.payload = reason;
@@ -69,7 +75,7 @@ constexpr sql::Query kReadParent{
     "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
     "(1,2)"};
 
-Status SqliteProvider::tell_parent(InstanceKey child, ErrorKind error, std::string_view output) {
+Status Children::tell_parent(InstanceKey child, ErrorKind error, std::string_view output) {
   Message done;
   done.kind = MessageKind::kChildDone;
   done.error = error;

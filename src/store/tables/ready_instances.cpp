@@ -1,33 +1,27 @@
-// Which instances have something to do, and when the next one will.
-//
-// Candidates come in this order: due timers by due time (first those in Pawl time, then UTC), then a share
-// of what others have set aside, then own and unowned instances by their oldest message, then those of other workers that are gone or let them
-// wait for longer than the grace. No query looks at more rows than it answers, but for a bounded number.
-//
-// Strangers, which the caller cannot run, are met here and nowhere else. They stay where they are as long
-// as others may come for them and they are few; then they are set aside, one write each, into an index
-// that is looked at by name: so no number of them stands in anybody's way twice. The same is done with due
-// timers of instances that are parked: they become messages, which nobody meets until the instance goes on.
-// A list notes a bounded number of strangers to be written. If there are more, it goes on behind them, for what
-// can be run alone: first at the newest, then where the list before got to. So nobody waits for those writes.
-#include "sqlite_provider.hpp"
+#include "ready_instances.hpp"
 
-#include <limits>
-
-#include "check.hpp"
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "text.hpp"
 
 namespace pawl::store {
 namespace {
 
-constexpr int kHomesMax = 16;          // looked at in one call; the next goes on behind them
+constexpr int kHomesMax = 16;  // looked at in one call; the next goes on behind them
+
 constexpr int kHomeInstancesMax = 16;  // of a living home that may be too young
-constexpr int kTimersMax = 256;        // due ones that belong to others
+
+constexpr int kTimersMax = 256;  // due ones that belong to others
 
 constexpr int kFiredMax = 64;  // timers of one instance, in one call
+
 constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
-constexpr int kAsideLooksMax = 16;    // of one name that may be too young
-constexpr int kStrangersLeft = 16;    // young ones that stay in the way
-constexpr int kNewestLooksMax = 32;   // if strangers are many
+constexpr int kAsideLooksMax = 16;  // of one name that may be too young
+
+constexpr int kStrangersLeft = 16;  // young ones that stay in the way
+
+constexpr int kNewestLooksMax = 32;  // if strangers are many
+
 constexpr int kBehindLooksMax = 512;  // likewise, at those of one home, or at due timers
 
 // Columns of every query for candidates: what tells whether one can be run.
@@ -36,7 +30,7 @@ constexpr int kBehindLooksMax = 512;  // likewise, at those of one home, or at d
 }  // namespace
 
 // The answer, and what must not be in it.
-class SqliteProvider::ReadyList {
+class ReadyInstances::ReadyList {
  public:
   ReadyList(const ReadyQuery& asked, InstanceKey* out, std::size_t capacity)
       : query(asked), out_(out), capacity_(capacity) {}
@@ -115,7 +109,7 @@ class SqliteProvider::ReadyList {
   int young_ = 0;
 };
 
-Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
+Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                                   std::size_t* count) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
@@ -131,7 +125,49 @@ Status SqliteProvider::list_ready(const ReadyQuery& query, InstanceKey* out, std
   return Status::kOk;
 }
 
-Status SqliteProvider::list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max) {
+constexpr sql::Query kFindStranger{"SELECT " PAWL_RUN_COLUMNS
+                                   ",i.parked_until IS NOT NULL,i.aside IS NOT NULL," PAWL_IS_THERE
+                                   " FROM instances AS i "
+                                   "WHERE key=? AND (state=0 OR parked_until IS NOT NULL)"};
+constexpr sql::Query kSetAside{
+    "UPDATE instances SET aside=1,stop_kind=?2,stop_text=?3,"
+    "updated_stamp=?4 WHERE key=?1"};
+
+Status ReadyInstances::set_aside(InstanceKey key, const ReadyQuery& query) {
+  require_batch();
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> version;
+  std::int64_t behaviour = 0;
+  bool is_out_of_the_way = false;
+  bool is_there = false;
+  {
+    Statement row = connection_.use(kFindStranger);
+    if (!row.bind(key).row()) return fail(row.status(), "find a stranger");
+    const bool is_parked = row.integer(4) != 0;
+    if (!is_parked && ReadyList::can_run(query, row, 0)) return Status::kOk;
+    name.assign_cut(row.bytes(0));
+    version.assign_cut(row.bytes(1));
+    behaviour = row.integer(2);
+    is_out_of_the_way = is_parked || row.integer(5) != 0;
+    is_there = row.integer(6) != 0;
+  }
+  PAWL_TRY(fire_due_timers(key));
+  if (is_out_of_the_way) return Status::kOk;
+  Diagnostic why;
+  why.format("no process that looked for work can run \"%s%s%s\"", name.c_str(),
+             version.empty() ? "" : "@", version.c_str());
+  {
+    Statement put = connection_.use(kSetAside);
+    put.bind(key).bind(static_cast<std::int64_t>(ErrorKind::kUnregistered)).bind_text(why.text());
+    PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "set an instance aside"));
+  }
+  // One of a deleted tree is in the way until its rows are removed, and nobody's business.
+  if (is_there && context_.sink != nullptr)
+    context_.sink->on_stranger(name.view(), version.view(), behaviour, key);
+  return Status::kOk;
+}
+
+Status ReadyInstances::list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max) {
   TimerCursor& behind = timers_behind_[base == TimeBase::kUtc ? 1 : 0];
   TimerCursor at;
   PAWL_TRY(list_timers(list, base, due_max, kTimersMax, &at));
@@ -151,7 +187,7 @@ constexpr sql::Query kDueTimers{
     "ORDER BY q.due,q.id"};
 
 // From *at on, which gets where the next list can go on. A crowded list takes only what it can run.
-Status SqliteProvider::list_timers(ReadyList& list, TimeBase base, std::int64_t due_max,
+Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t due_max,
                                    int looks_max, TimerCursor* at) {
   Statement row = connection_.use(kDueTimers);
   row.bind(static_cast<std::int64_t>(base)).bind(due_max).bind(at->due).bind(at->id);
@@ -188,7 +224,7 @@ constexpr sql::Query kOwnReady{
     " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
     "AND parked_until IS NULL AND aside IS NULL ORDER BY 2"};
 
-Status SqliteProvider::list_own(ReadyList& list) {
+Status ReadyInstances::list_own(ReadyList& list) {
   {
     Statement row = connection_.use(kOwnReady);
     row.bind(list.query.me);
@@ -215,7 +251,7 @@ constexpr sql::Query kNewestReady{"SELECT key," PAWL_RUN_COLUMNS
                                   "AND aside IS NULL ORDER BY ready_id DESC"};
 
 // What has come last, of all that have not begun.
-Status SqliteProvider::list_newest(ReadyList& list) {
+Status ReadyInstances::list_newest(ReadyList& list) {
   Statement row = connection_.use(kNewestReady);
   for (int looks = 0; looks < kNewestLooksMax && !list.full() && row.row(); ++looks)
     static_cast<void>(list.add_known(row, row.integer(0), 1));
@@ -230,7 +266,7 @@ constexpr sql::Query kBehindReady{
 
 // What can be run of those whose oldest message came after *after, which gets where the next list can go on:
 // behind strangers only.
-Status SqliteProvider::list_behind(ReadyList& list, Incarnation home, std::int64_t* after) {
+Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64_t* after) {
   Statement row = connection_.use(kBehindReady);
   row.bind(home).bind(*after);
   bool found = false;
@@ -247,7 +283,7 @@ constexpr sql::Query kAnyAside{
 
 // At most a quarter of a list, beginning with another name each time, so that neither these nor the others
 // starve.
-Status SqliteProvider::list_aside(ReadyList& list, std::size_t capacity) {
+Status ReadyInstances::list_aside(ReadyList& list, std::size_t capacity) {
   {
     Statement any = connection_.use(kAnyAside);
     const bool everything = list.query.runnable == nullptr;
@@ -276,7 +312,7 @@ constexpr sql::Query kAside{
     "AND behaviour=?3 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NOT NULL "
     "ORDER BY ready_id"};
 
-Status SqliteProvider::list_aside_kind(ReadyList& list, const Runnable& kind, std::size_t most) {
+Status ReadyInstances::list_aside_kind(ReadyList& list, const Runnable& kind, std::size_t most) {
   Statement row = connection_.use(kAside);
   row.bind_text(kind.name).bind_text(kind.version).bind(kind.behaviour);
   for (int looks = 0; looks < kAsideLooksMax && list.count() < most && !list.full() && row.row();
@@ -294,13 +330,13 @@ constexpr sql::Query kNextHome{
     "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
     "ORDER BY home LIMIT 1"};
 
-Status SqliteProvider::next_home(Incarnation after, Incarnation* home) {
+Status ReadyInstances::next_home(Incarnation after, Incarnation* home) {
   Statement row = connection_.use(kNextHome);
   *home = row.bind(after).row() ? row.integer(0) : 0;
   return fail(row.status(), "list homes");
 }
 
-Status SqliteProvider::list_others(ReadyList& list) {
+Status ReadyInstances::list_others(ReadyList& list) {
   const Incarnation start = home_cursor_;
   bool wrapped = start == 0;
   for (int looks = 0; looks < kHomesMax && !list.full(); ++looks) {
@@ -323,7 +359,7 @@ constexpr sql::Query kHomeReady{
     " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id IS NOT NULL "
     "AND parked_until IS NULL AND aside IS NULL ORDER BY ready_id"};
 
-Status SqliteProvider::list_home(ReadyList& list, Incarnation home) {
+Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
   bool gone = false;
   PAWL_TRY(workers_.is_gone(home, &gone));
   {
@@ -340,53 +376,9 @@ Status SqliteProvider::list_home(ReadyList& list, Incarnation home) {
 }
 
 // One whose worker is gone. With several such homes in turn it begins anew with each.
-Status SqliteProvider::list_behind_in(ReadyList& list, Incarnation home) {
+Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
   if (home_behind_.home != home) home_behind_ = {home, 0};
   return list_behind(list, home, &home_behind_.after);
-}
-
-// ---- strangers ----------------------------------------------------------------------------------
-
-constexpr sql::Query kFindStranger{"SELECT " PAWL_RUN_COLUMNS
-                                   ",i.parked_until IS NOT NULL,i.aside IS NOT NULL," PAWL_IS_THERE
-                                   " FROM instances AS i "
-                                   "WHERE key=? AND (state=0 OR parked_until IS NOT NULL)"};
-constexpr sql::Query kSetAside{
-    "UPDATE instances SET aside=1,stop_kind=?2,stop_text=?3,"
-    "updated_stamp=?4 WHERE key=?1"};
-
-Status SqliteProvider::set_aside(InstanceKey key, const ReadyQuery& query) {
-  require_batch();
-  FixedText<kNameBytesMax> name;
-  FixedText<kNameBytesMax> version;
-  std::int64_t behaviour = 0;
-  bool is_out_of_the_way = false;
-  bool is_there = false;
-  {
-    Statement row = connection_.use(kFindStranger);
-    if (!row.bind(key).row()) return fail(row.status(), "find a stranger");
-    const bool is_parked = row.integer(4) != 0;
-    if (!is_parked && ReadyList::can_run(query, row, 0)) return Status::kOk;
-    name.assign_cut(row.bytes(0));
-    version.assign_cut(row.bytes(1));
-    behaviour = row.integer(2);
-    is_out_of_the_way = is_parked || row.integer(5) != 0;
-    is_there = row.integer(6) != 0;
-  }
-  PAWL_TRY(fire_due_timers(key));
-  if (is_out_of_the_way) return Status::kOk;
-  Diagnostic why;
-  why.format("no process that looked for work can run \"%s%s%s\"", name.c_str(),
-             version.empty() ? "" : "@", version.c_str());
-  {
-    Statement put = connection_.use(kSetAside);
-    put.bind(key).bind(static_cast<std::int64_t>(ErrorKind::kUnregistered)).bind_text(why.text());
-    PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "set an instance aside"));
-  }
-  // One of a deleted tree is in the way until its rows are removed, and nobody's business.
-  if (is_there && context_.sink != nullptr)
-    context_.sink->on_stranger(name.view(), version.view(), behaviour, key);
-  return Status::kOk;
 }
 
 constexpr sql::Query kFirstDue{
@@ -406,7 +398,7 @@ constexpr sql::Query kMakeReady{
 
 // As if a look had found them due now: behind all messages that are there. A timer that stays in the index
 // of due times would be met by everybody again and again.
-Status SqliteProvider::fire_due_timers(InstanceKey key) {
+Status ReadyInstances::fire_due_timers(InstanceKey key) {
   const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off)
                                                     : std::numeric_limits<std::int64_t>::min();
   for (int fired = 0; fired < kFiredMax; ++fired) {

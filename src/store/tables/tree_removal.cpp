@@ -1,24 +1,18 @@
-// What goes: deleted trees, and earlier executions.
-//
-// A tree may be large and a transaction is bounded, so deletion is two steps. The first marks the root, and
-// from its commit on every look at any instance of the tree finds nothing (PAWL_IS_THERE). The second takes
-// the rows away piece by piece, by whoever comes along; the ids are in use until then, so that nobody's
-// new instance meets a row of the old tree.
-// Pruning is visible: an execution goes whole, and before it the children it started, leaves first, so that
-// no child is ever seen without its parent.
-#include "sqlite_provider.hpp"
+#include "tree_removal.hpp"
+
+#include "walk.hpp"
 
 namespace pawl::store {
 namespace {
 
-constexpr int kEndedLooksMax = 64;  // ended trees looked at in one call
-constexpr std::int64_t kEventsPlausible = 1'000'000;
-constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, and indices
 static_assert(static_cast<int>(InstanceState::kDeleted) == 5, "in the statements");
 
-}  // namespace
+constexpr int kEndedLooksMax = 64;  // ended trees looked at in one call
 
-// ---- deletion -----------------------------------------------------------------------------------
+constexpr std::int64_t kEventsPlausible = 1'000'000;
+constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, and indices
+
+}  // namespace
 
 constexpr sql::Query kFindRoot{
     "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c INDEXED BY "
@@ -28,7 +22,7 @@ constexpr sql::Query kMark{
     "UPDATE instances SET state=5,revision=revision+1,home=0,ready_id=NULL,"
     "ready_at=NULL,parked_until=?2,finished_at=NULL WHERE key=?1"};
 
-Status SqliteProvider::delete_instance(InstanceKey key, bool force) {
+Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
   require_batch();
   {
     Statement row = connection_.use(kFindRoot);
@@ -42,214 +36,8 @@ Status SqliteProvider::delete_instance(InstanceKey key, bool force) {
   return fail_written(connection_.use(kMark).bind(key).bind(kNever).run(), "delete instance");
 }
 
-constexpr sql::Query kNextEnded{
-    "SELECT finished_at,key FROM instances INDEXED BY i_finished WHERE "
-    "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
-    "ORDER BY finished_at,key LIMIT 1"};
-
-Status SqliteProvider::next_ended(const EndedCursor& after, EndedCursor* out) {
-  *out = EndedCursor();
-  Statement row = connection_.use(kNextEnded);
-  // What is no number stands behind all of them, and nobody can say when it ended.
-  if (row.bind(after.ended).bind(after.key).row() && row.is_integer(0))
-    *out = {row.integer(0), row.integer(1)};
-  const bool rises =
-      out->ended > after.ended || (out->ended == after.ended && out->key > after.key);
-  if (out->key != 0 && !rises) return no_progress("instances");
-  return fail(row.status(), "find ended instance");
-}
-
-constexpr sql::Query kFirstThatStays{
-    "SELECT finished_at,key FROM instances INDEXED BY i_finished "
-    "WHERE finished_at IS NOT NULL AND root IS NULL "
-    "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1"};
-
-// Of those that ended last; all go that stand before it. Bounded by the count itself.
-Status SqliteProvider::first_that_stays(std::int64_t count_max, EndedCursor* out) {
-  Statement row = connection_.use(kFirstThatStays);
-  if (row.bind(count_max - 1).row()) *out = {row.integer(0), row.integer(1)};
-  return fail(row.status(), "count ended instances");
-}
-
-Status SqliteProvider::delete_ended(const Retention& which, EndedCursor* cursor,
-                                    OptionalMs* next_end, bool* more) {
-  require_batch();
-  next_end->clear();
-  *more = false;
-  EndedCursor stays;
-  if (which.count_max > 0) PAWL_TRY(first_that_stays(which.count_max, &stays));
-  for (int looks = 0; looks < kEndedLooksMax; ++looks) {
-    EndedCursor next;
-    PAWL_TRY(next_ended(*cursor, &next));
-    if (next.key == 0) return Status::kOk;
-    const bool surplus =
-        next.ended < stays.ended || (next.ended == stays.ended && next.key < stays.key);
-    const bool is_old = which.ended_until.has_value() && next.ended <= which.ended_until.value();
-    if (!is_old && !surplus) {
-      *next_end = next.ended;
-      return Status::kOk;
-    }
-    *cursor = next;
-    const Status status = delete_instance(next.key, false);
-    if (status != Status::kStillRunning) PAWL_TRY(status);
-  }
-  *more = true;
-  return Status::kOk;
-}
-
-constexpr sql::Query kNextDeleted{
-    "SELECT key,execution FROM instances INDEXED BY i_removed WHERE state=5 LIMIT 1"};
-constexpr sql::Query kNextOfTree{
-    "SELECT key,execution FROM instances INDEXED BY i_tree "
-    "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
-
-// Children before the root, which is the mark.
-Status SqliteProvider::next_deleted(InstanceKey* key, ExecutionId* execution) {
-  *key = 0;
-  InstanceKey root = 0;
-  {
-    Statement row = connection_.use(kNextDeleted);
-    if (!row.row()) return fail(row.status(), "find deleted instance");
-    root = *key = row.integer(0);
-    *execution = row.integer(1);
-  }
-  Statement row = connection_.use(kNextOfTree);
-  if (!row.bind(root).row()) return fail(row.status(), "find deleted child");
-  *key = row.integer(0);
-  *execution = row.integer(1);
-  return Status::kOk;
-}
-
-Status SqliteProvider::sweep_deleted(std::size_t events_max, Removed* removed, bool* more) {
-  require_batch();
-  Budget budget{static_cast<std::int64_t>(events_max), removed};
-  return sweep_trees(budget, more);
-}
-
-Status SqliteProvider::sweep_trees(Budget& budget, bool* more) {
-  while (true) {
-    InstanceKey key = 0;
-    ExecutionId current = 0;
-    PAWL_TRY(next_deleted(&key, &current));
-    *more = key != 0 && budget.spent();
-    if (key == 0 || *more) return Status::kOk;
-    Oldest oldest;
-    const Status found = oldest_execution(key, current + 1, &oldest);
-    if (found != Status::kNotFound) PAWL_TRY(found);
-    bool clear = true;
-    if (found == Status::kOk) PAWL_TRY(delete_history(key, oldest.execution, budget, &clear));
-    if (clear && (found == Status::kNotFound || oldest.execution == current))
-      PAWL_TRY(delete_whole(key, current, budget));
-  }
-}
-
-constexpr sql::Query kCutHistory{
-    "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
-    "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
-    "ORDER BY execution,id LIMIT ?3)"};
-constexpr sql::Query kDeleteExecution{"DELETE FROM executions WHERE instance=?1 AND execution<=?2"};
-
-// As much of it as the budget allows; the row of the execution goes with the last event. It is the oldest, so what
-// lies before it is damaged, and goes with it.
-Status SqliteProvider::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
-                                      bool* clear) {
-  const std::int64_t most = budget.events;
-  PAWL_TRY(fail_written(connection_.use(kCutHistory).bind(key).bind(execution).bind(most).run(),
-                        "delete history"));
-  const std::int64_t events = connection_.changes();
-  budget.events -= events;
-  budget.removed->events += events;
-  *clear = events < most;
-  if (!*clear) return Status::kOk;
-  PAWL_TRY(fail_written(connection_.use(kDeleteExecution).bind(key).bind(execution).run(),
-                        "delete execution"));
-  budget.removed->executions += connection_.changes();
-  return Status::kOk;
-}
-
-constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?1"};
-constexpr sql::Query kDeleteState{"DELETE FROM kv WHERE instance=?1"};
-constexpr sql::Query kDeleteRest{"DELETE FROM history WHERE instance=?1"};
-constexpr sql::Query kDeleteRestOfExecutions{"DELETE FROM executions WHERE instance=?1"};
-constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
-
-// An instance without history but for rows that no execution has. Work in flight is refused when it comes back.
-Status SqliteProvider::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
-  PAWL_TRY(written(items_.cancel_all_work(key, execution)));
-  PAWL_TRY(written(opened_.close_all_sessions(key)));
-  due_.moves(DueKind::kTimer);
-  PAWL_TRY(fail_written(connection_.use(kDeleteMessages).bind(key).run(), "delete messages"));
-  PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
-  PAWL_TRY(fail_written(connection_.use(kDeleteRest).bind(key).run(), "delete history"));
-  PAWL_TRY(
-      fail_written(connection_.use(kDeleteRestOfExecutions).bind(key).run(), "delete executions"));
-  PAWL_TRY(fail_written(connection_.use(kDeleteInstance).bind(key).run(), "delete instance"));
-  if (connection_.changes() == 0) return no_progress("instances");  // it would be found for ever
-  budget.events -= kInstanceCost;
-  ++budget.removed->instances;
-  return Status::kOk;
-}
-
-// ---- pruning ------------------------------------------------------------------------------------
-
-constexpr sql::Query kOldest{
-    "SELECT execution,last_event,ended_stamp FROM executions "
-    "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1"};
-
-Status SqliteProvider::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
-  Statement row = connection_.use(kOldest);
-  if (!row.bind(key).bind(below).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
-  *out = {row.integer(0), row.integer(1), row.integer(2)};
-  // A damaged number must not give a budget back.
-  if (out->events < 0 || out->events > kEventsPlausible) out->events = kEventsPlausible;
-  return Status::kOk;
-}
-
-constexpr sql::Query kFirstChild{
-    "SELECT key,execution,state FROM instances INDEXED BY i_children WHERE parent=?1 AND "
-    "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
-    "ORDER BY parent_execution LIMIT 1"};
-
-// Of the first child of an execution down to one that has no children itself.
-Status SqliteProvider::first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out) {
-  *out = Leaf();
-  while (true) {
-    Statement row = connection_.use(kFirstChild);
-    // Below the first step all executions count.
-    row.bind(parent).bind(out->key == 0 ? execution : 0);
-    if (!row.bind(out->key == 0 ? execution : kNever).row())
-      return fail(row.status(), "find child");
-    *out = {row.integer(0), row.integer(1), has_ended(row.integer(2))};
-    // Children have higher keys than whoever started them.
-    if (out->key <= parent) return no_progress("instances");
-    parent = out->key;
-  }
-}
-
-Status SqliteProvider::prune_children(InstanceKey key, ExecutionId execution, Budget& budget,
-                                      bool* clear) {
-  *clear = false;
-  while (!budget.spent()) {
-    Leaf leaf;
-    PAWL_TRY(first_leaf(key, execution, &leaf));
-    *clear = leaf.key == 0;
-    if (*clear || !leaf.ended) return Status::kOk;
-    Oldest oldest;
-    const Status found = oldest_execution(leaf.key, leaf.execution + 1, &oldest);
-    if (found != Status::kNotFound) PAWL_TRY(found);
-    Budget whole{kNever, budget.removed};
-    bool done = true;
-    if (found == Status::kOk) PAWL_TRY(delete_history(leaf.key, oldest.execution, whole, &done));
-    budget.events -= oldest.events;
-    if (found == Status::kNotFound || oldest.execution == leaf.execution)
-      PAWL_TRY(delete_whole(leaf.key, leaf.execution, budget));
-  }
-  return Status::kOk;
-}
-
-Status SqliteProvider::prune_executions(InstanceKey key, const PruneLimits& limits,
-                                        std::size_t events_max, Removed* removed, bool* more) {
+Status TreeRemoval::prune_executions(InstanceKey key, const PruneLimits& limits,
+                                     std::size_t events_max, Removed* removed, bool* more) {
   require_batch();
   *more = false;
   InstanceRow row;
@@ -277,9 +65,225 @@ Status SqliteProvider::prune_executions(InstanceKey key, const PruneLimits& limi
   }
 }
 
-// ---- for want of room ---------------------------------------------------------------------------
+Status TreeRemoval::delete_ended(const Retention& which, EndedCursor* cursor, OptionalMs* next_end,
+                                 bool* more) {
+  require_batch();
+  next_end->clear();
+  *more = false;
+  EndedCursor stays;
+  if (which.count_max > 0) PAWL_TRY(first_that_stays(which.count_max, &stays));
+  for (int looks = 0; looks < kEndedLooksMax; ++looks) {
+    EndedCursor next;
+    PAWL_TRY(next_ended(*cursor, &next));
+    if (next.key == 0) return Status::kOk;
+    const bool surplus =
+        next.ended < stays.ended || (next.ended == stays.ended && next.key < stays.key);
+    const bool is_old = which.ended_until.has_value() && next.ended <= which.ended_until.value();
+    if (!is_old && !surplus) {
+      *next_end = next.ended;
+      return Status::kOk;
+    }
+    *cursor = next;
+    const Status status = delete_instance(next.key, false);
+    if (status != Status::kStillRunning) PAWL_TRY(status);
+  }
+  *more = true;
+  return Status::kOk;
+}
 
-Status SqliteProvider::delete_oldest_ended(bool* any) {
+Status TreeRemoval::sweep_deleted(std::size_t events_max, Removed* removed, bool* more) {
+  require_batch();
+  Budget budget{static_cast<std::int64_t>(events_max), removed};
+  return sweep_trees(budget, more);
+}
+
+// Ended trees first; then earlier executions, whose order is by the wall clock, for want of another.
+Status TreeRemoval::remove_oldest(std::size_t events_max, Removed* removed) {
+  require_batch();
+  Budget budget{static_cast<std::int64_t>(events_max), removed};
+  bool more = false;
+  for (bool any = true; any;) {
+    PAWL_TRY(sweep_trees(budget, &more));
+    if (more) return Status::kOk;
+    PAWL_TRY(delete_oldest_ended(&any));
+  }
+  const bool removed_trees = budget.events < static_cast<std::int64_t>(events_max);
+  return removed_trees ? Status::kOk : prune_oldest(events_max, removed);
+}
+
+Status TreeRemoval::sweep_trees(Budget& budget, bool* more) {
+  while (true) {
+    InstanceKey key = 0;
+    ExecutionId current = 0;
+    PAWL_TRY(next_deleted(&key, &current));
+    *more = key != 0 && budget.spent();
+    if (key == 0 || *more) return Status::kOk;
+    Oldest oldest;
+    const Status found = oldest_execution(key, current + 1, &oldest);
+    if (found != Status::kNotFound) PAWL_TRY(found);
+    bool clear = true;
+    if (found == Status::kOk) PAWL_TRY(delete_history(key, oldest.execution, budget, &clear));
+    if (clear && (found == Status::kNotFound || oldest.execution == current))
+      PAWL_TRY(delete_whole(key, current, budget));
+  }
+}
+
+constexpr sql::Query kNextEnded{
+    "SELECT finished_at,key FROM instances INDEXED BY i_finished WHERE "
+    "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
+    "ORDER BY finished_at,key LIMIT 1"};
+
+Status TreeRemoval::next_ended(const EndedCursor& after, EndedCursor* out) {
+  *out = EndedCursor();
+  Statement row = connection_.use(kNextEnded);
+  // What is no number stands behind all of them, and nobody can say when it ended.
+  if (row.bind(after.ended).bind(after.key).row() && row.is_integer(0))
+    *out = {row.integer(0), row.integer(1)};
+  const bool rises =
+      out->ended > after.ended || (out->ended == after.ended && out->key > after.key);
+  if (out->key != 0 && !rises) return no_progress("instances");
+  return fail(row.status(), "find ended instance");
+}
+
+constexpr sql::Query kFirstThatStays{
+    "SELECT finished_at,key FROM instances INDEXED BY i_finished "
+    "WHERE finished_at IS NOT NULL AND root IS NULL "
+    "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1"};
+
+// Of those that ended last; all go that stand before it. Bounded by the count itself.
+Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
+  Statement row = connection_.use(kFirstThatStays);
+  if (row.bind(count_max - 1).row()) *out = {row.integer(0), row.integer(1)};
+  return fail(row.status(), "count ended instances");
+}
+
+constexpr sql::Query kNextDeleted{
+    "SELECT key,execution FROM instances INDEXED BY i_removed WHERE state=5 LIMIT 1"};
+constexpr sql::Query kNextOfTree{
+    "SELECT key,execution FROM instances INDEXED BY i_tree "
+    "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
+
+// Children before the root, which is the mark.
+Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
+  *key = 0;
+  InstanceKey root = 0;
+  {
+    Statement row = connection_.use(kNextDeleted);
+    if (!row.row()) return fail(row.status(), "find deleted instance");
+    root = *key = row.integer(0);
+    *execution = row.integer(1);
+  }
+  Statement row = connection_.use(kNextOfTree);
+  if (!row.bind(root).row()) return fail(row.status(), "find deleted child");
+  *key = row.integer(0);
+  *execution = row.integer(1);
+  return Status::kOk;
+}
+
+constexpr sql::Query kCutHistory{
+    "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
+    "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
+    "ORDER BY execution,id LIMIT ?3)"};
+constexpr sql::Query kDeleteExecution{"DELETE FROM executions WHERE instance=?1 AND execution<=?2"};
+
+// As much of it as the budget allows; the row of the execution goes with the last event. It is the oldest, so what
+// lies before it is damaged, and goes with it.
+Status TreeRemoval::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
+                                   bool* clear) {
+  const std::int64_t most = budget.events;
+  PAWL_TRY(fail_written(connection_.use(kCutHistory).bind(key).bind(execution).bind(most).run(),
+                        "delete history"));
+  const std::int64_t events = connection_.changes();
+  budget.events -= events;
+  budget.removed->events += events;
+  *clear = events < most;
+  if (!*clear) return Status::kOk;
+  PAWL_TRY(fail_written(connection_.use(kDeleteExecution).bind(key).bind(execution).run(),
+                        "delete execution"));
+  budget.removed->executions += connection_.changes();
+  return Status::kOk;
+}
+
+constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?1"};
+constexpr sql::Query kDeleteState{"DELETE FROM kv WHERE instance=?1"};
+constexpr sql::Query kDeleteRest{"DELETE FROM history WHERE instance=?1"};
+constexpr sql::Query kDeleteRestOfExecutions{"DELETE FROM executions WHERE instance=?1"};
+constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
+
+// An instance without history but for rows that no execution has. Work in flight is refused when it comes back.
+Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
+  PAWL_TRY(written(items_.cancel_all_work(key, execution)));
+  PAWL_TRY(written(opened_.close_all_sessions(key)));
+  due_.moves(DueKind::kTimer);
+  PAWL_TRY(fail_written(connection_.use(kDeleteMessages).bind(key).run(), "delete messages"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteRest).bind(key).run(), "delete history"));
+  PAWL_TRY(
+      fail_written(connection_.use(kDeleteRestOfExecutions).bind(key).run(), "delete executions"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteInstance).bind(key).run(), "delete instance"));
+  if (connection_.changes() == 0) return no_progress("instances");  // it would be found for ever
+  budget.events -= kInstanceCost;
+  ++budget.removed->instances;
+  return Status::kOk;
+}
+
+constexpr sql::Query kOldest{
+    "SELECT execution,last_event,ended_stamp FROM executions "
+    "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1"};
+
+Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
+  Statement row = connection_.use(kOldest);
+  if (!row.bind(key).bind(below).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
+  *out = {row.integer(0), row.integer(1), row.integer(2)};
+  // A damaged number must not give a budget back.
+  if (out->events < 0 || out->events > kEventsPlausible) out->events = kEventsPlausible;
+  return Status::kOk;
+}
+
+constexpr sql::Query kFirstChild{
+    "SELECT key,execution,state FROM instances INDEXED BY i_children WHERE parent=?1 AND "
+    "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
+    "ORDER BY parent_execution LIMIT 1"};
+
+// Of the first child of an execution down to one that has no children itself.
+Status TreeRemoval::first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out) {
+  *out = Leaf();
+  while (true) {
+    Statement row = connection_.use(kFirstChild);
+    // Below the first step all executions count.
+    row.bind(parent).bind(out->key == 0 ? execution : 0);
+    if (!row.bind(out->key == 0 ? execution : kNever).row())
+      return fail(row.status(), "find child");
+    *out = {row.integer(0), row.integer(1), has_ended(row.integer(2))};
+    // Children have higher keys than whoever started them.
+    if (out->key <= parent) return no_progress("instances");
+    parent = out->key;
+  }
+}
+
+Status TreeRemoval::prune_children(InstanceKey key, ExecutionId execution, Budget& budget,
+                                   bool* clear) {
+  *clear = false;
+  while (!budget.spent()) {
+    Leaf leaf;
+    PAWL_TRY(first_leaf(key, execution, &leaf));
+    *clear = leaf.key == 0;
+    if (*clear || !leaf.ended) return Status::kOk;
+    Oldest oldest;
+    const Status found = oldest_execution(leaf.key, leaf.execution + 1, &oldest);
+    if (found != Status::kNotFound) PAWL_TRY(found);
+    Budget whole{kNever, budget.removed};
+    bool done = true;
+    if (found == Status::kOk) PAWL_TRY(delete_history(leaf.key, oldest.execution, whole, &done));
+    budget.events -= oldest.events;
+    if (found == Status::kNotFound || oldest.execution == leaf.execution)
+      PAWL_TRY(delete_whole(leaf.key, leaf.execution, budget));
+  }
+  return Status::kOk;
+}
+
+Status TreeRemoval::delete_oldest_ended(bool* any) {
   *any = false;
   EndedCursor cursor;
   for (int looks = 0; looks < kEndedLooksMax && !*any; ++looks) {
@@ -297,7 +301,7 @@ constexpr sql::Query kNextPast{
     "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "
     "1"};
 
-Status SqliteProvider::next_past(const PastCursor& after, PastCursor* out) {
+Status TreeRemoval::next_past(const PastCursor& after, PastCursor* out) {
   *out = PastCursor();
   Statement row = connection_.use(kNextPast);
   row.bind(after.ended).bind(after.instance).bind(after.execution);
@@ -305,7 +309,7 @@ Status SqliteProvider::next_past(const PastCursor& after, PastCursor* out) {
   return fail(row.status(), "find earlier execution");
 }
 
-Status SqliteProvider::prune_oldest(std::size_t events_max, Removed* removed) {
+Status TreeRemoval::prune_oldest(std::size_t events_max, Removed* removed) {
   PastCursor past;
   past.ended = INT64_MIN;
   const std::int64_t before = removed->executions;
@@ -318,20 +322,6 @@ Status SqliteProvider::prune_oldest(std::size_t events_max, Removed* removed) {
     if (pruned != Status::kNotFound) PAWL_TRY(pruned);
   }
   return Status::kOk;
-}
-
-// Ended trees first; then earlier executions, whose order is by the wall clock, for want of another.
-Status SqliteProvider::remove_oldest(std::size_t events_max, Removed* removed) {
-  require_batch();
-  Budget budget{static_cast<std::int64_t>(events_max), removed};
-  bool more = false;
-  for (bool any = true; any;) {
-    PAWL_TRY(sweep_trees(budget, &more));
-    if (more) return Status::kOk;
-    PAWL_TRY(delete_oldest_ended(&any));
-  }
-  const bool removed_trees = budget.events < static_cast<std::int64_t>(events_max);
-  return removed_trees ? Status::kOk : prune_oldest(events_max, removed);
 }
 
 }  // namespace pawl::store

@@ -1,10 +1,9 @@
-// Is the schema in the file ours? Every row of sqlite_schema is held against the text of schema.hpp, which
-// SQLite stores word for word; so it also holds for a copy by VACUUM or .dump, in whatever order.
-//
-// A table, column default, index or check that others put there would be part of our statements, however
-// the connection is protected; and a missing index would make each of them fail by itself.
+#include "schema_check.hpp"
+
+#include <cstddef>
+#include <string_view>
+
 #include "check.hpp"
-#include "sqlite_provider.hpp"
 
 namespace pawl::store {
 namespace {
@@ -16,7 +15,6 @@ struct Object {
   std::string_view sql;  // empty: of an index that SQLite makes for a UNIQUE column
   bool seen = false;
 };
-
 // What SQLite adds by itself.
 constexpr Object kImplied[] = {
     {"table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"},
@@ -92,7 +90,7 @@ void tell(Diagnostic& diagnostic, const Text& path, std::string_view type, std::
 
 constexpr sql::Query kReadSchema{"SELECT type,name,tbl_name,sql FROM sqlite_schema"};
 
-Status SqliteProvider::check_schema(Diagnostic& diagnostic) {
+Status SchemaCheck::check_schema(const FixedText<kPathBytesMax>& path, Diagnostic& diagnostic) {
   Schema ours;
   Statement row = connection_.use(kReadSchema);
   while (row.row()) {
@@ -107,27 +105,27 @@ Status SqliteProvider::check_schema(Diagnostic& diagnostic) {
       wrong = "is another one";
     }
     if (wrong != nullptr) {
-      tell(diagnostic, path_, type, name, wrong);
+      tell(diagnostic, path, type, name, wrong);
       return Status::kCorrupt;
     }
     object->seen = true;
   }
   if (row.status() != Status::kOk) {
-    diagnostic.format("%s: %.*s", path_.c_str(),
+    diagnostic.format("%s: %.*s", path.c_str(),
                       static_cast<int>(connection_.diagnostic().text().size()),
                       connection_.diagnostic().text().data());
     return row.status();
   }
   const Object* const missing = ours.first_unseen();
   if (missing == nullptr) return Status::kOk;
-  tell(diagnostic, path_, missing->type, missing->name, "is missing");
+  tell(diagnostic, path, missing->type, missing->name, "is missing");
   return Status::kCorrupt;
 }
 
 constexpr sql::Query kSchemaVersionOf{"PRAGMA schema_version"};
 
 // Another connection has committed. Requires: a transaction has begun, so nobody changes it from here on.
-Status SqliteProvider::check_schema_again() {
+Status SchemaCheck::check_schema_again(const FixedText<kPathBytesMax>& path) {
   std::int64_t version = 0;
   {
     Statement row = connection_.use(kSchemaVersionOf);
@@ -137,7 +135,7 @@ Status SqliteProvider::check_schema_again() {
   }
   if (schema_is_ours_ && version == schema_version_) return Status::kOk;
   schema_is_ours_ = false;
-  PAWL_TRY(check_schema(context_.diagnostic));
+  PAWL_TRY(check_schema(path, context_.diagnostic));
   schema_is_ours_ = true;
   schema_version_ = version;
   return Status::kOk;

@@ -1,15 +1,13 @@
-// What operators ask for: listings, counts, the end of an instance from outside.
-//
-// A request to terminate is part of the instance's row (stop_kind), not a message: it needs no place
-// in the queue, no damaged message can stand before it, and a higher revision makes every turn that has
-// not seen it stale.
-#include "sqlite_provider.hpp"
+#include "instance_directory.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "clock_rules.hpp"
+#include "event.hpp"
 
 namespace pawl::store {
 namespace {
-
-constexpr std::size_t kListLooksMax = 1024;  // rows of one page
-constexpr std::int64_t kCountMax = 100'000;  // rows of each table
 
 static_assert(
     static_cast<int>(OrchestrationState::kRunning) == static_cast<int>(InstanceState::kRunning) &&
@@ -19,9 +17,10 @@ static_assert(
     static_cast<int>(OrchestrationState::kStopped) == static_cast<int>(InstanceState::kStopped) &&
     static_cast<int>(OrchestrationState::kSuspended) ==
         static_cast<int>(InstanceState::kSuspended));
-static_assert(static_cast<int>(ErrorKind::kTerminated) == 15, "in the statements");
 static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
               static_cast<int>(EndKind::kContinuedAsNew));
+
+constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 
 #define PAWL_INFO_COLUMNS                                                                     \
   "i.key,i.id,i.name,i.version,i.state,i.execution,i.created_stamp,i.updated_stamp,i.parent," \
@@ -56,13 +55,11 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 
 }  // namespace
 
-// ---- reading ------------------------------------------------------------------------------------
-
 constexpr sql::Query kList{"SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
                            " FROM instances AS i WHERE i.key>?1 ORDER BY i.key"};
 
-Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
-                                      InstanceVisitor& visitor) {
+Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* page,
+                                         InstanceVisitor& visitor) {
   if (page->rows_max == 0) {
     context_.diagnostic.format("a page of no instances");
     return Status::kInvalidArgument;
@@ -89,33 +86,6 @@ Status SqliteProvider::list_instances(const InstanceFilter& filter, Page* page,
   return fail(row.status(), "list instances");
 }
 
-// Page::after counts the ids then.
-Status SqliteProvider::list_ids(const InstanceFilter& filter, Page* page,
-                                InstanceVisitor& visitor) {
-  class Passing final : public InstanceVisitor {
-   public:
-    Passing(const InstanceFilter& which, InstanceVisitor& to) : filter(which), visitor(to) {}
-    void on_instance(const InstanceInfo& info) noexcept override {
-      if (!passes(info, filter)) return;
-      visitor.on_instance(info);
-      ++told;
-    }
-    const InstanceFilter& filter;
-    InstanceVisitor& visitor;
-    std::size_t told = 0;
-  } passing(filter, visitor);
-  const auto count = static_cast<std::int64_t>(filter.id_count);
-  for (std::size_t looks = 0; page->after < count; ++looks) {
-    page->more = true;
-    if (looks == kListLooksMax || passing.told == page->rows_max) return Status::kOk;
-    const Status read = read_instance_info(filter.ids[page->after], passing);
-    if (read != Status::kNotFound) PAWL_TRY(read);
-    ++page->after;
-  }
-  page->more = false;
-  return Status::kOk;
-}
-
 constexpr sql::Query kListTree{
     "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
@@ -126,8 +96,8 @@ constexpr sql::Query kListTree{
     " ORDER BY i.key)"};
 
 // Children have higher keys than whoever started them.
-Status SqliteProvider::list_tree(InstanceKey of, bool children_only, Page* page,
-                                 InstanceVisitor& visitor) {
+Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* page,
+                                    InstanceVisitor& visitor) {
   if (page->rows_max == 0) {
     context_.diagnostic.format("a page of no instances");
     return Status::kInvalidArgument;
@@ -155,7 +125,7 @@ Status SqliteProvider::list_tree(InstanceKey of, bool children_only, Page* page,
 constexpr sql::Query kInfo{"SELECT " PAWL_INFO_COLUMNS
                            " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE};
 
-Status SqliteProvider::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
+Status InstanceDirectory::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kInfo);
@@ -177,7 +147,7 @@ constexpr sql::Query kValueStats{
     "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
     "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)"};
 
-Status SqliteProvider::read_instance_stats(std::string_view id, InstanceStats* out) {
+Status InstanceDirectory::read_instance_stats(std::string_view id, InstanceStats* out) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   InstanceKey key = 0;
@@ -204,7 +174,7 @@ constexpr sql::Query kExecutions{
     "SELECT execution,end,last_event,started_stamp,ended_stamp FROM executions "
     "WHERE instance=?1 ORDER BY execution"};
 
-Status SqliteProvider::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
+Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kExecutions);
@@ -227,8 +197,8 @@ constexpr sql::Query kListActivities{
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
     " WHERE q.instance=?1 AND q.execution=?2 AND q.state<3 ORDER BY q.event"};
 
-Status SqliteProvider::list_activities(InstanceKey key, ExecutionId execution,
-                                       ActivityVisitor& visitor) {
+Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution,
+                                          ActivityVisitor& visitor) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kListActivities);
@@ -253,141 +223,31 @@ Status SqliteProvider::list_activities(InstanceKey key, ExecutionId execution,
   return fail(row.status(), "list activities");
 }
 
-Status SqliteProvider::read_metrics(Metrics* out) {
-  const ReadScope scope(context_);
-  PAWL_TRY(scope.status());
-  *out = Metrics();
-  PAWL_TRY(count_instances(out));
-  PAWL_TRY(count_messages(out));
-  PAWL_TRY(count_work(out));
-  PAWL_TRY(directory_.count_states(kCountMax, out));
-  PAWL_TRY(directory_.read_session_totals(&out->session_ends));
-  SpaceUse use;
-  PAWL_TRY(read_use(&use));
-  out->used_bytes = use.used_bytes;
-  out->log_bytes = use.log_bytes;
-  out->quota_bytes = use.quota_bytes;
-  const Status room = look_for_room();
-  out->refuses_new = room == Status::kQuota;
-  return out->refuses_new ? Status::kOk : room;
-}
-
-constexpr sql::Query kCountInstances{"SELECT state FROM instances WHERE key>0 LIMIT ?1"};
-
-Status SqliteProvider::count_instances(Metrics* out) {
-  Statement row = connection_.use(kCountInstances);
-  row.bind(kCountMax + 1);
-  std::int64_t rows = 0;
-  for (; row.row() && rows < kCountMax; ++rows) {
-    switch (static_cast<InstanceState>(row.integer(0))) {
-      case InstanceState::kRunning: ++out->instances_running; break;
-      case InstanceState::kCompleted: ++out->instances_completed; break;
-      case InstanceState::kFailed: ++out->instances_failed; break;
-      case InstanceState::kStopped: ++out->instances_stopped; break;
-      case InstanceState::kSuspended: ++out->instances_suspended; break;
-      case InstanceState::kDeleted: break;
+// Page::after counts the ids then.
+Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
+                                   InstanceVisitor& visitor) {
+  class Passing final : public InstanceVisitor {
+   public:
+    Passing(const InstanceFilter& which, InstanceVisitor& to) : filter(which), visitor(to) {}
+    void on_instance(const InstanceInfo& info) override {
+      if (!passes(info, filter)) return;
+      visitor.on_instance(info);
+      ++told;
     }
+    const InstanceFilter& filter;
+    InstanceVisitor& visitor;
+    std::size_t told = 0;
+  } passing(filter, visitor);
+  const auto count = static_cast<std::int64_t>(filter.id_count);
+  for (std::size_t looks = 0; page->after < count; ++looks) {
+    page->more = true;
+    if (looks == kListLooksMax || passing.told == page->rows_max) return Status::kOk;
+    const Status read = read_instance_info(filter.ids[page->after], passing);
+    if (read != Status::kNotFound) PAWL_TRY(read);
+    ++page->after;
   }
-  if (rows == kCountMax) out->complete = false;
-  return fail(row.status(), "count instances");
-}
-
-constexpr sql::Query kCountMessages{
-    "SELECT due IS NOT NULL FROM orchestrator_queue WHERE id>0 LIMIT ?1"};
-
-Status SqliteProvider::count_messages(Metrics* out) {
-  Statement row = connection_.use(kCountMessages);
-  row.bind(kCountMax + 1);
-  std::int64_t rows = 0;
-  for (; row.row() && rows < kCountMax; ++rows)
-    ++(row.integer(0) != 0 ? out->timers_waiting : out->messages_waiting);
-  if (rows == kCountMax) out->complete = false;
-  return fail(row.status(), "count messages");
-}
-
-constexpr sql::Query kCountWork{"SELECT state FROM worker_queue WHERE id>0 LIMIT ?1"};
-
-Status SqliteProvider::count_work(Metrics* out) {
-  Statement row = connection_.use(kCountWork);
-  row.bind(kCountMax + 1);
-  std::int64_t rows = 0;
-  for (; row.row() && rows < kCountMax; ++rows) {
-    switch (row.integer(0)) {
-      case 0: ++out->activities_ready; break;
-      case 2: ++out->activities_delayed; break;
-      default: ++out->activities_running; break;  // also those cancelled while they run
-    }
-  }
-  if (rows == kCountMax) out->complete = false;
-  PAWL_TRY(fail(row.status(), "count work"));
-  PAWL_TRY(sessions_.count_waiting(&out->sessions_waiting));
-  if (out->sessions_waiting == kWaitingSessionsMax) out->complete = false;
+  page->more = false;
   return Status::kOk;
-}
-
-// ---- suspended, resumed, terminated -------------------------------------------------------------
-
-constexpr sql::Query kFind{
-    "SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
-
-Status SqliteProvider::find_managed(std::string_view id, Managed* out) {
-  Statement row = connection_.use(kFind);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
-  out->key = row.integer(0);
-  out->ended = has_ended(row.integer(1));
-  out->terminating = row.integer(2) == static_cast<std::int64_t>(ErrorKind::kTerminated);
-  return out->ended ? Status::kStale : Status::kOk;
-}
-
-constexpr sql::Query kTerminate{
-    "UPDATE instances SET "
-    "state=0,revision=revision+1,parked_until=NULL,aside=NULL,stop_kind=15,"
-    "stop_text=?2,home=0,ready_at=?3,ready_id=coalesce(ready_id,"
-    "(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue)) WHERE key=?1"};
-
-Status SqliteProvider::terminate_instance(std::string_view id, std::string_view reason) {
-  require_batch();
-  Managed found;
-  PAWL_TRY(find_managed(id, &found));
-  due_.moves(DueKind::kParked);
-  due_.comes(DueKind::kTimer);  // of one that was suspended or stopped none counted
-  return fail_written(connection_.use(kTerminate)
-                          .bind(found.key)
-                          .bind_text(cut_text(reason, kErrorTextBytesMax))
-                          .bind(batch_.now)
-                          .run(),
-                      "terminate instance");
-}
-
-constexpr sql::Query kChangeState{
-    "UPDATE instances SET state=4,parked_until=?2,updated_stamp=?3 WHERE key=?1"};
-
-Status SqliteProvider::suspend_instance(std::string_view id) {
-  require_batch();
-  Managed found;
-  PAWL_TRY(find_managed(id, &found));
-  if (found.terminating) return Status::kStale;
-  due_.comes(DueKind::kParked);
-  due_.moves(DueKind::kTimer);
-  return fail_written(
-      connection_.use(kChangeState).bind(found.key).bind(kNever).bind(batch_.stamp_ms).run(),
-      "suspend instance");
-}
-
-constexpr sql::Query kResume{
-    "UPDATE instances SET state=0,parked_until=NULL,ready_at=?2,updated_stamp=?3 "
-    "WHERE key=?1 AND state IN (3,4)"};
-
-Status SqliteProvider::resume_instance(std::string_view id) {
-  require_batch();
-  Managed found;
-  PAWL_TRY(find_managed(id, &found));
-  due_.moves(DueKind::kParked);
-  due_.comes(DueKind::kTimer);  // while it was suspended or stopped none of it counted
-  return fail_written(
-      connection_.use(kResume).bind(found.key).bind(batch_.now).bind(batch_.stamp_ms).run(),
-      "resume instance");
 }
 
 }  // namespace pawl::store

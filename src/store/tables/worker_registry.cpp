@@ -1,13 +1,12 @@
-// Workers: registration, burial, orderly end. Rules: docs/sessions.md.
-//
-// A buried incarnation never writes again: begin() checks its row. Burial is once; what it counts, it
-// counts in its one transaction.
-#include "sqlite_provider.hpp"
+#include "worker_registry.hpp"
 
 #include <cinttypes>
 
-namespace pawl::store {
+#include "clock_rules.hpp"
+#include "pawl/port.hpp"
+#include "walk.hpp"
 
+namespace pawl::store {
 namespace {
 
 // Buried rows kept: they name the nodes that sessions came from, and tell a frozen process.
@@ -15,14 +14,9 @@ constexpr std::int64_t kBuriedKept = 64;
 // A node whose death cannot be proved is free again so many leases after its own ended.
 constexpr std::int64_t kLeasesUntilBurial = 2;
 
-// After a crash in a first turn that nothing was stored of.
-constexpr std::int64_t kStartsApartMs = 3'600'000;
-
 }  // namespace
 
-// ---- register -----------------------------------------------------------------------------------------
-
-Status SqliteProvider::register_worker(const NewWorker& worker, Evidence& evidence,
+Status WorkerRegistry::register_worker(const NewWorker& worker, Evidence& evidence,
                                        const CrashLimits& limits, Incarnation* out) {
   context_.limits = limits;
   PAWL_TRY(quarantine_.check_keys());
@@ -33,14 +27,79 @@ Status SqliteProvider::register_worker(const NewWorker& worker, Evidence& eviden
   return inherit(worker, *out, limits);
 }
 
+constexpr sql::Query kRenewWorker{
+    "UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0"};
+
+Status WorkerRegistry::renew_worker(Incarnation me, std::int64_t lease_ms) {
+  Statement renew = connection_.use(kRenewWorker);
+  renew.bind(me).bind(add_saturating(batch_.now, lease_ms));
+  PAWL_TRY(fail(renew.run(), "renew a worker"));
+  return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
+}
+
+constexpr sql::Query kReadWorker{"SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0"};
+
+Status WorkerRegistry::bury_worker(Incarnation incarnation, Incarnation heir,
+                                   const CrashNote* notes, std::size_t note_count,
+                                   const CrashLimits& limits) {
+  {
+    Statement read = connection_.use(kReadWorker);
+    read.bind(incarnation);
+    if (!read.row()) return fail(read.status(), "read a worker");  // buried before
+    // Who died with its boot is not to blame for what it ran.
+    if (read.integer(0) < batch_.boot_seq) note_count = 0;
+  }
+  PAWL_TRY(bury_row(incarnation));
+  // Before the locks go, so that an item at its limit is never handed over once more.
+  for (std::size_t i = 0; i < note_count; ++i) {
+    if (notes[i].item != 0) PAWL_TRY(outcomes_.count_crash(notes[i].item, limits));
+    if (notes[i].instance == CrashNote::kNotStored) {
+      PAWL_TRY(meta_.keep_starts_apart());
+    } else if (notes[i].instance != 0) {
+      PAWL_TRY(count_turn_crash(notes[i].instance));
+    }
+  }
+  PAWL_TRY(hand_sessions_over(incarnation, heir, "buried", limits));
+  return free_locks_of(incarnation, limits);
+}
+
+Status WorkerRegistry::unregister_worker(Incarnation me) {
+  PAWL_TRY(bury_row(me));
+  PAWL_TRY(hand_sessions_over(me, 0, "shutdown", context_.limits));
+  return free_locks_of(me, context_.limits);
+}
+
+constexpr sql::Query kListWorkers{
+    "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
+    " FROM workers INDEXED BY w_living WHERE buried=0 ORDER BY inc"};
+
+Status WorkerRegistry::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) {
+  *count = 0;
+  Statement list = connection_.use(kListWorkers);
+  while (*count < capacity && list.row()) {
+    WorkerRow& row = out[*count];
+    row.incarnation = list.integer(0);
+    row.node.assign_cut(list.bytes(1));
+    row.pid = list.integer(2);
+    row.start_time = list.integer(3);
+    row.boot_seq = list.integer(4);
+    row.lock_visible = list.integer(5) != 0;
+    row.locked_until = list.integer(6);
+    row.draining = list.integer(7) != 0;
+    ++*count;
+  }
+  return fail(list.status(), "list workers");
+}
+
 // One file under two kernels, each with its own boot time: nothing that is due could be told.
-Status SqliteProvider::refuse_foreign_boot() {
+Status WorkerRegistry::refuse_foreign_boot() {
   Predecessor row;
   while (true) {
     PAWL_TRY(next_earlier(&row));
     if (row.worker == 0) return Status::kOk;
     if (!row.lock_visible) continue;
-    if (port_.storage->worker_test(options_.path, row.worker) != port::Held::kHeld) continue;
+    if (file_.port().storage->worker_test(file_.options().path, row.worker) != port::Held::kHeld)
+      continue;
     context_.diagnostic.format("worker %" PRId64 " (process %" PRId64
                                ") of an earlier boot still holds its lock on this database",
                                row.worker, row.pid);
@@ -53,7 +112,7 @@ constexpr sql::Query kNextEarlier{
     " WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1"};
 
 // The next living registration of an earlier boot after *row; worker 0: none.
-Status SqliteProvider::next_earlier(Predecessor* row) {
+Status WorkerRegistry::next_earlier(Predecessor* row) {
   Statement next = connection_.use(kNextEarlier);
   next.bind(batch_.boot_seq).bind(row->worker);
   return read_predecessor(next, row);
@@ -64,13 +123,13 @@ constexpr sql::Query kNextOfNode{
     " WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1"};
 
 // The next living registration of this boot and node after *row; worker 0: none.
-Status SqliteProvider::next_of_node(std::string_view node, Predecessor* row) {
+Status WorkerRegistry::next_of_node(std::string_view node, Predecessor* row) {
   Statement next = connection_.use(kNextOfNode);
   next.bind(batch_.boot_seq).bind_text(node).bind(row->worker);
   return read_predecessor(next, row);
 }
 
-Status SqliteProvider::read_predecessor(Statement& next, Predecessor* row) {
+Status WorkerRegistry::read_predecessor(Statement& next, Predecessor* row) {
   if (!next.row()) {
     row->worker = 0;
     return fail(next.status(), "read workers");
@@ -86,7 +145,7 @@ Status SqliteProvider::read_predecessor(Statement& next, Predecessor* row) {
   return Status::kOk;
 }
 
-Status SqliteProvider::check_node(const NewWorker& worker, Evidence& evidence) {
+Status WorkerRegistry::check_node(const NewWorker& worker, Evidence& evidence) {
   Predecessor row;
   while (true) {
     PAWL_TRY(next_of_node(worker.node, &row));
@@ -116,7 +175,7 @@ constexpr sql::Query kInsertWorker{
 constexpr sql::Query kNameWorker{"UPDATE workers SET node='~'||inc WHERE inc=?1"};
 constexpr sql::Query kInsertHandler{"INSERT OR IGNORE INTO handlers(name,inc) VALUES(?1,?2)"};
 
-Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) {
+Status WorkerRegistry::insert_worker(const NewWorker& worker, Incarnation* out) {
   unregistered_.start_over();
   {
     Statement insert = connection_.use(kInsertWorker);
@@ -142,7 +201,7 @@ Status SqliteProvider::insert_worker(const NewWorker& worker, Incarnation* out) 
 constexpr sql::Query kInsertTag{"INSERT OR IGNORE INTO worker_tags(inc,tag) VALUES(?1,?2)"};
 
 // No tag is the empty one; of who serves any tag the row of the worker says so.
-Status SqliteProvider::insert_tags(const TagFilter& tags, Incarnation worker) {
+Status WorkerRegistry::insert_tags(const TagFilter& tags, Incarnation worker) {
   const bool untagged = tags.serves({});
   for (std::size_t i = 0; i < tags.count + (untagged ? 1U : 0U); ++i) {
     Statement insert = connection_.use(kInsertTag);
@@ -152,7 +211,7 @@ Status SqliteProvider::insert_tags(const TagFilter& tags, Incarnation worker) {
   return Status::kOk;
 }
 
-Status SqliteProvider::bury_earlier_boots(Incarnation newcomer, std::string_view node,
+Status WorkerRegistry::bury_earlier_boots(Incarnation newcomer, std::string_view node,
                                           const CrashLimits& limits) {
   Predecessor row;
   while (true) {
@@ -165,7 +224,7 @@ Status SqliteProvider::bury_earlier_boots(Incarnation newcomer, std::string_view
 
 // Whoever of this boot had the node before. Its notes are in its worker file, which the caller reads;
 // should there be several, all but the last were left over by callers that did not bury.
-Status SqliteProvider::inherit(const NewWorker& worker, Incarnation newcomer,
+Status WorkerRegistry::inherit(const NewWorker& worker, Incarnation newcomer,
                                const CrashLimits& limits) {
   if (worker.former != nullptr) *worker.former = 0;
   if (worker.node.empty()) return Status::kOk;
@@ -182,68 +241,12 @@ Status SqliteProvider::inherit(const NewWorker& worker, Incarnation newcomer,
   }
 }
 
-constexpr sql::Query kRenewWorker{
-    "UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0"};
-
-Status SqliteProvider::renew_worker(Incarnation me, std::int64_t lease_ms) {
-  Statement renew = connection_.use(kRenewWorker);
-  renew.bind(me).bind(add_saturating(batch_.now, lease_ms));
-  PAWL_TRY(fail(renew.run(), "renew a worker"));
-  return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
-}
-
-// ---- bury ---------------------------------------------------------------------------------------------
-
-constexpr sql::Query kReadWorker{"SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0"};
-
-Status SqliteProvider::bury_worker(Incarnation incarnation, Incarnation heir,
-                                   const CrashNote* notes, std::size_t note_count,
-                                   const CrashLimits& limits) {
-  {
-    Statement read = connection_.use(kReadWorker);
-    read.bind(incarnation);
-    if (!read.row()) return fail(read.status(), "read a worker");  // buried before
-    // Who died with its boot is not to blame for what it ran.
-    if (read.integer(0) < batch_.boot_seq) note_count = 0;
-  }
-  PAWL_TRY(bury_row(incarnation));
-  // Before the locks go, so that an item at its limit is never handed over once more.
-  for (std::size_t i = 0; i < note_count; ++i) {
-    if (notes[i].item != 0) PAWL_TRY(outcomes_.count_crash(notes[i].item, limits));
-    if (notes[i].instance == CrashNote::kNotStored) {
-      PAWL_TRY(keep_starts_apart());
-    } else if (notes[i].instance != 0) {
-      PAWL_TRY(count_turn_crash(notes[i].instance));
-    }
-  }
-  PAWL_TRY(hand_sessions_over(incarnation, heir, "buried", limits));
-  return free_locks_of(incarnation, limits);
-}
-
-constexpr sql::Query kCountTurnCrash{"UPDATE instances SET crashes=crashes+1 WHERE key=?1"};
-
-// The runtime reads the count with the instance, and fails it there.
-Status SqliteProvider::count_turn_crash(InstanceKey instance) {
-  Statement count = connection_.use(kCountTurnCrash);
-  count.bind(instance);
-  return fail(count.run(), "count a crash of a turn");
-}
-
-constexpr sql::Query kStartsApart{"UPDATE meta SET apart_until=?1 WHERE id=1"};
-
-Status SqliteProvider::keep_starts_apart() {
-  meta_is_known_ = false;
-  Statement keep = connection_.use(kStartsApart);
-  keep.bind(add_saturating(batch_.now, kStartsApartMs));
-  return fail(keep.run(), "keep starts apart");
-}
-
 constexpr sql::Query kReadHeir{"SELECT locked_until FROM workers WHERE inc=?1 AND buried=0"};
 constexpr sql::Query kFirstSessionOf{
     "SELECT sid,hard FROM sessions INDEXED BY s_owner"
     " WHERE owner=?1 ORDER BY hard,sid LIMIT 1"};
 
-Status SqliteProvider::hand_sessions_over(Incarnation from, Incarnation heir,
+Status WorkerRegistry::hand_sessions_over(Incarnation from, Incarnation heir,
                                           std::string_view reason, const CrashLimits& limits) {
   OwnerChange change;
   change.reason = reason;
@@ -280,7 +283,7 @@ constexpr sql::Query kFirstLockOf{
     " WHERE state IN (1,3) AND inc=?1 ORDER BY locked_until,id LIMIT 1"};
 
 // Items without a session, and what is left of cancelled ones; the others went with their sessions.
-Status SqliteProvider::free_locks_of(Incarnation worker, const CrashLimits& limits) {
+Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limits) {
   Walk walk;
   while (true) {
     WorkItemId item = 0;
@@ -310,7 +313,7 @@ constexpr sql::Query kPruneBuried{
     "DELETE FROM workers WHERE buried=1 AND inc<=(SELECT inc FROM workers WHERE buried=1"
     " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2"};
 
-Status SqliteProvider::bury_row(Incarnation worker) {
+Status WorkerRegistry::bury_row(Incarnation worker) {
   workers_.forget_known();
   due_.moves(DueKind::kTimer);  // of instances whose home it was
   {
@@ -338,32 +341,13 @@ Status SqliteProvider::bury_row(Incarnation worker) {
   return fail(prune.run(), "prune buried workers");
 }
 
-Status SqliteProvider::unregister_worker(Incarnation me) {
-  PAWL_TRY(bury_row(me));
-  PAWL_TRY(hand_sessions_over(me, 0, "shutdown", context_.limits));
-  return free_locks_of(me, context_.limits);
-}
+constexpr sql::Query kCountTurnCrash{"UPDATE instances SET crashes=crashes+1 WHERE key=?1"};
 
-constexpr sql::Query kListWorkers{
-    "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
-    " FROM workers INDEXED BY w_living WHERE buried=0 ORDER BY inc"};
-
-Status SqliteProvider::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) {
-  *count = 0;
-  Statement list = connection_.use(kListWorkers);
-  while (*count < capacity && list.row()) {
-    WorkerRow& row = out[*count];
-    row.incarnation = list.integer(0);
-    row.node.assign_cut(list.bytes(1));
-    row.pid = list.integer(2);
-    row.start_time = list.integer(3);
-    row.boot_seq = list.integer(4);
-    row.lock_visible = list.integer(5) != 0;
-    row.locked_until = list.integer(6);
-    row.draining = list.integer(7) != 0;
-    ++*count;
-  }
-  return fail(list.status(), "list workers");
+// The runtime reads the count with the instance, and fails it there.
+Status WorkerRegistry::count_turn_crash(InstanceKey instance) {
+  Statement count = connection_.use(kCountTurnCrash);
+  count.bind(instance);
+  return fail(count.run(), "count a crash of a turn");
 }
 
 }  // namespace pawl::store

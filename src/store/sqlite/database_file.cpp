@@ -1,0 +1,430 @@
+#include "database_file.hpp"
+
+#include <sqlite3.h>
+#include <charconv>
+#include <climits>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "check.hpp"
+#include "sqlite_vfs.hpp"
+
+namespace pawl::store {
+namespace {
+
+static_assert(kSchemaVersion == 1 && kApplicationId == 0x5061776c, "as in create_schema()");
+
+constexpr int kPauseMs = 5;  // between tries for what SQLite does not wait for
+
+constexpr std::size_t kDatabaseIdDigits = 32;
+
+bool is_database_id(std::string_view id) {
+  return id.size() == kDatabaseIdDigits &&
+         id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// For a URI: whatever could mean something there as %XX.
+Status append_escaped(Text& uri, std::string_view path) {
+  for (const char character : path) {
+    const bool plain = (character >= 'a' && character <= 'z') ||
+                       (character >= 'A' && character <= 'Z') ||
+                       (character >= '0' && character <= '9') || character == '/' ||
+                       character == '.' || character == '-' || character == '_';
+    if (plain) {
+      PAWL_TRY(uri.append(character));
+    } else {
+      PAWL_TRY(uri.append('%'));
+      PAWL_TRY(uri.append_hex(static_cast<unsigned char>(character), 2));
+    }
+  }
+  return Status::kOk;
+}
+
+}  // namespace
+
+// Of SQLite's heap.
+class DatabaseFile::Image {
+ public:
+  Image() = default;
+  ~Image() { sqlite3_free(bytes_); }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  Status take(sqlite3* from) {
+    sqlite3_int64 size = 0;
+    bytes_ = sqlite3_serialize(from, "main", &size, 0);
+    size_ = static_cast<std::size_t>(size);
+    return bytes_ == nullptr ? Status::kResourceExhausted : Status::kOk;
+  }
+  [[nodiscard]] unsigned char* bytes() { return bytes_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  unsigned char* bytes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// What the file needs to know of the options, and of the place.
+Status DatabaseFile::prepare(const ProviderOptions& options, const port::Port& port,
+                             Diagnostic& diagnostic) {
+  if (options.path == nullptr || path_.assign(options.path) != Status::kOk ||
+      options.busy_ms_max < 0 || options.cache_pages < 0 || options.checkpoint_pages < 0) {
+    diagnostic.format("a database needs a path of at most %zu bytes and no negative options",
+                      path_.capacity());
+    return Status::kInvalidArgument;
+  }
+  options_ = options;
+  options_.path = path_.c_str();
+  port_ = port;
+  return port_.storage->check_place(path_.c_str(), diagnostic);
+}
+
+Status DatabaseFile::connect(Diagnostic& diagnostic) {
+  const char* const native = port_.storage->native_vfs();
+  const char* vfs = nullptr;
+  const Status found = sqlite::vfs_for(port_, &vfs);
+  if (found != Status::kOk) {
+    diagnostic.format("%s: SQLite has no VFS \"%s\", or no room for one more", path_.c_str(),
+                      native == nullptr ? "pawl" : native);
+    return found;
+  }
+  has_vfs_ = true;
+  if (options_.read_only)
+    return connection_.open(path_.c_str(), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs,
+                            diagnostic);
+  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+  const Status status = connection_.open(path_.c_str(), kFlags, vfs, diagnostic);
+  if (status != Status::kCannotOpen || !options_.create) return status;
+  const Status made = make_database(vfs, diagnostic);
+  if (made == Status::kOk || made == Status::kAlreadyExists)
+    return connection_.open(path_.c_str(), kFlags, vfs, diagnostic);
+  if (made != Status::kUnsupported) return made;
+  if (native == nullptr)
+    return connection_.open(path_.c_str(), kFlags | SQLITE_OPEN_CREATE, vfs, diagnostic);
+  return make_file(vfs, diagnostic);
+}
+
+Status DatabaseFile::set_up(Diagnostic& diagnostic) {
+  if (!options_.read_only && sqlite3_db_readonly(connection_.handle(), "main") == 1) {
+    diagnostic.format("%s: the file cannot be written", path_.c_str());
+    return Status::kReadOnly;
+  }
+  wait_for_locks(options_.busy_ms_max);
+  bool empty = false;
+  // In one view: another process may be creating it just now.
+  PAWL_TRY(execute("BEGIN", diagnostic));
+  const Status looked = look_at_file(&empty, diagnostic);
+  end_transaction();
+  PAWL_TRY(looked);
+  if (empty && (!options_.create || options_.read_only)) {
+    diagnostic.format("%s: holds no Pawl database", path_.c_str());
+    return Status::kCannotOpen;
+  }
+  PAWL_TRY(set_pragmas(diagnostic));
+  // The last to leave writes the log back and removes it; whoever only reads leaves it as it is.
+  if (options_.read_only)
+    static_cast<void>(sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                                        static_cast<int*>(nullptr)));
+  else
+    PAWL_TRY(use_log(diagnostic));
+  if (empty) PAWL_TRY(create_schema(diagnostic));
+  return load_database_id(diagnostic);
+}
+
+void DatabaseFile::mark_open() { open_ = true; }
+
+bool DatabaseFile::is_open() const { return open_; }
+
+void DatabaseFile::leave() {
+  io_at_end_ = io_use();
+  if (has_vfs_) sqlite::forget_vfs(*port_.storage);
+  has_vfs_ = false;
+  open_ = false;
+}
+
+IoUse DatabaseFile::io_use() const {
+  if (!has_vfs_) return io_at_end_;
+  const sqlite::IoCounts& counts = sqlite::io_counts(*port_.storage);
+  return {counts.flushes.load(std::memory_order_relaxed),
+          counts.bytes.load(std::memory_order_relaxed)};
+}
+
+Status DatabaseFile::empty_log() {
+  PAWL_CHECK("provider-18", is_open() && !context_.in_batch && !context_.in_read);
+  // Who reads for long must not hold up the loop.
+  wait_for_locks(0);
+  const int result = sqlite3_wal_checkpoint_v2(connection_.handle(), "main",
+                                               SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  wait_for_locks(options_.busy_ms_max);
+  log_frames_ = 0;
+  return fail(status_of(result), "checkpoint");
+}
+
+Status DatabaseFile::write_back_log() {
+  PAWL_CHECK("provider-19", is_open() && !context_.in_batch && !context_.in_read);
+  if (log_frames_ < options_.checkpoint_pages) return Status::kOk;
+  log_frames_ = 0;
+  return fail(status_of(sqlite3_wal_checkpoint_v2(connection_.handle(), "main",
+                                                  SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr)),
+              "checkpoint");
+}
+
+// Its file is written anew from the front, and is not made shorter but by empty_log() and journal_size_limit.
+std::int64_t DatabaseFile::log_bytes() {
+  sqlite3_file* log = nullptr;
+  sqlite3_int64 bytes = 0;
+  const int found =
+      sqlite3_file_control(connection_.handle(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (found != SQLITE_OK || log == nullptr || log->pMethods == nullptr) return 0;
+  return log->pMethods->xFileSize(log, &bytes) == SQLITE_OK ? bytes : 0;
+}
+
+// Where SQLite can sleep it waits for locks. A port without a native VFS has no wait but its owner's, so
+// there a lock that is held answers kBusy at once, and the owner tries at its next tick.
+void DatabaseFile::wait_for_locks(std::int64_t ms) {
+  if (port_.storage->native_vfs() == nullptr) return;
+  static_cast<void>(
+      sqlite3_busy_timeout(connection_.handle(), static_cast<int>(ms < INT_MAX ? ms : INT_MAX)));
+}
+
+// In one piece with one flush, where the port can. In place SQLite needs seven: four to turn its log on, since
+// an empty file has another kind of journal, and three to begin the log with the tables.
+Status DatabaseFile::make_database(const char* vfs, Diagnostic& diagnostic) {
+  const bool may_wait = port_.storage->native_vfs() != nullptr;
+  const std::int64_t until = port_.clock->boot_ms() + options_.busy_ms_max;
+  Status status = try_to_make(vfs, diagnostic);
+  while (status == Status::kBusy && may_wait && port_.clock->boot_ms() < until) {
+    static_cast<void>(sqlite3_sleep(kPauseMs));
+    status = try_to_make(vfs, diagnostic);
+  }
+  return status;
+}
+
+Status DatabaseFile::try_to_make(const char* vfs, Diagnostic& diagnostic) {
+  Image image;
+  Status status = make_image(vfs, image, diagnostic);
+  connection_.close();
+  if (status != Status::kOk) return status;
+  status = port_.storage->create_whole(path_.c_str(), image.bytes(), image.size());
+  if (status == Status::kOk) {
+    sqlite::note_io(*port_.storage, 1, image.size());
+  } else {
+    diagnostic.format("%s: cannot be made: %s", path_.c_str(), status_name(status));
+  }
+  return status;
+}
+
+Status DatabaseFile::make_image(const char* vfs, Image& image, Diagnostic& diagnostic) {
+  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  PAWL_TRY(connection_.open(":memory:", kFlags, vfs, diagnostic));
+  static_assert(kPageBytes == 1024, "as in the pragma");
+  PAWL_TRY(execute("PRAGMA page_size=1024;BEGIN", diagnostic));
+  PAWL_TRY(fill_schema(diagnostic));
+  PAWL_TRY(execute("COMMIT", diagnostic));
+  PAWL_TRY(image.take(connection_.handle()));
+  // sqlite.org/fileformat2.html, "file format version numbers": 2 is a database with a log.
+  constexpr std::size_t kWriteVersion = 18;
+  constexpr std::size_t kReadVersion = 19;
+  PAWL_CHECK("provider-40", image.size() > kPageBytes && image.bytes()[kReadVersion] == 1);
+  image.bytes()[kWriteVersion] = image.bytes()[kReadVersion] = 2;
+  return Status::kOk;
+}
+
+// SQLite makes a file with the mode 0644 less the umask, its log and index with the mode of the
+// database. The parameter `modeof` of its URIs names a file to take the mode from instead: the bell,
+// which the port has made 0600, so that at no time there is an open file that others may read.
+Status DatabaseFile::make_file(const char* vfs, Diagnostic& diagnostic) {
+  port_.storage->ring(path_.c_str());
+  FixedText<2 * (3 * kPathBytesMax) + 64> uri;
+  // With an authority, which is empty, a path that begins with two slashes is one, too.
+  PAWL_TRY(uri.assign(path_.view().front() == '/' ? "file://" : "file:"));
+  PAWL_TRY(append_escaped(uri, path_.view()));
+  PAWL_TRY(uri.append("?modeof="));
+  PAWL_TRY(append_escaped(uri, path_.view()));
+  PAWL_TRY(uri.append("-bell"));
+  return connection_.open(
+      uri.c_str(),
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, vfs,
+      diagnostic);
+}
+
+// Whose database is it? Nothing is written before that is known.
+Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
+  std::int64_t application = 0;
+  std::int64_t version = 0;
+  std::int64_t tables = 0;
+  PAWL_TRY(read_number("PRAGMA application_id", &application, diagnostic));
+  PAWL_TRY(read_number("PRAGMA user_version", &version, diagnostic));
+  PAWL_TRY(read_number("SELECT EXISTS(SELECT 1 FROM sqlite_schema)", &tables, diagnostic));
+  *empty = application == 0 && version == 0 && tables == 0;
+  if (*empty) return Status::kOk;
+  if (application != kApplicationId) {
+    diagnostic.format("%s: a database of another program (application id %lld)", path_.c_str(),
+                      static_cast<long long>(application));
+    return Status::kForeignDatabase;
+  }
+  if (version > kSchemaVersion) {
+    diagnostic.format("%s: written by a newer Pawl: format %lld, this one knows up to %d",
+                      path_.c_str(), static_cast<long long>(version), kSchemaVersion);
+    return Status::kNewerDatabase;
+  }
+  if (version < kSchemaVersion) {  // there was none before the first
+    diagnostic.format("%s: no Pawl wrote format %lld", path_.c_str(),
+                      static_cast<long long>(version));
+    return Status::kCorrupt;
+  }
+  PAWL_TRY(schema_.check_schema(path_, diagnostic));
+  std::int64_t schema_version = 0;
+  PAWL_TRY(read_number("PRAGMA schema_version", &schema_version, diagnostic));
+  schema_.note_schema(schema_version);
+  return Status::kOk;
+}
+
+Status DatabaseFile::set_pragmas(Diagnostic& diagnostic) {
+  PAWL_TRY(
+      execute("PRAGMA locking_mode=NORMAL;"
+              "PRAGMA temp_store=MEMORY;"
+              "PRAGMA foreign_keys=OFF;"
+              "PRAGMA trusted_schema=OFF;"
+              "PRAGMA mmap_size=0;"
+              "PRAGMA cell_size_check=ON",
+              diagnostic));
+  PAWL_TRY(
+      execute(options_.synchronous_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+              diagnostic));
+  // The only texts made at run time: a pragma takes no parameters, and these have no function.
+  char cache_size[48];
+  static_cast<void>(
+      std::snprintf(cache_size, sizeof(cache_size), "PRAGMA cache_size=%d", options_.cache_pages));
+  PAWL_TRY(execute(cache_size, diagnostic));
+  // What was longer, as somebody read for long, is cut when the log begins anew.
+  char log_size[64];
+  static_cast<void>(
+      std::snprintf(log_size, sizeof(log_size), "PRAGMA journal_size_limit=%lld",
+                    2 * kLogPageBytes * static_cast<long long>(options_.checkpoint_pages)));
+  PAWL_TRY(execute(log_size, diagnostic));
+  if (!options_.checkpoint_apart)
+    return status_of(sqlite3_wal_autocheckpoint(connection_.handle(), options_.checkpoint_pages));
+  static_cast<void>(sqlite3_wal_hook(connection_.handle(), note_log, this));
+  return Status::kOk;
+}
+
+// Turning the log on needs the file for itself for a moment, and SQLite does not wait for that.
+Status DatabaseFile::use_log(Diagnostic& diagnostic) {
+  const bool may_wait = port_.storage->native_vfs() != nullptr;
+  const std::int64_t until = port_.clock->boot_ms() + options_.busy_ms_max;
+  Status status = try_log(diagnostic);
+  while (status == Status::kBusy && may_wait && port_.clock->boot_ms() < until) {
+    static_cast<void>(sqlite3_sleep(kPauseMs));
+    status = try_log(diagnostic);
+  }
+  return status;
+}
+
+Status DatabaseFile::try_log(Diagnostic& diagnostic) {
+  FixedText<32> mode;
+  // Takes effect in a new database only.
+  static_assert(kPageBytes == 1024, "as in the pragma");
+  PAWL_TRY(execute("PRAGMA page_size=1024", diagnostic));
+  PAWL_TRY(read_first("PRAGMA journal_mode=WAL", mode, diagnostic));
+  if (mode == "wal") return Status::kOk;
+  diagnostic.format("%s: SQLite cannot keep a write-ahead log here", path_.c_str());
+  return Status::kUnsupported;
+}
+
+// In one transaction, looked at again inside: of two that create at once one does it.
+Status DatabaseFile::create_schema(Diagnostic& diagnostic) {
+  PAWL_TRY(execute("BEGIN IMMEDIATE", diagnostic));
+  bool empty = false;
+  Status status = look_at_file(&empty, diagnostic);
+  if (status == Status::kOk && empty) status = fill_schema(diagnostic);
+  if (status == Status::kOk) status = execute("COMMIT", diagnostic);
+  end_transaction();
+  return status;
+}
+
+constexpr sql::Query kInsertMeta{
+    "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,"
+    "adopted) VALUES(1,?,1,1,0,0,0,0,0)"};
+
+Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
+  PAWL_TRY(execute(kSchema, diagnostic));
+  PAWL_TRY(
+      execute("PRAGMA application_id=0x5061776c;"
+              "PRAGMA user_version=1",
+              diagnostic));
+  std::uint64_t random[2] = {};
+  port_.clock->random(random, sizeof(random));
+  FixedText<32> id;
+  PAWL_TRY(id.append_hex(random[0], 16));
+  PAWL_TRY(id.append_hex(random[1], 16));
+  const Status status = connection_.use(kInsertMeta).bind_text(id.view()).run();
+  if (status != Status::kOk) diagnostic = connection_.diagnostic();
+  return status;
+}
+
+// Unless SQLite has done so itself.
+void DatabaseFile::end_transaction() {
+  if (sqlite3_get_autocommit(connection_.handle()) != 0) return;
+  Diagnostic ignored;
+  static_cast<void>(execute("ROLLBACK", ignored));
+}
+
+constexpr sql::Query kReadDatabaseId{"SELECT database_id FROM meta WHERE id=1"};
+
+Status DatabaseFile::load_database_id(Diagnostic& diagnostic) {
+  Statement row = connection_.use(kReadDatabaseId);
+  if (!row.row()) {
+    const Status status = row.status() == Status::kOk ? Status::kCorrupt : row.status();
+    diagnostic.format("%s: table meta cannot be read", path_.c_str());
+    return status;
+  }
+  // It begins the names of folders, and so leads nowhere else only as we wrote it.
+  if (is_database_id(row.bytes(0))) return context_.database_id.assign(row.bytes(0));
+  diagnostic.format("%s: meta.database_id is not %zu lower-case hex digits", path_.c_str(),
+                    kDatabaseIdDigits);
+  return Status::kCorrupt;
+}
+
+// The first column of the first row, of a statement that is needed only at open.
+Status DatabaseFile::read_first(const char* sql, Text& out, Diagnostic& diagnostic) {
+  sqlite3_stmt* statement = nullptr;
+  int result = sqlite3_prepare_v2(connection_.handle(), sql, -1, &statement, nullptr);
+  if (result == SQLITE_OK) result = sqlite3_step(statement);
+  if (result == SQLITE_ROW) {
+    const void* const text = sqlite3_column_blob(statement, 0);
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, 0));
+    if (text != nullptr) out.assign_cut({static_cast<const char*>(text), size});
+  } else {
+    diagnostic.format("%s: %s (sqlite %d)", path_.c_str(), sqlite3_errmsg(connection_.handle()),
+                      result);
+  }
+  static_cast<void>(sqlite3_finalize(statement));
+  if (result == SQLITE_ROW) return Status::kOk;
+  return (result & 0xff) == SQLITE_NOTADB ? Status::kForeignDatabase : status_of(result);
+}
+
+Status DatabaseFile::read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic) {
+  FixedText<32> text;
+  PAWL_TRY(read_first(sql, text, diagnostic));
+  const char* const end = text.c_str() + text.size();
+  static_cast<void>(std::from_chars(text.c_str(), end, *out));
+  return Status::kOk;
+}
+
+Status DatabaseFile::execute(const char* sql, Diagnostic& diagnostic) {
+  Diagnostic text;
+  const Status status = connection_.execute(sql, text);
+  if (status == Status::kOk) return status;
+  diagnostic.format("%s: %.*s", path_.c_str(), static_cast<int>(text.text().size()),
+                    text.text().data());
+  return status;
+}
+
+int DatabaseFile::note_log(void* self, sqlite3* /*handle*/, const char* /*schema*/, int frames) {
+  static_cast<DatabaseFile*>(self)->log_frames_ = frames;
+  return SQLITE_OK;
+}
+
+}  // namespace pawl::store

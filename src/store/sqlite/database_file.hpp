@@ -1,0 +1,74 @@
+// DatabaseFile: how the database is found, made, opened and left.
+//
+// Purpose: a new file comes into being whole or not at all; what lies there is looked at before anything is written;
+// its log is turned on, written back and cut.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_SQLITE_DATABASE_FILE_HPP
+#define PAWL_STORE_SQLITE_DATABASE_FILE_HPP
+
+#include <cstdint>
+
+#include "pawl/port.hpp"
+#include "provider.hpp"
+#include "schema_check.hpp"
+#include "tables/context.hpp"
+#include "text.hpp"
+
+namespace pawl::store {
+
+class DatabaseFile : private Table {
+ public:
+  DatabaseFile(StoreContext& context, SchemaCheck& schema) : Table(context), schema_(schema) {}
+
+  // ---- calls of the contract ----
+  [[nodiscard]] IoUse io_use() const;
+  Status empty_log();
+  Status write_back_log();
+
+  // ---- for the other tables ----
+  // What it needs to know of the options, and of the place.
+  Status prepare(const ProviderOptions& options, const port::Port& port, Diagnostic& diagnostic);
+  Status connect(Diagnostic& diagnostic);
+  Status set_up(Diagnostic& diagnostic);
+  void mark_open();
+  [[nodiscard]] bool is_open() const;
+  // Requires: the connection is closed.
+  void leave();
+  std::int64_t log_bytes();
+  void wait_for_locks(std::int64_t ms);
+  [[nodiscard]] port::Port& port() { return port_; }
+  [[nodiscard]] const ProviderOptions& options() const { return options_; }
+  [[nodiscard]] const FixedText<kPathBytesMax>& path() const { return path_; }
+
+ private:
+  class Image;
+  Status make_database(const char* vfs, Diagnostic& diagnostic);
+  Status try_to_make(const char* vfs, Diagnostic& diagnostic);
+  Status make_image(const char* vfs, Image& image, Diagnostic& diagnostic);
+  Status make_file(const char* vfs, Diagnostic& diagnostic);
+  Status look_at_file(bool* empty, Diagnostic& diagnostic);
+  Status set_pragmas(Diagnostic& diagnostic);
+  Status use_log(Diagnostic& diagnostic);
+  Status try_log(Diagnostic& diagnostic);
+  Status create_schema(Diagnostic& diagnostic);
+  Status fill_schema(Diagnostic& diagnostic);
+  void end_transaction();
+  Status load_database_id(Diagnostic& diagnostic);
+  Status read_first(const char* sql, Text& out, Diagnostic& diagnostic);
+  Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic);
+  Status execute(const char* sql, Diagnostic& diagnostic);
+  static int note_log(void* self, sqlite3* handle, const char* schema, int frames);
+
+  SchemaCheck& schema_;
+  port::Port port_;
+  ProviderOptions options_;  // path: our copy
+  FixedText<kPathBytesMax> path_;
+  int log_frames_ = 0;  // after the last commit; with checkpoint_apart
+  bool open_ = false;
+  bool has_vfs_ = false;
+  IoUse io_at_end_;  // of a closed one
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_SQLITE_DATABASE_FILE_HPP

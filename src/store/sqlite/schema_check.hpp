@@ -1,0 +1,39 @@
+// SchemaCheck: is the schema in the file ours? Every row of sqlite_schema is held against the text of schema.hpp, which
+// SQLite stores word for word; so it also holds for a copy by VACUUM or .dump, in whatever order.
+//
+// A table, column default, index or check that others put there would be part of our statements, however
+// the connection is protected; and a missing index would make each of them fail by itself.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_SQLITE_SCHEMA_CHECK_HPP
+#define PAWL_STORE_SQLITE_SCHEMA_CHECK_HPP
+
+#include <cstdint>
+
+#include "tables/context.hpp"
+#include "text.hpp"
+
+namespace pawl::store {
+
+class SchemaCheck : private Table {
+ public:
+  explicit SchemaCheck(StoreContext& context) : Table(context) {}
+
+  Status check_schema(const FixedText<kPathBytesMax>& path, Diagnostic& diagnostic);
+  // Another connection has committed. Requires: a transaction has begun, so nobody changes it from here on.
+  Status check_schema_again(const FixedText<kPathBytesMax>& path);
+  // check_schema() found it to be ours, at this version of it.
+  void note_schema(std::int64_t version) {
+    schema_version_ = version;
+    schema_is_ours_ = true;
+  }
+  void forget_schema() { schema_is_ours_ = false; }
+  [[nodiscard]] bool is_ours() const { return schema_is_ours_; }
+
+ private:
+  std::int64_t schema_version_ = 0;  // SQLite's, when it was found to be ours
+  bool schema_is_ours_ = false;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_SQLITE_SCHEMA_CHECK_HPP

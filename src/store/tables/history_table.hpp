@@ -1,0 +1,39 @@
+// HistoryTable: events of executions, as they are stored.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_HISTORY_TABLE_HPP
+#define PAWL_STORE_TABLES_HISTORY_TABLE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "context.hpp"
+#include "event.hpp"
+#include "instance_store.hpp"
+#include "turn_commit.hpp"
+
+namespace pawl::store {
+
+class HistoryTable : private Table {
+ public:
+  explicit HistoryTable(StoreContext& context) : Table(context) {}
+
+  // ---- calls of the contract ----
+  Status load_history(InstanceKey key, ExecutionId execution, EventId after, EventSink& sink);
+
+  // ---- for the other tables ----
+  Status insert_events(const TurnCommit& turn);
+  Status read_end(InstanceStatus* out, char* buffer, std::size_t capacity);
+  Status copy_output(std::string_view output, InstanceStatus* out, char* buffer,
+                     std::size_t capacity);
+
+ private:
+  Status broken_event(InstanceKey key, ExecutionId execution, std::int64_t event, const char* what);
+  Status read_event(const Statement& row, InstanceKey key, ExecutionId execution, Event* event);
+  Status last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out);
+  Status insert_event(const TurnCommit& turn, const Event& event);
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_HISTORY_TABLE_HPP

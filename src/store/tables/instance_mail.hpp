@@ -1,0 +1,40 @@
+// InstanceMail: messages from outside, with their limits and numbers.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_INSTANCE_MAIL_HPP
+#define PAWL_STORE_TABLES_INSTANCE_MAIL_HPP
+
+#include <cstddef>
+#include <string_view>
+
+#include "context.hpp"
+#include "instance_store.hpp"
+#include "instance_table.hpp"
+#include "message_table.hpp"
+#include "store_space.hpp"
+
+namespace pawl::store {
+
+class InstanceMail : private Table {
+ public:
+  InstanceMail(StoreContext& context, InstanceTable& instances, MessageTable& messages,
+               StoreSpace& space)
+      : Table(context), instances_(instances), messages_(messages), space_(space) {}
+
+  // ---- calls of the contract ----
+  Status send_mail(const NewMail& mail, bool* room);
+  Status cancel_instance(std::string_view id, std::string_view reason);
+  Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home);
+  Status last_message(MessageId* number);
+  Status reserve_messages(MessageId last, std::size_t count);
+
+ private:
+  Status has_room(InstanceKey key, const NewMail& mail, bool* room);
+
+  InstanceTable& instances_;
+  MessageTable& messages_;
+  StoreSpace& space_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_INSTANCE_MAIL_HPP

@@ -1,0 +1,45 @@
+#include "instance_reader.hpp"
+
+#include <cstring>
+
+namespace pawl::store {
+
+constexpr sql::Query kReadStatus{
+    "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
+    "custom_status,custom_status_version FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
+
+Status InstanceReader::read_status(std::string_view id, InstanceStatus* out, char* buffer,
+                                   std::size_t capacity) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kReadStatus);
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *out = InstanceStatus();
+  out->key = row.integer(0);
+  out->state = static_cast<InstanceState>(row.integer(1));
+  out->execution = row.integer(2);
+  out->revision = row.integer(3);
+  out->created_ms = row.integer(4);
+  out->updated_ms = row.integer(5);
+  out->error = static_cast<ErrorKind>(row.integer(6));
+  out->custom_status_version = row.integer(9);
+  PAWL_TRY(copy_custom_status(row.bytes(8), out, buffer, capacity));
+  const std::size_t used = out->custom_status.size();
+  if (has_ended(row.integer(1))) return history_.read_end(out, buffer + used, capacity - used);
+  return history_.copy_output(row.bytes(7), out, buffer + used, capacity - used);
+}
+
+Status InstanceReader::copy_custom_status(std::string_view text, InstanceStatus* out, char* buffer,
+                                          std::size_t capacity) {
+  if (text.size() > capacity) {
+    context_.diagnostic.format("the custom status has %zu bytes, the buffer %zu", text.size(),
+                               capacity);
+    return Status::kResourceExhausted;
+  }
+  if (!text.empty()) std::memcpy(buffer, text.data(), text.size());
+  out->custom_status = {buffer, text.size()};
+  return Status::kOk;
+}
+
+}  // namespace pawl::store

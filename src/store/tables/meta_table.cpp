@@ -1,0 +1,261 @@
+#include "meta_table.hpp"
+
+#include <cstddef>
+
+#include "clock_rules.hpp"
+#include "pawl/port.hpp"
+
+namespace pawl::store {
+namespace {
+
+// A wall clock that moved less against boot time drifted; one that moved more was set.
+constexpr std::int64_t kStepMs = 1000;
+constexpr LockToken kTokensAhead = 1'000;
+constexpr std::size_t kBootIdBytes = sizeof(port::BootId::bytes);
+
+std::string_view bytes_of(const port::BootId& id) {
+  return {reinterpret_cast<const char*>(id.bytes), kBootIdBytes};
+}
+
+// After a crash in a first turn that nothing was stored of.
+constexpr std::int64_t kStartsApartMs = 3'600'000;
+
+}  // namespace
+
+// R1, R3 and what the batch will see. The sample is taken now, with the lock held: an older one could
+// lie before a mark of another process.
+Status MetaTable::start_clock() {
+  if (meta_is_known_) {
+    context_.next = context_.committed;  // a batch that wrote nothing took of them in vain
+  } else {
+    PAWL_TRY(read_meta(&context_.clock));
+  }
+  const ClockSample sample = sample_clock();
+  PAWL_TRY(adopt_boot(sample));
+  clock_now_ = context_.clock;
+  PAWL_TRY(sync_clock(sample));
+  batch_.now = pawl_time(context_.clock, sample.boot_ms);
+  batch_.stamp_ms = stamp(context_.clock, sample).utc_ms;
+  batch_.boot_seq = context_.clock.boot_seq;
+  batch_.clock_confirmed =
+      context_.clock.off_known && context_.clock.off_seq == context_.clock.boot_seq;
+  batch_.utc_known = context_.clock.off_known;
+  batch_.utc_ms = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off) : 0;
+  batch_.starts_apart = batch_.now < apart_until_;
+  return Status::kOk;
+}
+
+// It also tells of a sync by another process.
+Status MetaTable::refresh_clock() {
+  if (meta_is_known_) return Status::kOk;
+  ClockRow row;
+  PAWL_TRY(read_meta(&row));
+  // A row of an earlier boot is one whose adoption by us was rolled back.
+  if (row.boot_seq >= context_.clock.boot_seq) {
+    context_.clock = row;
+  } else {
+    meta_is_known_ = false;  // clock_ is not what it says
+  }
+  return Status::kOk;
+}
+
+// What a commit that happens anyway adds: the mark of the clock, if it is old, and the counters.
+Status MetaTable::write_mark() {
+  if (needs_mark(context_.clock, batch_.now)) {
+    context_.clock = mark(clock_now_, batch_.now);
+    PAWL_TRY(write_meta());
+  }
+  return store_counters();
+}
+
+std::int64_t MetaTable::pawl_now() {
+  return pawl_time(context_.clock, file_.port().clock->boot_ms());
+}
+
+std::int64_t MetaTable::boot_ms_of(std::int64_t pawl_time) const {
+  return boot_time(context_.clock, pawl_time);
+}
+
+constexpr sql::Query kStartsApart{"UPDATE meta SET apart_until=?1 WHERE id=1"};
+
+Status MetaTable::keep_starts_apart() {
+  meta_is_known_ = false;
+  Statement keep = connection_.use(kStartsApart);
+  keep.bind(add_saturating(batch_.now, kStartsApartMs));
+  return fail(keep.run(), "keep starts apart");
+}
+
+void MetaTable::forget_meta() { meta_is_known_ = false; }
+
+constexpr sql::Query kReadMeta{
+    "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until,next_epoch,next_token,quota,"
+    "reserve,log_max FROM meta WHERE id=1"};
+
+Status MetaTable::read_meta(ClockRow* out) {
+  Statement row = connection_.use(kReadMeta);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
+  PAWL_TRY(check_meta(row));
+  *out = ClockRow();
+  const std::string_view id = row.bytes(0);
+  out->boot_id.known = id.size() == kBootIdBytes;
+  for (std::size_t i = 0; out->boot_id.known && i < kBootIdBytes; ++i)
+    out->boot_id.bytes[i] = static_cast<std::uint8_t>(id[i]);
+  out->boot_seq = row.integer(1);
+  out->k = row.integer(2);
+  out->mark = row.integer(3);
+  out->off_known = !row.is_null(4);
+  out->off = row.integer(4);
+  out->off_seq = row.integer(5);
+  out->adopted = row.integer(6) != 0;
+  apart_until_ = row.integer(7);
+  context_.stored = {row.integer(8), row.integer(9)};
+  context_.next = context_.committed = context_.stored;
+  context_.quota_bytes = row.integer(10);
+  context_.reserve_bytes = row.integer(11);
+  context_.log_max_bytes = row.integer(12);
+  meta_is_known_ = true;
+  return Status::kOk;
+}
+
+// All verdicts hang on these numbers. Within their ranges no sum of them overflows.
+Status MetaTable::check_meta(const Statement& row) {
+  constexpr std::int64_t kTimeMax = std::int64_t{1} << 53;  // 285,000 years
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 62;
+  struct Range {
+    const char* name;
+    std::int64_t least;
+    std::int64_t most;
+    int column;
+    bool may_be_null;
+  };
+  constexpr Range kRanges[] = {
+      {"boot_seq", 0, kTimeMax, 1, false},    {"k", -kTimeMax, kTimeMax, 2, false},
+      {"mark", 0, kTimeMax, 3, false},        {"off", -kTimeMax, kTimeMax, 4, true},
+      {"off_seq", -1, kTimeMax, 5, false},    {"adopted", 0, 1, 6, false},
+      {"apart_until", 0, kTimeMax, 7, false}, {"next_epoch", 1, kCountMax, 8, false},
+      {"next_token", 1, kCountMax, 9, false}, {"quota", 0, kCountMax, 10, false},
+      {"reserve", 0, kCountMax, 11, false},
+  };
+  for (const Range& range : kRanges) {
+    if (range.may_be_null && row.is_null(range.column)) continue;
+    bool whole = !row.is_null(range.column);
+    const std::int64_t number = row.integer(range.column, &whole);
+    if (whole && number >= range.least && number <= range.most) continue;
+    connection_.diagnostic().format("meta.%s is damaged: no number from %lld to %lld", range.name,
+                                    static_cast<long long>(range.least),
+                                    static_cast<long long>(range.most));
+    return fail(Status::kCorrupt, "meta");
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kWriteMeta{
+    "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1"};
+
+Status MetaTable::write_meta() {
+  due_.moves(DueKind::kTimer);  // one in UTC is due by the clock
+  Statement statement = connection_.use(kWriteMeta);
+  if (context_.clock.boot_id.known) {
+    statement.bind_blob(bytes_of(context_.clock.boot_id));
+  } else {
+    statement.bind_null();
+  }
+  statement.bind(context_.clock.boot_seq).bind(context_.clock.k).bind(context_.clock.mark);
+  if (context_.clock.off_known) {
+    statement.bind(context_.clock.off);
+  } else {
+    statement.bind_null();
+  }
+  return fail(statement.bind(context_.clock.off_seq).bind(context_.clock.adopted ? 1 : 0).run(),
+              "meta");
+}
+
+constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? WHERE id=1"};
+
+// Nobody else can take from the counters while the batch has the write lock; so they are written once
+// for all that a batch took. What it took without writing anything is nowhere and may be taken again.
+// Tokens are stored ahead, so that not every commit writes them. As soon as another has committed, both go
+// on where the row says: so whatever is taken later is higher, whoever takes it.
+Status MetaTable::store_counters() {
+  if (context_.next.epoch == context_.stored.epoch && context_.next.token <= context_.stored.token)
+    return Status::kOk;
+  const StoreContext::Counters ahead = {context_.next.epoch,
+                                        context_.next.token <= context_.stored.token
+                                            ? context_.stored.token
+                                            : context_.next.token + kTokensAhead};
+  PAWL_TRY(
+      fail(connection_.use(kStoreCounters).bind(ahead.epoch).bind(ahead.token).run(), "counters"));
+  context_.stored = ahead;
+  return Status::kOk;
+}
+
+ClockSample MetaTable::sample_clock() {
+  ClockSample sample;
+  sample.boot_ms = file_.port().clock->boot_ms();
+  sample.wall_ms = file_.port().clock->wall_ms();
+  sample.synced = file_.port().clock->synced();
+  sample.boot_id = file_.port().clock->boot_id();
+  return sample;
+}
+
+Status MetaTable::adopt_boot(const ClockSample& sample) {
+  const AdoptResult result = adopt(context_.clock, sample);
+  if (result.kind == Adoption::kNone) return Status::kOk;
+  context_.clock = result.row;
+  PAWL_TRY(write_meta());
+  if (result.kind == Adoption::kSameBoot) return Status::kOk;
+  batch_.clock_adopted = true;
+  return note_clock("adopted", sample,
+                    static_cast<std::int64_t>(stamp(context_.clock, sample).quality));
+}
+
+constexpr sql::Query kCredit{
+    "UPDATE orchestrator_queue INDEXED BY oq_due SET due=due-?1 "
+    "WHERE base=0 AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2"};
+
+Status MetaTable::sync_clock(const ClockSample& sample) {
+  const SyncResult result = sync(context_.clock, sample, SyncLimits());
+  if (!result.changed) return Status::kOk;
+  const bool confirmed =
+      !context_.clock.off_known || context_.clock.off_seq != context_.clock.boot_seq;
+  const bool stepped = result.step >= kStepMs || result.step <= -kStepMs;
+  if (!confirmed && !stepped) {
+    // Drift of a few ms is no reason to write; it rides with the next mark.
+    clock_now_ = result.row;
+    return Status::kOk;
+  }
+  context_.clock = result.row;
+  clock_now_ = context_.clock;
+  PAWL_TRY(write_meta());
+  if (stepped) return note_clock("stepped", sample, result.step);
+  batch_.clock_synced = true;
+  PAWL_TRY(note_clock("synced", sample, result.gap));
+  if (result.refused) return note_clock("refused", sample, result.gap);
+  if (!result.credited) return Status::kOk;
+  batch_.clock_credit_ms = result.gap;
+  PAWL_TRY(note_clock("credited", sample, result.gap));
+  // Due times that mean "never" stay so.
+  return fail(connection_.use(kCredit).bind(result.gap).bind(result.credit_seg_max).run(),
+              "credit");
+}
+
+constexpr sql::Query kNoteClock{
+    "INSERT OR REPLACE INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
+    "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
+    "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring)"};
+
+// For people: the last 64 happenings.
+Status MetaTable::note_clock(std::string_view kind, const ClockSample& sample,
+                             std::int64_t detail) {
+  return fail(connection_.use(kNoteClock)
+                  .bind_text(kind)
+                  .bind(context_.clock.boot_seq)
+                  .bind(pawl_time(context_.clock, sample.boot_ms))
+                  .bind(sample.wall_ms)
+                  .bind(detail)
+                  .run(),
+              "clock_ring");
+}
+
+}  // namespace pawl::store

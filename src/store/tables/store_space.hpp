@@ -1,0 +1,49 @@
+// StoreSpace: how much room the database takes, who is refused for it, and the reserve.
+//
+// Removing rows in a log needs room itself: the changed pages go to the log first. So a file beside the
+// database holds some; when the disk is full it is given up, and made again once there is room. While it
+// is missing, all processes refuse what is new.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_STORE_SPACE_HPP
+#define PAWL_STORE_TABLES_STORE_SPACE_HPP
+
+#include <cstdint>
+
+#include "context.hpp"
+#include "housekeeping.hpp"
+#include "sqlite/database_file.hpp"
+
+namespace pawl::store {
+
+class StoreSpace : private Table {
+ public:
+  StoreSpace(StoreContext& context, DatabaseFile& file) : Table(context), file_(file) {}
+
+  // ---- calls of the contract ----
+  Status read_use(SpaceUse* out);
+  Status set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes);
+  Status set_log_max(std::int64_t bytes);
+  [[nodiscard]] LogUse log_use();
+  Result<bool> reserve_missing();
+  Status make_reserve(std::int64_t bytes);
+  Status release_reserve();
+
+  // ---- for the other tables ----
+  // kQuota: a new instance or message from outside must not take the room that running work needs.
+  Status room_for_new();
+  Status look_for_room();
+  Status remove_reserve();
+  void begin_batch() { batch_has_room_ = false; }
+
+ private:
+  class ReserveFile;
+  Status write_reserve(ReserveFile& file, std::int64_t bytes);
+  Status read_pragma(const sql::Query& query, std::int64_t* out);
+
+  DatabaseFile& file_;
+  bool batch_has_room_ = false;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_STORE_SPACE_HPP

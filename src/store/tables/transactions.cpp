@@ -1,0 +1,223 @@
+#include "transactions.hpp"
+
+#include <sqlite3.h>
+
+#include "check.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr int kTurnPauseMs = 1;  // between tries for the turn, and for the write lock
+
+constexpr int kWithoutTurnMax = 3;
+
+}  // namespace
+
+Status Transactions::begin(Incarnation me, BatchInfo* info) {
+  PAWL_CHECK("provider-12", file_.is_open() && !context_.in_batch && !context_.in_read);
+  Status status = take_write_lock(me != 0);
+  if (status != Status::kOk) return fail(status, "begin");
+  status = note_others();
+  context_.in_batch = true;
+  context_.dead = false;
+  context_.batch_worker = me;
+  batch_ = BatchInfo();
+  unregistered_.begin_batch();
+  fetch_.begin_batch();
+  context_.batch_sent = false;
+  sessions_.begin_batch();
+  results_.begin_batch();
+  space_.begin_batch();
+  writes_before_ = sqlite3_total_changes(connection_.handle());
+  if (status == Status::kOk) status = meta_.start_clock();
+  if (status == Status::kOk && me != 0) status = workers_.check_worker(me);
+  if (status != Status::kOk) {
+    rollback();
+    return status;
+  }
+  batch_.quota_bytes = context_.quota_bytes;
+  batch_.data_version = context_.others;
+  *info = batch_;
+  return Status::kOk;
+}
+
+constexpr sql::Query kCommit{"COMMIT"};
+
+Status Transactions::commit() {
+  require_batch();
+  if (connection_.damage().has_value() && connection_.damage()->status == Status::kCorrupt) {
+    // A column was read as a number that it is not. What was made of it must not be written.
+    context_.diagnostic = connection_.damage()->text;
+    rollback();
+    return Status::kCorrupt;
+  }
+  // A batch that wrote nothing costs no flush and wakes nobody; so the mark never makes it one.
+  const bool wrote = sqlite3_total_changes(connection_.handle()) != writes_before_;
+  Status status = Status::kOk;
+  if (wrote) status = meta_.write_mark();
+  if (status == Status::kOk) status = fail(connection_.use(kCommit).run(), "commit");
+  if (status != Status::kOk) {
+    rollback();
+    return status;
+  }
+  file_version_ = file_version();  // ours alone: others had to wait
+  if (wrote) context_.committed = context_.next;
+  connection_.forget_damage();  // memory was short somewhere, and enough elsewhere
+  end_batch();
+  last_commit_wrote_ = wrote;
+  last_commit_sent_ = context_.batch_sent;
+  // Only now others can see it; a bell before would wake them for nothing, once.
+  if (wrote) file_.port().storage->ring(file_.path().c_str());
+  return Status::kOk;
+}
+
+constexpr sql::Query kRollback{"ROLLBACK"};
+
+void Transactions::rollback() {
+  if (!context_.in_batch) return;
+  // After FULL, NOMEM and IOERR SQLite has rolled back itself.
+  if (sqlite3_get_autocommit(connection_.handle()) == 0)
+    static_cast<void>(connection_.use(kRollback).run());
+  forget_known();
+  unregistered_.start_over();
+  end_batch();
+}
+
+bool Transactions::last_commit_wrote() const { return last_commit_wrote_; }
+
+bool Transactions::last_commit_sent() const { return last_commit_sent_; }
+
+constexpr sql::Query kBeginRead{"BEGIN"};
+
+Status Transactions::begin_read() {
+  PAWL_CHECK("provider-13", file_.is_open() && !context_.in_batch && !context_.in_read);
+  Status status = connection_.use(kBeginRead).run();
+  if (status != Status::kOk) return fail(status, "begin read");
+  context_.in_read = true;
+  // The first read fixes the view.
+  status = look_at_others();
+  if (status != Status::kOk) {
+    end_read();
+    return status;
+  }
+  status = meta_.refresh_clock();
+  if (status != Status::kOk) end_read();
+  return status;
+}
+
+constexpr sql::Query kEndRead{"COMMIT"};
+
+void Transactions::end_read() {
+  PAWL_CHECK("provider-14", context_.in_read);
+  // An error may have ended it, and ending a view has nothing to lose.
+  if (sqlite3_get_autocommit(connection_.handle()) == 0)
+    static_cast<void>(connection_.use(kEndRead).run());
+  context_.in_read = false;
+}
+
+Result<std::int64_t> Transactions::data_version() {
+  PAWL_CHECK("provider-15", file_.is_open() && !context_.in_batch);
+  if (!context_.in_read) {
+    const Status status = look_at_others();
+    if (status != Status::kOk) return status;
+  }
+  return context_.others;
+}
+
+std::optional<Damage> Transactions::take_damage() {
+  const std::optional<Damage> found = connection_.damage();
+  connection_.forget_damage();
+  return found;
+}
+
+void Transactions::take_turns() {
+  const Result<port::FileHandle> turn = file_.port().storage->turn_open(file_.path().c_str());
+  turn_ = turn.ok() ? turn.value() : port::kNoFile;  // without it nothing is lost but fairness
+}
+
+void Transactions::leave_turns() {
+  if (turn_ != port::kNoFile) file_.port().storage->turn_close(turn_);
+  turn_ = port::kNoFile;
+}
+
+constexpr sql::Query kBegin{"BEGIN IMMEDIATE"};
+
+// SQLite's own wait sleeps longer and longer between its tries, so whoever writes again at once would always be
+// first. So who wants to write waits for its turn before it, and only one waits for the lock. A loop, which
+// has far more to write, goes through that only now and then, and when the lock is held: so a tick
+// that nobody disturbs makes no system call for it.
+Status Transactions::take_write_lock(bool is_loop) {
+  if (turn_ == port::kNoFile) return connection_.use(kBegin).run();
+  file_.wait_for_locks(0);
+  Status status = Status::kBusy;
+  if (is_loop && begun_without_turn_ < kWithoutTurnMax) {
+    status = connection_.use(kBegin).run();
+    if (status == Status::kOk) ++begun_without_turn_;
+  }
+  if (status == Status::kBusy) status = wait_for_write_lock();
+  file_.wait_for_locks(file_.options().busy_ms_max);
+  return status;
+}
+
+Status Transactions::wait_for_write_lock() {
+  const std::int64_t until = file_.port().clock->boot_ms() + file_.options().busy_ms_max;
+  Status status = file_.port().storage->turn_take(turn_);
+  while (status == Status::kBusy && file_.port().clock->boot_ms() < until) {
+    static_cast<void>(sqlite3_sleep(kTurnPauseMs));
+    status = file_.port().storage->turn_take(turn_);
+  }
+  if (status == Status::kBusy) return status;
+  const bool has_turn = status == Status::kOk;  // else the file system has no such locks
+  begun_without_turn_ = 0;
+  status = connection_.use(kBegin).run();
+  while (status == Status::kBusy && file_.port().clock->boot_ms() < until) {
+    static_cast<void>(sqlite3_sleep(kTurnPauseMs));
+    status = connection_.use(kBegin).run();
+  }
+  if (has_turn) file_.port().storage->turn_give(turn_);
+  if (status == Status::kOk) connection_.diagnostic().clear();  // of the tries
+  return status;
+}
+
+void Transactions::end_batch() {
+  context_.in_batch = false;
+  context_.dead = false;
+  context_.batch_worker = 0;
+}
+
+// Every commit changes the version that SQLite's pager has of the file, and it learns of those of others
+// when a transaction begins.
+std::uint32_t Transactions::file_version() {
+  unsigned version = 0;
+  static_cast<void>(
+      sqlite3_file_control(connection_.handle(), nullptr, SQLITE_FCNTL_DATA_VERSION, &version));
+  return version;
+}
+
+Status Transactions::note_others() {
+  const std::uint32_t version = file_version();
+  if (version == file_version_ && schema_.is_ours()) return Status::kOk;
+  file_version_ = version;
+  ++context_.others;
+  forget_known();
+  return schema_.check_schema_again(file_.path());
+}
+
+constexpr sql::Query kDataVersion{"PRAGMA data_version"};
+
+// The cheapest statement that begins to read; its answer would do, but cannot be had of a batch for
+// nothing, as the pager's can.
+Status Transactions::look_at_others() {
+  Statement row = connection_.use(kDataVersion);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "data_version");
+  return note_others();
+}
+
+void Transactions::forget_known() {
+  meta_.forget_meta();
+  workers_.forget_known();
+  due_.forget_known();
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,271 @@
+#include "turn_reader.hpp"
+
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "clock_rules.hpp"
+#include "column_fits.hpp"
+#include "damage.hpp"
+#include "event.hpp"
+
+namespace pawl::store {
+namespace {
+
+// Columns of every query for messages, in this order.
+#define PAWL_MESSAGE_COLUMNS "id,kind,error,execution,ref,name,payload,crc"
+
+bool decode(const Statement& row, InstanceKey instance, Message* message) {
+  message->id = row.integer(0);
+  message->execution = row.integer(3);
+  message->name = row.bytes(5);
+  message->payload = row.bytes(6);
+  return fits(row.integer(1), &message->kind) && fits(row.integer(2), &message->error) &&
+         fits(row.integer(4), &message->ref) && row.integer(7) == message_crc(instance, *message);
+}
+
+}  // namespace
+
+// Copies messages out of rows into the arena.
+class TurnReader::MessageReader {
+ public:
+  MessageReader(Arena& arena, std::size_t messages_max, OrchestrationItem* item)
+      : arena_(arena), max_(messages_max), item_(item) {}
+
+  Status start() {
+    item_->messages = arena_.array<Message>(max_ + item_->waiting_count);
+    item_->more_messages = item_->messages == nullptr;
+    return item_->more_messages ? Status::kResourceExhausted : Status::kOk;
+  }
+  // False: no more rows are wanted.
+  bool take(const Statement& row) {
+    if (row.integer(0) == first_) return true;
+    if (item_->message_count == max_ + item_->waiting_count) return cut();
+    // The turn needs memory too; but one message it must get.
+    if (other_count_ > 0 && arena_.capacity() - arena_.used() < arena_.capacity() / 2) return cut();
+    ++other_count_;
+    return add(row);
+  }
+  // One that waits on: never left out.
+  bool take_waiting(const Statement& row) {
+    if (!add(row)) return false;
+    const MessageKind kind = item_->messages[item_->message_count - 1].kind;
+    if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) return true;
+    broken(row.integer(0), ": what it holds cannot wait");
+    return false;
+  }
+  void broken(MessageId id, std::string_view what) {
+    item_->broken = Status::kCorrupt;
+    item_->broken_text.clear();
+    append("orchestrator_queue row ");
+    static_cast<void>(item_->broken_text.append_number(id));
+    append(" of instance '");
+    append(item_->id.view());
+    append("'");
+    append(what);
+  }
+  // The first row read is not read again by the query for the others.
+  void note_first(MessageId id) { first_ = id; }
+  [[nodiscard]] bool wants_more() const {
+    return item_->broken == Status::kOk && !item_->more_messages;
+  }
+
+ private:
+  bool add(const Statement& row) {
+    Message message;
+    if (!decode(row, item_->key, &message)) {
+      broken(row.integer(0), ": checksum or form is wrong");
+      return false;
+    }
+    if (!copy(&message.name) || !copy(&message.payload)) return cut();
+    item_->messages[item_->message_count++] = message;
+    return true;
+  }
+  void append(std::string_view text) { static_cast<void>(item_->broken_text.append(text)); }
+  bool cut() {
+    item_->more_messages = true;
+    return false;
+  }
+  // Looks before it asks: an arena that refused once says so for ever.
+  bool copy(std::string_view* text) {
+    if (text->empty()) return true;
+    if (arena_.capacity() - arena_.used() < text->size()) return false;
+    char* const bytes = arena_.buffer(text->size());
+    if (bytes == nullptr) return false;
+    std::memcpy(bytes, text->data(), text->size());
+    *text = {bytes, text->size()};
+    return true;
+  }
+
+  Arena& arena_;
+  std::size_t max_;
+  OrchestrationItem* item_;
+  std::optional<MessageId> first_;
+  std::size_t other_count_ = 0;  // than those that wait on
+};
+
+Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
+                                            std::size_t messages_max, Arena& arena,
+                                            OrchestrationItem* out) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  *out = OrchestrationItem();
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+  PAWL_TRY(read_item_row(key, out));
+  if (out->broken != Status::kOk) return Status::kOk;
+  if (out->terminate) return read_last_stored_event(out);
+  MessageReader reader(arena, messages_max, out);
+  PAWL_TRY(reader.start());
+  if (out->last_event == 0) PAWL_TRY(read_first_message(reader, *out));
+  if (reader.wants_more() && out->waiting_count > 0) PAWL_TRY(read_waiting_messages(reader, *out));
+  // Without those that wait the others might be given the wrong wait.
+  if (out->more_messages) return Status::kResourceExhausted;
+  std::int64_t first_due = kNever;
+  if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key, &first_due));
+  if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, key, now, first_due));
+  const bool none_fits =
+      out->message_count == out->waiting_count && out->more_messages && messages_max > 0;
+  return none_fits ? Status::kResourceExhausted : Status::kOk;
+}
+
+constexpr sql::Query kReadItem{
+    "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
+    "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
+    "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=i.key AND waiting>0),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
+    " FROM instances AS i LEFT JOIN executions AS e "
+    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?"};
+
+Status TurnReader::read_item_row(InstanceKey key, OrchestrationItem* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+  Statement row = connection_.use(kReadItem);
+  if (!row.bind(key).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  // Nobody knows of one whose root is no row whether its tree was deleted.
+  const bool has_root = !row.is_null(17);
+  if (has_root && row.integer(17) == 0) return Status::kNotFound;
+  bool whole = has_root;
+  const auto number = [&](int column) { return row.integer(column, &whole); };
+  const std::int64_t state = number(3);
+  // Ended, stopped or parked since it was listed.
+  if (!row.is_null(4)) return Status::kNotFound;
+  if (state != 0 && number(16) == 0) return Status::kNotFound;
+  out->key = key;
+  out->execution = number(5);
+  out->revision = number(6);
+  whole = fits_count(number(7), &out->crashes) && whole;
+  whole = fits_count(number(8), &out->strikes) && whole;
+  whole = fits_count(number(9), &out->reboots) && whole;
+  bool has_reason = true;
+  out->terminate =
+      row.integer(11, &has_reason) == static_cast<std::int64_t>(ErrorKind::kTerminated);
+  out->waiting_count = static_cast<std::size_t>(number(14));
+  out->has_parent = number(13) != 0;
+  out->behaviour = number(15);
+  whole = fits(number(10), &out->last_event) && whole;
+  out->id.assign_cut(row.bytes(0));
+  out->name.assign_cut(row.bytes(1));
+  out->version.assign_cut(row.bytes(2));
+  if (out->terminate && state == 0) {
+    out->broken_text.assign_cut(row.bytes(12));
+    return Status::kOk;
+  }
+  // One that is ready runs, in some execution, under names that Registry could know.
+  whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
+          out->revision < kNumbersMax && out->execution < kNumbersMax &&
+          out->id.view().size() == row.bytes(0).size() &&
+          out->name.view().size() == row.bytes(1).size() &&
+          out->version.view().size() == row.bytes(2).size();
+  if (whole) return Status::kOk;
+  out->broken = Status::kCorrupt;
+  out->broken_text.assign_cut("instances row ");
+  PAWL_TRY(out->broken_text.append_number(key));
+  return out->broken_text.append(": a column has a type or value that it cannot have");
+}
+
+constexpr sql::Query kLastStored{
+    "SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2"};
+
+// Behind whatever history there is: what the row of its execution says may be what is damaged.
+Status TurnReader::read_last_stored_event(OrchestrationItem* out) {
+  Statement row = connection_.use(kLastStored);
+  if (!row.bind(out->key).bind(out->execution).row()) return fail(row.status(), "history");
+  bool whole = true;
+  static_cast<void>(fits(row.integer(0, &whole), &out->last_event));
+  return Status::kOk;
+}
+
+constexpr sql::Query kFirstMessage{
+    "SELECT " PAWL_MESSAGE_COLUMNS
+    " FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=? AND waiting=0 AND due IS NULL AND kind IN (1,2) ORDER BY id LIMIT 1"};
+
+// What was kept from the execution before is older than the start of this one.
+Status TurnReader::read_first_message(MessageReader& reader, const OrchestrationItem& item) {
+  Statement first = connection_.use(kFirstMessage);
+  if (first.bind(item.key).row() && reader.take(first)) reader.note_first(first.integer(0));
+  return fail(first.status(), "read first message");
+}
+
+constexpr sql::Query kWaitingMessages{"SELECT " PAWL_MESSAGE_COLUMNS
+                                      " FROM orchestrator_queue INDEXED BY oq_instance "
+                                      "WHERE instance=? AND waiting=1 AND due IS NULL ORDER BY id"};
+
+Status TurnReader::read_waiting_messages(MessageReader& reader, const OrchestrationItem& item) {
+  Statement row = connection_.use(kWaitingMessages);
+  row.bind(item.key);
+  std::size_t count = 0;
+  while (row.row() && reader.take_waiting(row))
+    ++count;
+  // The others are timers, or were found damaged before.
+  if (count < item.waiting_count && reader.wants_more())
+    reader.broken(0, ": its messages that wait are not all messages that can");
+  return fail(row.status(), "read waiting messages");
+}
+
+constexpr sql::Query kReadyMessages{"SELECT " PAWL_MESSAGE_COLUMNS
+                                    ",due,base FROM orchestrator_queue INDEXED BY "
+                                    "oq_instance WHERE instance=? AND waiting=0 "
+                                    "ORDER BY due,id"};
+
+// Behind them in the index stand the timers, the first one first: so it is known whether any is due.
+Status TurnReader::read_ready_messages(MessageReader& reader, InstanceKey key,
+                                       std::int64_t* first_due) {
+  constexpr int kDueColumn = 8;  // behind those of messages
+  Statement row = connection_.use(kReadyMessages);
+  row.bind(key);
+  while (row.row()) {
+    if (!row.is_null(kDueColumn)) {
+      bool whole = !row.is_null(kDueColumn + 1);
+      *first_due = row.integer(kDueColumn, &whole);
+      const std::int64_t base = row.integer(kDueColumn + 1, &whole);
+      if (!whole || base < 0 || base > 1) reader.broken(row.integer(0), ": it has no due time");
+      break;
+    }
+    if (!reader.take(row)) break;
+  }
+  return fail(row.status(), "read messages");
+}
+
+constexpr sql::Query kDueMessages{
+    "SELECT " PAWL_MESSAGE_COLUMNS
+    " FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=?1 AND waiting=0 AND due IS NOT NULL AND due<=max(?2,?3) "
+    "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
+    "ORDER BY iif(base=0,due,due-?4),id"};
+
+Status TurnReader::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
+                                     std::int64_t first_due) {
+  constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
+  const std::int64_t utc =
+      context_.clock.off_known ? add_saturating(now, context_.clock.off) : kNothing;
+  if (first_due > now && first_due > utc) return Status::kOk;
+  Statement row = connection_.use(kDueMessages);
+  row.bind(key).bind(now).bind(utc).bind(context_.clock.off_known ? context_.clock.off : 0);
+  while (row.row() && reader.take(row)) {
+  }
+  return fail(row.status(), "read due messages");
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,282 @@
+#include "turn_writer.hpp"
+
+#include <cstddef>
+#include <limits>
+
+#include "admin_store.hpp"
+#include "clock_rules.hpp"
+#include "damage.hpp"
+#include "event.hpp"
+#include "housekeeping.hpp"
+#include "instance_store.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr EventId kEveryEvent = std::numeric_limits<EventId>::max();
+
+}  // namespace
+
+Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
+  require_batch();
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, turn.key);
+  InstanceRow row;
+  PAWL_TRY(check_turn(turn, &row));
+  return written(write_turn(turn, row));
+}
+
+// Nothing is written before all of this holds.
+Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
+  const Status read = instances_.read_instance(turn.key, found);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  const InstanceRow& row = *found;
+  if (row.state != InstanceState::kRunning || row.revision != turn.revision ||
+      row.execution != turn.execution)
+    return Status::kStale;
+  for (std::size_t i = 0; i < turn.message_count; ++i)
+    PAWL_TRY(check_message(turn.key, turn.messages[i]));
+  for (std::size_t i = 0; i < turn.done_count; ++i)
+    PAWL_TRY(results_.check_done(turn.done[i], turn.key));
+  const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
+  // What an operator ends may lack the row of its execution.
+  const bool is_terminated = turn.error == ErrorKind::kTerminated;
+  if (!has_events || is_terminated || row.last_event + 1 == turn.first_new) return Status::kOk;
+  // With this revision no other turn came between: the row is not what we wrote.
+  connection_.diagnostic().format(
+      "executions row of instance %lld, execution %lld: last event is %lld, not %lld",
+      static_cast<long long>(turn.key), static_cast<long long>(turn.execution),
+      static_cast<long long>(row.last_event), static_cast<long long>(turn.first_new) - 1);
+  return fail(Status::kCorrupt, "check a turn");
+}
+
+constexpr sql::Query kFindMessage{
+    "SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?"};
+
+// A timer is due by the clock of this transaction, not by that of the look.
+Status TurnWriter::check_message(InstanceKey key, MessageId message) {
+  Statement row = connection_.use(kFindMessage);
+  if (!row.bind(message).bind(key).row())
+    return row.status() == Status::kOk ? Status::kStale : fail(row.status(), "find message");
+  if (row.is_null(1)) return Status::kOk;
+  const auto base = static_cast<TimeBase>(row.integer(0));
+  return due(base, row.integer(1), context_.clock, batch_.now) ? Status::kOk : Status::kStale;
+}
+
+constexpr sql::Query kDeleteMessage{"DELETE FROM orchestrator_queue WHERE id=?"};
+
+Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
+  const std::int64_t stored_before = context_.messages_stored;
+  if (turn.message_count > 0) due_.moves(DueKind::kTimer);
+  for (std::size_t i = 0; i < turn.message_count; ++i) {
+    Statement statement = connection_.use(kDeleteMessage);
+    PAWL_TRY(fail(statement.bind(turn.messages[i]).run(), "delete message"));
+  }
+  bool aborted = false;  // what was checked before may not be so any more
+  for (std::size_t i = 0; i < turn.done_count; ++i) {
+    PAWL_TRY(results_.take_work(turn.done[i], aborted));
+    aborted = aborted || turn.done[i].abort_session;
+  }
+  PAWL_TRY(history_.insert_events(turn));
+  PAWL_TRY(write_custom_status(turn));
+  for (std::size_t i = 0; i < turn.write_count; ++i)
+    PAWL_TRY(values_.write_value(turn, turn.events->event(turn.writes[i])));
+  for (std::size_t i = 0; i < turn.start_count; ++i)
+    PAWL_TRY(children_.start_instance(turn, turn.starts[i]));
+  PAWL_TRY(write_sessions_and_work(turn));
+  if (turn.end != EndKind::kNone) return end_execution(turn);
+  for (std::size_t i = 0; i < turn.timer_count; ++i)
+    PAWL_TRY(insert_timer(turn, turn.timers[i]));
+  for (std::size_t i = 0; i < turn.read_count; ++i)
+    PAWL_TRY(values_.answer_read(turn, turn.reads[i]));
+  PAWL_TRY(write_mail(turn));
+  // Last: what is asked for and closed in one turn leaves nothing.
+  for (std::size_t i = 0; i < turn.closed_count; ++i)
+    PAWL_TRY(close_command(turn, turn.closed[i]));
+  // It was not ready, so no message waited for it, and none came since.
+  const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
+                     turn.version.empty() && turn.behaviour == 0 && !turn.more &&
+                     stored_before == context_.messages_stored;
+  return stays ? go_on_as_before(turn) : go_on(turn, turn.execution);
+}
+
+// In the order of the commands: what is scheduled between an opening and a closing belongs to it.
+Status TurnWriter::write_sessions_and_work(const TurnCommit& turn) {
+  const std::size_t works = turn.end == EndKind::kNone ? turn.work_count : 0;
+  std::size_t work = 0;
+  for (std::size_t i = 0; i < turn.session_count; ++i) {
+    for (; work < works && turn.work[work].event < turn.sessions[i]; ++work)
+      PAWL_TRY(schedule_.insert_work(turn.key, turn.execution, turn.work[work]));
+    PAWL_TRY(opened_.write_session(turn, turn.events->event(turn.sessions[i])));
+  }
+  for (; work < works; ++work)
+    PAWL_TRY(schedule_.insert_work(turn.key, turn.execution, turn.work[work]));
+  return Status::kOk;
+}
+
+constexpr sql::Query kKeepMessage{
+    "UPDATE orchestrator_queue SET waiting=1 WHERE id=? AND waiting=0"};
+
+Status TurnWriter::write_mail(const TurnCommit& turn) {
+  for (std::size_t i = 0; i < turn.kept_count; ++i) {
+    Statement keep = connection_.use(kKeepMessage);
+    PAWL_TRY(fail(keep.bind(turn.kept[i]).run(), "keep message"));
+  }
+  for (std::size_t i = 0; i < turn.given_back_count; ++i)
+    PAWL_TRY(messages_.store_message(turn.key, turn.given_back[i], nullptr, true));
+  return Status::kOk;
+}
+
+constexpr sql::Query kWriteStatus{
+    "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
+    "WHERE key=?1"};
+
+// In the row of the instance, so that it outlives the execution.
+Status TurnWriter::write_custom_status(const TurnCommit& turn) {
+  if (turn.custom_status_changes == 0) return Status::kOk;
+  Statement update = connection_.use(kWriteStatus);
+  update.bind(turn.key).bind_blob_or_null(turn.custom_status);
+  update.bind(static_cast<std::int64_t>(turn.custom_status_changes));
+  return fail(update.run(), "write custom status");
+}
+
+Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
+  Message fired;
+  fired.kind = MessageKind::kTimerFired;
+  fired.execution = turn.execution;
+  fired.ref = timer.event;
+  const bool is_utc = timer.base == TimerBase::kUtc;
+  Due due;
+  due.base = is_utc ? TimeBase::kUtc : TimeBase::kPawl;
+  due.due = is_utc ? timer.delay_or_utc_ms : make_due(batch_.now, timer.delay_or_utc_ms);
+  return messages_.store_message(turn.key, fired, &due);
+}
+
+constexpr sql::Query kDeleteTimer{
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=0 "
+    "AND due IS NOT NULL AND execution=?2 AND ref=?3"};
+
+Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
+  due_.moves(DueKind::kTimer);
+  PAWL_TRY(items_.cancel_work(turn.key, turn.execution, command));
+  PAWL_TRY(children_.cancel_children(turn.key, turn.execution, command, command,
+                                     "parent does not wait for it any more"));
+  return fail(connection_.use(kDeleteTimer).bind(turn.key).bind(turn.execution).bind(command).run(),
+              "delete timer");
+}
+
+constexpr sql::Query kFirstReady{
+    "SELECT id FROM orchestrator_queue INDEXED BY oq_instance "
+    "WHERE instance=? AND waiting=0 AND due IS NULL "
+    "ORDER BY id LIMIT 1"};
+constexpr sql::Query kHighestMessage{"SELECT coalesce(max(id),0)+1 FROM orchestrator_queue"};
+
+Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
+  {
+    Statement row = connection_.use(kFirstReady);
+    if (row.bind(turn.key).row()) {
+      *id = row.integer(0);
+      return Status::kOk;
+    }
+    PAWL_TRY(fail(row.status(), "find ready message"));
+  }
+  *id = -1;
+  if (!turn.more) return Status::kOk;
+  // Ready without a message: behind all that wait now.
+  Statement row = connection_.use(kHighestMessage);
+  if (row.row()) *id = row.integer(0);
+  return fail(row.status(), "find last message");
+}
+
+constexpr sql::Query kGoOn{
+    "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
+    "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
+    "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),aside=NULL,"
+    "found_status=iif(?7,custom_status,found_status),"
+    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)) WHERE key=?1"};
+
+// What was counted against the turn is forgiven: it got through.
+Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution) {
+  due_.moves(DueKind::kTimer);  // they may have been another home's
+  due_.moves(DueKind::kParked);
+  std::int64_t ready = -1;
+  PAWL_TRY(first_ready(turn, &ready));
+  Statement update = connection_.use(kGoOn);
+  update.bind(turn.key).bind(execution).bind(turn.home);
+  if (ready >= 0) {
+    update.bind(ready).bind(batch_.now);
+  } else {
+    update.bind_null().bind_null();
+  }
+  const bool is_next = execution != turn.execution;
+  update.bind(batch_.stamp_ms).bind(is_next ? 1 : 0);
+  update.bind_text(is_next ? turn.next_version : turn.version).bind(turn.behaviour);
+  return fail(update.run(), "update instance");
+}
+
+constexpr sql::Query kGoOnAsBefore{
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2 WHERE key=?1"};
+
+// The rest of the row, and all indexes of it, would be written as they are.
+Status TurnWriter::go_on_as_before(const TurnCommit& turn) {
+  Statement update = connection_.use(kGoOnAsBefore);
+  return fail(update.bind(turn.key).bind(batch_.stamp_ms).run(), "update instance");
+}
+
+constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?"};
+constexpr sql::Query kFinish{
+    "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
+    "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
+    "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6),"
+    "behaviour=iif(?7=0,behaviour,?7),aside=NULL WHERE key=?1"};
+
+Status TurnWriter::end_execution(const TurnCommit& turn) {
+  due_.moves(DueKind::kTimer);
+  due_.moves(DueKind::kParked);
+  PAWL_TRY(items_.cancel_all_work(turn.key, turn.execution));
+  PAWL_TRY(values_.settle_values(turn.key, turn.execution));
+  const bool ends = turn.end != EndKind::kContinuedAsNew;
+  PAWL_TRY(children_.cancel_children(turn.key, turn.execution, 1, kEveryEvent,
+                                     ends ? "parent ended" : "parent continued as new"));
+  if (!ends) return continue_as_new(turn);
+  PAWL_TRY(opened_.close_all_sessions(turn.key));
+  PAWL_TRY(children_.tell_parent(turn.key, turn.error, turn.output));
+  PAWL_TRY(fail(connection_.use(kDeleteMessages).bind(turn.key).run(), "delete messages"));
+  const bool completed = turn.end == EndKind::kCompleted;
+  const InstanceState state = completed ? InstanceState::kCompleted : InstanceState::kFailed;
+  return fail(connection_.use(kFinish)
+                  .bind(turn.key)
+                  .bind(static_cast<std::int64_t>(state))
+                  .bind(turn.home)
+                  .bind(batch_.stamp_ms)
+                  .bind(batch_.now)
+                  .bind_text(turn.version)
+                  .bind(turn.behaviour)
+                  .run(),
+              "end instance");
+}
+
+constexpr sql::Query kDeleteCompletions{
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4,8,9) AND "
+    "execution<=?2"};
+
+// Completions and timers belong to the execution that asked; a cancel request, raised events that came
+// meanwhile and messages of queues to the instance.
+Status TurnWriter::continue_as_new(const TurnCommit& turn) {
+  PAWL_TRY(fail(connection_.use(kDeleteCompletions).bind(turn.key).bind(turn.execution).run(),
+                "delete completions"));
+  PAWL_TRY(write_mail(turn));
+  Message next;
+  next.kind = MessageKind::kContinue;
+  next.execution = turn.execution + 1;
+  next.payload = turn.next_input;
+  PAWL_TRY(messages_.store_message(turn.key, next, nullptr));
+  PAWL_TRY(go_on(turn, turn.execution + 1));
+  if (turn.keep_executions == 0) return Status::kOk;
+  PruneLimits limits;
+  limits.keep_last = turn.keep_executions;
+  bool more = false;  // the rest goes with the next
+  return removal_.prune_executions(turn.key, limits, kSweepEventsMax, turn.removed, &more);
+}
+
+}  // namespace pawl::store
