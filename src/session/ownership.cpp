@@ -102,11 +102,20 @@ Transition open_again(const SessionRow& row, State state) {
   Transition change;
   change.next = without_owner(row, state);
   change.recomputes_head = true;
-  change.wakes_set_aside = true;
   change.makes_ready = true;
-  change.clears_look = true;
   change.epoch = EpochEffect::kTake;
   change.node = NodeEffect::kForget;
+  return change;
+}
+
+// A row with a damaged column is nobody's, and whoever has work of it next takes it as a new one. One that fails on
+// loss is lost; any other that was open is open.
+Transition repair(const SessionRow& row) {
+  State state = is_open(row.state) ? State::kOpen : row.state;
+  if (row.fails_on_loss) state = State::kLost;
+  Transition change = open_again(row, state);
+  change.begins_lease = true;
+  change.work = WorkEffect::kUnlock;
   return change;
 }
 
@@ -127,6 +136,7 @@ Transition transition(const SessionRow& row, Cause cause, const Facts& facts) {
     case Cause::kEnd: return end(row, State::kClosed);
     case Cause::kExpire: return end(row, State::kExpired);
     case Cause::kOpenAgain: return open_again(row, State::kOpen);
+    case Cause::kRepair: return repair(row);
     case Cause::kRefuse: break;
   }
   return open_again(row, State::kRefused);

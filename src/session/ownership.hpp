@@ -25,6 +25,7 @@ enum class Cause : std::uint8_t {
   kExpire,        // open or lost
   kOpenAgain,     // one that is not open
   kRefuse,        // likewise, and a limit does not allow it
+  kRepair,        // its row is damaged; of one that fails on loss the work has failed before
 };
 
 struct Facts {

@@ -91,6 +91,10 @@ enum class Role : std::uint8_t {
   kWithdrawing = 2,  // a holder whose last work still runs
 };
 
+[[nodiscard]] constexpr Role role_of(std::int64_t stored) {
+  return stored == 1 ? Role::kStandby : stored == 2 ? Role::kWithdrawing : Role::kHolder;
+}
+
 }  // namespace pawl::session
 
 #endif  // PAWL_SESSION_ROWS_HPP

@@ -118,6 +118,19 @@ const NextRow kNextRows[] = {
      {}},
     {"opening an expired one", soft(State::kExpired, {}), Cause::kOpenAgain, {}, State::kOpen, {}},
     {"refusing a lost one", failing(State::kLost, {}), Cause::kRefuse, {}, State::kRefused, {}},
+    {"a damaged one", stopping(device(State::kOpen, kA)), Cause::kRepair, {}, State::kOpen, {}},
+    {"a damaged one that is closed",
+     soft(State::kClosed, {}),
+     Cause::kRepair,
+     {},
+     State::kClosed,
+     {}},
+    {"a damaged one that fails on loss",
+     failing(State::kOpen, {}),
+     Cause::kRepair,
+     {},
+     State::kLost,
+     {}},
     {"refusing again", soft(State::kRefused, {}), Cause::kRefuse, {}, State::kRefused, {}},
 };
 
@@ -245,8 +258,9 @@ const EffectRow kEffectRows[] = {
      "nx0tm",
      Notice::kExpired},
     {"a lost one expires", soft(State::kLost, {}), Cause::kExpire, {}, "nx0m", Notice::kExpired},
-    {"opening again", soft(State::kLost, {}), Cause::kOpenAgain, {}, "efhwrk", Notice::kNone},
-    {"refusing again", soft(State::kLost, {}), Cause::kRefuse, {}, "efhwrk", Notice::kNone},
+    {"opening again", soft(State::kLost, {}), Cause::kOpenAgain, {}, "efhr", Notice::kNone},
+    {"refusing again", soft(State::kLost, {}), Cause::kRefuse, {}, "efhr", Notice::kNone},
+    {"a damaged one", soft(State::kOpen, kA), Cause::kRepair, {}, "efubhr", Notice::kNone},
 };
 
 TEST(OwnershipRules, effects) {

@@ -4,6 +4,7 @@
 
 #include "clock_rules.hpp"
 #include "damage.hpp"
+#include "moving.hpp"
 #include "pawl/activity_options.hpp"
 #include "policy.hpp"
 #include "text.hpp"
@@ -23,32 +24,40 @@ Status DeviceClaims::declare_session(const DeclareSession& declare, Evidence& ev
   PAWL_TRY(moves_.session_for(declare.device, {}, &session));
   Declaration holder;
   PAWL_TRY(devices_.read_holder(session, &holder));
-  if (holder.worker != 0 && holder.worker != declare.me) {
-    const Gone gone = evidence.gone(holder.claim, declare.me, batch_.now, batch_.boot_seq);
-    if (gone != Gone::kProof) {
-      if (declare.standby) return devices_.put_declaration(session, declare.me, kStandby);
+  Gone gone = Gone::kNo;
+  if (holder.worker != 0 && holder.worker != declare.me)
+    gone = evidence.gone(holder.claim, declare.me, batch_.now, batch_.boot_seq);
+  switch (session::declare(holder.holder(), declare.me, gone, declare.standby)) {
+    case session::Declared::kIsStandby:
+      return devices_.put_declaration(session, declare.me, session::Role::kStandby);
+    case session::Declared::kRefused:
       context_.diagnostic.format(
           "device \"%.*s\" is declared by worker \"%.*s\" (process %" PRId64 ")",
           static_cast<int>(declare.device.size()), declare.device.data(),
           static_cast<int>(holder.node.size()), holder.node.view().data(), holder.pid);
       return Status::kDeviceHeld;
-    }
-    PAWL_TRY(devices_.drop_declaration(session, holder.worker));
+    case session::Declared::kReplacesHolder:
+      PAWL_TRY(devices_.drop_declaration(session, holder.worker));
+      break;
+    case session::Declared::kHolds: break;
   }
   *held = true;
-  PAWL_TRY(devices_.put_declaration(session, declare.me, kHolder));
+  PAWL_TRY(devices_.put_declaration(session, declare.me, session::Role::kHolder));
   Moving row;
   PAWL_TRY(sessions_.read_moving(session, &row));
-  if (!row.hard) PAWL_TRY(sessions_.set_use(session, {true, false}));
-  row.hard = true;
-  // It takes back its own withdrawal, too.
-  if (row.owner == declare.me) return row.stopping ? sessions_.reopen(session) : Status::kOk;
-  if (row.owner != 0) {
+  if (!row.row.device) PAWL_TRY(sessions_.set_use(session, {true, false}));
+  row.row.device = true;
+  gone = Gone::kNo;
+  if (row.row.owner.has_value() && row.row.owner != declare.me) {
     Claim claim;
     PAWL_TRY(sessions_.device_claim(session, &claim));
-    // The hand-overs of who is dead end with the change.
-    if (evidence.gone(claim, declare.me, batch_.now, batch_.boot_seq) == Gone::kProof)
-      row.running = false;
+    gone = evidence.gone(claim, declare.me, batch_.now, batch_.boot_seq);
+  }
+  switch (session::after_declaring(row.row, declare.me, gone)) {
+    case session::HeldSession::kStays: return Status::kOk;
+    case session::HeldSession::kStopEnds: return owners_.end_stop(row);
+    case session::HeldSession::kMovesNow: row.running = {}; break;
+    case session::HeldSession::kMoves: break;
   }
   return moves_.move_or_stop(row, {declare.me, declare.stop_ms, false, "declared"});
 }
@@ -58,15 +67,14 @@ Status DeviceClaims::withdraw_session(Incarnation me, std::string_view device,
   require_batch();
   SessionKey session = 0;
   PAWL_TRY(sessions_.find_session(0, device, &session));
-  std::int64_t role = kHolder;
+  session::Role role = session::Role::kHolder;
   PAWL_TRY(devices_.read_role(session, me, &role));
-  if (role == kStandby) return devices_.drop_declaration(session, me);
-  PAWL_TRY(devices_.put_declaration(session, me, kWithdrawing));
   Moving row;
   PAWL_TRY(sessions_.read_moving(session, &row));
-  // A withdrawn device that never came is still with its former owner, whose stop goes on.
-  if (row.owner != me) return devices_.drop_declaration(session, me);
-  return moves_.move_or_stop(row, {0, stop_ms, false, "withdrawn"});
+  if (session::withdraw(row.row, me, role) == session::Withdrawal::kDeclarationEnds)
+    return devices_.drop_declaration(session, me);
+  PAWL_TRY(devices_.put_declaration(session, me, session::Role::kWithdrawing));
+  return moves_.move_or_stop(row, {{}, stop_ms, false, "withdrawn"});
 }
 
 Status DeviceClaims::read_declaration(Incarnation me, std::string_view device, bool* withdrawing) {
@@ -74,9 +82,9 @@ Status DeviceClaims::read_declaration(Incarnation me, std::string_view device, b
   PAWL_TRY(scope.status());
   SessionKey session = 0;
   PAWL_TRY(sessions_.find_session(0, device, &session));
-  std::int64_t role = kHolder;
+  session::Role role = session::Role::kHolder;
   PAWL_TRY(devices_.read_role(session, me, &role));
-  *withdrawing = role == kWithdrawing;
+  *withdrawing = role == session::Role::kWithdrawing;
   return Status::kOk;
 }
 
@@ -99,18 +107,19 @@ Status DeviceClaims::take_devices_over(Incarnation me, const SessionOptions& opt
     }
     Claim claim;
     PAWL_TRY(sessions_.device_claim(session, &claim));
-    Gone gone = Gone::kProof;
+    Gone gone = Gone::kNo;
     if (claim.holder != 0) gone = evidence.gone(claim, me, batch_.now, batch_.boot_seq);
-    if (gone == Gone::kNo) continue;
+    const session::StandbyTurn turn = session::look_as_standby(claim.holder != 0, gone);
+    if (turn == session::StandbyTurn::kWaits) continue;
     Declaration holder;
     PAWL_TRY(devices_.read_holder(session, &holder));
     if (holder.worker != 0) PAWL_TRY(devices_.drop_declaration(session, holder.worker));
-    PAWL_TRY(devices_.put_declaration(session, me, kHolder));
+    PAWL_TRY(devices_.put_declaration(session, me, session::Role::kHolder));
     OwnerChange change;
     change.session = session;
     change.to = me;
     change.lease_ms = options.session_lock_timeout_ms;
-    change.strike = gone == Gone::kSuspicion;
+    change.strike = turn == session::StandbyTurn::kTakesWithStrike;
     change.limits = context_.limits;
     PAWL_TRY(owners_.change_owner(change, nullptr));
   }
@@ -139,19 +148,18 @@ Status DeviceClaims::forget_device(std::string_view device) {
 }
 
 constexpr sql::Query kNextUnavailable{
-    "SELECT q.id,q.sid,q.state IN (1,3),q.policy,s.name FROM worker_queue q"
+    "SELECT q.id,q.sid,q.state,q.policy,s.name FROM worker_queue q"
     " INDEXED BY wq_unavailable LEFT JOIN sessions s ON s.sid=q.sid"
     " WHERE q.unavailable_due IS NOT NULL AND q.unavailable_due<=?1"
     " ORDER BY q.unavailable_due LIMIT 1"};
 constexpr sql::Query kPostpone{"UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1"};
 
-// What is there, or runs, is measured anew from now.
 Status DeviceClaims::end_unavailable_work(std::size_t limit, std::size_t* ended) {
   Walk walk;
   for (std::size_t i = 0; i < limit; ++i) {
     WorkItemId item = 0;
     SessionKey session = 0;
-    bool runs = false;
+    session::WorkState state = session::WorkState::kReady;
     ActivityOptions policy;
     FixedText<kNameBytesMax> name;
     {
@@ -162,7 +170,7 @@ Status DeviceClaims::end_unavailable_work(std::size_t limit, std::size_t* ended)
       const Suspicion work(connection_, RowRef::Table::kWork, item);
       if (!walk.changes(item)) return no_progress("worker_queue");
       session = next.integer(1);
-      runs = next.integer(2) != 0;
+      state = session::work_state_of(next.integer(2));
       if (!decode_policy(next.bytes(3), &policy))
         return fail(Status::kCorrupt, "read the policy of work");
       name.assign_cut(next.bytes(4));
@@ -170,7 +178,7 @@ Status DeviceClaims::end_unavailable_work(std::size_t limit, std::size_t* ended)
     const Suspicion work(connection_, RowRef::Table::kWork, item);
     bool declared = false;
     PAWL_TRY(devices_.has_declarer(session, &declared));
-    if (declared || runs) {
+    if (!session::is_unavailable(state, declared)) {
       due_.comes(DueKind::kWork);
       Statement postpone = connection_.use(kPostpone);
       postpone.bind(item).bind(make_due(batch_.now, policy.unavailable_ms));

@@ -16,7 +16,7 @@ Status DeviceTable::read_holder(SessionKey session, Declaration* out) {
   read.bind(session);
   if (!read.row()) return fail(read.status(), "read a declaration");
   out->worker = read.integer(0);
-  out->role = read.integer(1);
+  out->role = session::role_of(read.integer(1));
   out->node.assign_cut(read.bytes(2));
   out->pid = read.integer(3);
   out->claim.holder = out->worker;
@@ -30,21 +30,21 @@ Status DeviceTable::read_holder(SessionKey session, Declaration* out) {
 
 constexpr sql::Query kReadRole{"SELECT role FROM devices WHERE sid=?1 AND inc=?2"};
 
-Status DeviceTable::read_role(SessionKey session, Incarnation worker, std::int64_t* role) {
+Status DeviceTable::read_role(SessionKey session, Incarnation worker, session::Role* role) {
   Statement read = connection_.use(kReadRole);
   read.bind(session).bind(worker);
   if (!read.row())
     return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a role");
-  *role = read.integer(0);
+  *role = session::role_of(read.integer(0));
   return Status::kOk;
 }
 
 constexpr sql::Query kPutDeclaration{
     "INSERT OR REPLACE INTO devices(sid,inc,role) VALUES(?1,?2,?3)"};
 
-Status DeviceTable::put_declaration(SessionKey session, Incarnation worker, std::int64_t role) {
+Status DeviceTable::put_declaration(SessionKey session, Incarnation worker, session::Role role) {
   Statement put = connection_.use(kPutDeclaration);
-  put.bind(session).bind(worker).bind(role);
+  put.bind(session).bind(worker).bind(static_cast<std::int64_t>(role));
   return fail(put.run(), "declare a device");
 }
 
@@ -60,10 +60,11 @@ constexpr sql::Query kFirstStandby{
     "SELECT d.inc FROM devices d JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND d.role=1 AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1"};
 
-Status DeviceTable::first_standby(SessionKey session, Incarnation* worker) {
+Status DeviceTable::first_standby(SessionKey session, std::optional<Incarnation>* worker) {
   Statement first = connection_.use(kFirstStandby);
   first.bind(session);
-  *worker = first.row() ? first.integer(0) : 0;
+  worker->reset();
+  if (first.row()) *worker = first.integer(0);
   return fail(first.status(), "find a standby");
 }
 

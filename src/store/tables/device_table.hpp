@@ -4,24 +4,26 @@
 #define PAWL_STORE_TABLES_DEVICE_TABLE_HPP
 
 #include <cstdint>
+#include <optional>
 
 #include "context.hpp"
 #include "evidence.hpp"
+#include "moving.hpp"
 #include "text.hpp"
 
 namespace pawl::store {
 
-// Roles in devices; stored.
-inline constexpr std::int64_t kHolder = 0;
-inline constexpr std::int64_t kStandby = 1;
-inline constexpr std::int64_t kWithdrawing = 2;  // a holder whose last work still runs
-
 struct Declaration {
   Incarnation worker = 0;
-  std::int64_t role = 0;
+  session::Role role = session::Role::kHolder;
   FixedText<kNameBytesMax> node;
   std::int64_t pid = 0;
   Claim claim;  // of the worker
+
+  [[nodiscard]] session::Holder holder() const {
+    if (worker == 0) return {};
+    return {worker, role};
+  }
 };
 
 class DeviceTable : private Table {
@@ -29,13 +31,11 @@ class DeviceTable : private Table {
   explicit DeviceTable(StoreContext& context) : Table(context) {}
 
   Status read_holder(SessionKey session, Declaration* out);
-  Status read_role(SessionKey session, Incarnation worker, std::int64_t* role);
-  Status put_declaration(SessionKey session, Incarnation worker, std::int64_t role);
+  Status read_role(SessionKey session, Incarnation worker, session::Role* role);
+  Status put_declaration(SessionKey session, Incarnation worker, session::Role role);
   Status drop_declaration(SessionKey session, Incarnation worker);
-  Status first_standby(SessionKey session, Incarnation* worker);
+  Status first_standby(SessionKey session, std::optional<Incarnation>* worker);
   Status has_declarer(SessionKey session, bool* found);
-
- private:
 };
 
 }  // namespace pawl::store

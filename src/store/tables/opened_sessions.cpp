@@ -30,49 +30,48 @@ Status OpenedSessions::write_session(const TurnCommit& turn, const Event& event)
   }
 }
 
-constexpr sql::Query kDeleteRow{"DELETE FROM sessions WHERE sid=?1"};
-constexpr sql::Query kCloseRow{
-    "UPDATE sessions SET state=3,owner=NULL,head_id=NULL,stop_to=NULL,stop_due=NULL,"
-    "stop_force=NULL,look_at=NULL WHERE sid=?1"};
+constexpr sql::Query kClearLook{"UPDATE sessions SET look_at=NULL WHERE sid=?1"};
 
-// What still runs in an exclusive session keeps the row, so that a new opening waits for it.
-Status OpenedSessions::close_row(SessionKey session) {
+Status OpenedSessions::close_row(SessionKey session, session::Cause cause,
+                                 std::string_view reason) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  due_.moves(DueKind::kStop);
-  due_.moves(DueKind::kLook);
-  PAWL_TRY(sessions_.end_ownership(session));
-  bool runs = false;
-  PAWL_TRY(sessions_.has_running(session, &runs));
-  if (!runs) {
-    {
-      Statement remove = connection_.use(kDeleteRow);
-      remove.bind(session);
-      PAWL_TRY(fail(remove.run(), "close a session"));
-    }
-    return summaries_.drop_summary(session);
+  Moving row;
+  PAWL_TRY(sessions_.read_moving(session, &row));
+  session::Facts facts;
+  facts.running = row.running;
+  const session::Transition change = session::transition(row.row, cause, facts);
+  SessionTexts texts;
+  if (change.notice != session::Notice::kNone) PAWL_TRY(events_.describe(session, &texts));
+  Applied how;
+  how.reason = "the session was closed";
+  PAWL_TRY(owners_.apply(session, change, how, nullptr));
+  if (change.clears_look && !change.deletes_row) {
+    due_.moves(DueKind::kLook);
+    Statement clear = connection_.use(kClearLook);
+    clear.bind(session);
+    PAWL_TRY(fail(clear.run(), "close a session"));
   }
-  Statement write = connection_.use(kCloseRow);
-  write.bind(session);
-  return fail(write.run(), "close a session");
+  if (change.notice == session::Notice::kNone) return Status::kOk;
+  SessionChange told = texts.change(SessionChange::Kind::kClosed);
+  told.reason = reason;
+  return events_.tell_end(told);
 }
 
 constexpr sql::Query kFirstOf{
-    "SELECT sid,state FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1"};
+    "SELECT sid FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1"};
 
 Status OpenedSessions::close_all_sessions(InstanceKey instance) {
   Walk walk;
   while (true) {
-    Opened row;
+    SessionKey session = 0;
     {
       Statement first = connection_.use(kFirstOf);
       first.bind(instance);
       if (!first.row()) return fail(first.status(), "find sessions of an instance");
       if (!walk.changes(first.integer(0))) return no_progress("sessions");
-      row.session = first.integer(0);
-      row.state = session::state_of(first.integer(1));
+      session = first.integer(0);
     }
-    if (row.is_open()) PAWL_TRY(events_.tell_closed(row.session, "the instance ended"));
-    PAWL_TRY(close_row(row.session));
+    PAWL_TRY(close_row(session, session::Cause::kInstanceEnds, "the instance ended"));
   }
 }
 
@@ -99,9 +98,7 @@ Status OpenedSessions::close_session(InstanceKey instance, std::string_view name
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
   if (row.state == session::State::kClosed) return Status::kOk;
-  PAWL_TRY(owners_.fail_work_of(row.session, ErrorKind::kSessionClosed, "the session was closed"));
-  if (row.is_open()) PAWL_TRY(events_.tell_closed(row.session, "closed"));
-  return close_row(row.session);
+  return close_row(row.session, session::Cause::kClose, "closed");
 }
 
 // Another instance may count on what it asked for: only the one that opened it may let it go early.
@@ -142,7 +139,7 @@ Status OpenedSessions::insert_opened(const TurnCommit& turn, const Event& event,
     insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? insert.bind_null() : insert.bind(settings.idle_ms);
     settings.notify ? insert.bind(turn.key) : insert.bind_null();
-    insert.bind(refusal.empty() ? 0 : kRefused);
+    insert.bind(stored(refusal.empty() ? session::State::kOpen : session::State::kRefused));
     insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
     insert.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
     insert.bind_text_or_null(refusal);
@@ -213,20 +210,20 @@ Status OpenedSessions::describe_too_many(const TurnCommit& turn, SessionKey sess
 }
 
 constexpr sql::Query kReopenOpened{
-    "UPDATE sessions SET gen=gen+1,state=?3,owner=NULL,prev_node=NULL,epoch=?2,fail=?4,excl=?5,"
-    "idle_ms=?6,notify=iif(?7,scope,NULL),last_activity_at=?8,created_stamp=?9,created_at=?8,"
-    "activities=0,leak=0,hold_until=0,owner_label=?10,kind=?11,ended=?12,look_at=NULL,"
+    "UPDATE sessions SET gen=gen+1,fail=?2,excl=?3,"
+    "idle_ms=?4,notify=iif(?5,scope,NULL),last_activity_at=?6,created_stamp=?7,created_at=?6,"
+    "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
     "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1"};
 
 // A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds it.
 Status OpenedSessions::reopen_session(SessionKey session, const SessionSettings& settings,
                                       std::string_view refusal) {
-  const Epoch epoch = context_.next_epoch();
+  session::SessionRow row;
+  PAWL_TRY(sessions_.read_row(session, &row));
   {
-    due_.moves(DueKind::kStop);
     due_.moves(DueKind::kLook);
     Statement open = connection_.use(kReopenOpened);
-    open.bind(session).bind(epoch).bind(refusal.empty() ? 0 : kRefused);
+    open.bind(session);
     open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
     settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
     open.bind(settings.notify ? 1 : 0).bind(batch_.now).bind(batch_.stamp_ms);
@@ -234,9 +231,11 @@ Status OpenedSessions::reopen_session(SessionKey session, const SessionSettings&
     open.bind_text_or_null(refusal);
     PAWL_TRY(fail(open.run(), "open a session again"));
   }
+  const session::Cause cause =
+      refusal.empty() ? session::Cause::kOpenAgain : session::Cause::kRefuse;
+  PAWL_TRY(owners_.apply(session, session::transition(row, cause, {}), {}, nullptr));
   if (refusal.empty()) PAWL_TRY(session_limits_.set_limits(session, settings));
   PAWL_TRY(handoff_.set_kind(session, {}, {}));
-  PAWL_TRY(sessions_.recompute_head(session));
   return events_.tell_session(
       session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
       refusal);

@@ -36,7 +36,7 @@ class OpenedSessions : private Table {
   // Carries out a command of a session.
   Status write_session(const TurnCommit& turn, const Event& event);
   // Its row goes, or stays until cancelled work that still runs has ended.
-  Status close_row(SessionKey session);
+  Status close_row(SessionKey session, session::Cause cause, std::string_view reason);
   // The instance ended or goes.
   Status close_all_sessions(InstanceKey instance);
 

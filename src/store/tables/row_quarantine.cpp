@@ -114,26 +114,25 @@ Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::stri
   return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
-constexpr sql::Query kReadSession{"SELECT fail,scope FROM sessions WHERE sid=?1"};
+constexpr sql::Query kReadSession{"SELECT fail,scope,state FROM sessions WHERE sid=?1"};
 constexpr sql::Query kUnlockItems{
     "UPDATE worker_queue SET state=0,token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,"
     "boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE sid=?1 AND state=1"};
 constexpr sql::Query kFreeSession{
-    "UPDATE sessions SET state=iif(?5,2,iif(state IN (2,3,4,5),state,0)),owner=NULL,"
-    "prev_node=NULL,epoch=?2,epoch_used=0,locked_until=?3,boot_seq=?4,last_activity_at=?3,"
-    "hold_until=0,stop_to=NULL,stop_due=NULL,stop_force=NULL,look_at=NULL,expires_at=NULL,"
+    "UPDATE sessions SET epoch_used=0,last_activity_at=?2,"
+    "hold_until=0,look_at=NULL,expires_at=NULL,"
     "leak=0,activities=0,gen=iif(typeof(gen)='integer' AND gen<4611686018427387904,gen,0)+1,"
-    "fail=?6,hard=iif(hard=1,1,0),"
+    "fail=?3,hard=iif(hard=1,1,0),"
     "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle=1,1,0),"
     "idle_ms=iif(typeof(idle_ms)='integer',idle_ms,NULL),"
     "notify=iif(typeof(notify)='integer',notify,NULL),"
-    "created_at=iif(typeof(created_at)='integer',created_at,?3),"
+    "created_at=iif(typeof(created_at)='integer',created_at,?2),"
     "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1"};
 
 // Nobody owns it any more, and whoever has work of it next takes it as a new one. One that fails on loss is lost.
 // What it was limited to is kept if it can be read.
 Status RowQuarantine::quarantine_session(SessionKey session, std::string_view text) {
-  bool fails = false;
+  session::SessionRow row;
   InstanceKey scope = 0;
   bool has_scope = true;
   {
@@ -142,26 +141,28 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
     if (!read.bind(session).row())
       return read.status() == Status::kOk ? Status::kNotFound
                                           : fail(read.status(), "read a damaged session");
-    fails = read.integer(0, &whole) != 0;
+    row.fails_on_loss = read.integer(0, &whole) != 0;
     scope = read.integer(1, &has_scope);
+    // A number that is no state is one that was open.
+    const std::int64_t state = read.integer(2, &whole);
+    if (stored(session::state_of(state)) == state) row.state = session::state_of(state);
   }
   if (!has_scope) return drop_session(session, text);
   due_.moves(DueKind::kStop);
   due_.moves(DueKind::kLook);
   due_.moves(DueKind::kWork);
-  if (fails) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
+  if (row.fails_on_loss) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
   {
     Statement unlock = connection_.use(kUnlockItems);
     PAWL_TRY(fail(unlock.bind(session).run(), "unlock the work of a damaged session"));
   }
   {
-    // 0 and 1 are open; a number that is no state is one that was.
     Statement free = connection_.use(kFreeSession);
-    free.bind(session).bind(context_.next_epoch()).bind(batch_.now).bind(batch_.boot_seq);
-    PAWL_TRY(fail(free.bind(fails ? 1 : 0).bind(fails ? 1 : 0).run(), "free a damaged session"));
+    free.bind(session).bind(batch_.now);
+    PAWL_TRY(fail(free.bind(row.fails_on_loss ? 1 : 0).run(), "free a damaged session"));
   }
-  ++context_.made_ready;
-  PAWL_TRY(sessions_.recompute_head(session));
+  PAWL_TRY(
+      owners_.apply(session, session::transition(row, session::Cause::kRepair, {}), {}, nullptr));
   instances_.log_damage({RowRef::Table::kSessions, session}, scope, text);
   return Status::kOk;
 }

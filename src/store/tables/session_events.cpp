@@ -128,15 +128,19 @@ Status SessionEvents::tell_end(SessionChange end) {
 
 Status SessionEvents::tell_change(const OwnerChange& change, const SessionChange& told) {
   SessionChange event = told;
-  event.resumed = !told.from.empty() && told.from == told.to;
-  if (change.to == 0) {
-    event.kind = SessionChange::Kind::kReleased;
-    event.reason = change.reason;
-  } else if (told.from.empty() || event.resumed) {
-    event.kind = SessionChange::Kind::kClaimed;
-    event.from = {};
-  } else {
-    event.kind = SessionChange::Kind::kMigrated;
+  const session::Change what = session::change_of(change.to != 0, told.from, told.to);
+  switch (what) {
+    case session::Change::kReleased:
+      event.kind = SessionChange::Kind::kReleased;
+      event.reason = change.reason;
+      break;
+    case session::Change::kMigrated: event.kind = SessionChange::Kind::kMigrated; break;
+    case session::Change::kClaimed:
+    case session::Change::kResumed:
+      event.kind = SessionChange::Kind::kClaimed;
+      event.from = {};
+      event.resumed = what == session::Change::kResumed;
+      break;
   }
   if (context_.sink != nullptr) context_.sink->on_session_change(event);
   return notify_change(change.session, event);

@@ -14,9 +14,6 @@ constexpr std::size_t kLeakLooksMax = 256;  // rows of one sweep
 
 constexpr std::size_t kLeaksToldMax = 16;  // of those: one commit has lines for some more
 
-// A name in use again and again leaves one row; of others there are so many as expire in this time.
-constexpr std::int64_t kExpiredKeptMs = 3'600'000;
-
 }  // namespace
 
 Status SessionExpiry::look_at_sessions(std::size_t limit, std::size_t* looked) {
@@ -49,7 +46,8 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
           owner.empty() ? "nobody" : "\"", static_cast<int>(owner.size()), owner.data(),
           owner.empty() ? "" : "\"");
       return Status::kNotOwner;
-    case session::Ending::kRemove: return written(opened_.close_row(row.session));
+    case session::Ending::kRemove:
+      return written(opened_.close_row(row.session, session::Cause::kDrop, {}));
     case session::Ending::kEnds: break;
   }
   Diagnostic why;
@@ -60,7 +58,7 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
   SessionChange told = texts.change(SessionChange::Kind::kClosed);
   told.reason = why.text();
   // Who calls has no log: a Runtime looks at it, and tells.
-  return written(end_opened(row.session, told, kClosed, 0));
+  return written(end_opened(row.session, told, session::Cause::kEnd, 0));
 }
 
 Status SessionExpiry::tell_leaks(const SessionOptions& options, LeakCursors* cursors) {
@@ -70,7 +68,7 @@ Status SessionExpiry::tell_leaks(const SessionOptions& options, LeakCursors* cur
 }
 
 constexpr sql::Query kNextLook{
-    "SELECT sid,state,coalesce(expires_at<=?1,0),ended FROM sessions INDEXED BY s_look"
+    "SELECT sid,state,expires_at,ended FROM sessions INDEXED BY s_look"
     " WHERE look_at<=?1 ORDER BY look_at LIMIT 1"};
 
 Status SessionExpiry::next_look(Look* out) {
@@ -78,21 +76,23 @@ Status SessionExpiry::next_look(Look* out) {
   next.bind(batch_.now);
   if (!next.row()) return fail(next.status(), "find sessions to look at");
   out->session = next.integer(0);
-  out->state = next.integer(1);
-  out->is_over = next.integer(2) != 0;
+  out->state = session::state_of(next.integer(1));
+  out->expires_at = next.optional_ms(2);
   out->ended.assign_cut(next.bytes(3));
   return Status::kOk;
 }
 
 Status SessionExpiry::look_at_session(const Look& look) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, look.session);
-  switch (look.state) {
-    case kClosed:
+  switch (session::look_at(look.state, look.expires_at, batch_.now)) {
+    case session::Look::kLogClosing:
       PAWL_TRY(events_.tell_closed(look.session, look.ended.view()));
-      return opened_.close_row(look.session);
-    case kExpired: return opened_.close_row(look.session);
-    default: return look.is_over ? expire_session(look) : announce_expiry(look.session);
+      break;
+    case session::Look::kRemove: break;
+    case session::Look::kExpires: return expire_session(look);
+    case session::Look::kAnnounces: return announce_expiry(look.session);
   }
+  return opened_.close_row(look.session, session::Cause::kDrop, {});
 }
 
 constexpr sql::Query kLookAtEnd{"UPDATE sessions SET look_at=expires_at WHERE sid=?1"};
@@ -120,29 +120,31 @@ Status SessionExpiry::expire_session(const Look& look) {
   why.format("the session has expired: max_age_ms (%" PRId64 ") has passed", texts.max_age_ms);
   SessionChange told = texts.change(SessionChange::Kind::kExpired);
   told.reason = why.text();
-  PAWL_TRY(end_opened(look.session, told, kExpired, kExpiredKeptMs));
-  // One that was lost has been counted by then.
-  if (look.state < kLost) return events_.tell_end(told);
-  if (context_.sink != nullptr) context_.sink->on_session_change(told);
-  return Status::kOk;
+  return end_opened(look.session, told, session::Cause::kExpire, session::kExpiredKeptMs);
 }
 
-constexpr sql::Query kEndSession{
-    "UPDATE sessions SET "
-    "state=?5,owner=NULL,prev_node=?2,head_id=NULL,stop_to=NULL,stop_due=NULL,"
-    "stop_force=NULL,look_at=?3,ended=?4 WHERE sid=?1"};
+constexpr sql::Query kKeepEnded{"UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1"};
 
-Status SessionExpiry::end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
-                                 std::int64_t kept_ms) {
-  PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionClosed, told.reason));
-  PAWL_TRY(events_.notify_change(session, told));
-  PAWL_TRY(sessions_.end_ownership(session));
-  due_.moves(DueKind::kStop);
+Status SessionExpiry::end_opened(SessionKey session, const SessionChange& told,
+                                 session::Cause cause, std::int64_t kept_ms) {
+  session::SessionRow row;
+  PAWL_TRY(sessions_.read_row(session, &row));
+  const session::Transition change = session::transition(row, cause, {});
+  Applied how;
+  how.node = told.from;
+  how.reason = told.reason;
+  PAWL_TRY(owners_.apply(session, change, how, nullptr));
   due_.comes(DueKind::kLook);
-  Statement end = connection_.use(kEndSession);
-  end.bind(session).bind_text_or_null(told.from).bind(add_saturating(batch_.now, kept_ms));
-  end.bind_text(told.reason).bind(state);
-  return fail(end.run(), "end a session");
+  {
+    Statement keep = connection_.use(kKeepEnded);
+    keep.bind(session).bind(add_saturating(batch_.now, kept_ms)).bind_text(told.reason);
+    PAWL_TRY(fail(keep.run(), "end a session"));
+  }
+  if (change.notifies) PAWL_TRY(events_.notify_change(session, told));
+  if (change.counts_end) return events_.tell_end(told);
+  if (change.notice != session::Notice::kNone && context_.sink != nullptr)
+    context_.sink->on_session_change(told);
+  return Status::kOk;
 }
 
 constexpr sql::Query kNextOld{

@@ -46,17 +46,17 @@ class SessionExpiry : private Table {
  private:
   struct Look {
     SessionKey session = 0;
-    std::int64_t state = 0;
-    bool is_over = false;  // its age
+    session::State state = session::State::kOpen;
+    OptionalMs expires_at;
     FixedText<Diagnostic::kCapacity> ended;
   };
   Status next_look(Look* out);
   Status look_at_session(const Look& look);
   Status announce_expiry(SessionKey session);
   Status expire_session(const Look& look);
-  // The end of an open one, not by its code: its work fails, its instance is told, the row stays in `state`
+  // The end of an open one, not by its code: its work fails, its instance is told, the row stays
   // and is looked at after `kept_ms`.
-  Status end_opened(SessionKey session, const SessionChange& told, std::int64_t state,
+  Status end_opened(SessionKey session, const SessionChange& told, session::Cause cause,
                     std::int64_t kept_ms);
   Status tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor);
 

@@ -2,15 +2,12 @@
 
 #include <cstdint>
 
+#include "lifetime.hpp"
+#include "moving.hpp"
 #include "pawl/activity_options.hpp"
 #include "policy.hpp"
 
 namespace pawl::store {
-namespace {
-
-constexpr std::int64_t kHandoffStopMs = 20'000;
-
-}  // namespace
 
 Status SessionHandoff::handoff_session(InstanceKey instance, const Event& event) {
   ActivityOptions use;
@@ -23,10 +20,9 @@ Status SessionHandoff::handoff_session(InstanceKey instance, const Event& event)
   PAWL_TRY(found);
   Moving row;
   PAWL_TRY(sessions_.read_moving(session, &row));
-  // Who has the device does not change by that.
-  if (row.hard) return Status::kOk;
+  if (!session::may_hand_off(row.row)) return Status::kOk;
   PAWL_TRY(set_kind(session, event.tag, event.payload));
-  return moves_.move_or_stop(row, {0, kHandoffStopMs, false, "handoff"});
+  return moves_.move_or_stop(row, {{}, session::kStopMs, false, "handoff"});
 }
 
 constexpr sql::Query kSetTag{"UPDATE sessions SET tag=?2 WHERE sid=?1"};

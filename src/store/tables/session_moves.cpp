@@ -3,6 +3,8 @@
 #include "change_sink.hpp"
 #include "clock_rules.hpp"
 #include "damage.hpp"
+#include "leases.hpp"
+#include "moving.hpp"
 #include "session_events.hpp"
 #include "text.hpp"
 #include "walk.hpp"
@@ -10,7 +12,6 @@
 namespace pawl::store {
 namespace {
 
-constexpr std::int64_t kMoveStopMs = 20'000;
 constexpr std::int64_t kGlobalScope = 0;
 
 }  // namespace
@@ -29,9 +30,9 @@ Status SessionMoves::transfer_session(std::string_view instance, std::string_vie
     Incarnation worker = 0;
     const Status found = workers_.living_worker(node, &worker);
     if (found != Status::kOk && found != Status::kNotFound) return found;
-    if (worker != 0 && worker == row.owner) return Status::kOk;
-    PAWL_TRY(read_target(row, worker, &target));
-    if (target.worker == 0) {
+    if (found == Status::kOk && row.row.owner == worker) return Status::kOk;
+    if (found == Status::kOk) PAWL_TRY(read_target(row, worker, &target));
+    if (!target.worker.has_value()) {
       context_.diagnostic.format(
           "worker \"%.*s\" cannot take session \"%.*s\": it is not running, is "
           "draining, is full or did not declare the device",
@@ -39,9 +40,9 @@ Status SessionMoves::transfer_session(std::string_view instance, std::string_vie
           session.data());
       return Status::kNoEligibleTarget;
     }
-  } else if (row.hard) {
+  } else if (row.row.device) {
     PAWL_TRY(devices_.first_standby(key, &target.worker));
-    if (target.worker == 0) {
+    if (!session::may_leave(row.row, target.worker.has_value())) {
       context_.diagnostic.format("no other worker declares device \"%.*s\"",
                                  static_cast<int>(session.size()), session.data());
       return Status::kNoEligibleTarget;
@@ -50,27 +51,27 @@ Status SessionMoves::transfer_session(std::string_view instance, std::string_vie
   return move_or_stop(row, {target.worker, stop_ms, force, "transferred"});
 }
 
-constexpr sql::Query kIsStillOwn{
-    "SELECT 1 FROM sessions WHERE sid=?1 AND owner=?2 AND epoch=?3 AND state=0 AND excl=0"};
+constexpr sql::Query kEpochOf{"SELECT epoch FROM sessions WHERE sid=?1"};
 
 Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Incarnation me,
                                    bool* moves) {
   require_batch();
   *moves = false;
+  Epoch epoch = 0;
   {
-    Statement own = connection_.use(kIsStillOwn);
-    own.bind(session).bind(me).bind(hung.epoch);
-    if (!own.row()) return fail(own.status(), "find the session of a hung activity");
+    Statement read = connection_.use(kEpochOf);
+    read.bind(session);
+    if (!read.row()) return fail(read.status(), "find the session of a hung activity");
+    epoch = read.integer(0);
   }
   Moving row;
   PAWL_TRY(sessions_.read_moving(session, &row));
+  if (!session::may_evict(row.row, epoch, me, hung.epoch)) return Status::kOk;
   Move move;
-  move.stop_ms = kMoveStopMs;
+  move.stop_ms = session::kStopMs;
   move.reason = "hung";
-  if (row.hard) {
-    PAWL_TRY(devices_.first_standby(session, &move.target));
-    if (move.target == 0) return Status::kOk;
-  }
+  if (row.row.device) PAWL_TRY(devices_.first_standby(session, &move.target));
+  if (!session::may_leave(row.row, move.target.has_value())) return Status::kOk;
   *moves = true;
   return move_or_stop(row, move);
 }
@@ -104,10 +105,9 @@ Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
     }
     Moving row;
     PAWL_TRY(sessions_.read_moving(session, &row));
-    Incarnation target = 0;
-    if (row.hard) PAWL_TRY(devices_.first_standby(session, &target));
-    // Nobody else has the device: it goes on being served.
-    if (row.hard && target == 0) continue;
+    std::optional<Incarnation> target;
+    if (row.row.device) PAWL_TRY(devices_.first_standby(session, &target));
+    if (!session::may_leave(row.row, target.has_value())) continue;
     PAWL_TRY(move_or_stop(row, {target, stop_ms, false, "drained"}));
   }
 }
@@ -135,15 +135,19 @@ Status SessionMoves::end_stops(std::size_t limit, std::size_t* ended) {
     }
     Moving row;
     PAWL_TRY(sessions_.read_moving(session, &row));
-    const bool over = due <= batch_.now;
-    if (row.running && !over) continue;
+    const session::StopEnd end = session::look_at_stop(row.row, row.running, batch_.now);
+    if (end == session::StopEnd::kGoesOn) continue;
     ++*ended;
-    if (!row.running || !row.exclusive || row.force) {
-      if (row.running) PAWL_TRY(items_.drop_ghosts(session));
-      PAWL_TRY(move_now(row, row.target, row.running ? "stopped_late" : "stopped"));
-      continue;
+    const auto to = row.row.stop.has_value() ? row.row.stop->to : std::nullopt;
+    switch (end) {
+      case session::StopEnd::kGoesOn: break;
+      case session::StopEnd::kMoves: PAWL_TRY(move_now(row, to, "stopped")); break;
+      case session::StopEnd::kMovesLate:
+        PAWL_TRY(items_.drop_ghosts(session));
+        PAWL_TRY(move_now(row, to, "stopped_late"));
+        break;
+      case session::StopEnd::kFails: PAWL_TRY(stop_failed(row, name.view())); break;
     }
-    PAWL_TRY(stop_failed(row, name.view()));
   }
   return Status::kOk;
 }
@@ -158,7 +162,7 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
   std::int64_t owned = 0;
   const std::int64_t most = options.max_sessions_per_worker;
   PAWL_TRY(sessions_.count_owned(me, most, &owned));
-  if (row.owner != 0 || row.hard || row.stopping || owned == most) return Status::kOk;
+  if (!session::may_claim_early(row.row, owned, most)) return Status::kOk;
   change.to = me;
   change.lease_ms = options.session_lock_timeout_ms;
   change.limits = context_.limits;
@@ -171,8 +175,8 @@ constexpr sql::Query kInsertSession{
     "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities)"
     " VALUES(?1,?2,1,0,0,?6,?7,0,0,0,0,?3,?4,0,?5,?4,0)"};
 
-Status SessionMoves::session_for(std::string_view name, const SessionUse& use, SessionKey* key) {
-  SessionUse more;
+Status SessionMoves::session_for(std::string_view name, const session::Use& use, SessionKey* key) {
+  session::Use more;
   {
     Statement find = connection_.use(kFindSession);
     find.bind(kGlobalScope).bind_text(name);
@@ -180,8 +184,7 @@ Status SessionMoves::session_for(std::string_view name, const SessionUse& use, S
     PAWL_TRY(fail(find.status(), "find session"));
     if (is_there) {
       *key = find.integer(0);
-      more.device = use.device && find.integer(1) == 0;
-      more.exclusive = use.exclusive && find.integer(2) == 0;
+      more = session::added_use({find.integer(1) != 0, find.integer(2) != 0}, use);
       if (!more.device && !more.exclusive) return Status::kOk;
     }
   }
@@ -200,28 +203,22 @@ Status SessionMoves::session_for(std::string_view name, const SessionUse& use, S
   return Status::kOk;
 }
 
-constexpr sql::Query kStartStop{
-    "UPDATE sessions SET state=1,stop_to=?2,stop_due=?3,stop_force=?4 WHERE sid=?1"};
-
 Status SessionMoves::move_or_stop(const Moving& row, const Move& move) {
-  const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
-  if (!row.running) return move_now(row, move.target, move.reason);
-  due_.comes(DueKind::kStop);
-  Statement stop = connection_.use(kStartStop);
-  stop.bind(row.session);
-  move.target == 0 ? stop.bind_null() : stop.bind(move.target);
-  stop.bind(make_due(batch_.now, move.stop_ms)).bind(move.force ? 1 : 0);
-  return fail(stop.run(), "stop a session");
+  if (!session::must_stop_first(row.running)) return move_now(row, move.target, move.reason);
+  session::Facts facts;
+  facts.stop = {move.target, make_due(batch_.now, move.stop_ms), move.force};
+  return owners_.apply(row.session, session::transition(row.row, session::Cause::kStop, facts), {},
+                       nullptr);
 }
 
 Status SessionMoves::hand_device_over(SessionKey session, std::string_view reason) {
   Moving row;
   PAWL_TRY(sessions_.read_moving(session, &row));
-  return move_now(row, row.stopping ? row.target : 0, reason);
+  return move_now(row, row.row.stop.has_value() ? row.row.stop->to : std::nullopt, reason);
 }
 
 // Properties only tighten while the row lives. A soft owner of what is a device now lets it go.
-Status SessionMoves::tighten(SessionKey session, std::string_view name, const SessionUse& more) {
+Status SessionMoves::tighten(SessionKey session, std::string_view name, const session::Use& more) {
   PAWL_TRY(sessions_.set_use(session, more));
   if (context_.sink != nullptr) {
     SessionChange told;
@@ -238,82 +235,92 @@ Status SessionMoves::tighten(SessionKey session, std::string_view name, const Se
   PAWL_TRY(sessions_.read_moving(session, &row));
   Declaration holder;
   PAWL_TRY(devices_.read_holder(session, &holder));
-  if (row.owner == 0 || row.owner == holder.worker) return Status::kOk;
-  return move_or_stop(row, {holder.worker, kMoveStopMs, true, "device"});
+  if (!session::lets_go_of_device(row.row, more, holder.holder())) return Status::kOk;
+  return move_or_stop(row, {holder.holder().worker, session::kStopMs, true, "device"});
 }
 
 constexpr sql::Query kReadTarget{
     "SELECT locked_until,sessions_max,draining FROM workers WHERE inc=?1 AND buried=0"};
 
 // May it have the session? A device goes to who declared it, any other to who has room.
-Status SessionMoves::read_target(const Moving& row, Incarnation worker, Target* out) {
+Status SessionMoves::read_target(const Moving& row, std::optional<Incarnation> worker,
+                                 Target* out) {
   *out = Target();
-  if (worker == 0) return Status::kOk;
-  std::int64_t most = 0;
+  if (!worker.has_value()) return Status::kOk;
+  session::TargetFacts facts;
   {
     Statement read = connection_.use(kReadTarget);
-    read.bind(worker);
-    if (!read.row() || read.integer(2) != 0) return fail(read.status(), "read a worker");
-    // Its first lease is that of its own row; it renews both together.
-    const std::int64_t lease = subtract_saturating(read.integer(0), batch_.now);
-    out->lease_ms = lease > 0 ? lease : 0;
-    most = read.integer(1);
+    read.bind(*worker);
+    if (!read.row()) return fail(read.status(), "read a worker");
+    facts.worker = session::WorkerRow{read.integer(2) != 0, read.integer(0), read.integer(1)};
   }
-  if (row.hard) {
-    std::int64_t role = kHolder;
-    const Status declared = devices_.read_role(row.session, worker, &role);
-    if (declared == Status::kNotFound) return Status::kOk;
-    PAWL_TRY(declared);
-    if (role != kWithdrawing) out->worker = worker;
-    return Status::kOk;
+  if (row.row.device) {
+    session::Role role = session::Role::kHolder;
+    const Status declared = devices_.read_role(row.session, *worker, &role);
+    if (declared != Status::kNotFound) PAWL_TRY(declared);
+    if (declared == Status::kOk) facts.role = role;
+  } else {
+    PAWL_TRY(sessions_.count_owned(*worker, facts.worker->sessions_max, &facts.owned));
   }
-  std::int64_t owned = 0;
-  PAWL_TRY(sessions_.count_owned(worker, most, &owned));
-  if (owned < most) out->worker = worker;
+  // Its first lease is that of its own row; it renews both together.
+  out->lease_ms = session::lease_left_ms(facts.worker->locked_until, batch_.now);
+  if (session::may_have(row.row, facts)) out->worker = worker;
   return Status::kOk;
 }
 
 // To `worker` if it may have it; else a device goes to a standby, and anything else is released.
-Status SessionMoves::move_now(const Moving& row, Incarnation worker, std::string_view reason) {
+Status SessionMoves::move_now(const Moving& row, std::optional<Incarnation> worker,
+                              std::string_view reason) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
   Target target;
   PAWL_TRY(read_target(row, worker, &target));
-  if (row.hard) {
-    if (target.worker == 0) {
-      Incarnation standby = 0;
+  if (row.row.device) {
+    if (!target.worker.has_value()) {
+      std::optional<Incarnation> standby;
       PAWL_TRY(devices_.first_standby(row.session, &standby));
       PAWL_TRY(read_target(row, standby, &target));
     }
-    Declaration holder;
-    PAWL_TRY(devices_.read_holder(row.session, &holder));
-    if (holder.worker != 0 && holder.worker != target.worker) {
-      PAWL_TRY(holder.role == kWithdrawing || holder.claim.buried
-                   ? devices_.drop_declaration(row.session, holder.worker)
-                   : devices_.put_declaration(row.session, holder.worker, kStandby));
-    }
-    if (target.worker != 0) PAWL_TRY(devices_.put_declaration(row.session, target.worker, kHolder));
+    PAWL_TRY(settle_holder(row.session, target.worker));
   }
+  if (!session::changes_owner(row.row, target.worker)) return Status::kOk;
   OwnerChange change;
   change.session = row.session;
-  change.to = target.worker;
+  change.to = target.worker.value_or(0);
   change.lease_ms = target.lease_ms;
   change.reason = reason;
   change.limits = context_.limits;
-  if (row.owner == 0 && change.to == 0) return Status::kOk;
   return owners_.change_owner(change, nullptr);
+}
+
+// Of a device that goes to `to`.
+Status SessionMoves::settle_holder(SessionKey session, std::optional<Incarnation> to) {
+  Declaration former;
+  PAWL_TRY(devices_.read_holder(session, &former));
+  switch (session::former_holder(former.holder(), former.claim.buried, to)) {
+    case session::FormerHolder::kKeeps: break;
+    case session::FormerHolder::kIsDropped:
+      PAWL_TRY(devices_.drop_declaration(session, former.worker));
+      break;
+    case session::FormerHolder::kIsStandby:
+      PAWL_TRY(devices_.put_declaration(session, former.worker, session::Role::kStandby));
+      break;
+  }
+  return to.has_value() ? devices_.put_declaration(session, *to, session::Role::kHolder)
+                        : Status::kOk;
 }
 
 // Work that runs beyond the limit keeps an exclusive session where it is.
 Status SessionMoves::stop_failed(const Moving& row, std::string_view name) {
   Declaration holder;
   PAWL_TRY(devices_.read_holder(row.session, &holder));
-  if (holder.worker != 0 && holder.role == kWithdrawing)
-    PAWL_TRY(devices_.put_declaration(row.session, holder.worker, kHolder));
-  if (row.hard && holder.worker != 0 && holder.worker != row.owner) {
-    // It waits for the one it was to have the device from, and is not given up: the stop goes on.
-    return move_or_stop(row, {holder.worker, kMoveStopMs, row.force, "declared"});
+  const session::FailedStop after = session::after_failed_stop(row.row, holder.holder());
+  if (after.holds_again)
+    PAWL_TRY(devices_.put_declaration(row.session, holder.worker, session::Role::kHolder));
+  if (after.goes_on) {
+    const bool force = row.row.stop.has_value() && row.row.stop->force;
+    return move_or_stop(row, {holder.worker, session::kStopMs, force, "declared"});
   }
-  PAWL_TRY(sessions_.reopen(row.session));
+  PAWL_TRY(owners_.end_stop(row));
   if (context_.sink == nullptr) return Status::kOk;
   SessionChange told;
   told.kind = SessionChange::Kind::kStopFailed;

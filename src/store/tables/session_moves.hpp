@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "context.hpp"
@@ -21,7 +22,7 @@
 namespace pawl::store {
 
 struct Move {
-  Incarnation target = 0;  // 0: away from its owner
+  std::optional<Incarnation> target;  // none: away from its owner
   std::int64_t stop_ms = 0;
   bool force = false;
   std::string_view reason;
@@ -51,20 +52,21 @@ class SessionMoves : private Table {
 
   // ---- for the other tables ----
   // The row of a global implicit session, made if absent.
-  Status session_for(std::string_view name, const SessionUse& use, SessionKey* key);
+  Status session_for(std::string_view name, const session::Use& use, SessionKey* key);
   Status move_or_stop(const Moving& row, const Move& move);
   // The device of a dead or leaving owner goes to a standby, or to nobody.
   Status hand_device_over(SessionKey session, std::string_view reason);
 
  private:
   struct Target {
-    Incarnation worker = 0;  // 0: it may not
+    std::optional<Incarnation> worker;  // none: it may not
     std::int64_t lease_ms = 0;
   };
   // Work is scheduled with these properties, which the session does not have.
-  Status tighten(SessionKey session, std::string_view name, const SessionUse& more);
-  Status read_target(const Moving& row, Incarnation worker, Target* out);
-  Status move_now(const Moving& row, Incarnation worker, std::string_view reason);
+  Status tighten(SessionKey session, std::string_view name, const session::Use& more);
+  Status read_target(const Moving& row, std::optional<Incarnation> worker, Target* out);
+  Status move_now(const Moving& row, std::optional<Incarnation> worker, std::string_view reason);
+  Status settle_holder(SessionKey session, std::optional<Incarnation> to);
   Status stop_failed(const Moving& row, std::string_view name);
 
   WorkerTable& workers_;

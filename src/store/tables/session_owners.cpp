@@ -8,44 +8,64 @@
 
 namespace pawl::store {
 
-constexpr sql::Query kWriteOwner{
-    "UPDATE sessions SET owner=?2,prev_node=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
-    "state=CASE state WHEN 1 THEN 0 ELSE state END,stop_to=NULL,stop_due=NULL,stop_force=NULL "
-    "WHERE sid=?1 RETURNING hard"};
-
 Status SessionOwners::change_owner(const OwnerChange& change, Epoch* epoch) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, change.session);
+  session::SessionRow row;
+  PAWL_TRY(sessions_.read_row(change.session, &row));
+  session::Facts facts;
+  if (change.to != 0) facts.to = change.to;
+  const session::Transition next = session::transition(row, session::Cause::kChangeOwner, facts);
   SessionTexts texts;
-  FixedText<kNameBytesMax> to;
-  bool fails = false;
-  bool takes_device = false;
-  PAWL_TRY(sessions_.must_fail(change.session, &fails));
-  if (fails) {
-    if (epoch != nullptr) *epoch = 0;
-    return lose_session(change.session, change.reason.empty() ? "taken over" : change.reason);
-  }
   PAWL_TRY(events_.describe(change.session, &texts));
-  SessionChange told = texts.change(SessionChange::Kind::kClaimed);
-  if (change.to != 0) PAWL_TRY(workers_.node_of(change.to, &to));
-  told.epoch = context_.next_epoch();
-  PAWL_TRY(unlock_session(change));
-  {
-    due_.moves(DueKind::kStop);
-    // A change by other means ends a stop that is under way.
-    Statement write = connection_.use(kWriteOwner);
-    write.bind(change.session);
-    change.to == 0 ? write.bind_null() : write.bind(change.to);
-    write.bind_text_or_null(told.from);
-    write.bind(told.epoch).bind(add_saturating(batch_.now, change.lease_ms)).bind(batch_.boot_seq);
-    takes_device = write.row() && write.integer(0) != 0 && change.to != 0;
-    PAWL_TRY(fail(write.run(), "change owner"));
+  Applied how{texts.node.view(), change.reason, change.lease_ms, change.strike, change.limits};
+  if (how.reason.empty()) how.reason = "taken over";
+  Epoch taken = 0;
+  PAWL_TRY(apply(change.session, next, how, &taken));
+  if (epoch != nullptr) *epoch = next.next.owner.has_value() ? taken : 0;
+  if (next.notice == session::Notice::kLost) {
+    SessionChange told = texts.change(SessionChange::Kind::kLost);
+    told.epoch = taken;
+    told.reason = how.reason;
+    PAWL_TRY(events_.tell_end(told));
+    return events_.notify_change(change.session, told);
   }
-  PAWL_TRY(sessions_.recompute_head(change.session));
-  if (takes_device) PAWL_TRY(unregistered_.wake_waiting_of(change.session));
-  ++context_.made_ready;
+  FixedText<kNameBytesMax> to;
+  if (change.to != 0) PAWL_TRY(workers_.node_of(change.to, &to));
+  SessionChange told = texts.change(SessionChange::Kind::kClaimed);
+  told.epoch = taken;
   told.to = to.view();
-  if (epoch != nullptr) *epoch = told.epoch;
   return events_.tell_change(change, told);
+}
+
+Status SessionOwners::apply(SessionKey session, const session::Transition& change,
+                            const Applied& how, Epoch* epoch) {
+  Epoch taken = 0;
+  if (change.epoch != session::EpochEffect::kKeep) taken = context_.next_epoch();
+  if (epoch != nullptr) *epoch = taken;
+  switch (change.work) {
+    case session::WorkEffect::kNone: break;
+    case session::WorkEffect::kUnlock: PAWL_TRY(unlock_session(session, how)); break;
+    case session::WorkEffect::kFailLost: {
+      FixedText<kErrorTextBytesMax> why;
+      PAWL_TRY(events_.describe_loss(session, taken, how.reason, &why));
+      PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, why.view()));
+      break;
+    }
+    case session::WorkEffect::kFailClosed:
+      PAWL_TRY(fail_work_of(session, ErrorKind::kSessionClosed, how.reason));
+      break;
+  }
+  if (change.deletes_row) return sessions_.delete_row(session);
+  PAWL_TRY(sessions_.write_owner(session, change, {taken, how.node, how.lease_ms}));
+  if (change.recomputes_head) PAWL_TRY(sessions_.recompute_head(session));
+  if (change.wakes_set_aside) PAWL_TRY(unregistered_.wake_waiting_of(session));
+  if (change.makes_ready) ++context_.made_ready;
+  return Status::kOk;
+}
+
+Status SessionOwners::end_stop(const Moving& row) {
+  return apply(row.session, session::transition(row.row, session::Cause::kEndStop, {}), {},
+               nullptr);
 }
 
 Status SessionOwners::release(SessionKey session, std::string_view reason) {
@@ -62,31 +82,6 @@ Status SessionOwners::abort_session(SessionKey session) {
   change.reason = "aborted";
   change.limits = context_.limits;
   return change_owner(change, nullptr);
-}
-
-constexpr sql::Query kLose{
-    "UPDATE sessions SET state=2,owner=NULL,prev_node=?3,epoch=?2,head_id=NULL,stop_to=NULL,"
-    "stop_due=NULL,stop_force=NULL WHERE sid=?1"};
-
-Status SessionOwners::lose_session(SessionKey session, std::string_view reason) {
-  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  SessionTexts texts;
-  PAWL_TRY(events_.describe(session, &texts));
-  SessionChange told = texts.change(SessionChange::Kind::kLost);
-  told.reason = reason;
-  told.epoch = context_.next_epoch();
-  FixedText<kErrorTextBytesMax> why;
-  PAWL_TRY(events_.describe_loss(session, told.epoch, reason, &why));
-  PAWL_TRY(fail_work_of(session, ErrorKind::kSessionLost, why.view()));
-  {
-    due_.moves(DueKind::kStop);
-    due_.moves(DueKind::kLook);
-    Statement lose = connection_.use(kLose);
-    lose.bind(session).bind(told.epoch).bind_text_or_null(told.from);
-    PAWL_TRY(fail(lose.run(), "lose a session"));
-  }
-  PAWL_TRY(events_.tell_end(told));
-  return events_.notify_change(session, told);
 }
 
 constexpr sql::Query kNextItemOf{
@@ -208,18 +203,18 @@ constexpr sql::Query kFirstLocked{
     " WHERE sid=?1 AND state=1 ORDER BY id LIMIT 1"};
 
 // The locks of a session's items end with its epoch. They are few: no more than its owner has slots.
-Status SessionOwners::unlock_session(const OwnerChange& change) {
+Status SessionOwners::unlock_session(SessionKey session, const Applied& how) {
   Walk walk;
   while (true) {
     WorkItemId item = 0;
     {
       Statement first = connection_.use(kFirstLocked);
-      first.bind(change.session);
+      first.bind(session);
       if (!first.row()) return fail(first.status(), "find locked items of a session");
       item = first.integer(0);
       if (!walk.rises(item)) return no_progress("worker_queue");
     }
-    PAWL_TRY(outcomes_.unlock_work(item, change.session, change.strike, change.limits));
+    PAWL_TRY(outcomes_.unlock_work(item, session, how.strike, how.limits));
   }
 }
 

@@ -21,6 +21,15 @@
 
 namespace pawl::store {
 
+// What a transition does not say.
+struct Applied {
+  std::string_view node;    // that it was on before
+  std::string_view reason;  // of a loss; the text of work that fails because the session is closed
+  std::int64_t lease_ms = 0;
+  bool strike = false;  // locks are taken over by suspicion
+  CrashLimits limits;
+};
+
 class SessionOwners : private Table {
  public:
   SessionOwners(StoreContext& context, WorkerTable& workers, DueIndex& due, SessionEvents& events,
@@ -44,15 +53,18 @@ class SessionOwners : private Table {
   // An activity said that its session is of no use any more: one that fails on loss is lost, any other is
   // released.
   Status abort_session(SessionKey session);
-  // Its owner is gone and it does not move: all its work fails.
-  Status lose_session(SessionKey session, std::string_view reason);
+  // Writes what session::transition() decided, with what goes with it; telling of it is the caller's. *epoch, if it is
+  // not null: the one that begins, 0 if none does.
+  Status apply(SessionKey session, const session::Transition& change, const Applied& how,
+               Epoch* epoch);
+  Status end_stop(const Moving& row);
   Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text);
   // The one of `me` that has been idle for longest, and for at least so long.
   Status release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released);
 
  private:
   Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
-  Status unlock_session(const OwnerChange& change);
+  Status unlock_session(SessionKey session, const Applied& how);
 
   WorkerTable& workers_;
   DueIndex& due_;

@@ -1,6 +1,7 @@
 #include "session_table.hpp"
 
 #include "damage.hpp"
+#include "leases.hpp"
 
 namespace pawl::store {
 
@@ -15,23 +16,79 @@ Status SessionTable::find_session(InstanceKey scope, std::string_view name, Sess
   return Status::kOk;
 }
 
-constexpr sql::Query kReadMoving{
-    "SELECT hard,excl,state,coalesce(owner,0),coalesce(stop_to,0),"
-    "coalesce(stop_force,0) FROM sessions WHERE sid=?1"};
+constexpr sql::Query kReadRow{
+    "SELECT state,hard,excl,fail,owner,stop_to,stop_due,stop_force FROM sessions WHERE sid=?1"};
 
-Status SessionTable::read_moving(SessionKey session, Moving* out) {
+Status SessionTable::read_row(SessionKey session, session::SessionRow* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  Statement read = connection_.use(kReadMoving);
+  Statement read = connection_.use(kReadRow);
   read.bind(session);
   if (!read.row())
     return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read a session");
+  out->state = session::state_of(read.integer(0));
+  out->device = read.integer(1) != 0;
+  out->exclusive = read.integer(2) != 0;
+  out->fails_on_loss = read.integer(3) != 0;
+  if (!read.is_null(4)) out->owner = read.integer(4);
+  if (out->state != session::State::kStopping) return Status::kOk;
+  session::Stop stop;
+  if (!read.is_null(5)) stop.to = read.integer(5);
+  stop.due_ms = read.integer(6);
+  stop.force = read.integer(7) != 0;
+  out->stop = stop;
+  return Status::kOk;
+}
+
+constexpr sql::Query kWriteOwner{
+    "UPDATE sessions SET state=?2,owner=?3,epoch=coalesce(?4,epoch),"
+    "prev_node=iif(?5,prev_node,?6),locked_until=coalesce(?7,locked_until),"
+    "boot_seq=coalesce(?8,boot_seq),stop_to=?9,stop_due=?10,stop_force=?11,"
+    "head_id=iif(?12,NULL,head_id) WHERE sid=?1"};
+
+Status SessionTable::write_owner(SessionKey session, const session::Transition& change,
+                                 const OwnerWrite& how) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  const session::SessionRow& next = change.next;
+  next.stop.has_value() ? due_.comes(DueKind::kStop) : due_.moves(DueKind::kStop);
+  Statement write = connection_.use(kWriteOwner);
+  write.bind(session).bind(stored(next.state));
+  next.owner.has_value() ? write.bind(*next.owner) : write.bind_null();
+  change.epoch == session::EpochEffect::kTake ? write.bind(how.epoch) : write.bind_null();
+  write.bind(change.node == session::NodeEffect::kKeep ? 1 : 0);
+  write.bind_text_or_null(change.node == session::NodeEffect::kNote ? how.node
+                                                                    : std::string_view());
+  if (change.begins_lease) {
+    write.bind(session::lease_until(batch_.now, how.lease_ms)).bind(batch_.boot_seq);
+  } else {
+    write.bind_null().bind_null();
+  }
+  if (next.stop.has_value()) {
+    next.stop->to.has_value() ? write.bind(*next.stop->to) : write.bind_null();
+    write.bind(next.stop->due_ms).bind(next.stop->force ? 1 : 0);
+  } else {
+    write.bind_null().bind_null().bind_null();
+  }
+  write.bind(change.clears_head ? 1 : 0);
+  return fail(write.run(), "change a session");
+}
+
+constexpr sql::Query kDeleteRow{"DELETE FROM sessions WHERE sid=?1"};
+
+Status SessionTable::delete_row(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  due_.moves(DueKind::kStop);
+  due_.moves(DueKind::kLook);
+  {
+    Statement remove = connection_.use(kDeleteRow);
+    remove.bind(session);
+    PAWL_TRY(fail(remove.run(), "delete a session"));
+  }
+  return summaries_.drop_summary(session);
+}
+
+Status SessionTable::read_moving(SessionKey session, Moving* out) {
   out->session = session;
-  out->hard = read.integer(0) != 0;
-  out->exclusive = read.integer(1) != 0;
-  out->stopping = read.integer(2) == kStopping;
-  out->owner = read.integer(3);
-  out->target = read.integer(4);
-  out->force = read.integer(5) != 0;
+  PAWL_TRY(read_row(session, &out->row));
   return has_running(session, &out->running);
 }
 
@@ -57,27 +114,15 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
 }
 
 constexpr sql::Query kHasRunning{
-    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
-    " OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"};
+    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1),"
+    "EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"};
 
-Status SessionTable::has_running(SessionKey session, bool* running) {
+Status SessionTable::has_running(SessionKey session, session::Running* running) {
   Statement find = connection_.use(kHasRunning);
   find.bind(session);
   if (!find.row()) return fail(find.status(), "find running work");
-  *running = find.integer(0) != 0;
-  return Status::kOk;
-}
-
-constexpr sql::Query kMustFail{"SELECT fail<>0 AND owner IS NOT NULL FROM sessions WHERE sid=?1"};
-
-// One that was owned and fails on loss goes to nobody else; also its own worker, restarted, lost its state.
-Status SessionTable::must_fail(SessionKey session, bool* fails) {
-  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  Statement read = connection_.use(kMustFail);
-  read.bind(session);
-  if (!read.row())
-    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read session");
-  *fails = read.integer(0) != 0;
+  running->handed_over = find.integer(0) != 0;
+  running->cancelled = find.integer(1) != 0;
   return Status::kOk;
 }
 
@@ -146,35 +191,10 @@ Status SessionTable::recompute_head(SessionKey session) {
 constexpr sql::Query kTighten{
     "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3) WHERE sid=?1"};
 
-Status SessionTable::set_use(SessionKey session, const SessionUse& use) {
+Status SessionTable::set_use(SessionKey session, const session::Use& use) {
   Statement write = connection_.use(kTighten);
   write.bind(session).bind(use.device ? 1 : 0).bind(use.exclusive ? 1 : 0);
   return fail(write.run(), "tighten a session");
-}
-
-constexpr sql::Query kReopen{
-    "UPDATE sessions SET state=0,stop_to=NULL,stop_due=NULL,"
-    "stop_force=NULL WHERE sid=?1"};
-
-Status SessionTable::reopen(SessionKey session) {
-  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  {
-    due_.moves(DueKind::kStop);
-    Statement open = connection_.use(kReopen);
-    open.bind(session);
-    PAWL_TRY(fail(open.run(), "end a stop"));
-  }
-  ++context_.made_ready;
-  return Status::kOk;
-}
-
-constexpr sql::Query kIsOwned{"SELECT owner IS NOT NULL FROM sessions WHERE sid=?1"};
-
-Status SessionTable::end_ownership(SessionKey session) {
-  Statement read = connection_.use(kIsOwned);
-  read.bind(session);
-  if (read.row() && read.integer(0) != 0) static_cast<void>(context_.next_epoch());
-  return fail(read.status(), "end an ownership");
 }
 
 constexpr sql::Query kForget{

@@ -14,6 +14,8 @@
 #include "due_index.hpp"
 #include "evidence.hpp"
 #include "lifetime.hpp"
+#include "moving.hpp"
+#include "ownership.hpp"
 #include "pawl/session.hpp"
 #include "session_store.hpp"
 #include "summary_table.hpp"
@@ -22,18 +24,9 @@
 
 namespace pawl::store {
 
-// sessions.state; those below kLost are open, and those from kClosed on count for no limit.
-inline constexpr std::int64_t kStopping = 1;
-inline constexpr std::int64_t kLost = 2;
-inline constexpr std::int64_t kClosed = 3;   // kept until it is told, and cancelled work has ended
-inline constexpr std::int64_t kRefused = 4;  // one too many
-inline constexpr std::int64_t kExpired = 5;  // seen for some time
-
-// How work is scheduled on a session; its row keeps the strictest.
-struct SessionUse {
-  bool device = false;
-  bool exclusive = false;
-};
+[[nodiscard]] constexpr std::int64_t stored(session::State state) {
+  return static_cast<std::int64_t>(state);
+}
 
 struct Opened {
   SessionKey session = 0;
@@ -50,14 +43,15 @@ struct Opened {
 // A session that may move.
 struct Moving {
   SessionKey session = 0;
-  bool hard = false;
-  bool exclusive = false;
-  bool stopping = false;
-  bool running = false;  // something of it does
-  Incarnation owner = 0;
-  // Of a stop.
-  Incarnation target = 0;
-  bool force = false;
+  session::SessionRow row;
+  session::Running running;
+};
+
+// What goes into a row with a transition.
+struct OwnerWrite {
+  Epoch epoch = 0;        // EpochEffect::kTake
+  std::string_view node;  // NodeEffect::kNote
+  std::int64_t lease_ms = 0;
 };
 
 // Rows looked at last among the expired ones, in order of (until, key).
@@ -84,8 +78,13 @@ class SessionTable : private Table {
   Status read_moving(SessionKey session, Moving* out);
   // kNotFound.
   Status read_opened(InstanceKey instance, std::string_view name, Opened* out);
-  Status has_running(SessionKey session, bool* running);
-  Status must_fail(SessionKey session, bool* fails);
+  Status has_running(SessionKey session, session::Running* running);
+  // What session::transition() looks at.
+  Status read_row(SessionKey session, session::SessionRow* out);
+  // The one statement that writes owner, epoch and state of a row.
+  Status write_owner(SessionKey session, const session::Transition& change, const OwnerWrite& how);
+  // With all that hangs on it.
+  Status delete_row(SessionKey session);
   // Claim of the owner of a session that who fetches may take over; kNotFound if there is none.
   Status session_claim(SessionKey session, Claim* claim);
   // Of any session; holder 0: nobody owns it.
@@ -96,10 +95,7 @@ class SessionTable : private Table {
   Status count_waiting(std::int64_t* count);
   // After any write to rows of the session in worker_queue.
   Status recompute_head(SessionKey session);
-  Status set_use(SessionKey session, const SessionUse& use);
-  Status reopen(SessionKey session);
-  // Takes an epoch if it is owned, like every change: so the owner's listener hears of it.
-  Status end_ownership(SessionKey session);
+  Status set_use(SessionKey session, const session::Use& use);
   // The last cancelled item of a closed exclusive session has ended.
   Status forget_if_closed(SessionKey session);
   Status note_activity(SessionKey session);

@@ -403,8 +403,11 @@ Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const Work
   if (!facts.takes_over)
     PAWL_TRY(
         workers_.handler_elsewhere(name, tag, fetch.how.me, row.session != 0, &facts.is_elsewhere));
-  if (session::needs_session_runs(facts))
-    PAWL_TRY(sessions_.has_running(row.session, &facts.session_runs));
+  if (session::needs_session_runs(facts)) {
+    session::Running running;
+    PAWL_TRY(sessions_.has_running(row.session, &running));
+    facts.session_runs = running.any();
+  }
   switch (session::unhandled(facts)) {
     case session::UnhandledTurn::kLeave: return Status::kOk;
     case session::UnhandledTurn::kPassOver: pass_over(fetch, candidate, false); return Status::kOk;
@@ -646,9 +649,9 @@ Status WorkFetch::take_expired_session(Fetch& fetch, const Candidate& candidate)
   const Gone gone = fetch.how.evidence->gone(claim, fetch.how.me, batch_.now, batch_.boot_seq);
   if (gone == Gone::kNo) return Status::kOk;
   // Losing needs neither room nor handler.
-  bool fails = false;
-  PAWL_TRY(sessions_.must_fail(candidate.session, &fails));
-  if (fails) return owners_.lose_session(candidate.session, "taken over");
+  session::SessionRow row;
+  PAWL_TRY(sessions_.read_row(candidate.session, &row));
+  if (session::fails_on_owner_loss(row)) return owners_.release(candidate.session, "taken over");
   fetch.strike = gone == Gone::kSuspicion;
   return try_candidate(fetch, candidate);
 }
