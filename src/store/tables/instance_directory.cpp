@@ -229,7 +229,7 @@ Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
   class Passing final : public InstanceVisitor {
    public:
     Passing(const InstanceFilter& which, InstanceVisitor& to) : filter(which), visitor(to) {}
-    void on_instance(const InstanceInfo& info) override {
+    void on_instance(const InstanceInfo& info) noexcept override {
       if (!passes(info, filter)) return;
       visitor.on_instance(info);
       ++told;
