@@ -14,7 +14,7 @@
 namespace pawl::session {
 
 // What running work is given when a session moves because of a handoff, a hung activity or a declaration.
-inline constexpr std::int64_t kStopMs = 20'000;
+inline constexpr std::int64_t kMoveStopMs = 20'000;
 
 // ---- whom it may go to ------------------------------------------------------------------------------
 

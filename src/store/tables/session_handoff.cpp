@@ -22,7 +22,7 @@ Status SessionHandoff::handoff_session(InstanceKey instance, const Event& event)
   PAWL_TRY(sessions_.read_moving(session, &row));
   if (!session::may_hand_off(row.row)) return Status::kOk;
   PAWL_TRY(set_kind(session, event.tag, event.payload));
-  return moves_.move_or_stop(row, {{}, session::kStopMs, false, "handoff"});
+  return moves_.move_or_stop(row, {{}, session::kMoveStopMs, false, "handoff"});
 }
 
 constexpr sql::Query kSetTag{"UPDATE sessions SET tag=?2 WHERE sid=?1"};

@@ -68,7 +68,7 @@ Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Inc
   PAWL_TRY(sessions_.read_moving(session, &row));
   if (!session::may_evict(row.row, epoch, me, hung.epoch)) return Status::kOk;
   Move move;
-  move.stop_ms = session::kStopMs;
+  move.stop_ms = session::kMoveStopMs;
   move.reason = "hung";
   if (row.row.device) PAWL_TRY(devices_.first_standby(session, &move.target));
   if (!session::may_leave(row.row, move.target.has_value())) return Status::kOk;
@@ -236,7 +236,7 @@ Status SessionMoves::tighten(SessionKey session, std::string_view name, const se
   Declaration holder;
   PAWL_TRY(devices_.read_holder(session, &holder));
   if (!session::lets_go_of_device(row.row, more, holder.holder())) return Status::kOk;
-  return move_or_stop(row, {holder.holder().worker, session::kStopMs, true, "device"});
+  return move_or_stop(row, {holder.holder().worker, session::kMoveStopMs, true, "device"});
 }
 
 constexpr sql::Query kReadTarget{
@@ -318,7 +318,7 @@ Status SessionMoves::stop_failed(const Moving& row, std::string_view name) {
     PAWL_TRY(devices_.put_declaration(row.session, holder.worker, session::Role::kHolder));
   if (after.goes_on) {
     const bool force = row.row.stop.has_value() && row.row.stop->force;
-    return move_or_stop(row, {holder.worker, session::kStopMs, force, "declared"});
+    return move_or_stop(row, {holder.worker, session::kMoveStopMs, force, "declared"});
   }
   PAWL_TRY(owners_.end_stop(row));
   if (context_.sink == nullptr) return Status::kOk;
