@@ -192,22 +192,20 @@ void Activities::renew_leases() {
 }
 
 // A turn that was stale or skipped leaves its results in their slots for the next tick.
-bool Activities::goes_with_turn(const internal::Slot& slot, const Turn* turns,
-                                std::size_t count) const {
+bool Activities::goes_with_turn(const internal::Slot& slot, const TurnList& turns) const {
   if (slot.is_repeated()) return false;
   std::size_t read = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Turn& turn = turns[i];
+  for (const Turn& turn : turns) {
     read += turn.is_start ? 0U : 1U;
     if (turn.key == slot.item.instance && turn.verdict != Turn::Verdict::kAbandon &&
-        turn.verdict != Turn::Verdict::kForeign)
+        turn.verdict != Turn::Verdict::kUnregistered)
       return true;
   }
   // A full batch left its instance over: it comes with the next.
   return read == loop_.options.batch && warm_.find(slot.item.instance) != nullptr;
 }
 
-Status Activities::write_results(const Turn* turns, std::size_t count) {
+Status Activities::write_results(const TurnList& turns) {
   Status status = Status::kOk;
   bool is_enough = false;
   slots_.for_each([&](internal::Slot& slot) {
@@ -215,7 +213,7 @@ Status Activities::write_results(const Turn* turns, std::size_t count) {
       return;
     // A refused one of an exclusive session may still keep others out of it.
     if (slot.refused && slot.item.session == 0) return;
-    if (!slot.refused && goes_with_turn(slot, turns, count)) return;
+    if (!slot.refused && goes_with_turn(slot, turns)) return;
     bool written = false;
     status = write_result(slot, &written);
     is_enough = written && loop_.single_item_batches_left > 0;

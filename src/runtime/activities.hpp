@@ -38,7 +38,7 @@ class Activities {
   // Loses those whose work item was ended elsewhere, or whose limit has passed.
   Status check_held();
   // Results that go with no turn become messages; those of others' work are refused.
-  Status write_results(const Turn* turns, std::size_t count);
+  Status write_results(const TurnList& turns);
   // A result that is not this worker's to give any more would make its turn stale for ever.
   Status refuse_lost_results(const Turn& turn);
   // A thread that does not come back may hold all that this worker has to serve a session with.
@@ -62,8 +62,7 @@ class Activities {
   [[nodiscard]] bool may_step(const internal::Slot& slot) const;
   void note_duration(const internal::Slot& slot, std::int64_t took_ms);
   void log_refused_renewal(const internal::Slot& slot) const;
-  [[nodiscard]] bool goes_with_turn(const internal::Slot& slot, const Turn* turns,
-                                    std::size_t count) const;
+  [[nodiscard]] bool goes_with_turn(const internal::Slot& slot, const TurnList& turns) const;
   Status write_result(internal::Slot& slot, bool* written);
   void release_result(internal::Slot& slot);
   // Tells those of a command, or of the whole execution (0), that nobody wants their results.

@@ -1,5 +1,7 @@
 #include "loop_context.hpp"
 
+#include <cstring>
+
 #include "session_options.hpp"
 
 namespace pawl {
@@ -28,6 +30,13 @@ CrashLimits LoopContext::crash_limits() const {
   limits.strikes_max = options.strikes_max;
   limits.reboots_max = options.reboots_max;
   return limits;
+}
+
+std::string_view LoopContext::keep_text(std::string_view text) {
+  char* const kept = arena.buffer(text.size() + 1);
+  if (kept == nullptr) return {};
+  if (!text.empty()) std::memcpy(kept, text.data(), text.size());
+  return {kept, text.size()};
 }
 
 void LoopContext::count(const Removed& removed) {

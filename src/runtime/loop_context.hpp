@@ -34,7 +34,8 @@ struct LoopContext {
   const port::Port port;
   Provider* provider = nullptr;
   Evidence evidence;
-  Arena arena;  // of the tick at hand
+  Arena arena;                    // of the tick at hand
+  char* status_buffer = nullptr;  // for one status that is read, status_buffer_bytes() long
 
   Agenda agenda;
   BatchInfo batch;       // of the batch at hand, or of the last one
@@ -67,6 +68,8 @@ struct LoopContext {
     return !overslept && !draining && !agenda.wants(Job::kRegister) && options.run_orchestrations &&
            single_item_batches_left == 0;
   }
+  // A copy that lives as long as the tick; empty if there is no memory.
+  [[nodiscard]] std::string_view keep_text(std::string_view text);
   void look_for_all() {
     agenda.do_now(Job::kTurns);
     agenda.do_now(Job::kFetch);

@@ -1,7 +1,8 @@
 #include "pawl/replay_check.hpp"
 
 #include "options_check.hpp"
-#include "runtime_core.hpp"
+#include "runtime_limits.hpp"
+#include "sqlite_store.hpp"
 
 namespace pawl {
 namespace {

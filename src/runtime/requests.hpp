@@ -1,4 +1,4 @@
-// Requests: calls of the Runtime's own thread that ride on the next tick.
+// Requests: calls of the Runtime's own thread that are piggybacked on the next tick.
 //
 // Purpose: the Client's calls without a commit of their own. Ownership: texts are copied into a pool.
 // Thread rule: the loop's thread.
@@ -39,12 +39,12 @@ struct Request {
   std::string_view text;     // input, reason or payload
   Answer answer = nullptr;
   void* user = nullptr;
-  bool force = false;           // kDelete
-  bool begun = false;           // kDelete: only the sweep is left
-  PruneLimits limits = {};      // kPrune
-  void* block = nullptr;        // from the pool; holds the texts
-  InstanceKey rides_with = 0;   // kRaise, kEnqueue: whose turn of the batch at hand takes it
-  Status status = Status::kOk;  // decided in the batch, told after the commit
+  bool force = false;             // kDelete
+  bool begun = false;             // kDelete: only the sweep is left
+  PruneLimits limits = {};        // kPrune
+  void* block = nullptr;          // from the pool; holds the texts
+  InstanceKey piggybacks_on = 0;  // kRaise, kEnqueue: whose turn of the batch at hand takes it
+  Status status = Status::kOk;    // decided in the batch, told after the commit
 };
 
 // A ring: those taken into the batch at hand are the first `taken`.

@@ -5,32 +5,10 @@
 #include "client_core.hpp"
 #include "options_check.hpp"
 #include "runtime_core.hpp"
+#include "runtime_limits.hpp"
 #include "version.hpp"
 
 namespace pawl {
-
-std::size_t tick_bytes(const Options& options, std::size_t turns) {
-  const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
-  // All that can wait for one instance: read, gathered, and sorted out again.
-  const std::size_t mail =
-      mail_max(options.queue_messages_max) * (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
-      2 * mail_bytes_max(options.payload_bytes_max);
-  const std::size_t start = sizeof(OrchestrationItem) + 1024;
-  return turns * (one + start) + mail + 4 * options.payload_bytes_max + 2 * kErrorTextBytesMax +
-         (options.instance_batch_max + options.commands_a_turn_max + 64) * 256 + 64 * 1024;
-}
-
-EngineLimits engine_limits(const Options& options) {
-  EngineLimits limits;
-  limits.events_max = options.history_events_max;
-  limits.commands_a_turn_max = options.commands_a_turn_max;
-  limits.payload_bytes_max = options.payload_bytes_max;
-  limits.traces_a_turn_max = options.traces_a_turn_max;
-  limits.mail_max = mail_max(options.queue_messages_max);
-  limits.kv_keys_max = options.kv_keys_max;
-  limits.kv_bytes_max = options.warm_bytes / 4;
-  return limits;
-}
 
 namespace {
 
@@ -50,53 +28,34 @@ Status check_states(const Registry& registry, const Options& options, Diagnostic
 
 }  // namespace
 
-Status check_port(const port::Port& port, Diagnostic& diagnostic) {
-  if (port.clock == nullptr || port.storage == nullptr || port.threads == nullptr) {
-    diagnostic.format("the port lacks a clock, a storage or threads");
-    return Status::kInvalidArgument;
-  }
-  if (port.clock->version() != port::kPortVersion ||
-      port.storage->version() != port::kPortVersion ||
-      port.threads->version() != port::kPortVersion ||
-      (port.folders != nullptr && port.folders->version() != port::kPortVersion)) {
-    diagnostic.format("the port is of version %u, this library needs %u", port.clock->version(),
-                      port::kPortVersion);
-    return Status::kVersionMismatch;
-  }
-  return port.clock->open(diagnostic);
-}
-
 template <typename AnyArena>
-Status RuntimeCore::lay_out(AnyArena& arena, const Options& options, Parts& parts) {
-  parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
-  parts.tick_bytes = tick_bytes(options, options.batch);
-  parts.tick_block = arena.allocate(parts.tick_bytes, kArenaAlign);
-  PAWL_TRY(parts.warm.allocate(arena, options));
-  PAWL_TRY(parts.slots.allocate(arena, options));
-  PAWL_TRY(parts.requests.allocate(arena, options));
-  parts.turns = arena.template array<Turn>(2 * options.batch);  // as many that start here
-  parts.ready = arena.template array<InstanceKey>(options.batch);
-  parts.left_over = arena.template array<InstanceKey>(keys_max(options));
-  parts.runnable =
-      arena.template array<Runnable>(RuntimeCore::kKindsEach * Registry::kOrchestrationsMax);
-  parts.status_buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
-  parts.registration.allocate(arena);
-  parts.owned.allocate(arena, options);
+Status LoopMemory::lay_out(AnyArena& arena, const Options& options) {
+  provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
+  tick_bytes = pawl::tick_bytes(options, options.batch);
+  tick_block = arena.allocate(tick_bytes, kArenaAlign);
+  PAWL_TRY(warm.allocate(arena, options));
+  PAWL_TRY(slots.allocate(arena, options));
+  PAWL_TRY(requests.allocate(arena, options));
+  turns.allocate(arena, options);
+  loader.allocate(arena);
+  status_buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
+  registration.allocate(arena);
+  owned.allocate(arena, options);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 
 Status RuntimeCore::lay_out(Arena& arena) {
-  PAWL_TRY(lay_out(arena, loop_.options, parts_));
-  loop_.provider = SqliteStore::make(parts_.provider);
+  PAWL_TRY(memory_.lay_out(arena, loop_.options));
+  loop_.provider = SqliteStore::make(memory_.provider);
   engine_ = arena.make<Engine>(arena, engine_limits(loop_.options));
   return engine_ != nullptr && engine_->ready() ? Status::kOk : Status::kResourceExhausted;
 }
 
 std::size_t RuntimeCore::required_memory(const Options& options) {
   ArenaPlan plan;
-  Parts parts;
+  LoopMemory memory;
   static_cast<void>(plan.allocate(sizeof(RuntimeCore), alignof(RuntimeCore)));
-  static_cast<void>(lay_out(plan, options, parts));
+  static_cast<void>(memory.lay_out(plan, options));
   static_cast<void>(plan.allocate(sizeof(Engine), alignof(Engine)));
   static_cast<void>(plan.allocate(Engine::required_memory(engine_limits(options)), kArenaAlign));
   return plan.exhausted() ? 0 : plan.required_memory();
@@ -194,7 +153,7 @@ Status Runtime::stop(std::int64_t grace_ms) {
 }
 
 Status Runtime::ride(const Request& request) {
-  return core_ == nullptr ? Status::kStopped : core_->ride(request);
+  return core_ == nullptr ? Status::kStopped : core_->post(request);
 }
 
 Status Runtime::start_orchestration(std::string_view id, std::string_view name,

@@ -19,11 +19,11 @@ namespace pawl {
 
 struct Turn {
   enum class Verdict : std::uint8_t {
-    kCommit,   // write what the engine decided
-    kAbandon,  // park it: damaged row, code that does not match
-    kSkip,     // not now: it must run alone
-    kWait,     // no memory beside the others of this tick: it comes before them with the next
-    kForeign,  // it cannot be run here
+    kCommit,        // write what the engine decided
+    kAbandon,       // park it: damaged row, code that does not match
+    kSkip,          // not now: it must run alone
+    kWait,          // no memory beside the others of this tick: it comes before them with the next
+    kUnregistered,  // it cannot be run here
   };
   InstanceKey key = 0;  // is_start: below 0 until the commit
   OrchestrationItem* item = nullptr;
@@ -35,17 +35,46 @@ struct Turn {
   Trace* traces = nullptr;
   std::size_t trace_count = 0;
   NewWork* work = nullptr;             // of the commit
-  internal::Slot** results = nullptr;  // finished activities that ride with this turn
+  internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
   std::size_t result_count = 0;
-  bool is_start = false;       // of a request that rides: its instance is no row yet
+  bool is_start = false;       // of a piggybacked start: its instance is no row yet
   std::size_t request = 0;     // is_start: which
-  std::size_t mail_count = 0;  // of requests that ride: messages that are not stored
+  std::size_t mail_count = 0;  // piggybacked messages, which are not stored
   std::size_t mail_bytes = 0;
   std::int64_t delay_ms = 0;         // kAbandon
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
   std::string_view why_text;
   bool wakes_others = false;  // its commit is news for other instances, or for its own next turn
   bool written = false;
+
+  void abandon(std::int64_t for_ms, ErrorKind kind, std::string_view text) {
+    verdict = Verdict::kAbandon;
+    delay_ms = for_ms;
+    why = kind;
+    why_text = text;
+    result_count = 0;
+  }
+};
+
+// Those of the tick at hand.
+class TurnList {
+ public:
+  TurnList() = default;
+  explicit TurnList(Turn* turns) : turns_(turns) {}
+
+  // The next one, which counts once it is kept.
+  [[nodiscard]] Turn& next() { return turns_[size_] = Turn(); }
+  void keep_next() { ++size_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] Turn& operator[](std::size_t index) { return turns_[index]; }
+  [[nodiscard]] Turn* begin() { return turns_; }
+  [[nodiscard]] Turn* end() { return turns_ + size_; }
+  [[nodiscard]] const Turn* begin() const { return turns_; }
+  [[nodiscard]] const Turn* end() const { return turns_ + size_; }
+
+ private:
+  Turn* turns_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 }  // namespace pawl

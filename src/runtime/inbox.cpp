@@ -1,0 +1,362 @@
+#include "inbox.hpp"
+
+#include "check.hpp"
+#include "client_core.hpp"
+
+namespace pawl {
+namespace {
+
+bool is_mail(const Request& request) {
+  return request.kind == Request::Kind::kRaise || request.kind == Request::Kind::kEnqueue;
+}
+
+}  // namespace
+
+NewMail Inbox::new_mail(const Request& request) const {
+  NewMail mail;
+  mail.id = request.id;
+  mail.kind = request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
+  mail.name = request.name;
+  mail.payload = request.text;
+  mail.count_max = loop_.options.queue_messages_max;
+  mail.bytes_max = mail_bytes_max(loop_.options.payload_bytes_max);
+  return mail;
+}
+
+std::size_t Inbox::at_hand() const {
+  return requests_.size() < loop_.batch_max() ? requests_.size() : loop_.batch_max();
+}
+
+void Inbox::look() {
+  may_piggyback_mail_ = false;
+  bool has_mail = false;
+  for (std::size_t i = 0; i < at_hand(); ++i) {
+    requests_.at(i).piggybacks_on = 0;
+    has_mail = has_mail || is_mail(requests_.at(i));
+  }
+  if (!has_mail || !loop_.may_piggyback()) return;
+  may_piggyback_mail_ = loop_.provider->last_message(&last_message_) == Status::kOk;
+}
+
+void Inbox::collect_starts(TurnList& turns) {
+  if (!loop_.may_piggyback() || loop_.batch.starts_apart) return;
+  loop_.now = loop_.provider->pawl_now();
+  for (std::size_t i = 0; i < at_hand(); ++i) {
+    const Request& request = requests_.at(i);
+    // Those behind it are taken when it is done, however many ticks that needs.
+    if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) return;
+    if (request.kind != Request::Kind::kStart) continue;
+    Turn& turn = turns.next();
+    turn.request = i;
+    const Arena::Mark mark = loop_.arena.mark();
+    if (prepare_start(request, &turn)) {
+      turns.keep_next();
+    } else {
+      loop_.arena.rewind(mark);
+    }
+  }
+}
+
+bool Inbox::prepare_start(const Request& request, Turn* turn) {
+  if (!loader_.has_room_for_another()) return false;
+  if (loop_.registry.find_orchestration(request.name, request.version) == nullptr ||
+      !is_unknown(request.id))
+    return false;
+  auto* const item = loop_.arena.make<OrchestrationItem>();
+  Message* const start = loop_.arena.make<Message>();
+  if (item == nullptr || start == nullptr) return false;
+  // Stands for the key of the row in the warm cache.
+  turn->key = -1 - static_cast<InstanceKey>(turn->request);
+  turn->is_start = true;
+  turn->item = item;
+  item->key = turn->key;
+  item->execution = 1;
+  if (item->id.assign(request.id) != Status::kOk ||
+      item->name.assign(request.name) != Status::kOk ||
+      item->version.assign(request.version) != Status::kOk)
+    return false;
+  start->kind = MessageKind::kStart;
+  start->execution = 1;
+  start->name = request.name;
+  start->payload = request.text;
+  item->messages = start;
+  item->message_count = 1;
+  turn->warm = warm_.pin(turn->key);
+  if (turn->warm == nullptr) return false;
+  turn->warm->history.clear();
+  turn->warm->execution = item->execution;
+  turn->warm->revision = item->revision;
+  turn->before = turn->warm->history.mark();
+  turn->verdict = Turn::Verdict::kCommit;
+  return true;
+}
+
+// Looked at again in the batch; but an instance that is known may be one that crashes.
+bool Inbox::is_unknown(std::string_view instance_id) {
+  InstanceStatus row;
+  return loop_.provider->read_status(instance_id, &row, loop_.status_buffer,
+                                     status_buffer_bytes(loop_.options.payload_bytes_max)) ==
+         Status::kNotFound;
+}
+
+void Inbox::collect_mail(TurnList& turns) {
+  if (!may_piggyback_mail_) return;
+  loop_.now = loop_.provider->pawl_now();
+  for (std::size_t i = 0; i < at_hand(); ++i) {
+    Request& request = requests_.at(i);
+    // Those behind it are taken when it is done, however many ticks that needs.
+    if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) return;
+    if (!is_mail(request) || !is_valid_name(request.name) || is_behind_another(i)) continue;
+    Turn* const turn = turn_for_mail(request, turns);
+    if (turn == nullptr) continue;
+    request.piggybacks_on = turn->key;
+    ++turn->mail_count;
+    turn->mail_bytes += request.name.size() + request.text.size();
+  }
+}
+
+// Does another call for the same instance come before it that is not piggybacked?
+bool Inbox::is_behind_another(std::size_t index) {
+  const std::string_view id = requests_.at(index).id;
+  for (std::size_t i = 0; i < index; ++i)
+    if (requests_.at(i).piggybacks_on == 0 && requests_.at(i).id == id) return true;
+  return false;
+}
+
+// One of this tick, or one loaded for it. Null: the message is stored, and its turn comes with a later tick.
+Turn* Inbox::turn_for_mail(const Request& request, TurnList& turns) {
+  InstanceKey key = 0;
+  Incarnation home = 0;
+  if (loop_.provider->find_instance(request.id, &key, &home) != Status::kOk) return nullptr;
+  for (Turn& turn : turns)
+    if (turn.key == key) return takes_mail(turn, request) ? &turn : nullptr;
+  // It is warm elsewhere.
+  if (home != 0 && home != loop_.me && warm_.find(key) == nullptr) return nullptr;
+  if (!loader_.has_room_for_another()) return nullptr;
+  const Arena::Mark mark = loop_.arena.mark();
+  Turn& turn = turns.next();
+  if (loader_.load(key, false, &turn) == Status::kOk && takes_mail(turn, request)) {
+    turns.keep_next();
+    return &turn;
+  }
+  loop_.arena.rewind(mark);
+  return nullptr;
+}
+
+// All that is stored for it has been read, and the sender is within its limits.
+bool Inbox::takes_mail(const Turn& turn, const Request& request) const {
+  if (turn.verdict != Turn::Verdict::kCommit || turn.item->terminate || turn.item->more_messages)
+    return false;
+  const OrchestrationItem& item = *turn.item;
+  if (item.message_count - item.waiting_count + turn.mail_count >= loop_.options.instance_batch_max)
+    return false;
+  std::size_t mail = turn.mail_count + 1;
+  std::size_t bytes = turn.mail_bytes + request.name.size() + request.text.size();
+  for (std::size_t i = 0; i < item.message_count; ++i) {
+    const Message& message = item.messages[i];
+    if (message.id > last_message_) return false;
+    if (message.kind != MessageKind::kEvent && message.kind != MessageKind::kQueue) continue;
+    ++mail;
+    bytes += message.name.size() + message.payload.size();
+  }
+  return mail <= loop_.options.queue_messages_max &&
+         bytes <= mail_bytes_max(loop_.options.payload_bytes_max);
+}
+
+Message Inbox::message_of(std::size_t index) {
+  const NewMail mail = new_mail(requests_.at(index));
+  Message message;
+  message.id = number_of(index);
+  message.kind = mail.kind;
+  message.name = mail.name;
+  message.payload = mail.payload;
+  return message;
+}
+
+bool Inbox::is_piggybacked(const Turn& turn, MessageId number, std::size_t* index) {
+  if (turn.mail_count == 0 || number <= last_message_) return false;
+  *index = static_cast<std::size_t>(number - last_message_ - 1);
+  return *index < at_hand() && requests_.at(*index).piggybacks_on == turn.key;
+}
+
+std::size_t Inbox::messages_of(const Turn& turn, Message* out) {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < at_hand() && found < turn.mail_count; ++i)
+    if (requests_.at(i).piggybacks_on == turn.key) out[found++] = message_of(i);
+  return found;
+}
+
+// If the numbers are not to be had, everything is stored as if it had come in two ticks, and turns that saw piggybacked
+// messages are run again behind it.
+Status Inbox::reserve_numbers(TurnList& turns) {
+  bool any = false;
+  const auto each = [&](auto&& visit) {
+    for (Turn& turn : turns)
+      if (turn.mail_count > 0 && turn.verdict == Turn::Verdict::kCommit) visit(turn);
+  };
+  each([&](const Turn&) { any = true; });
+  if (any) {
+    const Status reserved = loop_.provider->reserve_messages(last_message_, at_hand());
+    if (reserved == Status::kStale || reserved == Status::kQuota) {
+      each([](Turn& turn) { turn.verdict = Turn::Verdict::kSkip; });
+    } else if (reserved != Status::kOk) {
+      return reserved;
+    }
+  }
+  for (std::size_t i = 0; i < at_hand(); ++i) {
+    const Turn* const turn = turn_of(turns, i);
+    if (turn == nullptr || turn->verdict != Turn::Verdict::kCommit)
+      requests_.at(i).piggybacks_on = 0;
+  }
+  return Status::kOk;
+}
+
+// A request that takes more than one transaction stays the first until it is done.
+Status Inbox::write(TurnList& turns) {
+  PAWL_TRY(reserve_numbers(turns));
+  const std::size_t most = at_hand();
+  std::size_t take = 0;
+  for (bool more = false; take < most; ++take) {
+    Request& request = requests_.at(take);
+    bool room = true;
+    Turn* turn = turn_of(turns, take);
+    request.status = write_request(request, turn, &room, &more);
+    if (turn != nullptr && turn->verdict != Turn::Verdict::kCommit) turn = nullptr;
+    if (!is_answer(request.status)) return request.status;
+    if (request.status == Status::kOk && turn == nullptr) loop_.agenda.do_now(Job::kTurns);
+    if (!room) request.status = Status::kResourceExhausted;
+    if (more) break;
+  }
+  taken_ = take;
+  return Status::kOk;
+}
+
+// Of a request, not a failure of the batch.
+bool Inbox::is_answer(Status status) {
+  switch (status) {
+    case Status::kOk:
+    case Status::kAlreadyExists:
+    case Status::kNotFound:
+    case Status::kStale:
+    case Status::kStillRunning:
+    case Status::kChildInstance:
+    case Status::kInvalidArgument:
+    case Status::kQuota:
+    case Status::kDeviceHeld: return true;
+    default: return false;
+  }
+}
+
+// The one that it is piggybacked on.
+Turn* Inbox::turn_of(TurnList& turns, std::size_t request) {
+  const InstanceKey key = requests_.at(request).piggybacks_on;
+  for (Turn& turn : turns)
+    if (turn.is_start ? turn.request == request : key != 0 && turn.key == key) return &turn;
+  return nullptr;
+}
+
+Status Inbox::write_request(Request& request, Turn* turn, bool* room, bool* more) {
+  switch (request.kind) {
+    case Request::Kind::kStart: return write_start(request, turn);
+    case Request::Kind::kCancel: return loop_.provider->cancel_instance(request.id, request.text);
+    case Request::Kind::kDeclare:
+    case Request::Kind::kStandby:
+    case Request::Kind::kWithdraw: return devices_.write(request, room);
+    case Request::Kind::kTerminate:
+      return loop_.provider->terminate_instance(request.id, request.text);
+    case Request::Kind::kSuspend: return loop_.provider->suspend_instance(request.id);
+    case Request::Kind::kResume: return loop_.provider->resume_instance(request.id);
+    case Request::Kind::kDelete:
+    case Request::Kind::kPrune: return removals_.write(request, more);
+    case Request::Kind::kRaise:
+    case Request::Kind::kEnqueue: break;
+  }
+  if (request.piggybacks_on != 0) return Status::kOk;
+  return send_mail(request, room);
+}
+
+// A turn that cannot be committed is forgotten: it is run again once its start is stored.
+Status Inbox::write_start(const Request& request, Turn* turn) {
+  NewInstance instance;
+  instance.id = request.id;
+  instance.name = request.name;
+  instance.version = request.version;
+  instance.input = request.text;
+  instance.with_turn = turn != nullptr && turn->verdict == Turn::Verdict::kCommit;
+  InstanceKey key = 0;
+  const Status created = loop_.provider->create_instance(instance, &key);
+  if (turn == nullptr) return created;
+  if (created != Status::kOk || !instance.with_turn) {
+    turn->verdict = Turn::Verdict::kSkip;
+    return created;
+  }
+  turn->key = key;
+  turn->item->key = key;
+  turn->commit.key = key;
+  return created;
+}
+
+// Of a message that is stored. Those piggybacked for the same instance are before it, and count as it does.
+Status Inbox::send_mail(const Request& request, bool* room) {
+  NewMail mail = new_mail(request);
+  for (std::size_t i = 0; i < at_hand(); ++i) {
+    const Request& other = requests_.at(i);
+    if (other.piggybacks_on == 0 || other.id != request.id) continue;
+    const std::size_t bytes = other.name.size() + other.text.size();
+    mail.count_max -= mail.count_max > 0 ? 1 : 0;
+    mail.bytes_max -= mail.bytes_max > bytes ? bytes : mail.bytes_max;
+  }
+  return loop_.provider->send_mail(mail, room);
+}
+
+Status Inbox::write_mail(Request& request, MessageId number) {
+  NewMail mail = new_mail(request);
+  mail.number = number;
+  bool room = true;
+  request.status = loop_.provider->send_mail(mail, &room);
+  if (!room) request.status = Status::kResourceExhausted;
+  return is_answer(request.status) ? Status::kOk : request.status;
+}
+
+Status Inbox::store(const Turn& turn) {
+  for (std::size_t i = 0; i < at_hand() && turn.mail_count > 0; ++i)
+    if (requests_.at(i).piggybacks_on == turn.key)
+      PAWL_TRY(write_mail(requests_.at(i), number_of(i)));
+  return Status::kOk;
+}
+
+Status Inbox::post(const Request& request) {
+  if (request.text.size() > loop_.options.payload_bytes_max) {
+    loop_.diagnostic.format("the input has %zu bytes; payload_bytes_max is %zu",
+                            request.text.size(), loop_.options.payload_bytes_max);
+    return Status::kResourceExhausted;
+  }
+  const bool first = requests_.size() == 0;
+  PAWL_TRY(requests_.push(request));
+  loop_.agenda.do_now(Job::kRequests);
+  // A host's loop sleeps on the descriptor, which must know.
+  if (first) loop_.port.threads->wake();
+  return Status::kOk;
+}
+
+void Inbox::committed() {
+  if (removals_.has_begun_request()) requests_.at(taken_).begun = true;
+}
+
+void Inbox::answer() {
+  for (; taken_ > 0; --taken_) {
+    const Request request = requests_.at(0);
+    switch (request.kind) {
+      case Request::Kind::kDeclare:
+      case Request::Kind::kStandby:
+      case Request::Kind::kWithdraw: devices_.committed(request); break;
+      default: break;
+    }
+    requests_.pop();
+    ++loop_.work_done;
+    if (request.answer != nullptr) request.answer(request.user, request.status);
+  }
+  loop_.agenda.set(Job::kRequests, requests_.size() > 0);
+}
+
+}  // namespace pawl

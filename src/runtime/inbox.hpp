@@ -1,0 +1,94 @@
+// Inbox: calls of the application's own thread. They are piggybacked on a tick, else stored.
+//
+// A start, an event and a queue message go into the commit with the turn that takes them; nothing is stored before it.
+// The caller is answered after that commit, so a crash in the turn leaves neither message nor answer. A message gets
+// the number that a stored one would have. If it has to wait on, it is stored under that number with the turn, and if
+// the turn cannot be written, instead of it. It is piggybacked only where it overtakes nothing (docs/performance.md).
+// A crash in the first turn of a start cannot be charged to a row that is not there. The note of it makes all workers
+// store starts first for an hour, and what crashes again is charged.
+// Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_INBOX_HPP
+#define PAWL_RUNTIME_INBOX_HPP
+
+#include "devices.hpp"
+#include "loop_context.hpp"
+#include "removals.hpp"
+#include "requests.hpp"
+#include "turn.hpp"
+#include "turn_loader.hpp"
+#include "warm.hpp"
+
+namespace pawl {
+
+class Inbox {
+ public:
+  Inbox(LoopContext& loop, Requests& requests, TurnLoader& loader, WarmCache& warm,
+        Devices& devices, Removals& removals)
+      : loop_(loop),
+        requests_(requests),
+        loader_(loader),
+        warm_(warm),
+        devices_(devices),
+        removals_(removals) {}
+
+  void start() { requests_.start(); }
+  // Texts are copied.
+  Status post(const Request& request);
+
+  // ---- before the batch ----
+  // Before anything of the tick is read: what is stored later shows when the numbers are reserved.
+  void look();
+  // First turns of starts, for as many as there is memory for. Others are stored as messages.
+  void collect_starts(TurnList& turns);
+  // Events and queue messages join a turn of this tick, or one that is loaded for them.
+  void collect_mail(TurnList& turns);
+  // Those of the turn, in order, to `out`, which has room for turn.mail_count; how many.
+  std::size_t messages_of(const Turn& turn, Message* out);
+  [[nodiscard]] Message message_of(std::size_t index);
+  // Is the message of this number piggybacked on the turn? Then `index` is its call.
+  [[nodiscard]] bool is_piggybacked(const Turn& turn, MessageId number, std::size_t* index);
+
+  // ---- in the batch ----
+  Status write(TurnList& turns);
+  // The turn could not be written: its messages are stored.
+  Status store(const Turn& turn);
+
+  // ---- after it ----
+  void committed();
+  void answer();
+  void rolled_back() { taken_ = 0; }
+
+ private:
+  // Calls that the batch at hand takes.
+  [[nodiscard]] std::size_t at_hand() const;
+  [[nodiscard]] MessageId number_of(std::size_t index) const {
+    return last_message_ + 1 + static_cast<MessageId>(index);
+  }
+  bool prepare_start(const Request& request, Turn* turn);
+  [[nodiscard]] bool is_unknown(std::string_view instance_id);
+  [[nodiscard]] bool is_behind_another(std::size_t index);
+  Turn* turn_for_mail(const Request& request, TurnList& turns);
+  [[nodiscard]] bool takes_mail(const Turn& turn, const Request& request) const;
+  [[nodiscard]] NewMail new_mail(const Request& request) const;
+  Status reserve_numbers(TurnList& turns);
+  [[nodiscard]] static bool is_answer(Status status);
+  Turn* turn_of(TurnList& turns, std::size_t request);
+  Status write_request(Request& request, Turn* turn, bool* room, bool* more);
+  Status write_start(const Request& request, Turn* turn);
+  Status send_mail(const Request& request, bool* room);
+  Status write_mail(Request& request, MessageId number);
+
+  LoopContext& loop_;
+  Requests& requests_;
+  TurnLoader& loader_;
+  WarmCache& warm_;
+  Devices& devices_;
+  Removals& removals_;
+  std::size_t taken_ = 0;            // by the batch at hand
+  bool may_piggyback_mail_ = false;  // on the batch at hand
+  MessageId last_message_ = 0;       // then: when it was collected
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_INBOX_HPP

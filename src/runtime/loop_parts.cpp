@@ -1,0 +1,26 @@
+#include "loop_parts.hpp"
+
+namespace pawl {
+
+LoopParts::LoopParts(LoopContext& loop, LoopMemory& memory)
+    : notices(loop),
+      clock(loop),
+      others(loop, memory.slots),
+      space(loop),
+      log_watch(loop, space),
+      folders(loop, memory.slots),
+      removals(loop, space, folders),
+      recovery(loop, notices),
+      activities(loop, memory.slots, memory.warm, folders),
+      hand_over(loop, memory.slots, activities, folders),
+      devices(loop),
+      owned(loop, memory.owned),
+      registration(loop, memory.registration, memory.slots, devices, hand_over, owned),
+      stored_due(loop, activities, clock),
+      loader(loop, memory.loader, memory.warm, activities),
+      inbox(loop, memory.requests, loader, memory.warm, devices, removals),
+      runner(loop, memory.warm, memory.slots, inbox, registration, removals),
+      turns(loop, memory.turns, memory.warm, memory.slots, activities, hand_over, loader, runner,
+            inbox, removals, others) {}
+
+}  // namespace pawl

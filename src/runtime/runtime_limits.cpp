@@ -1,0 +1,57 @@
+#include "runtime_limits.hpp"
+
+#include "check.hpp"
+#include "client_core.hpp"
+
+namespace pawl {
+
+std::size_t tick_bytes(const Options& options, std::size_t turns) {
+  const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
+  // All that can wait for one instance: read, gathered, and sorted out again.
+  const std::size_t mail =
+      mail_max(options.queue_messages_max) * (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
+      2 * mail_bytes_max(options.payload_bytes_max);
+  const std::size_t start = sizeof(OrchestrationItem) + 1024;
+  return turns * (one + start) + mail + 4 * options.payload_bytes_max + 2 * kErrorTextBytesMax +
+         (options.instance_batch_max + options.commands_a_turn_max + 64) * 256 + 64 * 1024;
+}
+
+EngineLimits engine_limits(const Options& options) {
+  EngineLimits limits;
+  limits.events_max = options.history_events_max;
+  limits.commands_a_turn_max = options.commands_a_turn_max;
+  limits.payload_bytes_max = options.payload_bytes_max;
+  limits.traces_a_turn_max = options.traces_a_turn_max;
+  limits.mail_max = mail_max(options.queue_messages_max);
+  limits.kv_keys_max = options.kv_keys_max;
+  limits.kv_bytes_max = options.warm_bytes / 4;
+  return limits;
+}
+
+Status check_port(const port::Port& port, Diagnostic& diagnostic) {
+  if (port.clock == nullptr || port.storage == nullptr || port.threads == nullptr) {
+    diagnostic.format("the port lacks a clock, a storage or threads");
+    return Status::kInvalidArgument;
+  }
+  if (port.clock->version() != port::kPortVersion ||
+      port.storage->version() != port::kPortVersion ||
+      port.threads->version() != port::kPortVersion ||
+      (port.folders != nullptr && port.folders->version() != port::kPortVersion)) {
+    diagnostic.format("the port is of version %u, this library needs %u", port.clock->version(),
+                      port::kPortVersion);
+    return Status::kVersionMismatch;
+  }
+  return port.clock->open(diagnostic);
+}
+
+UnregisteredText unregistered_text(std::string_view name, std::string_view version) {
+  UnregisteredText text;
+  const bool fits =
+      text.append("no orchestration \"") == Status::kOk && text.append(name) == Status::kOk &&
+      text.append(version.empty() ? "" : "@") == Status::kOk &&
+      text.append(version) == Status::kOk && text.append("\" is registered here") == Status::kOk;
+  PAWL_CHECK("runtime-32", fits);
+  return text;
+}
+
+}  // namespace pawl

@@ -1,0 +1,32 @@
+// What the limits of Options mean for the engine and for memory, and checks that several parts share.
+#ifndef PAWL_RUNTIME_RUNTIME_LIMITS_HPP
+#define PAWL_RUNTIME_RUNTIME_LIMITS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "engine.hpp"
+#include "pawl/options.hpp"
+#include "pawl/port.hpp"
+#include "text.hpp"
+
+namespace pawl {
+
+// The engine's room for raised events and queue messages. Senders are refused beyond queue_messages_max, and
+// what is given back in one turn has half of the room: so no turn ever meets more.
+[[nodiscard]] constexpr std::uint32_t mail_max(std::uint32_t queue_messages_max) {
+  return 2 * queue_messages_max;
+}
+
+[[nodiscard]] EngineLimits engine_limits(const Options& options);
+// Messages of so many turns, decoded, and what the turns decide beside their events.
+[[nodiscard]] std::size_t tick_bytes(const Options& options, std::size_t turns);
+// Is it one that this library can use? Opens its clock.
+Status check_port(const port::Port& port, Diagnostic& diagnostic);
+using UnregisteredText = FixedText<2 * kNameBytesMax + 64>;
+[[nodiscard]] UnregisteredText unregistered_text(std::string_view name, std::string_view version);
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_RUNTIME_LIMITS_HPP

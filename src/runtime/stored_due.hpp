@@ -1,0 +1,40 @@
+// StoredDue: the earliest time in the database at which something is to be done. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_STORED_DUE_HPP
+#define PAWL_RUNTIME_STORED_DUE_HPP
+
+#include "activities.hpp"
+#include "clock_watch.hpp"
+#include "loop_context.hpp"
+
+namespace pawl {
+
+class StoredDue {
+ public:
+  StoredDue(LoopContext& loop, const Activities& activities, ClockWatch& clock)
+      : loop_(loop), activities_(activities), clock_(clock) {}
+
+  void plan();
+  void look(std::int64_t now_boot_ms) {
+    last_due_found_nothing_ = false;
+    if (loop_.agenda.is_due(Job::kStoredDue, now_boot_ms) && !loop_.is_in_trouble(now_boot_ms))
+      loop_.look_for_all();
+  }
+  // The tick looks for what is due.
+  void begin() { last_due_found_nothing_ = loop_.agenda.is_due(Job::kStoredDue, loop_.boot_ms()); }
+  void found_work() { last_due_found_nothing_ = false; }
+  // In the batch: parked instances and delayed activities wake, overdue ones end.
+  Status write();
+
+ private:
+  LoopContext& loop_;
+  const Activities& activities_;
+  ClockWatch& clock_;
+  bool last_due_found_nothing_ = false;
+  OptionalMs
+      fruitless_due_;  // Pawl time: a due time that found nothing is looked at again at fruitless_until_
+  OptionalMs fruitless_until_;  // boot time
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_STORED_DUE_HPP

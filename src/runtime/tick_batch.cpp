@@ -1,0 +1,205 @@
+#include "tick_batch.hpp"
+
+#include "session_options.hpp"
+
+namespace pawl {
+
+void TickBatch::run() {
+  parts_.space.prepare();
+  loop_.arena.rewind(Arena::Mark());
+  loop_.agenda.clear(Job::kConfirmClock);  // the batch decides
+  loop_.wants_quiet = false;
+  parts_.turns.begin();
+  Status status = prepare();
+  if (status == Status::kOk) {
+    parts_.turns.run();
+    status = write_and_commit();
+  }
+  if (status != Status::kOk) rolled_back(status);
+  memory_.warm.unpin_all();
+  memory_.warm.restore_reserve();
+}
+
+// Look: nothing is locked meanwhile.
+Status TickBatch::prepare() {
+  turns_were_full_ = false;
+  slots_were_full_ = memory_.slots.full_of_results();
+  parts_.inbox.look();
+  // After oversleeping leases are renewed before anything else, so this tick takes no turns.
+  if (!loop_.overslept && !loop_.agenda.wants(Job::kRegister) &&
+      (loop_.agenda.wants(Job::kTurns) || memory_.slots.finished() > 0)) {
+    parts_.stored_due.begin();
+    PAWL_TRY(parts_.turns.collect());
+    turns_were_full_ = loop_.agenda.wants(Job::kTurns);
+  }
+  parts_.inbox.collect_starts(parts_.turns.list());
+  parts_.inbox.collect_mail(parts_.turns.list());
+  if (parts_.turns.list().size() > 0) parts_.stored_due.found_work();
+  return Status::kOk;
+}
+
+Status TickBatch::write_and_commit() {
+  const Status begun = loop_.provider->begin(loop_.me, &loop_.batch);
+  if (begun == Status::kBuried) {
+    parts_.activities.lose_all();
+    parts_.registration.was_buried();
+    parts_.owned.lose_all();
+  }
+  if (begun != Status::kOk) return begun;
+  parts_.log_watch.begun();
+  parts_.notices.begin();
+  parts_.removals.begin();
+  Status status = write();
+  if (status == Status::kOk) status = parts_.owned.end();
+  if (status == Status::kOk) status = loop_.provider->commit();
+  if (status != Status::kOk) {
+    loop_.provider->rollback();
+    return status;
+  }
+  if (loop_.provider->last_commit_wrote()) {
+    ++loop_.stats.commits;
+    loop_.window_until = loop_.boot_ms() + loop_.options.commit_window_ms;
+  }
+  // Also what this very commit told an instance: that a session is closed, or changed its owner.
+  if (loop_.provider->last_commit_sent()) loop_.agenda.do_now(Job::kTurns);
+  committed();
+  return Status::kOk;
+}
+
+Status TickBatch::write() {
+  loop_.now = loop_.batch.now;
+  parts_.others.begin();
+  PAWL_TRY(parts_.owned.begin());
+  if (loop_.agenda.wants(Job::kRegister)) return parts_.registration.write();
+  PAWL_TRY(write_due());
+  PAWL_TRY(parts_.inbox.write(parts_.turns.list()));
+  PAWL_TRY(parts_.turns.write_unregistered());
+  PAWL_TRY(parts_.turns.write());
+  PAWL_TRY(parts_.activities.write_results(parts_.turns.list()));
+  PAWL_TRY(parts_.activities.evict_hung());
+  PAWL_TRY(parts_.devices.move_sessions());
+  PAWL_TRY(parts_.hand_over.write());
+  return parts_.owned.write();
+}
+
+// What comes with time, and what other processes left.
+Status TickBatch::write_due() {
+  const bool renews = loop_.agenda.is_due(Job::kRenew, loop_.boot_ms());
+  parts_.registration.begin();
+  if (renews || loop_.agenda.wants(Job::kBury)) PAWL_TRY(parts_.registration.bury_the_dead());
+  if (renews) PAWL_TRY(parts_.activities.renew());
+  // Before anything is ended for its silence.
+  PAWL_TRY(parts_.activities.write_progress());
+  PAWL_TRY(parts_.stored_due.write());
+  PAWL_TRY(parts_.activities.check_held());
+  return parts_.removals.write();
+}
+
+// Only now effects leave: warm histories advance, callers get their answers, traces are emitted.
+void TickBatch::committed() {
+  parts_.log_watch.committed();
+  parts_.recovery.committed();
+  if (loop_.single_item_batches_left > 0) --loop_.single_item_batches_left;
+  if (loop_.agenda.wants(Job::kRegister)) registered();
+  parts_.removals.committed();
+  parts_.inbox.committed();
+  parts_.turns.committed();
+  parts_.folders.committed();
+  parts_.activities.committed();
+  renewal_committed();
+  parts_.removals.clean_up_committed();
+  plan_checks();
+  parts_.activities.log_evicted();
+  parts_.hand_over.committed();
+  parts_.owned.committed();
+  parts_.owned.notify();
+  parts_.inbox.answer();
+  parts_.devices.committed();
+  parts_.notices.committed();
+  parts_.clock.committed();
+  // What our own commit made the watched files say is no news; whoever else committed is seen by the looks that
+  // follow.
+  note_reasons(loop_.port.threads->drain());
+  parts_.space.look_for_reserve_no_more();
+  if (loop_.provider->last_commit_wrote()) parts_.others.look_soon();
+  parts_.space.committed();
+}
+
+void TickBatch::renewal_committed() {
+  const std::int64_t now = loop_.boot_ms();
+  const bool renewed = loop_.agenda.is_due(Job::kRenew, now);
+  if (renewed) {
+    loop_.look_for_all();
+    parts_.activities.renew_leases();
+  }
+  // A worker that owns a session is watched, however young it is: its death is noticed at once.
+  if (renewed || parts_.registration.has_buried() || parts_.owned.others_claimed())
+    parts_.registration.watch_workers();
+  if (!renewed) return;
+  parts_.space.look_for_reserve();
+  loop_.agenda.plan(Job::kRenew, now + renewal_interval_ms(loop_.options.sessions));
+}
+
+void TickBatch::plan_checks() {
+  loop_.agenda.clear(Job::kBury);
+  loop_.agenda.set(Job::kCheckHeld,
+                   parts_.turns.has_changed_sessions() || parts_.notices.has_lost_sessions());
+  // Sessions that others ended show in the epochs. What shows nowhere is found with the cleanup.
+  if (parts_.owned.others_claimed() || parts_.notices.has_ended_sessions())
+    parts_.folders.plan(Folders::kFolderLookDelayMs);
+}
+
+void TickBatch::registered() {
+  parts_.registration.committed();
+  parts_.removals.registered();
+  parts_.registration.watch_workers();
+}
+
+void TickBatch::note_reasons(const port::WakeReasons& reasons) {
+  if (reasons.process) loop_.agenda.do_now(Job::kBury);
+  if (reasons.descriptor) parts_.activities.look_at_descriptors();
+  if (reasons.clock) parts_.clock.stepped();
+  if (reasons.bell) parts_.space.look_for_reserve_soon();
+  if (reasons.bell || reasons.log) parts_.others.look_soon();
+}
+
+// Nothing was written: histories go back, results stay in their slots, hand-overs are forgotten.
+void TickBatch::rolled_back(Status status) {
+  parts_.turns.rolled_back();
+  parts_.activities.rolled_back();
+  parts_.inbox.rolled_back();
+  parts_.removals.rolled_back();
+  if (loop_.agenda.wants(Job::kRegister)) parts_.registration.rolled_back();
+  loop_.look_for_all();
+  loop_.agenda.set(Job::kWakeUnregistered, loop_.takes_activities());
+  if (status == Status::kBuried) return;
+  if (status == Status::kBusy) {
+    ++loop_.stats.busy_ticks;
+    parts_.log_watch.busy();
+    return;
+  }
+  if (parts_.recovery.quarantine_culprit(status)) return;
+  recover(status);
+}
+
+void TickBatch::recover(Status status) {
+  ++loop_.stats.failed_ticks;
+  loop_.log_status(LogLevel::kError, "tick_rolled_back", status);
+  TurnList& turns = parts_.turns.list();
+  if (status == Status::kFull || status == Status::kIo || status == Status::kReadOnly ||
+      turns.size() == 0) {
+    parts_.recovery.leave_store_alone();
+    if (status != Status::kFull) return;
+    loop_.single_item_batches_left = loop_.options.batch;  // less of it may fit
+    parts_.space.disk_is_full();
+    return;
+  }
+  if (turns.size() > 1 || turns[0].is_start || turns[0].mail_count > 0) {
+    // SQLite took the whole batch back: now one item a transaction.
+    loop_.single_item_batches_left = turns.size();
+    return;
+  }
+  if (parts_.turns.abandon_alone(status) != Status::kOk) parts_.recovery.leave_store_alone();
+}
+
+}  // namespace pawl

@@ -1,0 +1,44 @@
+// TickBatch: the write transaction of a tick. It calls the parts in one order: look, run turns, write, let effects
+// leave. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_TICK_BATCH_HPP
+#define PAWL_RUNTIME_TICK_BATCH_HPP
+
+#include "loop_parts.hpp"
+
+namespace pawl {
+
+class TickBatch {
+ public:
+  TickBatch(LoopContext& loop, LoopMemory& memory, LoopParts& parts)
+      : loop_(loop), memory_(memory), parts_(parts) {}
+
+  void run();
+  // The last one left over what one batch cannot take, or found no room for further work.
+  [[nodiscard]] bool was_full() const { return turns_were_full_ || slots_were_full_; }
+  // After the commit of a registration.
+  void registered();
+  // Reasons to wake that came from the machine.
+  void note_reasons(const port::WakeReasons& reasons);
+
+ private:
+  Status prepare();
+  Status write_and_commit();
+  Status write();
+  Status write_due();
+  void committed();
+  void renewal_committed();
+  void plan_checks();
+  void rolled_back(Status status);
+  // What a failed batch means for the next ones.
+  void recover(Status status);
+
+  LoopContext& loop_;
+  LoopMemory& memory_;
+  LoopParts& parts_;
+  bool turns_were_full_ = false;
+  bool slots_were_full_ = false;  // of results
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_TICK_BATCH_HPP

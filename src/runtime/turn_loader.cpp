@@ -1,0 +1,153 @@
+#include "turn_loader.hpp"
+
+#include "runtime_limits.hpp"
+
+namespace pawl {
+namespace {
+
+class HistoryLoader final : public EventSink, public StateSink {
+ public:
+  HistoryLoader(History& history, WarmCache& cache, Diagnostic& diagnostic)
+      : history_(history), cache_(cache), diagnostic_(diagnostic) {}
+  Status on_event(const Event& event) override {
+    Status status = history_.append(event, diagnostic_);
+    while (status == Status::kResourceExhausted && cache_.evict_one())
+      status = history_.append(event, diagnostic_);
+    return status;
+  }
+  Status on_value(std::string_view key, std::string_view value, std::int64_t updated_ms) override {
+    Status status = history_.carry(key, value, updated_ms);
+    while (status == Status::kResourceExhausted && cache_.evict_one())
+      status = history_.carry(key, value, updated_ms);
+    return status;
+  }
+
+ private:
+  History& history_;
+  WarmCache& cache_;
+  Diagnostic& diagnostic_;
+};
+
+}  // namespace
+
+void TurnLoader::start() {
+  for (std::size_t i = 0; i < loop_.registry.orchestration_count(); ++i) {
+    const Registry::OrchestrationEntry& entry = loop_.registry.orchestration(i);
+    if (loop_.registry.find_orchestration(entry.name) == &entry)
+      memory_.runnable[runnable_count_++] = {entry.name, {}, 0};
+    memory_.runnable[runnable_count_++] = {entry.name, entry.version, 0};
+    for (std::int64_t behaviour = Engine::kBehaviourMin; behaviour <= Engine::kBehaviour;
+         ++behaviour)
+      memory_.runnable[runnable_count_++] = {entry.name, entry.version, behaviour};
+  }
+}
+
+Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
+  const Arena::Mark mark = loop_.arena.mark();
+  turn->key = key;
+  turn->item = loop_.arena.make<OrchestrationItem>();
+  if (turn->item == nullptr) return Status::kResourceExhausted;
+  const Status fetched = loop_.provider->fetch_orchestration_item(
+      key, loop_.now, loop_.options.instance_batch_max, loop_.arena, turn->item);
+  if (fetched == Status::kOk && has_too_much_mail(*turn->item)) {
+    turn->abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
+                  "more messages wait for it than this worker's queue_messages_max allows");
+    return Status::kOk;
+  }
+  if (fetched == Status::kResourceExhausted && first && turn->item->more_messages) {
+    // Alone, and still too large: whoever stored it had a higher payload_bytes_max.
+    turn->abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
+                  "a stored message is larger than this worker's payload_bytes_max allows");
+    return Status::kOk;
+  }
+  if (fetched != Status::kOk) {
+    loop_.arena.rewind(mark);
+    return fetched;
+  }
+  if (turn->item->more_messages) loop_.agenda.do_now(Job::kTurns);
+  if (turn->item->broken != Status::kOk) {
+    turn->abandon(Provider::kStoppedForGood, ErrorKind::kCorrupt, turn->item->broken_text.view());
+    return Status::kOk;
+  }
+  if (turn->item->terminate) {
+    // No history is read: a damaged one, or one that does not fit, can be ended too.
+    turn->warm = warm_.pin(key);
+    turn->verdict = Turn::Verdict::kCommit;
+    return turn->warm == nullptr ? Status::kResourceExhausted : Status::kOk;
+  }
+  if (!can_run(*turn->item)) {
+    // It was listed for a result, and has gone on elsewhere: the result is stored for whoever runs it.
+    turn->verdict = Turn::Verdict::kUnregistered;
+    return Status::kOk;
+  }
+  if (activities_.must_wait_to_run_alone(turn->item->crashes)) {
+    loop_.wants_quiet = true;
+    turn->verdict = Turn::Verdict::kSkip;
+    loop_.arena.rewind(mark);
+    return Status::kOk;
+  }
+  return load_warm(*turn, first);
+}
+
+bool TurnLoader::can_run(const OrchestrationItem& item) const {
+  for (std::size_t i = 0; i < runnable_count_; ++i) {
+    const Runnable& one = memory_.runnable[i];
+    if (one.behaviour == item.behaviour && one.name == item.name.view() &&
+        one.version == item.version.view())
+      return true;
+  }
+  return false;
+}
+
+// Sent by a process with larger options.
+bool TurnLoader::has_too_much_mail(const OrchestrationItem& item) const {
+  std::size_t mail = 0;
+  for (std::size_t i = 0; i < item.message_count; ++i) {
+    const MessageKind kind = item.messages[i].kind;
+    if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) ++mail;
+  }
+  return mail > mail_max(loop_.options.queue_messages_max);
+}
+
+Status TurnLoader::load_warm(Turn& turn, bool first) {
+  turn.warm = warm_.pin(turn.key);
+  if (turn.warm == nullptr) return Status::kResourceExhausted;
+  Warm& warm = *turn.warm;
+  if (warm.revision != turn.item->revision || warm.execution != turn.item->execution) {
+    warm.history.clear();
+    warm.execution = turn.item->execution;
+    warm.revision = turn.item->revision;
+    Diagnostic text;
+    HistoryLoader loader(warm.history, warm_, text);
+    Status loaded = loop_.provider->load_state(turn.key, warm.execution, loader);
+    if (loaded == Status::kOk)
+      loaded = loop_.provider->load_history(turn.key, warm.execution, 0, loader);
+    ++loop_.stats.cold_loads;
+    if (loaded == Status::kCorrupt) {
+      const std::string_view why =
+          text.text().empty() ? loop_.provider->diagnostic().text() : text.text();
+      turn.abandon(Provider::kStoppedForGood, ErrorKind::kCorrupt, loop_.keep_text(why));
+      warm_.drop(warm);
+      turn.warm = nullptr;
+      return Status::kOk;
+    }
+    if (loaded == Status::kResourceExhausted) {
+      warm_.drop(warm);
+      turn.warm = nullptr;
+      if (!first) return Status::kResourceExhausted;  // alone, with the next tick
+      turn.abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
+                   "its history and values do not fit warm_bytes");
+      return Status::kOk;
+    }
+    if (loaded != Status::kOk) {
+      warm_.drop(warm);
+      turn.warm = nullptr;
+      return loaded;
+    }
+  }
+  turn.before = warm.history.mark();
+  turn.verdict = Turn::Verdict::kCommit;
+  return Status::kOk;
+}
+
+}  // namespace pawl

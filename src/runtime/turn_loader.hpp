@@ -1,0 +1,59 @@
+// TurnLoader: makes an instance ready for its turn: its messages and its history are read, nothing is locked.
+// Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_TURN_LOADER_HPP
+#define PAWL_RUNTIME_TURN_LOADER_HPP
+
+#include "activities.hpp"
+#include "engine.hpp"
+#include "loop_context.hpp"
+#include "turn.hpp"
+#include "warm.hpp"
+
+namespace pawl {
+
+class TurnLoader {
+ public:
+  // Kinds of executions that this process has code for.
+  struct Memory {
+    Runnable* runnable = nullptr;
+    template <typename AnyArena>
+    void allocate(AnyArena& arena) {
+      runnable = arena.template array<Runnable>(kKindsEach * Registry::kOrchestrationsMax);
+    }
+  };
+
+  TurnLoader(LoopContext& loop, Memory& memory, WarmCache& warm, const Activities& activities)
+      : loop_(loop), memory_(memory), warm_(warm), activities_(activities) {}
+
+  // At the start. The registry does not change any more.
+  void start();
+  // kOk: the turn is ready to run, or its verdict is known. kNotFound: there is nothing to do for it.
+  // kResourceExhausted: no room beside the turns before it; `first` says that there are none.
+  Status load(InstanceKey key, bool first, Turn* turn);
+  // What a turn may need to run must be left for those before it.
+  [[nodiscard]] bool has_room_for_another() const {
+    return loop_.arena.capacity() - loop_.arena.used() >= loop_.arena.capacity() / 2;
+  }
+  [[nodiscard]] const Runnable* runnable() const { return memory_.runnable; }
+  [[nodiscard]] std::size_t runnable_count() const { return runnable_count_; }
+
+ private:
+  // Of one registered orchestration: without a version, with it and not begun, and begun under each behaviour.
+  static constexpr std::size_t kKindsEach =
+      2 + static_cast<std::size_t>(Engine::kBehaviour - Engine::kBehaviourMin + 1);
+
+  [[nodiscard]] bool can_run(const OrchestrationItem& item) const;
+  [[nodiscard]] bool has_too_much_mail(const OrchestrationItem& item) const;
+  Status load_warm(Turn& turn, bool first);
+  Status read_history(Turn& turn, bool first);
+
+  LoopContext& loop_;
+  Memory& memory_;
+  WarmCache& warm_;
+  const Activities& activities_;
+  std::size_t runnable_count_ = 0;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_TURN_LOADER_HPP

@@ -1,0 +1,417 @@
+#include "turn_runner.hpp"
+
+#include <algorithm>
+
+#include "check.hpp"
+
+namespace pawl {
+namespace {
+
+class HistoryEvents final : public EventSource {
+ public:
+  explicit HistoryEvents(const History& history) : history_(history) {}
+  [[nodiscard]] const Event& event(EventId id) const override { return history_.event(id); }
+
+ private:
+  const History& history_;
+};
+
+class OneEvent final : public EventSource {
+ public:
+  [[nodiscard]] const Event& event(EventId /*id*/) const override { return is; }
+  Event is;
+};
+
+std::size_t new_events_of(const TurnCommit& commit) {
+  return commit.last_new >= commit.first_new ? commit.last_new - commit.first_new + 1 : 0;
+}
+
+}  // namespace
+
+Status TurnRunner::gather_messages(Turn& turn, Message** messages, std::size_t* count) {
+  std::size_t results = 0;
+  slots_.for_each(
+      [&](const internal::Slot& slot) { results += is_piggybacked_result(slot, turn) ? 1U : 0U; });
+  const std::size_t stored = turn.item->message_count;
+  const std::size_t known = stored + turn.mail_count;
+  Message* const all = loop_.arena.array<Message>(known + results + 1);
+  turn.results = loop_.arena.array<internal::Slot*>(results + 1);
+  MessageId* const ids = loop_.arena.array<MessageId>(stored + 1);
+  WorkDone* const done = loop_.arena.array<WorkDone>(results + 1);
+  if (all == nullptr || turn.results == nullptr || ids == nullptr || done == nullptr)
+    return Status::kResourceExhausted;
+  const Message* const read = turn.item->messages;
+  std::size_t due = stored;
+  while (due > turn.item->waiting_count && read[due - 1].kind == MessageKind::kTimerFired)
+    --due;
+  std::copy_n(read, due, all);
+  const std::size_t mail = inbox_.messages_of(turn, all + due);
+  PAWL_CHECK("runtime-34", mail == turn.mail_count);
+  std::copy_n(read + due, stored - due, all + due + mail);
+  for (std::size_t i = 0; i < stored; ++i)
+    ids[i] = read[i].id;
+  gather_results(turn, all + known, done);
+  turn.commit.messages = ids;
+  turn.commit.message_count = turn.is_start ? 0 : stored;
+  turn.commit.done = done;
+  turn.commit.done_count = turn.result_count;
+  *messages = all;
+  *count = known + turn.result_count;
+  return Status::kOk;
+}
+
+bool TurnRunner::is_piggybacked_result(const internal::Slot& slot, const Turn& turn) {
+  return slot.state == internal::Slot::State::kFinished && !slot.refused && !slot.is_repeated() &&
+         slot.item.instance == turn.key;
+}
+
+// `turn.results` says which slots they are of.
+void TurnRunner::gather_results(Turn& turn, Message* out, WorkDone* done) {
+  slots_.for_each([&](internal::Slot& slot) {
+    if (!is_piggybacked_result(slot, turn)) return;
+    Message& message = out[turn.result_count];
+    message.kind = MessageKind::kActivityDone;
+    message.error = slot.error;
+    message.execution = slot.item.execution;
+    message.ref = slot.item.event;
+    message.payload = std::string_view(slot.result, slot.result_size);
+    done[turn.result_count] = slot.done();
+    turn.results[turn.result_count++] = &slot;
+  });
+}
+
+TurnInput TurnRunner::turn_input(const Turn& turn) {
+  TurnInput input;
+  input.instance_id = turn.item->id.view();
+  input.orchestration_name = turn.item->name.view();
+  input.version = turn.item->version.view();
+  input.execution = turn.item->execution;
+  input.stamp_ms = loop_.batch.stamp_ms + (loop_.now - loop_.batch.now);
+  loop_.port.clock->random(input.random, sizeof input.random);
+  input.verify = loop_.options.verify_turns;
+  return input;
+}
+
+// A timer that belongs to the cancel request and not to a command. It counts only after the request.
+bool TurnRunner::is_grace_over(const Turn& turn, const Message* messages, std::size_t count) {
+  const EventId request = turn.warm->history.cancel_id();
+  if (request == 0) return false;
+  for (std::size_t i = 0; i < count; ++i)
+    if (messages[i].kind == MessageKind::kTimerFired && messages[i].ref == request &&
+        messages[i].execution == turn.item->execution)
+      return true;
+  return false;
+}
+
+void TurnRunner::wait_for_room(Turn& turn) {
+  turn.warm->history.rewind(turn.before);
+  turn.verdict = Turn::Verdict::kWait;
+  turn.commit = TurnCommit();
+  turn.result_count = 0;
+  loop_.agenda.do_now(Job::kTurns);
+}
+
+// Memory that others of this tick hold cannot be had now.
+TurnResult TurnRunner::run_engine(Turn& turn, const TurnInput& input, Diagnostic& why,
+                                  bool* is_short_of_memory) {
+  for (;;) {
+    const std::uint64_t shortages = warm_.shortages();
+    const TurnResult result = engine_->run_turn(turn.warm->history, input, why);
+    *is_short_of_memory =
+        result.status == Status::kResourceExhausted && warm_.shortages() != shortages;
+    if (!*is_short_of_memory || !warm_.evict_one()) return result;
+  }
+}
+
+void TurnRunner::run(Turn& turn) {
+  if (turn.verdict != Turn::Verdict::kCommit) return;
+  if (turn.item->terminate) return terminate(turn);
+  Message* messages = nullptr;
+  std::size_t count = 0;
+  if (gather_messages(turn, &messages, &count) != Status::kOk) return wait_for_room(turn);
+  if (!ends_for_limits(turn, messages, count)) run_code(turn, messages, count);
+}
+
+// It has met too many crashes, or did not end within its grace.
+bool TurnRunner::ends_for_limits(Turn& turn, const Message* messages, std::size_t count) {
+  const OrchestrationItem& item = *turn.item;
+  FixedText<160> text;
+  if (item.crashes >= loop_.options.crashes_max || item.strikes >= loop_.options.strikes_max) {
+    const bool fits = text.append("poisoned: its turn met ") == Status::kOk &&
+                      text.append_number(item.crashes) == Status::kOk &&
+                      text.append(" crashes, ") == Status::kOk &&
+                      text.append_number(item.strikes) == Status::kOk &&
+                      text.append(" strikes") == Status::kOk;
+    PAWL_CHECK("runtime-31", fits);
+    fail(turn, ErrorKind::kPoison, loop_.keep_text(text.view()));
+    if (turn.verdict == Turn::Verdict::kCommit) ++loop_.stats.poisoned;
+    return true;
+  }
+  if (!is_grace_over(turn, messages, count)) return false;
+  const bool fits = text.append("the code did not end within ") == Status::kOk &&
+                    text.append_number(loop_.options.cancel_grace_ms) == Status::kOk &&
+                    text.append(" ms (cancel_grace_ms) of the cancel request") == Status::kOk;
+  PAWL_CHECK("runtime-33", fits);
+  fail(turn, ErrorKind::kCancelled, loop_.keep_text(text.view()));
+  return true;
+}
+
+void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count) {
+  const OrchestrationItem& item = *turn.item;
+  const Registry::OrchestrationEntry* const entry =
+      loop_.registry.find_orchestration(item.name.view(), item.version.view());
+  PAWL_CHECK("runtime-73", entry != nullptr);  // TurnLoader said so
+  // Pinned with this turn: whoever runs the next ones runs this version.
+  if (item.version.view().empty()) turn.commit.version = entry->version;
+  TurnInput input = turn_input(turn);
+  input.version = entry->version;
+  input.code = entry->code;
+  input.messages = messages;
+  input.message_count = count;
+  input.waiting_count = item.waiting_count;
+  input.more_messages = item.more_messages;
+  Diagnostic why;
+  registration_.note().instance.store(turn.is_start ? CrashNote::kNotStored : turn.key,
+                                      std::memory_order_relaxed);
+  bool is_short_of_memory = false;
+  const TurnResult result = run_engine(turn, input, why, &is_short_of_memory);
+  registration_.note().instance.store(0, std::memory_order_relaxed);
+  if (is_short_of_memory && warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
+  ++loop_.stats.turns;
+  loop_.stats.messages_dropped += result.dropped;
+  switch (result.status) {
+    case Status::kOk: return finish(turn, result);
+    case Status::kResourceExhausted:
+      return fail(turn, ErrorKind::kLimit, loop_.keep_text(why.text()));
+    case Status::kUnsupported:  // and the row of the instance says otherwise
+      return turn.abandon(Provider::kStoppedForGood, ErrorKind::kCorrupt,
+                          loop_.keep_text(why.text()));
+    default:
+      return turn.abandon(Provider::kStoppedForGood, turn_error_kind(result.status),
+                          loop_.keep_text(why.text()));
+  }
+}
+
+// The activities, timers and children that closes of this turn ended: of a branch all it and those below it have
+// open. Some may have completed or been closed before; removing what is not there harms nobody.
+// False: no memory.
+bool TurnRunner::list_closed(Turn& turn) {
+  const History& history = turn.warm->history;
+  TurnCommit& commit = turn.commit;
+  EventId first = 0;  // nothing older can be concerned
+  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
+    const Event& close = history.event(id);
+    if (close.kind != EventKind::kClose) continue;
+    const EventId target = history.command_id(close.branch, static_cast<Ordinal>(close.number));
+    if (first == 0 || target < first) first = target;
+  }
+  if (first == 0) return true;
+  EventId* const closed = loop_.arena.array<EventId>(commit.last_new - first + 1);
+  if (closed == nullptr) return false;
+  for (EventId id = first; id <= commit.last_new; ++id) {
+    const EventKind kind = history.event(id).kind;
+    if (kind != EventKind::kActivity && kind != EventKind::kTimer && kind != EventKind::kChild)
+      continue;
+    if (!history.awaits_completion(id)) closed[commit.closed_count++] = id;
+    if (kind == EventKind::kChild) turn.wakes_others = true;
+  }
+  commit.closed = closed;
+  return true;
+}
+
+// Of the stored messages those that wait on are not taken, and of those that ride they are stored. The engine's
+// lists end with its next turn. False: no memory.
+bool TurnRunner::sort_mail(Turn& turn, const TurnResult& result) {
+  TurnCommit& commit = turn.commit;
+  if (result.kept_count == 0 && result.given_back_count == 0) return true;
+  const std::size_t stored = commit.message_count;
+  MessageId* const taken = loop_.arena.array<MessageId>(stored + 1);
+  MessageId* const kept = loop_.arena.array<MessageId>(result.kept_count + 1);
+  Message* const given_back =
+      loop_.arena.array<Message>(result.given_back_count + turn.mail_count + 1);
+  if (taken == nullptr || kept == nullptr || given_back == nullptr) return false;
+  std::copy_n(result.given_back, result.given_back_count, given_back);
+  commit.given_back_count = result.given_back_count;
+  for (std::size_t i = 0; i < result.kept_count; ++i) {
+    std::size_t request = 0;
+    if (inbox_.is_piggybacked(turn, result.kept[i], &request)) {
+      given_back[commit.given_back_count++] = inbox_.message_of(request);
+    } else {
+      kept[commit.kept_count++] = result.kept[i];
+    }
+  }
+  commit.message_count = 0;
+  for (std::size_t i = 0; i < stored; ++i)
+    if (!std::binary_search(kept, kept + commit.kept_count, commit.messages[i]))
+      taken[commit.message_count++] = commit.messages[i];
+  commit.messages = taken;
+  commit.kept = kept;
+  commit.given_back = given_back;
+  return true;
+}
+
+// Instances that the turn starts. A child that is not wanted any more when its turn is over never is.
+// False: no memory.
+bool TurnRunner::list_starts(Turn& turn) {
+  const History& history = turn.warm->history;
+  TurnCommit& commit = turn.commit;
+  EventId* const starts = loop_.arena.array<EventId>(new_events_of(commit) + 1);
+  if (starts == nullptr) return false;
+  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
+    const EventKind kind = history.event(id).kind;
+    if (kind == EventKind::kDetached ||
+        (kind == EventKind::kChild && history.awaits_completion(id)))
+      starts[commit.start_count++] = id;
+  }
+  commit.starts = starts;
+  if (commit.start_count > 0) turn.wakes_others = true;
+  return true;
+}
+
+// An end is news for the parent and for the children.
+bool TurnRunner::ends_for_others(const Turn& turn) {
+  if (turn.commit.end == EndKind::kNone) return false;
+  if (turn.item->has_parent) return true;
+  const History& history = turn.warm->history;
+  for (EventId id = 1; id <= turn.commit.last_new; ++id)
+    if (history.event(id).kind == EventKind::kChild) return true;
+  return false;
+}
+
+void TurnRunner::finish(Turn& turn, const TurnResult& result) {
+  const History& history = turn.warm->history;
+  TurnCommit& commit = turn.commit;
+  turn.state = result.state;
+  commit.key = turn.key;
+  commit.id = turn.item->id.view();
+  commit.revision = turn.item->revision;
+  commit.execution = turn.item->execution;
+  commit.first_new = result.first_new;
+  commit.last_new = history.last_id();
+  commit.events = loop_.arena.make<HistoryEvents>(history);
+  commit.more = result.state == TurnState::kMore;
+  commit.home = loop_.me;
+  commit.keep_executions = loop_.options.keep_executions;
+  commit.removed = removals_.removed();
+  commit.sessions_max = loop_.options.sessions.max_sessions_per_orchestration;
+  commit.sessions_per_owner_max = loop_.options.sessions.max_sessions_per_owner;
+  if (commit.events == nullptr || !list_events(turn) || !list_starts(turn) || !list_closed(turn) ||
+      !sort_mail(turn, result) || !keep_traces(turn, result))
+    return wait_for_room(turn);
+  if (commit.read_count > 0 || ends_for_others(turn)) turn.wakes_others = true;
+}
+
+// False: no memory.
+bool TurnRunner::list_events(Turn& turn) {
+  const History& history = turn.warm->history;
+  TurnCommit& commit = turn.commit;
+  const std::size_t new_events = new_events_of(commit);
+  NewWork* const work = loop_.arena.array<NewWork>(new_events + 1);
+  NewTimer* const timers = loop_.arena.array<NewTimer>(new_events + 1);
+  EventId* const sessions = loop_.arena.array<EventId>(new_events + 1);
+  EventId* const writes = loop_.arena.array<EventId>(new_events + 1);
+  EventId* const reads = loop_.arena.array<EventId>(new_events + 1);
+  if (sessions == nullptr || work == nullptr || timers == nullptr || writes == nullptr ||
+      reads == nullptr)
+    return false;
+  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
+    const Event& event = history.event(id);
+    if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
+    if (event.kind == EventKind::kActivity)
+      work[commit.work_count++] = {id, event.session, event.policy, event.tag};
+    else if (is_of_session(event.kind))
+      sessions[commit.session_count++] = id;
+    else if (event.kind == EventKind::kTimer)
+      timers[commit.timer_count++] = {id, event.base, event.number};
+    else if (event.kind == EventKind::kCancelRequested && loop_.options.cancel_grace_ms > 0)
+      timers[commit.timer_count++] = {id, TimerBase::kPawlTime, loop_.options.cancel_grace_ms};
+    else if (event.kind == EventKind::kStateWrite)
+      writes[commit.write_count++] = id;
+    else if (event.kind == EventKind::kValueRead && history.awaits_completion(id))
+      reads[commit.read_count++] = id;
+    else if (event.kind == EventKind::kCustomStatus) {
+      ++commit.custom_status_changes;
+      commit.custom_status = event.payload;
+    } else if (event.kind == EventKind::kEnded)
+      list_end(turn, event);
+  }
+  commit.work = turn.work = work;
+  commit.timers = timers;
+  commit.sessions = sessions;
+  commit.writes = writes;
+  commit.reads = reads;
+  return true;
+}
+
+void TurnRunner::list_end(Turn& turn, const Event& event) {
+  TurnCommit& commit = turn.commit;
+  commit.end = event.end;
+  commit.error = event.error;
+  (event.end == EndKind::kContinuedAsNew ? commit.next_input : commit.output) = event.payload;
+  commit.next_version = event.version;
+  if (event.end != EndKind::kFailed) return;
+  turn.why = event.error;
+  turn.why_text = event.payload;
+}
+
+// False: no memory.
+bool TurnRunner::keep_traces(Turn& turn, const TurnResult& result) {
+  turn.traces = loop_.arena.array<Trace>(result.trace_count + 1);
+  if (turn.traces == nullptr) return false;
+  for (std::size_t i = 0; i < result.trace_count; ++i)
+    turn.traces[i] = {result.traces[i].level, loop_.keep_text(result.traces[i].text)};
+  turn.trace_count = result.trace_count;
+  loop_.stats.traces_lost += result.traces_lost;
+  return true;
+}
+
+void TurnRunner::terminate(Turn& turn) {
+  const OrchestrationItem& item = *turn.item;
+  OneEvent* const end = loop_.arena.make<OneEvent>();
+  if (end == nullptr) return wait_for_room(turn);
+  end->is.id = item.last_event + 1;
+  end->is.kind = EventKind::kEnded;
+  end->is.end = EndKind::kFailed;
+  end->is.error = ErrorKind::kTerminated;
+  end->is.time_ms = turn_input(turn).stamp_ms;
+  end->is.horizon = item.last_event;
+  end->is.payload = item.broken_text.view();
+  TurnCommit& commit = turn.commit;
+  commit.key = turn.key;
+  commit.revision = item.revision;
+  commit.execution = item.execution;
+  commit.events = end;
+  commit.first_new = end->is.id;
+  commit.last_new = end->is.id;
+  commit.end = EndKind::kFailed;
+  commit.error = ErrorKind::kTerminated;
+  commit.output = end->is.payload;
+  commit.home = loop_.me;
+  turn.wakes_others = true;
+  turn.state = TurnState::kEnded;
+  turn.why = ErrorKind::kTerminated;
+  turn.why_text = item.broken_text.view();
+}
+
+void TurnRunner::fail(Turn& turn, ErrorKind kind, std::string_view text) {
+  History& history = turn.warm->history;
+  history.rewind(turn.before);
+  TurnInput input = turn_input(turn);
+  Message* const start = turn.item->messages;
+  input.messages = start;
+  input.message_count = turn.item->message_count;
+  warm_.release_reserve();
+  const Status appended = engine_->append_failure(history, input, kind, text);
+  if (appended != Status::kOk) {
+    if (warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
+    history.rewind(turn.before);
+    turn.abandon(Provider::kStoppedForGood, kind, text);
+    return;
+  }
+  TurnResult result;
+  result.state = TurnState::kEnded;
+  result.first_new = turn.before.count + 1;
+  finish(turn, result);
+}
+
+}  // namespace pawl

@@ -1,0 +1,71 @@
+// TurnRunner: runs the turn of one instance, and lists what its new events make the storage do. Nothing is locked, and
+// nothing leaves from here. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_TURN_RUNNER_HPP
+#define PAWL_RUNTIME_TURN_RUNNER_HPP
+
+#include "engine.hpp"
+#include "inbox.hpp"
+#include "loop_context.hpp"
+#include "registration.hpp"
+#include "removals.hpp"
+#include "slots.hpp"
+#include "turn.hpp"
+#include "warm.hpp"
+
+namespace pawl {
+
+class TurnRunner {
+ public:
+  TurnRunner(LoopContext& loop, WarmCache& warm, Slots& slots, Inbox& inbox,
+             Registration& registration, Removals& removals)
+      : loop_(loop),
+        warm_(warm),
+        slots_(slots),
+        inbox_(inbox),
+        registration_(registration),
+        removals_(removals) {}
+
+  // At the start.
+  void set_engine(Engine* engine) { engine_ = engine; }
+  // Afterwards its verdict says what is to be done. kWait: no memory for it beside others.
+  void run(Turn& turn);
+
+ private:
+  // Builds the turn's input: stored messages, piggybacked messages, due timers, piggybacked results, in this order.
+  Status gather_messages(Turn& turn, Message** messages, std::size_t* count);
+  [[nodiscard]] static bool is_piggybacked_result(const internal::Slot& slot, const Turn& turn);
+  void gather_results(Turn& turn, Message* out, WorkDone* done);
+  TurnInput turn_input(const Turn& turn);
+  void run_code(Turn& turn, const Message* messages, std::size_t count);
+  TurnResult run_engine(Turn& turn, const TurnInput& input, Diagnostic& why,
+                        bool* is_short_of_memory);
+  bool ends_for_limits(Turn& turn, const Message* messages, std::size_t count);
+  static bool is_grace_over(const Turn& turn, const Message* messages, std::size_t count);
+  // As if it had not run: messages and results stay where they are.
+  void wait_for_room(Turn& turn);
+  // Lists what the provider stores beside the new events.
+  void finish(Turn& turn, const TurnResult& result);
+  bool list_events(Turn& turn);
+  static void list_end(Turn& turn, const Event& event);
+  bool sort_mail(Turn& turn, const TurnResult& result);
+  bool list_closed(Turn& turn);
+  bool list_starts(Turn& turn);
+  bool keep_traces(Turn& turn, const TurnResult& result);
+  [[nodiscard]] static bool ends_for_others(const Turn& turn);
+  // Ends the instance as its operator asked: one event behind whatever is stored.
+  void terminate(Turn& turn);
+  // Ends the instance for a reason outside its code.
+  void fail(Turn& turn, ErrorKind kind, std::string_view text);
+
+  LoopContext& loop_;
+  WarmCache& warm_;
+  Slots& slots_;
+  Inbox& inbox_;
+  Registration& registration_;
+  Removals& removals_;
+  Engine* engine_ = nullptr;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_TURN_RUNNER_HPP

@@ -1,0 +1,114 @@
+// Turns: those of one tick: which instances have one, in which order, and what becomes of them.
+//
+// Nothing is locked until they are written: the storage checks then whether each is still the next of its instance.
+// Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_TURNS_HPP
+#define PAWL_RUNTIME_TURNS_HPP
+
+#include "activities.hpp"
+#include "hand_over.hpp"
+#include "inbox.hpp"
+#include "loop_context.hpp"
+#include "others.hpp"
+#include "removals.hpp"
+#include "slots.hpp"
+#include "turn.hpp"
+#include "turn_loader.hpp"
+#include "turn_runner.hpp"
+#include "warm.hpp"
+
+namespace pawl {
+
+class Turns {
+ public:
+  struct Memory {
+    Turn* turns = nullptr;
+    InstanceKey* ready = nullptr;
+    InstanceKey* left_over = nullptr;
+    template <typename AnyArena>
+    void allocate(AnyArena& arena, const Options& options) {
+      turns = arena.template array<Turn>(2 * options.batch);  // as many that start here
+      ready = arena.template array<InstanceKey>(options.batch);
+      left_over = arena.template array<InstanceKey>(keys_max(options));
+    }
+  };
+
+  Turns(LoopContext& loop, Memory& memory, WarmCache& warm, Slots& slots, Activities& activities,
+        HandOver& hand_over, TurnLoader& loader, TurnRunner& runner, Inbox& inbox,
+        Removals& removals, Others& others)
+      : loop_(loop),
+        memory_(memory),
+        warm_(warm),
+        slots_(slots),
+        activities_(activities),
+        hand_over_(hand_over),
+        loader_(loader),
+        runner_(runner),
+        inbox_(inbox),
+        removals_(removals),
+        others_(others) {}
+
+  // States in the agenda what it wants at this time.
+  void look(std::int64_t now_boot_ms);
+  void begin() { list_ = TurnList(memory_.turns); }
+  [[nodiscard]] TurnList& list() { return list_; }
+  // Which instances are ready; their messages; histories that are not warm.
+  Status collect();
+  void run();
+
+  // ---- in the batch ----
+  // Instances without code here are set aside.
+  Status write_unregistered();
+  Status write();
+
+  // ---- after it ----
+  void committed();
+  // Of the batch at hand: did one open or close a session?
+  [[nodiscard]] bool has_changed_sessions() const;
+  void rolled_back();
+  // An item that fails alone is left alone for a while, so that the others go on. In a batch of its own.
+  Status abandon_alone(Status why);
+
+ private:
+  // Instances that one tick looks at: ready ones, and as many that it knows of without asking.
+  [[nodiscard]] static std::size_t keys_max(const Options& options) {
+    return 2 * std::size_t{options.batch};
+  }
+  struct Wanted {
+    InstanceKey* keys = nullptr;
+    std::size_t most = 0;
+    std::size_t count = 0;
+    void add(InstanceKey key);
+  };
+
+  ReadyQuery ready_query();
+  Status list_wanted(bool lists, Wanted* wanted);
+  Status load(const Wanted& wanted, std::size_t left_over);
+  void plan_young_unregistered();
+  void give_way(Turn& turn);
+  Status write(Turn& turn);
+  void settle(Turn& turn);
+  void advance_history(Turn& turn);
+  void count(const Turn& turn);
+  void log_abandoned(const Turn& turn);
+
+  LoopContext& loop_;
+  Memory& memory_;
+  WarmCache& warm_;
+  Slots& slots_;
+  Activities& activities_;
+  HandOver& hand_over_;
+  TurnLoader& loader_;
+  TurnRunner& runner_;
+  Inbox& inbox_;
+  Removals& removals_;
+  Others& others_;
+  TurnList list_;
+  bool left_unrun_ = false;          // not all that were listed got their turn
+  std::size_t left_over_count_ = 0;  // did not fit the last tick beside others: first in the next
+  Strangers unregistered_;           // of the list at hand
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_TURNS_HPP
