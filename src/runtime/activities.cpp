@@ -23,7 +23,7 @@ void Activities::plan(std::int64_t now) {
       steps.keep_earlier(slot.lost_boot_ms.value() + loop_.options.activity_grace_ms);
     if (may_step(slot) && (slot.state == internal::Slot::State::kReady ||
                            slot.state == internal::Slot::State::kWaiting))
-      steps.keep_earlier(slot.step_is_due(now) ? now : slot.step_boot_ms);
+      steps.keep_earlier(slot.step_is_due(now) ? now : slot.steps.due_boot_ms);
   });
   agenda.plan(Job::kSteps, steps);
   agenda.plan(Job::kProgress, progress);
@@ -33,8 +33,9 @@ void Activities::plan(std::int64_t now) {
 
 // It must not be refused for a limit that passes while it waits for company.
 bool Activities::is_pressing(const internal::Slot& slot) const {
-  return !slot.refused && (slot.hurries || slot.deadline_boot_ms.has_passed(loop_.window_until) ||
-                           slot.silent_boot_ms.has_passed(loop_.window_until));
+  return !slot.refused &&
+         (slot.commit_immediately || slot.deadline_boot_ms.has_passed(loop_.window_until) ||
+          slot.silent_boot_ms.has_passed(loop_.window_until));
 }
 
 OptionalMs Activities::first_limit() const {
@@ -108,22 +109,22 @@ Status Activities::write_progress() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || !slot.progress_due().has_passed(now)) return;
-    // What is told from here on is news again.
+    // What is reported from here on is news again.
     slot.progress.set_news(false);
-    slot.writes_progress = true;
+    slot.in_batch.writes_progress = true;
     char text[kProgressBytesMax];
     std::size_t size = 0;
-    std::int64_t told_at = 0;
-    if (!slot.progress.read(text, &size, &told_at)) {
+    std::int64_t reported_at = 0;
+    if (!slot.progress.read(text, &size, &reported_at)) {
       slot.forget_written_progress();
       return;
     }
     const Status noted = loop_.provider->note_progress(slot.done(), std::string_view(text, size),
-                                                       loop_.batch.now - (now - told_at));
+                                                       loop_.batch.now - (now - reported_at));
     if (noted == Status::kStale) {
       slot.lose();
     } else if (noted == Status::kOk) {
-      slot.told_boot_ms = told_at;
+      slot.in_batch.progress_boot_ms = reported_at;
     } else {
       status = noted;
     }
@@ -223,8 +224,9 @@ Status Activities::write_results(const TurnList& turns) {
 
 Status Activities::write_result(internal::Slot& slot, bool* written) {
   const WorkDone done = slot.done();
-  const WorkResult result = {slot.error, std::string_view(slot.result, slot.result_size),
-                             slot.permanent};
+  const WorkResult result = {slot.result.error,
+                             std::string_view(slot.result.bytes, slot.result.size),
+                             slot.result.permanent};
   const Status stored = slot.lacks_folder
                             ? loop_.provider->abandon_work_item(done, Folders::delay_ms(slot.item),
                                                                 false, loop_.crash_limits())
@@ -234,7 +236,7 @@ Status Activities::write_result(internal::Slot& slot, bool* written) {
     slot.refused = true;
     return Status::kOk;
   }
-  slot.stored = *written = true;
+  slot.in_batch.stored = *written = true;
   slots_.leave(slot);
   loop_.look_for_all();
   return Status::kOk;
@@ -255,10 +257,10 @@ Status Activities::refuse_lost_results(const Turn& turn) {
 Status Activities::evict_hung() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
-    slot.evicted = false;
+    slot.in_batch.evicted = false;
     if (status == Status::kOk && slot.evicts && slot.is_under_way())
-      status =
-          loop_.provider->evict_session(slot.done(), slot.item.session, loop_.me, &slot.evicted);
+      status = loop_.provider->evict_session(slot.done(), slot.item.session, loop_.me,
+                                             &slot.in_batch.evicted);
   });
   return status;
 }
@@ -266,8 +268,8 @@ Status Activities::evict_hung() {
 void Activities::log_evicted() {
   slots_.for_each([&](internal::Slot& slot) {
     slot.evicts = false;
-    if (!slot.evicted) return;
-    slot.evicted = false;
+    if (!slot.in_batch.evicted) return;
+    slot.in_batch.evicted = false;
     ++loop_.stats.sessions_evicted;
     loop_.agenda.do_now(Job::kFetch);
     const LogField fields[] = {{"session", slot.item.session_name},
@@ -281,7 +283,7 @@ void Activities::log_evicted() {
 // A slot whose result was taken or refused for good.
 void Activities::release_result(internal::Slot& slot) {
   ActivityStats& named = loop_.names.of(*slot.entry);
-  if (slot.answered) named.ran.add(slot.took_ms);
+  if (slot.result.answered) named.ran.add(slot.took_ms);
   if (slot.lacks_folder) {
     // It did not run; the log has it.
   } else if (slot.refused) {
@@ -292,12 +294,12 @@ void Activities::release_result(internal::Slot& slot) {
     ++named.retried;
   } else {
     ++loop_.stats.activities_completed;
-    ++(slot.error == ErrorKind::kNone ? named.completed : named.failed);
+    ++(slot.result.error == ErrorKind::kNone ? named.completed : named.failed);
   }
   // It kept the folder of a session that may have ended meanwhile.
   if (slot.refused && slot.item.session != 0) folders_.plan(Folders::kFolderLookDelayMs);
   // What was passed over for want of room may go now.
-  if (!slot.leaving) loop_.agenda.do_now(Job::kFetch);
+  if (!slot.in_batch.leaving) loop_.agenda.do_now(Job::kFetch);
   slots_.release(slot);
 }
 
@@ -305,18 +307,19 @@ void Activities::release_result(internal::Slot& slot) {
 void Activities::committed() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
-    slot.fetched_now = false;
-    if (slot.writes_progress) {
-      slot.writes_progress = false;
+    slot.in_batch.fetched = false;
+    if (slot.in_batch.writes_progress) {
+      slot.in_batch.writes_progress = false;
       slot.written_boot_ms = now;
-      if (slot.item.silence_ms > 0) slot.silent_boot_ms = slot.told_boot_ms + slot.item.silence_ms;
+      if (slot.item.silence_ms > 0)
+        slot.silent_boot_ms = slot.in_batch.progress_boot_ms + slot.item.silence_ms;
     }
-    if (slot.state == internal::Slot::State::kFinished && (slot.refused || slot.stored))
+    if (slot.state == internal::Slot::State::kFinished && (slot.refused || slot.in_batch.stored))
       release_result(slot);
   });
 }
 
-// A thread cannot be ended by force: it keeps its slot, and people are told.
+// A thread cannot be ended by force: it keeps its slot, and the log says so.
 void Activities::abandon() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
@@ -381,12 +384,12 @@ void Activities::turn_committed(const Turn& turn) {
 // Results stay in their slots; what was handed over is forgotten.
 void Activities::rolled_back() {
   slots_.for_each([&](internal::Slot& slot) {
-    if (slot.fetched_now) {
-      slot.fetched_now = false;
+    if (slot.in_batch.fetched) {
+      slot.in_batch.fetched = false;
       slots_.release(slot);
     }
-    slot.stored = false;
-    slot.leaving = false;
+    slot.in_batch.stored = false;
+    slot.in_batch.leaving = false;
     slot.forget_written_progress();
   });
 }

@@ -65,7 +65,7 @@ class Activities {
   [[nodiscard]] bool goes_with_turn(const internal::Slot& slot, const TurnList& turns) const;
   Status write_result(internal::Slot& slot, bool* written);
   void release_result(internal::Slot& slot);
-  // Tells those of a command, or of the whole execution (0), that nobody wants their results.
+  // Those of a command, or of the whole execution (0): their results are not wanted any more.
   void cancel(InstanceKey key, ExecutionId execution, EventId event);
 
   LoopContext& loop_;

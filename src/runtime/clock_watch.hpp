@@ -15,7 +15,7 @@ class ClockWatch {
   void look(std::int64_t now_boot_ms);
   // Somebody has set the wall clock.
   void stepped();
-  // A trusted clock may bring timers nearer, or tell when a UTC timer is due.
+  // A trusted clock may bring timers nearer, or say when a UTC timer is due.
   void plan(const NextDue& due);
   // Logs what the batch learned of the clock.
   void committed();

@@ -80,7 +80,7 @@ void Folders::stop() {
 void Folders::committed() {
   if (loop_.options.sessions.work_root == nullptr) return;
   slots_.for_each([&](internal::Slot& slot) {
-    if (!slot.fetched_now || slot.item.session == 0) return;
+    if (!slot.in_batch.fetched || slot.item.session == 0) return;
     const FolderName name =
         folder_name(loop_.provider->database_id(), slot.item.session, slot.item.session_generation);
     Diagnostic why;

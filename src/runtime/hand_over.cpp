@@ -78,7 +78,7 @@ internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::Activi
   slot.session_lease_boot_ms.store(
       loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms),
       std::memory_order_relaxed);
-  slot.fetched_now = true;
+  slot.in_batch.fetched = true;
   return slot;
 }
 
@@ -126,7 +126,8 @@ void HandOver::hand_over_at_once(Turn& turn) {
   }
 }
 
-// What nobody can run need not stand in the queue. Who takes no activities is in nobody's way.
+// Work without a handler here is marked, so that it does not stand in the queue of this worker. A worker that takes no
+// activities marks none.
 void HandOver::queue_rest(Turn& turn, std::size_t first) {
   if (!loop_.takes_activities()) return;
   for (std::size_t i = first; i < turn.commit.work_count; ++i) {
@@ -138,7 +139,7 @@ void HandOver::queue_rest(Turn& turn, std::size_t first) {
 // A turn that was not written has handed nothing over, and a session may be somebody else's.
 void HandOver::settle(const Turn& turn) {
   for (std::size_t i = 0; !turn.written && i < turn.result_count; ++i)
-    turn.results[i]->leaving = false;
+    turn.results[i]->in_batch.leaving = false;
   for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
     const WorkItem* const item = turn.work[i].handed_over;
     if (item == nullptr || (turn.written && item->id != 0)) continue;
@@ -148,7 +149,7 @@ void HandOver::settle(const Turn& turn) {
   }
 }
 
-// Told when it begins and when it ends; counted with each look.
+// Logged when it begins and when it ends; counted with each look.
 void HandOver::committed() {
   const auto waiting = static_cast<std::uint32_t>(sessions_waiting_);
   const bool is_news = (waiting > 0) != (loop_.stats.sessions_waiting > 0);

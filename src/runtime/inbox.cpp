@@ -47,7 +47,7 @@ void Inbox::collect_starts(TurnList& turns) {
     if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) return;
     if (request.kind != Request::Kind::kStart) continue;
     Turn& turn = turns.next();
-    turn.request = i;
+    turn.request = static_cast<std::uint32_t>(i);
     const Arena::Mark mark = loop_.arena.mark();
     if (prepare_start(request, &turn)) {
       turns.keep_next();

@@ -24,7 +24,7 @@ void LogWatch::note_long_log(const LogUse& log, Status why) {
   loop_.agenda.plan(Job::kCutLog, loop_.boot_ms() + kLogRetryMs);
   const bool is_second = is_long_;
   is_long_ = true;
-  if (why != Status::kBusy || !is_second) return;  // of any other error the next commit tells
+  if (why != Status::kBusy || !is_second) return;  // any other error shows with the next commit
   if (!is_logged_)
     log_holder(LogLevel::kWarning, "log_is_held", {"bytes", log.bytes}, port::LogLock::kRead);
   is_logged_ = true;

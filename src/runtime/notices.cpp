@@ -155,7 +155,8 @@ void Notices::report(const OfSession& notice) {
       break;
     case SessionChange::Kind::kSwept: count = kFields - 2; break;
     case SessionChange::Kind::kExpiring:
-    case SessionChange::Kind::kEnding: break;  // no change of the owner: its instance alone is told
+    case SessionChange::Kind::kEnding:
+      break;  // no change of the owner: only its instance is notified
   }
   loop_.log(level, event, fields, count);
   if (notice.used) log_use(notice);

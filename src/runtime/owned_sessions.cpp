@@ -41,10 +41,10 @@ void OwnedSessions::announce_stop() {
   }
   Status status = loop_.me == 0 ? Status::kBuried : loop_.provider->begin(loop_.me, &loop_.batch);
   if (status != Status::kOk) return;
-  std::size_t told = 0;
-  status = loop_.provider->announce_stop(loop_.me, &told);
-  if (status == Status::kOk && told > 0) status = loop_.provider->commit();
-  if (status != Status::kOk || told == 0) loop_.provider->rollback();
+  std::size_t notified = 0;
+  status = loop_.provider->announce_stop(loop_.me, &notified);
+  if (status == Status::kOk && notified > 0) status = loop_.provider->commit();
+  if (status != Status::kOk || notified == 0) loop_.provider->rollback();
   if (status != Status::kOk) loop_.log_status(LogLevel::kWarning, "announce_stop_failed", status);
 }
 

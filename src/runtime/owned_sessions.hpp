@@ -42,7 +42,7 @@ class OwnedSessions {
   void notify();
   // Nothing is this worker's any more.
   void lose_all();
-  // Before anything is let go. It costs a commit only where an instance asked to be told.
+  // Before anything is let go. It costs a commit only where an instance asked for a notice.
   void announce_stop();
 
   // Sessions changed their owner between our batches.

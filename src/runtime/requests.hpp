@@ -44,7 +44,7 @@ struct Request {
   PruneLimits limits = {};        // kPrune
   void* block = nullptr;          // from the pool; holds the texts
   InstanceKey piggybacks_on = 0;  // kRaise, kEnqueue: whose turn of the batch at hand takes it
-  Status status = Status::kOk;    // decided in the batch, told after the commit
+  Status status = Status::kOk;    // decided in the batch, answered after the commit
 };
 
 // A ring: those taken into the batch at hand are the first `taken`.

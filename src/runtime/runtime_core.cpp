@@ -247,7 +247,7 @@ void RuntimeCore::plan(std::int64_t now) {
 
 void RuntimeCore::plan_next_due() {
   parts_.stored_due.plan();
-  // A row whose due time is none is found by nobody else.
+  // Only this look finds a row whose due time is no number.
   if (parts_.recovery.quarantine_culprit(Status::kCorrupt)) loop_.look_for_all();
   loop_.stats.warm_instances = static_cast<std::uint32_t>(memory_.warm.size());
   loop_.stats.warm_bytes_used = memory_.warm.bytes_used();

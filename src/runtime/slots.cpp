@@ -12,7 +12,7 @@ namespace internal {
 
 // Words are released one by one behind the odd version, and acquired one by one before the version is read
 // again: who saw a new word sees the new version too.
-bool Progress::tell(std::string_view text, std::int64_t boot_ms) {
+bool Progress::report(std::string_view text, std::int64_t boot_ms) {
   const std::uint32_t version = version_.load(std::memory_order_relaxed);
   version_.store(version + 1, std::memory_order_relaxed);
   boot_ms_.store(boot_ms, std::memory_order_release);
@@ -54,10 +54,10 @@ void Slot::answer(ErrorKind kind, std::string_view text) {
   const std::string_view kept =
       kind == ErrorKind::kNone ? text.substr(0, room) : cut_text(text, room);
   // The text may be the activity's own view of its input, never of the result: no overlap.
-  if (!kept.empty()) std::memcpy(result, kept.data(), kept.size());
-  result_size = kept.size();
-  error = kind;
-  answered = true;
+  if (!kept.empty()) std::memcpy(result.bytes, kept.data(), kept.size());
+  result.size = kept.size();
+  result.error = kind;
+  result.answered = true;
 }
 
 void Slot::call(Slot& slot) {
@@ -78,12 +78,12 @@ void Slot::run() {
   call(*this);
   took_ms = shared->clock->boot_ms() - begun;
   note->item.store(0, std::memory_order_relaxed);
-  if (!answered)
+  if (!result.answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
 }
 
 OptionalMs Slot::progress_due() const {
-  if (refused || writes_progress || !progress.has_news()) return {};
+  if (refused || in_batch.writes_progress || !progress.has_news()) return {};
   // Whoever comes next begins with it; what ended for good leaves none.
   if (state == State::kFinished) return is_repeated() ? OptionalMs(0) : OptionalMs();
   OptionalMs due = add_saturating(written_boot_ms, shared->heartbeat_interval_ms);
@@ -94,24 +94,24 @@ OptionalMs Slot::progress_due() const {
 
 bool Slot::step() {
   const internal::CooperativeCode& code = entry->cooperative;
-  answered = false;
-  result_size = 0;
-  had_last_step = refused;
+  result.answered = false;
+  result.size = 0;
+  steps.had_last_step = refused;
   note->item.store(item.id, std::memory_order_relaxed);
   ActivityContext context(*this);
-  const ActivityStep next = code.run(code.step, context, scratch, &has_state);
+  const ActivityStep next = code.run(code.step, context, steps.scratch, &steps.has_state);
   if (next.ended_) drop_state();
   note->item.store(0, std::memory_order_relaxed);
-  if (next.ended_ && !answered)
+  if (next.ended_ && !result.answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
-  wait_fd = next.fd_;
-  step_boot_ms = shared->clock->boot_ms() + next.wait_ms_;
+  steps.wait_fd = next.fd_;
+  steps.due_boot_ms = shared->clock->boot_ms() + next.wait_ms_;
   return next.ended_;
 }
 
 void Slot::drop_state() {
-  if (has_state) entry->cooperative.destroy(scratch);
-  has_state = false;
+  if (steps.has_state) entry->cooperative.destroy(steps.scratch);
+  steps.has_state = false;
 }
 
 }  // namespace internal
@@ -135,17 +135,17 @@ void Slots::start(const internal::SlotShared& shared) {
   for (std::size_t i = 0; i < count_; ++i) {
     Slot* const slot = ::new (static_cast<void*>(&slots_[i])) Slot();
     slot->shared = shared_;
-    slot->result = inline_result_;
+    slot->result.bytes = inline_result_;
   }
   const Range threads = range_of(ActivityMode::kThreaded);
   for (std::size_t i = threads.begin; i < threads.end; ++i) {
     slots_[i].mode = ActivityMode::kThreaded;
-    slots_[i].result = thread_results_ + (i - threads.begin) * payload_bytes_max_;
+    slots_[i].result.bytes = thread_results_ + (i - threads.begin) * payload_bytes_max_;
   }
   const Range steps = range_of(ActivityMode::kCooperative);
   for (std::size_t i = steps.begin; i < steps.end; ++i) {
     slots_[i].mode = ActivityMode::kCooperative;
-    slots_[i].scratch = scratches_ + (i - steps.begin) * scratch_bytes_;
+    slots_[i].steps.scratch = scratches_ + (i - steps.begin) * scratch_bytes_;
   }
 }
 
@@ -164,7 +164,7 @@ bool Slots::room(ActivityMode mode) const {
   const Range range = range_of(mode);
   std::size_t in_hand = 0;
   std::size_t leaving = 0;
-  for_each_of(mode, [&](const Slot& slot) { ++(slot.leaving ? leaving : in_hand); });
+  for_each_of(mode, [&](const Slot& slot) { ++(slot.in_batch.leaving ? leaving : in_hand); });
   return in_hand < slots_of(mode) && in_hand + leaving < range.end - range.begin;
 }
 
@@ -174,8 +174,8 @@ unsigned Slots::free_thread() const {
   for (unsigned thread = 0; thread < slots_of(ActivityMode::kThreaded); ++thread) {
     bool is_free = true;
     for (std::size_t i = range.begin; i < range.end && is_free; ++i)
-      is_free =
-          slots_[i].state == Slot::State::kFree || slots_[i].leaving || slots_[i].thread != thread;
+      is_free = slots_[i].state == Slot::State::kFree || slots_[i].in_batch.leaving ||
+                slots_[i].thread != thread;
     if (is_free) return thread;
   }
   PAWL_CHECK("runtime-8", false);
@@ -213,30 +213,30 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.note = note_of(slot);
   slot.state = Slot::State::kReady;
   slot.refused = false;
-  slot.fetched_now = false;
-  slot.stored = false;
-  slot.leaving = false;
-  slot.answered = false;
+  slot.in_batch.fetched = false;
+  slot.in_batch.stored = false;
+  slot.in_batch.leaving = false;
+  slot.result.answered = false;
   slot.took_ms = 0;
-  slot.permanent = false;
-  slot.hurries = false;
+  slot.result.permanent = false;
+  slot.commit_immediately = false;
   slot.lacks_folder = false;
   slot.deadline_boot_ms.clear();
   slot.lost_boot_ms.clear();
   slot.progress.clear();
-  slot.writes_progress = false;
+  slot.in_batch.writes_progress = false;
   slot.written_boot_ms = shared_->clock->boot_ms();
   slot.silent_boot_ms.clear();
   slot.abandoned = false;
   slot.evicts = false;
   slot.aborts_session = false;
-  slot.error = ErrorKind::kNone;
-  slot.result_size = 0;
-  slot.result_block = nullptr;
-  if (slot.mode != ActivityMode::kThreaded) slot.result = inline_result_;
-  slot.is_readable = false;
-  slot.wait_fd = -1;
-  slot.had_last_step = false;
+  slot.result.error = ErrorKind::kNone;
+  slot.result.size = 0;
+  slot.result.block = nullptr;
+  if (slot.mode != ActivityMode::kThreaded) slot.result.bytes = inline_result_;
+  slot.steps.is_readable = false;
+  slot.steps.wait_fd = -1;
+  slot.steps.had_last_step = false;
   slot.cancelled.store(false, std::memory_order_relaxed);
   // 32 hex digits and three numbers always fit.
   slot.idempotency_key.clear();
@@ -255,13 +255,14 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
 
 void Slots::release(Slot& slot) {
   PAWL_CHECK("runtime-4", slot.state != Slot::State::kFree && slot.state != Slot::State::kRunning);
-  PAWL_CHECK("runtime-6", !slot.has_state);
-  if (slot.result == inline_result_ && slot.state == Slot::State::kFinished && slot.result_size > 0)
+  PAWL_CHECK("runtime-6", !slot.steps.has_state);
+  if (slot.result.bytes == inline_result_ && slot.state == Slot::State::kFinished &&
+      slot.result.size > 0)
     inline_result_held_ = false;
   pool_.release(slot.texts);
-  pool_.release(slot.result_block);
+  pool_.release(slot.result.block);
   slot.texts = nullptr;
-  slot.result_block = nullptr;
+  slot.result.block = nullptr;
   slot.state = Slot::State::kFree;
   slot.note = note_of(slot);
   --in_hand_;
@@ -287,14 +288,14 @@ void Slots::run_inline(Slot& slot) {
 // The loop's own activities share one place for a result while they run.
 void Slots::keep_result(Slot& slot) {
   slot.state = Slot::State::kFinished;
-  if (slot.result_size == 0) return;
-  slot.result_block = pool_.allocate(slot.result_size);
-  if (slot.result_block == nullptr) {
+  if (slot.result.size == 0) return;
+  slot.result.block = pool_.allocate(slot.result.size);
+  if (slot.result.block == nullptr) {
     inline_result_held_ = true;  // no further inline activity until this one is committed
     return;
   }
-  std::memcpy(slot.result_block, slot.result, slot.result_size);
-  slot.result = static_cast<char*>(slot.result_block);
+  std::memcpy(slot.result.block, slot.result.bytes, slot.result.size);
+  slot.result.bytes = static_cast<char*>(slot.result.block);
 }
 
 std::size_t Slots::start_threaded(port::Threads& threads) {
@@ -312,20 +313,21 @@ void Slots::find_readable(port::Threads& threads) {
   const Range range = range_of(ActivityMode::kCooperative);
   for (std::size_t i = range.begin; i < range.end; ++i) {
     Slot& slot = slots_[i];
-    if (slot.wait_fd >= 0 && threads.descriptor_ready(slot.wait_fd)) slot.is_readable = true;
+    if (slot.steps.wait_fd >= 0 && threads.descriptor_ready(slot.steps.wait_fd))
+      slot.steps.is_readable = true;
   }
   // It stays readable until its step has run, which must not keep the loop from sleeping.
   for (std::size_t i = range.begin; i < range.end; ++i)
-    if (slots_[i].is_readable) forget_descriptor(slots_[i], threads);
+    if (slots_[i].steps.is_readable) forget_descriptor(slots_[i], threads);
 }
 
 void Slots::forget_descriptor(Slot& slot, port::Threads& threads) {
-  if (slot.wait_fd < 0) return;
-  const int fd = slot.wait_fd;
-  slot.wait_fd = -1;
+  if (slot.steps.wait_fd < 0) return;
+  const int fd = slot.steps.wait_fd;
+  slot.steps.wait_fd = -1;
   const Range range = range_of(ActivityMode::kCooperative);
   for (std::size_t i = range.begin; i < range.end; ++i)
-    if (slots_[i].wait_fd == fd) return;  // another waits for it too
+    if (slots_[i].steps.wait_fd == fd) return;  // another waits for it too
   threads.remove_descriptor(fd);
 }
 
@@ -337,16 +339,17 @@ void Slots::step(Slot& slot, port::Threads& threads) {
     return;
   }
   slot.state = Slot::State::kWaiting;
-  slot.is_readable = false;
-  if (slot.wait_fd == -1) return;
-  const Status added = slot.wait_fd == kBadDescriptor ? Status::kInvalidArgument
-                                                      : threads.add_descriptor(slot.wait_fd);
+  slot.steps.is_readable = false;
+  if (slot.steps.wait_fd == -1) return;
+  const Status added = slot.steps.wait_fd == kBadDescriptor
+                           ? Status::kInvalidArgument
+                           : threads.add_descriptor(slot.steps.wait_fd);
   if (added == Status::kOk) return;
   FixedText<160> text;
   const bool fits = text.append("the descriptor cannot be waited for: ") == Status::kOk &&
                     text.append(status_name(added)) == Status::kOk;
   PAWL_CHECK("runtime-7", fits);
-  slot.wait_fd = -1;
+  slot.steps.wait_fd = -1;
   slot.drop_state();
   slot.answer(ErrorKind::kInvalidArgument, text.view());
   keep_result(slot);
@@ -357,7 +360,7 @@ void Slots::end_by_force(Slot& slot, port::Threads& threads) {
   slot.note->item.store(slot.item.id, std::memory_order_relaxed);
   slot.drop_state();
   slot.note->item.store(0, std::memory_order_relaxed);
-  slot.result_size = 0;
+  slot.result.size = 0;
   slot.state = Slot::State::kFinished;
 }
 
@@ -371,7 +374,7 @@ void Slots::collect(port::Threads& threads) {
 Slots::Slot* Slots::find(WorkItemId id) {
   Slot* found = nullptr;
   for_each([&](Slot& slot) {
-    if (!slot.leaving && slot.item.id == id) found = &slot;
+    if (!slot.in_batch.leaving && slot.item.id == id) found = &slot;
   });
   return found;
 }
@@ -379,8 +382,8 @@ Slots::Slot* Slots::find(WorkItemId id) {
 bool Slots::holds_session(InstanceKey scope, std::string_view name) const {
   bool holds = false;
   for_each([&](const Slot& slot) {
-    holds = holds ||
-            (!slot.leaving && slot.item.session_scope == scope && slot.item.session_name == name);
+    holds = holds || (!slot.in_batch.leaving && slot.item.session_scope == scope &&
+                      slot.item.session_name == name);
   });
   return holds;
 }
@@ -469,13 +472,13 @@ std::string_view ActivityContext::last_progress() const { return slot_.item.last
 
 Status ActivityContext::heartbeat(std::string_view progress) {
   if (progress.size() > kProgressBytesMax) return Status::kResourceExhausted;
-  const bool is_news = slot_.progress.tell(progress, slot_.shared->clock->boot_ms());
+  const bool is_news = slot_.progress.report(progress, slot_.shared->clock->boot_ms());
   // The loop may sleep, and then has to plan when to write it; on its own thread it looks anyway.
   if (is_news && slot_.mode == ActivityMode::kThreaded) slot_.shared->threads->wake();
   return Status::kOk;
 }
 
-void ActivityContext::commit_now() { slot_.hurries = true; }
+void ActivityContext::commit_now() { slot_.commit_immediately = true; }
 void ActivityContext::abort_session() { slot_.aborts_session = true; }
 
 void ActivityContext::trace(LogLevel level, std::string_view text) {
@@ -506,7 +509,7 @@ ActivityResult ActivityContext::ok(std::string_view result) {
 
 ActivityResult ActivityContext::fail(std::string_view text) {
   slot_.answer(ErrorKind::kApplication, text);
-  slot_.permanent = false;
+  slot_.result.permanent = false;
   return ActivityResult(ActivityResult::State::kFailed);
 }
 
@@ -523,7 +526,7 @@ ActivityResult internal::fail_with_exception(ActivityContext& context, const cha
 
 ActivityResult ActivityContext::fail_permanently(std::string_view text) {
   slot_.answer(ErrorKind::kApplication, text);
-  slot_.permanent = true;
+  slot_.result.permanent = true;
   return ActivityResult(ActivityResult::State::kFailed);
 }
 
@@ -533,6 +536,6 @@ ActivityStep ActivityContext::when_readable(int fd, std::int64_t limit_ms) {
   return {fd < 0 ? kBadDescriptor : fd, bounded_wait(limit_ms)};
 }
 
-bool ActivityContext::is_readable() const { return slot_.is_readable; }
+bool ActivityContext::is_readable() const { return slot_.steps.is_readable; }
 
 }  // namespace pawl

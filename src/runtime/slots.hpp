@@ -36,13 +36,13 @@ struct SlotShared {
   std::size_t payload_bytes_max = 0;
 };
 
-// What an activity told of itself last. One writer, whoever runs the activity; the loop reads. Neither
-// waits for the other: a reader that meets a writer comes again.
+// What an activity reported of itself last. The thread that runs it writes, the loop reads, and neither waits for the
+// other: a reader that meets a writer comes again.
 class Progress {
  public:
-  // Requires: at most kProgressBytesMax bytes; empty: only the time is noted. True: nobody had noted that
-  // there is something to write.
-  bool tell(std::string_view text, std::int64_t boot_ms);
+  // Requires: at most kProgressBytesMax bytes; empty: only the time is noted. True: there was
+  // nothing to write before.
+  bool report(std::string_view text, std::int64_t boot_ms);
   [[nodiscard]] bool has_news() const { return has_news_.load(std::memory_order_acquire); }
   void set_news(bool news) { has_news_.store(news, std::memory_order_release); }
   // False: it is being written.
@@ -71,52 +71,61 @@ struct Slot {
     kWaiting,  // a cooperative one, between two steps
     kFinished,
   };
+  // What the batch at hand does with it.
+  struct InBatch {
+    bool fetched = false;          // it is handed over
+    bool stored = false;           // its result becomes a stored message
+    bool leaving = false;          // its result is written, with a turn or stored
+    bool writes_progress = false;  // that was reported at progress_boot_ms
+    bool evicted = false;          // its session goes elsewhere
+    std::int64_t progress_boot_ms = 0;
+  };
+  // Of a cooperative one. Its next step is due when the time comes or the descriptor is readable.
+  struct Steps {
+    void* scratch = nullptr;
+    int wait_fd = -1;
+    bool is_readable = false;
+    bool has_state = false;      // in `scratch`
+    bool had_last_step = false;  // it knows that it is lost
+    std::int64_t due_boot_ms = 0;
+  };
+  struct Result {
+    char* bytes = nullptr;  // with room for payload_bytes_max while the activity runs
+    std::size_t size = 0;
+    void* block = nullptr;  // from the pool: an inline result after it ran
+    ErrorKind error = ErrorKind::kNone;
+    bool answered = false;
+    bool permanent = false;  // fail_permanently()
+  };
 
   State state = State::kFree;
   ActivityMode mode = ActivityMode::kInline;  // of the slot, not of an item
-  bool refused = false;      // the item is not ours any more; the result goes nowhere
-  bool fetched_now = false;  // handed over in the batch at hand
-  bool stored = false;       // its result is a stored message by the batch at hand
-  bool leaving = false;      // its result is in the batch at hand, with a turn or stored
-  unsigned thread = 0;       // executor slot of a threaded one, while it is in hand
-  WorkItem item;             // views into `texts`
-  void* texts = nullptr;     // from the pool
+  bool refused = false;   // the item is not ours any more; the result goes nowhere
+  unsigned thread = 0;    // executor slot of a threaded one, while it is in hand
+  WorkItem item;          // views into `texts`
+  void* texts = nullptr;  // from the pool
   const Registry::ActivityEntry* entry = nullptr;
   const SlotShared* shared = nullptr;
   NoteEntry* note = nullptr;
   FixedText<96> idempotency_key;
   OptionalMs deadline_boot_ms;  // item.deadline
-  OptionalMs lost_boot_ms;      // since when nobody wants the result
+  OptionalMs lost_boot_ms;      // since when its result is not wanted
+  OptionalMs silent_boot_ms;    // then it has been silent for too long; none: it may be silent
   std::int64_t took_ms = 0;
-  // A cooperative one. Its next step is due when the time comes or the descriptor is readable.
-  void* scratch = nullptr;
-  int wait_fd = -1;
-  bool is_readable = false;
-  bool has_state = false;      // in `scratch`
-  bool had_last_step = false;  // it knows that it is lost
-  bool abandoned = false;      // lost for longer than the grace, and still running
-  bool evicts = false;         // abandoned: its session is to go elsewhere
-  bool evicted = false;        // in the batch at hand
-  std::int64_t step_boot_ms = 0;
+  bool abandoned = false;           // lost for longer than the grace, and still running
+  bool evicts = false;              // abandoned: its session is to go elsewhere
+  bool commit_immediately = false;  // commit_now()
+  bool lacks_folder = false;        // its session's could not be made: it never ran
+  bool aborts_session = false;      // abort_session()
   Progress progress;
-  std::int64_t told_boot_ms = 0;     // what the batch writes was told then
   std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
-  OptionalMs silent_boot_ms;         // then it has been silent for too long; none: it may be silent
   std::atomic<std::int64_t> session_lease_boot_ms{0};
-  // The result: `result` has room for payload_bytes_max while the activity runs.
-  char* result = nullptr;
-  std::size_t result_size = 0;
   std::atomic<bool> cancelled{false};
-  bool writes_progress = false;  // in the batch at hand
-  ErrorKind error = ErrorKind::kNone;
-  bool answered = false;
-  bool permanent = false;        // fail_permanently()
-  bool hurries = false;          // commit_now()
-  bool lacks_folder = false;     // its session's could not be made: it never ran
-  bool aborts_session = false;   // abort_session()
-  void* result_block = nullptr;  // from the pool: an inline result after it ran
+  InBatch in_batch;
+  Steps steps;
+  Result result;
 
-  // Nobody wants its result any more: it is told, and what it answers goes nowhere.
+  // Its result is not wanted any more: it learns of that, and what it answers goes nowhere.
   void lose();
   // Runs the activity's body; on the loop or on a pool thread.
   void run();
@@ -125,15 +134,15 @@ struct Slot {
   void drop_state();
   // It was not committed.
   void forget_written_progress() {
-    if (writes_progress) progress.set_news(true);
-    writes_progress = false;
+    if (in_batch.writes_progress) progress.set_news(true);
+    in_batch.writes_progress = false;
   }
-  // When the progress it told must be written; none: there is none to write.
+  // When the progress that it reported must be written; none: there is none to write.
   [[nodiscard]] OptionalMs progress_due() const;
   [[nodiscard]] bool step_is_due(std::int64_t now_boot_ms) const {
     return state == State::kReady ||
-           (state == State::kWaiting &&
-            (is_readable || now_boot_ms >= step_boot_ms || (refused && !had_last_step)));
+           (state == State::kWaiting && (steps.is_readable || now_boot_ms >= steps.due_boot_ms ||
+                                         (refused && !steps.had_last_step)));
   }
   void answer(ErrorKind kind, std::string_view text);
   [[nodiscard]] bool is_under_way() const {
@@ -141,8 +150,8 @@ struct Slot {
   }
   // The provider will not take its failure as the outcome, but put the item back.
   [[nodiscard]] bool is_repeated() const {
-    return lacks_folder ||
-           (error == ErrorKind::kApplication && !permanent && !aborts_session && item.may_retry);
+    return lacks_folder || (result.error == ErrorKind::kApplication && !result.permanent &&
+                            !aborts_session && item.may_retry);
   }
   [[nodiscard]] WorkDone done() const {
     return {item.id, item.token, item.epoch, item.session, aborts_session};
@@ -214,7 +223,7 @@ class Slots {
   [[nodiscard]] std::size_t in_hand() const { return in_hand_; }
   [[nodiscard]] std::size_t finished() const;
   // The batch at hand has its result.
-  void leave(Slot& slot) { slot.leaving = true; }
+  void leave(Slot& slot) { slot.in_batch.leaving = true; }
   // All of a kind hold results: nothing further of it runs before a commit.
   [[nodiscard]] bool full_of_results() const;
   [[nodiscard]] std::size_t running_threads() const;

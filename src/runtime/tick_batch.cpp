@@ -60,7 +60,7 @@ Status TickBatch::write_and_commit() {
     ++loop_.stats.commits;
     loop_.window_until = loop_.boot_ms() + loop_.options.commit_window_ms;
   }
-  // Also what this very commit told an instance: that a session is closed, or changed its owner.
+  // This commit itself may have notified an instance: that a session is closed, or changed its owner.
   if (loop_.provider->last_commit_sent()) loop_.agenda.do_now(Job::kTurns);
   committed();
   return Status::kOk;

@@ -37,9 +37,9 @@ struct Turn {
   NewWork* work = nullptr;             // of the commit
   internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
   std::size_t result_count = 0;
-  bool is_start = false;       // of a piggybacked start: its instance is no row yet
-  std::size_t request = 0;     // is_start: which
-  std::size_t mail_count = 0;  // piggybacked messages, which are not stored
+  bool is_start = false;         // of a piggybacked start: its instance is no row yet
+  std::uint32_t request = 0;     // is_start: which
+  std::uint32_t mail_count = 0;  // piggybacked messages, which are not stored
   std::size_t mail_bytes = 0;
   std::int64_t delay_ms = 0;         // kAbandon
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end

@@ -71,10 +71,10 @@ void TurnRunner::gather_results(Turn& turn, Message* out, WorkDone* done) {
     if (!is_piggybacked_result(slot, turn)) return;
     Message& message = out[turn.result_count];
     message.kind = MessageKind::kActivityDone;
-    message.error = slot.error;
+    message.error = slot.result.error;
     message.execution = slot.item.execution;
     message.ref = slot.item.event;
-    message.payload = std::string_view(slot.result, slot.result_size);
+    message.payload = std::string_view(slot.result.bytes, slot.result.size);
     done[turn.result_count] = slot.done();
     turn.results[turn.result_count++] = &slot;
   });
@@ -193,7 +193,7 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
 }
 
 // The activities, timers and children that closes of this turn ended: of a branch all it and those below it have
-// open. Some may have completed or been closed before; removing what is not there harms nobody.
+// open. Some may have completed or been closed before; removing what is not there does no harm.
 // False: no memory.
 bool TurnRunner::list_closed(Turn& turn) {
   const History& history = turn.warm->history;
@@ -219,7 +219,7 @@ bool TurnRunner::list_closed(Turn& turn) {
   return true;
 }
 
-// Of the stored messages those that wait on are not taken, and of those that ride they are stored. The engine's
+// Messages that wait on: stored ones are not taken, and piggybacked ones are stored. The engine's
 // lists end with its next turn. False: no memory.
 bool TurnRunner::sort_mail(Turn& turn, const TurnResult& result) {
   TurnCommit& commit = turn.commit;

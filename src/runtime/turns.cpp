@@ -80,7 +80,7 @@ Status Turns::load(const Wanted& wanted, std::size_t left_over) {
       return Status::kOk;
     }
     if (status != Status::kOk && status != Status::kNotFound) return status;
-    // One that must wait to run alone takes nobody's place in the batch.
+    // One that must wait to run alone takes no place in the batch.
     if (status == Status::kOk && turn.verdict != Turn::Verdict::kSkip) list_.keep_next();
   }
   return Status::kOk;
