@@ -5,7 +5,7 @@
 namespace pawl {
 
 void Notices::begin() {
-  notices_.clear();
+  count_ = 0;
   lost_ = 0;
   ended_ = loop_.stats.session_ends;
   unregistered_met_ = 0;
@@ -16,9 +16,9 @@ void Notices::committed() {
   loop_.stats.unregistered += unregistered_met_;
   unregistered_met_ = 0;
   names_committed_ = name_count_;
-  for (const Notice& notice : notices_)
-    std::visit([&](const auto& one) { report(one); }, notice);
-  notices_.clear();
+  for (std::size_t i = 0; i < count_; ++i)
+    std::visit([&](const auto& one) { report(one); }, notices_[i]);
+  count_ = 0;
   loop_.stats.session_ends = ended_;
   if (lost_ == 0) return;
   const LogField fields[] = {{"count", static_cast<std::int64_t>(lost_)}};
@@ -27,8 +27,8 @@ void Notices::committed() {
 }
 
 bool Notices::has_session_change(std::initializer_list<SessionChange::Kind> kinds) const {
-  for (const Notice& any : notices_) {
-    const OfSession* const notice = std::get_if<OfSession>(&any);
+  for (std::size_t i = 0; i < count_; ++i) {
+    const OfSession* const notice = std::get_if<OfSession>(&notices_[i]);
     if (notice == nullptr) continue;
     for (const SessionChange::Kind kind : kinds)
       if (notice->kind == kind) return true;
@@ -178,12 +178,11 @@ void Notices::log_use(const OfSession& notice) {
 
 template <typename Kind>
 Kind* Notices::add() {
-  Notice* const notice = notices_.add();
-  if (notice == nullptr) {
+  if (count_ == kNoticesMax) {
     ++lost_;
     return nullptr;
   }
-  return &notice->emplace<Kind>();
+  return &notices_[count_++].emplace<Kind>();
 }
 
 void Notices::on_session_change(const SessionChange& change) {
@@ -207,8 +206,8 @@ void Notices::on_session_change(const SessionChange& change) {
 
 // Mostly with the claim of the session: it takes no room of other notices then.
 bool Notices::note_use(const SessionChange& use) {
-  for (Notice& any : notices_) {
-    OfSession* const notice = std::get_if<OfSession>(&any);
+  for (std::size_t i = 0; i < count_; ++i) {
+    OfSession* const notice = std::get_if<OfSession>(&notices_[i]);
     if (notice == nullptr) continue;
     const bool is_claim = notice->kind == SessionChange::Kind::kClaimed ||
                           notice->kind == SessionChange::Kind::kMigrated;
@@ -225,7 +224,7 @@ bool Notices::is_new_name(std::string_view name, std::string_view detail) {
   const std::uint64_t hash = Hash64().add(name).add(detail).value();
   for (std::size_t i = 0; i < name_count_; ++i)
     if (names_[i] == hash) return false;
-  if (name_count_ == kUnregisteredNamesMax || notices_.full()) return false;
+  if (name_count_ == kUnregisteredNamesMax || count_ == kNoticesMax) return false;
   names_[name_count_++] = hash;
   return true;
 }

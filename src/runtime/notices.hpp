@@ -11,7 +11,6 @@
 
 #include "loop_context.hpp"
 #include "text.hpp"
-#include "vector.hpp"
 
 namespace pawl {
 
@@ -118,7 +117,8 @@ class Notices final : public ChangeSink {
   [[nodiscard]] bool has_session_change(std::initializer_list<SessionChange::Kind> kinds) const;
 
   LoopContext& loop_;
-  FixedVector<Notice, kNoticesMax> notices_;
+  Notice notices_[kNoticesMax];
+  std::size_t count_ = 0;
   std::uint64_t lost_ = 0;
   SessionEnds ended_;                                // with what the batch at hand ended
   std::uint64_t names_[kUnregisteredNamesMax] = {};  // hashes

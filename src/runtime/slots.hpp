@@ -117,10 +117,10 @@ struct Slot {
   bool commit_immediately = false;  // commit_now()
   bool lacks_folder = false;        // its session's could not be made: it never ran
   bool aborts_session = false;      // abort_session()
+  std::atomic<bool> cancelled{false};
   Progress progress;
   std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
   std::atomic<std::int64_t> session_lease_boot_ms{0};
-  std::atomic<bool> cancelled{false};
   InBatch in_batch;
   Steps steps;
   Result result;

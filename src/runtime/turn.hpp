@@ -30,22 +30,21 @@ struct Turn {
   Warm* warm = nullptr;
   History::Mark before;
   Verdict verdict = Verdict::kSkip;
-  TurnCommit commit;
-  TurnState state = TurnState::kSuspended;
-  Trace* traces = nullptr;
-  std::size_t trace_count = 0;
-  NewWork* work = nullptr;             // of the commit
-  internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
-  std::size_t result_count = 0;
-  bool is_start = false;         // of a piggybacked start: its instance is no row yet
+  ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
+  bool is_start = false;             // of a piggybacked start: its instance is no row yet
+  bool wakes_others = false;  // its commit is news for other instances, or for its own next turn
+  bool written = false;
   std::uint32_t request = 0;     // is_start: which
   std::uint32_t mail_count = 0;  // piggybacked messages, which are not stored
   std::size_t mail_bytes = 0;
-  std::int64_t delay_ms = 0;         // kAbandon
-  ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
+  TurnCommit commit;
+  NewWork* work = nullptr;  // of the commit
+  Trace* traces = nullptr;
+  std::size_t trace_count = 0;
+  internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
+  std::size_t result_count = 0;
+  std::int64_t delay_ms = 0;  // kAbandon
   std::string_view why_text;
-  bool wakes_others = false;  // its commit is news for other instances, or for its own next turn
-  bool written = false;
 
   void abandon(std::int64_t for_ms, ErrorKind kind, std::string_view text) {
     verdict = Verdict::kAbandon;

@@ -281,7 +281,6 @@ bool TurnRunner::ends_for_others(const Turn& turn) {
 void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   const History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
-  turn.state = result.state;
   commit.key = turn.key;
   commit.id = turn.item->id.view();
   commit.revision = turn.item->revision;
@@ -388,7 +387,6 @@ void TurnRunner::terminate(Turn& turn) {
   commit.output = end->is.payload;
   commit.home = loop_.me;
   turn.wakes_others = true;
-  turn.state = TurnState::kEnded;
   turn.why = ErrorKind::kTerminated;
   turn.why_text = item.broken_text.view();
 }
