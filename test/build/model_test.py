@@ -35,7 +35,7 @@ TABLES = {
     "Tags": 5,
     "Errors": 10,
     "Poison and unknown names": 9,
-    "What is told": 8,
+    "Reports": 8,
     "Tests and updates": 5,
     "Known defects of the peer, shown absent": 57,
     "Replay": 22,
