@@ -146,13 +146,9 @@ constexpr Removal kRemovals[] = {
      WorkerRule::kRunsItem},
     {"idle_without_work",
      "6: idle is who has no activity in the queue",
-     {" AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid) ORDER "
-      "BY sid LIMIT 1",
-      " ORDER BY sid LIMIT 1"},
-     WorkerRule::kNone,
-     1,
-     {"AND hold_until<?2 AND head_id IS NULL AND ?2-last_activity_at",
-      "AND hold_until<?2 AND ?2-last_activity_at"}},
+     {"EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+      " FROM sessions s INDEXED BY s_owner",
+      "0 FROM sessions s INDEXED BY s_owner"}},
     {"stop_waits",
      "7: an orderly stop waits for activities in hand",
      {},

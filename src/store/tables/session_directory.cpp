@@ -54,11 +54,15 @@ SessionInfo info_of(const Statement& row, std::int64_t now) {
 }
 
 bool is_leak(const SessionInfo& info, const SessionFilter& filter) {
-  const bool is_open = info.state == SessionState::kIdle || info.state == SessionState::kActive ||
-                       info.state == SessionState::kLost;
-  if (!is_open || info.instance_id.empty()) return false;
-  return (filter.open_for_ms > 0 && info.age_ms >= filter.open_for_ms) ||
-         (filter.unused_for_ms > 0 && info.activities == 0 && info.age_ms >= filter.unused_for_ms);
+  session::LeakRow row;
+  const bool is_open = info.state == SessionState::kIdle || info.state == SessionState::kActive;
+  row.state = is_open                             ? session::State::kOpen
+              : info.state == SessionState::kLost ? session::State::kLost
+                                                  : session::State::kClosed;
+  row.is_opened = !info.instance_id.empty();
+  row.age_ms = info.age_ms;
+  row.activities = info.activities;
+  return session::is_leak(row, {filter.open_for_ms, filter.unused_for_ms});
 }
 
 bool passes(const SessionInfo& info, const SessionFilter& filter) {

@@ -167,7 +167,12 @@ Status SessionExpiry::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cur
       if (!next.row()) return fail(next.status(), "find old sessions");
       *cursor = {next.integer(1), next.integer(0)};
       if (!walk.rises(cursor->created_at, cursor->session)) return no_progress("sessions");
-      is_news = next.integer(3) == 0 && !(unused && next.integer(2) != 0);
+      session::LeakRow row;
+      row.is_opened = true;
+      row.age_ms = subtract_saturating(batch_.now, next.integer(1));
+      row.activities = next.integer(2);
+      const session::LeakLimits limits = {unused ? 0 : for_ms, unused ? for_ms : 0};
+      is_news = next.integer(3) == 0 && session::is_leak(row, limits);
     }
     if (!is_news) continue;
     ++told;

@@ -3,6 +3,7 @@
 #include "change_sink.hpp"
 #include "clock_rules.hpp"
 #include "damage.hpp"
+#include "leases.hpp"
 #include "text.hpp"
 #include "walk.hpp"
 
@@ -105,27 +106,43 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
   }
 }
 
-constexpr sql::Query kLongestIdle{
-    "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
-    " AND fail=0 AND (lifecycle=0 OR idle_ms IS NOT NULL) AND hold_until<?2"
-    " AND head_id IS NULL AND ?2-last_activity_at>=?3"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-    " ORDER BY last_activity_at LIMIT 1"};
+// All soft sessions of an owner, behind ?2.
+constexpr sql::Query kOwnedSoft{
+    "SELECT sid,state,hard,fail,lifecycle,idle_ms,hold_until,last_activity_at,"
+    "EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    " FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2 ORDER BY sid"};
+
+session::IdleRow SessionOwners::idle_row(const Statement& row) {
+  session::IdleRow out;
+  out.state = session::state_of(row.integer(1));
+  out.device = row.integer(2) != 0;
+  out.fails_on_loss = row.integer(3) != 0;
+  out.is_opened = row.integer(4) != 0;
+  out.idle_ms = row.optional_ms(5);
+  out.hold_until = row.integer(6);
+  out.last_activity_at = row.integer(7);
+  out.has_work = row.integer(8) != 0;
+  return out;
+}
 
 // As few rows as its owner may have sessions.
 Status SessionOwners::release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released) {
-  *released = false;
-  OwnerChange change;
-  change.reason = "capacity";
-  change.limits = context_.limits;
+  SessionKey longest = 0;
   {
-    Statement idle = connection_.use(kLongestIdle);
-    idle.bind(me).bind(batch_.now).bind(idle_ms);
-    if (!idle.row()) return fail(idle.status(), "find the longest idle session");
-    change.session = idle.integer(0);
+    std::int64_t since = 0;
+    Statement owned = connection_.use(kOwnedSoft);
+    owned.bind(me).bind(kBeforeAll);
+    while (owned.row()) {
+      const session::IdleRow row = idle_row(owned);
+      if (!session::may_make_room(row, batch_.now, idle_ms)) continue;
+      if (longest != 0 && row.last_activity_at >= since) continue;
+      longest = owned.integer(0);
+      since = row.last_activity_at;
+    }
+    PAWL_TRY(fail(owned.status(), "find the longest idle session"));
   }
-  *released = true;
-  return change_owner(change, nullptr);
+  *released = longest != 0;
+  return *released ? release(longest, "capacity") : Status::kOk;
 }
 
 constexpr sql::Query kRenew{
@@ -138,7 +155,7 @@ Status SessionOwners::renew_session_lock(Incarnation me, const SessionOptions& o
   *released = 0;
   PAWL_TRY(release_idle(me, options, released));
   Statement renew = connection_.use(kRenew);
-  renew.bind(me).bind(add_saturating(batch_.now, options.session_lock_timeout_ms));
+  renew.bind(me).bind(session::lease_until(batch_.now, options.session_lock_timeout_ms));
   renew.bind(revive ? 1 : 0).bind(batch_.now);
   PAWL_TRY(fail(renew.run(), "renew sessions"));
   *renewed = static_cast<std::size_t>(connection_.changes());
@@ -170,29 +187,24 @@ Status SessionOwners::announce_stop(Incarnation me, std::size_t* told) {
   }
 }
 
-constexpr sql::Query kFirstIdle{
-    "SELECT sid FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND state=0"
-    " AND hold_until<?2 AND head_id IS NULL AND ?2-last_activity_at>=CASE"
-    " WHEN idle_ms IS NOT NULL THEN idle_ms WHEN lifecycle=0 THEN ?3"
-    " ELSE 9223372036854775807 END"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-    " ORDER BY sid LIMIT 1"};
-
-// Work that is queued behind busy slots, backing off or running is no idleness, however long ago the
-// last hand-over was.
 Status SessionOwners::release_idle(Incarnation me, const SessionOptions& options,
                                    std::size_t* released) {
   Walk walk;
+  SessionKey after = kBeforeAll;
   while (true) {
     OwnerChange change;
     change.reason = "idle";
     {
-      Statement idle = connection_.use(kFirstIdle);
-      idle.bind(me).bind(batch_.now).bind(options.session_idle_timeout_ms);
-      if (!idle.row()) return fail(idle.status(), "find idle sessions");
-      change.session = idle.integer(0);
+      Statement owned = connection_.use(kOwnedSoft);
+      owned.bind(me).bind(after);
+      while (change.session == 0 && owned.row())
+        if (session::is_idle(idle_row(owned), batch_.now, options.session_idle_timeout_ms))
+          change.session = owned.integer(0);
+      PAWL_TRY(fail(owned.status(), "find idle sessions"));
+      if (change.session == 0) return Status::kOk;
       if (!walk.rises(change.session)) return no_progress("sessions");
     }
+    after = change.session;
     PAWL_TRY(change_owner(change, nullptr));
     ++*released;
   }

@@ -12,6 +12,7 @@
 
 #include "context.hpp"
 #include "due_index.hpp"
+#include "leases.hpp"
 #include "session_events.hpp"
 #include "session_options.hpp"
 #include "session_table.hpp"
@@ -63,6 +64,7 @@ class SessionOwners : private Table {
   Status release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released);
 
  private:
+  static session::IdleRow idle_row(const Statement& row);
   Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
   Status unlock_session(SessionKey session, const Applied& how);
 

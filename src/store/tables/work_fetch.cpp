@@ -9,6 +9,7 @@
 #include "damage.hpp"
 #include "eligibility.hpp"
 #include "event.hpp"
+#include "leases.hpp"
 #include "moving.hpp"
 #include "pawl/activity.hpp"
 #include "text.hpp"
@@ -508,7 +509,7 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
       return outcomes_.complete_work(row, ErrorKind::kCorrupt, context_.diagnostic.text());
   }
   out.token = context_.next_token();
-  out.locked_until = add_saturating(batch_.now, options.worker_lock_timeout_ms);
+  out.locked_until = session::lease_until(batch_.now, options.worker_lock_timeout_ms);
   const std::int64_t run_ms = row.policy.start_to_close_ms;
   const OptionalMs run_due = run_ms == 0 ? OptionalMs() : make_due(batch_.now, run_ms);
   out.deadline = run_due;
@@ -529,7 +530,7 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
     {
       Statement touch = connection_.use(kTouchSession);
       touch.bind(row.session).bind(batch_.now);
-      touch.bind(add_saturating(batch_.now, options.session_lock_timeout_ms));
+      touch.bind(session::lease_until(batch_.now, options.session_lock_timeout_ms));
       PAWL_TRY(fail(touch.run(), "note a session's activity"));
     }
     PAWL_TRY(sessions_.recompute_head(row.session));

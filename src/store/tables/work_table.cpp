@@ -4,6 +4,7 @@
 
 #include "clock_rules.hpp"
 #include "damage.hpp"
+#include "leases.hpp"
 #include "policy.hpp"
 #include "walk.hpp"
 
@@ -191,7 +192,7 @@ Status WorkTable::renew_work_item_lock(const WorkDone& done, Incarnation me,
   {
     Statement renew = connection_.use(kRenewItem);
     renew.bind(done.item).bind(done.token).bind(me);
-    renew.bind(add_saturating(batch_.now, options.worker_lock_timeout_ms)).bind(done.epoch);
+    renew.bind(session::lease_until(batch_.now, options.worker_lock_timeout_ms)).bind(done.epoch);
     if (!renew.row())
       return renew.status() == Status::kOk ? Status::kStale
                                            : fail_written(renew.status(), "renew a lock");
@@ -201,7 +202,7 @@ Status WorkTable::renew_work_item_lock(const WorkDone& done, Incarnation me,
   // Never the session of somebody who took it meanwhile.
   Statement touch = connection_.use(kRenewItsSession);
   touch.bind(session).bind(me).bind(done.epoch);
-  touch.bind(add_saturating(batch_.now, options.session_lock_timeout_ms)).bind(batch_.now);
+  touch.bind(session::lease_until(batch_.now, options.session_lock_timeout_ms)).bind(batch_.now);
   return fail(touch.run(), "renew a session with its work");
 }
 

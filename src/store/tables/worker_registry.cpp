@@ -3,6 +3,7 @@
 #include <cinttypes>
 
 #include "clock_rules.hpp"
+#include "leases.hpp"
 #include "pawl/port.hpp"
 #include "walk.hpp"
 
@@ -11,8 +12,6 @@ namespace {
 
 // Buried rows kept: they name the nodes that sessions came from, and tell a frozen process.
 constexpr std::int64_t kBuriedKept = 64;
-// A node whose death cannot be proved is free again so many leases after its own ended.
-constexpr std::int64_t kLeasesUntilBurial = 2;
 
 }  // namespace
 
@@ -46,8 +45,7 @@ Status WorkerRegistry::bury_worker(Incarnation incarnation, Incarnation heir,
     Statement read = connection_.use(kReadWorker);
     read.bind(incarnation);
     if (!read.row()) return fail(read.status(), "read a worker");  // buried before
-    // Who died with its boot is not to blame for what it ran.
-    if (read.integer(0) < batch_.boot_seq) note_count = 0;
+    if (!session::is_charged(read.integer(0), batch_.boot_seq)) note_count = 0;
   }
   PAWL_TRY(bury_row(incarnation));
   // Before the locks go, so that an item at its limit is never handed over once more.
@@ -158,10 +156,7 @@ Status WorkerRegistry::check_node(const NewWorker& worker, Evidence& evidence) {
     claim.boot_seq = row.boot_seq;
     claim.subject = subtract_saturating(0, row.worker);  // neither a session nor 0
     const Gone gone = evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq);
-    if (gone == Gone::kProof) continue;
-    const std::int64_t burial =
-        add_saturating(row.locked_until, kLeasesUntilBurial * worker.lease_ms);
-    if (gone == Gone::kSuspicion && burial <= batch_.now) continue;
+    if (session::may_take_node(gone, row.locked_until, worker.lease_ms, batch_.now)) continue;
     context_.diagnostic.format(
         "worker_node_id \"%.*s\" is in use by process %" PRId64 " (incarnation %" PRId64 ")",
         static_cast<int>(worker.node.size()), worker.node.data(), row.pid, row.worker);
@@ -257,8 +252,7 @@ Status WorkerRegistry::hand_sessions_over(Incarnation from, Incarnation heir,
     read.bind(heir);
     if (read.row()) {
       change.to = heir;
-      const std::int64_t lease = subtract_saturating(read.integer(0), batch_.now);
-      change.lease_ms = lease > 0 ? lease : 0;
+      change.lease_ms = session::lease_left_ms(read.integer(0), batch_.now);
     }
     PAWL_TRY(fail(read.status(), "read the heir"));
   }
