@@ -119,8 +119,8 @@ Status Activities::write_progress() {
       slot.forget_written_progress();
       return;
     }
-    const Status noted = loop_.provider->note_progress(slot.done(), std::string_view(text, size),
-                                                       loop_.batch.now - (now - reported_at));
+    const Status noted = loop_.work().note_progress(slot.done(), std::string_view(text, size),
+                                                    loop_.batch.now - (now - reported_at));
     if (noted == Status::kStale) {
       slot.lose();
     } else if (noted == Status::kOk) {
@@ -141,7 +141,7 @@ Status Activities::check_held() {
     const bool may_be_lost =
         is_overdue || (loop_.agenda.wants(Job::kCheckHeld) && slot.is_under_way());
     if (status != Status::kOk || slot.refused || !may_be_lost) return;
-    const Status checked = loop_.provider->check_work_item(slot.done());
+    const Status checked = loop_.work().check_work_item(slot.done());
     if (checked == Status::kStale) {
       slot.lose();
     } else {
@@ -168,7 +168,7 @@ Status Activities::renew() {
     if (status != Status::kOk || slot.abandoned) return;
     const WorkDone done = slot.done();
     const Status renewed =
-        loop_.provider->renew_work_item_lock(done, loop_.me, loop_.options.sessions);
+        loop_.work().renew_work_item_lock(done, loop_.me, loop_.options.sessions);
     if (renewed == Status::kStale) {
       if (!slot.lost_boot_ms.has_value()) log_refused_renewal(slot);
       slot.lose();
@@ -179,14 +179,14 @@ Status Activities::renew() {
   PAWL_TRY(status);
   std::size_t renewed = 0;
   std::size_t released = 0;
-  PAWL_TRY(loop_.provider->renew_session_lock(loop_.me, loop_.options.sessions, true, &renewed,
-                                              &released));
-  return loop_.provider->renew_worker(loop_.me, loop_.options.sessions.worker_lock_timeout_ms);
+  PAWL_TRY(loop_.sessions().renew_session_lock(loop_.me, loop_.options.sessions, true, &renewed,
+                                               &released));
+  return loop_.workers().renew_worker(loop_.me, loop_.options.sessions.worker_lock_timeout_ms);
 }
 
 void Activities::renew_leases() {
-  const std::int64_t until =
-      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms);
+  const std::int64_t until = loop_.transaction().boot_ms_of(
+      loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms);
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
   });
@@ -228,9 +228,9 @@ Status Activities::write_result(internal::Slot& slot, bool* written) {
                              std::string_view(slot.result.bytes, slot.result.size),
                              slot.result.permanent};
   const Status stored = slot.lacks_folder
-                            ? loop_.provider->abandon_work_item(done, Folders::delay_ms(slot.item),
-                                                                false, loop_.crash_limits())
-                            : loop_.provider->ack_work_item(done, result);
+                            ? loop_.work().abandon_work_item(done, Folders::delay_ms(slot.item),
+                                                             false, loop_.crash_limits())
+                            : loop_.work().ack_work_item(done, result);
   if (stored != Status::kOk && stored != Status::kStale) return stored;
   if (stored == Status::kStale || slot.refused) {
     slot.refused = true;
@@ -244,7 +244,7 @@ Status Activities::write_result(internal::Slot& slot, bool* written) {
 
 Status Activities::refuse_lost_results(const Turn& turn) {
   for (std::size_t i = 0; i < turn.result_count; ++i) {
-    const Status checked = loop_.provider->check_work_item(turn.results[i]->done());
+    const Status checked = loop_.work().check_work_item(turn.results[i]->done());
     if (checked == Status::kStale) {
       turn.results[i]->lose();
     } else {
@@ -259,8 +259,8 @@ Status Activities::evict_hung() {
   slots_.for_each([&](internal::Slot& slot) {
     slot.in_batch.evicted = false;
     if (status == Status::kOk && slot.evicts && slot.is_under_way())
-      status = loop_.provider->evict_session(slot.done(), slot.item.session, loop_.me,
-                                             &slot.in_batch.evicted);
+      status = loop_.sessions().evict_session(slot.done(), slot.item.session, loop_.me,
+                                              &slot.in_batch.evicted);
   });
   return status;
 }
@@ -355,15 +355,16 @@ void Activities::put_back_steps() {
         visit(slot);
     });
   };
-  Status status = loop_.me == 0 ? Status::kBuried : loop_.provider->begin(loop_.me, &loop_.batch);
+  Status status =
+      loop_.me == 0 ? Status::kBuried : loop_.transaction().begin(loop_.me, &loop_.batch);
   if (status == Status::kOk) {
     each([&](internal::Slot& slot) {
       if (status != Status::kOk) return;
-      status = loop_.provider->abandon_work_item(slot.done(), 0, false, loop_.crash_limits());
+      status = loop_.work().abandon_work_item(slot.done(), 0, false, loop_.crash_limits());
       if (status == Status::kStale) status = Status::kOk;
     });
-    if (status == Status::kOk) status = loop_.provider->commit();
-    if (status != Status::kOk) loop_.provider->rollback();
+    if (status == Status::kOk) status = loop_.transaction().commit();
+    if (status != Status::kOk) loop_.transaction().rollback();
   }
   // Not put back: their locks are left to burial.
   each([&](internal::Slot& slot) {

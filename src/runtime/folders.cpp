@@ -151,7 +151,7 @@ bool Folders::is_of_the_past(std::string_view name) {
   });
   bool lives = true;
   const Status read =
-      in_use ? Status::kOk : loop_.provider->session_lives(session, generation, &lives);
+      in_use ? Status::kOk : loop_.sessions().session_lives(session, generation, &lives);
   if (read != Status::kOk) loop_.log_status(LogLevel::kWarning, "session_folder_kept", read);
   return !in_use && read == Status::kOk && !lives;
 }

@@ -27,8 +27,7 @@ Status HandOver::wake_unregistered() {
   if (loop_.batch.draining) return Status::kOk;  // until it registers anew
   std::size_t woken = 0;
   bool more = false;
-  PAWL_TRY(
-      loop_.provider->wake_unregistered(loop_.me, passed_over_ ? 1 : kWokenMax, &woken, &more));
+  PAWL_TRY(loop_.work().wake_unregistered(loop_.me, passed_over_ ? 1 : kWokenMax, &woken, &more));
   loop_.agenda.set(Job::kWakeUnregistered, more);
   if (woken > 0) loop_.agenda.do_now(Job::kFetch);
   return Status::kOk;
@@ -52,8 +51,8 @@ Status HandOver::fill_slots() {
   while (slots_.room()) {
     WorkItem item;
     bool found = false;
-    PAWL_TRY(loop_.provider->fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item,
-                                             &found));
+    PAWL_TRY(
+        loop_.work().fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item, &found));
     if (!found) {
       loop_.agenda.set(Job::kFetch, more);
       break;
@@ -65,9 +64,9 @@ Status HandOver::fill_slots() {
     item.session_folder = folder.view();
     internal::Slot& slot = take_slot(item, *entry);
     if (item.silence_ms > 0)
-      slot.silent_boot_ms = loop_.provider->boot_ms_of(loop_.batch.now + item.silence_ms);
+      slot.silent_boot_ms = loop_.transaction().boot_ms_of(loop_.batch.now + item.silence_ms);
     if (item.deadline.has_value())
-      slot.deadline_boot_ms = loop_.provider->boot_ms_of(item.deadline.value());
+      slot.deadline_boot_ms = loop_.transaction().boot_ms_of(item.deadline.value());
   }
   // It ended for want of slots: the call that finds nothing says what it passed over.
   return Status::kOk;
@@ -76,7 +75,8 @@ Status HandOver::fill_slots() {
 internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
   internal::Slot& slot = slots_.take(item, entry, loop_.provider->database_id());
   slot.session_lease_boot_ms.store(
-      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms),
+      loop_.transaction().boot_ms_of(loop_.batch.now +
+                                     loop_.options.sessions.session_lock_timeout_ms),
       std::memory_order_relaxed);
   slot.in_batch.fetched = true;
   return slot;

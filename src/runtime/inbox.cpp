@@ -35,12 +35,12 @@ void Inbox::look() {
     has_mail = has_mail || is_mail(requests_.at(i));
   }
   if (!has_mail || !loop_.may_piggyback()) return;
-  may_piggyback_mail_ = loop_.provider->last_message(&last_message_) == Status::kOk;
+  may_piggyback_mail_ = loop_.instances().last_message(&last_message_) == Status::kOk;
 }
 
 void Inbox::collect_starts(TurnList& turns) {
   if (!loop_.may_piggyback() || loop_.batch.starts_apart) return;
-  loop_.now = loop_.provider->pawl_now();
+  loop_.now = loop_.transaction().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& request = requests_.at(i);
     // Those behind it are taken when it is done, however many ticks that needs.
@@ -94,14 +94,14 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
 // Looked at again in the batch; but an instance that is known may be one that crashes.
 bool Inbox::is_unknown(std::string_view instance_id) {
   InstanceStatus row;
-  return loop_.provider->read_status(instance_id, &row, loop_.status_buffer,
-                                     status_buffer_bytes(loop_.options.payload_bytes_max)) ==
+  return loop_.instances().read_status(instance_id, &row, loop_.status_buffer,
+                                       status_buffer_bytes(loop_.options.payload_bytes_max)) ==
          Status::kNotFound;
 }
 
 void Inbox::collect_mail(TurnList& turns) {
   if (!may_piggyback_mail_) return;
-  loop_.now = loop_.provider->pawl_now();
+  loop_.now = loop_.transaction().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     Request& request = requests_.at(i);
     // Those behind it are taken when it is done, however many ticks that needs.
@@ -127,7 +127,7 @@ bool Inbox::is_behind_another(std::size_t index) {
 Turn* Inbox::turn_for_mail(const Request& request, TurnList& turns) {
   InstanceKey key = 0;
   Incarnation home = 0;
-  if (loop_.provider->find_instance(request.id, &key, &home) != Status::kOk) return nullptr;
+  if (loop_.instances().find_instance(request.id, &key, &home) != Status::kOk) return nullptr;
   for (Turn& turn : turns)
     if (turn.key == key) return takes_mail(turn, request) ? &turn : nullptr;
   // It is warm elsewhere.
@@ -196,7 +196,7 @@ Status Inbox::reserve_numbers(TurnList& turns) {
   };
   each([&](const Turn&) { any = true; });
   if (any) {
-    const Status reserved = loop_.provider->reserve_messages(last_message_, at_hand());
+    const Status reserved = loop_.instances().reserve_messages(last_message_, at_hand());
     if (reserved == Status::kStale || reserved == Status::kQuota) {
       each([](Turn& turn) { turn.verdict = Turn::Verdict::kSkip; });
     } else if (reserved != Status::kOk) {
@@ -258,14 +258,14 @@ Turn* Inbox::turn_of(TurnList& turns, std::size_t request) {
 Status Inbox::write_request(Request& request, Turn* turn, bool* room, bool* more) {
   switch (request.kind) {
     case Request::Kind::kStart: return write_start(request, turn);
-    case Request::Kind::kCancel: return loop_.provider->cancel_instance(request.id, request.text);
+    case Request::Kind::kCancel: return loop_.instances().cancel_instance(request.id, request.text);
     case Request::Kind::kDeclare:
     case Request::Kind::kStandby:
     case Request::Kind::kWithdraw: return devices_.write(request, room);
     case Request::Kind::kTerminate:
-      return loop_.provider->terminate_instance(request.id, request.text);
-    case Request::Kind::kSuspend: return loop_.provider->suspend_instance(request.id);
-    case Request::Kind::kResume: return loop_.provider->resume_instance(request.id);
+      return loop_.admin().terminate_instance(request.id, request.text);
+    case Request::Kind::kSuspend: return loop_.admin().suspend_instance(request.id);
+    case Request::Kind::kResume: return loop_.admin().resume_instance(request.id);
     case Request::Kind::kDelete:
     case Request::Kind::kPrune: return removals_.write(request, more);
     case Request::Kind::kRaise:
@@ -284,7 +284,7 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
   instance.input = request.text;
   instance.with_turn = turn != nullptr && turn->verdict == Turn::Verdict::kCommit;
   InstanceKey key = 0;
-  const Status created = loop_.provider->create_instance(instance, &key);
+  const Status created = loop_.instances().create_instance(instance, &key);
   if (turn == nullptr) return created;
   if (created != Status::kOk || !instance.with_turn) {
     turn->verdict = Turn::Verdict::kSkip;
@@ -306,14 +306,14 @@ Status Inbox::send_mail(const Request& request, bool* room) {
     mail.count_max -= mail.count_max > 0 ? 1 : 0;
     mail.bytes_max -= mail.bytes_max > bytes ? bytes : mail.bytes_max;
   }
-  return loop_.provider->send_mail(mail, room);
+  return loop_.instances().send_mail(mail, room);
 }
 
 Status Inbox::write_mail(Request& request, MessageId number) {
   NewMail mail = new_mail(request);
   mail.number = number;
   bool room = true;
-  request.status = loop_.provider->send_mail(mail, &room);
+  request.status = loop_.instances().send_mail(mail, &room);
   if (!room) request.status = Status::kResourceExhausted;
   return is_answer(request.status) ? Status::kOk : request.status;
 }

@@ -13,9 +13,9 @@ constexpr std::int64_t kLockStuckMs = 10'000;  // without the write lock: logged
 void LogWatch::look() {
   if (is_long_ ? !loop_.agenda.is_due(Job::kCutLog, loop_.boot_ms()) : !looks_at_log_) return;
   looks_at_log_ = false;
-  const LogUse log = loop_.provider->log_use();
+  const LogUse log = loop_.housekeeping().log_use();
   if (2 * log.bytes <= log.most) return note_short_log();
-  const Status cut = loop_.provider->empty_log();
+  const Status cut = loop_.housekeeping().empty_log();
   if (cut == Status::kOk) return note_short_log();
   note_long_log(log, cut);
 }

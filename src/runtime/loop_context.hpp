@@ -54,6 +54,15 @@ struct LoopContext {
   NameCounters names;
   Diagnostic diagnostic;
 
+  // The facets of the storage: a part takes those that it needs.
+  [[nodiscard]] Batch& transaction() const { return *provider; }
+  [[nodiscard]] InstanceStore& instances() const { return *provider; }
+  [[nodiscard]] WorkQueue& work() const { return *provider; }
+  [[nodiscard]] SessionStore& sessions() const { return *provider; }
+  [[nodiscard]] WorkerStore& workers() const { return *provider; }
+  [[nodiscard]] AdminStore& admin() const { return *provider; }
+  [[nodiscard]] Housekeeping& housekeeping() const { return *provider; }
+
   [[nodiscard]] std::int64_t boot_ms() const { return port.clock->boot_ms(); }
   [[nodiscard]] bool takes_activities() const {
     return options.worker_tag_filter.mode != TagFilter::Mode::kNone;

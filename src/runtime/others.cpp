@@ -9,7 +9,7 @@ constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
 }  // namespace
 
 void Others::look() {
-  const Result<std::int64_t> version = loop_.provider->data_version();
+  const Result<std::int64_t> version = loop_.transaction().data_version();
   if (version.ok() && version.value() == data_version_) return;
   if (version.ok()) data_version_ = version.value();
   loop_.look_for_all();

@@ -6,7 +6,7 @@ namespace pawl {
 
 Status OwnedSessions::begin() {
   Epoch epoch = 0;
-  PAWL_TRY(loop_.provider->last_epoch(&epoch));
+  PAWL_TRY(loop_.sessions().last_epoch(&epoch));
   others_claimed_ = epoch != epoch_seen_;
   return Status::kOk;
 }
@@ -14,12 +14,14 @@ Status OwnedSessions::begin() {
 // Between these looks work comes and goes without a count: that would be a query with every tick.
 Status OwnedSessions::write() {
   Epoch last = 0;
-  PAWL_TRY(loop_.provider->last_epoch(&last));
+  PAWL_TRY(loop_.sessions().last_epoch(&last));
   if (last != epoch_seen_ || loop_.agenda.is_due(Job::kRenew, loop_.boot_ms())) PAWL_TRY(count());
   return look();
 }
 
-Status OwnedSessions::count() { return loop_.provider->count_sessions(loop_.me, &active_, &idle_); }
+Status OwnedSessions::count() {
+  return loop_.sessions().count_sessions(loop_.me, &active_, &idle_);
+}
 
 void OwnedSessions::committed() {
   loop_.stats.sessions_active = active_;
@@ -28,8 +30,8 @@ void OwnedSessions::committed() {
 
 Status OwnedSessions::claim_at_start() {
   for (std::size_t i = 0; i < loop_.options.claim_at_start_count; ++i)
-    PAWL_TRY(loop_.provider->claim_session(loop_.me, loop_.options.claim_at_start[i],
-                                           loop_.options.sessions));
+    PAWL_TRY(loop_.sessions().claim_session(loop_.me, loop_.options.claim_at_start[i],
+                                            loop_.options.sessions));
   return Status::kOk;
 }
 
@@ -39,23 +41,24 @@ void OwnedSessions::announce_stop() {
       loop_.options.session_listener->on_session_ending(memory_.known[i].name.view(),
                                                         memory_.known[i].epoch);
   }
-  Status status = loop_.me == 0 ? Status::kBuried : loop_.provider->begin(loop_.me, &loop_.batch);
+  Status status =
+      loop_.me == 0 ? Status::kBuried : loop_.transaction().begin(loop_.me, &loop_.batch);
   if (status != Status::kOk) return;
   std::size_t notified = 0;
-  status = loop_.provider->announce_stop(loop_.me, &notified);
-  if (status == Status::kOk && notified > 0) status = loop_.provider->commit();
-  if (status != Status::kOk || notified == 0) loop_.provider->rollback();
+  status = loop_.sessions().announce_stop(loop_.me, &notified);
+  if (status == Status::kOk && notified > 0) status = loop_.transaction().commit();
+  if (status != Status::kOk || notified == 0) loop_.transaction().rollback();
   if (status != Status::kOk) loop_.log_status(LogLevel::kWarning, "announce_stop_failed", status);
 }
 
 Status OwnedSessions::look() {
   if (loop_.options.session_listener == nullptr) return Status::kOk;
   Epoch last = 0;
-  PAWL_TRY(loop_.provider->last_epoch(&last));
+  PAWL_TRY(loop_.sessions().last_epoch(&last));
   is_changed_ = last != known_epoch_ || known_of_ != loop_.me;
   if (!is_changed_) return Status::kOk;
   next_epoch_ = last;
-  return loop_.provider->owned_sessions(loop_.me, memory_.next, memory_.capacity, &next_count_);
+  return loop_.sessions().owned_sessions(loop_.me, memory_.next, memory_.capacity, &next_count_);
 }
 
 void OwnedSessions::notify() {

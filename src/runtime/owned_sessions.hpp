@@ -33,7 +33,7 @@ class OwnedSessions {
   // In the batch: before anything is written, and behind all that is.
   Status begin();
   Status write();
-  Status end() { return loop_.provider->last_epoch(&epoch_of_batch_); }
+  Status end() { return loop_.sessions().last_epoch(&epoch_of_batch_); }
   // In the batch of a registration.
   Status count();
   Status claim_at_start();

@@ -22,7 +22,7 @@ bool Recovery::is_blamed(const Damage& damage) {
 }
 
 bool Recovery::quarantine_culprit(Status why) {
-  const std::optional<Damage> damage = loop_.provider->take_damage();
+  const std::optional<Damage> damage = loop_.transaction().take_damage();
   const bool is_of_the_store =
       why == Status::kFull || why == Status::kIo || why == Status::kReadOnly;
   if (!damage.has_value() || is_of_the_store || !is_blamed(*damage)) return false;
@@ -31,14 +31,14 @@ bool Recovery::quarantine_culprit(Status why) {
       quarantined_->named_by == damage->named_by)
     return false;
   quarantined_ = damage;
-  Status status = loop_.provider->begin(loop_.me, &loop_.batch);
+  Status status = loop_.transaction().begin(loop_.me, &loop_.batch);
   notices_.begin();
   if (status == Status::kOk) {
-    status = loop_.provider->quarantine(*damage);
-    if (status == Status::kOk) status = loop_.provider->commit();
-    if (status != Status::kOk) loop_.provider->rollback();
+    status = loop_.transaction().quarantine(*damage);
+    if (status == Status::kOk) status = loop_.transaction().commit();
+    if (status != Status::kOk) loop_.transaction().rollback();
   }
-  static_cast<void>(loop_.provider->take_damage());  // of what was being taken out of the way
+  static_cast<void>(loop_.transaction().take_damage());  // of what was being taken out of the way
   if (status == Status::kOk) {
     notices_.committed();
     return true;

@@ -43,7 +43,7 @@ Status Registration::write() {
   worker.tags = loop_.options.worker_tag_filter;
   worker.former = &former;
   PAWL_TRY(
-      loop_.provider->register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
+      loop_.workers().register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
   // The lock is held before anybody can see the row.
   const Result<port::Storage::WorkerFile> file =
       loop_.port.storage->worker_create(loop_.options.database_path, loop_.me, sizeof(NotesPage));
@@ -53,12 +53,13 @@ Status Registration::write() {
   PAWL_TRY(devices_.declare_again());
   if (former != 0) PAWL_TRY(bury(former, loop_.batch.boot_seq, loop_.me));
   PAWL_TRY(bury_the_dead());
-  PAWL_TRY(loop_.provider->set_space(loop_.options.quota_bytes > 0 ? loop_.options.quota_bytes : -1,
+  PAWL_TRY(
+      loop_.housekeeping().set_space(loop_.options.quota_bytes > 0 ? loop_.options.quota_bytes : -1,
                                      static_cast<std::int64_t>(loop_.options.reserve_bytes)));
-  PAWL_TRY(loop_.provider->set_log_max(loop_.options.log_bytes_max));
+  PAWL_TRY(loop_.housekeeping().set_log_max(loop_.options.log_bytes_max));
   std::size_t retried = 0;
   if (loop_.options.run_orchestrations)
-    PAWL_TRY(loop_.provider->retry_stopped(kRetryStoppedMax, &retried));
+    PAWL_TRY(loop_.instances().retry_stopped(kRetryStoppedMax, &retried));
   return owned_.count();
 }
 
@@ -103,7 +104,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
   }
   for (std::size_t i = 0; i < count; ++i)
     if (notes[i].instance == CrashNote::kNotStored) loop_.batch.starts_apart = true;
-  PAWL_TRY(loop_.provider->bury_worker(dead, heir, notes, count, loop_.crash_limits()));
+  PAWL_TRY(loop_.workers().bury_worker(dead, heir, notes, count, loop_.crash_limits()));
   loop_.look_for_all();
   if (buried_.full()) return Status::kOk;  // its file stays behind; a later start removes it
   return buried_.push_back(dead);
@@ -111,7 +112,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
 
 Status Registration::bury_the_dead() {
   std::size_t count = 0;
-  PAWL_TRY(loop_.provider->list_workers(memory_.workers, kWorkersMax, &count));
+  PAWL_TRY(loop_.workers().list_workers(memory_.workers, kWorkersMax, &count));
   const std::int64_t patience = 2 * loop_.options.sessions.worker_lock_timeout_ms;
   for (std::size_t i = 0; i < count; ++i) {
     const WorkerRow& worker = memory_.workers[i];
@@ -137,7 +138,7 @@ void Registration::watch_workers() {
     loop_.port.storage->worker_remove(loop_.options.database_path, incarnation);
   buried_.clear();
   std::size_t count = 0;
-  if (loop_.provider->list_workers(memory_.workers, kWorkersMax, &count) != Status::kOk) return;
+  if (loop_.workers().list_workers(memory_.workers, kWorkersMax, &count) != Status::kOk) return;
   const std::int64_t self = loop_.port.threads->process_id();
   for (std::size_t i = 0; i < count; ++i) {
     const WorkerRow& worker = memory_.workers[i];

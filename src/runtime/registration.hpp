@@ -49,7 +49,7 @@ class Registration {
   void watch_workers();
   // Others declared this worker dead.
   void was_buried();
-  Status unregister() { return loop_.provider->unregister_worker(loop_.me); }
+  Status unregister() { return loop_.workers().unregister_worker(loop_.me); }
   void close_files();
 
   [[nodiscard]] std::string_view worker_id() const { return worker_id_.view(); }

@@ -20,8 +20,8 @@ void Removals::begin() { batch_ = OfBatch(); }
 
 Status Removals::clean_up() {
   std::size_t removed = 0;
-  PAWL_TRY(loop_.provider->cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
-  PAWL_TRY(loop_.provider->tell_leaks(loop_.options.sessions, &leaks_));
+  PAWL_TRY(loop_.sessions().cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
+  PAWL_TRY(loop_.sessions().tell_leaks(loop_.options.sessions, &leaks_));
   loop_.agenda.do_now(Job::kSweep);  // what others left
   if (has_retention()) loop_.agenda.do_now(Job::kRetention);
   space_.may_relieve();
@@ -36,13 +36,13 @@ Status Removals::write() {
     if (loop_.options.retention_ms > 0)
       which.ended_until = loop_.batch.now - loop_.options.retention_ms;
     which.count_max = loop_.options.retention_count;
-    PAWL_TRY(
-        loop_.provider->delete_ended(which, &ended_cursor_, &batch_.next_end, &batch_.retire_more));
+    PAWL_TRY(loop_.housekeeping().delete_ended(which, &ended_cursor_, &batch_.next_end,
+                                               &batch_.retire_more));
     batch_.retired = true;
   }
   if (!loop_.agenda.wants(Job::kSweep) && !batch_.retired) return Status::kOk;
   batch_.swept = true;
-  return loop_.provider->sweep_deleted(kSweepEventsMax, &batch_.removed, &batch_.sweep_more);
+  return loop_.housekeeping().sweep_deleted(kSweepEventsMax, &batch_.removed, &batch_.sweep_more);
 }
 
 Status Removals::write(Request& request, bool* more) {
@@ -51,12 +51,12 @@ Status Removals::write(Request& request, bool* more) {
     void on_instance(const InstanceInfo& info) noexcept override { key = info.key; }
     InstanceKey key = 0;
   } found;
-  if (!request.begun) PAWL_TRY(loop_.provider->read_instance_info(request.id, found));
+  if (!request.begun) PAWL_TRY(loop_.admin().read_instance_info(request.id, found));
   if (request.kind == Request::Kind::kPrune)
-    return loop_.provider->prune_executions(found.key, request.limits, kSweepEventsMax,
-                                            &batch_.removed, more);
-  if (!request.begun) PAWL_TRY(loop_.provider->delete_instance(found.key, request.force));
-  PAWL_TRY(loop_.provider->sweep_deleted(kSweepEventsMax, &batch_.removed, more));
+    return loop_.admin().prune_executions(found.key, request.limits, kSweepEventsMax,
+                                          &batch_.removed, more);
+  if (!request.begun) PAWL_TRY(loop_.admin().delete_instance(found.key, request.force));
+  PAWL_TRY(loop_.housekeeping().sweep_deleted(kSweepEventsMax, &batch_.removed, more));
   batch_.request_begun = *more;
   return Status::kOk;
 }
@@ -69,7 +69,7 @@ void Removals::committed() {
   if (batch_.retire_more) return;
   ended_cursor_ = EndedCursor();
   if (loop_.options.retention_ms > 0 && batch_.next_end.has_value())
-    loop_.agenda.plan(Job::kRetention, loop_.provider->boot_ms_of(add_saturating(
+    loop_.agenda.plan(Job::kRetention, loop_.transaction().boot_ms_of(add_saturating(
                                            batch_.next_end.value(), loop_.options.retention_ms)));
 }
 
@@ -90,7 +90,7 @@ void Removals::instance_ended() {
   if (loop_.options.retention_count > 0) loop_.agenda.do_now(Job::kRetention);
   if (loop_.options.retention_ms > 0 && !loop_.agenda.wants(Job::kRetention))
     loop_.agenda.plan(Job::kRetention,
-                      loop_.provider->boot_ms_of(loop_.batch.now + loop_.options.retention_ms));
+                      loop_.transaction().boot_ms_of(loop_.batch.now + loop_.options.retention_ms));
 }
 
 }  // namespace pawl

@@ -43,7 +43,7 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
 }
 
 const RuntimeStats& RuntimeCore::stats() {
-  const IoUse io = loop_.provider->io_use();
+  const IoUse io = loop_.transaction().io_use();
   loop_.stats.flushes = io.flushes;
   loop_.stats.bytes_written = io.bytes;
   return loop_.stats;
@@ -80,16 +80,16 @@ Status RuntimeCore::register_self(Diagnostic& diagnostic) {
 }
 
 Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
-  Status status = loop_.provider->begin(0, &loop_.batch);
+  Status status = loop_.transaction().begin(0, &loop_.batch);
   parts_.notices.begin();
   if (status == Status::kOk) {
     status = parts_.registration.write();
     if (status == Status::kOk) status = parts_.owned.claim_at_start();
-    if (status == Status::kOk) status = loop_.provider->commit();
+    if (status == Status::kOk) status = loop_.transaction().commit();
     if (status != Status::kOk) {
       // Taken before the rollback, which may say something itself.
       diagnostic = loop_.provider->diagnostic();
-      loop_.provider->rollback();
+      loop_.transaction().rollback();
       parts_.registration.rolled_back();
       return status;
     }
@@ -139,7 +139,7 @@ void RuntimeCore::sleep_until_due(OptionalMs boot_ms_max) {
 Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
   if (stopped_) return Status::kStopped;
   InstanceStatus row;
-  const Status status = loop_.provider->read_status(
+  const Status status = loop_.instances().read_status(
       id, &row, loop_.status_buffer, status_buffer_bytes(loop_.options.payload_bytes_max));
   if (status != Status::kOk) {
     loop_.diagnostic = loop_.provider->diagnostic();
@@ -176,12 +176,12 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
 }
 
 void RuntimeCore::unregister() {
-  Status status = loop_.provider->begin(loop_.me, &loop_.batch);
+  Status status = loop_.transaction().begin(loop_.me, &loop_.batch);
   if (status == Status::kOk) {
     parts_.notices.begin();
     status = parts_.registration.unregister();
-    if (status == Status::kOk) status = loop_.provider->commit();
-    if (status != Status::kOk) loop_.provider->rollback();
+    if (status == Status::kOk) status = loop_.transaction().commit();
+    if (status != Status::kOk) loop_.transaction().rollback();
   }
   if (status == Status::kOk)
     parts_.notices.committed();
@@ -211,7 +211,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   parts_.activities.abandon();
   loop_.stats.activities_started += memory_.slots.start_threaded(*loop_.port.threads);
   // When all that the commit said has left. If it fails, the next commits will say why.
-  static_cast<void>(loop_.provider->write_back_log());
+  static_cast<void>(loop_.housekeeping().write_back_log());
   parts_.log_watch.look();
   parts_.folders.sweep();
   keep_pace(done_before);
@@ -226,7 +226,7 @@ void RuntimeCore::look(std::int64_t now) {
   if (loop_.overslept) loop_.agenda.plan(Job::kRenew, now);
   if (parts_.space.looks_for_reserve()) parts_.space.look_for_reserve();
   memory_.slots.collect(*loop_.port.threads);
-  loop_.evidence.observe_tick(loop_.provider->pawl_now());
+  loop_.evidence.observe_tick(loop_.transaction().pawl_now());
   // What was seen expired must be looked at again, or it never becomes evidence.
   if (loop_.evidence.watching()) loop_.agenda.do_now(Job::kFetch);
   plan(now);

@@ -23,7 +23,7 @@ bool has_long_log(const SpaceUse& use) {
 // A start on a full disk is no failure: what is stored can still be finished.
 void Space::make_first_reserve() {
   const Status made =
-      loop_.provider->make_reserve(static_cast<std::int64_t>(loop_.options.reserve_bytes));
+      loop_.housekeeping().make_reserve(static_cast<std::int64_t>(loop_.options.reserve_bytes));
   if (made == Status::kOk) return;
   loop_.log_status(LogLevel::kError, "no_room_for_the_reserve", made);
   lose_reserve();
@@ -56,19 +56,19 @@ void Space::relieve() {
   }
   Removed removed;
   BatchInfo info;
-  Status status = loop_.provider->begin(loop_.me, &info);
+  Status status = loop_.transaction().begin(loop_.me, &info);
   if (status != Status::kOk) return;  // the tick will find the same
-  status = loop_.provider->remove_oldest(relief_events_, &removed);
-  if (status == Status::kOk) status = loop_.provider->commit();
+  status = loop_.housekeeping().remove_oldest(relief_events_, &removed);
+  if (status == Status::kOk) status = loop_.transaction().commit();
   if (status != Status::kOk) {
-    loop_.provider->rollback();
+    loop_.transaction().rollback();
     return not_relieved(status);
   }
   relief_events_ = kReliefEventsMax;
   loop_.count(removed);
   can_relieve_ = removed.instances > 0 || removed.executions > 0 || removed.events > 0;
   if (can_relieve_) loop_.agenda.do_now(Job::kSweep);  // a tree that was begun goes whole
-  if (loop_.provider->last_commit_wrote()) ++loop_.stats.commits;
+  if (loop_.transaction().last_commit_wrote()) ++loop_.stats.commits;
   read_use();  // not before: the commit itself makes the log longer
   if (is_short_ || has_long_log(use_)) cut_log();
 }
@@ -86,7 +86,7 @@ void Space::not_relieved(Status status) {
 }
 
 void Space::read_use() {
-  static_cast<void>(loop_.provider->read_use(&use_));
+  static_cast<void>(loop_.housekeeping().read_use(&use_));
   over_mark_ = is_over_mark(use_, use_.log_bytes);
 }
 
@@ -94,12 +94,12 @@ void Space::read_use() {
 // what the log holds could never go into the database, and the log never be shortened. Others may be reading;
 // then the next one tries again.
 void Space::cut_log() {
-  if (loop_.provider->empty_log() == Status::kOk) read_use();
+  if (loop_.housekeeping().empty_log() == Status::kOk) read_use();
 }
 
 void Space::committed() {
   const bool is_due = is_short_ || loop_.batch.quota_bytes != use_.quota_bytes ||
-                      (loop_.batch.quota_bytes > 0 && loop_.provider->last_commit_wrote());
+                      (loop_.batch.quota_bytes > 0 && loop_.transaction().last_commit_wrote());
   if (!is_due) return;
   const bool was_over = over_mark_;
   read_use();
@@ -126,7 +126,7 @@ void Space::update_stats() {
 void Space::look_for_reserve() {
   looks_for_reserve_ = false;
   if (is_short_ || loop_.options.reserve_bytes == 0) return;
-  const Result<bool> missing = loop_.provider->reserve_missing();
+  const Result<bool> missing = loop_.housekeeping().reserve_missing();
   if (!missing.ok() || !missing.value()) return;
   lose_reserve();
   loop_.log(LogLevel::kWarning, "reserve_is_missing", nullptr, 0);
@@ -142,19 +142,19 @@ void Space::lose_reserve() {
   is_short_ = can_relieve_ = true;
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms());  // after the next commit
   // What the log holds goes into the database now: once it has taken the room, too, nothing could.
-  static_cast<void>(loop_.provider->empty_log());
+  static_cast<void>(loop_.housekeeping().empty_log());
   read_use();
   update_stats();
 }
 
 void Space::disk_is_full() {
   // Nothing that was removed would make room.
-  if (loop_.provider->check_keys() == Status::kCorrupt)
+  if (loop_.transaction().check_keys() == Status::kCorrupt)
     return loop_.log_status(LogLevel::kError, "no_keys_left", Status::kCorrupt);
   can_relieve_ = true;
   relief_events_ = kReliefEventsMax;
   if (is_short_) return;
-  const Status released = loop_.provider->release_reserve();
+  const Status released = loop_.housekeeping().release_reserve();
   if (released != Status::kOk) loop_.log_status(LogLevel::kError, "reserve_not_released", released);
   lose_reserve();
   loop_.trouble_until = loop_.boot_ms();
@@ -168,7 +168,7 @@ void Space::remake_reserve() {
   // As much again must be free, or the next commit takes it away again.
   const Result<std::int64_t> free = loop_.port.storage->free_bytes(loop_.options.database_path);
   if (free.ok() && free.value() < 2 * wanted) return;
-  if (loop_.provider->make_reserve(wanted) != Status::kOk) return;
+  if (loop_.housekeeping().make_reserve(wanted) != Status::kOk) return;
   is_short_ = false;
   loop_.agenda.clear(Job::kReserve);
   loop_.log(LogLevel::kInfo, "disk_has_room", nullptr, 0);

@@ -12,8 +12,8 @@ void StoredDue::plan() {
   NextDue due;
   OptionalMs stored;
   if (loop_.me != 0 &&
-      loop_.provider->next_due(loop_.me, loop_.options.run_orchestrations, &due) == Status::kOk) {
-    if (due.pawl_time.has_value()) stored = loop_.provider->boot_ms_of(due.pawl_time.value());
+      loop_.instances().next_due(loop_.me, loop_.options.run_orchestrations, &due) == Status::kOk) {
+    if (due.pawl_time.has_value()) stored = loop_.transaction().boot_ms_of(due.pawl_time.value());
     // What is due and is not for us to do must not keep us awake.
     const std::int64_t now = loop_.boot_ms();
     if (last_due_found_nothing_ && stored.has_passed(now)) {
@@ -33,7 +33,7 @@ void StoredDue::plan() {
 Status StoredDue::write() {
   if (!loop_.agenda.is_due(Job::kStoredDue, loop_.boot_ms())) return Status::kOk;
   std::size_t woken = 0;
-  PAWL_TRY(loop_.provider->wake_delayed(kWakeDelayedMax, &woken));
+  PAWL_TRY(loop_.work().wake_delayed(kWakeDelayedMax, &woken));
   if (woken == 0) return Status::kOk;
   loop_.look_for_all();
   found_work();

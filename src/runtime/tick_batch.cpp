@@ -39,7 +39,7 @@ Status TickBatch::prepare() {
 }
 
 Status TickBatch::write_and_commit() {
-  const Status begun = loop_.provider->begin(loop_.me, &loop_.batch);
+  const Status begun = loop_.transaction().begin(loop_.me, &loop_.batch);
   if (begun == Status::kBuried) {
     parts_.activities.lose_all();
     parts_.registration.was_buried();
@@ -51,17 +51,17 @@ Status TickBatch::write_and_commit() {
   parts_.removals.begin();
   Status status = write();
   if (status == Status::kOk) status = parts_.owned.end();
-  if (status == Status::kOk) status = loop_.provider->commit();
+  if (status == Status::kOk) status = loop_.transaction().commit();
   if (status != Status::kOk) {
-    loop_.provider->rollback();
+    loop_.transaction().rollback();
     return status;
   }
-  if (loop_.provider->last_commit_wrote()) {
+  if (loop_.transaction().last_commit_wrote()) {
     ++loop_.stats.commits;
     loop_.window_until = loop_.boot_ms() + loop_.options.commit_window_ms;
   }
   // This commit itself may have notified an instance: that a session is closed, or changed its owner.
-  if (loop_.provider->last_commit_sent()) loop_.agenda.do_now(Job::kTurns);
+  if (loop_.transaction().last_commit_sent()) loop_.agenda.do_now(Job::kTurns);
   committed();
   return Status::kOk;
 }
@@ -121,7 +121,7 @@ void TickBatch::committed() {
   // follow.
   note_reasons(loop_.port.threads->drain());
   parts_.space.look_for_reserve_no_more();
-  if (loop_.provider->last_commit_wrote()) parts_.others.look_soon();
+  if (loop_.transaction().last_commit_wrote()) parts_.others.look_soon();
   parts_.space.committed();
 }
 

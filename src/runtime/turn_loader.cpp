@@ -47,7 +47,7 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   turn->key = key;
   turn->item = loop_.arena.make<OrchestrationItem>();
   if (turn->item == nullptr) return Status::kResourceExhausted;
-  const Status fetched = loop_.provider->fetch_orchestration_item(
+  const Status fetched = loop_.instances().fetch_orchestration_item(
       key, loop_.now, loop_.options.instance_batch_max, loop_.arena, turn->item);
   if (fetched == Status::kOk && has_too_much_mail(*turn->item)) {
     turn->abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
@@ -119,9 +119,9 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
     warm.revision = turn.item->revision;
     Diagnostic text;
     HistoryLoader loader(warm.history, warm_, text);
-    Status loaded = loop_.provider->load_state(turn.key, warm.execution, loader);
+    Status loaded = loop_.instances().load_state(turn.key, warm.execution, loader);
     if (loaded == Status::kOk)
-      loaded = loop_.provider->load_history(turn.key, warm.execution, 0, loader);
+      loaded = loop_.instances().load_history(turn.key, warm.execution, 0, loader);
     ++loop_.stats.cold_loads;
     if (loaded == Status::kCorrupt) {
       const std::string_view why =

@@ -23,8 +23,8 @@ Status Turns::collect() {
     loop_.agenda.clear(Job::kTurns);
     return Status::kOk;
   }
-  loop_.now = loop_.provider->pawl_now();
-  PAWL_TRY(loop_.provider->begin_read());
+  loop_.now = loop_.transaction().pawl_now();
+  PAWL_TRY(loop_.transaction().begin_read());
   others_.look();
   // If not, a loop without results would sleep and look at nothing.
   const bool lists = loop_.agenda.wants(Job::kTurns) || left_unrun_;
@@ -35,7 +35,7 @@ Status Turns::collect() {
   if (list_.size() == 0) loop_.agenda.clear(Job::kTurns);
   left_unrun_ = list_.size() < wanted.count;
   if (lists) plan_young_unregistered();
-  loop_.provider->end_read();
+  loop_.transaction().end_read();
   return status;
 }
 
@@ -44,7 +44,8 @@ Status Turns::collect() {
 Status Turns::list_wanted(bool lists, Wanted* wanted) {
   std::size_t ready = 0;
   if (lists)
-    PAWL_TRY(loop_.provider->list_ready(ready_query(), memory_.ready, loop_.options.batch, &ready));
+    PAWL_TRY(
+        loop_.instances().list_ready(ready_query(), memory_.ready, loop_.options.batch, &ready));
   wanted->most = keys_max(loop_.options);
   wanted->keys = loop_.arena.array<InstanceKey>(wanted->most);
   if (wanted->keys == nullptr) return Status::kResourceExhausted;
@@ -91,7 +92,7 @@ void Turns::plan_young_unregistered() {
   loop_.agenda.clear(Job::kYoungUnregistered);
   if (unregistered_.look_at.has_value())
     loop_.agenda.plan(Job::kYoungUnregistered,
-                      loop_.provider->boot_ms_of(unregistered_.look_at.value()));
+                      loop_.transaction().boot_ms_of(unregistered_.look_at.value()));
 }
 
 ReadyQuery Turns::ready_query() {
@@ -143,7 +144,7 @@ Status Turns::write_unregistered() {
   Strangers met = unregistered_;
   const ReadyQuery query = ready_query();
   for (std::size_t i = 0; i < met.count; ++i)
-    PAWL_TRY(loop_.provider->set_aside(met.keys[i], query));
+    PAWL_TRY(loop_.instances().set_aside(met.keys[i], query));
   return Status::kOk;
 }
 
@@ -155,18 +156,18 @@ Status Turns::write() {
 }
 
 Status Turns::write(Turn& turn) {
-  const std::int64_t made_ready = loop_.provider->made_ready();
+  const std::int64_t made_ready = loop_.work().made_ready();
   Status status = Status::kOk;
   if (turn.verdict == Turn::Verdict::kCommit) {
     for (std::size_t at = 0; at < turn.result_count; ++at)
       slots_.leave(*turn.results[at]);
     hand_over_.hand_over_at_once(turn);
-    status = loop_.provider->ack_orchestration_item(turn.commit);
+    status = loop_.instances().ack_orchestration_item(turn.commit);
   } else if (turn.item->broken == Status::kOk) {
-    status = loop_.provider->abandon_orchestration_item(
+    status = loop_.instances().abandon_orchestration_item(
         turn.key, turn.item->revision, turn.delay_ms, false, turn.why, turn.why_text);
   } else {
-    status = loop_.provider->stop_broken(turn.key, turn.why_text);
+    status = loop_.instances().stop_broken(turn.key, turn.why_text);
   }
   if (status != Status::kOk && status != Status::kStale) return status;
   turn.written = status == Status::kOk;
@@ -180,7 +181,7 @@ Status Turns::write(Turn& turn) {
   PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // made in this batch
   // What was passed over for want of room may go now, and what stood behind in a session.
   if (turn.written && ((turn.result_count > 0 && hand_over_.passed_over()) ||
-                       made_ready != loop_.provider->made_ready()))
+                       made_ready != loop_.work().made_ready()))
     loop_.agenda.do_now(Job::kFetch);
   if (turn.written && turn.wakes_others) loop_.agenda.do_now(Job::kTurns);
   return Status::kOk;
@@ -288,12 +289,12 @@ void Turns::log_abandoned(const Turn& turn) {
 
 Status Turns::abandon_alone(Status why) {
   const Turn& turn = list_[0];
-  PAWL_TRY(loop_.provider->begin(loop_.me, &loop_.batch));
-  Status status = loop_.provider->abandon_orchestration_item(
+  PAWL_TRY(loop_.transaction().begin(loop_.me, &loop_.batch));
+  Status status = loop_.instances().abandon_orchestration_item(
       turn.key, turn.item->revision, 1'000, true,
       why == Status::kCorrupt ? ErrorKind::kCorrupt : ErrorKind::kLimit, status_name(why));
-  if (status == Status::kOk || status == Status::kStale) status = loop_.provider->commit();
-  if (status != Status::kOk) loop_.provider->rollback();
+  if (status == Status::kOk || status == Status::kStale) status = loop_.transaction().commit();
+  if (status != Status::kOk) loop_.transaction().rollback();
   return status;
 }
 
