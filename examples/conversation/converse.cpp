@@ -46,8 +46,7 @@ std::int64_t number(std::string_view text) {
 
 Handle on_session(OrchestrationContext& ctx, const char* activity, const std::string& input) {
   pawl::ActivityOptions options;
-  options.session = kSession;
-  options.own_session = true;
+  options.target = pawl::Target::own(kSession);
   options.start_to_close_ms = kTurnMsMax;
   return ctx.schedule_activity(activity, input, options);
 }

@@ -14,10 +14,8 @@ pawl::Poll measure(pawl::OrchestrationContext& ctx) {
   if (pawl::from_json(ctx.input(), &request, &why) != pawl::Status::kOk)
     return ctx.fail(why.text());
   pawl::ActivityOptions options;
-  options.session = request.device.view();
-  options.device = true;     // only who has declared it
-  options.exclusive = true;  // one at a time, whoever asks
-  options.unavailable_ms = request.unavailable_ms;
+  // Only who has declared it, and one at a time, whoever asks.
+  options.target = pawl::Target::device(request.device.view(), request.unavailable_ms);
   // A sensor may have a bad moment; who is locked out comes in when the lock is free.
   options.retry.max_attempts = 1'000;
   options.retry.backoff = pawl::Backoff::kFixed;

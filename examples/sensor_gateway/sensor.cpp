@@ -21,7 +21,8 @@ pawl::Poll raise_alarm(pawl::OrchestrationContext& ctx, SensorState& state) {
   }
   if (state.level <= state.limit) return pawl::Poll::done();
   const Fields input = Fields().add("level", state.level).add("limit", state.limit);
-  PAWL_AWAIT(raised, ctx.schedule_activity_on_session("alarm", input.text(), ctx.instance_id()));
+  PAWL_AWAIT(raised, ctx.schedule_activity("alarm", input.text(),
+                                           pawl::Target::session(ctx.instance_id())));
   // Not recorded: the next round tries again.
   if (raised.ok()) state.alarmed = 1;
   return pawl::Poll::done();
@@ -39,7 +40,8 @@ pawl::Poll sample_once(pawl::OrchestrationContext& ctx, SensorState& state, bool
                              .add("level", state.level)
                              .add("a", state.counters.first)
                              .add("b", state.counters.second);
-  PAWL_AWAIT(sample, ctx.schedule_activity_on_session("sample", request.text(), ctx.instance_id()));
+  PAWL_AWAIT(sample, ctx.schedule_activity("sample", request.text(),
+                                           pawl::Target::session(ctx.instance_id())));
   *cancelled = sample.cancelled();
   if (*cancelled) return pawl::Poll::done();
   std::int64_t median = 0;

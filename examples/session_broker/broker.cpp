@@ -21,7 +21,7 @@ pawl::Session open(OrchestrationContext& ctx, const Thread& thread) {
   settings.kind = kSession;
   settings.exclusive = true;
   settings.notify = true;
-  const pawl::Session session = ctx.open_session_with_id(kSession, settings);
+  const pawl::Session session = ctx.open_session(kSession, settings);
   const bool is_new = thread.messages == 0;
   if (is_new && ctx.handoff_session(session, thread.kind.view()) != ErrorKind::kNone)
     return pawl::Session();  // nothing can be scheduled on it
@@ -37,8 +37,7 @@ Poll post(OrchestrationContext& ctx, const std::string& text) {
 // `about`: "summary", or "prompt" with its number and text.
 pawl::Handle ask(OrchestrationContext& ctx, const std::string& about) {
   pawl::ActivityOptions options;
-  options.session = kSession;
-  options.own_session = true;
+  options.target = pawl::Target::own(kSession);
   options.start_to_close_ms = kAnswerMsMax;
   options.retry.max_attempts = 3;
   options.retry.base_ms = 100;

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "pawl/target.hpp"
+
 namespace pawl {
 
 // The pause before the next attempt, after the n-th has failed.
@@ -35,25 +37,10 @@ struct Retry {
 // them, nor for a pause. The error is kTimeout, of schedule_to_start_ms kNotStarted, of silence
 // kHeartbeatTimeout; its text names the limit.
 struct ActivityOptions {
-  std::string_view session;  // as of schedule_activity_on_session(); empty: none
+  Target target;  // where it runs; by default any worker
   // Only workers that serve this tag take it (Options::worker_tag_filter): 1..256 bytes, no control
   // characters; empty: none.
   std::string_view tag;
-  // The session is a device: only the worker that declared it (Runtime::declare_session()) runs this;
-  // while nobody has declared it the work waits. Without a session: kInvalidArgument at the await.
-  bool device = false;
-  // One activity of the session at a time, in the order of their scheduling. Once a session is used so,
-  // or as a device, it stays so for all its work until it is gone.
-  bool exclusive = false;
-  // The session is one that this instance opened (Session::id()). Not with `device` or `exclusive`, which
-  // its settings say.
-  bool own_session = false;
-  // It begins when nothing of the session runs on its owner, and what is scheduled on the session later waits
-  // until it has its outcome, retries included: for an activity that makes what the others need. Without a
-  // session: kInvalidArgument at the await.
-  bool barrier = false;
-  // Of a device: if no living worker declares it for so long, kSessionUnavailable. 0: it waits.
-  std::int64_t unavailable_ms = 0;
   Retry retry;
   std::int64_t start_to_close_ms = 0;  // one attempt, from its hand-over; then the next may follow
   std::int64_t schedule_to_close_ms = 0;  // all attempts and pauses, from the commit of the call

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "pawl/error.hpp"
@@ -34,6 +35,8 @@ struct ClientOptions {
 };
 
 struct StartOptions {
+  // Exactly this one, in the form of Registry. None: the one that the worker that begins it takes by default.
+  std::optional<std::string_view> version = std::nullopt;
   // Waits so long before its first turn, in ms, 0 or more; off time counts as it does for timers. Until
   // then the instance is kRunning and takes messages; a cancel request waits with it.
   std::int64_t start_after_ms = 0;
@@ -82,11 +85,6 @@ class Client {
   // payload_bytes_max; kBusy; kFull; kIo.
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              const StartOptions& options = StartOptions());
-  // Of exactly this version, in the form of Registry (kInvalidArgument: it is none); empty: the one that
-  // the worker that begins it takes by default.
-  Status start_orchestration_versioned(std::string_view id, std::string_view name,
-                                       std::string_view version, std::string_view input,
-                                       const StartOptions& options = StartOptions());
   // Asks the instance to stop: its code sees a cancelled await. kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
   // For whoever waits for an event of this name now (schedule_wait()); nobody: it is gone, and counted in

@@ -88,6 +88,15 @@ struct Guid {
   [[nodiscard]] std::string_view view() const { return {text, 36}; }
 };
 
+// Of a child.
+struct ChildOptions {
+  // As a name, without "::". None: "<parent>::<execution>.<event>", unique for ever.
+  std::optional<std::string_view> id = std::nullopt;
+  // In the form of Registry, of those that the worker that runs it has registered. None: the one that worker's Registry
+  // takes by default when the child begins.
+  std::optional<std::string_view> version = std::nullopt;
+};
+
 class OrchestrationContext {
  public:
   // --- who am I ---
@@ -108,17 +117,11 @@ class OrchestrationContext {
   // `name`: 1..256 bytes, no control characters; `input`: at most payload_bytes_max. A bad argument is
   // an Outcome of kind kInvalidArgument or kLimit at the await; nothing is scheduled then.
   Handle schedule_activity(std::string_view name, std::string_view input);
-  // With retries and limits; one handle and one result, however many attempts. An option out of its
-  // range: kInvalidArgument at the await.
+  // With a place where it runs, retries and limits; one handle and one result, however many attempts. An option out of
+  // its range: kInvalidArgument at the await.
   Handle schedule_activity(std::string_view name, std::string_view input,
                            const ActivityOptions& options);
-  // All activities of one session run in the one process that owns it. `session`: as `name`.
-  Handle schedule_activity_on_session(std::string_view name, std::string_view input,
-                                      std::string_view session);
-  // On the worker that has declared this device, one at a time and in order; short for
-  // ActivityOptions with `session`, `device` and `exclusive`.
-  Handle schedule_activity_on_device(std::string_view name, std::string_view input,
-                                     std::string_view device);
+  Handle schedule_activity(std::string_view name, std::string_view input, const Target& target);
   // --- sessions of this instance's own ---
   // Opens a session, in the commit of this turn. Its id is its place in the code: another execution
   // opens another one. At most SessionOptions::max_sessions_per_orchestration may be open: of one too
@@ -126,15 +129,10 @@ class OrchestrationContext {
   Session open_session(const SessionSettings& settings = SessionSettings());
   // Of this id, 1..248 bytes. If this instance has it open already, that one, as it is: so it is found
   // again after continue_as_new(). One that was closed or lost is opened anew.
-  Session open_session_with_id(std::string_view id,
-                               const SessionSettings& settings = SessionSettings());
+  Session open_session(std::string_view id, const SessionSettings& settings = SessionSettings());
   // Its activities that have no result yet fail with kSessionClosed, and those that run are told. One that
   // is not open is left alone. kInvalidArgument: the id; nothing is recorded then. kNone otherwise.
   ErrorKind close_session(std::string_view id);
-  // On the session's owner. kSessionClosed at the await: it is not open; kSessionLost: see
-  // SessionSettings::fail_on_loss.
-  Handle schedule_activity_on_session(std::string_view name, std::string_view input,
-                                      const Session& session);
   // Its owner keeps it for `hold_ms` (0..kActivityMsMax) from the commit of this turn, though it has no
   // work: no idle timeout releases it. It takes no slot, and no commit but the turn's. Of a session of its
   // own the last call counts, and 0 lets it go; one that is shared, by its name, is held as long as
@@ -180,27 +178,16 @@ class OrchestrationContext {
   // A child. Its end is the handle's result, told exactly once, over its own and its ancestors' crashes
   // and its continue-as-new; its kCancelled and kClosed arrive as kApplication, since at this await they
   // are the parent's own. When the parent closes the handle, ends or continues as new, an open child
-  // gets a cancel request. Without an id it is "<parent>::<execution>.<event>", unique for ever; if that
-  // is longer than 256 bytes the result is kInvalidArgument.
-  Handle schedule_sub_orchestration(std::string_view name, std::string_view input);
-  // `id`: as `name`, without "::". If an instance of this id exists, the result is kApplication and that
-  // instance is left alone.
-  Handle schedule_sub_orchestration_with_id(std::string_view name, std::string_view id,
-                                            std::string_view input);
-  // As these two, of a version registered by the worker that runs it; otherwise it is the one that worker's
-  // Registry takes by default when the child begins. No version in the form of Registry: kInvalidArgument.
-  Handle schedule_sub_orchestration_versioned(std::string_view name, std::string_view version,
-                                              std::string_view input);
-  Handle schedule_sub_orchestration_versioned_with_id(std::string_view name,
-                                                      std::string_view version, std::string_view id,
-                                                      std::string_view input);
+  // gets a cancel request. A bad name, id or version is kInvalidArgument at the await, as is a child without an id
+  // whose own would be longer than 256 bytes; an id that an instance has is kApplication, and that one is left alone.
+  Handle schedule_sub_orchestration(std::string_view name, std::string_view input,
+                                    const ChildOptions& options = ChildOptions());
   // Starts an instance that is nobody's child: no result, no link, and it lives on whatever becomes of
   // this one. Started with every turn that is recorded, also one that ends or continues as new. If the id
-  // exists, that instance is left alone and the worker's log has "start_refused". kInvalidArgument: the
-  // name or the id (as above); kLimit: the input; nothing is recorded then. kNone otherwise.
-  ErrorKind start_orchestration(std::string_view name, std::string_view id, std::string_view input);
-  ErrorKind start_orchestration_versioned(std::string_view name, std::string_view version,
-                                          std::string_view id, std::string_view input);
+  // exists, that instance is left alone and the worker's log has "start_refused". `version`: as of ChildOptions.
+  // kInvalidArgument: the name, the id or the version; kLimit: the input; nothing is recorded then. kNone otherwise.
+  ErrorKind start_orchestration(std::string_view name, std::string_view id, std::string_view input,
+                                std::optional<std::string_view> version = std::nullopt);
   // Recorded in the turn itself: no activity, no extra commit.
   Guid new_guid();
   // UTC as well as this machine knows it, ms since 1970; recorded.
@@ -313,10 +300,10 @@ class OrchestrationContext {
   Poll fail(std::string_view text);
   Poll fail(const Error& error);
   // Ends this execution and starts the next of the same instance with an empty history.
-  // It begins with the version that the Registry takes by default then, so a newer one takes over here.
-  Poll continue_as_new(std::string_view input);
-  // It begins with this version. One that is none fails the execution with kInvalidArgument.
-  Poll continue_as_new_versioned(std::string_view version, std::string_view input);
+  // It begins with this version; without one, with that which the Registry takes by default then, so a newer one takes
+  // over here. A version that is none fails the execution with kInvalidArgument.
+  Poll continue_as_new(std::string_view input,
+                       std::optional<std::string_view> version = std::nullopt);
 
   // --- tracing: leaves once, after the commit of the turn that first came here ---
   void trace(LogLevel level, std::string_view text);

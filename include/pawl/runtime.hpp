@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "pawl/client.hpp"
@@ -150,11 +151,8 @@ class Runtime {
   // kResourceExhausted: requests_max are waiting, or the input is over payload_bytes_max. Otherwise the
   // answer (null: none wanted) has the status that Client's call would give.
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
-                             Answer answer = nullptr, void* user = nullptr);
-  // kInvalidArgument at once: the version.
-  Status start_orchestration_versioned(std::string_view id, std::string_view name,
-                                       std::string_view version, std::string_view input,
-                                       Answer answer = nullptr, void* user = nullptr);
+                             Answer answer = nullptr, void* user = nullptr,
+                             std::optional<std::string_view> version = std::nullopt);
   Status cancel_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                          void* user = nullptr);
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload,

@@ -16,11 +16,11 @@
 namespace pawl {
 
 struct SessionRecovery {
-  std::string_view session;  // its id: open_session_with_id()
+  std::string_view session;  // its id: OrchestrationContext::open_session()
   SessionSettings settings;  // fail_on_loss is set in any case
   std::string_view rebuild;  // the activity that makes the state, at first and after a loss
   std::string_view rebuild_input;
-  // Limits and retries of what runs on the session, the rebuilding too; its session is set.
+  // Limits and retries of what runs on the session, the rebuilding too; its target is set.
   ActivityOptions activity;
   int tries = 3;  // rebuildings, in one call, after a loss; the session is left as it is then
 };
@@ -29,8 +29,7 @@ namespace internal {
 
 inline ActivityOptions on_recovered(const SessionRecovery& how) {
   ActivityOptions on = how.activity;
-  on.session = how.session;
-  on.own_session = true;
+  on.target = Target::own(how.session);
   return on;
 }
 
@@ -42,12 +41,12 @@ inline bool is_loss(const Outcome& outcome) {
 inline Poll rebuild_session(OrchestrationContext& ctx, const SessionRecovery& how, Outcome* out) {
   SessionSettings settings = how.settings;
   settings.fail_on_loss = true;
-  if (ctx.open_session_with_id(how.session, settings).id().empty()) {
+  if (ctx.open_session(how.session, settings).id().empty()) {
     *out = Outcome::failure(ErrorKind::kInvalidArgument, "a session's id or settings");
     return Poll::done();
   }
   ActivityOptions alone = on_recovered(how);
-  alone.barrier = true;
+  alone.target = Target::own(how.session).barrier();
   PAWL_AWAIT(built, ctx.schedule_activity(how.rebuild, how.rebuild_input, alone));
   *out = built;
   return Poll::done();

@@ -21,53 +21,53 @@ struct Member {
   void (*set)(Of&, std::int64_t);
 };
 
-constexpr Member<ActivityOptions> kMembers[] = {
+constexpr Member<ActivityPolicy> kMembers[] = {
     {"attempts", "retry.max_attempts", false, 1, kAttemptsMax,
-     [](const ActivityOptions& o) -> std::int64_t { return o.retry.max_attempts; },
-     [](ActivityOptions& o, std::int64_t n) {
+     [](const ActivityPolicy& o) -> std::int64_t { return o.retry.max_attempts; },
+     [](ActivityPolicy& o, std::int64_t n) {
        o.retry.max_attempts = static_cast<std::int32_t>(n);
      }},
     {"backoff", "retry.backoff", true, 0, static_cast<std::int64_t>(Backoff::kExponential),
-     [](const ActivityOptions& o) { return static_cast<std::int64_t>(o.retry.backoff); },
-     [](ActivityOptions& o, std::int64_t n) { o.retry.backoff = static_cast<Backoff>(n); }},
+     [](const ActivityPolicy& o) { return static_cast<std::int64_t>(o.retry.backoff); },
+     [](ActivityPolicy& o, std::int64_t n) { o.retry.backoff = static_cast<Backoff>(n); }},
     {"base_ms", "retry.base_ms", true, 0, kActivityMsMax,
-     [](const ActivityOptions& o) { return o.retry.base_ms; },
-     [](ActivityOptions& o, std::int64_t n) { o.retry.base_ms = n; }},
+     [](const ActivityPolicy& o) { return o.retry.base_ms; },
+     [](ActivityPolicy& o, std::int64_t n) { o.retry.base_ms = n; }},
     {"cap_ms", "retry.cap_ms", true, 0, kActivityMsMax,
-     [](const ActivityOptions& o) { return o.retry.cap_ms; },
-     [](ActivityOptions& o, std::int64_t n) { o.retry.cap_ms = n; }},
+     [](const ActivityPolicy& o) { return o.retry.cap_ms; },
+     [](ActivityPolicy& o, std::int64_t n) { o.retry.cap_ms = n; }},
     {"jitter_percent", "retry.jitter_percent", true, 0, kPercentMax,
-     [](const ActivityOptions& o) -> std::int64_t { return o.retry.jitter_percent; },
-     [](ActivityOptions& o, std::int64_t n) {
+     [](const ActivityPolicy& o) -> std::int64_t { return o.retry.jitter_percent; },
+     [](ActivityPolicy& o, std::int64_t n) {
        o.retry.jitter_percent = static_cast<std::int32_t>(n);
      }},
     {"start_to_close_ms", "start_to_close_ms", false, 0, kActivityMsMax,
-     [](const ActivityOptions& o) { return o.start_to_close_ms; },
-     [](ActivityOptions& o, std::int64_t n) { o.start_to_close_ms = n; }},
+     [](const ActivityPolicy& o) { return o.start_to_close_ms; },
+     [](ActivityPolicy& o, std::int64_t n) { o.start_to_close_ms = n; }},
     {"schedule_to_close_ms", "schedule_to_close_ms", false, 0, kActivityMsMax,
-     [](const ActivityOptions& o) { return o.schedule_to_close_ms; },
-     [](ActivityOptions& o, std::int64_t n) { o.schedule_to_close_ms = n; }},
+     [](const ActivityPolicy& o) { return o.schedule_to_close_ms; },
+     [](ActivityPolicy& o, std::int64_t n) { o.schedule_to_close_ms = n; }},
     {"schedule_to_start_ms", "schedule_to_start_ms", false, 0, kActivityMsMax,
-     [](const ActivityOptions& o) { return o.schedule_to_start_ms; },
-     [](ActivityOptions& o, std::int64_t n) { o.schedule_to_start_ms = n; }},
+     [](const ActivityPolicy& o) { return o.schedule_to_start_ms; },
+     [](ActivityPolicy& o, std::int64_t n) { o.schedule_to_start_ms = n; }},
     {"device", "device", false, 0, 1,
-     [](const ActivityOptions& o) -> std::int64_t { return o.device ? 1 : 0; },
-     [](ActivityOptions& o, std::int64_t n) { o.device = n != 0; }},
+     [](const ActivityPolicy& o) -> std::int64_t { return o.device ? 1 : 0; },
+     [](ActivityPolicy& o, std::int64_t n) { o.device = n != 0; }},
     {"exclusive", "exclusive", false, 0, 1,
-     [](const ActivityOptions& o) -> std::int64_t { return o.exclusive ? 1 : 0; },
-     [](ActivityOptions& o, std::int64_t n) { o.exclusive = n != 0; }},
+     [](const ActivityPolicy& o) -> std::int64_t { return o.exclusive ? 1 : 0; },
+     [](ActivityPolicy& o, std::int64_t n) { o.exclusive = n != 0; }},
     {"own_session", "own_session", false, 0, 1,
-     [](const ActivityOptions& o) -> std::int64_t { return o.own_session ? 1 : 0; },
-     [](ActivityOptions& o, std::int64_t n) { o.own_session = n != 0; }},
+     [](const ActivityPolicy& o) -> std::int64_t { return o.own_session ? 1 : 0; },
+     [](ActivityPolicy& o, std::int64_t n) { o.own_session = n != 0; }},
     {"barrier", "barrier", false, 0, 1,
-     [](const ActivityOptions& o) -> std::int64_t { return o.barrier ? 1 : 0; },
-     [](ActivityOptions& o, std::int64_t n) { o.barrier = n != 0; }},
+     [](const ActivityPolicy& o) -> std::int64_t { return o.barrier ? 1 : 0; },
+     [](ActivityPolicy& o, std::int64_t n) { o.barrier = n != 0; }},
     {"unavailable_ms", "unavailable_ms", false, 0, kActivityMsMax,
-     [](const ActivityOptions& o) { return o.unavailable_ms; },
-     [](ActivityOptions& o, std::int64_t n) { o.unavailable_ms = n; }},
+     [](const ActivityPolicy& o) { return o.unavailable_ms; },
+     [](ActivityPolicy& o, std::int64_t n) { o.unavailable_ms = n; }},
     {"heartbeat_timeout_ms", "heartbeat_timeout_ms", false, 0, kActivityMsMax,
-     [](const ActivityOptions& o) { return o.heartbeat_timeout_ms; },
-     [](ActivityOptions& o, std::int64_t n) { o.heartbeat_timeout_ms = n; }},
+     [](const ActivityPolicy& o) { return o.heartbeat_timeout_ms; },
+     [](ActivityPolicy& o, std::int64_t n) { o.heartbeat_timeout_ms = n; }},
 };
 
 constexpr Member<SessionSettings> kSettings[] = {
@@ -159,12 +159,12 @@ bool decode(const Member<Of> (&members)[N], std::string_view text, Of* out) {
 
 }  // namespace
 
-bool encode_policy(const ActivityOptions& options, PolicyText* out) {
+bool encode_policy(const ActivityPolicy& options, PolicyText* out) {
   return encode(kMembers, options, options.retry.max_attempts != 1, out) &&
          options.retry.cap_ms >= options.retry.base_ms;
 }
 
-bool decode_policy(std::string_view text, ActivityOptions* out) {
+bool decode_policy(std::string_view text, ActivityPolicy* out) {
   return decode(kMembers, text, out);
 }
 
@@ -184,10 +184,10 @@ bool decode_settings(std::string_view text, SessionSettings* out) {
 
 const char* policy_difference(std::string_view recorded, std::string_view issued) {
   if (recorded == issued) return nullptr;
-  ActivityOptions before;
-  ActivityOptions after;
+  ActivityPolicy before;
+  ActivityPolicy after;
   if (!decode_policy(recorded, &before) || !decode_policy(issued, &after)) return "options";
-  for (const Member<ActivityOptions>& member : kMembers)
+  for (const Member<ActivityPolicy>& member : kMembers)
     if (member.get(before) != member.get(after)) return member.name;
   return "options";
 }

@@ -18,10 +18,26 @@ namespace pawl {
 
 using PolicyText = FixedText<kNameBytesMax>;
 
+// ActivityOptions as the engine and the storage see them: what a Target says is apart.
+struct ActivityPolicy {
+  std::string_view session;  // empty: none
+  std::string_view tag;
+  bool device = false;
+  bool exclusive = false;
+  bool own_session = false;  // one that the instance opened
+  bool barrier = false;
+  std::int64_t unavailable_ms = 0;
+  Retry retry;
+  std::int64_t start_to_close_ms = 0;
+  std::int64_t schedule_to_close_ms = 0;
+  std::int64_t schedule_to_start_ms = 0;
+  std::int64_t heartbeat_timeout_ms = 0;
+};
+
 // The session is no part of it. False: a member is out of its range.
-bool encode_policy(const ActivityOptions& options, PolicyText* out);
+bool encode_policy(const ActivityPolicy& options, PolicyText* out);
 // False, with *out in any state: not what encode_policy() writes.
-bool decode_policy(std::string_view text, ActivityOptions* out);
+bool decode_policy(std::string_view text, ActivityPolicy* out);
 // Likewise for a session that is opened.
 bool encode_settings(const SessionSettings& settings, PolicyText* out);
 bool decode_settings(std::string_view text, SessionSettings* out);

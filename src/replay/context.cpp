@@ -29,33 +29,21 @@ Handle OrchestrationContext::schedule_activity(std::string_view name, std::strin
 
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input,
                                                const ActivityOptions& options) {
-  return pass_.schedule_activity(branch_, name, input, options, !options.session.empty());
+  return pass_.schedule_activity(branch_, name, input, options);
 }
 
-Handle OrchestrationContext::schedule_activity_on_session(std::string_view name,
-                                                          std::string_view input,
-                                                          std::string_view session) {
+Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input,
+                                               const Target& target) {
   ActivityOptions options;
-  options.session = session;
-  return pass_.schedule_activity(branch_, name, input, options, true);
-}
-
-Handle OrchestrationContext::schedule_activity_on_device(std::string_view name,
-                                                         std::string_view input,
-                                                         std::string_view device) {
-  ActivityOptions options;
-  options.session = device;
-  options.device = true;
-  options.exclusive = true;
-  return pass_.schedule_activity(branch_, name, input, options, true);
+  options.target = target;
+  return pass_.schedule_activity(branch_, name, input, options);
 }
 
 Session OrchestrationContext::open_session(const SessionSettings& settings) {
   return pass_.open_session(branch_, {}, false, settings);
 }
 
-Session OrchestrationContext::open_session_with_id(std::string_view id,
-                                                   const SessionSettings& settings) {
+Session OrchestrationContext::open_session(std::string_view id, const SessionSettings& settings) {
   return pass_.open_session(branch_, id, true, settings);
 }
 
@@ -79,15 +67,6 @@ ErrorKind OrchestrationContext::handoff_session(const Session& session, std::str
 
 ErrorKind OrchestrationContext::hold_session(const Session& session, std::int64_t hold_ms) {
   return pass_.hold_session(branch_, session.id(), true, hold_ms);
-}
-
-Handle OrchestrationContext::schedule_activity_on_session(std::string_view name,
-                                                          std::string_view input,
-                                                          const Session& session) {
-  ActivityOptions options;
-  options.session = session.id();
-  options.own_session = true;
-  return pass_.schedule_activity(branch_, name, input, options, true);
 }
 
 Handle OrchestrationContext::session_events(const Session& session) {
@@ -121,39 +100,18 @@ Handle OrchestrationContext::get_kv_value_from_instance(std::string_view instanc
 }
 
 Handle OrchestrationContext::schedule_sub_orchestration(std::string_view name,
-                                                        std::string_view input) {
-  return pass_.schedule_child(branch_, {name, input, false, {}, false, {}});
-}
-
-Handle OrchestrationContext::schedule_sub_orchestration_with_id(std::string_view name,
-                                                                std::string_view id,
-                                                                std::string_view input) {
-  return pass_.schedule_child(branch_, {name, input, true, id, false, {}});
-}
-
-Handle OrchestrationContext::schedule_sub_orchestration_versioned(std::string_view name,
-                                                                  std::string_view version,
-                                                                  std::string_view input) {
-  return pass_.schedule_child(branch_, {name, input, false, {}, true, version});
-}
-
-Handle OrchestrationContext::schedule_sub_orchestration_versioned_with_id(std::string_view name,
-                                                                          std::string_view version,
-                                                                          std::string_view id,
-                                                                          std::string_view input) {
-  return pass_.schedule_child(branch_, {name, input, true, id, true, version});
+                                                        std::string_view input,
+                                                        const ChildOptions& options) {
+  return pass_.schedule_child(branch_,
+                              {name, input, options.id.has_value(), options.id.value_or(""),
+                               options.version.has_value(), options.version.value_or("")});
 }
 
 ErrorKind OrchestrationContext::start_orchestration(std::string_view name, std::string_view id,
-                                                    std::string_view input) {
-  return pass_.start_detached(branch_, {name, input, true, id, false, {}});
-}
-
-ErrorKind OrchestrationContext::start_orchestration_versioned(std::string_view name,
-                                                              std::string_view version,
-                                                              std::string_view id,
-                                                              std::string_view input) {
-  return pass_.start_detached(branch_, {name, input, true, id, true, version});
+                                                    std::string_view input,
+                                                    std::optional<std::string_view> version) {
+  return pass_.start_detached(branch_,
+                              {name, input, true, id, version.has_value(), version.value_or("")});
 }
 
 Guid OrchestrationContext::new_guid() { return pass_.new_guid(branch_); }
@@ -217,13 +175,10 @@ Poll OrchestrationContext::fail(const Error& error) {
   return pass_.end(branch_, EndKind::kFailed, kind, error.text);
 }
 
-Poll OrchestrationContext::continue_as_new(std::string_view input) {
+Poll OrchestrationContext::continue_as_new(std::string_view input,
+                                           std::optional<std::string_view> version) {
+  if (version.has_value()) return pass_.continue_as_new(branch_, *version, input);
   return pass_.end(branch_, EndKind::kContinuedAsNew, ErrorKind::kNone, input);
-}
-
-Poll OrchestrationContext::continue_as_new_versioned(std::string_view version,
-                                                     std::string_view input) {
-  return pass_.continue_as_new(branch_, version, input);
 }
 
 Poll internal::stop_with_exception(OrchestrationContext& context, const char* what) {

@@ -426,21 +426,37 @@ Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::st
         event.name == name && event.payload == input)
       return handle_of(Form::kCommand, take_recorded(record));
   }
-  return schedule_activity(branch, name, input, ActivityOptions(), false);
+  return schedule_activity(branch, name, input, ActivityOptions());
+}
+
+ActivityPolicy Pass::policy_of(const ActivityOptions& options) {
+  const Target& target = options.target;
+  ActivityPolicy policy;
+  policy.session = target.session_;
+  policy.tag = options.tag;
+  policy.device = target.kind_ == Target::Kind::kDevice;
+  policy.own_session = target.kind_ == Target::Kind::kOwn;
+  policy.exclusive = target.exclusive_;
+  policy.barrier = target.barrier_;
+  policy.unavailable_ms = target.unavailable_ms_;
+  policy.retry = options.retry;
+  policy.start_to_close_ms = options.start_to_close_ms;
+  policy.schedule_to_close_ms = options.schedule_to_close_ms;
+  policy.schedule_to_start_ms = options.schedule_to_start_ms;
+  policy.heartbeat_timeout_ms = options.heartbeat_timeout_ms;
+  return policy;
 }
 
 Handle Pass::schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
-                               const ActivityOptions& options, bool on_session) {
+                               const ActivityOptions& given) {
   if (!is_active(branch, "schedule_activity")) return handle_of(Form::kNone);
   if (!is_valid_name(name)) return handle_of(Form::kBadName);
-  if (on_session && !is_valid_name(options.session)) return handle_of(Form::kBadSession);
+  const ActivityPolicy options = policy_of(given);
+  if (given.target.kind_ != Target::Kind::kAnyWorker && !is_valid_name(options.session))
+    return handle_of(Form::kBadSession);
   if (!options.tag.empty() && !is_valid_name(options.tag)) return handle_of(Form::kBadTag);
   PolicyText policy;
-  const bool declared = options.device || options.exclusive || options.unavailable_ms != 0;
-  if (((declared || options.own_session || options.barrier) && options.session.empty()) ||
-      (declared && options.own_session) || (options.unavailable_ms != 0 && !options.device) ||
-      !encode_policy(options, &policy))
-    return handle_of(Form::kBadOptions);
+  if (!encode_policy(options, &policy)) return handle_of(Form::kBadOptions);
   if (input.size() > limits_.payload_bytes_max) return handle_of(Form::kBadPayload);
   Event event;
   event.kind = EventKind::kActivity;

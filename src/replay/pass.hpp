@@ -15,6 +15,7 @@
 #include "history.hpp"
 #include "mailbox.hpp"
 #include "pawl/orchestration.hpp"
+#include "policy.hpp"
 
 namespace pawl {
 
@@ -138,7 +139,7 @@ class Pass {
   // Without options; most of a long history is re-run through here.
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input);
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
-                           const ActivityOptions& options, bool on_session);
+                           const ActivityOptions& options);
   // Without `has_id` it gets one of its own.
   Session open_session(BranchRun& branch, std::string_view id, bool has_id,
                        const SessionSettings& settings);
@@ -223,6 +224,7 @@ class Pass {
     ForeignWait* next;
   };
 
+  [[nodiscard]] static ActivityPolicy policy_of(const ActivityOptions& options);
   ErrorKind issue_write(BranchRun& branch, Event& event);
   [[nodiscard]] bool stored_value(const History::StateKey& key, std::string_view* value) const;
   [[nodiscard]] bool has_room_for(std::string_view key, std::string_view value) const;

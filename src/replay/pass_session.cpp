@@ -63,7 +63,7 @@ ErrorKind Pass::close_session(BranchRun& branch, std::string_view id) {
 ErrorKind Pass::hold_session(BranchRun& branch, std::string_view id, bool is_own,
                              std::int64_t hold_ms) {
   if (!is_active(branch, "hold_session")) return ErrorKind::kNone;
-  ActivityOptions use;
+  ActivityPolicy use;
   use.own_session = is_own;
   PolicyText policy;
   if (!(is_own ? is_session_id(id) : is_valid_name(id)) || hold_ms < 0 ||
@@ -83,7 +83,7 @@ ErrorKind Pass::hold_session(BranchRun& branch, std::string_view id, bool is_own
 ErrorKind Pass::handoff_session(BranchRun& branch, std::string_view id, bool is_own,
                                 std::string_view tag, std::string_view summary) {
   if (!is_active(branch, "handoff_session")) return ErrorKind::kNone;
-  ActivityOptions use;
+  ActivityPolicy use;
   use.own_session = is_own;
   PolicyText policy;
   if (!(is_own ? is_session_id(id) : is_valid_name(id)) || (!tag.empty() && !is_valid_name(tag)) ||

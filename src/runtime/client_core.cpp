@@ -112,9 +112,8 @@ Status ClientCore::refuse_early(std::string_view id, bool must_run) {
 }
 
 Status ClientCore::start_orchestration(std::string_view id, std::string_view name,
-                                       std::string_view version, std::string_view input,
-                                       const StartOptions& options) {
-  if (!version.empty() && !is_valid_version(version)) {
+                                       std::string_view input, const StartOptions& options) {
+  if (options.version.has_value() && !is_valid_version(*options.version)) {
     diagnostic_.format("a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
     return Status::kInvalidArgument;
   }
@@ -128,7 +127,7 @@ Status ClientCore::start_orchestration(std::string_view id, std::string_view nam
     NewInstance instance;
     instance.id = id;
     instance.name = name;
-    instance.version = version;
+    instance.version = options.version.value_or("");
     instance.input = input;
     instance.start_after_ms = options.start_after_ms;
     InstanceKey key = 0;

@@ -53,8 +53,8 @@ class ClientCore {
 
   Status open(Diagnostic& diagnostic);
   void close();
-  Status start_orchestration(std::string_view id, std::string_view name, std::string_view version,
-                             std::string_view input, const StartOptions& options);
+  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
+                             const StartOptions& options);
   Status cancel_instance(std::string_view id, std::string_view reason);
   Status send_mail(std::string_view id, MessageKind kind, std::string_view name,
                    std::string_view payload);

@@ -157,15 +157,10 @@ Status Runtime::ride(const Request& request) {
 }
 
 Status Runtime::start_orchestration(std::string_view id, std::string_view name,
-                                    std::string_view input, Answer answer, void* user) {
-  return start_orchestration_versioned(id, name, {}, input, answer, user);
-}
-
-Status Runtime::start_orchestration_versioned(std::string_view id, std::string_view name,
-                                              std::string_view version, std::string_view input,
-                                              Answer answer, void* user) {
-  if (!version.empty() && !is_valid_version(version)) return Status::kInvalidArgument;
-  return ride({Request::Kind::kStart, id, name, version, input, answer, user});
+                                    std::string_view input, Answer answer, void* user,
+                                    std::optional<std::string_view> version) {
+  if (version.has_value() && !is_valid_version(*version)) return Status::kInvalidArgument;
+  return ride({Request::Kind::kStart, id, name, version.value_or(""), input, answer, user});
 }
 
 Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
@@ -305,13 +300,7 @@ std::string_view Client::error_text() const {
 
 Status Client::start_orchestration(std::string_view id, std::string_view name,
                                    std::string_view input, const StartOptions& options) {
-  return start_orchestration_versioned(id, name, {}, input, options);
-}
-Status Client::start_orchestration_versioned(std::string_view id, std::string_view name,
-                                             std::string_view version, std::string_view input,
-                                             const StartOptions& options) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->start_orchestration(id, name, version, input, options);
+  return core_ == nullptr ? Status::kStopped : core_->start_orchestration(id, name, input, options);
 }
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->cancel_instance(id, reason);

@@ -71,7 +71,8 @@ pawl::Poll rounds(pawl::OrchestrationContext& ctx) {
   long next = std::strtol(input.c_str(), &end, 10);
   const long last = std::strtol(end, nullptr, 10);
   for (int i = 0; i < kBatch && next <= last; ++i, ++next) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("work", std::to_string(next), "agent"));
+    PAWL_AWAIT(done,
+               ctx.schedule_activity("work", std::to_string(next), pawl::Target::session("agent")));
     if (!done.ok()) return ctx.fail(done.error());
     if (done.value() != std::to_string(next)) return ctx.fail("another's result");
   }

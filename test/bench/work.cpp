@@ -74,7 +74,8 @@ pawl::Poll chain_on(pawl::OrchestrationContext& ctx) {
   if (space == std::string_view::npos || !read_count(input.substr(space + 1), &steps))
     return ctx.fail("the input is no session and number");
   for (std::uint64_t i = 0; i < steps; ++i) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("step", "x", input.substr(0, space)));
+    PAWL_AWAIT(done,
+               ctx.schedule_activity("step", "x", pawl::Target::session(input.substr(0, space))));
     if (!done.ok()) return ctx.fail(done.error());
   }
   return ctx.complete("done");
@@ -94,7 +95,7 @@ pawl::Poll fanout(pawl::OrchestrationContext& ctx) {
 
 pawl::Poll pinned(pawl::OrchestrationContext& ctx) {
   for (std::uint64_t i = 0; i < kPinnedSteps; ++i) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("step", "x", ctx.input()));
+    PAWL_AWAIT(done, ctx.schedule_activity("step", "x", pawl::Target::session(ctx.input())));
     if (!done.ok()) return ctx.fail(done.error());
   }
   return ctx.complete("done");

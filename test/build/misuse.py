@@ -125,6 +125,33 @@ CASES = {
     "the result of an activity that is not returned":
         ('ActivityResult f(ActivityContext& ctx) { ctx.fail("no"); return ctx.ok(""); }',
          r"ignoring return(ed)? value of .*(type '\S*ActivityResult'|'nodiscard' attribute)"),
+    "a status that is dropped":
+        ('void f(Registry& registry) { registry.add_activity("a", activity); }',
+         r"ignoring return(ed)? value of .*(type '\S*Status'|'nodiscard' attribute)"),
+    "an error kind that is dropped":
+        (flow('ctx.set_custom_status("open"); return ctx.complete("");'),
+         r"ignoring return(ed)? value of .*(type '\S*ErrorKind'|'nodiscard' attribute)"),
+    "a barrier of no session":
+        (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", "", Target().barrier())); return ctx.complete("");'),
+         r"has no member named 'barrier'|no member named 'barrier' in"),
+    "a session of one's own as a device":
+        (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", "", Target::device(ctx.open_session()))); '
+              'return ctx.complete("");'),
+         r"'(pawl::)?Session' to '(const )?std::string_view|no viable conversion from '(pawl::)?Session'"),
+    "a session of one's own that is exclusive by the call":
+        (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", "", Target::exclusive_session(ctx.open_session()))); '
+              'return ctx.complete("");'),
+         r"'(pawl::)?Session' to '(const )?std::string_view|no viable conversion from '(pawl::)?Session'"),
+    "a session that is unavailable":
+        (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", "", Target::session("s", 1000))); return ctx.complete("");'),
+         r"no matching function for call to '(pawl::Target::)?session|too many arguments to function call"),
+    "a listener that may throw":
+        ("struct Hears final : SessionListener { void on_session_claimed(std::string_view, std::int64_t) override {} "
+         "void on_session_lost(std::string_view, std::int64_t) noexcept override {} };",
+         r"looser exception specification|exception specification of overriding function is more lax"),
+    "an answer that may throw":
+        ('void told(void*, Status); Status f(Runtime& runtime) { return runtime.resume_instance("i", told); }',
+         r"'(pawl::)?Answer'"),
     "a lease that is dropped":
         ("void f(ActivityContext& ctx, Buses& buses) { buses.acquire(ctx, 3); }",
          r"ignoring return(ed)? value of .*(type '.*Lease'|'nodiscard' attribute)"),
@@ -155,7 +182,8 @@ CASES = {
 }
 
 # Not -fsyntax-only: a missing return is found only behind it.
-FLAGS = ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror", "-S", "-o", os.devnull]
+# With exceptions, as applications are: without them clang does not compare what functions say of them.
+FLAGS = ["-std=c++17", "-fexceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror", "-S", "-o", os.devnull]
 
 
 def main(project, *compilers):

@@ -8,14 +8,14 @@
 namespace pawl {
 namespace {
 
-std::string text_of(const ActivityOptions& options) {
+std::string text_of(const ActivityPolicy& options) {
   PolicyText text;
   EXPECT_TRUE(encode_policy(options, &text));
   return std::string(text.view());
 }
 
-ActivityOptions full() {
-  ActivityOptions options;
+ActivityPolicy full() {
+  ActivityPolicy options;
   options.retry = {1'000'000, Backoff::kLinear, kActivityMsMax - 1, kActivityMsMax, 100};
   options.start_to_close_ms = kActivityMsMax;
   options.schedule_to_close_ms = kActivityMsMax;
@@ -24,7 +24,7 @@ ActivityOptions full() {
 }
 
 TEST(Policy, DefaultsHaveNoText) {
-  ActivityOptions options;
+  ActivityPolicy options;
   options.session = "bed-1";
   EXPECT_EQ(text_of(options), "");
   options.retry.base_ms = 7;  // means nothing without retries
@@ -39,7 +39,7 @@ TEST(Policy, TheLongestTextFits) {
 }
 
 TEST(Policy, ThereAndBack) {
-  ActivityOptions read;
+  ActivityPolicy read;
   ASSERT_TRUE(decode_policy(text_of(full()), &read));
   EXPECT_EQ(text_of(read), text_of(full()));
   ASSERT_TRUE(decode_policy("", &read));
@@ -49,26 +49,26 @@ TEST(Policy, ThereAndBack) {
 TEST(Policy, RefusesWhatIsOutOfRange) {
   PolicyText text;
   const auto refused = [&](auto change) {
-    ActivityOptions options;
+    ActivityPolicy options;
     options.retry.max_attempts = 3;
     change(options);
     return !encode_policy(options, &text);
   };
-  EXPECT_FALSE(refused([](ActivityOptions&) {}));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.max_attempts = 0; }));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.max_attempts = 1'000'001; }));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.backoff = static_cast<Backoff>(4); }));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.base_ms = -1; }));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.cap_ms = 999; }));  // below base_ms
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.cap_ms = kActivityMsMax + 1; }));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.retry.jitter_percent = 101; }));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.start_to_close_ms = -1; }));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.schedule_to_close_ms = kActivityMsMax + 1; }));
-  EXPECT_TRUE(refused([](ActivityOptions& o) { o.schedule_to_start_ms = -1; }));
+  EXPECT_FALSE(refused([](ActivityPolicy&) {}));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.max_attempts = 0; }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.max_attempts = 1'000'001; }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.backoff = static_cast<Backoff>(4); }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.base_ms = -1; }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.cap_ms = 999; }));  // below base_ms
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.cap_ms = kActivityMsMax + 1; }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.jitter_percent = 101; }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.start_to_close_ms = -1; }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.schedule_to_close_ms = kActivityMsMax + 1; }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.schedule_to_start_ms = -1; }));
 }
 
 TEST(Policy, RefusesWhatIsNoPolicy) {
-  ActivityOptions read;
+  ActivityPolicy read;
   for (const char* text : {"x", "attempts", "attempts=", "attempts=0", "attempts=2x", "what=1", ",",
                            "backoff=4", "attempts=99999999999999999999"})
     EXPECT_FALSE(decode_policy(text, &read)) << text;

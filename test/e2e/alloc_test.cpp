@@ -157,7 +157,7 @@ pawl::Poll everything(pawl::OrchestrationContext& ctx) {
     const pawl::Handle stepping = ctx.schedule_activity("echo_in_steps", ctx.input());
     const pawl::Handle failing = ctx.schedule_activity("refuse", "");
     const pawl::Handle timer = ctx.schedule_timer(milliseconds(2));
-    PAWL_AWAIT(pinned, ctx.schedule_activity_on_session("echo", "x", session));
+    PAWL_AWAIT(pinned, ctx.schedule_activity("echo", "x", pawl::Target::session(session)));
     PAWL_AWAIT(first, plain);
     PAWL_AWAIT(second, blocking);
     PAWL_AWAIT(stepped, stepping);

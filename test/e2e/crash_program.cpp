@@ -166,7 +166,8 @@ pawl::Poll pinned(pawl::OrchestrationContext& ctx) {
   std::int64_t value = read_number(ctx.input());
   const SessionName session(value);
   for (int i = 0; i < 3; ++i)
-    MIX(value, ctx.schedule_activity_on_session("mix", Number(value).view(), session.text));
+    MIX(value,
+        ctx.schedule_activity("mix", Number(value).view(), pawl::Target::session(session.text)));
   return ctx.complete(Number(value).view());
 }
 
@@ -196,7 +197,8 @@ pawl::Poll tangle(pawl::OrchestrationContext& ctx) {
   std::int64_t round = 0;
   read_numbers(ctx.input(), &value, &round);
   const SessionName session(value);
-  MIX(value, ctx.schedule_activity_on_session("mix", Number(value).view(), session.text));
+  MIX(value,
+      ctx.schedule_activity("mix", Number(value).view(), pawl::Target::session(session.text)));
   PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(4)));
   MIX(value, ctx.schedule_activity("mix", Number(value).view()));
   if (round == 1) return ctx.complete(Number(value).view());

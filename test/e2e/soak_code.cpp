@@ -306,7 +306,7 @@ Poll parent(OrchestrationContext& ctx) {
         ErrorKind::kNone)
       return ctx.fail("detached");
     const Handle named =
-        ctx.schedule_sub_orchestration_with_id("child", "child:" + id + ":" + token, token);
+        ctx.schedule_sub_orchestration("child", token, {"child:" + id + ":" + token});
     const Handle unnamed = ctx.schedule_sub_orchestration("child", token);
     const Handle loser = ctx.schedule_sub_orchestration("sleeper", token);
     PAWL_AWAIT(all, ctx.select(ctx.join(named, unnamed), loser));
@@ -368,20 +368,21 @@ Poll on_session(OrchestrationContext& ctx, const std::string& token, State* stat
   pawl::Session own;
   const std::size_t kind = std::stoul(token) % 5;
   if (kind == 0) {
-    handle = ctx.schedule_activity_on_session("one", token, "shared-" + token.substr(0, 1));
+    handle =
+        ctx.schedule_activity("one", token, pawl::Target::session("shared-" + token.substr(0, 1)));
   } else if (kind == 1) {
-    handle = ctx.schedule_activity_on_device("one", token, kDevices[state->round % 2]);
+    handle = ctx.schedule_activity("one", token, pawl::Target::device(kDevices[state->round % 2]));
   } else if (kind == 2) {
     handle =
-        ctx.schedule_activity_on_session("slow", token, ctx.open_session_with_id("mine", told()));
+        ctx.schedule_activity("slow", token, pawl::Target::own(ctx.open_session("mine", told())));
   } else if (kind == 3) {
     own = ctx.open_session();
-    handle = ctx.schedule_activity_on_session("one", token, own);
+    handle = ctx.schedule_activity("one", token, pawl::Target::own(own));
   } else {
     pawl::SessionSettings settings;
     settings.fail_on_loss = true;
-    handle = ctx.schedule_activity_on_session("slow", token,
-                                              ctx.open_session_with_id("fragile", settings));
+    handle = ctx.schedule_activity("slow", token,
+                                   pawl::Target::own(ctx.open_session("fragile", settings)));
   }
   PAWL_AWAIT(result, handle);
   *is_lost = result.error().kind == ErrorKind::kSessionLost;
@@ -392,7 +393,7 @@ Poll on_session(OrchestrationContext& ctx, const std::string& token, State* stat
 
 Poll sessions(OrchestrationContext& ctx) {
   State state(ctx.input());
-  const pawl::Session mine = ctx.open_session_with_id("mine", told());
+  const pawl::Session mine = ctx.open_session("mine", told());
   for (int step = 0; step < kSteps; ++step) {
     const Handle message = ctx.dequeue_event("in");
     const Handle timer = ctx.schedule_timer(pause_of(state, step));

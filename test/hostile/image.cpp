@@ -123,9 +123,7 @@ Poll asks_for_unserved_tag(OrchestrationContext& ctx) {
 
 Poll asks_for_absent_device(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.session = "absent";
-  options.device = true;
-  options.unavailable_ms = 200'000;
+  options.target = Target::concurrent_device("absent", 200'000);
   PAWL_AWAIT_DONE(ctx.schedule_activity("note", "in", options));
   return ctx.complete("");
 }
@@ -134,28 +132,26 @@ Poll asks_for_absent_device(OrchestrationContext& ctx) {
 
 // Shared ones of the name in the input: one activity runs on, others wait behind it.
 Poll uses_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "0", ctx.input()));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("note", "0", Target::session(ctx.input())));
   static_cast<void>(ctx.hold_session(ctx.input(), 60'000));
-  const Handle first = ctx.schedule_activity_on_session("hold", "1", ctx.input());
+  const Handle first = ctx.schedule_activity("hold", "1", Target::session(ctx.input()));
   ActivityOptions options;
-  options.session = ctx.input();
-  options.barrier = true;
+  options.target = Target::session(ctx.input()).barrier();
   PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", options));
-  PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "3", ctx.input()));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("note", "3", Target::session(ctx.input())));
   PAWL_AWAIT_DONE(first);
   return ctx.complete("");
 }
 
 Poll visits_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "0", ctx.input()));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("note", "0", Target::session(ctx.input())));
   return ctx.complete("");
 }
 
 // What runs is cancelled, and its row stays for as long as it runs.
 Poll leaves_ghost(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.session = ctx.input();
-  options.exclusive = true;
+  options.target = Target::exclusive_session(ctx.input());
   const Handle cancelled = ctx.schedule_activity("hold", "1", options);
   const Handle next = ctx.schedule_activity("note", "2", options);
   PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(2'000)));
@@ -165,8 +161,8 @@ Poll leaves_ghost(OrchestrationContext& ctx) {
 }
 
 Poll uses_device(OrchestrationContext& ctx) {
-  const Handle first = ctx.schedule_activity_on_device("hold", "1", kDevice);
-  const Handle second = ctx.schedule_activity_on_device("note", "2", kDevice);
+  const Handle first = ctx.schedule_activity("hold", "1", Target::device(kDevice));
+  const Handle second = ctx.schedule_activity("note", "2", Target::device(kDevice));
   PAWL_AWAIT_DONE(first);
   PAWL_AWAIT_DONE(second);
   return ctx.complete("");
@@ -188,13 +184,13 @@ SessionSettings rich_settings() {
 }
 
 Poll opens_session(OrchestrationContext& ctx) {
-  const Session session = ctx.open_session_with_id("rich", rich_settings());
+  const Session session = ctx.open_session("rich", rich_settings());
   for (int i = 0; i < 3; ++i)
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
   static_cast<void>(ctx.handoff_session(session, "gpu", "so far"));
-  const Handle work[] = {ctx.schedule_activity_on_session("hold", "2", session),
-                         ctx.schedule_activity_on_session("note", "3", session),
-                         ctx.schedule_activity_on_session("note", "4", session)};
+  const Handle work[] = {ctx.schedule_activity("hold", "2", Target::own(session)),
+                         ctx.schedule_activity("note", "3", Target::own(session)),
+                         ctx.schedule_activity("note", "4", Target::own(session))};
   for (const Handle& one : work)
     PAWL_AWAIT_DONE(one);
   return ctx.complete("");
@@ -207,14 +203,14 @@ Poll ends_session(OrchestrationContext& ctx) {
   settings.notify = true;
   if (ctx.input() == "expires") settings.max_age_ms = 10'000;
   if (ctx.input() == "is lost") settings.fail_on_loss = true;
-  const Session session = ctx.open_session_with_id("one", settings);
-  const Handle work = ctx.schedule_activity_on_session("hold", "1", session);
+  const Session session = ctx.open_session("one", settings);
+  const Handle work = ctx.schedule_activity("hold", "1", Target::own(session));
   PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(2'000)));
   if (ctx.input() == "closes") static_cast<void>(ctx.close_session("one"));
   if (ctx.input() == "too many") {
-    ctx.open_session_with_id("two");
-    const Session refused = ctx.open_session_with_id("three");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", refused));
+    ctx.open_session("two");
+    const Session refused = ctx.open_session("three");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(refused)));
   }
   PAWL_AWAIT_DONE(work);
   PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(100'000)));
@@ -223,7 +219,7 @@ Poll ends_session(OrchestrationContext& ctx) {
 
 Poll opens_briefly(OrchestrationContext& ctx) {
   const Session session = ctx.open_session();
-  PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
   static_cast<void>(ctx.close_session(session.id()));
   return ctx.complete("");
 }
@@ -232,7 +228,7 @@ Poll opens_briefly(OrchestrationContext& ctx) {
 
 Poll has_children(OrchestrationContext& ctx) {
   const Handle sleeper = ctx.schedule_sub_orchestration("sleeps", "");
-  const Handle named = ctx.schedule_sub_orchestration_with_id("waits", "named child", "");
+  const Handle named = ctx.schedule_sub_orchestration("waits", "", {"named child"});
   const Handle unknown = ctx.schedule_sub_orchestration("nobody knows", "");
   PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration("ends", ""));
   static_cast<void>(ctx.start_orchestration("sleeps", "detached", ""));
@@ -285,14 +281,14 @@ Poll n_retry(OrchestrationContext& ctx) {
 }
 
 Poll n_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", "n-shared"));
-  PAWL_AWAIT(two, ctx.schedule_activity_on_session("note", "2", "n-shared"));
+  PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::session("n-shared")));
+  PAWL_AWAIT(two, ctx.schedule_activity("note", "2", Target::session("n-shared")));
   return one.ok() && two.ok() ? ctx.complete("") : ctx.fail(two.error());
 }
 
 Poll n_opened(OrchestrationContext& ctx) {
   const Session session = ctx.open_session();
-  PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", session));
+  PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(session)));
   static_cast<void>(ctx.close_session(session.id()));
   return done.ok() ? ctx.complete("") : ctx.fail(done.error());
 }
@@ -316,8 +312,7 @@ Poll n_tag(OrchestrationContext& ctx) {
 
 Poll n_exclusive(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.session = "n-exclusive";
-  options.exclusive = true;
+  options.target = Target::exclusive_session("n-exclusive");
   const Handle one = ctx.schedule_activity("note", "1", options);
   PAWL_AWAIT(two, ctx.schedule_activity("note", "2", options));
   PAWL_AWAIT_DONE(one);

@@ -116,8 +116,8 @@ TEST(Child, JoinsInBranches) {
 TEST(Child, BadArgumentsAreResultsAndScheduleNothing) {
   const Orchestration bad = [](OrchestrationContext& ctx) {
     PAWL_AWAIT(name, ctx.schedule_sub_orchestration("", ""));
-    PAWL_AWAIT(id, ctx.schedule_sub_orchestration_with_id("n", "a::1.2", ""));
-    PAWL_AWAIT(none, ctx.schedule_sub_orchestration_with_id("n", "", ""));
+    PAWL_AWAIT(id, ctx.schedule_sub_orchestration("n", "", {"a::1.2"}));
+    PAWL_AWAIT(none, ctx.schedule_sub_orchestration("n", "", {""}));
     const std::string large(70'000, 'x');
     PAWL_AWAIT(input, ctx.schedule_sub_orchestration("n", large));
     const bool all = name.error().kind == ErrorKind::kInvalidArgument &&
@@ -163,7 +163,7 @@ std::string mismatch(Orchestration first, Orchestration second) {
 
 Poll child_of(OrchestrationContext& ctx, std::string_view name, std::string_view id,
               std::string_view input) {
-  PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration_with_id(name, id, input));
+  PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration(name, input, {id}));
   return ctx.complete("");
 }
 Poll recorded(OrchestrationContext& ctx) { return child_of(ctx, "n", "i", "in"); }

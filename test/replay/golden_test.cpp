@@ -81,7 +81,7 @@ Message child_done(EventId ref, std::string_view result) {
 Poll basic(OrchestrationContext& ctx) {
   const Guid guid = ctx.new_guid();
   const std::int64_t now = ctx.utc_now_ms();
-  PAWL_AWAIT(read, ctx.schedule_activity_on_session("read", guid.view(), "bed-7"));
+  PAWL_AWAIT(read, ctx.schedule_activity("read", guid.view(), Target::session("bed-7")));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(5)));
   PAWL_AWAIT_DONE(ctx.schedule_timer_at(now + 1));
   PAWL_AWAIT(write, ctx.schedule_activity("write", read.value()));
@@ -99,13 +99,13 @@ Poll branches(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.select(one, two));
   if (first.cancelled()) return ctx.fail(first.error());
   PAWL_AWAIT(last, ctx.schedule_activity("last", first.value()));
-  return ctx.continue_as_new_versioned("1.2.3", last.value());
+  return ctx.continue_as_new(last.value(), "1.2.3");
 }
 
 Poll family(OrchestrationContext& ctx) {
   static_cast<void>(ctx.start_orchestration("report", "r-1", "x"));
   const Handle one = ctx.schedule_sub_orchestration("bed", "1");
-  const Handle two = ctx.schedule_sub_orchestration_versioned_with_id("bed", "2.0.0", "b-2", "2");
+  const Handle two = ctx.schedule_sub_orchestration("bed", "2", {"b-2", "2.0.0"});
   PAWL_AWAIT_DONE(ctx.join(one, two));
   PAWL_AWAIT(result, two);
   return ctx.complete(result.value());
@@ -122,7 +122,7 @@ Poll cancelled(OrchestrationContext& ctx) {
 // Attempts leave nothing behind: one command with its policy, one outcome.
 Poll retries(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.session = "bed-7";
+  options.target = Target::session("bed-7");
   options.retry.max_attempts = 5;
   options.retry.backoff = Backoff::kLinear;
   options.retry.jitter_percent = 10;
@@ -189,10 +189,10 @@ Poll carried(OrchestrationContext& ctx) {
 }
 
 Poll versions(OrchestrationContext& ctx) {
-  static_cast<void>(ctx.start_orchestration_versioned("report", "2.0.0-rc.1", "r-1", "x"));
-  const Handle bed = ctx.schedule_sub_orchestration_versioned("bed", "1.4.0", "1");
+  static_cast<void>(ctx.start_orchestration("report", "r-1", "x", "2.0.0-rc.1"));
+  const Handle bed = ctx.schedule_sub_orchestration("bed", "1", {std::nullopt, "1.4.0"});
   PAWL_AWAIT(result, bed);
-  return ctx.continue_as_new_versioned("2.0.0", result.value());
+  return ctx.continue_as_new(result.value(), "2.0.0");
 }
 
 Message queued(MessageId number, std::string_view payload, std::string_view queue = "q") {

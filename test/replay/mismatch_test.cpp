@@ -29,7 +29,7 @@ Poll activity(OrchestrationContext& ctx) {
 }
 
 Poll on_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT(result, ctx.schedule_activity_on_session("read", "a", "bed-1"));
+  PAWL_AWAIT(result, ctx.schedule_activity("read", "a", Target::session("bed-1")));
   return ctx.complete(result.value());
 }
 
@@ -63,7 +63,7 @@ TEST(Mismatch, Input) {
 
 TEST(Mismatch, SessionChanged) {
   const std::string text = mismatch(on_session, [](OrchestrationContext& ctx) {
-    PAWL_AWAIT(result, ctx.schedule_activity_on_session("read", "a", "bed-2"));
+    PAWL_AWAIT(result, ctx.schedule_activity("read", "a", Target::session("bed-2")));
     return ctx.complete(result.value());
   });
   EXPECT_NE(text.find("session differs"), std::string::npos) << text;
@@ -99,7 +99,7 @@ Poll with_options(OrchestrationContext& ctx) {
 
 TEST(Mismatch, EachOptionOfAnActivity) {
   ActivityOptions recorded;
-  recorded.session = "bed-1";
+  recorded.target = Target::session("bed-1");
   recorded.tag = "gpu";
   recorded.retry = {5, Backoff::kFixed, 1'000, 2'000, 10};
   recorded.start_to_close_ms = recorded.schedule_to_close_ms = 9'000;
@@ -115,7 +115,7 @@ TEST(Mismatch, EachOptionOfAnActivity) {
     return text.substr(begin, text.find(" differs") - begin);
   };
   using Options = ActivityOptions;
-  EXPECT_EQ(differs([](Options& o) { o.session = "bed-2"; }), "session");
+  EXPECT_EQ(differs([](Options& o) { o.target = Target::session("bed-2"); }), "session");
   EXPECT_EQ(differs([](Options& o) { o.tag = "radio"; }), "tag");
   EXPECT_EQ(differs([](Options& o) { o.tag = ""; }), "tag");
   EXPECT_EQ(differs([](Options& o) { o.retry.max_attempts = 6; }), "retry.max_attempts");

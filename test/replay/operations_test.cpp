@@ -44,7 +44,7 @@ TEST(Activity, StillPending_EmitsNothing) {
 }
 
 Poll on_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT(reading, ctx.schedule_activity_on_session("read", "x", "bed-7"));
+  PAWL_AWAIT(reading, ctx.schedule_activity("read", "x", Target::session("bed-7")));
   return ctx.complete(reading.value());
 }
 

@@ -184,7 +184,7 @@ ActivityOptions options_of(const Step& step) {
   static const Retry kRetries[] = {
       {}, {3, Backoff::kFixed, 500, 60'000, 0}, {5, Backoff::kExponential, 1'000, 8'000, 20}, {}};
   ActivityOptions options;
-  options.session = step.on;
+  if (!step.on.empty()) options.target = Target::session(step.on);
   options.tag = step.version;
   options.retry = kRetries[step.number % 4];
   if (step.number % 4 == 2) options.start_to_close_ms = 4'000;
@@ -267,12 +267,11 @@ class Run {
         if (step.version.empty() && step.on.empty()) {
           handle = ctx.schedule_sub_orchestration(name, input);
         } else if (step.version.empty()) {
-          handle = ctx.schedule_sub_orchestration_with_id(name, step.on, input);
+          handle = ctx.schedule_sub_orchestration(name, input, {step.on});
         } else if (step.on.empty()) {
-          handle = ctx.schedule_sub_orchestration_versioned(name, step.version, input);
+          handle = ctx.schedule_sub_orchestration(name, input, {std::nullopt, step.version});
         } else {
-          handle =
-              ctx.schedule_sub_orchestration_versioned_with_id(name, step.version, step.on, input);
+          handle = ctx.schedule_sub_orchestration(name, input, {step.on, step.version});
         }
         break;
     }
@@ -282,9 +281,9 @@ class Run {
     const std::string input = text_of(step, me);
     switch (step.kind) {
       case Kind::kDetach:
-        static_cast<void>(step.version.empty() ? ctx.start_orchestration(step.name, step.on, input)
-                                               : ctx.start_orchestration_versioned(
-                                                     step.name, step.version, step.on, input));
+        static_cast<void>(step.version.empty()
+                              ? ctx.start_orchestration(step.name, step.on, input)
+                              : ctx.start_orchestration(step.name, step.on, input, step.version));
         break;
       case Kind::kGuid: {
         const Guid guid = ctx.new_guid();
@@ -389,7 +388,7 @@ class Run {
       end_ = ctx.fail(output);
     } else if (step.name == "can") {
       end_ = step.version.empty() ? ctx.continue_as_new(output)
-                                  : ctx.continue_as_new_versioned(step.version, output);
+                                  : ctx.continue_as_new(output, step.version);
     } else {
       end_ = ctx.complete(output);
     }

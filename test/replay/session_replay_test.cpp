@@ -7,7 +7,7 @@ namespace pawl::test {
 namespace {
 
 Poll with_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT(result, ctx.schedule_activity_on_session("read", "a", "bed-1"));
+  PAWL_AWAIT(result, ctx.schedule_activity("read", "a", Target::session("bed-1")));
   return ctx.complete(result.value());
 }
 
@@ -17,7 +17,7 @@ Poll without(OrchestrationContext& ctx) {
 }
 
 Poll with_another(OrchestrationContext& ctx) {
-  PAWL_AWAIT(result, ctx.schedule_activity_on_session("read", "a", "bed-2"));
+  PAWL_AWAIT(result, ctx.schedule_activity("read", "a", Target::session("bed-2")));
   return ctx.complete(result.value());
 }
 

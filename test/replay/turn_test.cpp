@@ -297,7 +297,7 @@ TEST(Arguments, BadOnesAreOutcomesAndNoCommands) {
     EXPECT_EQ(longer.error().kind, ErrorKind::kInvalidArgument);
     PAWL_AWAIT(control, ctx.schedule_activity("a\n", "x"));
     EXPECT_EQ(control.error().kind, ErrorKind::kInvalidArgument);
-    PAWL_AWAIT(session, ctx.schedule_activity_on_session("a", "x", ""));
+    PAWL_AWAIT(session, ctx.schedule_activity("a", "x", Target::session("")));
     EXPECT_EQ(session.error().text, "a session is 1 to 256 bytes without control characters");
     PAWL_AWAIT(payload, ctx.schedule_activity("a", "123456789"));
     EXPECT_EQ(payload.error().kind, ErrorKind::kLimit);
@@ -488,8 +488,8 @@ Poll mixed(OrchestrationContext& ctx) {
   const Guid guid = ctx.new_guid();
   const Handle timer = ctx.schedule_timer(milliseconds(50));
   for (int round = 0; round < 5; ++round) {
-    PAWL_AWAIT(step,
-               ctx.schedule_activity_on_session("step", guid.view(), "s" + std::to_string(round)));
+    PAWL_AWAIT(step, ctx.schedule_activity("step", guid.view(),
+                                           Target::session("s" + std::to_string(round))));
     if (step.cancelled()) return ctx.fail(step.error());
   }
   PAWL_AWAIT_DONE(timer);

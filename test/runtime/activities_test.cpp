@@ -96,7 +96,7 @@ Poll call(OrchestrationContext& ctx) {
 
 Poll look_around(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.session = "bed-7";
+  options.target = Target::session("bed-7");
   options.start_to_close_ms = 5'000;
   PAWL_AWAIT(done, ctx.schedule_activity("look", "", options));
   PAWL_AWAIT(again, ctx.schedule_activity("look_without_limits", ""));

@@ -47,7 +47,7 @@ Poll parent(OrchestrationContext& ctx) {
 }
 
 Poll with_id(OrchestrationContext& ctx) {
-  PAWL_AWAIT(result, ctx.schedule_sub_orchestration_with_id("child", "pump", ctx.input()));
+  PAWL_AWAIT(result, ctx.schedule_sub_orchestration("child", ctx.input(), {"pump"}));
   if (!result.ok()) return ctx.fail(result.error());
   return ctx.complete(result.value());
 }
@@ -69,7 +69,7 @@ Poll family(OrchestrationContext& ctx) {
 }
 
 Poll loser(OrchestrationContext& ctx) {
-  const Handle slow = ctx.schedule_sub_orchestration_with_id("child", "slow", "wait");
+  const Handle slow = ctx.schedule_sub_orchestration("child", "wait", {"slow"});
   PAWL_AWAIT(first, ctx.select(slow, ctx.schedule_timer(std::chrono::seconds(5))));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(5)));
   return ctx.complete(std::to_string(first.index()));
@@ -78,16 +78,16 @@ Poll loser(OrchestrationContext& ctx) {
 // Leaves a child behind by each kind of end; "execution" for the second run.
 Poll leaver(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 2) return ctx.complete("second");
-  static_cast<void>(ctx.schedule_sub_orchestration_with_id("child", "left", "wait"));
+  static_cast<void>(ctx.schedule_sub_orchestration("child", "wait", {"left"}));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(5)));
   if (ctx.input() == "again") return ctx.continue_as_new("");
   return ctx.input() == "fail" ? ctx.fail("failed") : ctx.complete("completed");
 }
 
 Poll in_vain(OrchestrationContext& ctx) {
-  const Handle never = ctx.schedule_sub_orchestration_with_id("child", "never", "wait");
+  const Handle never = ctx.schedule_sub_orchestration("child", "wait", {"never"});
   ctx.cancel(never);
-  static_cast<void>(ctx.schedule_sub_orchestration_with_id("child", "nor_this", "wait"));
+  static_cast<void>(ctx.schedule_sub_orchestration("child", "wait", {"nor_this"}));
   return ctx.complete("");
 }
 

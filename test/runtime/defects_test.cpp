@@ -43,8 +43,8 @@ Poll over_a_limit(OrchestrationContext& ctx) {
 }
 
 Poll asks(OrchestrationContext& ctx) {
-  PAWL_AWAIT(child, ctx.schedule_sub_orchestration_with_id(
-                        "over_a_limit", "child of " + std::string(ctx.input()), ctx.input()));
+  PAWL_AWAIT(child, ctx.schedule_sub_orchestration("over_a_limit", ctx.input(),
+                                                   {"child of " + std::string(ctx.input())}));
   return ctx.complete(error_kind_name(child.error().kind));
 }
 
@@ -64,7 +64,7 @@ Poll join_of_two_thousand(OrchestrationContext& ctx) {
 
 Poll goes_on_at_2(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.dequeue_event("q"));
-  if (ctx.execution_id() == 1) return ctx.continue_as_new_versioned("2.0.0", first.value());
+  if (ctx.execution_id() == 1) return ctx.continue_as_new(first.value(), "2.0.0");
   PAWL_AWAIT(second, ctx.dequeue_event("q"));
   return ctx.complete(std::string(ctx.input()) + std::string(first.value()) +
                       std::string(second.value()));

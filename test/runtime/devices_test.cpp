@@ -23,31 +23,26 @@ ActivityResult note(ActivityContext& ctx) {
 }
 
 Poll read_device(OrchestrationContext& ctx) {
-  PAWL_AWAIT(done, ctx.schedule_activity_on_device("note", "1", ctx.input()));
+  PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::device(ctx.input())));
   return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
 
 Poll impatient(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.session = ctx.input();
-  options.device = true;
-  options.unavailable_ms = 30'000;
+  options.target = Target::concurrent_device(ctx.input(), 30'000);
   PAWL_AWAIT(done, ctx.schedule_activity("note", "1", options));
   if (done.ok()) return ctx.complete(done.value());
   return ctx.complete(error_kind_name(done.error().kind));
 }
 
 Poll misused(OrchestrationContext& ctx) {
-  ActivityOptions options;
-  options.exclusive = true;  // of which session?
-  PAWL_AWAIT(done, ctx.schedule_activity("note", "1", options));
+  PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::exclusive_session("")));
   return ctx.complete(error_kind_name(done.error().kind));
 }
 
 Poll three_in_order(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.session = "bus";
-  options.exclusive = true;
+  options.target = Target::exclusive_session("bus");
   const Handle all[] = {ctx.schedule_activity("note", "1", options),
                         ctx.schedule_activity("note", "2", options),
                         ctx.schedule_activity("note", "3", options)};
@@ -57,7 +52,7 @@ Poll three_in_order(OrchestrationContext& ctx) {
 }
 
 Poll on_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", ctx.input()));
+  PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::session(ctx.input())));
   return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
 
@@ -65,11 +60,9 @@ std::vector<std::pair<bool, bool>> g_uses;  // as a device, exclusive
 
 Poll uses(OrchestrationContext& ctx) {
   for (const auto& [device, exclusive] : g_uses) {
-    ActivityOptions options;
-    options.session = "s";
-    options.device = device;
-    options.exclusive = exclusive;
-    ctx.schedule_activity("note", "", options);
+    const Target shared = exclusive ? Target::exclusive_session("s") : Target::session("s");
+    const Target hard = exclusive ? Target::device("s") : Target::concurrent_device("s");
+    ctx.schedule_activity("note", "", device ? hard : shared);
   }
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   return ctx.complete("");

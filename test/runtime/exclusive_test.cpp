@@ -44,9 +44,7 @@ ActivityResult enter(ActivityContext& ctx) {
 
 ActivityOptions on_bus(bool device = false) {
   ActivityOptions options;
-  options.session = "bus";
-  options.exclusive = true;
-  options.device = device;
+  options.target = device ? Target::device("bus") : Target::exclusive_session("bus");
   return options;
 }
 

@@ -17,8 +17,7 @@ using testing::Worker;
 Handle on(OrchestrationContext& ctx, std::string_view session, std::string_view input,
           const char* name = "note") {
   ActivityOptions options;
-  options.session = session;
-  options.own_session = true;
+  options.target = Target::own(session);
   return ctx.schedule_activity(name, input, options);
 }
 
@@ -43,11 +42,11 @@ class ExplicitSessions : public SessionStory {
   // Two activities of one opened session, with so much time between them.
   static Code two(std::chrono::milliseconds pause, SessionSettings settings = {}) {
     return [=](OrchestrationContext& ctx) {
-      const Session session = ctx.open_session_with_id("s", settings);
-      PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
+      const Session session = ctx.open_session("s", settings);
+      PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::own(session)));
       if (!first.ok()) return ctx.fail(first.error());
       PAWL_AWAIT_DONE(ctx.schedule_timer(pause));
-      PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", session));
+      PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(session)));
       return pass_on(ctx, second);
     };
   }
@@ -67,18 +66,17 @@ TEST_F(ExplicitSessions, open_session_returns_unique_id) {
 }
 
 TEST_F(ExplicitSessions, open_session_with_id_returns_given_id) {
-  EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              return ctx.complete(ctx.open_session_with_id("my-id").id());
-            }),
-            "completed my-id");
+  EXPECT_EQ(
+      run([](OrchestrationContext& ctx) { return ctx.complete(ctx.open_session("my-id").id()); }),
+      "completed my-id");
 }
 
 TEST_F(ExplicitSessions, open_session_with_id_idempotent) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session one = ctx.open_session_with_id("X");
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
-              const Session again = ctx.open_session_with_id("X");
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", again));
+              const Session one = ctx.open_session("X");
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
+              const Session again = ctx.open_session("X");
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(again)));
               return ctx.complete(again.id());
             }),
             "completed X");
@@ -107,7 +105,7 @@ TEST_F(ExplicitSessions, close_session_succeeds) {
 TEST_F(ExplicitSessions, close_session_idempotent) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const Session one = ctx.open_session();
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
               for (int i = 0; i < 2; ++i) {
                 if (ctx.close_session(one.id()) != ErrorKind::kNone) return ctx.fail("close");
                 PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
@@ -126,12 +124,12 @@ TEST_F(ExplicitSessions, close_session_nonexistent_noop) {
 
 TEST_F(ExplicitSessions, open_close_open_same_id) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session one = ctx.open_session_with_id("X");
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
+              const Session one = ctx.open_session("X");
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
               static_cast<void>(ctx.close_session("X"));
               PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
-              const Session again = ctx.open_session_with_id("X");
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "2", again));
+              const Session again = ctx.open_session("X");
+              PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(again)));
               return done.ok() ? ctx.complete("usable") : ctx.fail(done.error());
             }),
             "completed usable");
@@ -139,23 +137,23 @@ TEST_F(ExplicitSessions, open_close_open_same_id) {
 }
 
 TEST_F(ExplicitSessions, multiple_sessions_open_concurrently) {
-  EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session all[] = {ctx.open_session_with_id("a"), ctx.open_session_with_id("b"),
-                                     ctx.open_session_with_id("c")};
-              for (const Session& one : all) {
-                PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", one));
-                if (!done.ok()) return ctx.fail(done.error());
-              }
-              return ctx.complete("three");
-            }),
-            "completed three");
+  EXPECT_EQ(
+      run([](OrchestrationContext& ctx) {
+        const Session all[] = {ctx.open_session("a"), ctx.open_session("b"), ctx.open_session("c")};
+        for (const Session& one : all) {
+          PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(one)));
+          if (!done.ok()) return ctx.fail(done.error());
+        }
+        return ctx.complete("three");
+      }),
+      "completed three");
   ASSERT_EQ(runs.size(), 3U);
   EXPECT_NE(runs[0].epoch, runs[1].epoch);
 }
 
 TEST_F(ExplicitSessions, session_events_in_history) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    ctx.open_session_with_id("X");
+    ctx.open_session("X");
     static_cast<void>(ctx.close_session("X"));
     return ctx.complete("");
   }));
@@ -169,9 +167,9 @@ TEST_F(ExplicitSessions, session_events_in_history) {
 
 TEST_F(ExplicitSessions, session_activity_routes_to_same_worker) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
+    const Session session = ctx.open_session("s");
     for (int i = 0; i < 3; ++i)
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", std::to_string(i), session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", std::to_string(i), Target::own(session)));
     return ctx.complete("");
   });
   full("a");
@@ -184,10 +182,10 @@ TEST_F(ExplicitSessions, session_activity_routes_to_same_worker) {
 
 TEST_F(ExplicitSessions, session_activity_routes_consistently_across_turns) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(session)));
     return ctx.complete("");
   });
   full("a");
@@ -204,9 +202,8 @@ TEST_F(ExplicitSessions, session_activity_routes_consistently_across_turns) {
 TEST_F(ExplicitSessions, different_sessions_can_route_to_different_workers) {
   options.sessions.max_sessions_per_worker = 1;
   code([](OrchestrationContext& ctx) {
-    const Handle both[] = {
-        ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")),
-        ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("B"))};
+    const Handle both[] = {ctx.schedule_activity("note", "1", Target::own(ctx.open_session("A"))),
+                           ctx.schedule_activity("note", "1", Target::own(ctx.open_session("B")))};
     PAWL_AWAIT_DONE(ctx.join_all(both, 2));
     return ctx.complete("");
   });
@@ -221,8 +218,8 @@ TEST_F(ExplicitSessions, different_sessions_can_route_to_different_workers) {
 TEST_F(ExplicitSessions, non_session_activity_unaffected) {
   options.sessions.max_sessions_per_worker = 1;
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT(free, ctx.schedule_activity("note", "2"));
     return pass_on(ctx, free);
   });
@@ -238,7 +235,7 @@ TEST_F(ExplicitSessions, non_session_activity_unaffected) {
 
 TEST_F(ExplicitSessions, session_id_available_in_activity_context) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", ctx.open_session_with_id("X")));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(ctx.open_session("X"))));
     return ctx.complete("");
   }));
   ASSERT_EQ(runs.size(), 1U);
@@ -247,7 +244,7 @@ TEST_F(ExplicitSessions, session_id_available_in_activity_context) {
 
 TEST_F(ExplicitSessions, non_session_activity_has_none_session_id) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    ctx.open_session_with_id("X");
+    ctx.open_session("X");
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", ""));
     return ctx.complete("");
   }));
@@ -276,10 +273,10 @@ TEST_F(ExplicitSessions, two_workers_claim_different_sessions) {
 
 TEST_F(ExplicitSessions, session_exclusively_owned) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
+    const Session session = ctx.open_session("s");
     Handle all[10];
     for (Handle& one : all)
-      one = ctx.schedule_activity_on_session("note", "1", session);
+      one = ctx.schedule_activity("note", "1", Target::own(session));
     PAWL_AWAIT_DONE(ctx.join_all(all, 10));
     return ctx.complete("");
   });
@@ -300,7 +297,7 @@ TEST_F(ExplicitSessions, max_sessions_per_runtime_enforced) {
     Handle all[3];
     const char* const names[] = {"A", "B", "C"};
     for (int i = 0; i < 3; ++i)
-      all[i] = ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id(names[i]));
+      all[i] = ctx.schedule_activity("note", "1", Target::own(ctx.open_session(names[i])));
     PAWL_AWAIT_DONE(ctx.join_all(all, 3));
     return ctx.complete("three");
   });
@@ -316,24 +313,24 @@ TEST_F(ExplicitSessions, max_sessions_per_runtime_enforced) {
 
 TEST_F(ExplicitSessions, at_capacity_worker_still_processes_nonsession) {
   options.sessions.max_sessions_per_worker = 1;
-  EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              PAWL_AWAIT_DONE(
-                  ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")));
-              ctx.schedule_activity_on_session("note", "2", ctx.open_session_with_id("B"));
-              PAWL_AWAIT(free, ctx.schedule_activity("note", "3"));
-              return pass_on(ctx, free);
-            }),
-            "completed a");
+  EXPECT_EQ(
+      run([](OrchestrationContext& ctx) {
+        PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(ctx.open_session("A"))));
+        ctx.schedule_activity("note", "2", Target::own(ctx.open_session("B")));
+        PAWL_AWAIT(free, ctx.schedule_activity("note", "3"));
+        return pass_on(ctx, free);
+      }),
+      "completed a");
   EXPECT_TRUE(workers_of("B").empty());
 }
 
 TEST_F(ExplicitSessions, at_capacity_worker_still_processes_owned_sessions) {
   options.sessions.max_sessions_per_worker = 1;
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("A");
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
-              ctx.schedule_activity_on_session("note", "2", ctx.open_session_with_id("B"));
-              PAWL_AWAIT(owned, ctx.schedule_activity_on_session("note", "3", session));
+              const Session session = ctx.open_session("A");
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
+              ctx.schedule_activity("note", "2", Target::own(ctx.open_session("B")));
+              PAWL_AWAIT(owned, ctx.schedule_activity("note", "3", Target::own(session)));
               return pass_on(ctx, owned);
             }),
             "completed a");
@@ -343,8 +340,8 @@ TEST_F(ExplicitSessions, at_capacity_worker_still_processes_owned_sessions) {
 
 TEST_F(ExplicitSessions, session_lock_renewed_during_activity) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "300", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT(done, ctx.schedule_activity("slow", "300", Target::own(session)));
     return pass_on(ctx, done);
   });
   full("a");
@@ -377,8 +374,8 @@ TEST_F(ExplicitSessions, session_lock_renewal_stops_on_close) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.exclusive = true;
-    const Session session = ctx.open_session_with_id("s", settings);
-    const Handle late = ctx.schedule_activity_on_session("late", "1", session);
+    const Session session = ctx.open_session("s", settings);
+    const Handle late = ctx.schedule_activity("late", "1", Target::own(session));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
     static_cast<void>(ctx.close_session("s"));
     PAWL_AWAIT_DONE(late);
@@ -480,7 +477,7 @@ TEST_F(ExplicitSessions, crash_app_detects_cold_state) {
 TEST_F(ExplicitSessions, crash_inflight_activity_retried) {
   wait_for_leases();
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "20", ctx.open_session_with_id("s")));
+    PAWL_AWAIT(done, ctx.schedule_activity("slow", "20", Target::own(ctx.open_session("s"))));
     return pass_on(ctx, done);
   });
   boss();
@@ -497,11 +494,10 @@ TEST_F(ExplicitSessions, crash_inflight_activity_retried) {
 TEST_F(ExplicitSessions, crash_multiple_sessions_all_reclaimed) {
   wait_for_leases();
   code([](OrchestrationContext& ctx) {
-    const Session all[] = {ctx.open_session_with_id("A"), ctx.open_session_with_id("B"),
-                           ctx.open_session_with_id("C")};
+    const Session all[] = {ctx.open_session("A"), ctx.open_session("B"), ctx.open_session("C")};
     for (int round = 0; round < 2; ++round) {
       for (const Session& one : all)
-        PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
+        PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
       PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(5)));
     }
     return ctx.complete("");
@@ -532,7 +528,7 @@ TEST_F(ExplicitSessions, graceful_shutdown_releases_locks_immediately) {
 // What does not end within the grace of the stop.
 TEST_F(ExplicitSessions, graceful_shutdown_inflight_activities_cancelled) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "20", ctx.open_session_with_id("s")));
+    PAWL_AWAIT(done, ctx.schedule_activity("slow", "20", Target::own(ctx.open_session("s"))));
     return pass_on(ctx, done);
   });
   boss();
@@ -551,11 +547,11 @@ TEST_F(ExplicitSessions, graceful_shutdown_inflight_activities_cancelled) {
 TEST_F(ExplicitSessions, close_reopen_different_worker) {
   code([](OrchestrationContext& ctx) {
     const Session one = ctx.open_session();
-    PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", one));
+    PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::own(one)));
     static_cast<void>(ctx.close_session(one.id()));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(10)));
     const Session two = ctx.open_session();
-    PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", two));
+    PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(two)));
     return pass_on(ctx, second);
   });
   boss();
@@ -573,9 +569,9 @@ TEST_F(ExplicitSessions, dehydrate_close_timer_open_hydrate) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               for (int round = 0; round < 2; ++round) {
                 const Session session = ctx.open_session();
-                PAWL_AWAIT(warm, ctx.schedule_activity_on_session("note", "hydrate", session));
-                PAWL_AWAIT(turn, ctx.schedule_activity_on_session("note", "turn", session));
-                PAWL_AWAIT(cold, ctx.schedule_activity_on_session("note", "dehydrate", session));
+                PAWL_AWAIT(warm, ctx.schedule_activity("note", "hydrate", Target::own(session)));
+                PAWL_AWAIT(turn, ctx.schedule_activity("note", "turn", Target::own(session)));
+                PAWL_AWAIT(cold, ctx.schedule_activity("note", "dehydrate", Target::own(session)));
                 if (!warm.ok() || !turn.ok() || !cold.ok()) return ctx.fail("work");
                 static_cast<void>(ctx.close_session(session.id()));
                 PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
@@ -591,8 +587,8 @@ TEST_F(ExplicitSessions, dehydrate_close_timer_open_hydrate) {
 
 TEST_F(ExplicitSessions, close_cancels_inflight_session_activities) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("s");
-              const Handle slow = ctx.schedule_activity_on_session("slow", "100", session);
+              const Session session = ctx.open_session("s");
+              const Handle slow = ctx.schedule_activity("slow", "100", Target::own(session));
               PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
               static_cast<void>(ctx.close_session("s"));
               PAWL_AWAIT(done, slow);
@@ -606,8 +602,8 @@ TEST_F(ExplicitSessions, close_cancels_inflight_session_activities) {
 
 TEST_F(ExplicitSessions, close_ignores_late_completions) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    const Handle late = ctx.schedule_activity_on_session("late", "1", session);
+    const Session session = ctx.open_session("s");
+    const Handle late = ctx.schedule_activity("late", "1", Target::own(session));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
     static_cast<void>(ctx.close_session("s"));
     PAWL_AWAIT(done, late);
@@ -656,9 +652,9 @@ TEST_F(ExplicitSessions, session_activity_without_open_fails) {
 
 TEST_F(ExplicitSessions, session_activity_after_close_fails) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("X");
+              const Session session = ctx.open_session("X");
               static_cast<void>(ctx.close_session("X"));
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", session));
+              PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(session)));
               return done.ok() ? ctx.fail("it ran")
                                : ctx.complete(error_kind_name(done.error().kind));
             }),
@@ -669,10 +665,10 @@ TEST_F(ExplicitSessions, session_activity_after_close_fails) {
 TEST_F(ExplicitSessions, max_sessions_exceeded_fails) {
   options.sessions.max_sessions_per_orchestration = 2;
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              ctx.open_session_with_id("A");
-              ctx.open_session_with_id("B");
-              const Session third = ctx.open_session_with_id("C");
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", third));
+              ctx.open_session("A");
+              ctx.open_session("B");
+              const Session third = ctx.open_session("C");
+              PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(third)));
               return pass_on(ctx, done);
             }).substr(0, 12),
             "failed limit");
@@ -682,11 +678,11 @@ TEST_F(ExplicitSessions, max_sessions_exceeded_fails) {
 TEST_F(ExplicitSessions, max_sessions_close_then_reopen_within_limit) {
   options.sessions.max_sessions_per_orchestration = 2;
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              ctx.open_session_with_id("A");
-              ctx.open_session_with_id("B");
+              ctx.open_session("A");
+              ctx.open_session("B");
               static_cast<void>(ctx.close_session("A"));
-              const Session third = ctx.open_session_with_id("C");
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", third));
+              const Session third = ctx.open_session("C");
+              PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(third)));
               return done.ok() ? ctx.complete("room") : ctx.fail(done.error());
             }),
             "completed room");
@@ -697,9 +693,9 @@ TEST_F(ExplicitSessions, max_sessions_close_then_reopen_within_limit) {
 TEST_F(ExplicitSessions, session_open_replay_matches) {
   const auto same = [](OrchestrationContext& ctx) {
     const Session session = ctx.open_session();
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(5)));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(session)));
     return ctx.complete("");
   };
   EXPECT_EQ(replaced(same, same), OrchestrationState::kCompleted);
@@ -710,8 +706,8 @@ TEST_F(ExplicitSessions, session_open_replay_matches) {
 
 TEST_F(ExplicitSessions, session_close_replay_matches) {
   const auto same = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("X");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("X");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     static_cast<void>(ctx.close_session("X"));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(5)));
     return ctx.complete("");
@@ -728,7 +724,7 @@ Poll wait_a_little(OrchestrationContext& ctx) {
 TEST_F(ExplicitSessions, replay_divergence_open_mismatch) {
   EXPECT_EQ(replaced(
                 [](OrchestrationContext& ctx) {
-                  ctx.open_session_with_id("X");
+                  ctx.open_session("X");
                   return wait_a_little(ctx);
                 },
                 wait_a_little),
@@ -739,7 +735,7 @@ TEST_F(ExplicitSessions, replay_divergence_open_mismatch) {
 TEST_F(ExplicitSessions, replay_divergence_extra_open) {
   EXPECT_EQ(replaced(wait_a_little,
                      [](OrchestrationContext& ctx) {
-                       ctx.open_session_with_id("X");
+                       ctx.open_session("X");
                        return wait_a_little(ctx);
                      }),
             OrchestrationState::kStopped);
@@ -749,8 +745,8 @@ TEST_F(ExplicitSessions, replay_divergence_extra_open) {
 TEST_F(ExplicitSessions, replay_divergence_open_order) {
   const auto in_order = [](const char* first, const char* second) {
     return [=](OrchestrationContext& ctx) {
-      ctx.open_session_with_id(first);
-      ctx.open_session_with_id(second);
+      ctx.open_session(first);
+      ctx.open_session(second);
       return wait_a_little(ctx);
     };
   };
@@ -762,7 +758,7 @@ TEST_F(ExplicitSessions, replay_session_id_restored) {
   const auto same = [](OrchestrationContext& ctx) {
     if (ctx.execution_id() == 1) {
       const Session session = ctx.open_session();
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
       return ctx.continue_as_new(session.id());
     }
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(5)));
@@ -777,7 +773,7 @@ TEST_F(ExplicitSessions, replay_session_id_restored) {
 
 TEST_F(ExplicitSessions, session_survives_continue_as_new) {
   code([](OrchestrationContext& ctx) {
-    if (ctx.execution_id() == 1) ctx.open_session_with_id("s");
+    if (ctx.execution_id() == 1) ctx.open_session("s");
     PAWL_AWAIT(done, on(ctx, "s", "1"));
     if (!done.ok()) return ctx.fail(done.error());
     return ctx.execution_id() == 3 ? ctx.complete("") : ctx.continue_as_new("");
@@ -794,7 +790,7 @@ TEST_F(ExplicitSessions, session_survives_continue_as_new) {
 TEST_F(ExplicitSessions, session_no_reopen_needed) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               if (ctx.execution_id() == 1) {
-                ctx.open_session_with_id("s");
+                ctx.open_session("s");
                 return ctx.continue_as_new("");
               }
               PAWL_AWAIT(done, on(ctx, "s", "1"));
@@ -808,7 +804,7 @@ TEST_F(ExplicitSessions, multiple_sessions_survive_can) {
               const char* const names[] = {"A", "B", "C"};
               if (ctx.execution_id() == 1) {
                 for (const char* name : names)
-                  ctx.open_session_with_id(name);
+                  ctx.open_session(name);
                 return ctx.continue_as_new("");
               }
               for (const char* name : names) {
@@ -823,7 +819,7 @@ TEST_F(ExplicitSessions, multiple_sessions_survive_can) {
 TEST_F(ExplicitSessions, close_session_after_can) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               if (ctx.execution_id() == 1) {
-                ctx.open_session_with_id("s");
+                ctx.open_session("s");
                 return ctx.continue_as_new("");
               }
               static_cast<void>(ctx.close_session("s"));
@@ -839,8 +835,8 @@ TEST_F(ExplicitSessions, can_with_no_open_sessions) {
               if (ctx.execution_id() == 1) return ctx.continue_as_new("");
               PAWL_AWAIT(closed, on(ctx, "s", "1"));
               if (closed.ok()) return ctx.fail("nothing is open");
-              const Session session = ctx.open_session_with_id("s");
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "2", session));
+              const Session session = ctx.open_session("s");
+              PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(session)));
               return pass_on(ctx, done);
             }),
             "completed a");
@@ -848,7 +844,7 @@ TEST_F(ExplicitSessions, can_with_no_open_sessions) {
 
 TEST_F(ExplicitSessions, session_lock_maintained_across_can) {
   code([](OrchestrationContext& ctx) {
-    if (ctx.execution_id() == 1) ctx.open_session_with_id("s");
+    if (ctx.execution_id() == 1) ctx.open_session("s");
     PAWL_AWAIT_DONE(on(ctx, "s", "1"));
     PAWL_AWAIT_DONE(ctx.schedule_timer(minutes(2)));
     return ctx.execution_id() == 3 ? ctx.complete("") : ctx.continue_as_new("");
@@ -867,19 +863,19 @@ TEST_F(ExplicitSessions, session_lock_maintained_across_can) {
 // ---- 11 ---------------------------------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, completed_orchestration_closes_all_sessions) {
-  EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              PAWL_AWAIT_DONE(
-                  ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")));
-              ctx.open_session_with_id("B");
-              return ctx.complete("ok");
-            }),
-            "completed ok");
+  EXPECT_EQ(
+      run([](OrchestrationContext& ctx) {
+        PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(ctx.open_session("A"))));
+        ctx.open_session("B");
+        return ctx.complete("ok");
+      }),
+      "completed ok");
   EXPECT_TRUE(rows().empty());
 }
 
 TEST_F(ExplicitSessions, failed_orchestration_closes_all_sessions) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(ctx.open_session("A"))));
     return ctx.fail("no");
   }));
   EXPECT_TRUE(rows().empty());
@@ -887,8 +883,7 @@ TEST_F(ExplicitSessions, failed_orchestration_closes_all_sessions) {
 
 TEST_F(ExplicitSessions, cancelled_orchestration_closes_all_sessions) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done,
-               ctx.schedule_activity_on_session("slow", "1000", ctx.open_session_with_id("A")));
+    PAWL_AWAIT(done, ctx.schedule_activity("slow", "1000", Target::own(ctx.open_session("A"))));
     return pass_on(ctx, done);
   });
   full("a");
@@ -903,7 +898,7 @@ TEST_F(ExplicitSessions, cancelled_orchestration_closes_all_sessions) {
 
 TEST_F(ExplicitSessions, terminal_cleanup_stops_renewal_tasks) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("A")));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(ctx.open_session("A"))));
     return ctx.complete("");
   }));
   pass(120'000);
@@ -915,9 +910,8 @@ TEST_F(ExplicitSessions, terminal_cleanup_stops_renewal_tasks) {
 
 TEST_F(ExplicitSessions, session_and_nonsession_in_same_orchestration) {
   code([](OrchestrationContext& ctx) {
-    const Handle both[] = {
-        ctx.schedule_activity_on_session("note", "1", ctx.open_session_with_id("s")),
-        ctx.schedule_activity("note", "2")};
+    const Handle both[] = {ctx.schedule_activity("note", "1", Target::own(ctx.open_session("s"))),
+                           ctx.schedule_activity("note", "2")};
     for (const Handle& one : both) {
       PAWL_AWAIT(done, one);
       if (!done.ok()) return ctx.fail(done.error());
@@ -933,10 +927,10 @@ TEST_F(ExplicitSessions, session_and_nonsession_in_same_orchestration) {
 
 TEST_F(ExplicitSessions, nonsession_activity_between_session_activities) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2"));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "3", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "3", Target::own(session)));
     return ctx.complete("");
   });
   full("a");
@@ -949,10 +943,11 @@ TEST_F(ExplicitSessions, nonsession_activity_between_session_activities) {
 
 TEST_F(ExplicitSessions, fan_out_mixed) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    const Handle all[] = {
-        ctx.schedule_activity_on_session("note", "1", session), ctx.schedule_activity("note", "2"),
-        ctx.schedule_activity_on_session("note", "3", session), ctx.schedule_activity("note", "4")};
+    const Session session = ctx.open_session("s");
+    const Handle all[] = {ctx.schedule_activity("note", "1", Target::own(session)),
+                          ctx.schedule_activity("note", "2"),
+                          ctx.schedule_activity("note", "3", Target::own(session)),
+                          ctx.schedule_activity("note", "4")};
     PAWL_AWAIT_DONE(ctx.join_all(all, 4));
     return ctx.complete("four");
   });
@@ -966,9 +961,10 @@ TEST_F(ExplicitSessions, fan_out_mixed) {
 
 TEST_F(ExplicitSessions, select_session_vs_timer) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("s");
-              PAWL_AWAIT(first, ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
-                                           ctx.schedule_timer(seconds(3))));
+              const Session session = ctx.open_session("s");
+              PAWL_AWAIT(first,
+                         ctx.select(ctx.schedule_activity("slow", "100", Target::own(session)),
+                                    ctx.schedule_timer(seconds(3))));
               PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
               return ctx.complete(std::to_string(first.index()));
             }),
@@ -977,16 +973,17 @@ TEST_F(ExplicitSessions, select_session_vs_timer) {
 }
 
 TEST_F(ExplicitSessions, select_session_vs_nonsession) {
-  EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("s");
-              PAWL_AWAIT(first, ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
-                                           ctx.schedule_activity("slow", "1")));
-              PAWL_AWAIT(second, ctx.select(ctx.schedule_activity_on_session("slow", "1", session),
-                                            ctx.schedule_activity("slow", "100")));
-              PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
-              return ctx.complete(std::to_string(first.index()) + std::to_string(second.index()));
-            }),
-            "completed 10");
+  EXPECT_EQ(
+      run([](OrchestrationContext& ctx) {
+        const Session session = ctx.open_session("s");
+        PAWL_AWAIT(first, ctx.select(ctx.schedule_activity("slow", "100", Target::own(session)),
+                                     ctx.schedule_activity("slow", "1")));
+        PAWL_AWAIT(second, ctx.select(ctx.schedule_activity("slow", "1", Target::own(session)),
+                                      ctx.schedule_activity("slow", "100")));
+        PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(3)));
+        return ctx.complete(std::to_string(first.index()) + std::to_string(second.index()));
+      }),
+      "completed 10");
   EXPECT_EQ(cancelled, 2) << "the loser, whichever it was";
 }
 
@@ -996,8 +993,8 @@ TEST_F(ExplicitSessions, sub_orchestration_does_not_inherit_session) {
     return ctx.complete(error_kind_name(done.error().kind));
   });
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("X");
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+              const Session session = ctx.open_session("X");
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
               PAWL_AWAIT(child, ctx.schedule_sub_orchestration("other", "X"));
               return pass_on(ctx, child);
             }),
@@ -1008,11 +1005,11 @@ TEST_F(ExplicitSessions, sub_orchestration_does_not_inherit_session) {
 
 TEST_F(ExplicitSessions, two_sessions_same_worker) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session a = ctx.open_session_with_id("A");
-              const Session b = ctx.open_session_with_id("B");
+              const Session a = ctx.open_session("A");
+              const Session b = ctx.open_session("B");
               for (int i = 0; i < 3; ++i) {
-                PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", a));
-                PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", b));
+                PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(a)));
+                PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(b)));
               }
               return ctx.complete("");
             }),
@@ -1025,11 +1022,11 @@ TEST_F(ExplicitSessions, two_sessions_same_worker) {
 TEST_F(ExplicitSessions, two_sessions_different_workers) {
   options.sessions.max_sessions_per_worker = 1;
   code([](OrchestrationContext& ctx) {
-    const Session a = ctx.open_session_with_id("A");
-    const Session b = ctx.open_session_with_id("B");
+    const Session a = ctx.open_session("A");
+    const Session b = ctx.open_session("B");
     for (int i = 0; i < 3; ++i) {
-      const Handle both[] = {ctx.schedule_activity_on_session("note", "1", a),
-                             ctx.schedule_activity_on_session("note", "2", b)};
+      const Handle both[] = {ctx.schedule_activity("note", "1", Target::own(a)),
+                             ctx.schedule_activity("note", "2", Target::own(b))};
       PAWL_AWAIT_DONE(ctx.join_all(both, 2));
     }
     return ctx.complete("");
@@ -1046,11 +1043,11 @@ TEST_F(ExplicitSessions, two_sessions_different_workers) {
 
 TEST_F(ExplicitSessions, close_one_keep_other) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session a = ctx.open_session_with_id("A");
-              const Session b = ctx.open_session_with_id("B");
+              const Session a = ctx.open_session("A");
+              const Session b = ctx.open_session("B");
               static_cast<void>(ctx.close_session("A"));
-              PAWL_AWAIT(kept, ctx.schedule_activity_on_session("note", "1", b));
-              PAWL_AWAIT(closed, ctx.schedule_activity_on_session("note", "2", a));
+              PAWL_AWAIT(kept, ctx.schedule_activity("note", "1", Target::own(b)));
+              PAWL_AWAIT(closed, ctx.schedule_activity("note", "2", Target::own(a)));
               if (!kept.ok()) return ctx.fail(kept.error());
               return ctx.complete(error_kind_name(closed.error().kind));
             }),
@@ -1060,9 +1057,8 @@ TEST_F(ExplicitSessions, close_one_keep_other) {
 TEST_F(ExplicitSessions, concurrent_activities_different_sessions) {
   options.sessions.max_sessions_per_worker = 1;
   code([](OrchestrationContext& ctx) {
-    const Handle both[] = {
-        ctx.schedule_activity_on_session("slow", "5", ctx.open_session_with_id("A")),
-        ctx.schedule_activity_on_session("slow", "5", ctx.open_session_with_id("B"))};
+    const Handle both[] = {ctx.schedule_activity("slow", "5", Target::own(ctx.open_session("A"))),
+                           ctx.schedule_activity("slow", "5", Target::own(ctx.open_session("B")))};
     PAWL_AWAIT_DONE(ctx.join_all(both, 2));
     return ctx.complete("");
   });
@@ -1080,8 +1076,8 @@ TEST_F(ExplicitSessions, concurrent_activities_different_sessions) {
 
 TEST_F(ExplicitSessions, close_during_inflight_activity) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    ctx.schedule_activity_on_session("slow", "100", session);
+    const Session session = ctx.open_session("s");
+    ctx.schedule_activity("slow", "100", Target::own(session));
     PAWL_AWAIT_DONE(ctx.schedule_wait("close"));
     static_cast<void>(ctx.close_session("s"));
     PAWL_AWAIT_DONE(ctx.schedule_timer(minutes(1)));
@@ -1100,11 +1096,11 @@ TEST_F(ExplicitSessions, close_during_inflight_activity) {
 
 TEST_F(ExplicitSessions, open_session_with_id_after_close_in_same_turn) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session one = ctx.open_session_with_id("X");
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
+              const Session one = ctx.open_session("X");
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
               static_cast<void>(ctx.close_session("X"));
-              const Session again = ctx.open_session_with_id("X");
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "2", again));
+              const Session again = ctx.open_session("X");
+              PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(again)));
               return pass_on(ctx, done);
             }),
             "completed a");
@@ -1113,8 +1109,8 @@ TEST_F(ExplicitSessions, open_session_with_id_after_close_in_same_turn) {
 
 TEST_F(ExplicitSessions, activity_completes_after_session_close) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("s");
-              const Handle late = ctx.schedule_activity_on_session("slow", "2", session);
+              const Session session = ctx.open_session("s");
+              const Handle late = ctx.schedule_activity("slow", "2", Target::own(session));
               PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
               static_cast<void>(ctx.close_session("s"));
               PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(10)));
@@ -1129,17 +1125,18 @@ TEST_F(ExplicitSessions, activity_completes_after_session_close) {
 }
 
 TEST_F(ExplicitSessions, continue_as_new_during_inflight_session_activity) {
-  EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              if (ctx.execution_id() == 1) {
-                const Session session = ctx.open_session_with_id("s");
-                PAWL_AWAIT_DONE(ctx.select(ctx.schedule_activity_on_session("slow", "100", session),
-                                           ctx.schedule_timer(seconds(3))));
-                return ctx.continue_as_new("");
-              }
-              PAWL_AWAIT(done, on(ctx, "s", "2"));
-              return pass_on(ctx, done);
-            }),
-            "completed a");
+  EXPECT_EQ(
+      run([](OrchestrationContext& ctx) {
+        if (ctx.execution_id() == 1) {
+          const Session session = ctx.open_session("s");
+          PAWL_AWAIT_DONE(ctx.select(ctx.schedule_activity("slow", "100", Target::own(session)),
+                                     ctx.schedule_timer(seconds(3))));
+          return ctx.continue_as_new("");
+        }
+        PAWL_AWAIT(done, on(ctx, "s", "2"));
+        return pass_on(ctx, done);
+      }),
+      "completed a");
   pass(5'000);
   EXPECT_EQ(cancelled, 1);
   EXPECT_EQ(epochs_of("s").size(), 1U);
@@ -1149,9 +1146,9 @@ TEST_F(ExplicitSessions, session_lock_expires_during_activity) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.idle_ms = 30'000;
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("slow", "300", session));
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "2", session));
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("slow", "300", Target::own(session)));
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(session)));
     return pass_on(ctx, done);
   });
   full("a");
@@ -1167,7 +1164,7 @@ TEST_F(ExplicitSessions, rapid_open_close_cycles) {
               for (int i = 0; i < 100; ++i) {
                 const Session session = ctx.open_session();
                 if (i % 10 == 0)
-                  PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+                  PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
                 static_cast<void>(ctx.close_session(session.id()));
               }
               return ctx.complete("hundred");
@@ -1180,9 +1177,9 @@ TEST_F(ExplicitSessions, rapid_open_close_cycles) {
 // There it is driven to poison; here the session moves to who has the handler.
 TEST_F(ExplicitSessions, session_activity_on_worker_with_no_registry) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("rare", "2", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
+    PAWL_AWAIT(done, ctx.schedule_activity("rare", "2", Target::own(session)));
     return pass_on(ctx, done);
   });
   boss();
@@ -1200,9 +1197,9 @@ TEST_F(ExplicitSessions, session_activity_on_worker_with_no_registry) {
 TEST_F(ExplicitSessions, poison_message_in_session) {
   options.crashes_max = 2;
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT(bad, ctx.schedule_activity_on_session("deadly", "1", session));
-    PAWL_AWAIT(good, ctx.schedule_activity_on_session("note", "2", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT(bad, ctx.schedule_activity("deadly", "1", Target::own(session)));
+    PAWL_AWAIT(good, ctx.schedule_activity("note", "2", Target::own(session)));
     if (!good.ok()) return ctx.fail(good.error());
     return ctx.complete(error_kind_name(bad.error().kind));
   });
@@ -1235,8 +1232,8 @@ TEST_F(ExplicitSessions, session_survives_orchestration_lock_timeout) {
 
 TEST_F(ExplicitSessions, empty_session_id_string_rejected) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session none = ctx.open_session_with_id("");
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", none));
+              const Session none = ctx.open_session("");
+              PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(none)));
               return pass_on(ctx, done);
             }).substr(0, 23),
             "failed invalid_argument");
@@ -1244,11 +1241,11 @@ TEST_F(ExplicitSessions, empty_session_id_string_rejected) {
 
 TEST_F(ExplicitSessions, very_long_session_id_handled) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session longest = ctx.open_session_with_id(std::string(248, 'x'));
-              PAWL_AWAIT(fits, ctx.schedule_activity_on_session("note", "1", longest));
+              const Session longest = ctx.open_session(std::string(248, 'x'));
+              PAWL_AWAIT(fits, ctx.schedule_activity("note", "1", Target::own(longest)));
               if (!fits.ok()) return ctx.fail(fits.error());
-              const Session too_long = ctx.open_session_with_id(std::string(1000, 'x'));
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "2", too_long));
+              const Session too_long = ctx.open_session(std::string(1000, 'x'));
+              PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(too_long)));
               return pass_on(ctx, done);
             }).substr(0, 23),
             "failed invalid_argument");
@@ -1265,8 +1262,8 @@ TEST_F(ExplicitSessions, session_open_logged) {
 // By its code, or by the end of the instance: told once.
 TEST_F(ExplicitSessions, session_close_logged) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    ctx.open_session_with_id("s");
-    ctx.open_session_with_id("left");
+    ctx.open_session("s");
+    ctx.open_session("left");
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
     EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
@@ -1297,8 +1294,7 @@ TEST_F(ExplicitSessions, session_migration_logged) {
 // Of a worker that was away for so long that another has its work.
 TEST_F(ExplicitSessions, session_renewal_failure_logged) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done,
-               ctx.schedule_activity_on_session("slow", "400", ctx.open_session_with_id("s")));
+    PAWL_AWAIT(done, ctx.schedule_activity("slow", "400", Target::own(ctx.open_session("s"))));
     return pass_on(ctx, done);
   });
   Worker& decides = boss();

@@ -27,7 +27,7 @@ class ImplicitSessions : public SessionStory {
       Handle all[64];
       std::size_t count = 0;
       for (int i = 0; i < sessions; ++i)
-        all[count++] = ctx.schedule_activity_on_session(name, input, "s");
+        all[count++] = ctx.schedule_activity(name, input, Target::session("s"));
       for (int i = 0; i < free; ++i)
         all[count++] = ctx.schedule_activity(name, input);
       PAWL_AWAIT_DONE(ctx.join_all(all, count));
@@ -37,16 +37,16 @@ class ImplicitSessions : public SessionStory {
   // Two, with so much time between them.
   static Code twice(std::chrono::milliseconds pause) {
     return [pause](OrchestrationContext& ctx) {
-      PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", ctx.input()));
+      PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::session(ctx.input())));
       if (!first.ok()) return ctx.fail(first.error());
       PAWL_AWAIT_DONE(ctx.schedule_timer(pause));
-      PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", ctx.input()));
+      PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::session(ctx.input())));
       return second.ok() ? ctx.complete(second.value()) : ctx.fail(second.error());
     };
   }
   static Code one(const char* name, const char* input) {
     return [=](OrchestrationContext& ctx) {
-      PAWL_AWAIT(done, ctx.schedule_activity_on_session(name, input, ctx.input()));
+      PAWL_AWAIT(done, ctx.schedule_activity(name, input, Target::session(ctx.input())));
       return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
     };
   }
@@ -146,7 +146,7 @@ TEST_F(ImplicitSessions, test_concurrent_session_claim_race) {
   code([](OrchestrationContext& ctx) {
     Handle all[6];
     for (Handle& one : all)
-      one = ctx.schedule_activity_on_session("slow", "2", ctx.input());
+      one = ctx.schedule_activity("slow", "2", Target::session(ctx.input()));
     PAWL_AWAIT_DONE(ctx.join_all(all, 6));
     return ctx.complete("all");
   });
@@ -180,7 +180,7 @@ TEST_F(ImplicitSessions, test_max_sessions_overflow_to_other_worker) {
 
 TEST_F(ImplicitSessions, test_session_pin_survives_continue_as_new) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", "s"));
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::session("s")));
     if (!done.ok()) return ctx.fail(done.error());
     return ctx.execution_id() == 4 ? ctx.complete("round") : ctx.continue_as_new("");
   });
@@ -305,7 +305,7 @@ TEST_F(ImplicitSessions, test_different_max_sessions_load_distribution) {
   options.inline_slots = 1;
   code([](OrchestrationContext& ctx) {
     for (int i = 0; i < 3; ++i) {
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", ctx.input()));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session(ctx.input())));
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "free"));
     }
     return ctx.complete("all");
@@ -433,8 +433,8 @@ TEST_F(ImplicitSessions, test_asymmetric_concurrency_no_bottleneck) {
 
 TEST_F(ImplicitSessions, test_worker_lock_timeout_vs_session_idle_timeout_safe) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "600", "s"));
-    PAWL_AWAIT(next, ctx.schedule_activity_on_session("note", "1", "s"));
+    PAWL_AWAIT(done, ctx.schedule_activity("slow", "600", Target::session("s")));
+    PAWL_AWAIT(next, ctx.schedule_activity("note", "1", Target::session("s")));
     return done.ok() && next.ok() ? ctx.complete("safe") : ctx.fail("not safe");
   });
   full("a");
@@ -480,7 +480,7 @@ TEST_F(ImplicitSessions, test_session_different_sessions_different_workers) {
 TEST_F(ImplicitSessions, test_non_session_activity_alongside_session) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const Handle both[] = {ctx.schedule_activity("note", "free"),
-                                     ctx.schedule_activity_on_session("note", "bound", "s")};
+                                     ctx.schedule_activity("note", "bound", Target::session("s"))};
               PAWL_AWAIT_DONE(ctx.join_all(both, 2));
               PAWL_AWAIT(first, both[0]);
               PAWL_AWAIT(second, both[1]);
@@ -493,7 +493,7 @@ TEST_F(ImplicitSessions, test_non_session_activity_alongside_session) {
 
 TEST_F(ImplicitSessions, test_session_survives_continue_as_new) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", ctx.input()));
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session(ctx.input())));
               return ctx.execution_id() == 3 ? ctx.complete("round")
                                              : ctx.continue_as_new(ctx.input());
             }),
@@ -504,10 +504,11 @@ TEST_F(ImplicitSessions, test_session_survives_continue_as_new) {
 
 TEST_F(ImplicitSessions, test_session_activity_cancellation_via_select) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              PAWL_AWAIT(first, ctx.select(ctx.schedule_activity_on_session("slow", "100", "s"),
-                                           ctx.schedule_timer(seconds(3))));
+              PAWL_AWAIT(first,
+                         ctx.select(ctx.schedule_activity("slow", "100", Target::session("s")),
+                                    ctx.schedule_timer(seconds(3))));
               if (first.index() != 1) return ctx.fail("the timer wins");
-              PAWL_AWAIT(next, ctx.schedule_activity_on_session("note", "2", "s"));
+              PAWL_AWAIT(next, ctx.schedule_activity("note", "2", Target::session("s")));
               return next.ok() ? ctx.complete("goes on") : ctx.fail(next.error());
             }),
             "completed goes on");
@@ -519,8 +520,8 @@ TEST_F(ImplicitSessions, test_session_activity_cancellation_via_select) {
 TEST_F(ImplicitSessions, test_session_poison_message) {
   options.crashes_max = 3;
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(bad, ctx.schedule_activity_on_session("deadly", "1", "s"));
-    PAWL_AWAIT(next, ctx.schedule_activity_on_session("note", "2", "s"));
+    PAWL_AWAIT(bad, ctx.schedule_activity("deadly", "1", Target::session("s")));
+    PAWL_AWAIT(next, ctx.schedule_activity("note", "2", Target::session("s")));
     if (!next.ok()) return ctx.fail(next.error());
     return ctx.complete(error_kind_name(bad.error().kind));
   });
@@ -542,7 +543,7 @@ TEST_F(ImplicitSessions, test_session_poison_message) {
 
 TEST_F(ImplicitSessions, test_session_with_sub_orchestration) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "parent", "s"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "parent", Target::session("s")));
     PAWL_AWAIT(child, ctx.schedule_sub_orchestration("other", "s"));
     return child.ok() ? ctx.complete(child.value()) : ctx.fail(child.error());
   });
@@ -572,9 +573,9 @@ TEST_F(ImplicitSessions, test_session_id_preserved_on_replay) {
   std::string name;
   code([&name](OrchestrationContext& ctx) {
     name = ctx.new_guid().view();
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", name));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session(name)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(5)));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", name));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::session(name)));
     return ctx.complete("");
   });
   full("a");
@@ -607,7 +608,7 @@ TEST_F(ImplicitSessions, test_schedule_activity_on_session_typed) {
               char text[64];
               std::size_t size = 0;
               if (to_json(turn, text, sizeof text, &size) != Status::kOk) return ctx.fail("to");
-              PAWL_AWAIT(done, ctx.schedule_activity_on_session("typed", {text, size}, "s"));
+              PAWL_AWAIT(done, ctx.schedule_activity("typed", {text, size}, Target::session("s")));
               if (from_json(done.value(), &turn) != Status::kOk) return ctx.fail("from");
               return ctx.complete(std::to_string(turn.number));
             }),
@@ -634,11 +635,11 @@ TEST_F(ImplicitSessions, test_copilot_session_pattern) {
     const Guid made = ctx.new_guid();
     const std::string session(ctx.execution_id() == 1 ? made.view() : ctx.input());
     if (ctx.execution_id() == 1)
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "hydrate", session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "hydrate", Target::session(session)));
     for (int turn = 0; turn < 2; ++turn) {
       PAWL_AWAIT(message, ctx.dequeue_event("user"));
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", message.value(), session));
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "checkpoint", session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", message.value(), Target::session(session)));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "checkpoint", Target::session(session)));
     }
     return ctx.execution_id() == 3 ? ctx.complete("over") : ctx.continue_as_new(session);
   });

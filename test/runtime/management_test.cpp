@@ -44,7 +44,7 @@ Poll changing(OrchestrationContext& ctx) {
 }
 
 Poll on_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("echo", "", "valve"));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "", Target::session("valve")));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
   return ctx.complete("done");
 }

@@ -59,8 +59,8 @@ class NameStats : public Story {
 
 TEST_F(NameStats, CountWhatWasCommittedOnce) {
   Runtime& runtime = *start_worker().runtime;
-  ASSERT_EQ(client()->start_orchestration_versioned("a", "steps", "1.0.0", "again"), Status::kOk);
-  ASSERT_EQ(client()->start_orchestration_versioned("b", "steps", "1.0.0", "fail"), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("a", "steps", "again", {"1.0.0"}), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("b", "steps", "fail", {"1.0.0"}), Status::kOk);
   EXPECT_EQ(end_of("b"), "failed application no");
   // Another process goes on with what a client started: the first execution's end chooses 2.0.0.
   EXPECT_EQ(end_of("a"), "completed ");

@@ -74,11 +74,11 @@ class OpenedSessions : public testing::MachineTest {
 TEST_F(OpenedSessions, open_schedule_close) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const Session session = ctx.open_session();
-              PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", session));
-              PAWL_AWAIT(two, ctx.schedule_activity_on_session("note", "2", session));
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::own(session)));
+              PAWL_AWAIT(two, ctx.schedule_activity("note", "2", Target::own(session)));
               if (!one.ok() || !two.ok()) return ctx.fail("work");
               if (ctx.close_session(session.id()) != ErrorKind::kNone) return ctx.fail("close");
-              PAWL_AWAIT(three, ctx.schedule_activity_on_session("note", "3", session));
+              PAWL_AWAIT(three, ctx.schedule_activity("note", "3", Target::own(session)));
               return ctx.complete(error_kind_name(three.error().kind));
             }),
             "session_closed");
@@ -91,8 +91,7 @@ TEST_F(OpenedSessions, open_schedule_close) {
 TEST_F(OpenedSessions, a_session_nobody_opened_is_closed) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               ActivityOptions options;
-              options.session = "x";
-              options.own_session = true;
+              options.target = Target::own("x");
               PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
               return ctx.complete(error_kind_name(one.error().kind));
             }),
@@ -105,13 +104,13 @@ TEST_F(OpenedSessions, what_a_commit_tells_its_own_instance_waits_for_no_renewal
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings;
               settings.notify = true;
-              const Session session = ctx.open_session_with_id("s", settings);
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+              const Session session = ctx.open_session("s", settings);
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
               PAWL_AWAIT(claimed, ctx.session_events(session));
-              const Handle late = ctx.schedule_activity_on_session("note", "2", session);
+              const Handle late = ctx.schedule_activity("note", "2", Target::own(session));
               static_cast<void>(ctx.close_session("s"));
               PAWL_AWAIT(closed, late);
-              PAWL_AWAIT(after, ctx.schedule_activity_on_session("note", "3", session));
+              PAWL_AWAIT(after, ctx.schedule_activity("note", "3", Target::own(session)));
               return ctx.complete(std::string(error_kind_name(closed.error().kind)) + " " +
                                   error_kind_name(after.error().kind));
             }),
@@ -121,16 +120,16 @@ TEST_F(OpenedSessions, what_a_commit_tells_its_own_instance_waits_for_no_renewal
 
 TEST_F(OpenedSessions, open_with_id_is_idempotent_and_close_too) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session first = ctx.open_session_with_id("s");
-              const Session again = ctx.open_session_with_id("s");
+              const Session first = ctx.open_session("s");
+              const Session again = ctx.open_session("s");
               if (first.id() != "s" || again.id() != "s") return ctx.fail("id");
-              PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", first));
-              PAWL_AWAIT(two, ctx.schedule_activity_on_session("note", "2", again));
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::own(first)));
+              PAWL_AWAIT(two, ctx.schedule_activity("note", "2", Target::own(again)));
               for (int i = 0; i < 2; ++i)
                 if (ctx.close_session("s") != ErrorKind::kNone) return ctx.fail("close");
               if (ctx.close_session("never opened") != ErrorKind::kNone) return ctx.fail("close");
-              const Session anew = ctx.open_session_with_id("s");
-              PAWL_AWAIT(three, ctx.schedule_activity_on_session("note", "3", anew));
+              const Session anew = ctx.open_session("s");
+              PAWL_AWAIT(three, ctx.schedule_activity("note", "3", Target::own(anew)));
               return ctx.complete(one.ok() && two.ok() && three.ok() ? "ok" : "not ok");
             }),
             "ok");
@@ -143,15 +142,15 @@ TEST_F(OpenedSessions, open_with_id_is_idempotent_and_close_too) {
 TEST_F(OpenedSessions, bad_ids_and_settings_are_invalid_arguments) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const std::string long_id(249, 'x');
-              if (!ctx.open_session_with_id("").id().empty()) return ctx.fail("empty");
-              if (!ctx.open_session_with_id(long_id).id().empty()) return ctx.fail("long");
+              if (!ctx.open_session("").id().empty()) return ctx.fail("empty");
+              if (!ctx.open_session(long_id).id().empty()) return ctx.fail("long");
               if (ctx.close_session("") != ErrorKind::kInvalidArgument) return ctx.fail("close");
               SessionSettings settings;
               settings.fail_on_loss = true;
               settings.idle_ms = 1'000;
               const Session bad = ctx.open_session(settings);
               if (!bad.id().empty()) return ctx.fail("settings");
-              PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", bad));
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::own(bad)));
               return ctx.complete(error_kind_name(one.error().kind));
             }),
             "invalid_argument");
@@ -162,15 +161,15 @@ TEST_F(OpenedSessions, one_too_many_is_a_limit_and_closing_makes_room) {
   options.sessions.max_sessions_per_orchestration = 2;
   EXPECT_EQ(run(
                 [](OrchestrationContext& ctx) {
-                  const Session a = ctx.open_session_with_id("a");
-                  ctx.open_session_with_id("b");
-                  const Session c = ctx.open_session_with_id("c");
-                  PAWL_AWAIT(in, ctx.schedule_activity_on_session("note", "1", a));
-                  PAWL_AWAIT(out, ctx.schedule_activity_on_session("note", "2", c));
+                  const Session a = ctx.open_session("a");
+                  ctx.open_session("b");
+                  const Session c = ctx.open_session("c");
+                  PAWL_AWAIT(in, ctx.schedule_activity("note", "1", Target::own(a)));
+                  PAWL_AWAIT(out, ctx.schedule_activity("note", "2", Target::own(c)));
                   if (!in.ok() || out.error().kind != ErrorKind::kLimit) return ctx.fail("limit");
                   static_cast<void>(ctx.close_session("b"));
-                  const Session again = ctx.open_session_with_id("c");
-                  PAWL_AWAIT(now, ctx.schedule_activity_on_session("note", "3", again));
+                  const Session again = ctx.open_session("c");
+                  PAWL_AWAIT(now, ctx.schedule_activity("note", "3", Target::own(again)));
                   return ctx.complete(now.ok() ? "room" : "no room");
                 },
                 options),
@@ -179,8 +178,8 @@ TEST_F(OpenedSessions, one_too_many_is_a_limit_and_closing_makes_room) {
 
 TEST_F(OpenedSessions, instances_do_not_share_what_they_open) {
   g_code = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("same");
-    PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("same");
+    PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
     return ctx.complete(one.value());
   };
@@ -200,9 +199,8 @@ TEST_F(OpenedSessions, instances_do_not_share_what_they_open) {
 TEST_F(OpenedSessions, survive_continue_as_new_without_being_opened_again) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               ActivityOptions options;
-              options.session = "s";
-              options.own_session = true;
-              if (ctx.execution_id() == 1) ctx.open_session_with_id("s");
+              options.target = Target::own("s");
+              if (ctx.execution_id() == 1) ctx.open_session("s");
               PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
               if (!one.ok()) return ctx.fail(one.error());
               if (ctx.execution_id() < 3) return ctx.continue_as_new("");
@@ -217,12 +215,11 @@ TEST_F(OpenedSessions, survive_continue_as_new_without_being_opened_again) {
 TEST_F(OpenedSessions, an_opening_in_the_turn_that_continues_as_new_counts) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               if (ctx.execution_id() == 1) {
-                ctx.open_session_with_id("s");
+                ctx.open_session("s");
                 return ctx.continue_as_new("");
               }
               ActivityOptions options;
-              options.session = "s";
-              options.own_session = true;
+              options.target = Target::own("s");
               PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
               return ctx.complete(one.ok() ? "ok" : error_kind_name(one.error().kind));
             }),
@@ -231,8 +228,8 @@ TEST_F(OpenedSessions, an_opening_in_the_turn_that_continues_as_new_counts) {
 
 TEST_F(OpenedSessions, closing_fails_pending_work_and_refuses_late_results) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("s");
-              const Handle pending = ctx.schedule_activity_on_session("unknown", "1", session);
+              const Session session = ctx.open_session("s");
+              const Handle pending = ctx.schedule_activity("unknown", "1", Target::own(session));
               PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
               static_cast<void>(ctx.close_session("s"));
               PAWL_AWAIT(done, pending);
@@ -244,11 +241,11 @@ TEST_F(OpenedSessions, closing_fails_pending_work_and_refuses_late_results) {
 
 TEST_F(OpenedSessions, what_is_scheduled_and_closed_in_one_turn_is_closed) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("s");
-              const Handle before = ctx.schedule_activity_on_session("note", "1", session);
+              const Session session = ctx.open_session("s");
+              const Handle before = ctx.schedule_activity("note", "1", Target::own(session));
               static_cast<void>(ctx.close_session("s"));
-              const Session again = ctx.open_session_with_id("s");
-              const Handle after = ctx.schedule_activity_on_session("note", "2", again);
+              const Session again = ctx.open_session("s");
+              const Handle after = ctx.schedule_activity("note", "2", Target::own(again));
               PAWL_AWAIT(first, before);
               PAWL_AWAIT(second, after);
               if (first.error().kind != ErrorKind::kSessionClosed) return ctx.fail(first.error());
@@ -264,9 +261,9 @@ TEST_F(OpenedSessions, exclusive_ones_run_in_order) {
               SessionSettings settings;
               settings.exclusive = true;
               const Session session = ctx.open_session(settings);
-              const Handle all[] = {ctx.schedule_activity_on_session("note", "1", session),
-                                    ctx.schedule_activity_on_session("note", "2", session),
-                                    ctx.schedule_activity_on_session("note", "3", session)};
+              const Handle all[] = {ctx.schedule_activity("note", "1", Target::own(session)),
+                                    ctx.schedule_activity("note", "2", Target::own(session)),
+                                    ctx.schedule_activity("note", "3", Target::own(session))};
               for (const Handle& one : all)
                 PAWL_AWAIT_DONE(one);
               return ctx.complete("all");
@@ -281,13 +278,13 @@ TEST_F(OpenedSessions, are_released_when_idle_only_if_asked) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings;
               settings.idle_ms = 30'000;
-              const Session idles = ctx.open_session_with_id("idles", settings);
-              const Session stays = ctx.open_session_with_id("stays");
+              const Session idles = ctx.open_session("idles", settings);
+              const Session stays = ctx.open_session("stays");
               for (const Session& one : {idles, stays})
-                PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
+                PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
               PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(30)));
               for (const Session& one : {idles, stays})
-                PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", one));
+                PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(one)));
               return ctx.complete("done");
             }),
             "done");
@@ -304,16 +301,16 @@ Poll lose_and_recover(OrchestrationContext& ctx) {
   SessionSettings settings;
   settings.fail_on_loss = true;
   settings.notify = true;
-  const Session session = ctx.open_session_with_id("s", settings);
-  PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
+  const Session session = ctx.open_session("s", settings);
+  PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::own(session)));
   if (!first.ok()) return ctx.fail(first.error());
   PAWL_AWAIT(claimed, ctx.session_events(session));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
-  PAWL_AWAIT(lost, ctx.schedule_activity_on_session("note", "2", session));
+  PAWL_AWAIT(lost, ctx.schedule_activity("note", "2", Target::own(session)));
   if (lost.error().kind != ErrorKind::kSessionLost) return ctx.fail("not lost");
   PAWL_AWAIT(told, ctx.session_events(session));
-  const Session again = ctx.open_session_with_id("s", settings);
-  PAWL_AWAIT(third, ctx.schedule_activity_on_session("note", "3", again));
+  const Session again = ctx.open_session("s", settings);
+  PAWL_AWAIT(third, ctx.schedule_activity("note", "3", Target::own(again)));
   if (!third.ok()) return ctx.fail(third.error());
   return ctx.complete(std::string(claimed.value()) + std::string(told.value()));
 }
@@ -346,10 +343,10 @@ TEST_F(OpenedSessions, queued_work_of_a_lost_session_fails_and_is_not_stranded) 
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
-    const Handle all[] = {ctx.schedule_activity_on_session("unknown", "2", session),
-                          ctx.schedule_activity_on_session("unknown", "3", session)};
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
+    const Handle all[] = {ctx.schedule_activity("unknown", "2", Target::own(session)),
+                          ctx.schedule_activity("unknown", "3", Target::own(session))};
     std::string kinds;
     for (const Handle& one : all) {
       PAWL_AWAIT(done, one);
@@ -391,10 +388,10 @@ TEST_F(OpenedSessions, an_orderly_stop_loses_them_too) {
 
 TEST_F(OpenedSessions, one_that_does_not_fail_moves_to_another_worker) {
   g_code = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "2", session));
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(session)));
     return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
   };
   Worker boss(machine, coordinator, options("boss"));
@@ -416,14 +413,14 @@ TEST_F(OpenedSessions, abort_from_inside_an_activity) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings;
               settings.fail_on_loss = true;
-              const Session fails = ctx.open_session_with_id("fails", settings);
-              const Session moves = ctx.open_session_with_id("moves");
-              const Handle queued = ctx.schedule_activity_on_session("unknown", "1", fails);
-              PAWL_AWAIT(own, ctx.schedule_activity_on_session("note", "abort", fails));
+              const Session fails = ctx.open_session("fails", settings);
+              const Session moves = ctx.open_session("moves");
+              const Handle queued = ctx.schedule_activity("unknown", "1", Target::own(fails));
+              PAWL_AWAIT(own, ctx.schedule_activity("note", "abort", Target::own(fails)));
               if (!own.ok()) return ctx.fail("its own result counts");
               PAWL_AWAIT(other, queued);
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "abort", moves));
-              PAWL_AWAIT(next, ctx.schedule_activity_on_session("note", "2", moves));
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "abort", Target::own(moves)));
+              PAWL_AWAIT(next, ctx.schedule_activity("note", "2", Target::own(moves)));
               if (!next.ok()) return ctx.fail(next.error());
               return ctx.complete(error_kind_name(other.error().kind));
             }),
@@ -434,8 +431,8 @@ TEST_F(OpenedSessions, abort_from_inside_an_activity) {
 
 TEST_F(OpenedSessions, terminating_and_deleting_leave_no_session) {
   g_code = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(10)));
     return ctx.complete("");
   };
@@ -459,8 +456,8 @@ TEST_F(OpenedSessions, other_settings_or_ids_under_a_history_are_noticed) {
   g_code = [&changed](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.exclusive = changed;
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     return ctx.complete("");
   };

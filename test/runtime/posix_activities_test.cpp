@@ -153,7 +153,7 @@ Poll share_all(OrchestrationContext& ctx) {
   Handle all[12];
   const char* const sessions[] = {"s", "t", "u"};
   for (std::size_t i = 0; i < 12; ++i)
-    all[i] = ctx.schedule_activity_on_session("share", "", sessions[i % 3]);
+    all[i] = ctx.schedule_activity("share", "", Target::own(sessions[i % 3]));
   PAWL_AWAIT_DONE(ctx.join_all(all, 12));
   return ctx.complete("");
 }
@@ -171,10 +171,10 @@ ActivityResult count_me(ActivityContext& ctx) {
 }
 
 Poll slow_among_others(OrchestrationContext& ctx) {
-  const Handle slow = ctx.schedule_activity_on_session("wait_for_others", "", "slow");
-  const Handle behind = ctx.schedule_activity_on_session("count_me", "", "slow");
+  const Handle slow = ctx.schedule_activity("wait_for_others", "", Target::session("slow"));
+  const Handle behind = ctx.schedule_activity("count_me", "", Target::session("slow"));
   for (const char* session : {"a", "b", "c", "d"})
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("count_me", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("count_me", "", Target::session(session)));
   PAWL_AWAIT_DONE(ctx.join(slow, behind));
   return ctx.complete("none was held up");
 }

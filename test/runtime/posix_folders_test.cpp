@@ -52,10 +52,10 @@ ActivityResult recall(ActivityContext& ctx) {
 }
 
 Poll day(OrchestrationContext& ctx) {
-  const Session session = ctx.open_session_with_id("../day");
-  PAWL_AWAIT(noted, ctx.schedule_activity_on_session("note", "", session));
+  const Session session = ctx.open_session("../day");
+  PAWL_AWAIT(noted, ctx.schedule_activity("note", "", Target::own(session)));
   if (!noted.ok()) return ctx.fail(noted.error());
-  PAWL_AWAIT(recalled, ctx.schedule_activity_on_session("recall", "", session));
+  PAWL_AWAIT(recalled, ctx.schedule_activity("recall", "", Target::own(session)));
   if (!recalled.ok()) return ctx.fail(recalled.error());
   static_cast<void>(ctx.close_session(session.id()));
   return ctx.complete(recalled.value());

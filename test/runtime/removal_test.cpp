@@ -43,8 +43,8 @@ Poll quick(OrchestrationContext& ctx) {
 
 // Two children that wait, then itself.
 Poll parent(OrchestrationContext& ctx) {
-  const Handle one = ctx.schedule_sub_orchestration_with_id("sleeper", "one", "");
-  const Handle two = ctx.schedule_sub_orchestration_with_id("quick", "two", "");
+  const Handle one = ctx.schedule_sub_orchestration("sleeper", "", {"one"});
+  const Handle two = ctx.schedule_sub_orchestration("quick", "", {"two"});
   PAWL_AWAIT_DONE(ctx.join(one, two));
   return ctx.complete("family");
 }

@@ -259,7 +259,7 @@ TEST_F(RetryTest, a_kill_during_an_attempt_is_a_hand_over_and_no_failure) {
 
 TEST_F(RetryTest, stays_on_the_owner_of_its_session) {
   g_failures = 8;
-  g_options.session = "bed-1";
+  g_options.target = Target::session("bed-1");
   g_options.retry = {9, Backoff::kFixed, 400'000, 400'000, 0};  // longer than a session may idle
   Worker a(machine, registry, options("a"));
   Worker b(machine, registry, options("b"));

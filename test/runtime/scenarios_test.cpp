@@ -102,7 +102,7 @@ ActivityResult who_am_i(ActivityContext& ctx) {
 Poll asks_who(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 1) return ctx.continue_as_new(ctx.input());
   PAWL_AWAIT(plain, ctx.schedule_activity("who_am_i", "in"));
-  PAWL_AWAIT(on_session, ctx.schedule_activity_on_session("who_am_i", "in", "bus"));
+  PAWL_AWAIT(on_session, ctx.schedule_activity("who_am_i", "in", Target::session("bus")));
   return ctx.complete(std::string(plain.value()) + " " + std::string(on_session.value()));
 }
 
@@ -437,13 +437,13 @@ Poll leaf(OrchestrationContext& ctx) {
   return ctx.fail(waited.error());
 }
 Poll middle(OrchestrationContext& ctx) {
-  PAWL_AWAIT(below, ctx.schedule_sub_orchestration_with_id("leaf", "leaf", ""));
+  PAWL_AWAIT(below, ctx.schedule_sub_orchestration("leaf", "", {"leaf"}));
   PAWL_AWAIT_DONE(
       ctx.schedule_activity("note", "middle " + std::string(error_kind_name(below.error().kind))));
   return ctx.fail(below.error());
 }
 Poll top(OrchestrationContext& ctx) {
-  PAWL_AWAIT(below, ctx.schedule_sub_orchestration_with_id("middle", "middle", ""));
+  PAWL_AWAIT(below, ctx.schedule_sub_orchestration("middle", "", {"middle"}));
   return ctx.fail(below.error());
 }
 
@@ -681,7 +681,8 @@ Poll conversation(OrchestrationContext& ctx) {
     PAWL_AWAIT(first, ctx.select(message, patience));
     if (first.cancelled() || first.index() == 1) return ctx.complete("bye");
     static_cast<void>(ctx.set_custom_status("thinking"));
-    PAWL_AWAIT(answer, ctx.schedule_activity_on_session("model", first.value(), ctx.instance_id()));
+    PAWL_AWAIT(answer,
+               ctx.schedule_activity("model", first.value(), Target::session(ctx.instance_id())));
     static_cast<void>(ctx.set_custom_status("said " + std::string(answer.value())));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   }
@@ -718,9 +719,9 @@ ActivityResult place(ActivityContext& ctx) {
 Poll mixed(OrchestrationContext& ctx) {
   Handle all[12];
   for (int i = 0; i < 12; ++i)
-    all[i] = i % 3 == 0
-                 ? ctx.schedule_activity("place", "")
-                 : ctx.schedule_activity_on_session("place", "", i % 3 == 1 ? "bus-1" : "bus-2");
+    all[i] = i % 3 == 0 ? ctx.schedule_activity("place", "")
+                        : ctx.schedule_activity("place", "",
+                                                Target::session(i % 3 == 1 ? "bus-1" : "bus-2"));
   PAWL_AWAIT_DONE(ctx.join_all(all, 12));
   return ctx.complete("12");
 }
@@ -749,7 +750,7 @@ TEST_F(Scenario, SessionFanOutMixed) {
 }
 
 Poll on_its_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT(where, ctx.schedule_activity_on_session("place", "", ctx.instance_id()));
+  PAWL_AWAIT(where, ctx.schedule_activity("place", "", Target::session(ctx.instance_id())));
   return ctx.complete(where.value());
 }
 
@@ -774,7 +775,7 @@ TEST_F(Scenario, SessionCapacityBlocksThenUnblocks) {
 }
 
 Poll session_upgrade(OrchestrationContext& ctx) {
-  PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("place", "", "bus"));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("place", "", Target::session("bus")));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
   const std::string all = std::string(ctx.input()) + std::string(ctx.orchestration_version()) + " ";
   return ctx.execution_id() == 2 ? ctx.complete(all) : ctx.continue_as_new(all);

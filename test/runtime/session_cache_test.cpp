@@ -95,7 +95,7 @@ Poll script(OrchestrationContext& ctx) {
       const std::chrono::milliseconds pause(std::stoll(std::string(what)));
       PAWL_AWAIT_DONE(ctx.schedule_timer(pause));
     } else {
-      PAWL_AWAIT(done, ctx.schedule_activity_on_session("use", what, session));
+      PAWL_AWAIT(done, ctx.schedule_activity("use", what, Target::session(session)));
       answers.append(answers.empty() ? "" : ", ").append(done.ok() ? done.value() : "failed");
     }
   }
@@ -108,10 +108,10 @@ Poll no_session(OrchestrationContext& ctx) {
 }
 
 Poll opens_and_closes(OrchestrationContext& ctx) {
-  const Session session = ctx.open_session_with_id("mine");
-  PAWL_AWAIT(first, ctx.schedule_activity_on_session("use", "get", session));
+  const Session session = ctx.open_session("mine");
+  PAWL_AWAIT(first, ctx.schedule_activity("use", "get", Target::own(session)));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
-  PAWL_AWAIT(second, ctx.schedule_activity_on_session("use", "get", session));
+  PAWL_AWAIT(second, ctx.schedule_activity("use", "get", Target::own(session)));
   EXPECT_EQ(ctx.close_session("mine"), ErrorKind::kNone);
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   return ctx.complete(std::string(first.value()) + ", " + std::string(second.value()));
@@ -133,7 +133,7 @@ ActivityStep stay(ActivityContext& ctx, Stay& stay) {
   return ctx.ok("");
 }
 Poll stays(OrchestrationContext& ctx) {
-  PAWL_AWAIT(done, ctx.schedule_activity_on_session("stay", "", "s"));
+  PAWL_AWAIT(done, ctx.schedule_activity("stay", "", Target::session("s")));
   return ctx.complete(done.value());
 }
 

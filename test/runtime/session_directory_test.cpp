@@ -76,9 +76,8 @@ class SessionDirectory : public testing::MachineTest {
 
 Poll opens_one(OrchestrationContext& ctx) {
   const bool is_bob = ctx.input() == "bob";
-  const Session session =
-      ctx.open_session_with_id("s", for_owner(ctx.input(), is_bob ? "tool" : "agent"));
-  if (!is_bob) PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+  const Session session = ctx.open_session("s", for_owner(ctx.input(), is_bob ? "tool" : "agent"));
+  if (!is_bob) PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
   return ctx.complete("");
 }
@@ -122,7 +121,7 @@ TEST_F(SessionDirectory, lists_and_filters_by_owner_kind_and_state) {
 
 TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
   g_code = [](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("unknown", "", "bed"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("unknown", "", Target::session("bed")));
     return ctx.complete("");
   };
   Worker a(machine, registry, options("a"));
@@ -139,7 +138,7 @@ TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
 TEST_F(SessionDirectory, other_labels_under_a_history_are_noticed) {
   std::string owner = "alice";
   g_code = [&owner](OrchestrationContext& ctx) {
-    ctx.open_session_with_id("s", for_owner(owner, "agent"));
+    ctx.open_session("s", for_owner(owner, "agent"));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     return ctx.complete("");
   };
@@ -161,7 +160,7 @@ TEST_F(SessionDirectory, other_labels_under_a_history_are_noticed) {
 TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
   g_code = [](OrchestrationContext& ctx) {
     const std::string just(kSessionLabelBytesMax, 'x');
-    if (ctx.open_session_with_id("s", for_owner(just, just)).id() != "s") return ctx.fail("just");
+    if (ctx.open_session("s", for_owner(just, just)).id() != "s") return ctx.fail("just");
     if (!ctx.open_session(for_owner(just + "x")).id().empty()) return ctx.fail("long owner");
     if (!ctx.open_session(for_owner("o", just + "x")).id().empty()) return ctx.fail("long kind");
     if (!ctx.open_session(for_owner("o\n")).id().empty()) return ctx.fail("control character");
@@ -179,15 +178,15 @@ TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
 
 TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_told_how_to_free_one) {
   g_code = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s", for_owner(ctx.input()));
-    PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "", session));
+    const Session session = ctx.open_session("s", for_owner(ctx.input()));
+    PAWL_AWAIT(first, ctx.schedule_activity("note", "", Target::own(session)));
     if (first.ok()) {
       PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
       return ctx.complete("was open");
     }
     PAWL_AWAIT_DONE(ctx.schedule_wait("again"));
-    const Session again = ctx.open_session_with_id("s", for_owner(ctx.input()));
-    PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "", again));
+    const Session again = ctx.open_session("s", for_owner(ctx.input()));
+    PAWL_AWAIT(second, ctx.schedule_activity("note", "", Target::own(again)));
     return second.ok() ? ctx.fail(first.error()) : ctx.complete("still none");
   };
   Options how = options("a");
@@ -218,11 +217,11 @@ TEST_F(SessionDirectory, reopening_ones_own_is_no_further_session) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings = for_owner("alice");
     settings.fail_on_loss = true;
-    Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
-    session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT(last, ctx.schedule_activity_on_session("note", "", session));
+    session = ctx.open_session("s", settings);
+    PAWL_AWAIT(last, ctx.schedule_activity("note", "", Target::own(session)));
     return last.ok() ? ctx.complete("ok") : ctx.fail(last.error());
   };
   Options how = options("boss");
@@ -251,14 +250,13 @@ Poll waits_for_close(OrchestrationContext& ctx) {
   SessionSettings settings = for_owner("alice", "agent");
   settings.notify = true;
   if (ctx.execution_id() == 1) {
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.session_events(session));  // claimed
     return ctx.continue_as_new("");
   }
   ActivityOptions options;
-  options.session = "s";
-  options.own_session = true;
+  options.target = Target::own("s");
   const Handle pending = ctx.schedule_activity("unknown", "", options);
   PAWL_AWAIT(done, pending);
   PAWL_AWAIT(told, ctx.dequeue_event("session:s"));
@@ -303,11 +301,11 @@ TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside
 
 TEST_F(SessionDirectory, one_closed_from_outside_is_opened_anew_and_told_once) {
   g_code = [](OrchestrationContext& ctx) {
-    Session session = ctx.open_session_with_id("s", for_owner("alice"));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    Session session = ctx.open_session("s", for_owner("alice"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
-    session = ctx.open_session_with_id("s", for_owner("bob"));
-    PAWL_AWAIT(last, ctx.schedule_activity_on_session("note", "", session));
+    session = ctx.open_session("s", for_owner("bob"));
+    PAWL_AWAIT(last, ctx.schedule_activity("note", "", Target::own(session)));
     return last.ok() ? ctx.complete("ok") : ctx.fail(last.error());
   };
   Worker a(machine, registry, options("a"));
@@ -388,9 +386,9 @@ std::string timeline(const std::string& logs, const std::string& instance,
 
 TEST_F(SessionDirectory, the_migrations_of_a_session_are_rebuilt_from_the_log_alone) {
   g_code = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s", for_owner("alice", "agent"));
+    const Session session = ctx.open_session("s", for_owner("alice", "agent"));
     for (int i = 0; i < 3; ++i) {
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
       PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     }
     return ctx.complete("");

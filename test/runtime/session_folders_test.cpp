@@ -44,9 +44,9 @@ class SessionFolders : public SessionStory {
   [[nodiscard]] std::size_t folders() const { return machine.entries_below("/dirs"); }
   // Opens "s" and puts so many files; then waits for "go", and closes it.
   static Poll opens_and_closes(OrchestrationContext& ctx, int files, const SessionSettings& how) {
-    const Session session = ctx.open_session_with_id("s", how);
+    const Session session = ctx.open_session("s", how);
     for (int i = 0; i < files; ++i)
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("put", std::to_string(i), session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("put", std::to_string(i), Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
     EXPECT_EQ(ctx.close_session(session.id()), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
@@ -92,7 +92,7 @@ TEST_F(SessionFolders, is_there_before_the_first_activity_and_gone_after_the_clo
 TEST_F(SessionFolders, no_id_leads_out_of_the_root) {
   code([](OrchestrationContext& ctx) {
     for (const char* id : {"../../etc", "..", "/", "a/b", "-rf"})
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("put", "f", id));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("put", "f", Target::session(id)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("put", "f"));
     return ctx.complete("");
   });
@@ -109,9 +109,9 @@ TEST_F(SessionFolders, no_id_leads_out_of_the_root) {
 
 TEST_F(SessionFolders, files_survive_the_death_of_the_owner) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("put", "kept", "s"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("put", "kept", Target::session("s")));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
-    PAWL_AWAIT(found, ctx.schedule_activity_on_session("put", "", "s"));
+    PAWL_AWAIT(found, ctx.schedule_activity("put", "", Target::session("s")));
     return ctx.complete(found.value());
   });
   boss();
@@ -129,8 +129,8 @@ TEST_F(SessionFolders, files_survive_the_death_of_the_owner) {
 TEST_F(SessionFolders, another_opening_has_another_folder) {
   code([](OrchestrationContext& ctx) {
     for (int i = 0; i < 2; ++i) {
-      const Session session = ctx.open_session_with_id("s");
-      PAWL_AWAIT(found, ctx.schedule_activity_on_session("put", "f", session));
+      const Session session = ctx.open_session("s");
+      PAWL_AWAIT(found, ctx.schedule_activity("put", "f", Target::own(session)));
       if (found.value() != "0") return ctx.fail("not empty");
       EXPECT_EQ(ctx.close_session(session.id()), ErrorKind::kNone);
     }
@@ -167,7 +167,7 @@ TEST_F(SessionFolders, of_a_shared_session_stays_while_it_idles_and_goes_with_it
   options.sessions.session_idle_timeout_ms = 40'000;
   options.sessions.session_cleanup_interval_ms = 200'000;
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("put", "f", "s"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("put", "f", Target::session("s")));
     return ctx.complete("");
   });
   full("a");
@@ -318,7 +318,7 @@ TEST_F(SessionFolders, something_else_in_its_place_is_told_and_left) {
   machine.put_entry(folder.c_str(), Entry::kNone);
   machine.put_entry(folder.c_str(), Entry::kFile);
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("put", "", "t"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("put", "", Target::session("t")));
     return ctx.complete("");
   });
   restart();
@@ -347,8 +347,8 @@ TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
 // Whoever is told to stop may still be writing there.
 TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    ctx.schedule_activity_on_session("stubborn", "", session);
+    const Session session = ctx.open_session("s");
+    ctx.schedule_activity("stubborn", "", Target::own(session));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
     EXPECT_EQ(ctx.close_session(session.id()), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
@@ -407,7 +407,7 @@ TEST_F(SessionFolders, root_must_be_a_folder_at_the_start) {
 TEST_F(SessionFolders, without_a_root_there_are_none) {
   options.sessions.work_root = nullptr;
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(found, ctx.schedule_activity_on_session("put", "f", "s"));
+    PAWL_AWAIT(found, ctx.schedule_activity("put", "f", Target::session("s")));
     return ctx.complete(found.value());
   });
   full("a");

@@ -36,14 +36,14 @@ class SessionLimits : public SessionStory {
  protected:
   // Opens, runs one activity, and gathers what it is told until the session has expired.
   static Poll gathers(OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s", aged(kMinute, kMinute / 6));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    const Session session = ctx.open_session("s", aged(kMinute, kMinute / 6));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     std::string told;
     while (told.find("expired") == std::string::npos) {
       PAWL_AWAIT(one, ctx.session_events(session));
       told += change_of(one.value()) + " ";
     }
-    PAWL_AWAIT(late, ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT(late, ctx.schedule_activity("note", "", Target::own(session)));
     return ctx.complete(told + error_kind_name(late.error().kind) + ": " +
                         std::string(late.error().text));
   }
@@ -95,9 +95,9 @@ TEST_F(SessionLimits, expiry_is_told_once_whatever_is_killed) {
 
 TEST_F(SessionLimits, work_of_an_expired_session_fails_and_is_told) {
   run([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s", aged(kMinute));
-    const Handle running = ctx.schedule_activity_on_session("slow", "1000", session);
-    const Handle queued = ctx.schedule_activity_on_session("unknown", "", session);
+    const Session session = ctx.open_session("s", aged(kMinute));
+    const Handle running = ctx.schedule_activity("slow", "1000", Target::own(session));
+    const Handle queued = ctx.schedule_activity("unknown", "", Target::own(session));
     PAWL_AWAIT(first, running);
     PAWL_AWAIT(second, queued);
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(5)));
@@ -117,10 +117,10 @@ TEST_F(SessionLimits, an_exclusive_one_opened_anew_waits_for_what_still_runs) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings = aged(kMinute);
     settings.exclusive = true;
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("slow", "90", session));
-    const Session again = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT(after, ctx.schedule_activity_on_session("note", "", again));
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("slow", "90", Target::own(session)));
+    const Session again = ctx.open_session("s", settings);
+    PAWL_AWAIT(after, ctx.schedule_activity("note", "", Target::own(again)));
     return ctx.complete(after.value());
   });
   hand("a");
@@ -141,8 +141,8 @@ TEST_F(SessionLimits, an_exclusive_one_opened_anew_waits_for_what_still_runs) {
 
 TEST_F(SessionLimits, an_expired_one_is_seen_for_an_hour) {
   code([](OrchestrationContext& ctx) {
-    ctx.open_session_with_id("s", aged(kMinute));
-    ctx.open_session_with_id("forever");
+    ctx.open_session("s", aged(kMinute));
+    ctx.open_session("forever");
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(3)));
     return ctx.complete("");
   });
@@ -165,14 +165,14 @@ TEST_F(SessionLimits, an_expired_one_is_seen_for_an_hour) {
 
 TEST_F(SessionLimits, age_counts_over_continue_as_new_restarts_and_clock_steps) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s", aged(10 * kMinute));
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "", session));
+    const Session session = ctx.open_session("s", aged(10 * kMinute));
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "", Target::own(session)));
     if (!done.ok())
       return ctx.complete(std::string(error_kind_name(done.error().kind)) + " in execution " +
                           std::to_string(ctx.execution_id()));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(4)));
     if (ctx.execution_id() < 3) return ctx.continue_as_new("");
-    PAWL_AWAIT(late, ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT(late, ctx.schedule_activity("note", "", Target::own(session)));
     return ctx.complete(std::string(error_kind_name(late.error().kind)) + " in execution " +
                         std::to_string(ctx.execution_id()));
   });
@@ -209,14 +209,14 @@ TEST_F(SessionLimits, a_lost_one_expires_too_and_makes_room) {
     SessionSettings settings = aged(2 * kMinute);
     settings.fail_on_loss = true;
     settings.owner_label = "alice";
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "abort", session));
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "abort", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
-    const Session early = ctx.open_session_with_id("t", settings);
-    PAWL_AWAIT(refused, ctx.schedule_activity_on_session("note", "", early));
+    const Session early = ctx.open_session("t", settings);
+    PAWL_AWAIT(refused, ctx.schedule_activity("note", "", Target::own(early)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
-    const Session late = ctx.open_session_with_id("t", settings);
-    PAWL_AWAIT(taken, ctx.schedule_activity_on_session("note", "", late));
+    const Session late = ctx.open_session("t", settings);
+    PAWL_AWAIT(taken, ctx.schedule_activity("note", "", Target::own(late)));
     return ctx.complete(std::string(error_kind_name(refused.error().kind)) + " " +
                         error_kind_name(taken.error().kind));
   });
@@ -228,17 +228,17 @@ TEST_F(SessionLimits, a_lost_one_expires_too_and_makes_room) {
 
 TEST_F(SessionLimits, one_opened_anew_is_young_again) {
   code([](OrchestrationContext& ctx) {
-    Session session = ctx.open_session_with_id("s", aged(kMinute));
+    Session session = ctx.open_session("s", aged(kMinute));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(50)));
     if (ctx.close_session(session.id()) != ErrorKind::kNone) return ctx.fail("close");
-    session = ctx.open_session_with_id("s", aged(kMinute));
+    session = ctx.open_session("s", aged(kMinute));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(50)));
-    PAWL_AWAIT(still, ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT(still, ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(20)));
     // Without an age from here on.
-    session = ctx.open_session_with_id("s");
+    session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(2)));
-    PAWL_AWAIT(last, ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT(last, ctx.schedule_activity("note", "", Target::own(session)));
     return ctx.complete(std::string(still.value()) + " " + std::string(last.value()));
   });
   full("a");
@@ -271,8 +271,8 @@ TEST_F(SessionLimits, an_idle_release_is_told) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings = aged(0);
               settings.idle_ms = kMinute;
-              const Session session = ctx.open_session_with_id("s", settings);
-              PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+              const Session session = ctx.open_session("s", settings);
+              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
               PAWL_AWAIT_DONE(ctx.session_events(session));  // claimed
               PAWL_AWAIT(idle, ctx.session_events(session));
               return ctx.complete(idle.value());
@@ -292,9 +292,9 @@ SessionSettings at_most(std::int64_t activities, std::int64_t warning = 0) {
 
 // Speaks until it is refused, over three executions; then what it was told.
 Poll speaks(OrchestrationContext& ctx) {
-  const Session session = ctx.open_session_with_id("s", at_most(5, 4));
+  const Session session = ctx.open_session("s", at_most(5, 4));
   for (int i = 0; i < 2; ++i) {
-    PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT(one, ctx.schedule_activity("note", "", Target::own(session)));
     if (one.ok()) continue;
     std::string told;
     std::size_t warnings = 0;
@@ -336,20 +336,19 @@ TEST_F(SessionLimits, activities_are_counted_once_whatever_is_killed) {
 
 TEST_F(SessionLimits, refused_ones_and_retries_do_not_count_and_opening_anew_makes_room) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              Session session = ctx.open_session_with_id("s", at_most(2));
+              Session session = ctx.open_session("s", at_most(2));
               ActivityOptions again;
-              again.session = session.id();
-              again.own_session = true;
+              again.target = Target::own(session);
               again.retry.max_attempts = 3;
               std::string told;
               PAWL_AWAIT(failed, ctx.schedule_activity("note", "fail", again));
-              PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "", session));
-              PAWL_AWAIT(third, ctx.schedule_activity_on_session("note", "", session));
-              PAWL_AWAIT(fourth, ctx.schedule_activity_on_session("note", "", session));
+              PAWL_AWAIT(second, ctx.schedule_activity("note", "", Target::own(session)));
+              PAWL_AWAIT(third, ctx.schedule_activity("note", "", Target::own(session)));
+              PAWL_AWAIT(fourth, ctx.schedule_activity("note", "", Target::own(session)));
               if (ctx.close_session("s") != ErrorKind::kNone) return ctx.fail("close");
-              session = ctx.open_session_with_id("s", at_most(1));
-              PAWL_AWAIT(fifth, ctx.schedule_activity_on_session("note", "", session));
-              PAWL_AWAIT(sixth, ctx.schedule_activity_on_session("note", "", session));
+              session = ctx.open_session("s", at_most(1));
+              PAWL_AWAIT(fifth, ctx.schedule_activity("note", "", Target::own(session)));
+              PAWL_AWAIT(sixth, ctx.schedule_activity("note", "", Target::own(session)));
               for (const Outcome& one : {failed, second, third, fourth, fifth, sixth})
                 told += std::string(error_kind_name(one.error().kind)) + " ";
               return ctx.complete(told);
@@ -360,10 +359,10 @@ TEST_F(SessionLimits, refused_ones_and_retries_do_not_count_and_opening_anew_mak
 
 TEST_F(SessionLimits, many_of_one_turn_are_counted_one_by_one) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session_with_id("s", at_most(3));
+              const Session session = ctx.open_session("s", at_most(3));
               Handle all[5];
               for (Handle& one : all)
-                one = ctx.schedule_activity_on_session("note", "", session);
+                one = ctx.schedule_activity("note", "", Target::own(session));
               std::string told;
               for (const Handle& one : all) {
                 PAWL_AWAIT(done, one);
@@ -387,10 +386,10 @@ SessionSettings paced(std::int64_t interval_ms, std::int64_t burst, std::int64_t
 // Six at once; how each ended.
 Poll hurries(OrchestrationContext& ctx) {
   const std::int64_t wait_ms = ctx.input() == "waits" ? 60'000 : 0;
-  const Session session = ctx.open_session_with_id("s", paced(10'000, 2, wait_ms));
+  const Session session = ctx.open_session("s", paced(10'000, 2, wait_ms));
   Handle all[6];
   for (Handle& one : all)
-    one = ctx.schedule_activity_on_session("note", "", session);
+    one = ctx.schedule_activity("note", "", Target::own(session));
   std::string told;
   for (const Handle& one : all) {
     PAWL_AWAIT(done, one);
@@ -449,12 +448,12 @@ TEST_F(SessionLimits, a_rate_outlives_its_owner_and_clock_steps) {
 
 TEST_F(SessionLimits, a_rest_fills_the_bucket_and_no_more) {
   code([](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s", paced(10'000, 2, 0));
+    const Session session = ctx.open_session("s", paced(10'000, 2, 0));
     std::string told;
     for (int round = 0; round < 2; ++round) {
       Handle all[3];
       for (Handle& one : all)
-        one = ctx.schedule_activity_on_session("note", "", session);
+        one = ctx.schedule_activity("note", "", Target::own(session));
       for (const Handle& one : all) {
         PAWL_AWAIT(done, one);
         told += done.ok() ? "+" : "-";
@@ -472,10 +471,10 @@ TEST_F(SessionLimits, paced_work_of_an_exclusive_session_keeps_its_order) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings = paced(5'000, 1, kMinute);
     settings.exclusive = true;
-    const Session session = ctx.open_session_with_id("s", settings);
+    const Session session = ctx.open_session("s", settings);
     Handle all[4];
     for (int i = 0; i < 4; ++i)
-      all[i] = ctx.schedule_activity_on_session("slow", std::to_string(i == 0 ? 12 : i), session);
+      all[i] = ctx.schedule_activity("slow", std::to_string(i == 0 ? 12 : i), Target::own(session));
     for (const Handle& one : all)
       PAWL_AWAIT_DONE(one);
     return ctx.complete("");
@@ -493,10 +492,10 @@ TEST_F(SessionLimits, a_session_with_paced_work_is_not_idle_and_closing_ends_it)
   code([](OrchestrationContext& ctx) {
     SessionSettings settings = paced(10 * kMinute, 1, kHour);
     settings.idle_ms = kMinute;
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
-    const Handle second = ctx.schedule_activity_on_session("note", "", session);
-    const Handle third = ctx.schedule_activity_on_session("note", "", session);
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
+    const Handle second = ctx.schedule_activity("note", "", Target::own(session));
+    const Handle third = ctx.schedule_activity("note", "", Target::own(session));
     PAWL_AWAIT_DONE(second);
     if (ctx.close_session("s") != ErrorKind::kNone) return ctx.fail("close");
     PAWL_AWAIT(last, third);
@@ -541,12 +540,12 @@ TEST_F(SessionLimits, each_ownership_is_told_with_its_first_use_and_what_was_don
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.owner_label = "alice";
-    const Session session = ctx.open_session_with_id("s", settings);
+    const Session session = ctx.open_session("s", settings);
     for (int i = 0; i < 3; ++i)
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", "shared"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session("shared")));
     return ctx.complete("");
   });
   boss();

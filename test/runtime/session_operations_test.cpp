@@ -81,10 +81,10 @@ class SessionOperations : public testing::MachineTest {
 
 // Two activities with half an hour between them; what the second saw of the first's session.
 Poll half_an_hour(OrchestrationContext& ctx, const std::function<ErrorKind()>& hold) {
-  PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", "s"));
+  PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::session("s")));
   if (hold() != ErrorKind::kNone) return ctx.fail("hold");
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(30)));
-  PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", "s"));
+  PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::session("s")));
   return ctx.complete(first.value() == second.value() ? "kept" : "released");
 }
 
@@ -127,15 +127,15 @@ TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
         run([lets_go, by_name](OrchestrationContext& ctx) {
           SessionSettings settings;
           settings.idle_ms = 60'000;
-          const Session session = ctx.open_session_with_id("own", settings);
-          PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
+          const Session session = ctx.open_session("own", settings);
+          PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::own(session)));
           if (ctx.hold_session(session, 40 * kMinuteMs) != ErrorKind::kNone)
             return ctx.fail("hold");
           PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
           if (lets_go)
             static_cast<void>(by_name ? ctx.hold_session("own", 0) : ctx.hold_session(session, 0));
           PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(10)));
-          PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", session));
+          PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(session)));
           return ctx.complete(first.value() == second.value() ? "kept" : "released");
         }),
         lets_go ? "released" : "kept");
@@ -161,13 +161,12 @@ TEST_F(SessionOperations, what_cannot_be_held_is_an_invalid_argument_and_records
 TEST_F(SessionOperations, a_hold_outlives_continue_as_new_and_a_restart_of_its_owner) {
   g_code = [](OrchestrationContext& ctx) {
     ActivityOptions on;
-    on.session = "s";
-    on.own_session = true;
+    on.target = Target::own("s");
     if (ctx.execution_id() == 1) {
       SessionSettings settings;
       settings.idle_ms = 60'000;
-      const Session session = ctx.open_session_with_id("s", settings);
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+      const Session session = ctx.open_session("s", settings);
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
       if (ctx.hold_session(session, 60 * kMinuteMs) != ErrorKind::kNone) return ctx.fail("hold");
       return ctx.continue_as_new("");
     }
@@ -199,7 +198,7 @@ TEST_F(SessionOperations, a_hold_outlives_continue_as_new_and_a_restart_of_its_o
 
 TEST_F(SessionOperations, a_held_session_takes_no_slot_and_no_commit) {
   g_code = [](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "s"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("s")));
     if (ctx.execution_id() == 1 && ctx.input() == "hold")
       static_cast<void>(ctx.hold_session("s", 60 * kMinuteMs));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(4)));
@@ -271,8 +270,7 @@ bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, cons
 // One activity that may run for a second, and one behind it.
 Poll one_behind_another(OrchestrationContext& ctx, bool exclusive) {
   ActivityOptions first;
-  first.session = "s";
-  first.exclusive = exclusive;
+  first.target = exclusive ? Target::exclusive_session("s") : Target::session("s");
   first.start_to_close_ms = 1'000;
   ActivityOptions second = first;
   second.start_to_close_ms = 0;
@@ -316,10 +314,9 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
-    const Session session = ctx.open_session_with_id("s", settings);
+    const Session session = ctx.open_session("s", settings);
     ActivityOptions on;
-    on.session = session.id();
-    on.own_session = true;
+    on.target = Target::own(session);
     on.start_to_close_ms = 1'000;
     PAWL_AWAIT(hung, ctx.schedule_activity("block", "1", on));
     on.start_to_close_ms = 0;
@@ -387,8 +384,7 @@ TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
     g_runs.clear();
     g_code = [](OrchestrationContext& ctx) -> Poll {
       ActivityOptions on;
-      on.session = "bed";
-      on.device = true;
+      on.target = Target::concurrent_device("bed");
       on.start_to_close_ms = 1'000;
       PAWL_AWAIT(hung, ctx.schedule_activity("block", "1", on));
       on.start_to_close_ms = 0;
@@ -428,10 +424,10 @@ TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
 
 TEST_F(SessionOperations, one_that_an_instance_opened_is_moved_by_hand_too) {
   g_code = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go on"));
-    PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "2", session));
+    PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(session)));
     return ctx.complete("");
   };
   Worker boss(machine, coordinator, options("boss"));
@@ -461,7 +457,7 @@ TEST_F(SessionOperations, one_that_an_instance_opened_is_moved_by_hand_too) {
 Poll many_sessions(OrchestrationContext& ctx) {
   for (int i = 0; i < ctx.input()[0] - '0'; ++i) {
     const std::string session = "s" + std::to_string(i);
-    PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::session(session)));
     if (!one.ok()) return ctx.fail(one.error());
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   }
@@ -503,8 +499,8 @@ TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
 
 TEST_F(SessionOperations, what_a_worker_at_its_limit_could_not_run_is_no_lack_of_capacity) {
   g_code = [](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "s"));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("nobody's", "1", "t"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("s")));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("nobody's", "1", Target::session("t")));
     return ctx.complete("");
   };
   Options how = options("a");
@@ -540,13 +536,13 @@ TEST_F(SessionOperations, what_is_held_busy_or_never_idle_makes_no_room) {
     fails.fail_on_loss = true;
     const Session never[] = {ctx.open_session(), ctx.open_session(fails)};
     for (const Session& one : never)
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", one));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "held"));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("held")));
     static_cast<void>(ctx.hold_session("held", 10 * kMinuteMs));
-    static_cast<void>(ctx.schedule_activity_on_session("nobody's", "1", "busy"));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "busy"));
+    static_cast<void>(ctx.schedule_activity("nobody's", "1", Target::session("busy")));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("busy")));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "waits"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("waits")));
     return ctx.complete("");
   };
   Options how = options("a");
@@ -602,7 +598,7 @@ TEST_F(SessionOperations, a_worker_claims_at_its_start_what_nobody_owns) {
       machine, {&first, &boss, &a}, [] { return false; }, 100);
   EXPECT_EQ(listener.said, "+model@2 +bus@3 ") << "no device";
   g_code = [](OrchestrationContext& ctx) {
-    PAWL_AWAIT(one, ctx.schedule_activity_on_session("note", "1", "bus"));
+    PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::session("bus")));
     return ctx.complete(one.value());
   };
   TestClient client(machine, kPath);
@@ -637,8 +633,8 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.notify = true;
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     std::string said;
     for (int i = 0; i < 3; ++i) {
       PAWL_AWAIT(one, ctx.session_events(session));
@@ -675,11 +671,12 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
 // A session whose activity takes a minute, and others beside it, at one worker and one loop.
 TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
   g_code = [](OrchestrationContext& ctx) {
-    const Handle slow = ctx.schedule_activity_on_session("slow", "1", "slow");
-    const Handle behind = ctx.schedule_activity_on_session("slow", "2", "slow");
+    const Handle slow = ctx.schedule_activity("slow", "1", Target::session("slow"));
+    const Handle behind = ctx.schedule_activity("slow", "2", Target::session("slow"));
     for (int i = 0; i < 8; ++i) {
       const std::string session = "s" + std::to_string(i % 4);
-      PAWL_AWAIT(one, ctx.schedule_activity_on_session(i < 4 ? "note" : "block", "quick", session));
+      PAWL_AWAIT(
+          one, ctx.schedule_activity(i < 4 ? "note" : "block", "quick", Target::session(session)));
       if (!one.ok()) return ctx.fail(one.error());
     }
     static_cast<void>(ctx.set_custom_status("others done"));
@@ -725,15 +722,15 @@ class Handoff : public SessionOperations {
 
 TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
   g_code = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     if (ctx.handoff_session(session, "gpu", "so far: 7") != ErrorKind::kNone)
       return ctx.fail("handoff");
     for (int i = 0; i < 2; ++i)
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     // Back again, without a word.
     if (ctx.handoff_session(session, "") != ErrorKind::kNone) return ctx.fail("back");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     return ctx.complete("");
   };
   Worker boss(machine, coordinator, options("boss"));
@@ -752,12 +749,13 @@ TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
 
 TEST_F(Handoff, the_name_of_an_opened_session_is_that_session_unless_a_shared_one_has_it) {
   g_code = [](OrchestrationContext& ctx) {
-    const Session session = ctx.open_session_with_id("s");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
-    if (ctx.input() == "shared") PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", "s"));
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
+    if (ctx.input() == "shared")
+      PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::session("s")));
     if (ctx.handoff_session("s", "gpu", "so far: 7") != ErrorKind::kNone)
       return ctx.fail("handoff");
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     return ctx.complete("");
   };
   Worker boss(machine, coordinator, options("boss"));
@@ -777,13 +775,13 @@ TEST_F(Handoff, the_name_of_an_opened_session_is_that_session_unless_a_shared_on
 
 TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
   g_code = [](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("tell", "", "s"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::session("s")));
     static_cast<void>(ctx.handoff_session("s", "gpu", "x"));
-    const Handle waits = ctx.schedule_activity_on_session("tell", "", "s");
+    const Handle waits = ctx.schedule_activity("tell", "", Target::session("s"));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(30)));
     PAWL_AWAIT_DONE(waits);
     ActivityOptions own;
-    own.session = "s";
+    own.target = Target::session("s");
     own.tag = "cpu";
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", own));
     return ctx.complete("");
@@ -813,10 +811,9 @@ TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
 TEST_F(Handoff, the_summary_is_read_again_after_a_crash_and_outlives_continue_as_new) {
   g_code = [](OrchestrationContext& ctx) {
     ActivityOptions on;
-    on.session = "s";
-    on.own_session = true;
+    on.target = Target::own("s");
     if (ctx.execution_id() == 1) {
-      const Session session = ctx.open_session_with_id("s");
+      const Session session = ctx.open_session("s");
       PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", on));
       static_cast<void>(ctx.handoff_session(session, "gpu", "so far: 7"));
       return ctx.continue_as_new("");
@@ -864,7 +861,7 @@ TEST_F(Handoff, bad_arguments_record_nothing_and_devices_stay) {
             "ok");
   g_code = [](OrchestrationContext& ctx) {
     static_cast<void>(ctx.handoff_session("bed", "gpu"));
-    PAWL_AWAIT(done, ctx.schedule_activity_on_device("note", "1", "bed"));
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::device("bed")));
     return ctx.complete(done.value());
   };
   Worker a(machine, registry, options("a"));
@@ -911,11 +908,11 @@ TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
-    const Session session = ctx.open_session_with_id("say \"s\"", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("say \"s\"", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     std::string said;
-    PAWL_AWAIT(first, ctx.schedule_activity_on_session("nobody's", "2", session));
-    PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "3", session));
+    PAWL_AWAIT(first, ctx.schedule_activity("nobody's", "2", Target::own(session)));
+    PAWL_AWAIT(second, ctx.schedule_activity("note", "3", Target::own(session)));
     for (const Outcome* one : {&first, &second}) {
       SessionLoss loss;
       if (one->error().kind != ErrorKind::kSessionLost ||

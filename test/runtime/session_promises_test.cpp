@@ -17,12 +17,12 @@ class SessionPromises : public SessionStory {
   static Session open_that_fails(OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
-    return ctx.open_session_with_id("s", settings);
+    return ctx.open_session("s", settings);
   }
   // One long activity on a session that fails on loss; how it ends.
   static Code long_one() {
     return [](OrchestrationContext& ctx) {
-      PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "3000", open_that_fails(ctx)));
+      PAWL_AWAIT(done, ctx.schedule_activity("slow", "3000", Target::own(open_that_fails(ctx))));
       return ctx.complete(error_kind_name(done.error().kind));
     };
   }
@@ -40,7 +40,7 @@ TEST_F(SessionPromises, several_activities_of_one_session_run_at_once_in_its_own
   code([](OrchestrationContext& ctx) {
     Handle all[3];
     for (Handle& one : all)
-      one = ctx.schedule_activity_on_session("slow", "10", "s");
+      one = ctx.schedule_activity("slow", "10", Target::session("s"));
     PAWL_AWAIT_DONE(ctx.join_all(all, 3));
     return ctx.complete("three");
   });
@@ -55,9 +55,9 @@ TEST_F(SessionPromises, several_activities_of_one_session_run_at_once_in_its_own
 
 TEST_F(SessionPromises, work_for_others_keeps_no_session) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "idle"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("idle")));
     for (int i = 0; i < 60; ++i) {
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", "busy"));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::session("busy")));
       PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(10)));
     }
     return ctx.complete("");
@@ -82,13 +82,13 @@ TEST_F(SessionPromises, cold_state_is_found_and_built_anew) {
     return has ? ctx.ok(ctx.worker_id()) : ctx.fail("unknown_session");
   });
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("hydrate", "", "s"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("hydrate", "", Target::session("s")));
     int rebuilt = 0;
     for (int i = 0; i < 4; ++i) {
-      PAWL_AWAIT(done, ctx.schedule_activity_on_session("turn", "", "s"));
+      PAWL_AWAIT(done, ctx.schedule_activity("turn", "", Target::session("s")));
       if (!done.ok()) {
         ++rebuilt;
-        PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("hydrate", "", "s"));
+        PAWL_AWAIT_DONE(ctx.schedule_activity("hydrate", "", Target::session("s")));
       }
       PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(5)));
     }
@@ -106,10 +106,10 @@ TEST_F(SessionPromises, cold_state_is_found_and_built_anew) {
 // Option B, and it dies with its worker.
 TEST_F(SessionPromises, keepalive_activity_holds_the_session_through_a_wait) {
   code([](OrchestrationContext& ctx) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", "s"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("s")));
     PAWL_AWAIT(first, ctx.select(ctx.schedule_wait("user"),
-                                 ctx.schedule_activity_on_session("slow", "100000", "s")));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", "s"));
+                                 ctx.schedule_activity("slow", "100000", Target::session("s"))));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::session("s")));
     return ctx.complete(std::to_string(first.index()));
   });
   full("a");
@@ -129,11 +129,11 @@ TEST_F(SessionPromises, migration_is_a_message_to_the_orchestration) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.notify = true;
-    const Session session = ctx.open_session_with_id("s", settings);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    const Session session = ctx.open_session("s", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT(claimed, ctx.session_events(session));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(5)));
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "2", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(session)));
     PAWL_AWAIT(released, ctx.session_events(session));
     PAWL_AWAIT(migrated, ctx.session_events(session));
     return ctx.complete(std::string(released.value()) + std::string(migrated.value()));
@@ -168,9 +168,9 @@ TEST_F(SessionPromises, work_scheduled_after_the_death_fails_and_is_not_stranded
   wait_for_leases();
   code([](OrchestrationContext& ctx) {
     const Session session = open_that_fails(ctx);
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(10)));
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "2", session));
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(session)));
     return ctx.complete(error_kind_name(done.error().kind));
   });
   boss();
@@ -215,7 +215,7 @@ TEST_F(SessionPromises, a_lost_session_is_opened_again_on_another_worker) {
   code([](OrchestrationContext& ctx) {
     for (int tries = 0; tries < 3; ++tries) {
       const Session session = open_that_fails(ctx);
-      PAWL_AWAIT(done, ctx.schedule_activity_on_session("slow", "20", session));
+      PAWL_AWAIT(done, ctx.schedule_activity("slow", "20", Target::own(session)));
       if (done.ok()) return ctx.complete(done.value());
       if (done.error().kind != ErrorKind::kSessionLost) return ctx.fail(done.error());
     }
@@ -236,7 +236,7 @@ TEST_F(SessionPromises, a_session_that_nobody_used_is_not_lost) {
   code([](OrchestrationContext& ctx) {
     const Session session = open_that_fails(ctx);
     PAWL_AWAIT_DONE(ctx.schedule_timer(minutes(1)));
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "1", session));
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(session)));
     return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
   });
   boss();

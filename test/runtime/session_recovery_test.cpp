@@ -145,11 +145,11 @@ Poll two_branches(OrchestrationContext& ctx) {
 // Work, a barrier, work behind it; all on one session.
 Poll around_a_barrier(OrchestrationContext& ctx) {
   ActivityOptions on;
-  on.session = "s";
+  on.target = Target::session("s");
   const Handle a = ctx.schedule_activity("in_order", "a", on);
   const Handle b = ctx.schedule_activity("in_order", "b", on);
   ActivityOptions barrier = on;
-  barrier.barrier = true;
+  barrier.target = Target::session("s").barrier();
   barrier.retry.max_attempts = 2;
   barrier.retry.base_ms = 500;
   const Handle x = ctx.schedule_activity("in_order", "x", barrier);
@@ -162,9 +162,7 @@ Poll around_a_barrier(OrchestrationContext& ctx) {
     ctx.cancel(y);
   }
   PAWL_AWAIT_DONE(ctx.join(a, b, x, y, c, d));
-  ActivityOptions of_nothing;
-  of_nothing.barrier = true;
-  PAWL_AWAIT(refused, ctx.schedule_activity("work", "", of_nothing));
+  PAWL_AWAIT(refused, ctx.schedule_activity("work", "", Target::session("").barrier()));
   return ctx.complete(error_kind_name(refused.error().kind));
 }
 

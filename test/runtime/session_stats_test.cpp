@@ -24,9 +24,9 @@ Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
 Poll uses(OrchestrationContext& ctx, int times, bool fail_on_loss) {
   SessionSettings settings;
   settings.fail_on_loss = fail_on_loss;
-  const Session session = ctx.open_session_with_id("s", settings);
+  const Session session = ctx.open_session("s", settings);
   for (int i = 0; i < times; ++i) {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   }
   PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
@@ -123,7 +123,7 @@ TEST_F(SessionStats, one_that_is_lost_counts_once_whatever_becomes_of_it) {
 TEST_F(SessionStats, a_shared_one_counts_when_its_row_goes_and_up_to_its_last_activity) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
     for (int i = 0; i < 2; ++i) {
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", "bed"));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session("bed")));
       PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(30)));
     }
     return ctx.complete("");
@@ -168,9 +168,9 @@ TEST_F(SessionStats, a_device_that_is_forgotten_counts_too) {
 TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
     const Session session = ctx.open_session();
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", session));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     if (ctx.input() == "busy")
-      PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("unknown", "", session));
+      PAWL_AWAIT_DONE(ctx.schedule_activity("unknown", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
   };
@@ -277,7 +277,7 @@ TEST_F(SessionLeaks, one_that_is_left_open_is_told_once_whoever_looks) {
 
 TEST_F(SessionLeaks, those_that_work_and_shared_ones_are_none_and_0_is_never) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
-    PAWL_AWAIT_DONE(ctx.schedule_activity_on_session("note", "", "bed"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session("bed")));
     return opens(ctx);
   };
   Options never = looks_often("a");

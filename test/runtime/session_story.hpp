@@ -164,7 +164,8 @@ class SessionStory : public Story {
 inline std::function<Poll(OrchestrationContext&)> a_second_apart(int count) {
   return [count](OrchestrationContext& ctx) {
     for (int i = 0; i < count; ++i) {
-      PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", std::to_string(i), ctx.input()));
+      PAWL_AWAIT(done,
+                 ctx.schedule_activity("note", std::to_string(i), Target::session(ctx.input())));
       if (!done.ok()) return ctx.fail(done.error());
       PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
     }

@@ -35,7 +35,7 @@ ActivityResult note(ActivityContext& ctx) {
 // Five activities on the session named by the input, with a pause between.
 Poll five(OrchestrationContext& ctx) {
   for (int i = 0; i < 5; ++i) {
-    PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "{}", ctx.input()));
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "{}", Target::session(ctx.input())));
     if (!done.ok()) return ctx.fail(done.error());
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   }
@@ -43,19 +43,19 @@ Poll five(OrchestrationContext& ctx) {
 }
 
 Poll once(OrchestrationContext& ctx) {
-  PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "{}", ctx.input()));
+  PAWL_AWAIT(done, ctx.schedule_activity("note", "{}", Target::session(ctx.input())));
   return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
 
 Poll twice_with_a_long_pause(OrchestrationContext& ctx) {
-  PAWL_AWAIT(first, ctx.schedule_activity_on_session("note", "{}", ctx.input()));
+  PAWL_AWAIT(first, ctx.schedule_activity("note", "{}", Target::session(ctx.input())));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(30)));
-  PAWL_AWAIT(second, ctx.schedule_activity_on_session("note", "{}", ctx.input()));
+  PAWL_AWAIT(second, ctx.schedule_activity("note", "{}", Target::session(ctx.input())));
   return ctx.complete("both");
 }
 
 Poll round_and_round(OrchestrationContext& ctx) {
-  PAWL_AWAIT(done, ctx.schedule_activity_on_session("note", "{}", "sensor"));
+  PAWL_AWAIT(done, ctx.schedule_activity("note", "{}", Target::session("sensor")));
   if (!done.ok()) return ctx.fail(done.error());
   if (ctx.execution_id() == 4) return ctx.complete("round");
   return ctx.continue_as_new(ctx.input());

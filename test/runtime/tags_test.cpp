@@ -49,7 +49,7 @@ Poll three(OrchestrationContext& ctx) {
 // With a session, retries and a limit, in a select against a timer.
 Poll composed(OrchestrationContext& ctx) {
   ActivityOptions options = tagged("gpu");
-  options.session = "s";
+  options.target = Target::session("s");
   options.retry.max_attempts = 3;
   const Handle work = ctx.schedule_activity("work", "", options);
   const Handle timer = ctx.schedule_timer(std::chrono::hours(1));

@@ -34,7 +34,7 @@ Poll hello(OrchestrationContext& ctx) {
 }
 
 Poll on_session(OrchestrationContext& ctx) {
-  PAWL_AWAIT(said, ctx.schedule_activity_on_session("say", "", "shared"));
+  PAWL_AWAIT(said, ctx.schedule_activity("say", "", Target::session("shared")));
   return ctx.complete(said.value());
 }
 
@@ -42,9 +42,9 @@ Poll on_session(OrchestrationContext& ctx) {
 Poll for_another_kind(OrchestrationContext& ctx) {
   Handle all[2];
   for (int i = 0; i < 2; ++i) {
-    const Session session = ctx.open_session_with_id(i == 0 ? "first" : "second");
+    const Session session = ctx.open_session(i == 0 ? "first" : "second");
     EXPECT_EQ(ctx.handoff_session(session, "another"), ErrorKind::kNone);
-    all[i] = ctx.schedule_activity_on_session(i == 0 ? "say" : "tell", "", session);
+    all[i] = ctx.schedule_activity(i == 0 ? "say" : "tell", "", Target::own(session));
   }
   PAWL_AWAIT_DONE(ctx.join_all(all, 2));
   return ctx.complete("");
@@ -56,7 +56,7 @@ Poll flood(OrchestrationContext& ctx) {
   for (int i = 0; i < kEach; ++i) {
     ActivityOptions options;
     if (ctx.input() == "policy") options.schedule_to_close_ms = 3'600'000;
-    if (ctx.input() == "session") options.session = "shared";
+    if (ctx.input() == "session") options.target = Target::session("shared");
     std::string name = "nobody";
     if (ctx.input() == "names") name += std::to_string(i);
     if (ctx.input() == "mix") name += std::to_string(i) + std::string(ctx.instance_id());

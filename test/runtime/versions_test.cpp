@@ -23,18 +23,17 @@ Poll flow(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
   const std::string input(ctx.input());
   if (input == "again") return ctx.continue_as_new(before);
-  if (input == "again at 1") return ctx.continue_as_new_versioned("1.0.0", before);
-  if (input == "again at x") return ctx.continue_as_new_versioned("x", before);
+  if (input == "again at 1") return ctx.continue_as_new(before, "1.0.0");
+  if (input == "again at x") return ctx.continue_as_new(before, "x");
   return ctx.complete(input + before + std::to_string(kVersion));
 }
 
 Poll parent(OrchestrationContext& ctx) {
   const Handle latest = ctx.schedule_sub_orchestration("flow", "");
-  const Handle first = ctx.schedule_sub_orchestration_versioned("flow", "1.0.0", "");
-  const Handle named =
-      ctx.schedule_sub_orchestration_versioned_with_id("flow", "1.0.0", "named", "");
-  const Handle none = ctx.schedule_sub_orchestration_versioned("flow", "one", "");
-  static_cast<void>(ctx.start_orchestration_versioned("flow", "1.0.0", "detached", ""));
+  const Handle first = ctx.schedule_sub_orchestration("flow", "", {std::nullopt, "1.0.0"});
+  const Handle named = ctx.schedule_sub_orchestration("flow", "", {"named", "1.0.0"});
+  const Handle none = ctx.schedule_sub_orchestration("flow", "", {std::nullopt, "one"});
+  static_cast<void>(ctx.start_orchestration("flow", "detached", "", "1.0.0"));
   PAWL_AWAIT_DONE(ctx.join(latest, first, named));
   PAWL_AWAIT(a, latest);
   PAWL_AWAIT(b, first);
@@ -115,12 +114,12 @@ TEST_F(Versions, LatestByDefaultOrTheOneAskedFor) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("a", "flow", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration_versioned("b", "flow", "1.0.0", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("b", "flow", "", {"1.0.0"}), Status::kOk);
   ASSERT_EQ(worker.runtime->start_orchestration("c", "flow", ""), Status::kOk);
-  ASSERT_EQ(worker.runtime->start_orchestration_versioned("d", "flow", "1.0.0", ""), Status::kOk);
-  EXPECT_EQ(client->start_orchestration_versioned("e", "flow", "one", ""),
-            Status::kInvalidArgument);
-  EXPECT_EQ(worker.runtime->start_orchestration_versioned("e", "flow", "1", ""),
+  ASSERT_EQ(worker.runtime->start_orchestration("d", "flow", "", nullptr, nullptr, "1.0.0"),
+            Status::kOk);
+  EXPECT_EQ(client->start_orchestration("e", "flow", "", {"one"}), Status::kInvalidArgument);
+  EXPECT_EQ(worker.runtime->start_orchestration("e", "flow", "", nullptr, nullptr, "1"),
             Status::kInvalidArgument);
   EXPECT_EQ(ended(worker, "a"), "22");
   EXPECT_EQ(ended(worker, "b"), "11");

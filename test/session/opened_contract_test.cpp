@@ -32,7 +32,7 @@ class OpenedContract : public ::testing::Test {
     world_.commit(instance_, {{EventKind::kActivity, "a", name, own()}});
   }
   static std::string own() {
-    ActivityOptions options;
+    ActivityPolicy options;
     options.session = "x";
     options.own_session = true;
     PolicyText text;

@@ -40,7 +40,7 @@ constexpr std::int64_t kBurst = 1;
 constexpr std::int64_t kActivitiesMax = 4;
 
 std::string own_session(bool barrier) {
-  ActivityOptions options;
+  ActivityPolicy options;
   options.barrier = barrier;
   options.session = "own";
   options.own_session = true;

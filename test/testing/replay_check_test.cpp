@@ -125,8 +125,7 @@ Poll drinker(OrchestrationContext& ctx) {
 
 Poll parent(OrchestrationContext& ctx) {
   const Handle one = ctx.schedule_sub_orchestration("sleeper", "");
-  const Handle two =
-      ctx.schedule_sub_orchestration_versioned_with_id("sleeper", "1.0.0", "kid", "");
+  const Handle two = ctx.schedule_sub_orchestration("sleeper", "", {"kid", "1.0.0"});
   PAWL_AWAIT_DONE(ctx.join(one, two));
   return ctx.complete("");
 }
@@ -311,8 +310,8 @@ Poll flow(OrchestrationContext& ctx) {
   if (edit.ends) return ctx.complete("");
   Handle timer;
   if (edit.swapped) timer = ctx.schedule_timer(hours(1));
-  const Handle child = ctx.schedule_sub_orchestration_versioned_with_id(
-      "careful", edit.other_child ? "2.0.0" : "1.0.0", "kid", "");
+  const Handle child =
+      ctx.schedule_sub_orchestration("careful", "", {"kid", edit.other_child ? "2.0.0" : "1.0.0"});
   if (!edit.swapped) timer = ctx.schedule_timer(hours(edit.other_delay ? 2 : 1));
   if (!edit.no_status) static_cast<void>(ctx.set_custom_status(edit.other_status ? "t" : "s"));
   if (edit.steps_over) {

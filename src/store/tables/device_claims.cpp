@@ -5,7 +5,6 @@
 #include "clock_rules.hpp"
 #include "damage.hpp"
 #include "moving.hpp"
-#include "pawl/activity_options.hpp"
 #include "policy.hpp"
 #include "text.hpp"
 #include "walk.hpp"
@@ -160,7 +159,7 @@ Status DeviceClaims::end_unavailable_work(std::size_t limit, std::size_t* ended)
     WorkItemId item = 0;
     SessionKey session = 0;
     session::WorkState state = session::WorkState::kReady;
-    ActivityOptions policy;
+    ActivityPolicy policy;
     FixedText<kNameBytesMax> name;
     {
       Statement next = connection_.use(kNextUnavailable);

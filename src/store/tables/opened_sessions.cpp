@@ -6,7 +6,6 @@
 #include "change_sink.hpp"
 #include "clock_rules.hpp"
 #include "damage.hpp"
-#include "pawl/activity_options.hpp"
 #include "policy.hpp"
 #include "walk.hpp"
 
@@ -103,7 +102,7 @@ Status OpenedSessions::close_session(InstanceKey instance, std::string_view name
 
 // Another instance may count on what it asked for: only the one that opened it may let it go early.
 Status OpenedSessions::hold_session(InstanceKey instance, const Event& event) {
-  ActivityOptions use;
+  ActivityPolicy use;
   if (!decode_policy(event.policy, &use)) return fail(Status::kInvalidArgument, "read a hold");
   bool held = false;
   if (!use.own_session) PAWL_TRY(hold_one(0, event, &held));

@@ -4,13 +4,12 @@
 
 #include "lifetime.hpp"
 #include "moving.hpp"
-#include "pawl/activity_options.hpp"
 #include "policy.hpp"
 
 namespace pawl::store {
 
 Status SessionHandoff::handoff_session(InstanceKey instance, const Event& event) {
-  ActivityOptions use;
+  ActivityPolicy use;
   if (!decode_policy(event.policy, &use)) return fail(Status::kInvalidArgument, "read a handoff");
   SessionKey session = 0;
   Status found = sessions_.find_session(use.own_session ? instance : 0, event.name, &session);

@@ -7,7 +7,6 @@
 
 #include "eligibility.hpp"
 #include "ids.hpp"
-#include "pawl/activity_options.hpp"
 #include "policy.hpp"
 #include "results.hpp"
 #include "retry.hpp"
@@ -42,7 +41,7 @@ struct WorkRow {
   session::SessionRow its_session;  // state, properties and owner
   bool is_head = false;             // of its session
   bool damaged = false;             // a column has not the type or range of this table
-  ActivityOptions policy;
+  ActivityPolicy policy;
   std::int64_t failures = 0;
   session::Limits limits;
 

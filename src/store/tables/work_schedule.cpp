@@ -23,7 +23,7 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
     PAWL_TRY(insert_handed_over(instance, execution, work));
     if (work.handed_over->id != 0) return Status::kOk;
   }
-  ActivityOptions options;
+  ActivityPolicy options;
   if (!work.policy.empty() && !decode_policy(work.policy, &options))
     return fail(Status::kInvalidArgument, "read a policy");
   Admission to;
@@ -109,7 +109,7 @@ Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execut
 }
 
 Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
-                                     const ActivityOptions& options, Admission* out) {
+                                     const ActivityPolicy& options, Admission* out) {
   if (work.session.empty()) return Status::kOk;
   if (!options.own_session)
     return moves_.session_for(work.session, {options.device, options.exclusive}, &out->session);
@@ -137,7 +137,7 @@ constexpr sql::Query kSetPolicy{
     "barrier=?6 WHERE id=?1"};
 
 Status WorkSchedule::set_policy(WorkItemId item, std::string_view policy,
-                                const ActivityOptions& options) {
+                                const ActivityPolicy& options) {
   due_.comes(DueKind::kWork);
   Statement set = connection_.use(kSetPolicy);
   set.bind(item).bind_text(policy);

@@ -7,7 +7,7 @@
 
 #include "context.hpp"
 #include "due_index.hpp"
-#include "pawl/activity_options.hpp"
+#include "policy.hpp"
 #include "session_events.hpp"
 #include "session_limits.hpp"
 #include "session_moves.hpp"
@@ -36,9 +36,9 @@ class WorkSchedule : private Table {
 
  private:
   Status insert_handed_over(InstanceKey instance, ExecutionId execution, const NewWork& work);
-  Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityOptions& options,
+  Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityPolicy& options,
                          Admission* out);
-  Status set_policy(WorkItemId item, std::string_view policy, const ActivityOptions& options);
+  Status set_policy(WorkItemId item, std::string_view policy, const ActivityPolicy& options);
 
   DueIndex& due_;
   SessionEvents& events_;

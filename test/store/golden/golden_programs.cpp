@@ -39,10 +39,10 @@ Poll waits_an_hour(OrchestrationContext& ctx) {
 
 // Its second activity is scheduled where nobody knows it, and waits on the session.
 Poll measures_twice(OrchestrationContext& ctx) {
-  PAWL_AWAIT(first, ctx.schedule_activity_on_session("measure", "first", ctx.input()));
+  PAWL_AWAIT(first, ctx.schedule_activity("measure", "first", Target::session(ctx.input())));
   if (!first.ok()) return ctx.fail(first.error());
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
-  PAWL_AWAIT(second, ctx.schedule_activity_on_session("measure", "second", ctx.input()));
+  PAWL_AWAIT(second, ctx.schedule_activity("measure", "second", Target::session(ctx.input())));
   if (!second.ok()) return ctx.fail(second.error());
   return ctx.complete(std::string(first.value()) + " " + std::string(second.value()));
 }
