@@ -1,0 +1,31 @@
+// What fails is repeated by a policy: a part of the call, which survives crashes as the call does.
+#include <chrono>
+#include <cstdio>
+
+#include "pawl/host.hpp"
+
+pawl::ActivityResult call_pump(pawl::ActivityContext& ctx) {
+  std::printf("attempt %d\n", static_cast<int>(ctx.retry_attempt()));
+  return ctx.retry_attempt() < 3 ? ctx.fail("no answer") : ctx.ok("running");
+}
+
+pawl::Poll start_pump(pawl::OrchestrationContext& ctx) {
+  pawl::ActivityOptions options;
+  options.retry.max_attempts = 5;
+  options.retry.backoff = pawl::Backoff::kExponential;  // 10 ms, 20 ms ..
+  options.retry.base_ms = 10;
+  options.start_to_close_ms = 5'000;  // one attempt
+  PAWL_AWAIT(pump, ctx.schedule_activity("call_pump", "", options));
+  return pump.ok() ? ctx.complete(pump.value()) : ctx.fail(pump.error());
+}
+
+int main() {
+  pawl::Host host("02_retry.db");
+  host.add_orchestration("start_pump", start_pump).add_activity("call_pump", call_pump);
+  host.start_once("pump", "start_pump", "");
+  return host.run_until_done("pump");
+}
+// Prints:
+// attempt 1
+// attempt 2
+// attempt 3

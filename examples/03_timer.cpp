@@ -1,0 +1,28 @@
+// A timer is durable: kill the program while it waits and start it again, and it waits for the rest.
+#include <chrono>
+#include <cstdio>
+
+#include "pawl/host.hpp"
+
+pawl::ActivityResult set_valve(pawl::ActivityContext& ctx) {
+  std::printf("valve %.*s\n", static_cast<int>(ctx.input().size()), ctx.input().data());
+  return ctx.ok("");
+}
+
+pawl::Poll irrigate(pawl::OrchestrationContext& ctx) {
+  PAWL_AWAIT(opened, ctx.schedule_activity("set_valve", "open"));
+  if (!opened.ok()) return ctx.fail(opened.error());
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(200)));
+  PAWL_AWAIT(closed, ctx.schedule_activity("set_valve", "closed"));
+  return closed.ok() ? ctx.complete("") : ctx.fail(closed.error());
+}
+
+int main() {
+  pawl::Host host("03_timer.db");
+  host.add_orchestration("irrigate", irrigate).add_activity("set_valve", set_valve);
+  host.start_once("bed", "irrigate", "");
+  return host.run_until_done("bed");
+}
+// Prints:
+// valve open
+// valve closed

@@ -1,0 +1,34 @@
+// A message waits in its queue until it is taken, also over continue_as_new(), which begins a short history anew.
+#include <cstdio>
+#include <string>
+
+#include "pawl/host.hpp"
+
+pawl::ActivityResult print(pawl::ActivityContext& ctx) {
+  std::printf("%s\n", std::string(ctx.input()).c_str());
+  return ctx.ok("");
+}
+
+// One order an execution; the input is how many there were.
+pawl::Poll shop(pawl::OrchestrationContext& ctx) {
+  const std::string number = std::to_string(ctx.execution_id());
+  PAWL_AWAIT(order, ctx.dequeue_event("orders"));
+  if (!order.ok()) return ctx.fail(order.error());
+  if (order.value() == "close") return ctx.complete(ctx.input());
+  PAWL_AWAIT(printed, ctx.schedule_activity("print", number + ": " + std::string(order.value())));
+  return printed.ok() ? ctx.continue_as_new(number) : ctx.fail(printed.error());
+}
+
+int main() {
+  pawl::Host host("09_queue.db");
+  host.add_orchestration("shop", shop).add_activity("print", print);
+  host.start_once("shop", "shop", "0");
+  for (const char* order : {"bread", "milk", "close"}) {
+    if (host.status() != pawl::Status::kOk) break;
+    if (host.runtime().enqueue_event("shop", "orders", order) != pawl::Status::kOk) return 1;
+  }
+  return host.run_until_done("shop");
+}
+// Prints:
+// 1: bread
+// 2: milk

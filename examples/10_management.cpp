@@ -1,0 +1,38 @@
+// A Client looks into a database, from any process: here the one that has just run.
+#include <cstdio>
+#include <vector>
+
+#include "pawl/host.hpp"
+
+pawl::Poll good(pawl::OrchestrationContext& ctx) { return ctx.complete("done"); }
+pawl::Poll bad(pawl::OrchestrationContext& ctx) { return ctx.fail("no water"); }
+
+class Print final : public pawl::InstanceVisitor {
+  void on_instance(const pawl::InstanceInfo& instance) noexcept override {
+    std::printf("%.*s is %s\n", static_cast<int>(instance.id.size()), instance.id.data(),
+                pawl::orchestration_state_name(instance.state));
+  }
+};
+
+int main() {
+  pawl::Host host("10_management.db");
+  host.add_orchestration("good", good).add_orchestration("bad", bad);
+  host.start_once("one", "bad", "").start_once("two", "good", "");
+  if (host.run_until_done("two") != 0) return 1;
+
+  pawl::ClientOptions options;
+  options.database_path = "10_management.db";
+  std::vector<unsigned char> memory(pawl::Client::required_memory(options));
+  pawl::posix::SystemPort port;
+  pawl::Client client;
+  pawl::Diagnostic why;
+  if (client.open(host.process(), options, port.port(), memory.data(), memory.size(), why) !=
+      pawl::Status::kOk)
+    return 1;
+  Print print;
+  pawl::Page page;
+  return client.list_instances({}, &page, print) == pawl::Status::kOk ? 0 : 1;
+}
+// Prints:
+// one is failed
+// two is completed
