@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "policy.hpp"
 #include "pace.hpp"
 #include "sqlite/sqlite_vfs.hpp"
 #include "story.hpp"
