@@ -175,10 +175,11 @@ constexpr Removal kRemovals[] = {
       "SELECT 0 AND EXISTS(SELECT 1 FROM handlers h JOIN"}},
     {"sweep_without_work",
      "10: swept are rows without work",
-     {"INDEXED BY s_orphan WHERE owner IS NULL AND head_id IS NULL AND lifecycle=0 AND hard=0 AND "
-      "state=0"
-      " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)",
-      "WHERE owner IS NULL AND lifecycle=0 AND hard=0 AND state=0"}},
+     {"INDEXED BY s_orphan WHERE owner IS NULL AND head_id IS NULL", "WHERE owner IS NULL"},
+     WorkerRule::kNone,
+     1,
+     {"SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1) AS has_work",
+      "SELECT 0*?1"}},
     {"device_is_not_claimed",
      "12: fetching never claims a device",
      {"INDEXED BY s_claim  WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0",

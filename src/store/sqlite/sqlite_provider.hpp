@@ -341,23 +341,21 @@ class SqliteProvider final : public Provider {
   WorkTable items_{context_, due_, sessions_};
   WorkOutcomes outcomes_{context_, due_, instances_, messages_, sessions_, items_};
   UnregisteredWork unregistered_{context_, workers_, sessions_};
-  SessionOwners owners_{context_, workers_, due_, events_, sessions_, outcomes_, unregistered_};
+  SessionOwners owners_{context_, workers_, events_, sessions_, outcomes_, unregistered_};
   DeviceTable devices_{context_};
   SessionMoves moves_{context_, workers_, due_, instances_, sessions_, items_, owners_, devices_};
   DeviceClaims claims_{context_,  due_,    summaries_, events_, sessions_,
                        outcomes_, owners_, devices_,   moves_};
   SessionLimits session_limits_{context_, due_, events_};
   SessionHandoff handoff_{context_, summaries_, sessions_, unregistered_, moves_};
-  OpenedSessions opened_{context_,  due_,    summaries_,      events_,
-                         sessions_, owners_, session_limits_, handoff_};
+  OpenedSessions opened_{context_, due_, events_, sessions_, owners_, session_limits_, handoff_};
   SessionExpiry expiry_{context_, due_, instances_, events_, sessions_, owners_, opened_};
-  SessionSweep session_sweep_{context_, due_, summaries_, events_, sessions_, owners_};
+  SessionSweep session_sweep_{context_, events_, sessions_, owners_};
   SessionDirectory directory_{context_, instances_};
   WorkSchedule schedule_{context_,  due_,          events_, sessions_,
                          outcomes_, unregistered_, moves_,  session_limits_};
   WorkResults results_{context_, due_, sessions_, items_, outcomes_, owners_};
-  RowQuarantine quarantine_{context_,  due_,   instances_, summaries_,
-                            sessions_, items_, outcomes_,  owners_};
+  RowQuarantine quarantine_{context_, due_, instances_, sessions_, items_, outcomes_, owners_};
   WorkFetch fetch_{context_, workers_,  due_,          summaries_, events_,    sessions_,
                    items_,   outcomes_, unregistered_, owners_,    quarantine_};
   SchemaCheck schema_{context_};

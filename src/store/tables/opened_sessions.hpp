@@ -14,19 +14,17 @@
 #include "session_limits.hpp"
 #include "session_owners.hpp"
 #include "session_table.hpp"
-#include "summary_table.hpp"
 #include "turn_commit.hpp"
 
 namespace pawl::store {
 
 class OpenedSessions : private Table {
  public:
-  OpenedSessions(StoreContext& context, DueIndex& due, SummaryTable& summaries,
-                 SessionEvents& events, SessionTable& sessions, SessionOwners& owners,
-                 SessionLimits& session_limits, SessionHandoff& handoff)
+  OpenedSessions(StoreContext& context, DueIndex& due, SessionEvents& events,
+                 SessionTable& sessions, SessionOwners& owners, SessionLimits& session_limits,
+                 SessionHandoff& handoff)
       : Table(context),
         due_(due),
-        summaries_(summaries),
         events_(events),
         sessions_(sessions),
         owners_(owners),
@@ -56,7 +54,6 @@ class OpenedSessions : private Table {
                         std::string_view refusal);
 
   DueIndex& due_;
-  SummaryTable& summaries_;
   SessionEvents& events_;
   SessionTable& sessions_;
   SessionOwners& owners_;

@@ -167,19 +167,11 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
   return Status::kOk;
 }
 
-constexpr sql::Query kDropSession{"DELETE FROM sessions WHERE sid=?1"};
-
 // It is nobody's and cannot become anybody's: it is found by its scope.
 Status RowQuarantine::drop_session(SessionKey session, std::string_view text) {
   PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
   PAWL_TRY(items_.drop_ghosts(session));
-  due_.moves(DueKind::kStop);
-  due_.moves(DueKind::kLook);
-  PAWL_TRY(summaries_.drop_summary(session));
-  {
-    Statement drop = connection_.use(kDropSession);
-    PAWL_TRY(fail(drop.bind(session).run(), "drop a damaged session"));
-  }
+  PAWL_TRY(sessions_.delete_row(session));
   instances_.log_damage({RowRef::Table::kSessions, session}, 0, text);
   return Status::kOk;
 }

@@ -26,12 +26,11 @@ inline constexpr std::int64_t kTotalsKeys = 1'000;
 class RowQuarantine : private Table {
  public:
   RowQuarantine(StoreContext& context, DueIndex& due, InstanceTable& instances,
-                SummaryTable& summaries, SessionTable& sessions, WorkTable& items,
-                WorkOutcomes& outcomes, SessionOwners& owners)
+                SessionTable& sessions, WorkTable& items, WorkOutcomes& outcomes,
+                SessionOwners& owners)
       : Table(context),
         due_(due),
         instances_(instances),
-        summaries_(summaries),
         sessions_(sessions),
         items_(items),
         outcomes_(outcomes),
@@ -54,7 +53,6 @@ class RowQuarantine : private Table {
 
   DueIndex& due_;
   InstanceTable& instances_;
-  SummaryTable& summaries_;
   SessionTable& sessions_;
   WorkTable& items_;
   WorkOutcomes& outcomes_;

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "context.hpp"
-#include "due_index.hpp"
 #include "leases.hpp"
 #include "session_events.hpp"
 #include "session_options.hpp"
@@ -33,11 +32,10 @@ struct Applied {
 
 class SessionOwners : private Table {
  public:
-  SessionOwners(StoreContext& context, WorkerTable& workers, DueIndex& due, SessionEvents& events,
+  SessionOwners(StoreContext& context, WorkerTable& workers, SessionEvents& events,
                 SessionTable& sessions, WorkOutcomes& outcomes, UnregisteredWork& unregistered)
       : Table(context),
         workers_(workers),
-        due_(due),
         events_(events),
         sessions_(sessions),
         outcomes_(outcomes),
@@ -69,7 +67,6 @@ class SessionOwners : private Table {
   Status unlock_session(SessionKey session, const Applied& how);
 
   WorkerTable& workers_;
-  DueIndex& due_;
   SessionEvents& events_;
   SessionTable& sessions_;
   WorkOutcomes& outcomes_;

@@ -1,6 +1,7 @@
 #include "session_sweep.hpp"
 
 #include "damage.hpp"
+#include "leases.hpp"
 #include "walk.hpp"
 
 namespace pawl::store {
@@ -12,20 +13,41 @@ Status SessionSweep::cleanup_orphaned_sessions(Evidence& evidence, std::size_t l
   return sweep_owned_by_gone(evidence, limit, removed);
 }
 
-constexpr sql::Query kFirstUnowned{
-    "SELECT sid FROM sessions s INDEXED BY s_orphan WHERE owner IS NULL"
-    " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-    " ORDER BY last_activity_at LIMIT 1"};
+constexpr sql::Query kHasWork{
+    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1) AS has_work"};
+
+// Of a row that begins with sid, state, hard, lifecycle. The queue is asked only if it matters.
+Status SessionSweep::may_be_swept(const Statement& row, bool* may) {
+  session::IdleRow idle;
+  idle.state = session::state_of(row.integer(1));
+  idle.device = row.integer(2) != 0;
+  idle.is_opened = row.integer(3) != 0;
+  *may = session::may_be_swept(idle);
+  if (!*may) return Status::kOk;
+  Statement work = connection_.use(kHasWork);
+  work.bind(row.integer(0));
+  if (!work.row()) return fail(work.status(), "find work of a session");
+  idle.has_work = work.integer(0) != 0;
+  *may = session::may_be_swept(idle);
+  return Status::kOk;
+}
+
+constexpr sql::Query kUnowned{
+    "SELECT sid,state,hard,lifecycle FROM sessions INDEXED BY s_orphan"
+    " WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at"};
 
 Status SessionSweep::sweep_unowned(std::size_t limit, std::size_t* removed) {
   Walk walk;
   while (*removed < limit) {
     SessionKey session = 0;
     {
-      Statement orphan = connection_.use(kFirstUnowned);
-      if (!orphan.row()) return fail(orphan.status(), "find orphaned sessions");
-      session = orphan.integer(0);
+      Statement orphan = connection_.use(kUnowned);
+      bool may = false;
+      while (!may && orphan.row()) {
+        PAWL_TRY(may_be_swept(orphan, &may));
+        if (may) session = orphan.integer(0);
+      }
+      if (!may) return fail(orphan.status(), "find orphaned sessions");
       if (!walk.changes(session)) return no_progress("sessions");
     }
     PAWL_TRY(sweep_row(session));
@@ -34,12 +56,10 @@ Status SessionSweep::sweep_unowned(std::size_t limit, std::size_t* removed) {
   return Status::kOk;
 }
 
-constexpr sql::Query kNextExpired{
-    "SELECT sid,locked_until FROM sessions s INDEXED BY s_lease"
+constexpr sql::Query kExpired{
+    "SELECT sid,state,hard,lifecycle,locked_until FROM sessions INDEXED BY s_lease"
     " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
-    " AND head_id IS NULL AND lifecycle=0 AND hard=0 AND state=0"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-    " ORDER BY locked_until,sid LIMIT 1"};
+    " ORDER BY locked_until,sid"};
 
 Status SessionSweep::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
                                          std::size_t* removed) {
@@ -49,11 +69,15 @@ Status SessionSweep::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
     OwnerChange release;
     release.reason = "gone";
     {
-      Statement expired = connection_.use(kNextExpired);
+      Statement expired = connection_.use(kExpired);
       expired.bind(batch_.now).bind(last.until).bind(last.key);
-      if (!expired.row()) return fail(expired.status(), "find expired sessions");
-      release.session = expired.integer(0);
-      last = {expired.integer(1), release.session};
+      bool may = false;
+      while (!may && expired.row()) {
+        PAWL_TRY(may_be_swept(expired, &may));
+        if (may) release.session = expired.integer(0);
+        if (may) last = {expired.integer(4), release.session};
+      }
+      if (!may) return fail(expired.status(), "find expired sessions");
       if (!walk.rises(last.until, last.key)) return no_progress("sessions");
     }
     Claim claim;
@@ -69,20 +93,11 @@ Status SessionSweep::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
   return Status::kOk;
 }
 
-constexpr sql::Query kDeleteSession{"DELETE FROM sessions WHERE sid=?1"};
-
 Status SessionSweep::sweep_row(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   SessionTexts texts;
   PAWL_TRY(events_.describe(session, &texts));
-  due_.moves(DueKind::kStop);
-  due_.moves(DueKind::kLook);
-  {
-    Statement remove = connection_.use(kDeleteSession);
-    remove.bind(session);
-    PAWL_TRY(fail(remove.run(), "sweep a session"));
-  }
-  PAWL_TRY(summaries_.drop_summary(session));
+  PAWL_TRY(sessions_.delete_row(session));
   return events_.tell_end(texts.swept());
 }
 

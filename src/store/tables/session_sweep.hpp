@@ -6,25 +6,18 @@
 #include <cstddef>
 
 #include "context.hpp"
-#include "due_index.hpp"
 #include "evidence.hpp"
 #include "session_events.hpp"
 #include "session_owners.hpp"
 #include "session_table.hpp"
-#include "summary_table.hpp"
 
 namespace pawl::store {
 
 class SessionSweep : private Table {
  public:
-  SessionSweep(StoreContext& context, DueIndex& due, SummaryTable& summaries, SessionEvents& events,
-               SessionTable& sessions, SessionOwners& owners)
-      : Table(context),
-        due_(due),
-        summaries_(summaries),
-        events_(events),
-        sessions_(sessions),
-        owners_(owners) {}
+  SessionSweep(StoreContext& context, SessionEvents& events, SessionTable& sessions,
+               SessionOwners& owners)
+      : Table(context), events_(events), sessions_(sessions), owners_(owners) {}
 
   // ---- calls of the contract ----
   Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit, std::size_t* removed);
@@ -32,10 +25,9 @@ class SessionSweep : private Table {
  private:
   Status sweep_unowned(std::size_t limit, std::size_t* removed);
   Status sweep_owned_by_gone(Evidence& evidence, std::size_t limit, std::size_t* removed);
+  Status may_be_swept(const Statement& row, bool* may);
   Status sweep_row(SessionKey session);
 
-  DueIndex& due_;
-  SummaryTable& summaries_;
   SessionEvents& events_;
   SessionTable& sessions_;
   SessionOwners& owners_;
