@@ -59,7 +59,7 @@ class Process {
 
  private:
   friend class RuntimeCore;
-  friend class ClientCore;
+  friend class ClientConnection;
   friend Status check_payload(const Process& process, std::size_t payload_bytes_max,
                               Diagnostic& diagnostic);
   struct Loop {

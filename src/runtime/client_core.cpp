@@ -1,7 +1,5 @@
 #include "client_core.hpp"
 
-#include <algorithm>
-
 #include "check.hpp"
 #include "version.hpp"
 
@@ -28,87 +26,6 @@ const char* orchestration_state_name(OrchestrationState state) {
     case OrchestrationState::kSuspended: return "suspended";
   }
   return "unknown";
-}
-
-std::size_t status_buffer_bytes(std::size_t payload_bytes_max) {
-  const std::size_t output = std::max(payload_bytes_max, kErrorTextBytesMax);
-  return output + kCustomStatusBytesMax;
-}
-
-OrchestrationStatus public_status(const InstanceStatus& row) {
-  OrchestrationStatus out;
-  switch (row.state) {
-    case InstanceState::kRunning: out.state = OrchestrationState::kRunning; break;
-    case InstanceState::kCompleted: out.state = OrchestrationState::kCompleted; break;
-    case InstanceState::kFailed: out.state = OrchestrationState::kFailed; break;
-    case InstanceState::kStopped: out.state = OrchestrationState::kStopped; break;
-    case InstanceState::kSuspended: out.state = OrchestrationState::kSuspended; break;
-    case InstanceState::kDeleted: break;  // read_status() finds none
-  }
-  out.execution_id = row.execution;
-  out.error = row.error;
-  out.output = row.output;
-  out.created_ms = row.created_ms;
-  out.updated_ms = row.updated_ms;
-  out.custom_status = row.custom_status;
-  out.custom_status_version = row.custom_status_version;
-  return out;
-}
-
-Status ClientCore::open(Diagnostic& diagnostic) {
-  ProviderOptions options;
-  options.path = options_.database_path;
-  options.create = options_.create;
-  options.synchronous_full = options_.synchronous_full;
-  options.busy_ms_max = options_.busy_ms_max;
-  options.cache_pages = process_.cache_pages(options_.cache_pages);
-  return provider_->open(options, port_, diagnostic);
-}
-
-void ClientCore::close() {
-  if (watching_) port_.threads->close();
-  watching_ = false;
-  provider_->close();
-}
-
-// Names the instance for people, where the answer is about it and not about the store.
-Status ClientCore::told(Status status, std::string_view id) {
-  const int size = static_cast<int>(id.size() < kNameBytesMax ? id.size() : kNameBytesMax);
-  switch (status) {
-    case Status::kOk: break;
-    case Status::kNotFound:
-      diagnostic_.format("there is no instance \"%.*s\"", size, id.data());
-      break;
-    case Status::kAlreadyExists:
-      diagnostic_.format("an instance \"%.*s\" exists already", size, id.data());
-      break;
-    case Status::kStale:
-      diagnostic_.format("the instance \"%.*s\" does not run any more", size, id.data());
-      break;
-    case Status::kStillRunning:
-      diagnostic_.format("the instance \"%.*s\" or a child of it has not ended", size, id.data());
-      break;
-    case Status::kChildInstance:
-      diagnostic_.format("the instance \"%.*s\" is a child and goes with its root", size,
-                         id.data());
-      break;
-    default: diagnostic_ = provider_->diagnostic(); break;
-  }
-  return status;
-}
-
-// Who was refused may be so again and again: then it is read first, and nobody waits for a lock that nothing is
-// written under. `must_run`: an instance of this id; false: there must be none.
-Status ClientCore::refuse_early(std::string_view id, bool must_run) {
-  if (!was_refused_) return Status::kOk;
-  InstanceStatus row;
-  const Status found =
-      provider_->read_status(id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
-  if (!must_run) return found == Status::kOk ? told(Status::kAlreadyExists, id) : Status::kOk;
-  if (found == Status::kNotFound) return told(found, id);
-  const bool has_ended =
-      row.state == InstanceState::kCompleted || row.state == InstanceState::kFailed;
-  return found == Status::kOk && has_ended ? told(Status::kStale, id) : Status::kOk;
 }
 
 Status ClientCore::start_orchestration(std::string_view id, std::string_view name,
@@ -167,24 +84,11 @@ Status ClientCore::send_mail(std::string_view id, MessageKind kind, std::string_
   });
 }
 
-// Who made it so long may have left, and where nobody runs nobody else cuts it.
-bool ClientCore::cut_long_log() {
-  const LogUse log = provider_->log_use();
-  return log.most > 0 && log.bytes > log.most && provider_->empty_log() == Status::kOk;
-}
-
-// Only who runs removes anything, and may not have met it: a reserve that is missing tells all of them.
-void ClientCore::tell_disk_is_full() {
-  // No room helps a table that has no keys left.
-  if (provider_->check_keys() == Status::kCorrupt) return;
-  if (provider_->release_reserve() == Status::kOk) port_.storage->ring(options_.database_path);
-}
-
 Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   InstanceStatus row;
   const Status status =
       provider_->read_status(id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
-  if (status != Status::kOk) return told(status, id);
+  if (status != Status::kOk) return explain(status, id);
   *out = public_status(row);
   return Status::kOk;
 }
@@ -192,7 +96,7 @@ Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
 template <typename IsOver>
 Status ClientCore::wait_until(std::string_view id, std::int64_t timeout_ms,
                               OrchestrationStatus* out, IsOver&& is_over) {
-  if (process_.on_loop_thread(options_.database_path)) {
+  if (on_loop_thread()) {
     diagnostic_.format("waiting on the Runtime's own thread would wait for itself");
     return Status::kWouldBlock;
   }
@@ -228,7 +132,7 @@ Status ClientCore::wait_for_status_change(std::string_view id, std::int64_t last
   PAWL_TRY(wait_until(id, timeout_ms, out, [out, last_version] {
     return out->custom_status_version > last_version || !goes_on(*out);
   }));
-  return out->custom_status_version > last_version ? Status::kOk : told(Status::kStale, id);
+  return out->custom_status_version > last_version ? Status::kOk : explain(Status::kStale, id);
 }
 
 // ---- values -------------------------------------------------------------------------------------
@@ -240,11 +144,12 @@ Status ClientCore::get_kv_value(std::string_view id, std::string_view key, KvEnt
     diagnostic_.format("a key is 1 to 256 bytes without control characters");
     return Status::kInvalidArgument;
   }
-  return told(provider_->read_value(id, key, out, found, buffer_, options_.payload_bytes_max), id);
+  return explain(provider_->read_value(id, key, out, found, buffer_, options_.payload_bytes_max),
+                 id);
 }
 
 Status ClientCore::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
-  return told(provider_->list_values(id, page, visitor), id);
+  return explain(provider_->list_values(id, page, visitor), id);
 }
 
 Status ClientCore::wait_for_kv_value(std::string_view id, std::string_view key,
@@ -259,7 +164,7 @@ Status ClientCore::wait_for_kv_value(std::string_view id, std::string_view key,
   });
   if (waited != Status::kOk) return waited;
   if (read != Status::kOk || found) return read;
-  return told(Status::kStale, id);
+  return explain(Status::kStale, id);
 }
 
 }  // namespace pawl

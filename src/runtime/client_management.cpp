@@ -1,7 +1,7 @@
-// The management calls of a Client.
+#include "client_management.hpp"
+
 #include <cstring>
 
-#include "client_core.hpp"
 #include "options_check.hpp"
 #include "pawl/session.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kKeysMax =
     64;  // instances of one call of delete_instances() or prune_instances()
 
-// Copies what it is told into the Client's buffer.
+// Copies what it is shown into the Client's buffer.
 class KeepInfo final : public InstanceVisitor {
  public:
   KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
@@ -133,59 +133,61 @@ const char* execution_state_name(ExecutionState state) {
   return "unknown";
 }
 
-Status ClientCore::terminate_instance(std::string_view id, std::string_view reason) {
+Status ClientManagement::terminate_instance(std::string_view id, std::string_view reason) {
   return in_batch(id, [&] { return provider_->terminate_instance(id, reason); });
 }
 
-Status ClientCore::suspend_instance(std::string_view id) {
+Status ClientManagement::suspend_instance(std::string_view id) {
   return in_batch(id, [&] { return provider_->suspend_instance(id); });
 }
 
-Status ClientCore::resume_instance(std::string_view id) {
+Status ClientManagement::resume_instance(std::string_view id) {
   return in_batch(id, [&] { return provider_->resume_instance(id); });
 }
 
-Status ClientCore::list_instances(const InstanceFilter& filter, Page* page,
-                                  InstanceVisitor& visitor) {
-  return told(provider_->list_instances(filter, page, visitor), {});
+Status ClientManagement::list_instances(const InstanceFilter& filter, Page* page,
+                                        InstanceVisitor& visitor) {
+  return explain(provider_->list_instances(filter, page, visitor), {});
 }
 
-Status ClientCore::get_instance_info(std::string_view id, InstanceInfo* out) {
+Status ClientManagement::get_instance_info(std::string_view id, InstanceInfo* out) {
   KeepInfo keep(buffer_, out);
-  return told(provider_->read_instance_info(id, keep), id);
+  return explain(provider_->read_instance_info(id, keep), id);
 }
 
-Status ClientCore::get_instance_stats(std::string_view id, InstanceStats* out) {
-  return told(provider_->read_instance_stats(id, out), id);
+Status ClientManagement::get_instance_stats(std::string_view id, InstanceStats* out) {
+  return explain(provider_->read_instance_stats(id, out), id);
 }
 
-Status ClientCore::list_executions(std::string_view id, ExecutionVisitor& visitor) {
+Status ClientManagement::list_executions(std::string_view id, ExecutionVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return told(provider_->list_executions(info.key, visitor), id);
+  return explain(provider_->list_executions(info.key, visitor), id);
 }
 
-Status ClientCore::list_activities(std::string_view id, ActivityVisitor& visitor) {
+Status ClientManagement::list_activities(std::string_view id, ActivityVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return told(provider_->list_activities(info.key, info.execution_id, visitor), id);
+  return explain(provider_->list_activities(info.key, info.execution_id, visitor), id);
 }
 
-Status ClientCore::read_history(std::string_view id, std::int64_t execution_id,
-                                HistoryVisitor& visitor) {
+Status ClientManagement::read_history(std::string_view id, std::int64_t execution_id,
+                                      HistoryVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
   if (execution_id == 0) execution_id = info.execution_id;
   TellEvents tell(visitor);
-  PAWL_TRY(told(provider_->load_history(info.key, execution_id, 0, tell), id));
+  PAWL_TRY(explain(provider_->load_history(info.key, execution_id, 0, tell), id));
   if (tell.any) return Status::kOk;
   diagnostic_.format("execution %lld has no history", static_cast<long long>(execution_id));
   return Status::kNotFound;
 }
 
-Status ClientCore::get_metrics(Metrics* out) { return told(provider_->read_metrics(out), {}); }
+Status ClientManagement::get_metrics(Metrics* out) {
+  return explain(provider_->read_metrics(out), {});
+}
 
-Status ClientCore::set_quota(std::int64_t bytes) {
+Status ClientManagement::set_quota(std::int64_t bytes) {
   if (bytes != 0 && (bytes < kQuotaLeast || bytes > kQuotaMost)) {
     diagnostic_.format("a quota is 0 or %lld..%lld bytes", static_cast<long long>(kQuotaLeast),
                        static_cast<long long>(kQuotaMost));
@@ -194,7 +196,7 @@ Status ClientCore::set_quota(std::int64_t bytes) {
   return in_batch({}, [&] { return provider_->set_space(bytes, -1); });
 }
 
-Status ClientCore::list_workers(WorkerVisitor& visitor) {
+Status ClientManagement::list_workers(WorkerVisitor& visitor) {
   std::size_t count = 0;
   // In a batch: only those know what time it is.
   PAWL_TRY(in_batch({}, [&] { return provider_->list_workers(workers_, kWorkersMax, &count); }));
@@ -210,66 +212,57 @@ Status ClientCore::list_workers(WorkerVisitor& visitor) {
   return Status::kOk;
 }
 
-Status ClientCore::list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) {
+Status ClientManagement::list_sessions(const SessionFilter& filter, Page* page,
+                                       SessionVisitor& visitor) {
   return in_batch({}, [&] { return provider_->list_sessions(filter, page, visitor); });
 }
 
-Status ClientCore::get_session(std::string_view instance, std::string_view session,
-                               SessionInfo* out) {
+Status ClientManagement::get_session(std::string_view instance, std::string_view session,
+                                     SessionInfo* out) {
   KeepSession keep(buffer_, out);
-  return told_of("session", session, in_batch(session, [&] {
-                   return provider_->read_session(instance, session, keep);
-                 }));
+  return explain_of("session", session, in_batch(session, [&] {
+                      return provider_->read_session(instance, session, keep);
+                    }));
 }
 
-Status ClientCore::close_session(std::string_view instance, std::string_view session,
-                                 std::string_view owner_label) {
-  return told_of("session", session, in_batch(session, [&] {
-                   return provider_->end_session(instance, session, owner_label);
-                 }));
+Status ClientManagement::close_session(std::string_view instance, std::string_view session,
+                                       std::string_view owner_label) {
+  return explain_of("session", session, in_batch(session, [&] {
+                      return provider_->end_session(instance, session, owner_label);
+                    }));
 }
 
-// in_batch() speaks of instances.
-Status ClientCore::told_of(const char* what, std::string_view name, Status status) {
-  const int size = static_cast<int>(name.size() < kNameBytesMax ? name.size() : kNameBytesMax);
-  if (status == Status::kNotFound)
-    diagnostic_.format("there is no %s \"%.*s\"", what, size, name.data());
-  if (status == Status::kStillRunning)
-    diagnostic_.format("the %s \"%.*s\" is declared, or work waits for it", what, size,
-                       name.data());
-  return status;
+Status ClientManagement::transfer_session(std::string_view session, std::string_view node,
+                                          const TransferOptions& options) {
+  if (options.stop_ms < 0) return explain(Status::kInvalidArgument, session);
+  return explain_of("session", session, in_batch(session, [&] {
+                      return provider_->transfer_session(options.instance, session, node,
+                                                         options.stop_ms, options.force);
+                    }));
 }
 
-Status ClientCore::transfer_session(std::string_view session, std::string_view node,
-                                    const TransferOptions& options) {
-  if (options.stop_ms < 0) return told(Status::kInvalidArgument, session);
-  return told_of("session", session, in_batch(session, [&] {
-                   return provider_->transfer_session(options.instance, session, node,
-                                                      options.stop_ms, options.force);
-                 }));
+Status ClientManagement::drain_worker(std::string_view node, const TransferOptions& options) {
+  if (options.stop_ms < 0) return explain(Status::kInvalidArgument, node);
+  return explain_of("living worker", node,
+                    in_batch(node, [&] { return provider_->drain_worker(node, options.stop_ms); }));
 }
 
-Status ClientCore::drain_worker(std::string_view node, const TransferOptions& options) {
-  if (options.stop_ms < 0) return told(Status::kInvalidArgument, node);
-  return told_of("living worker", node,
-                 in_batch(node, [&] { return provider_->drain_worker(node, options.stop_ms); }));
+Status ClientManagement::forget_device(std::string_view device) {
+  return explain_of("device", device,
+                    in_batch(device, [&] { return provider_->forget_device(device); }));
 }
 
-Status ClientCore::forget_device(std::string_view device) {
-  return told_of("device", device,
-                 in_batch(device, [&] { return provider_->forget_device(device); }));
-}
-
-Status ClientCore::list_tree(std::string_view id, bool children_only, Page* page,
-                             InstanceVisitor& visitor) {
+Status ClientManagement::list_tree(std::string_view id, bool children_only, Page* page,
+                                   InstanceVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return told(provider_->list_tree(info.key, children_only, page, visitor), id);
+  return explain(provider_->list_tree(info.key, children_only, page, visitor), id);
 }
 
 // Deleted with the first transaction; what follows sweeps, one transaction a step, so that the write lock
 // is free in between. A step that fails is for whoever sweeps next.
-Status ClientCore::remove(InstanceKey key, std::string_view id, bool force, Removed* removed) {
+Status ClientManagement::remove(InstanceKey key, std::string_view id, bool force,
+                                Removed* removed) {
   bool more = false;
   const auto sweep = [&] { return provider_->sweep_deleted(kSweepEventsMax, &step_, &more); };
   PAWL_TRY(in_counted_batch(id, removed, [&] {
@@ -281,14 +274,15 @@ Status ClientCore::remove(InstanceKey key, std::string_view id, bool force, Remo
   return Status::kOk;
 }
 
-Status ClientCore::delete_instance(std::string_view id, bool force, Removed* removed) {
+Status ClientManagement::delete_instance(std::string_view id, bool force, Removed* removed) {
   *removed = Removed();
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
   return remove(info.key, id, force, removed);
 }
 
-Status ClientCore::delete_instances(const InstanceFilter& filter, Page* page, Removed* removed) {
+Status ClientManagement::delete_instances(const InstanceFilter& filter, Page* page,
+                                          Removed* removed) {
   *removed = Removed();
   InstanceFilter roots = filter;
   roots.roots_only = true;
@@ -306,8 +300,8 @@ Status ClientCore::delete_instances(const InstanceFilter& filter, Page* page, Re
   return Status::kOk;
 }
 
-Status ClientCore::prune(InstanceKey key, std::string_view id, const PruneLimits& limits,
-                         Removed* removed) {
+Status ClientManagement::prune(InstanceKey key, std::string_view id, const PruneLimits& limits,
+                               Removed* removed) {
   bool more = true;
   while (more) {
     PAWL_TRY(in_counted_batch(id, removed, [&] {
@@ -317,16 +311,17 @@ Status ClientCore::prune(InstanceKey key, std::string_view id, const PruneLimits
   return Status::kOk;
 }
 
-Status ClientCore::prune_executions(std::string_view id, std::int64_t keep_last,
-                                    std::int64_t ended_before_ms, Removed* removed) {
+Status ClientManagement::prune_executions(std::string_view id, std::int64_t keep_last,
+                                          std::int64_t ended_before_ms, Removed* removed) {
   *removed = Removed();
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
   return prune(info.key, id, {keep_last, ended_before_ms}, removed);
 }
 
-Status ClientCore::prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,
-                                   std::int64_t ended_before_ms, Removed* removed) {
+Status ClientManagement::prune_instances(const InstanceFilter& filter, Page* page,
+                                         std::int64_t keep_last, std::int64_t ended_before_ms,
+                                         Removed* removed) {
   *removed = Removed();
   Page bounded = *page;
   if (bounded.rows_max > kKeysMax) bounded.rows_max = kKeysMax;

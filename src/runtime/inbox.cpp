@@ -1,7 +1,7 @@
 #include "inbox.hpp"
 
 #include "check.hpp"
-#include "client_core.hpp"
+#include "client_connection.hpp"
 
 namespace pawl {
 namespace {

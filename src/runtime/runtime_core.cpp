@@ -1,7 +1,7 @@
 #include "runtime_core.hpp"
 
 #include "check.hpp"
-#include "client_core.hpp"
+#include "client_connection.hpp"
 #include "session_options.hpp"
 
 namespace pawl {
