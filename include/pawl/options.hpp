@@ -17,7 +17,7 @@
 
 namespace pawl {
 
-// Names and defaults: the accepted session design (implicit sessions, version 2).
+// What they mean: docs/sessions.md.
 struct SessionOptions {
   std::int64_t session_lock_timeout_ms = 30'000;        // lease of a session, at least 1 s
   std::int64_t session_lock_renewal_buffer_ms = 5'000;  // renewed this long before its end

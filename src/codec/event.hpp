@@ -73,7 +73,7 @@ struct Event {
   BranchId branch = 0;                    // commands
   Ordinal ordinal = 0;                    // commands
   EventId ref = 0;                        // completions: the command; kReturn: the delivery
-  std::int64_t time_ms = 0;               // stamp shown to people (time-rules R9)
+  std::int64_t time_ms = 0;               // stamp shown to people (T9)
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
   // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1: clears;
   // kUtcNow: the time; kStarted: behaviour flags of the engine; kSessionHold: for how long, in ms.

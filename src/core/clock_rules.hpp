@@ -3,8 +3,8 @@
 // Purpose: everything that waits is kept in Pawl time P = boot time + k, a counter that never jumps,
 // never runs backwards and never counts more than what truly passed. A trusted wall clock maps P to
 // UTC, and once a boot it tells how long the power was off, by which older timers are pulled forward.
-// The rules R1 to R10 and what they guarantee: docs/architecture.md, "time". Here: R1 to R5, R9, and
-// when to mark and to look. No clock is read and nothing is stored here.
+// The rules T1 to T10: docs/rules/time.md. Here: T1 to T5, T9 and T10. No clock is read and nothing is
+// stored here.
 // How to use: inside a write transaction read the row, and only then take the sample; pass it
 // through adopt(), sync() and mark_if_older(); write the row back; commit. A sample taken before the
 // lock was held could be older than a mark of another process, and adopt() would see time going back.
@@ -30,7 +30,7 @@ inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 // Where a look through rows in the order of a time begins: no row has an earlier one.
 inline constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::int64_t kMarkAgeMs = 1000;           // older: the mark rides on a commit
-inline constexpr std::int64_t kMarkFirstMs = 30 * 1000;    // R2, when nothing is committed
+inline constexpr std::int64_t kMarkFirstMs = 30 * 1000;    // T2, when nothing is committed
 inline constexpr std::int64_t kClockMarkMs = 3600 * 1000;  // default of option clock_mark_ms
 inline constexpr std::int64_t kStepMs = 1000;              // a wall that moved by less is no step
 inline constexpr std::int64_t kSyncLookFirstMs = 1000;
@@ -73,7 +73,7 @@ enum class TimeBase : std::uint8_t { kPawl = 0, kUtc = 1 };
 // date and before 2200?
 [[nodiscard]] bool wall_trusted(const ClockSample& sample);
 
-// --- R1: adopt -------------------------------------------------------------------------------------
+// --- T1: adopt -------------------------------------------------------------------------------------
 
 enum class Adoption : std::uint8_t {
   kNone,      // the boot is known and nothing is to be written
@@ -88,7 +88,7 @@ struct AdoptResult {
 // In the first write transaction of a process, before anything is made, marked or fired.
 [[nodiscard]] AdoptResult adopt(const ClockRow& row, const ClockSample& sample);
 
-// --- R2: mark --------------------------------------------------------------------------------------
+// --- T2: mark --------------------------------------------------------------------------------------
 
 // Is the mark old enough to ride on a commit that happens anyway?
 [[nodiscard]] bool needs_mark(const ClockRow& row, std::int64_t p);
@@ -102,7 +102,7 @@ struct AdoptResult {
                                              std::int64_t marked_boot_ms,
                                              std::int64_t clock_mark_ms);
 
-// --- R3: sync --------------------------------------------------------------------------------------
+// --- T3: sync --------------------------------------------------------------------------------------
 
 struct SyncLimits {
   std::int64_t max_gap_ms = kMaxGapMs;
@@ -135,7 +135,7 @@ struct SyncResult {
 // `previous_ms`: 0 at first and after a step notice.
 [[nodiscard]] std::int64_t next_sync_look_ms(std::int64_t previous_ms);
 
-// --- R4, R5: due and make --------------------------------------------------------------------------
+// --- T4, T5: due and make --------------------------------------------------------------------------
 
 [[nodiscard]] bool due(TimeBase base, std::int64_t due_ms, const ClockRow& row, std::int64_t p);
 // The P at which an item is due; kNever while a UTC item has no offset. Also the order of firing
@@ -145,7 +145,7 @@ struct SyncResult {
 // Due of a duration: P + delay, kNever if that overflows; a negative delay is none.
 [[nodiscard]] std::int64_t make_due(std::int64_t p, std::int64_t delay_ms);
 
-// --- R9: stamps ------------------------------------------------------------------------------------
+// --- T9: stamps ------------------------------------------------------------------------------------
 
 // How good a stamp of this boot is.
 enum class StampQuality : std::uint8_t {

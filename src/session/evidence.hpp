@@ -1,7 +1,7 @@
 // Evidence: is an incarnation gone? Proof or suspicion, in one place.
 //
-// Purpose: nobody takes another worker's sessions or locks without it. Source: docs/sessions.md,
-// "evidence" (rules (a) to (e)). Ownership: keeps a bounded table of what it has seen expired; none of
+// Purpose: nobody takes another worker's sessions or locks without it. Rules: docs/rules/session.md,
+// S47. Ownership: keeps a bounded table of what it has seen expired; none of
 // it is stored. Thread rule: the Runtime's thread.
 #ifndef PAWL_SESSION_EVIDENCE_HPP
 #define PAWL_SESSION_EVIDENCE_HPP

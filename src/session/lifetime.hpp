@@ -1,6 +1,6 @@
 // Lifetime: how sessions that an orchestration opened are looked at while they are open, and when they are over.
 //
-// Rules: docs/sessions.md, 25, 27 and 32. Ownership, thread rule: pure functions of plain values. Errors: none.
+// Rules: docs/rules/session.md, 25, 27 and 32. Ownership, thread rule: pure functions of plain values. Errors: none.
 #ifndef PAWL_SESSION_LIFETIME_HPP
 #define PAWL_SESSION_LIFETIME_HPP
 

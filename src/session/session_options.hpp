@@ -1,7 +1,6 @@
 // Validation of SessionOptions (pawl/options.hpp): leases, idle times and capacity of one worker.
 //
-// Source of names and defaults: the accepted session design (implicit sessions, version 2); of the
-// rules: docs/sessions.md.
+// The rules that these options set limits for: docs/rules/session.md.
 #ifndef PAWL_SESSION_SESSION_OPTIONS_HPP
 #define PAWL_SESSION_SESSION_OPTIONS_HPP
 

@@ -20,7 +20,7 @@ namespace pawl {
 // What a batch found out when it began; the same for all calls in it.
 struct BatchInfo {
   std::int64_t now = 0;       // Pawl time, read after the lock was held
-  std::int64_t stamp_ms = 0;  // for people (R9)
+  std::int64_t stamp_ms = 0;  // for people (T9)
   std::int64_t boot_seq = 0;
   bool utc_known = false;
   std::int64_t utc_ms = 0;

@@ -84,7 +84,7 @@ struct FetchWork {
   const SessionOptions* options = nullptr;
   const WorkFilter* filter = nullptr;
   TagFilter tags;                // the same in every call, and as registered
-  Evidence* evidence = nullptr;  // who is gone? (session-rules 3.1); null: nobody
+  Evidence* evidence = nullptr;  // who is gone (S47); null: no evidence, so none is
   CrashLimits limits;            // of the items whose locks are taken over
   // Set to true if a call stopped at its bound of looks before it had seen everything: what this
   // worker can take may lie further on, so the next tick must not wait for a reason. May be null.

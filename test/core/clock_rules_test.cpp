@@ -55,7 +55,7 @@ void expect_clean(const World& world) {
     ADD_FAILURE() << text;
 }
 
-// --- R1 --------------------------------------------------------------------------------------------
+// --- T1 --------------------------------------------------------------------------------------------
 
 TEST(ClockAdopt, FirstEver_BeginsAtZero) {
   const AdoptResult result = adopt(ClockRow(), at(77 * kSecond, 1));
@@ -67,6 +67,7 @@ TEST(ClockAdopt, FirstEver_BeginsAtZero) {
   EXPECT_FALSE(result.row.off_known);
 }
 
+// Rules: T1.
 TEST(ClockAdopt, Table) {
   struct Case {
     const char* name;
@@ -107,6 +108,7 @@ TEST(ClockAdopt, Table) {
   }
 }
 
+// Rules: T1.
 TEST(ClockAdopt, KnownAndUnknownProcesses_CountTheUptimeOnce) {
   ClockRow row =
       adopt(row_of_boot_3(), at(10 * kSecond, 0)).row;  // a new boot, seen first by a container
@@ -142,8 +144,9 @@ TEST(ClockAdopt, DamagedNumbers_SaturateAndDoNotOverflow) {
   static_cast<void>(next_mark_boot_ms(-kNever - 1, kNever, kNever));
 }
 
-// --- R2 --------------------------------------------------------------------------------------------
+// --- T2 --------------------------------------------------------------------------------------------
 
+// Rules: T2.
 TEST(ClockMark, RidesWhenOlderThanASecond) {
   const ClockRow row = row_of_boot_3();
   EXPECT_FALSE(needs_mark(row, row.mark));
@@ -154,6 +157,7 @@ TEST(ClockMark, RidesWhenOlderThanASecond) {
   EXPECT_EQ(mark(row, row.mark - 7).mark, row.mark);
 }
 
+// Rules: T2.
 TEST(ClockMark, Schedule_DoublesUpToTheLimit) {
   const Ms adopted = 12 * kSecond;
   Ms marked = adopted;
@@ -164,6 +168,7 @@ TEST(ClockMark, Schedule_DoublesUpToTheLimit) {
   EXPECT_EQ(next_mark_boot_ms(0, 0, 10 * kSecond), 10 * kSecond);
 }
 
+// Rules: T2.
 TEST(ClockMark, Schedule_LosesAtMostTwoThirds) {
   for (Ms marked = 0; marked < 5 * kHour;
        marked += 777) {  // also after a mark that rode on a commit
@@ -175,8 +180,9 @@ TEST(ClockMark, Schedule_LosesAtMostTwoThirds) {
   }
 }
 
-// --- R3 --------------------------------------------------------------------------------------------
+// --- T3 --------------------------------------------------------------------------------------------
 
+// Rules: T3.
 TEST(ClockSync, Table) {
   struct Case {
     const char* name;
@@ -215,6 +221,7 @@ TEST(ClockSync, FirstEver_CreditsNothing) {
   EXPECT_EQ(result.row.off, k2040 - kMinute);
 }
 
+// Rules: T3.
 TEST(ClockSync, SameBoot_MovesTheOffsetAlone) {
   const ClockRow row = row_of_boot_3();
   const Ms wall = k2027 + pawl_time(row, kMinute);
@@ -229,6 +236,7 @@ TEST(ClockSync, SameBoot_MovesTheOffsetAlone) {
   }
 }
 
+// Rules: T3.
 TEST(ClockSync, UntrustedWall_ChangesNothing) {
   ClockRow row = row_of_boot_3();
   row.boot_seq = 4;
@@ -244,6 +252,7 @@ TEST(ClockSync, UntrustedWall_ChangesNothing) {
   }
 }
 
+// Rules: T10.
 TEST(ClockSync, CouldHelp_OnlyWhatCanGain) {
   ClockRow row = row_of_boot_3();
   EXPECT_FALSE(sync_could_help(row, 1, true));  // synced in this boot
@@ -257,6 +266,7 @@ TEST(ClockSync, CouldHelp_OnlyWhatCanGain) {
   EXPECT_TRUE(sync_could_help(row, 1, true));
 }
 
+// Rules: T10.
 TEST(ClockSync, Looks_DoubleUpTo300Seconds) {
   Ms wait = 0;
   for (const Ms expected : {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}) {
@@ -265,8 +275,9 @@ TEST(ClockSync, Looks_DoubleUpTo300Seconds) {
   }
 }
 
-// --- R4, R5, R9 ------------------------------------------------------------------------------------
+// --- T4, T5, T9 ------------------------------------------------------------------------------------
 
+// Rules: T4.
 TEST(ClockDue, Bases) {
   ClockRow row = row_of_boot_3();
   EXPECT_TRUE(due(TimeBase::kPawl, 100, row, 100));
@@ -282,6 +293,7 @@ TEST(ClockDue, Bases) {
   EXPECT_EQ(boot_time(row, row.mark), 100 * kSecond);
 }
 
+// Rules: T5.
 TEST(ClockDue, Make_SaturatesAndNeverFires) {
   EXPECT_EQ(make_due(100, 5), 105);
   EXPECT_EQ(make_due(100, 0), 100);
@@ -290,6 +302,7 @@ TEST(ClockDue, Make_SaturatesAndNeverFires) {
   EXPECT_FALSE(due(TimeBase::kPawl, kNever, row_of_boot_3(), kNever));
 }
 
+// Rules: T9.
 TEST(ClockStamp, Qualities) {
   ClockRow row = row_of_boot_3();
   ClockSample sample = at(5 * kSecond, 1);
@@ -346,6 +359,7 @@ TEST_P(ClockCase, SyncASecondBeforeAfterAndBetweenTwoMakes) {
   EXPECT_EQ(late(second_after, booted + kHour + 2 * kSecond), 0);
 }
 
+// Rules: T3.
 TEST_P(ClockCase, TwoCutsWithAnUnsyncedBootBetween) {
   world_.boot();
   world_.sync_to_truth();
@@ -390,6 +404,7 @@ TEST_P(ClockCase, CutBetweenAdoptionAndSync_CreditsBothGapsLater) {
   EXPECT_LE(late(item, GetParam() + 10 * kHour), 1);
 }
 
+// Rules: T3.
 TEST_P(ClockCase, CutInTheMiddleOfTheCredit_CreditsOnce) {
   world_.boot();
   world_.sync_to_truth();
@@ -458,6 +473,7 @@ TEST_P(ClockCase, FirstBootIn1970_FirstSyncMuchLater) {
   EXPECT_EQ(late(future, GetParam() + 2 * kDay), 0);
 }
 
+// Rules: T10.
 TEST_P(ClockCase, SyncWithoutNotice_IsSeenByTheLooks) {
   world_.boot();
   const int item = world_.make_at(GetParam() + kHour);
@@ -559,6 +575,7 @@ TEST_P(ClockCase, UnsyncedSteps_FireNothingAndDelayNothing) {
   EXPECT_EQ(late(item, made + 10 * kHour), 0);
 }
 
+// Rules: T4.
 TEST_P(ClockCase, FiringOrderOfOneLook) {
   world_.boot();
   world_.sync_to_truth();
@@ -577,6 +594,7 @@ TEST_P(ClockCase, FiringOrderOfOneLook) {
 }
 
 // A machine snapshot put back under a file that went on: nothing of the second life counts twice.
+// Rules: T1.
 TEST(ClockCases, SnapshotPutBack_GoesOnFromTheMark) {
   ClockRow row = row_of_boot_3();
   row.mark = 1000 * kSecond + kDay;  // marked one day up; the snapshot was taken 100 s up
@@ -594,6 +612,7 @@ TEST(ClockCases, SnapshotPutBack_GoesOnFromTheMark) {
 
 // With unknown ids a boot may go unnoticed: made in it, a timer carries the number of the boot
 // before, and must not get the gap that lay between the two.
+// Rules: T1.
 TEST(ClockCases, UnknownIds_AnUnnoticedBootGetsNoCredit) {
   World world(k2027);
   world.processes_.front().knows_id = false;

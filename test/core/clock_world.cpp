@@ -370,7 +370,7 @@ void World::check_utc(const Item& item) {
   }
 }
 
-// R2: a cut loses at most two thirds of an uptime, so P rises by a third of every minute or more.
+// T2: a cut loses at most two thirds of an uptime, so P rises by a third of every minute or more.
 void World::check_cut() {
   const BootTruth& boot = boots_.back();
   const bool waits = next_mark(processes_.front()) != kNever;

@@ -139,6 +139,7 @@ TEST(SimTime, OneSeedOneRun) {
   EXPECT_NE(std::memcmp(first, other, sizeof(first)), 0);
 }
 
+// Rules: S50.
 TEST(SimProcess, Kill_FreesLocksKeepsNotesAndTellsWatchers) {
   sim::Machine machine;
   sim::Node victim(machine);

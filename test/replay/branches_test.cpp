@@ -28,6 +28,7 @@ Poll two_chains(OrchestrationContext& ctx) {
   return ctx.complete(std::string(a.value()) + "+" + std::string(b.value()));
 }
 
+// Rules: R2.1, R6.4.
 TEST(Branches, RunBesideEachOther) {
   Bench bench;
   bench.go(two_chains, {start()}).go(two_chains, {done(5, "r")}).go(two_chains, {done(3, "l")});
@@ -59,6 +60,7 @@ Poll with_timeout(OrchestrationContext& ctx) {
   return ctx.complete(first.value());
 }
 
+// Rules: R3.4.
 TEST(Select, WinnerIsReceivedAndTheLoserClosed) {
   Bench bench;
   bench.go(with_timeout, {start()}).go(with_timeout, {done(2, "fast")});
@@ -66,6 +68,7 @@ TEST(Select, WinnerIsReceivedAndTheLoserClosed) {
             "4 activity_done ->2 = fast\n5 close 0.2 of 0.1 at 4\n6 ended completed = fast\n");
 }
 
+// Rules: R4.2.
 TEST(Select, AClosedHandleIsAnErrorOfThatKind) {
   Bench bench;
   bench.go(with_timeout, {start()}).go(with_timeout, {fired(3), done(2)});
@@ -74,6 +77,7 @@ TEST(Select, AClosedHandleIsAnErrorOfThatKind) {
             "closed = closed\n");
 }
 
+// Rules: R4.5.
 TEST(Select, LateCompletionOfALoserIsDropped) {
   const Orchestration function = [](OrchestrationContext& ctx) {
     const Handle work = ctx.schedule_activity("work", "");
@@ -88,6 +92,7 @@ TEST(Select, LateCompletionOfALoserIsDropped) {
   EXPECT_EQ(bench.dropped(), 1U);
 }
 
+// Rules: R3.4.
 TEST(Select, OfNothingIsAnError) {
   Bench bench;
   bench.go(
@@ -116,6 +121,7 @@ TEST(Select, WithARefusedHandleAnswersThatAndClosesNothing) {
   EXPECT_EQ(bench.all(), "1 started\n2 timer 0.0 1000\n");
 }
 
+// Rules: R3.6.
 TEST(Cancel, ClosesOnceAndOnlyWhatIsOpen) {
   Bench bench;
   const Orchestration function = [](OrchestrationContext& ctx) {
@@ -221,6 +227,7 @@ TEST(Joins, AMemberThatCannotBeAwaitedHasItsError) {
   EXPECT_EQ(bench.state(), TurnState::kEnded);
 }
 
+// Rules: R2.2.
 TEST(Select, OfOneOfTwiceTheSameAndOfAnEmptyJoin) {
   const Orchestration function = [](OrchestrationContext& ctx) {
     seen.clear();
@@ -246,6 +253,7 @@ TEST(Select, OfOneOfTwiceTheSameAndOfAnEmptyJoin) {
   EXPECT_EQ(seen, (std::vector<std::string>{"1 ", "0 B", "0 C", "0 C"}));
 }
 
+// Rules: R4.2.
 TEST(Select, AClosedOneTakesPartWithItsResult) {
   const Orchestration function = [](OrchestrationContext& ctx) {
     seen.clear();
@@ -265,6 +273,7 @@ TEST(Select, AClosedOneTakesPartWithItsResult) {
 }
 
 // The handle of an ancestor is left open by a select of a branch, and by its cancel().
+// Rules: R3.5.
 TEST(Select, OfAnotherBranchsHandleLeavesItOpen) {
   const Orchestration function = [](OrchestrationContext& ctx) {
     seen.clear();
@@ -334,6 +343,7 @@ TEST(Joins, OfThousands) {
             "6001 activity_done ->2 = 0\n6002 ended completed = " + texts.back() + "\n");
 }
 
+// Rules: R3.5.
 TEST(Select, OfThousandsClosesAllOthers) {
   const Orchestration function = [](OrchestrationContext& ctx) { return thousands(ctx, false); };
   Bench bench(limits_for_thousands(), std::size_t{8} << 20U);
@@ -386,6 +396,7 @@ void expect_refused(Orchestration function, const char* part) {
   EXPECT_EQ(bench.history().last_id(), 0U);
 }
 
+// Rules: R3.3.
 TEST(Branches, TheContextOfTheOpenerIsRefusedInside) {
   expect_refused(
       [](OrchestrationContext& ctx) {
@@ -421,6 +432,7 @@ TEST(Branches, ContinueAsNewIsForTheRoot) {
       "for the root alone");
 }
 
+// Rules: R3.8.
 TEST(Branches, AHandleFromBelowOrBesideIsRefused) {
   Bench bench;
   const Orchestration function = [](OrchestrationContext& ctx) {
@@ -477,6 +489,7 @@ Poll closes_one(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Rules: R4.1.
 TEST(Branches, TargetOfACloseIsCompared) {
   Bench bench;
   bench.go(closes_one<false>, {start()});
@@ -484,6 +497,7 @@ TEST(Branches, TargetOfACloseIsCompared) {
   EXPECT_NE(bench.text().find("target differs"), std::string::npos) << bench.text();
 }
 
+// Rules: R6.3.
 TEST(Branches, TracesBeyondTheHorizonAreWithdrawn) {
   const Orchestration function = [](OrchestrationContext& ctx) {
     const Handle loser = ctx.open_branch([](OrchestrationContext& own) {
@@ -523,6 +537,7 @@ TEST(Branches, ShortMemoryUndoesTheTurn) {
   }
 }
 
+// Rules: R6.8.
 TEST(Branches, PassesAreBoundedAndTheRestIsLeftForTheNextTurn) {
   EngineLimits limits;
   limits.passes_max = 1;

@@ -168,6 +168,7 @@ Poll child_of(OrchestrationContext& ctx, std::string_view name, std::string_view
 }
 Poll recorded(OrchestrationContext& ctx) { return child_of(ctx, "n", "i", "in"); }
 
+// Rules: R3.1.
 TEST(ChildMismatch, EveryField) {
   const auto name = mismatch(
       recorded, [](OrchestrationContext& ctx) { return child_of(ctx, "other", "i", "in"); });

@@ -38,12 +38,14 @@ Poll timer(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Rules: R3.1.
 TEST(Mismatch, Kind) {
   EXPECT_EQ(mismatch(activity, timer),
             "event 2 (branch 0, ordinal 0): kind differs: history has activity \"read\" hash "
             "270785c39e088cf5, the code issues timer \"\" hash d8ae5c191d4d0413");
 }
 
+// Rules: R3.1.
 TEST(Mismatch, Name) {
   const std::string text = mismatch(activity, [](OrchestrationContext& ctx) {
     PAWL_AWAIT(result, ctx.schedule_activity("write", "a"));
@@ -53,6 +55,7 @@ TEST(Mismatch, Name) {
   EXPECT_NE(text.find("the code issues activity \"write\""), std::string::npos) << text;
 }
 
+// Rules: R3.1.
 TEST(Mismatch, Input) {
   const std::string text = mismatch(activity, [](OrchestrationContext& ctx) {
     PAWL_AWAIT(result, ctx.schedule_activity("read", "b"));
@@ -61,6 +64,7 @@ TEST(Mismatch, Input) {
   EXPECT_NE(text.find("input differs"), std::string::npos) << text;
 }
 
+// Rules: R3.1.
 TEST(Mismatch, SessionChanged) {
   const std::string text = mismatch(on_session, [](OrchestrationContext& ctx) {
     PAWL_AWAIT(result, ctx.schedule_activity("read", "a", Target::session("bed-2")));
@@ -97,6 +101,7 @@ Poll with_options(OrchestrationContext& ctx) {
   return ctx.complete(result.value());
 }
 
+// Rules: R3.1.
 TEST(Mismatch, EachOptionOfAnActivity) {
   ActivityOptions recorded;
   recorded.target = Target::session("bed-1");
@@ -203,6 +208,7 @@ Poll await_two(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Rules: R9.4.
 TEST(Mismatch, AwaitsSwapped) {
   Bench bench;
   bench.go(await_two<false>, {start()}).go(await_two<false>, {done(2), done(3)});
@@ -219,6 +225,7 @@ Poll await_one_of_two(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Rules: R9.4.
 TEST(Mismatch, AwaitRemoved) {
   Bench bench;
   bench.go(await_two<false>, {start()}).go(await_two<false>, {done(2), done(3)});
@@ -227,6 +234,7 @@ TEST(Mismatch, AwaitRemoved) {
       << bench.text();
 }
 
+// Rules: R2.5.
 TEST(Mismatch, CommandIssuedOnlyAfterWhatFollowedIt) {
   const Orchestration both_first = [](OrchestrationContext& ctx) {
     const Handle first = ctx.schedule_activity("a", "");
@@ -244,6 +252,7 @@ TEST(Mismatch, CommandIssuedOnlyAfterWhatFollowedIt) {
   EXPECT_NE(text.find("what was awaited before it differs"), std::string::npos) << text;
 }
 
+// Rules: R6.1.
 TEST(Mismatch, CommandRemoved_TheCodeWaits) {
   const Orchestration two = [](OrchestrationContext& ctx) {
     const Handle first = ctx.schedule_activity("a", "");
@@ -262,6 +271,7 @@ TEST(Mismatch, CommandRemoved_TheCodeWaits) {
   EXPECT_NE(text.find("the code waits before it"), std::string::npos) << text;
 }
 
+// Rules: R6.1.
 TEST(Mismatch, EarlyFinish) {
   const std::string text =
       mismatch(activity, [](OrchestrationContext& ctx) { return ctx.complete("early"); });
@@ -271,6 +281,7 @@ TEST(Mismatch, EarlyFinish) {
   EXPECT_NE(text.find("the code ends before it"), std::string::npos) << text;
 }
 
+// Rules: R5.2.
 TEST(Mismatch, CommandAddedBeforeWhatIsRecorded) {
   const Orchestration longer = [](OrchestrationContext& ctx) {
     const Handle first = ctx.schedule_activity("read", "a");
@@ -303,6 +314,7 @@ std::string mismatch_after_a_turn_without_commands(Orchestration second) {
   return bench.text();
 }
 
+// Rules: R2.6.
 TEST(Mismatch, CommandAddedWhereATurnRecordedNothing) {
   const std::string text = mismatch_after_a_turn_without_commands([](OrchestrationContext& ctx) {
     const Handle first = ctx.schedule_activity("a", "");
@@ -318,6 +330,7 @@ TEST(Mismatch, CommandAddedWhereATurnRecordedNothing) {
   EXPECT_NE(text.find("where history goes on without it"), std::string::npos) << text;
 }
 
+// Rules: R2.6.
 TEST(Mismatch, EndWhereTheCodeWaited) {
   const std::string text = mismatch_after_a_turn_without_commands([](OrchestrationContext& ctx) {
     const Handle first = ctx.schedule_activity("a", "");
@@ -354,6 +367,7 @@ TEST(Mismatch, LongNamesStillShowBothSides) {
 
 int static_counter = 0;
 
+// Rules: R9.3.
 TEST(Verify, CatchesAStaticCounterInAnInput) {
   static_counter = 0;
   Bench bench;
@@ -384,6 +398,7 @@ TEST(Verify, CatchesACommandOfTheSecondRunOnly) {
       << bench.text();
 }
 
+// Rules: R9.3.
 TEST(Verify, CatchesAnotherOutput) {
   static_counter = 0;
   Bench bench;
@@ -412,6 +427,7 @@ TEST(Verify, CatchesAnEndOfOneRunOnly) {
   }
 }
 
+// Rules: R9.3.
 TEST(Verify, CatchesAnotherAwait) {
   static_counter = 0;
   Bench bench;

@@ -141,6 +141,7 @@ Poll tell_time(OrchestrationContext& ctx) {
                       std::to_string(ctx.now_ms()));
 }
 
+// Rules: R2.4.
 TEST(UtcNow, IsRecordedAndStable) {
   Bench bench;
   bench.go(tell_time, {start()});
@@ -152,6 +153,7 @@ TEST(UtcNow, IsRecordedAndStable) {
       "6 ended completed = 1000 5000 5000\n");
 }
 
+// Rules: R6.5.
 TEST(Complete, EndsInTheFirstTurn) {
   Bench bench;
   bench.go([](OrchestrationContext& ctx) { return ctx.complete("out"); }, {start()});
@@ -175,6 +177,7 @@ TEST(Fail, OfAnErrorKeepsItsKind) {
   EXPECT_EQ(bench.added(), "1 started\n2 ended failed session_lost = gone\n");
 }
 
+// Rules: R7.6.
 TEST(ContinueAsNew, EndsWithTheNextInput) {
   Bench bench;
   bench.go([](OrchestrationContext& ctx) { return ctx.continue_as_new("next"); }, {start()});

@@ -69,6 +69,7 @@ void expect_everything_happened(const Life& all) {
 
 class RandomWorlds : public testing::TestWithParam<std::uint64_t> {};
 
+// Rules: R7.6, R9.1.
 TEST_P(RandomWorlds, LiveAsTheyReplay) {
   if (const std::uint64_t seed = number_of("PAWL_SEED", 0); seed != 0) {
     if (GetParam() == 0) {
@@ -157,6 +158,7 @@ void run_one_by_one(Bench& bench, const std::vector<std::string>& order) {
   }
 }
 
+// Rules: R9.2.
 TEST(RandomPrograms, GroupingIntoTurnsDoesNotMatter) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     Random random(seed);

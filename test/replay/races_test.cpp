@@ -354,6 +354,7 @@ constexpr unsigned kEvery = 13;
 
 // Every select of three arms, twice over, then both queues drained; every order of three messages in one
 // turn, then whatever it waits for.
+// Rules: R7.5.
 TEST(RaceMatrix, EverySelectOfThreeUnderEveryOrderOfThree) {
   const char* const arms[] = {"deq", "deq2", "wait", "timer", "act", "child"};
   const char* const messages[] = {"q", "q2", "e", "timer", "act", "child"};

@@ -112,6 +112,7 @@ TEST_P(Scenarios, EventByEvent) {
 }
 
 const Scenario kScenarios[] = {
+    // Rules: R5.1.
     {"LoserRanOn_WinnerFirstInTheBatch",
      "open b { act p  await p  act q  await q }  act w  sel b w  act z  await z",
      {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 activity 1.0 p\n4 activity 0.1 w\n", 1, 0},
@@ -120,6 +121,7 @@ const Scenario kScenarios[] = {
        1},
       {"done 0.3", "9 activity_done 0.3\n10 ended completed = end\n", 1, 0}},
      9},
+    // Rules: R5.1.
     {"LoserRanOn_LoserFirstInTheBatch",
      "open b { act p  await p  act q  await q }  act w  sel b w  act z  await z",
      {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 activity 1.0 p\n4 activity 0.1 w\n", 1, 0},
@@ -129,6 +131,7 @@ const Scenario kScenarios[] = {
        1, 0},
       {"done 0.3", "10 activity_done 0.3\n11 ended completed = end\n", 1, 0}},
      10},
+    // Rules: R4.1.
     {"LateSelect_HorizonIsThePositionOfTheSelector",
      "act w  timer t  open b { act p  await p  act q  await q }  await t  sel b w  act z  await z",
      {{"start",
@@ -139,6 +142,7 @@ const Scenario kScenarios[] = {
       {"done 0.1", "9 timer_fired 0.1\n10 close 0.3 of 0.2 at 9\n11 activity 0.4 z\n", 1, 0},
       {"done 0.4", "12 activity_done 0.4\n13 ended completed = end\n", 1, 0}},
      12},
+    // Rules: R4.4.
     {"NestedSelectInALosingBranch",
      "open b { open c { act p  await p }  timer t  sel c t  act q  await q }  act w  sel b w  act "
      "z  await z",
@@ -152,6 +156,7 @@ const Scenario kScenarios[] = {
        2},
       {"done 0.3", "11 activity_done 0.3\n12 ended completed = end\n", 1, 0}},
      11},
+    // Rules: R8.4.
     {"CancelBetweenTwoCompletions_CompensationIsNotCancelledAgain",
      "open b { act p  await p  act q  await q }  open c { act r  await r }  join b c  "
      "open d { act s  await s }  await d  join b c",
@@ -166,12 +171,14 @@ const Scenario kScenarios[] = {
        1, 0},
       {"done 3.0", "14 activity_done 3.0\n15 ended completed = end\n", 1, 0}},
      14},
+    // Rules: R2.3.
     {"SameHandleTwice_JoinBesideItsMember",
      "act a  act b  selj a | a b  await a  await b",
      {{"start", "1 started\n2 activity 0.0 a\n3 activity 0.1 b\n", 1, 0},
       {"done 0.0", "4 activity_done 0.0\n5 close 0.2 of 0.1 at 4\n6 ended completed = end\n", 1,
        0}},
      4},
+    // Rules: R6.8.
     {"CloseWakesAnotherBranchInASecondPass",
      "timer h  open b { timer t  sel t h  await h }  open c { act p  sel p h }  act w  await w  "
      "cancel h  "
@@ -186,6 +193,7 @@ const Scenario kScenarios[] = {
        "completed = end\n",
        2, 0}},
      10},
+    // Rules: R7.5.
     {"TimerAndMessageInOneBatch_ThenDequeueAgain",
      "deq a  timer t  sel a t  deq b  await b  deq c  await c",
      {{"start", "1 started\n2 dequeue 0.0\n3 timer 0.1\n", 1, 0},
@@ -194,6 +202,7 @@ const Scenario kScenarios[] = {
        "9 delivery 0.3 m1\n10 dequeue 0.4\n11 delivery 0.4 m2\n12 ended completed = end\n",
        3, 0}},
      11},
+    // Rules: R6.6.
     {"ALosingBranchReceivedAMessageBeyondItsHorizon",
      "open b { deq p  await p  act q  await q }  act w  sel b w  deq z  await z",
      {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 dequeue 1.0\n4 activity 0.1 w\n", 1, 0},
@@ -203,6 +212,7 @@ const Scenario kScenarios[] = {
        "10 delivery 0.3 m1\n11 ended completed = end\n",
        2, 1}},
      10},
+    // Rules: R6.6.
     {"EndIsAHorizon_AMessageIsGivenBack",
      "open b { deq p  await p  act q }  act w  await w",
      {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 dequeue 1.0\n4 activity 0.1 w\n", 1, 0},
@@ -210,6 +220,7 @@ const Scenario kScenarios[] = {
        "5 activity_done 0.1\n6 delivery 1.0 m1\n7 ended completed = end\n8 return m1\n", 1, 2,
        "1"}},
      5},
+    // Rules: R4.3.
     {"AWaitOfTheOpenerIsClosedForTheBranchesToo",
      "wait h  open b { timer t  sel t h  await h }  open c { act p  sel p h }  act w  await w  "
      "cancel h  "
@@ -225,18 +236,21 @@ const Scenario kScenarios[] = {
        2, 0}},
      10},
     // Section 7 of the rules: an event raised ahead of its wait is offered again within the turn.
+    // Rules: R7.4.
     {"EventRaisedAheadOfItsWaitInOneBatch",
      "act a  await a  wait e  await e",
      {{"start", "1 started\n2 activity 0.0 a\n", 1, 0},
       {"raise 1  done 0.0",
        "3 activity_done 0.0\n4 wait 0.1\n5 delivery 0.1 m1\n6 ended completed = end\n", 2, 0}},
      5},
+    // Rules: R7.4.
     {"EventRaisedWhileNobodyWaitsIsGone",
      "act a  await a  wait e  await e",
      {{"start", "1 started\n2 activity 0.0 a\n", 1, 0},
       {"raise 1", "", 1, 0},
       {"done 0.0", "3 activity_done 0.0\n4 wait 0.1\n", 1, 0}},
      0},
+    // Rules: R6.7, R7.2.
     {"MessagesWaitForTheirWait",
      "act a  await a  deq b  deq c  await c  await b",
      {{"start  msg 5  msg 7", "1 started\n2 activity 0.0 a\n", 1, 0, "57"},
@@ -245,6 +259,7 @@ const Scenario kScenarios[] = {
        "8 ended completed = end\n",
        2, 0}},
      7},
+    // Rules: R2.2.
     {"ABranchThatAwaitsNothing_TieAndLowerPosition",
      "act w  timer t  await t  open b { set name=k in=v }  sel b w  await b  await w",
      {{"start", "1 started\n2 activity 0.0 w\n3 timer 0.1\n", 1, 0},
@@ -253,6 +268,7 @@ const Scenario kScenarios[] = {
        "8 close 0.3 of 0.2 at 5\n9 ended completed = end\n",
        1, 0}},
      5},
+    // Rules: R5.3.
     {"StateFollowsCause",
      "set name=k in=five  open b { get name=k  act p  await p  set name=k in=six }  await b  get "
      "name=k  act z  await z",
@@ -262,12 +278,14 @@ const Scenario kScenarios[] = {
       {"done 0.2", "8 activity_done 0.2\n9 ended completed = end\n", 1, 0}},
      8,
      "b get k -> five; root get k -> six; "},
+    // Rules: R6.2, R6.3.
     {"EndIsAHorizon_ABranchRanPastIt",
      "open b { act p  await p  act q }  act w  await w",
      {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 activity 1.0 p\n4 activity 0.1 w\n", 1, 0},
       {"done 0.1  done 1.0", "5 activity_done 0.1\n6 activity_done 1.0\n7 ended completed = end\n",
        1, 2}},
      5},
+    // Rules: R3.7.
     {"ReturnOfABranchClosesWhatItLeftOpen",
      "open b { act p  act q  await q }  await b",
      {{"start", "1 started\n2 branch_opened 0.0 = 1\n3 activity 1.0 p\n4 activity 1.1 q\n", 1, 0},

@@ -1,4 +1,4 @@
-// The session of an activity in commands and events, by the names of the tests in the accepted design.
+// The session of an activity in commands and events, by the names that test/build/seed_tests.txt lists.
 #include <string>
 
 #include "replay_bench.hpp"
@@ -39,6 +39,7 @@ TEST(SessionReplay, test_action_matches_event_with_session_id) {
   EXPECT_EQ(bench.added(), "3 activity_done ->2 = 9\n4 ended completed = 9\n");
 }
 
+// Rules: R3.1.
 TEST(SessionReplay, test_nondeterminism_session_id_mismatch) {
   for (const Orchestration changed : {with_another, without}) {
     Bench bench;

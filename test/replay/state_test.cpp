@@ -85,7 +85,7 @@ TEST(KvReplay, SnapshotSeedsReads) {
   EXPECT_EQ(output(bench), "b=old b@20 c=new@1000 2");
 }
 
-// The peer's snapshot had writes of the current execution in it, so a replay read what it had not written.
+// A snapshot that contains writes of the current execution lets a replay read what it has not written.
 TEST(KvReplay, ReadModifyWriteAcrossTurns) {
   const Orchestration counts = [](OrchestrationContext& ctx) {
     std::string seen;
@@ -142,6 +142,7 @@ TEST(KvReplay, RewindForgetsWrites) {
   EXPECT_EQ(bench.pool().used(), 0U);
 }
 
+// Rules: R5.3.
 TEST(KvReplay, BranchesSeeByCause) {
   Bench bench;
   ASSERT_NO_FATAL_FAILURE(carry(bench));
@@ -166,7 +167,7 @@ TEST(KvReplay, BranchesSeeByCause) {
 
 // ---- clearing and pruning -----------------------------------------------------------------------
 
-// The peer cleared in the order of a hash map.
+// Clearing in the order of a hash map is not deterministic.
 TEST(KvReplay, ClearAllGoesInOrderOfKeys) {
   Bench bench;
   bench.go(
@@ -182,7 +183,7 @@ TEST(KvReplay, ClearAllGoesInOrderOfKeys) {
             "11 state_write 0.9 e\n12 ended completed = 5 0\n");
 }
 
-// The peer's keys of the current execution looked fresh on every turn.
+// Keys of the current execution must not look fresh on every turn.
 TEST(KvReplay, PruneReachesKeysOfThisExecutionAndIsReplayStable) {
   const Orchestration prunes = [](OrchestrationContext& ctx) {
     EXPECT_EQ(ctx.set_kv_value("early", "1"), ErrorKind::kNone);
@@ -234,7 +235,7 @@ EngineLimits small_limits() {
   return limits;
 }
 
-// The peer counted only the keys of the turn at hand and of earlier executions.
+// Counting only the keys of this turn and of earlier executions would let an execution exceed the limit.
 TEST(KvReplay, KeysAreCountedOverAllTurns) {
   const Orchestration fills = [](OrchestrationContext& ctx) {
     std::string answers;
@@ -422,6 +423,7 @@ Poll tries_twice(OrchestrationContext& ctx) {
   return ctx.complete(got + std::string(last.value()));
 }
 
+// Rules: R7.3.
 TEST(TryDequeue, TakesWhatWaitsOrSaysThatThereIsNone) {
   Bench bench;
   bench.go(tries_twice, {start(), mail(MessageKind::kQueue, 1, "q", "one")});
@@ -433,6 +435,7 @@ TEST(TryDequeue, TakesWhatWaitsOrSaysThatThereIsNone) {
 }
 
 // Among those that the turn did not read may be one for it.
+// Rules: R7.3.
 TEST(TryDequeue, NoneIsSaidWhenAllIsRead) {
   Bench bench;
   bench.more_messages = true;
@@ -472,6 +475,7 @@ TEST(TryDequeue, NoneOfAnEarlierTurnIsThereBeforeTheCodeRuns) {
   EXPECT_NE(bench.all().find("write(none)"), std::string::npos) << bench.all();
 }
 
+// Rules: R7.2.
 TEST(TryDequeue, OlderWaitGoesFirst) {
   const Orchestration both = [](OrchestrationContext& ctx) {
     const Handle older = ctx.dequeue_event("q");
@@ -485,6 +489,7 @@ TEST(TryDequeue, OlderWaitGoesFirst) {
   EXPECT_EQ(output(bench), "none,one");
 }
 
+// Rules: R6.6.
 TEST(TryDequeue, WhatALosingBranchTookComesBack) {
   const Orchestration races = [](OrchestrationContext& ctx) {
     const Handle timer = ctx.schedule_timer(seconds(1));

@@ -19,6 +19,7 @@ Poll two_steps(OrchestrationContext& ctx) {
 
 // --- messages -------------------------------------------------------------------------------------
 
+// Rules: R7.1.
 TEST(Messages, DuplicateInOneBatchIsDropped) {
   Bench bench;
   bench.go(two_steps, {start()}).go(two_steps, {done(2, "x"), done(2, "y")});
@@ -26,6 +27,7 @@ TEST(Messages, DuplicateInOneBatchIsDropped) {
   EXPECT_EQ(bench.dropped(), 1U);
 }
 
+// Rules: R7.1.
 TEST(Messages, DuplicateOfHistoryIsDropped) {
   Bench bench;
   bench.go(two_steps, {start()}).go(two_steps, {done(2, "x")}).go(two_steps, {done(2, "y")});
@@ -45,6 +47,7 @@ TEST(Messages, FailureAndResultOfOneActivityAreOneOutcome) {
   EXPECT_EQ(at_once.dropped(), 1U);
 }
 
+// Rules: R7.1.
 TEST(Messages, OfAnotherExecutionIsDropped) {
   Bench bench;
   Message other = done(2);
@@ -118,6 +121,7 @@ TEST(Messages, CompletionsOfOneBatchAreReceivedByAwaitAndNotByArrival) {
   EXPECT_EQ(bench.history().event(6).horizon, 5U);
 }
 
+// Rules: R2.3.
 TEST(Handles, AwaitedTwiceGiveTheSame) {
   const Orchestration twice = [](OrchestrationContext& ctx) {
     const Handle handle = ctx.schedule_activity("a", "");
@@ -132,6 +136,7 @@ TEST(Handles, AwaitedTwiceGiveTheSame) {
 
 Handle kept_handle;
 
+// Rules: R3.8.
 TEST(Handles, EmptyOrFromAnotherRunAreErrorsAndNoCrash) {
   const Orchestration keeps = [](OrchestrationContext& ctx) {
     const Outcome stale = kept_handle.await();
@@ -149,12 +154,14 @@ TEST(Handles, EmptyOrFromAnotherRunAreErrorsAndNoCrash) {
 
 // --- cancellation ---------------------------------------------------------------------------------
 
+// Rules: R8.3.
 TEST(Cancel, ReachesAPendingAwait) {
   Bench bench;
   bench.go(two_steps, {start()}).go(two_steps, {cancel("enough")});
   EXPECT_EQ(bench.added(), "3 cancel_requested = enough\n4 ended failed cancelled = enough\n");
 }
 
+// Rules: R8.2.
 TEST(Cancel, BehindACompletionReachesTheNextAwait) {
   const Orchestration function = [](OrchestrationContext& ctx) {
     PAWL_AWAIT(first, ctx.schedule_activity("first", ""));
@@ -173,6 +180,7 @@ TEST(Cancel, BehindACompletionReachesTheNextAwait) {
   EXPECT_EQ(bench.added(), "6 activity_done ->5 = after\n7 ended completed = after\n");
 }
 
+// Rules: R8.3.
 TEST(Cancel, AheadOfACompletionWins) {
   Bench bench;
   bench.go(two_steps, {start()}).go(two_steps, {cancel(), done(2)});
@@ -181,6 +189,7 @@ TEST(Cancel, AheadOfACompletionWins) {
       "3 cancel_requested = stop\n4 activity_done ->2 = ok\n5 ended failed cancelled = stop\n");
 }
 
+// Rules: R8.1.
 TEST(Cancel, OnlyTheFirstCounts) {
   Bench bench;
   const Orchestration stubborn = [](OrchestrationContext& ctx) {
@@ -215,6 +224,7 @@ void expect_stepped_over(Orchestration function, const char* part, std::vector<M
   EXPECT_EQ(bench.history().last_id(), 0U);
 }
 
+// Rules: R3.2.
 TEST(SteppedOver, CompletesAfterAPendingAwait) {
   expect_stepped_over(
       [](OrchestrationContext& ctx) {
@@ -224,6 +234,7 @@ TEST(SteppedOver, CompletesAfterAPendingAwait) {
       "went on after a pending await of activity \"read\" (branch 0, ordinal 0)");
 }
 
+// Rules: R3.2.
 TEST(SteppedOver, NothingIsIssuedAfterAPendingAwait) {
   Bench bench;
   bench.go(
@@ -240,6 +251,7 @@ TEST(SteppedOver, NothingIsIssuedAfterAPendingAwait) {
   EXPECT_EQ(bench.all(), "1 started\n2 activity 0.0 a()\n");
 }
 
+// Rules: R3.2.
 TEST(SteppedOver, PendingWithoutAwait) {
   expect_stepped_over([](OrchestrationContext&) { return Poll::pending(); }, "no await was");
 }
@@ -496,6 +508,7 @@ Poll mixed(OrchestrationContext& ctx) {
   return ctx.complete(std::to_string(ctx.utc_now_ms()));
 }
 
+// Rules: R9.5.
 TEST(WarmAndCold, DecideTheSameAtEveryPrefix) {
   Bench warm;
   warm.go(mixed, {start()}).go(mixed, {done(4)}).go(mixed, {fired(3), done(6)});

@@ -209,6 +209,7 @@ TEST_F(DeviceRuntime, exclusive_without_a_session_is_an_invalid_argument) {
   EXPECT_EQ(client.status("i").output, "invalid_argument");
 }
 
+// Rules: S11.
 TEST_F(DeviceRuntime, a_conflict_says_what_the_session_was) {
   const auto reason_of = [&](const std::vector<std::pair<bool, bool>>& uses) {
     sim::Machine own{5};

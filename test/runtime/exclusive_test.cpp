@@ -107,6 +107,7 @@ class Exclusive : public ::testing::Test {
   std::unique_ptr<TestClient> client;
 };
 
+// Rules: S19.
 TEST_F(Exclusive, what_was_cancelled_makes_room_when_it_ends) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);

@@ -1,4 +1,4 @@
-// The tests that the design of explicit sessions lists, by their names, in its order. What it makes an
+// The tests of explicit sessions in test/build/seed_tests.txt, in its order. What that list makes an
 // error of the orchestration is an error at the await here, which the code may pass on.
 #include <chrono>
 

@@ -1,4 +1,4 @@
-// The tests that the accepted design of implicit sessions lists for runtimes, by their names: several
+// The tests of implicit sessions for runtimes in test/build/seed_tests.txt, by their names: several
 // workers, workers with different settings, one worker, whole scenarios.
 #include <chrono>
 

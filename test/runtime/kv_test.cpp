@@ -39,7 +39,7 @@ Poll pause(OrchestrationContext& ctx, int seconds = 1) {
 }
 
 // Counts to three in each of three executions; a read of what this very execution wrote came out wrong
-// in the peer after every replay.
+// in comparable engines after every replay.
 Poll counter(OrchestrationContext& ctx) {
   for (int i = 0; i < 3; ++i) {
     const int next = std::stoi("0" + std::string(ctx.get_kv_value("n").value_or(""))) + 1;

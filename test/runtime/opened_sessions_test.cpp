@@ -156,6 +156,7 @@ TEST_F(OpenedSessions, bad_ids_and_settings_are_invalid_arguments) {
             "invalid_argument");
 }
 
+// Rules: S18.
 TEST_F(OpenedSessions, one_too_many_is_a_limit_and_closing_makes_room) {
   Options options = OpenedSessions::options("a");
   options.sessions.max_sessions_per_orchestration = 2;
@@ -196,6 +197,7 @@ TEST_F(OpenedSessions, instances_do_not_share_what_they_open) {
   EXPECT_EQ(count_sessions(client), 0u) << "both ends closed them";
 }
 
+// Rules: S20.
 TEST_F(OpenedSessions, survive_continue_as_new_without_being_opened_again) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               ActivityOptions options;
@@ -226,6 +228,7 @@ TEST_F(OpenedSessions, an_opening_in_the_turn_that_continues_as_new_counts) {
             "ok");
 }
 
+// Rules: S19.
 TEST_F(OpenedSessions, closing_fails_pending_work_and_refuses_late_results) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const Session session = ctx.open_session("s");
@@ -315,6 +318,7 @@ Poll lose_and_recover(OrchestrationContext& ctx) {
   return ctx.complete(std::string(claimed.value()) + std::string(told.value()));
 }
 
+// Rules: S21.
 TEST_F(OpenedSessions, one_that_fails_on_loss_is_lost_with_its_owner_and_opened_again) {
   g_code = lose_and_recover;
   Worker boss(machine, coordinator, options("boss"));
@@ -429,6 +433,7 @@ TEST_F(OpenedSessions, abort_from_inside_an_activity) {
   EXPECT_NE(g_runs[1].substr(0, 9), g_runs[2].substr(0, 9)) << "a new epoch after the abort";
 }
 
+// Rules: S20.
 TEST_F(OpenedSessions, terminating_and_deleting_leave_no_session) {
   g_code = [](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");

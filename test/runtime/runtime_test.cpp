@@ -340,6 +340,7 @@ TEST_F(RuntimeTest, activity_failure_is_an_error_of_its_kind) {
   EXPECT_EQ(client.status("b").output, "limit");
 }
 
+// Rules: R8.4.
 TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace) {
   Options options = base_options();
   options.cancel_grace_ms = 45'000;

@@ -82,6 +82,7 @@ Poll opens_one(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Rules: S23.
 TEST_F(SessionDirectory, lists_and_filters_by_owner_kind_and_state) {
   g_code = opens_one;
   Worker a(machine, registry, options("a"));
@@ -135,6 +136,7 @@ TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
   EXPECT_EQ(one.instance_id, "");
 }
 
+// Rules: S23.
 TEST_F(SessionDirectory, other_labels_under_a_history_are_noticed) {
   std::string owner = "alice";
   g_code = [&owner](OrchestrationContext& ctx) {
@@ -176,6 +178,7 @@ TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
 
 // ---- limits of an owner ---------------------------------------------------------------------------------
 
+// Rules: S24.
 TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_told_how_to_free_one) {
   g_code = [](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", for_owner(ctx.input()));
@@ -213,6 +216,7 @@ TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_told_how_to_fre
             "\"s\" of instance \"i\", with close_session()");
 }
 
+// Rules: S24.
 TEST_F(SessionDirectory, reopening_ones_own_is_no_further_session) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings = for_owner("alice");
@@ -266,6 +270,7 @@ Poll waits_for_close(OrchestrationContext& ctx) {
                       error_kind_name(after.error().kind));
 }
 
+// Rules: S25.
 TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside) {
   g_code = waits_for_close;
   auto a = std::make_unique<Worker>(machine, registry, options("a"));
@@ -384,6 +389,7 @@ std::string timeline(const std::string& logs, const std::string& instance,
   return text;
 }
 
+// Rules: S26.
 TEST_F(SessionDirectory, the_migrations_of_a_session_are_rebuilt_from_the_log_alone) {
   g_code = [](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", for_owner("alice", "agent"));

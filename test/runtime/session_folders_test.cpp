@@ -71,6 +71,7 @@ class SessionFolders : public SessionStory {
   }
 };
 
+// Rules: S43.
 TEST_F(SessionFolders, is_there_before_the_first_activity_and_gone_after_the_close) {
   code(opening(3));
   Worker& a = full("a");
@@ -89,6 +90,7 @@ TEST_F(SessionFolders, is_there_before_the_first_activity_and_gone_after_the_clo
 }
 
 // Nothing of a session's id is in a path.
+// Rules: S42.
 TEST_F(SessionFolders, no_id_leads_out_of_the_root) {
   code([](OrchestrationContext& ctx) {
     for (const char* id : {"../../etc", "..", "/", "a/b", "-rf"})
@@ -126,6 +128,7 @@ TEST_F(SessionFolders, files_survive_the_death_of_the_owner) {
   EXPECT_EQ(g_folders[0], g_folders[1]);
 }
 
+// Rules: S42.
 TEST_F(SessionFolders, another_opening_has_another_folder) {
   code([](OrchestrationContext& ctx) {
     for (int i = 0; i < 2; ++i) {
@@ -143,6 +146,7 @@ TEST_F(SessionFolders, another_opening_has_another_folder) {
   EXPECT_TRUE(are_gone());
 }
 
+// Rules: S44.
 TEST_F(SessionFolders, goes_when_the_session_is_lost_and_when_its_instance_ends) {
   SessionSettings fragile;
   fragile.fail_on_loss = true;
@@ -181,6 +185,7 @@ TEST_F(SessionFolders, of_a_shared_session_stays_while_it_idles_and_goes_with_it
 }
 
 // Removing goes on beside the other work, some entries a tick.
+// Rules: S46.
 TEST_F(SessionFolders, removing_is_done_in_pieces) {
   code(opening(1));
   Worker& a = full("a");
@@ -204,6 +209,7 @@ TEST_F(SessionFolders, removing_is_done_in_pieces) {
 }
 
 // Dead at any point between the close and the last piece: whoever starts next goes on.
+// Rules: S45.
 TEST_F(SessionFolders, removing_survives_crashes) {
   code(opening(1));
   full("a");
@@ -231,6 +237,7 @@ TEST_F(SessionFolders, removing_survives_crashes) {
 }
 
 // A close that was not committed took nothing away.
+// Rules: S45.
 TEST_F(SessionFolders, stays_when_the_close_is_not_committed) {
   code(opening(1));
   full("a");
@@ -283,6 +290,7 @@ TEST_F(SessionFolders, only_what_ended_in_this_database_goes) {
 }
 
 // What the disk lacks is no answer for an orchestration: the activity waits, and all others go on.
+// Rules: S43.
 TEST_F(SessionFolders, without_its_folder_an_activity_does_not_run) {
   code(opening(1));
   other([](OrchestrationContext& ctx) {
@@ -327,6 +335,7 @@ TEST_F(SessionFolders, something_else_in_its_place_is_told_and_left) {
 }
 
 // Removing that fails is told once a look, and tried again with the next.
+// Rules: S46.
 TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
   options.sessions.session_cleanup_interval_ms = 60'000;
   code(opening(1));
@@ -345,6 +354,7 @@ TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
 }
 
 // Whoever is told to stop may still be writing there.
+// Rules: S44.
 TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");

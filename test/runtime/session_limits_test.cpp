@@ -71,6 +71,7 @@ constexpr char kGathered[] =
 
 // ---- age ------------------------------------------------------------------------------------------------
 
+// Rules: S27.
 TEST_F(SessionLimits, expiry_is_told_before_and_at_the_end) {
   EXPECT_EQ(run(gathers), kGathered);
   const std::vector<std::int64_t> at = told_at("i");
@@ -139,6 +140,7 @@ TEST_F(SessionLimits, an_exclusive_one_opened_anew_waits_for_what_still_runs) {
   EXPECT_EQ(cancelled, 1);
 }
 
+// Rules: S27.
 TEST_F(SessionLimits, an_expired_one_is_seen_for_an_hour) {
   code([](OrchestrationContext& ctx) {
     ctx.open_session("s", aged(kMinute));
@@ -312,6 +314,7 @@ Poll speaks(OrchestrationContext& ctx) {
   return ctx.continue_as_new("");
 }
 
+// Rules: S28.
 TEST_F(SessionLimits, activities_are_counted_warned_of_and_refused) {
   const std::string end = run(speaks);
   EXPECT_EQ(end.substr(0, 26), "completed 3 1{\"change\":\"ne") << end;
@@ -334,6 +337,7 @@ TEST_F(SessionLimits, activities_are_counted_once_whatever_is_killed) {
   EXPECT_GE(runs.size(), 5u);
 }
 
+// Rules: S28.
 TEST_F(SessionLimits, refused_ones_and_retries_do_not_count_and_opening_anew_makes_room) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               Session session = ctx.open_session("s", at_most(2));
@@ -400,6 +404,7 @@ Poll hurries(OrchestrationContext& ctx) {
   return ctx.complete(told + " " + std::string(refused.error().text));
 }
 
+// Rules: S29.
 TEST_F(SessionLimits, what_comes_too_fast_is_refused_and_told_when_to_come_again) {
   code(hurries);
   full("a");
@@ -426,6 +431,7 @@ TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
 }
 
 // The bucket is the session's, whoever owns it: neither a death nor a new worker fills it.
+// Rules: S29.
 TEST_F(SessionLimits, a_rate_outlives_its_owner_and_clock_steps) {
   code(hurries);
   boss();
@@ -536,6 +542,7 @@ TEST_F(SessionLimits, limits_that_contradict_each_other_are_refused) {
 
 // ---- in the log -----------------------------------------------------------------------------------------
 
+// Rules: S30.
 TEST_F(SessionLimits, each_ownership_is_told_with_its_first_use_and_what_was_done_by_then) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;

@@ -88,6 +88,7 @@ Poll half_an_hour(OrchestrationContext& ctx, const std::function<ErrorKind()>& h
   return ctx.complete(first.value() == second.value() ? "kept" : "released");
 }
 
+// Rules: S33.
 TEST_F(SessionOperations, a_held_session_stays_at_its_owner_without_work) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               return half_an_hour(ctx, [&] { return ctx.hold_session("s", 40 * kMinuteMs); });
@@ -109,6 +110,7 @@ TEST_F(SessionOperations, a_hold_ends_with_its_time) {
             "released");
 }
 
+// Rules: S33.
 TEST_F(SessionOperations, of_a_shared_session_the_longest_hold_counts) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               return half_an_hour(ctx, [&] {
@@ -283,6 +285,7 @@ Poll one_behind_another(OrchestrationContext& ctx, bool exclusive) {
                       std::string(done.value()));
 }
 
+// Rules: S36.
 TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
   g_code = [](OrchestrationContext& ctx) { return one_behind_another(ctx, false); };
   Worker boss(machine, coordinator, options("boss"));
@@ -340,6 +343,7 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
 
 // Its activity could still do to the world what it was told: nobody lets it go but an operator, with force, or
 // the lease that is not renewed for it any more.
+// Rules: S36.
 TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
   for (const bool forced : {false, true}) {
     sim::Machine fresh{11};
@@ -470,6 +474,7 @@ std::int64_t waiting_in_store(TestClient& client) {
   return metrics.sessions_waiting;
 }
 
+// Rules: S34.
 TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
   g_code = many_sessions;
   Options how = options("a");
@@ -514,6 +519,7 @@ TEST_F(SessionOperations, what_a_worker_at_its_limit_could_not_run_is_no_lack_of
   EXPECT_EQ(a.runtime->stats().capacity_exhausted, 0U);
 }
 
+// Rules: S34.
 TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_told_to) {
   g_code = many_sessions;
   Options how = options("a");
@@ -577,6 +583,7 @@ struct Listener final : SessionListener {
   std::string said;
 };
 
+// Rules: S35.
 TEST_F(SessionOperations, a_worker_claims_at_its_start_what_nobody_owns) {
   const std::string_view names[] = {"model", "bus", "bed"};
   Listener listener;
@@ -629,6 +636,7 @@ TEST_F(SessionOperations, names_to_claim_are_checked) {
   EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
 }
 
+// Rules: S37.
 TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;
@@ -720,6 +728,7 @@ class Handoff : public SessionOperations {
   }
 };
 
+// Rules: S38.
 TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
   g_code = [](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
@@ -808,6 +817,7 @@ TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
       << "whoever owns it next begins with the summary: " << g_runs[2];
 }
 
+// Rules: S38.
 TEST_F(Handoff, the_summary_is_read_again_after_a_crash_and_outlives_continue_as_new) {
   g_code = [](OrchestrationContext& ctx) {
     ActivityOptions on;
@@ -904,6 +914,7 @@ TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
 
 // ---- what a loss says -----------------------------------------------------------------------------------
 
+// Rules: S40.
 TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;

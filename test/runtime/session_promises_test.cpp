@@ -125,6 +125,7 @@ TEST_F(SessionPromises, keepalive_activity_holds_the_session_through_a_wait) {
 }
 
 // Option C, of a session that is opened: once a change, and replays make none.
+// Rules: S22.
 TEST_F(SessionPromises, migration_is_a_message_to_the_orchestration) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
@@ -232,6 +233,7 @@ TEST_F(SessionPromises, a_lost_session_is_opened_again_on_another_worker) {
   EXPECT_GT(runs[1].epoch, runs[0].epoch);
 }
 
+// Rules: S21.
 TEST_F(SessionPromises, a_session_that_nobody_used_is_not_lost) {
   code([](OrchestrationContext& ctx) {
     const Session session = open_that_fails(ctx);

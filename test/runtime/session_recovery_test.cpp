@@ -239,6 +239,7 @@ TEST_F(SessionRecoveryTest, a_crash_at_any_write_rebuilds_before_it_works) {
   EXPECT_GT(nth, 20U);
 }
 
+// Rules: S39.
 TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
   sim::Machine machine{7};
   const auto options = [](const char* node) {
@@ -317,6 +318,7 @@ TEST_F(SessionRecoveryTest, one_at_a_time_though_several_branches_work_on_the_se
   expect_built_first();
 }
 
+// Rules: S41.
 TEST_F(SessionRecoveryTest, a_barrier_waits_for_what_runs_and_holds_back_what_follows) {
   for (const bool cancelled : {false, true}) {
     g_order.clear();

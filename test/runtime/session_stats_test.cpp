@@ -63,6 +63,7 @@ class SessionStats : public testing::MachineTest {
   Registry coordinator;
 };
 
+// Rules: S31.
 TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted_when_they_end) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
     PAWL_CALL(uses(ctx, ctx.input() == "much" ? 11 : ctx.input() == "once" ? 1 : 0, false));
@@ -93,6 +94,7 @@ TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted
   }
 }
 
+// Rules: S31.
 TEST_F(SessionStats, one_that_is_lost_counts_once_whatever_becomes_of_it) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
     PAWL_CALL(uses(ctx, 1, true));
@@ -232,6 +234,7 @@ class SessionLeaks : public SessionStats {
   }
 };
 
+// Rules: S32.
 TEST_F(SessionLeaks, one_that_is_left_open_is_told_once_whoever_looks) {
   g_code = opens;
   auto a = std::make_unique<Worker>(machine, registry, looks_often("a"));

@@ -364,6 +364,7 @@ TEST_F(SessionRuntime, twelve_reboots_in_one_activity_poison_nothing) {
   EXPECT_EQ(g_runs[0].attempt, 13);
 }
 
+// Rules: S7.
 TEST_F(SessionRuntime, stopping_gracefully_hands_over_at_once) {
   Worker c(machine, coordinating, options("c"));
   Worker a(machine, inlined, worker_only("a"));
@@ -381,6 +382,7 @@ TEST_F(SessionRuntime, stopping_gracefully_hands_over_at_once) {
   EXPECT_EQ(g_runs[2].worker, "b");
 }
 
+// Rules: T6.
 TEST_F(SessionRuntime, leases_hold_in_2040_and_over_wall_steps) {
   machine.set_wall(2'208'988'800'000);
   Worker a(machine, inlined, options("a"));

@@ -43,6 +43,7 @@ TEST_F(Devices, work_waits_until_somebody_declares_the_device) {
   EXPECT_EQ(owner("bed"), b_.me());
 }
 
+// Rules: S12.
 TEST_F(Devices, a_device_declared_before_any_work_is_owned_at_once) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   EXPECT_EQ(owner("bed"), a_.me());
@@ -53,6 +54,7 @@ TEST_F(Devices, a_device_declared_before_any_work_is_owned_at_once) {
   EXPECT_TRUE(a_.fetch());
 }
 
+// Rules: S12.
 TEST_F(Devices, a_second_declarer_is_refused_with_the_holders_name) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   EXPECT_EQ(b_.declare("bed"), Status::kDeviceHeld);
@@ -61,6 +63,7 @@ TEST_F(Devices, a_second_declarer_is_refused_with_the_holders_name) {
   EXPECT_EQ(owner("bed"), a_.me());
 }
 
+// Rules: S13.
 TEST_F(Devices, a_standby_follows_a_dead_holder) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   bool held = true;
@@ -101,6 +104,7 @@ TEST_F(Devices, a_device_of_a_dead_worker_waits_for_it_to_declare_again) {
   EXPECT_TRUE(job->item.claimed_now);
 }
 
+// Rules: S13.
 TEST_F(Devices, who_restarts_under_its_node_inherits_no_device_undeclared) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   world_.schedule("a", "soft");
@@ -197,6 +201,7 @@ TEST_F(Devices, a_session_that_others_own_softly_moves_to_who_declares_it) {
   EXPECT_TRUE(b_.fetch());
 }
 
+// Rules: S11.
 TEST_F(Devices, scheduling_for_a_device_ends_a_soft_ownership) {
   world_.schedule("a", "bed");
   const auto soft = a_.fetch();
@@ -208,6 +213,7 @@ TEST_F(Devices, scheduling_for_a_device_ends_a_soft_ownership) {
   EXPECT_FALSE(a_.fetch());
 }
 
+// Rules: S14.
 TEST_F(Devices, an_absent_device_fails_work_after_its_own_limit) {
   const InstanceKey instance = world_.schedule("a", "bed", 1, "device=1,unavailable_ms=60000");
   const InstanceKey patient = world_.schedule("a", "bed", 1, kDevice);
@@ -234,6 +240,7 @@ TEST_F(Devices, a_device_that_is_there_makes_no_work_unavailable) {
   EXPECT_EQ(world_.completions(instance).size(), 1u);
 }
 
+// Rules: S2.
 TEST_F(Devices, count_for_no_capacity) {
   a_.options.max_sessions_per_worker = 1;
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
@@ -295,6 +302,7 @@ TEST_F(Devices, after_a_reboot_are_nobodys_until_declared) {
 
 // ---- exclusive ------------------------------------------------------------------------------------------
 
+// Rules: S15.
 TEST_F(Devices, exclusive_work_runs_one_at_a_time_and_in_order) {
   world_.schedule("a", "s", 3, kExclusive);
   WorkItemId last = 0;
@@ -324,6 +332,7 @@ TEST_F(Devices, exclusive_order_holds_while_the_first_backs_off) {
   EXPECT_EQ(again->item.id, first->item.id);
 }
 
+// Rules: S11.
 TEST_F(Devices, a_session_becomes_exclusive_for_all_its_work) {
   world_.schedule("a", "s", 2);
   const auto first = a_.fetch();
@@ -339,6 +348,7 @@ TEST_F(Devices, a_session_becomes_exclusive_for_all_its_work) {
 
 // ---- transfer -------------------------------------------------------------------------------------------
 
+// Rules: S16.
 TEST_F(Devices, a_session_is_transferred_to_a_named_worker) {
   world_.schedule("a", "s", 2);
   const auto running = a_.fetch();
@@ -367,6 +377,7 @@ TEST_F(Devices, a_transfer_names_who_cannot_take_it) {
   EXPECT_EQ(owner("bed"), a_.me());
 }
 
+// Rules: S16.
 TEST_F(Devices, a_late_transfer_of_exclusive_work_fails_and_a_forced_one_refuses_the_result) {
   world_.schedule("a", "s", 1, kExclusive);
   const auto running = a_.fetch();
@@ -397,6 +408,7 @@ TEST_F(Devices, a_transfer_ends_with_the_death_of_the_owner) {
   EXPECT_TRUE(b_.fetch());
 }
 
+// Rules: S17.
 TEST_F(Devices, draining_moves_a_device_only_to_a_standby) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   EXPECT_EQ(a_.declare("bank"), Status::kOk);

@@ -97,6 +97,7 @@ TEST_F(EvidenceTest, me_is_never_gone_for_itself) {
   EXPECT_EQ(ask(claim), Gone::kNo);
 }
 
+// Rules: S47.1.
 TEST_F(EvidenceTest, a_buried_is_proof_whatever_the_lease_and_lock) {
   locks_.held[kOther] = port::Held::kHeld;
   Claim claim = claim_until(1'000'000);
@@ -104,6 +105,7 @@ TEST_F(EvidenceTest, a_buried_is_proof_whatever_the_lease_and_lock) {
   EXPECT_EQ(ask(claim), Gone::kProof);
 }
 
+// Rules: S47.2.
 TEST_F(EvidenceTest, b_an_earlier_boot_is_proof) {
   locks_.held[kOther] = port::Held::kHeld;
   Claim claim = claim_until(1'000'000);
@@ -111,10 +113,12 @@ TEST_F(EvidenceTest, b_an_earlier_boot_is_proof) {
   EXPECT_EQ(ask(claim), Gone::kProof);
 }
 
+// Rules: S47.3.
 TEST_F(EvidenceTest, c_a_free_lock_is_proof_at_once) {
   EXPECT_EQ(ask(claim_until(1'000'000)), Gone::kProof);
 }
 
+// Rules: S47.
 TEST_F(EvidenceTest, a_held_lock_within_its_lease_is_no_evidence) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(200'000);
@@ -122,6 +126,7 @@ TEST_F(EvidenceTest, a_held_lock_within_its_lease_is_no_evidence) {
   EXPECT_FALSE(evidence_.watching());
 }
 
+// Rules: S47.4.
 TEST_F(EvidenceTest, d_without_a_testable_lock_the_lease_counts_after_one_interval_of_running) {
   struct Case {
     const char* name;
@@ -157,6 +162,7 @@ TEST_F(EvidenceTest, d_fast_handoff_off_leaves_the_lease_alone) {
   EXPECT_EQ(locks_.tests, 0);
 }
 
+// Rules: S47.5.
 TEST_F(EvidenceTest, e_a_held_lock_is_suspect_after_one_interval_of_observation) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(100'000);
@@ -179,6 +185,7 @@ TEST_F(EvidenceTest, e_another_epoch_is_another_observation) {
   EXPECT_EQ(ask(claim), Gone::kNo);
 }
 
+// Rules: S47.6.
 TEST_F(EvidenceTest, an_observer_that_overslept_starts_anew) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(1'000);

@@ -1,4 +1,4 @@
-// What the design of explicit sessions asks of a storage, by the names of its tests. It has two calls for
+// What test/build/seed_tests.txt lists for the storage of explicit sessions. That list has two calls for
 // fetching, with sessions and without; here a worker without sessions fetches without them.
 #include <gtest/gtest.h>
 
@@ -211,6 +211,7 @@ TEST_F(OpenedContract, release_session_lock_noop_if_not_owner) {
   EXPECT_EQ(of("owner"), a_.me());
 }
 
+// Rules: S18.
 TEST_F(OpenedContract, ack_orchestration_creates_session_row) {
   EXPECT_EQ(rows(), 0);
   open("X");

@@ -33,6 +33,7 @@ class Ownership : public ::testing::Test {
 
 // ---- fencing ------------------------------------------------------------------------------------------
 
+// Rules: S4.
 TEST_F(Ownership, a_duplicate_acknowledgement_is_stale_and_leaves_one_message) {
   const auto a = worker("A");
   const InstanceKey instance = world_.schedule("a", "s");
@@ -44,6 +45,7 @@ TEST_F(Ownership, a_duplicate_acknowledgement_is_stale_and_leaves_one_message) {
   EXPECT_EQ(world_.completions(instance).size(), 1u);
 }
 
+// Rules: S47.7.
 TEST_F(Ownership, a_frozen_owner_is_robbed_after_one_interval_of_observation_and_then_refused) {
   const auto a = worker("A");
   const auto b = worker("B");
@@ -71,6 +73,7 @@ TEST_F(Ownership, a_frozen_owner_is_robbed_after_one_interval_of_observation_and
   EXPECT_EQ(messages[0].payload, "good");
 }
 
+// Rules: S47.6.
 TEST_F(Ownership, an_observer_that_overslept_robs_nobody) {
   const auto a = worker("A");
   const auto b = worker("B");
@@ -117,6 +120,7 @@ TEST_F(Ownership, a_free_item_of_a_killed_worker_is_taken_when_its_lock_ends) {
   EXPECT_NE(second->item.token, first->item.token);
 }
 
+// Rules: S3.
 TEST_F(Ownership, tokens_and_epochs_of_a_batch_that_was_rolled_back_come_again_and_never_twice) {
   const auto a = worker("A");
   world_.schedule("a", "s");
@@ -156,6 +160,7 @@ TEST_F(Ownership, tokens_and_epochs_of_a_batch_that_was_rolled_back_come_again_a
 
 // ---- burial and restart ---------------------------------------------------------------------------------
 
+// Rules: S8.
 TEST_F(Ownership, burial_frees_everything_once_and_the_buried_writes_no_more) {
   const auto a = worker("A");
   const auto b = worker("B");
@@ -175,6 +180,7 @@ TEST_F(Ownership, burial_frees_everything_once_and_the_buried_writes_no_more) {
   EXPECT_TRUE(told(*b, "migrated s@3 from A to B"));
 }
 
+// Rules: S47.8.
 TEST_F(Ownership, a_node_in_use_is_refused_with_its_process) {
   const auto a = worker("A");
   Worker second(world_);
@@ -184,6 +190,7 @@ TEST_F(Ownership, a_node_in_use_is_refused_with_its_process) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM workers"), 1);
 }
 
+// Rules: S8.
 TEST_F(Ownership, a_node_that_restarts_has_its_sessions_back_at_once) {
   const auto a = worker("A");
   const auto b = worker("B");
@@ -218,6 +225,7 @@ TEST_F(Ownership, an_ephemeral_worker_has_a_name_of_its_own_and_gets_nothing_bac
   EXPECT_EQ(world_.number("SELECT count(DISTINCT node) FROM workers"), 2);
 }
 
+// Rules: S47.7.
 TEST_F(Ownership, without_provable_death_a_node_is_free_two_leases_after_its_end) {
   const auto a = worker("A");
   Worker again(world_);
@@ -230,6 +238,7 @@ TEST_F(Ownership, without_provable_death_a_node_is_free_two_leases_after_its_end
   EXPECT_EQ(a->renew_self(), Status::kBuried);
 }
 
+// Rules: S7.
 TEST_F(Ownership, leaving_releases_all_without_a_strike) {
   const auto a = worker("A");
   const auto b = worker("B");
@@ -244,6 +253,7 @@ TEST_F(Ownership, leaving_releases_all_without_a_strike) {
   EXPECT_TRUE(b->fetch());
 }
 
+// Rules: S17.
 TEST_F(Ownership, a_draining_worker_claims_nothing_and_hands_its_sessions_away) {
   const auto a = worker("A");
   world_.schedule("a", "idle");
@@ -299,6 +309,7 @@ TEST_F(Ownership, a_reboot_buries_the_earlier_boot_and_charges_no_crash) {
   EXPECT_TRUE(again.fetch());
 }
 
+// Rules: T7.
 TEST_F(Ownership, a_held_lock_of_an_earlier_boot_is_refused) {
   const auto a = worker("A");
   world_.execute("UPDATE workers SET boot_seq=boot_seq-1");
@@ -308,6 +319,7 @@ TEST_F(Ownership, a_held_lock_of_an_earlier_boot_is_refused) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM workers"), 1);
 }
 
+// Rules: T6.
 TEST_F(Ownership, the_wall_clock_moves_no_lease) {
   const auto a = worker("A");
   const auto b = worker("B");
@@ -328,6 +340,7 @@ TEST_F(Ownership, the_wall_clock_moves_no_lease) {
 
 // ---- capacity ---------------------------------------------------------------------------------------------
 
+// Rules: S2.
 TEST_F(Ownership, own_expired_sessions_count_for_capacity) {
   const auto a = worker("A");
   a->options.max_sessions_per_worker = 1;
@@ -359,6 +372,7 @@ TEST_F(Ownership, a_full_worker_robs_nobody) {
 
 // ---- idle -------------------------------------------------------------------------------------------------
 
+// Rules: S6.
 TEST_F(Ownership, no_session_is_idle_while_a_row_of_it_is_queued) {
   const auto a = worker("A");
   for (const char* name : {"ready", "delayed", "running"})
@@ -410,6 +424,7 @@ class Handlers : public Ownership {
   }
 };
 
+// Rules: S9.
 TEST_F(Handlers, what_nobody_can_run_waits_for_a_worker_that_can) {
   const auto a = worker_with("A", {"a"});
   world_.schedule("nobody");
@@ -486,6 +501,7 @@ TEST_F(Handlers, what_another_can_run_is_left_to_it) {
   EXPECT_TRUE(b->fetch());
 }
 
+// Rules: S9.
 TEST_F(Handlers, an_owner_without_the_handler_lets_the_session_go) {
   const auto a = worker_with("A", {"a"});
   const auto b = worker_with("B", {"b"});
@@ -621,6 +637,7 @@ TEST_F(Ownership, a_ghost_leaves_with_its_holder) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 1);
 }
 
+// Rules: S15.
 TEST_F(Ownership, exclusive_items_start_in_order_whatever_holds_the_first_back) {
   const auto a = worker("A");
   world_.schedule("a", "s", 2);
@@ -680,6 +697,7 @@ TEST_F(Ownership, what_runs_holds_up_an_exclusive_session_that_was_made_anew) {
 
 // ---- counts -----------------------------------------------------------------------------------------------------
 
+// Rules: S48.
 TEST_F(Ownership, ten_crashes_poison) {
   const InstanceKey instance = world_.schedule("a", "s");
   WorkItemId item = 0;
@@ -706,6 +724,7 @@ TEST_F(Ownership, ten_crashes_poison) {
       << messages[0].payload;
 }
 
+// Rules: S48.
 TEST_F(Ownership, ten_strikes_poison_and_the_session_lives_on) {
   const auto a = worker("A");
   const InstanceKey instance = world_.schedule("a", "s");
@@ -734,6 +753,7 @@ TEST_F(Ownership, abandoning_without_a_strike_never_poisons) {
   }
 }
 
+// Rules: S48.
 TEST_F(Ownership, twelve_reboots_poison_nothing_and_a_hundred_do) {
   const InstanceKey instance = world_.schedule("a", "s");
   for (int i = 0; i < 100; ++i) {
@@ -754,6 +774,7 @@ TEST_F(Ownership, twelve_reboots_poison_nothing_and_a_hundred_do) {
   EXPECT_EQ(messages[0].error, ErrorKind::kPoison);
 }
 
+// Rules: S48.
 TEST_F(Ownership, limits_are_never_summed) {
   const auto a = worker("A");
   world_.schedule("a");
@@ -764,6 +785,7 @@ TEST_F(Ownership, limits_are_never_summed) {
   EXPECT_TRUE(a->fetch());
 }
 
+// Rules: S49.
 TEST_F(Ownership, what_crashed_runs_beside_nothing_that_crashed) {
   const auto a = worker("A");
   a->one_crashed_at_a_time = true;
@@ -780,6 +802,7 @@ TEST_F(Ownership, what_crashed_runs_beside_nothing_that_crashed) {
   EXPECT_TRUE(a->fetch());
 }
 
+// Rules: S50.
 TEST_F(Ownership, a_crashed_turn_is_counted_on_its_instance) {
   const auto a = worker("A");
   const auto b = worker("B");

@@ -1,4 +1,4 @@
-// The 33 session checks of the peer's storage contract, by their names and in their order. Where its
+// The 33 session checks of the storage contract in test/build/seed_tests.txt, in their order. Where its
 // answer is one that the rules here forbid, the test says so and shows ours.
 #include <gtest/gtest.h>
 
@@ -289,7 +289,7 @@ TEST_F(PeerSessions, test_abandoned_session_item_ignore_attempt) {
   EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
 }
 
-// Asked as the peer asks; the runtime revives what nobody took.
+// Asked without revive, as that list does; the runtime revives an expired lease that no other worker took.
 TEST_F(PeerSessions, test_renew_session_lock_after_expiry_returns_zero) {
   ASSERT_TRUE(done(a_, "s"));
   world_.pass(kLease);

@@ -1,4 +1,4 @@
-// What the peer's sessions get wrong, each shown absent. docs/model.md names them.
+// Known defects of comparable engines' sessions, each shown absent. docs/model.md names them.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"

@@ -1,4 +1,4 @@
-// The 25 provider validations of the accepted session design, by their names and in their order, and
+// The 25 provider validations of test/build/seed_tests.txt, by their names and in their order, and
 // what else the rules here ask for. Where the rules here are stricter (a lease that ended is no evidence that
 // its owner is gone), a test first takes the owner's life or ability to prove itself.
 #include <gtest/gtest.h>
@@ -46,6 +46,7 @@ class SessionProvider : public ::testing::Test {
 };
 
 // 1
+// Rules: S2.
 TEST_F(SessionProvider, test_session_item_claimable_by_any_worker_initially) {
   world_.schedule("a", "s");
   const auto job = b_.fetch();
@@ -86,6 +87,7 @@ TEST_F(SessionProvider, test_non_session_item_unaffected) {
 }
 
 // 5
+// Rules: S1.
 TEST_F(SessionProvider, test_session_claim_creates_session_row) {
   world_.schedule("a", "s");
   EXPECT_EQ(world_.session_number("owner", "s"), -1);
@@ -130,6 +132,7 @@ TEST_F(SessionProvider, test_session_idle_expiry_allows_reclaim) {
 }
 
 // 8
+// Rules: S5.
 TEST_F(SessionProvider, test_renew_session_lock_extends_all_owned) {
   world_.schedule("a", "s");
   world_.schedule("a", "t");
@@ -254,6 +257,7 @@ TEST_F(SessionProvider, test_session_id_stored_on_worker_queue) {
 }
 
 // 18
+// Rules: S10.
 TEST_F(SessionProvider, test_cleanup_removes_expired_no_work) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
@@ -280,6 +284,7 @@ TEST_F(SessionProvider, test_cleanup_removes_idle_no_work) {
 }
 
 // 20
+// Rules: S10.
 TEST_F(SessionProvider, test_cleanup_preserves_sessions_with_work) {
   world_.schedule("a", "ready");
   world_.schedule("a", "delayed");
@@ -400,6 +405,7 @@ TEST_F(SessionProvider, zero_max_sessions_takes_no_session) {
   EXPECT_FALSE(a_.fetch());
 }
 
+// Rules: S2.
 TEST_F(SessionProvider, lowest_id_first_over_free_owned_and_claimable) {
   world_.schedule("a", "mine");
   ASSERT_TRUE(a_.fetch());
@@ -411,6 +417,7 @@ TEST_F(SessionProvider, lowest_id_first_over_free_owned_and_claimable) {
   EXPECT_EQ(a_.fetch()->session, "mine");
 }
 
+// Rules: S5.
 TEST_F(SessionProvider, original_worker_goes_on_with_an_expired_lease) {
   hide_locks();
   world_.schedule("a", "s", 2);
@@ -426,6 +433,7 @@ TEST_F(SessionProvider, original_worker_goes_on_with_an_expired_lease) {
   EXPECT_EQ(a_.ack(*first), Status::kOk);
 }
 
+// Rules: S4.
 TEST_F(SessionProvider, leases_expired_and_untaken_ack_succeeds) {
   const InstanceKey instance = world_.schedule("a", "s");
   const auto job = a_.fetch();

@@ -434,6 +434,7 @@ TEST_P(Removal, BulkTakesRootsOnly) {
 
 // ---- what ended goes by itself --------------------------------------------------------------------
 
+// Rules: T8.
 TEST_P(Removal, RetentionByAgeTakesTheOldestFirst) {
   Site& at = site();
   for (const char* id : {"a", "b", "c"}) {

@@ -58,6 +58,7 @@ TEST_P(Time, TimerFiresWhenDueAndOnce) {
   EXPECT_EQ(next(at).pawl_time, OptionalMs());
 }
 
+// Rules: T4.
 TEST_P(Time, DueIsTestedAgainInTheTransaction) {
   Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(1000)});
@@ -110,6 +111,7 @@ TEST_P(Time, DueTimersComeFirstAndInOrder) {
   EXPECT_EQ(ready(at), (Keys{early, late, message}));
 }
 
+// Rules: T5.
 TEST_P(Time, DelayIsNeverNegativeNorOverflows) {
   Site& at = site();
   const InstanceKey key =
@@ -167,6 +169,7 @@ TEST_P(Time, TimersOfAnotherHomeWaitForTheGrace) {
 
 // ---- wall clocks ----------------------------------------------------------------------------------
 
+// Rules: T9.
 TEST_P(Time, StampsAreOfThisCentury) {
   Site& at = site();
   const BatchInfo info = touch(at);
@@ -185,6 +188,7 @@ TEST_P(Time, StampsAreOfThisCentury) {
   EXPECT_EQ(second.now, 5);
 }
 
+// Rules: T4.
 TEST_P(Time, UtcTimerWaitsForATrustedClock) {
   clock.trusted = false;
   clock.wall = 0;  // 1970

@@ -1,5 +1,5 @@
 // DeviceClaims: sessions that stand for hardware: one worker declares that it has it, others stand by. Rules:
-// docs/sessions.md.
+// docs/rules/session.md.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_DEVICE_CLAIMS_HPP
 #define PAWL_STORE_TABLES_DEVICE_CLAIMS_HPP

@@ -22,7 +22,7 @@ constexpr std::int64_t kStartsApartMs = 3'600'000;
 
 }  // namespace
 
-// R1, R3 and what the batch will see. The sample is taken now, with the lock held: an older one could
+// T1, T3 and what the batch will see. The sample is taken now, with the lock held: an older one could
 // lie before a mark of another process.
 Status MetaTable::start_clock() {
   if (meta_is_known_) {

@@ -1,4 +1,4 @@
-// OpenedSessions: sessions that an orchestration opens, holds and closes. Rules: docs/sessions.md.
+// OpenedSessions: sessions that an orchestration opens, holds and closes. Rules: docs/rules/session.md.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_OPENED_SESSIONS_HPP
 #define PAWL_STORE_TABLES_OPENED_SESSIONS_HPP

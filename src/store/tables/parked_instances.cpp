@@ -23,7 +23,7 @@ Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t
   due_.moves(DueKind::kTimer);
   const bool stop = delay_ms == InstanceStore::kStoppedForGood;
   const InstanceState state = stop ? InstanceState::kStopped : InstanceState::kRunning;
-  // An operator's end (15) stays asked for. Nobody's afterwards: whoever knows the name, or has the memory, need not wait for the grace.
+  // Keep a pending terminate request. Clear the home, so that any worker may retry at once.
   Statement park = connection_.use(kPark);
   park.bind(key).bind(static_cast<std::int64_t>(state));
   if (stop) {

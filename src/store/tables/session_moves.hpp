@@ -1,4 +1,4 @@
-// SessionMoves: sessions that move to another worker, at once or when their work has stopped. Rules: docs/sessions.md.
+// SessionMoves: sessions that move to another worker, at once or when their work has stopped. Rules: docs/rules/session.md.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_MOVES_HPP
 #define PAWL_STORE_TABLES_SESSION_MOVES_HPP

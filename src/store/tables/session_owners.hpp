@@ -1,4 +1,4 @@
-// SessionOwners: every change of a session's owner. Rules: docs/sessions.md.
+// SessionOwners: every change of a session's owner. Rules: docs/rules/session.md.
 //
 // Purpose: a change takes the next epoch and clears the locks of the session's items with it, so a result that was
 // handed over before a change is never accepted after it.

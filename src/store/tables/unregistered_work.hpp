@@ -1,5 +1,5 @@
 // UnregisteredWork: activities that no living worker can run: where they wait, and when they go on. Rules:
-// docs/sessions.md.
+// docs/rules/session.md.
 //
 // Such an item is written once, out of all that a fetch looks at and into an index of names; the next write
 // is made for the worker that registers with the name. So any number of them costs nothing and delays nobody.

@@ -1,4 +1,4 @@
-// WorkFetch: which work item a worker gets next, and its hand-over. Rules: docs/sessions.md.
+// WorkFetch: which work item a worker gets next, and its hand-over. Rules: docs/rules/session.md.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORK_FETCH_HPP
 #define PAWL_STORE_TABLES_WORK_FETCH_HPP

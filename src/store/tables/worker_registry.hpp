@@ -1,4 +1,4 @@
-// WorkerRegistry: registration, burial and orderly end of workers. Rules: docs/sessions.md.
+// WorkerRegistry: registration, burial and orderly end of workers. Rules: docs/rules/session.md.
 //
 // A buried incarnation never writes again: begin() checks its row. Burial is once; what it counts, it
 // counts in its one transaction.
