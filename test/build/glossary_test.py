@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Words that docs/glossary.md retires do not come back.
+
+usage: glossary_test.py PROJECT [--list WORD | --left]
+
+Looked at are the words inside identifiers (snake_case and CamelCase), comments, texts of the product (log events, metrics,
+SQL) and pages. Where words are left from before, LEFT has their number: it may only fall, and must be lowered when it does.
+"""
+import pathlib
+import re
+import sys
+
+PROJECT = pathlib.Path(sys.argv[1])
+GLOSSARY = PROJECT / "docs" / "glossary.md"
+FOLDERS = ("include", "src", "port", "test", "examples", "docs")
+SUFFIXES = (".hpp", ".cpp", ".md", ".txt")
+OTHERS = ("docs/glossary.md", "docs/performance.md", "test/build/seed_tests.txt")
+# Word -> how often it is still there, in code (identifiers and texts) and in prose (comments and pages). No entry: zero.
+LEFT = {
+    ("apart_until", "code"): 4,
+    ("apart_until", "prose"): 1,
+    ("aside", "code"): 84,
+    ("aside", "prose"): 18,
+    ("culprit", "code"): 5,
+    ("culprit", "prose"): 1,
+    ("ghost", "code"): 17,
+    ("ghosts", "code"): 4,
+    ("ghosts", "prose"): 1,
+    ("hurries", "code"): 4,
+    ("mail", "code"): 322,
+    ("mail", "prose"): 51,
+    ("nobody", "code"): 83,
+    ("nobody", "prose"): 194,
+    ("nobodys", "code"): 11,
+    ("nobodys", "prose"): 1,
+    ("ridden", "code"): 4,
+    ("ride", "code"): 33,
+    ("ride", "prose"): 7,
+    ("rides", "code"): 30,
+    ("rides", "prose"): 10,
+    ("riding", "code"): 40,
+    ("riding", "prose"): 1,
+    ("robbed", "code"): 5,
+    ("robbed", "prose"): 4,
+    ("robs", "code"): 2,
+    ("somebody", "code"): 7,
+    ("somebody", "prose"): 45,
+    ("starts_apart", "code"): 6,
+    ("starts_apart", "prose"): 1,
+    ("stranger", "code"): 14,
+    ("stranger", "prose"): 4,
+    ("strangers", "code"): 61,
+    ("strangers", "prose"): 8,
+    ("tell", "code"): 74,
+    ("tell", "prose"): 18,
+    ("tell_parent", "code"): 3,
+    ("telling", "prose"): 3,
+    ("tells", "code"): 8,
+    ("tells", "prose"): 44,
+    ("told", "code"): 409,
+    ("told", "prose"): 148,
+    ("unheard", "code"): 4,
+    ("unheard", "prose"): 1,
+    ("untold", "code"): 3,
+    ("vain", "code"): 2,
+    ("vain", "prose"): 4,
+}
+problems = []
+
+
+def retired():
+    words = []
+    for line in GLOSSARY.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and len(cells) == 3 and cells[0] != "word":
+            words += re.findall(r"`(\w+)`", cells[2])
+    return words
+
+
+def split(text):
+    """The words of identifiers and of prose: has_NewMail -> has, new, mail; and each identifier as a whole."""
+    for token in re.findall(r"\w+", text):
+        yield token
+        parts = [part for piece in token.split("_") for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", piece)]
+        if len(parts) > 1 or parts[:1] != [token]:
+            for part in parts:
+                yield part.lower()
+
+
+def count():
+    """(word, "code" or "prose") -> places"""
+    words = {word.lower(): word for word in retired()}
+    found = {}
+    for folder in FOLDERS:
+        for path in sorted((PROJECT / folder).glob("**/*")):
+            name = str(path.relative_to(PROJECT))
+            if path.suffix not in SUFFIXES or not path.is_file() or name in OTHERS:
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                code, comment = "", line
+                if path.suffix in (".hpp", ".cpp"):
+                    # Texts of tests and examples are ids and data.
+                    if name.startswith(("test/", "examples/")):
+                        line = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
+                    code, _, comment = line.partition("//")
+                for kind, text in (("code", code), ("prose", comment)):
+                    for token in split(text):
+                        word = words.get(token.lower())
+                        if word is not None:
+                            found.setdefault((word, kind), []).append(f"{name}:{number}")
+    return words, found
+
+
+def main():
+    words, found = count()
+    if sys.argv[2:3] == ["--list"]:
+        print("\n".join(place for kind in ("code", "prose") for place in found.get((sys.argv[3], kind), [])))
+        return 0
+    if sys.argv[2:3] == ["--left"]:
+        for word in sorted(words.values()):
+            for kind in ("code", "prose"):
+                if found.get((word, kind)):
+                    print(f'    ("{word}", "{kind}"): {len(found[word, kind])},')
+        return 0
+    for word in words.values():
+        for kind in ("code", "prose"):
+            places = found.get((word, kind), [])
+            allowed = LEFT.get((word, kind), 0)
+            if len(places) > allowed:
+                problems.append(f"\"{word}\" is retired (docs/glossary.md): {len(places)} times in {kind}, {allowed} may be left; "
+                                f"the last of them: {', '.join(places[-3:])}")
+            elif len(places) < allowed:
+                problems.append(f"\"{word}\" is there {len(places)} times in {kind}: lower its number in LEFT, {allowed}")
+    for word, kind in LEFT:
+        if word not in words.values():
+            problems.append(f"{word} is not retired: take it out of LEFT")
+    for text in problems:
+        print(text)
+    left = sum(len(places) for places in found.values())
+    print(f"{len(words)} retired words, {left} places left of them, {len(problems)} problems")
+    return 1 if problems or len(words) < 20 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
