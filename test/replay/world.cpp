@@ -639,7 +639,7 @@ class World {
     row.waiting = true;
   }
 
-  // As RuntimeCore::list_closed(): what cannot complete any more.
+  // As TurnRunner::list_closed(): what cannot complete any more.
   void close_what_is_over() {
     if (wrong_ == Wrong::kClosedWorkKept) return;
     for (EventId id = 1; id <= stored_.size(); ++id) {
