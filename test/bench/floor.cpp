@@ -12,7 +12,7 @@
 
 #include "measure.hpp"
 #include "pawl/options.hpp"
-#include "schema.hpp"
+#include "tables/schema.hpp"
 
 namespace bench {
 namespace {
@@ -89,7 +89,7 @@ class Bare {
     const std::string pragmas =
         std::string("PRAGMA temp_store=MEMORY;PRAGMA foreign_keys=OFF;PRAGMA trusted_schema=OFF;") +
         "PRAGMA mmap_size=0;PRAGMA cell_size_check=ON;PRAGMA page_size=" +
-        std::to_string(pawl::sqlite::kPageBytes) + ";PRAGMA journal_mode=WAL;PRAGMA synchronous=" +
+        std::to_string(pawl::store::kPageBytes) + ";PRAGMA journal_mode=WAL;PRAGMA synchronous=" +
         (setup.synchronous_full ? "FULL" : "NORMAL") +
         ";PRAGMA cache_size=" + std::to_string(defaults.cache_pages) +
         ";PRAGMA wal_autocheckpoint=" + std::to_string(defaults.checkpoint_pages);
@@ -97,7 +97,7 @@ class Bare {
     well_ = ::sqlite3_open_v2(setup.database.c_str(), &handle_, flags, nullptr) == SQLITE_OK;
     execute(pragmas.c_str());
     execute("BEGIN");
-    execute(pawl::sqlite::kSchema);
+    execute(pawl::store::kSchema);
     execute(
         "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_id,boot_seq,k,mark,off_seq,"
         "adopted) VALUES(1,'0123456789abcdef0123456789abcdef',1,1,zeroblob(16),1,0,0,0,0);COMMIT");

@@ -239,7 +239,7 @@ def check_blocks():
 
 
 def schema():
-    text = read("src/store/sqlite/schema.hpp")
+    text = read("src/store/tables/schema.hpp")
     database = sqlite3.connect(":memory:")
     database.executescript(re.search(r'R"sql\((.*?)\)sql"', text, re.S)[1])
     return database
@@ -465,7 +465,7 @@ def check_tables():
     found = {name_in(cells[0]) for _, cells, _ in text.rows("index")}
     if found != indices:
         problem(text.name, f"the tables of indices differ: {sorted(found ^ indices)}")
-    code = constants_of("src/store/sqlite/schema.hpp")
+    code = constants_of("src/store/tables/schema.hpp")
     whole = "\n".join(line for _, line in text.prose)
     for name in ("kSchemaVersion", "kApplicationId", "kPageBytes"):
         if f"`{evaluate(code[name])}`" not in whole and f"`{code[name]}`" not in whole:

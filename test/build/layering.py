@@ -84,6 +84,22 @@ def main(project, include_sets, compiler):
             problems.append(f"the engine can include {header.name}")
         checked += 2
 
+    # The engine is below the tables: neither a file above it names it, nor does a header lead to it.
+    engine = project / "src/store/sqlite"
+    above = [path for path in project.glob("src/**/*.[ch]pp") if engine not in path.parents]
+    above += [*project.glob("include/**/*.hpp"), *project.glob("port/**/*.[ch]pp")]
+    for path in above:
+        if re.search(r'^\s*#\s*include\s*["<](sqlite3\.h|(?:store/)?sqlite/)', path.read_text(), re.M):
+            problems.append(f"{path.relative_to(project)} includes the engine")
+    tables = "".join(f'#include "{path.relative_to(project / "src/store")}"\n'
+                     for path in headers("src/store") if engine not in path.parents)
+    flags = [f"-I{folder}" for folder in sets["store"] if not folder.endswith("/sqlite")]
+    run = subprocess.run([compiler, "-std=c++17", "-M", *flags, "-x", "c++", "-"], input=tables, capture_output=True,
+                         text=True)
+    if run.returncode != 0 or "sqlite3.h" in run.stdout or "store/sqlite/" in run.stdout:
+        problems.append(f"a header of the tables leads to the engine: {run.stderr or 'sqlite3.h'}")
+    checked += len(above)
+
     # A path with dots leads anywhere.
     for path in [*project.glob("src/**/*.[ch]pp"), *project.glob("include/**/*.hpp")]:
         if re.search(r'^\s*#\s*include\s*["<][^">]*\.\./', path.read_text(), re.M):

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
-#include "sqlite/schema.hpp"
+#include "tables/schema.hpp"
 #include "tables/work_sql.hpp"
 
 namespace pawl::test {
@@ -16,7 +16,7 @@ class Plan : public ::testing::Test {
  protected:
   Plan() {
     EXPECT_EQ(sqlite3_open(":memory:", &db_), SQLITE_OK);
-    run(sqlite::kSchema);
+    run(store::kSchema);
   }
   ~Plan() override { sqlite3_close(db_); }
 

@@ -1,6 +1,6 @@
 // Goal: every result code of SQLite has one meaning, and the files that a port without a native VFS
 // lends read as SQLite wants them to.
-#include "sqlite/connection.hpp"
+#include "sqlite/sqlite_connection.hpp"
 
 #include "provider_world.hpp"
 #include "sqlite/sqlite_vfs.hpp"

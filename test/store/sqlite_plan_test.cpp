@@ -5,7 +5,7 @@
 #include <set>
 
 #include "provider_world.hpp"
-#include "sqlite/connection.hpp"
+#include "sqlite/sqlite_connection.hpp"
 #include "sqlite/sqlite_memory.hpp"
 
 namespace pawl::test {

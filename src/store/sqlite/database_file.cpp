@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "check.hpp"
+#include "reserve_file.hpp"
 #include "sqlite_vfs.hpp"
 
 namespace pawl::store {
@@ -91,22 +92,21 @@ Status DatabaseFile::connect(Diagnostic& diagnostic) {
   }
   has_vfs_ = true;
   if (options_.read_only)
-    return connection_.open(path_.c_str(), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs,
-                            diagnostic);
+    return sqlite_.open(path_.c_str(), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs, diagnostic);
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-  const Status status = connection_.open(path_.c_str(), kFlags, vfs, diagnostic);
+  const Status status = sqlite_.open(path_.c_str(), kFlags, vfs, diagnostic);
   if (status != Status::kCannotOpen || !options_.create) return status;
   const Status made = make_database(vfs, diagnostic);
   if (made == Status::kOk || made == Status::kAlreadyExists)
-    return connection_.open(path_.c_str(), kFlags, vfs, diagnostic);
+    return sqlite_.open(path_.c_str(), kFlags, vfs, diagnostic);
   if (made != Status::kUnsupported) return made;
   if (native == nullptr)
-    return connection_.open(path_.c_str(), kFlags | SQLITE_OPEN_CREATE, vfs, diagnostic);
+    return sqlite_.open(path_.c_str(), kFlags | SQLITE_OPEN_CREATE, vfs, diagnostic);
   return make_file(vfs, diagnostic);
 }
 
 Status DatabaseFile::set_up(Diagnostic& diagnostic) {
-  if (!options_.read_only && sqlite3_db_readonly(connection_.handle(), "main") == 1) {
+  if (!options_.read_only && sqlite3_db_readonly(sqlite_.handle(), "main") == 1) {
     diagnostic.format("%s: the file cannot be written", path_.c_str());
     return Status::kReadOnly;
   }
@@ -124,7 +124,7 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
   PAWL_TRY(set_pragmas(diagnostic));
   // The last to leave writes the log back and removes it; whoever only reads leaves it as it is.
   if (options_.read_only)
-    static_cast<void>(sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+    static_cast<void>(sqlite3_db_config(sqlite_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
                                         static_cast<int*>(nullptr)));
   else
     PAWL_TRY(use_log(diagnostic));
@@ -133,8 +133,6 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
 }
 
 void DatabaseFile::mark_open() { open_ = true; }
-
-bool DatabaseFile::is_open() const { return open_; }
 
 void DatabaseFile::leave() {
   io_at_end_ = io_use();
@@ -154,19 +152,19 @@ Status DatabaseFile::empty_log() {
   PAWL_CHECK("provider-18", is_open() && !context_.in_batch && !context_.in_read);
   // Who reads for long must not hold up the loop.
   wait_for_locks(0);
-  const int result = sqlite3_wal_checkpoint_v2(connection_.handle(), "main",
-                                               SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  const int result = sqlite3_wal_checkpoint_v2(sqlite_.handle(), "main", SQLITE_CHECKPOINT_TRUNCATE,
+                                               nullptr, nullptr);
   wait_for_locks(options_.busy_ms_max);
   log_frames_ = 0;
-  return fail(status_of(result), "checkpoint");
+  return fail(sqlite::status_of(result), "checkpoint");
 }
 
 Status DatabaseFile::write_back_log() {
   PAWL_CHECK("provider-19", is_open() && !context_.in_batch && !context_.in_read);
   if (log_frames_ < options_.checkpoint_pages) return Status::kOk;
   log_frames_ = 0;
-  return fail(status_of(sqlite3_wal_checkpoint_v2(connection_.handle(), "main",
-                                                  SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr)),
+  return fail(sqlite::status_of(sqlite3_wal_checkpoint_v2(
+                  sqlite_.handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr)),
               "checkpoint");
 }
 
@@ -175,7 +173,7 @@ std::int64_t DatabaseFile::log_bytes() {
   sqlite3_file* log = nullptr;
   sqlite3_int64 bytes = 0;
   const int found =
-      sqlite3_file_control(connection_.handle(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+      sqlite3_file_control(sqlite_.handle(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
   if (found != SQLITE_OK || log == nullptr || log->pMethods == nullptr) return 0;
   return log->pMethods->xFileSize(log, &bytes) == SQLITE_OK ? bytes : 0;
 }
@@ -185,7 +183,7 @@ std::int64_t DatabaseFile::log_bytes() {
 void DatabaseFile::wait_for_locks(std::int64_t ms) {
   if (port_.storage->native_vfs() == nullptr) return;
   static_cast<void>(
-      sqlite3_busy_timeout(connection_.handle(), static_cast<int>(ms < INT_MAX ? ms : INT_MAX)));
+      sqlite3_busy_timeout(sqlite_.handle(), static_cast<int>(ms < INT_MAX ? ms : INT_MAX)));
 }
 
 // In one piece with one flush, where the port can. In place SQLite needs seven: four to turn its log on, since
@@ -204,7 +202,7 @@ Status DatabaseFile::make_database(const char* vfs, Diagnostic& diagnostic) {
 Status DatabaseFile::try_to_make(const char* vfs, Diagnostic& diagnostic) {
   Image image;
   Status status = make_image(vfs, image, diagnostic);
-  connection_.close();
+  sqlite_.close();
   if (status != Status::kOk) return status;
   status = port_.storage->create_whole(path_.c_str(), image.bytes(), image.size());
   if (status == Status::kOk) {
@@ -217,12 +215,12 @@ Status DatabaseFile::try_to_make(const char* vfs, Diagnostic& diagnostic) {
 
 Status DatabaseFile::make_image(const char* vfs, Image& image, Diagnostic& diagnostic) {
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  PAWL_TRY(connection_.open(":memory:", kFlags, vfs, diagnostic));
+  PAWL_TRY(sqlite_.open(":memory:", kFlags, vfs, diagnostic));
   static_assert(kPageBytes == 1024, "as in the pragma");
   PAWL_TRY(execute("PRAGMA page_size=1024;BEGIN", diagnostic));
   PAWL_TRY(fill_schema(diagnostic));
   PAWL_TRY(execute("COMMIT", diagnostic));
-  PAWL_TRY(image.take(connection_.handle()));
+  PAWL_TRY(image.take(sqlite_.handle()));
   // sqlite.org/fileformat2.html, "file format version numbers": 2 is a database with a log.
   constexpr std::size_t kWriteVersion = 18;
   constexpr std::size_t kReadVersion = 19;
@@ -243,7 +241,7 @@ Status DatabaseFile::make_file(const char* vfs, Diagnostic& diagnostic) {
   PAWL_TRY(uri.append("?modeof="));
   PAWL_TRY(append_escaped(uri, path_.view()));
   PAWL_TRY(uri.append("-bell"));
-  return connection_.open(
+  return sqlite_.open(
       uri.c_str(),
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, vfs,
       diagnostic);
@@ -305,8 +303,9 @@ Status DatabaseFile::set_pragmas(Diagnostic& diagnostic) {
                     2 * kLogPageBytes * static_cast<long long>(options_.checkpoint_pages)));
   PAWL_TRY(execute(log_size, diagnostic));
   if (!options_.checkpoint_apart)
-    return status_of(sqlite3_wal_autocheckpoint(connection_.handle(), options_.checkpoint_pages));
-  static_cast<void>(sqlite3_wal_hook(connection_.handle(), note_log, this));
+    return sqlite::status_of(
+        sqlite3_wal_autocheckpoint(sqlite_.handle(), options_.checkpoint_pages));
+  static_cast<void>(sqlite3_wal_hook(sqlite_.handle(), note_log, this));
   return Status::kOk;
 }
 
@@ -366,7 +365,7 @@ Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
 
 // Unless SQLite has done so itself.
 void DatabaseFile::end_transaction() {
-  if (sqlite3_get_autocommit(connection_.handle()) != 0) return;
+  if (sqlite3_get_autocommit(sqlite_.handle()) != 0) return;
   Diagnostic ignored;
   static_cast<void>(execute("ROLLBACK", ignored));
 }
@@ -390,19 +389,19 @@ Status DatabaseFile::load_database_id(Diagnostic& diagnostic) {
 // The first column of the first row, of a statement that is needed only at open.
 Status DatabaseFile::read_first(const char* sql, Text& out, Diagnostic& diagnostic) {
   sqlite3_stmt* statement = nullptr;
-  int result = sqlite3_prepare_v2(connection_.handle(), sql, -1, &statement, nullptr);
+  int result = sqlite3_prepare_v2(sqlite_.handle(), sql, -1, &statement, nullptr);
   if (result == SQLITE_OK) result = sqlite3_step(statement);
   if (result == SQLITE_ROW) {
     const void* const text = sqlite3_column_blob(statement, 0);
     const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, 0));
     if (text != nullptr) out.assign_cut({static_cast<const char*>(text), size});
   } else {
-    diagnostic.format("%s: %s (sqlite %d)", path_.c_str(), sqlite3_errmsg(connection_.handle()),
+    diagnostic.format("%s: %s (sqlite %d)", path_.c_str(), sqlite3_errmsg(sqlite_.handle()),
                       result);
   }
   static_cast<void>(sqlite3_finalize(statement));
   if (result == SQLITE_ROW) return Status::kOk;
-  return (result & 0xff) == SQLITE_NOTADB ? Status::kForeignDatabase : status_of(result);
+  return (result & 0xff) == SQLITE_NOTADB ? Status::kForeignDatabase : sqlite::status_of(result);
 }
 
 Status DatabaseFile::read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic) {
@@ -415,7 +414,7 @@ Status DatabaseFile::read_number(const char* sql, std::int64_t* out, Diagnostic&
 
 Status DatabaseFile::execute(const char* sql, Diagnostic& diagnostic) {
   Diagnostic text;
-  const Status status = connection_.execute(sql, text);
+  const Status status = sqlite_.execute(sql, text);
   if (status == Status::kOk) return status;
   diagnostic.format("%s: %.*s", path_.c_str(), static_cast<int>(text.text().size()),
                     text.text().data());
@@ -426,5 +425,37 @@ int DatabaseFile::note_log(void* self, sqlite3* /*handle*/, const char* /*schema
   static_cast<DatabaseFile*>(self)->log_frames_ = frames;
   return SQLITE_OK;
 }
+
+// ---- waits, and the reserve -------------------------------------------------------------------------
+
+void DatabaseFile::pause(int ms) { static_cast<void>(sqlite3_sleep(ms)); }
+
+Status DatabaseFile::find_reserve(bool* there) {
+  return sqlite::ReserveFile(sqlite_, path_).exists(there);
+}
+
+Status DatabaseFile::make_reserve_file(std::int64_t bytes) {
+  sqlite::ReserveFile file(sqlite_, path_);
+  if (file.path() == nullptr) return Status::kResourceExhausted;
+  // The port comes first: it knows what it may open, and SQLite opens whatever has the name.
+  Status status = port_.storage->allocate(file.path(), bytes);
+  if (status == Status::kUnsupported) status = write_reserve(file, bytes);
+  file.close();
+  // A part of it would hold room and tell that all is well.
+  if (status != Status::kOk) static_cast<void>(file.remove());
+  return status;
+}
+
+Status DatabaseFile::write_reserve(sqlite::ReserveFile& file, std::int64_t bytes) {
+  std::int64_t size = 0;
+  PAWL_TRY(file.open());
+  PAWL_TRY(file.size(&size));
+  if (size == bytes) return Status::kOk;
+  std::uint64_t seed = 0;
+  port_.clock->random(&seed, sizeof(seed));
+  return file.fill(bytes, seed);
+}
+
+Status DatabaseFile::remove_reserve_file() { return sqlite::ReserveFile(sqlite_, path_).remove(); }
 
 }  // namespace pawl::store

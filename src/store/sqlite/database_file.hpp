@@ -10,15 +10,22 @@
 
 #include "pawl/port.hpp"
 #include "provider.hpp"
-#include "schema_check.hpp"
+#include "sql/database.hpp"
+#include "sqlite_connection.hpp"
 #include "tables/context.hpp"
+#include "tables/schema_check.hpp"
 #include "text.hpp"
+
+namespace pawl::sqlite {
+class ReserveFile;
+}  // namespace pawl::sqlite
 
 namespace pawl::store {
 
-class DatabaseFile : private Table {
+class DatabaseFile final : private Table, public sql::Database {
  public:
-  DatabaseFile(StoreContext& context, SchemaCheck& schema) : Table(context), schema_(schema) {}
+  DatabaseFile(StoreContext& context, sqlite::Connection& sqlite, SchemaCheck& schema)
+      : Table(context), sqlite_(sqlite), schema_(schema) {}
 
   // ---- calls of the contract ----
   [[nodiscard]] IoUse io_use() const;
@@ -31,14 +38,14 @@ class DatabaseFile : private Table {
   Status connect(Diagnostic& diagnostic);
   Status set_up(Diagnostic& diagnostic);
   void mark_open();
-  [[nodiscard]] bool is_open() const;
   // Requires: the connection is closed.
   void leave();
-  std::int64_t log_bytes();
-  void wait_for_locks(std::int64_t ms);
-  [[nodiscard]] port::Port& port() { return port_; }
-  [[nodiscard]] const ProviderOptions& options() const { return options_; }
-  [[nodiscard]] const FixedText<kPathBytesMax>& path() const { return path_; }
+  std::int64_t log_bytes() override;
+  void wait_for_locks(std::int64_t ms) override;
+  void pause(int ms) override;
+  Status find_reserve(bool* there) override;
+  Status make_reserve_file(std::int64_t bytes) override;
+  Status remove_reserve_file() override;
 
  private:
   class Image;
@@ -57,14 +64,12 @@ class DatabaseFile : private Table {
   Status read_first(const char* sql, Text& out, Diagnostic& diagnostic);
   Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic);
   Status execute(const char* sql, Diagnostic& diagnostic);
+  Status write_reserve(sqlite::ReserveFile& file, std::int64_t bytes);
   static int note_log(void* self, sqlite3* handle, const char* schema, int frames);
 
+  sqlite::Connection& sqlite_;
   SchemaCheck& schema_;
-  port::Port port_;
-  ProviderOptions options_;  // path: our copy
-  FixedText<kPathBytesMax> path_;
   int log_frames_ = 0;  // after the last commit; with checkpoint_apart
-  bool open_ = false;
   bool has_vfs_ = false;
   IoUse io_at_end_;  // of a closed one
 };

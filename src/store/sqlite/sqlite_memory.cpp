@@ -7,8 +7,8 @@
 #include <sqlite3.h>
 
 #include "buddy.hpp"
-#include "schema.hpp"
 #include "sqlite_memory.hpp"
+#include "tables/schema.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -220,7 +220,7 @@ Status install_memory(void* block, std::size_t size, int page_count, std::size_t
     diagnostic.format("SQLite was used before Pawl started; set sqlite_memory = host");
     return Status::kSqliteAlreadyInitialised;
   }
-  const int slot_bytes = kPageBytes + (header_bytes + 7) / 8 * 8;
+  const int slot_bytes = store::kPageBytes + (header_bytes + 7) / 8 * 8;
   const std::size_t skip = (8 - reinterpret_cast<std::uintptr_t>(block) % 8) % 8;
   const std::size_t rows_bytes = row_slots_memory(payload_bytes);
   if (page_count < 0 || size < skip || size - skip < rows_bytes ||
@@ -232,7 +232,7 @@ Status install_memory(void* block, std::size_t size, int page_count, std::size_t
       static_cast<std::size_t>(page_count) * static_cast<std::size_t>(slot_bytes);
   unsigned char* const rows = pages + pages_bytes;
   heap.pool.emplace(rows + rows_bytes, size - skip - pages_bytes - rows_bytes);
-  heap.pages = Slots(pages, static_cast<std::size_t>(page_count), kPageBytes,
+  heap.pages = Slots(pages, static_cast<std::size_t>(page_count), store::kPageBytes,
                      static_cast<std::size_t>(slot_bytes));
   if (payload_bytes > 0)
     heap.rows = Slots(rows, kRowSlots, kRowSlotAbove, row_slot_bytes(payload_bytes));

@@ -26,7 +26,7 @@ void SqliteProvider::close() {
   if (!file_.is_open()) return;
   if (context_.in_batch) transactions_.rollback();
   if (context_.in_read) transactions_.end_read();
-  context_.connection.close();
+  engine_.close();
   transactions_.leave_turns();
   file_.leave();
 }

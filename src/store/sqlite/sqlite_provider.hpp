@@ -12,7 +12,7 @@
 
 #include "database_file.hpp"
 #include "provider.hpp"
-#include "schema_check.hpp"
+#include "sqlite_connection.hpp"
 #include "tables/children.hpp"
 #include "tables/context.hpp"
 #include "tables/device_claims.hpp"
@@ -31,6 +31,7 @@
 #include "tables/parked_instances.hpp"
 #include "tables/ready_instances.hpp"
 #include "tables/row_quarantine.hpp"
+#include "tables/schema_check.hpp"
 #include "tables/session_directory.hpp"
 #include "tables/session_events.hpp"
 #include "tables/session_expiry.hpp"
@@ -61,7 +62,12 @@ namespace pawl::store {
 
 class SqliteProvider final : public Provider {
  public:
-  SqliteProvider() { context_.batches = this; }
+  SqliteProvider() : SqliteProvider(nullptr) {}
+  // By another engine, that outlives it; null: by its own connection.
+  explicit SqliteProvider(sqlite::Connection* engine)
+      : engine_(engine == nullptr ? own_ : *engine), context_(engine_) {
+    context_.batches = this;
+  }
   ~SqliteProvider() { close(); }
 
   Status open(const ProviderOptions& options, const port::Port& port,
@@ -329,6 +335,8 @@ class SqliteProvider final : public Provider {
   Status quarantine(const Damage& damage) override { return quarantine_.quarantine(damage); }
 
  private:
+  sqlite::Connection own_;
+  sqlite::Connection& engine_;
   StoreContext context_;
   // Each has those that stand above it.
   WorkerTable workers_{context_};
@@ -359,7 +367,7 @@ class SqliteProvider final : public Provider {
   WorkFetch fetch_{context_, workers_,  due_,          summaries_, events_,    sessions_,
                    items_,   outcomes_, unregistered_, owners_,    quarantine_};
   SchemaCheck schema_{context_};
-  DatabaseFile file_{context_, schema_};
+  DatabaseFile file_{context_, engine_, schema_};
   MetaTable meta_{context_, due_, file_};
   StoreSpace space_{context_, file_};
   HistoryTable history_{context_};

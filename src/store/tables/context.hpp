@@ -18,22 +18,17 @@
 #include "ids.hpp"
 #include "instance_store.hpp"
 #include "pawl/status.hpp"
+#include "schema.hpp"
+#include "sql/connection.hpp"
+#include "sql/database.hpp"
 #include "sql/query.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/schema.hpp"
 #include "text.hpp"
 
 namespace pawl::store {
 
-using sqlite::Connection;
-using sqlite::kApplicationId;
-using sqlite::kPageBytes;
-using sqlite::kSchema;
-using sqlite::kSchemaVersion;
-using sqlite::Statement;
-using sqlite::status_of;
-
-inline constexpr std::size_t kPathBytesMax = 512;
+using sql::Connection;
+using sql::kPathBytesMax;
+using sql::Statement;
 
 // Of a row i of instances: its tree was not removed.
 #define PAWL_IS_THERE \
@@ -45,6 +40,7 @@ inline bool has_ended(std::int64_t state) {
 }
 
 struct StoreContext {
+  explicit StoreContext(Connection& to) : connection(to) {}
   // Keeps the connection's text behind `what`, kills the batch if the status is one that does (the
   // contract's list), and returns the status. kOk: does nothing.
   Status fail(Status status, const char* what);
@@ -58,7 +54,7 @@ struct StoreContext {
   LockToken next_token();
   Epoch next_epoch();
 
-  Connection connection;
+  Connection& connection;
   Batch* batches = nullptr;  // of the store: opens views (ReadScope)
   ChangeSink* sink = nullptr;
   BatchInfo batch;

@@ -10,13 +10,13 @@
 
 #include "context.hpp"
 #include "due_index.hpp"
-#include "sqlite/database_file.hpp"
+#include "sql/database.hpp"
 
 namespace pawl::store {
 
 class MetaTable : private Table {
  public:
-  MetaTable(StoreContext& context, DueIndex& due, DatabaseFile& file)
+  MetaTable(StoreContext& context, DueIndex& due, sql::Database& file)
       : Table(context), due_(due), file_(file) {}
 
   // ---- calls of the contract ----
@@ -43,7 +43,7 @@ class MetaTable : private Table {
   Status note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail);
 
   DueIndex& due_;
-  DatabaseFile& file_;
+  sql::Database& file_;
   std::int64_t apart_until_ = 0;  // Pawl time, of meta
   ClockRow clock_now_;            // clock_ with what a commit that happens anyway may add
   // True of the rows until forget_known(), or until this connection writes them.

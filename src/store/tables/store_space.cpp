@@ -1,8 +1,6 @@
 #include "store_space.hpp"
 
-#include <sqlite3.h>
 #include <cstddef>
-#include <cstring>
 
 #include "check.hpp"
 #include "pawl/port.hpp"
@@ -13,88 +11,8 @@ namespace {
 
 static_assert(kPageBytes == kLogPageBytes);
 
-constexpr std::size_t kChunkBytes = 4096;
-
 }  // namespace
 
-// The file, by SQLite's own way to files, whatever the port.
-class StoreSpace::ReserveFile {
- public:
-  ReserveFile(Connection& connection, const FixedText<kPathBytesMax>& database) {
-    static_cast<void>(
-        sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs_));
-    FixedText<kPathBytesMax + 16> path;
-    FixedText<kPathBytesMax + 16> bell;  // whose mode it takes, as the database did
-    if (path.assign(database.view()) != Status::kOk || path.append("-reserve") != Status::kOk ||
-        bell.assign(database.view()) != Status::kOk || bell.append("-bell") != Status::kOk)
-      return;
-    const char* parameters[] = {"modeof", bell.c_str()};
-    name_ = sqlite3_create_filename(path.c_str(), "", "", 1, parameters);
-  }
-  ~ReserveFile() {
-    close();
-    sqlite3_free_filename(name_);
-  }
-  ReserveFile(const ReserveFile&) = delete;
-  ReserveFile& operator=(const ReserveFile&) = delete;
-
-  [[nodiscard]] const char* path() const { return name_; }
-  [[nodiscard]] Status exists(bool* out) const {
-    int found = 0;
-    if (name_ == nullptr) return Status::kResourceExhausted;
-    const int result = vfs_->xAccess(vfs_, name_, SQLITE_ACCESS_EXISTS, &found);
-    *out = found != 0;
-    return status_of(result);
-  }
-  Status open() {
-    if (name_ == nullptr) return Status::kResourceExhausted;
-    file_ = static_cast<sqlite3_file*>(sqlite3_malloc(vfs_->szOsFile));
-    if (file_ == nullptr) return Status::kResourceExhausted;
-    std::memset(file_, 0, static_cast<std::size_t>(vfs_->szOsFile));
-    constexpr int kFlags =
-        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_URI;
-    return status_of(vfs_->xOpen(vfs_, name_, file_, kFlags, nullptr));
-  }
-  Status size(std::int64_t* out) {
-    sqlite3_int64 bytes = 0;
-    const int result = file_->pMethods->xFileSize(file_, &bytes);
-    *out = bytes;
-    return status_of(result);
-  }
-  // With bytes that no file system takes for nothing.
-  Status fill(std::int64_t bytes, std::uint64_t seed) {
-    unsigned char chunk[kChunkBytes];
-    for (std::int64_t at = 0; at < bytes; at += static_cast<std::int64_t>(kChunkBytes)) {
-      for (unsigned char& byte : chunk) {
-        seed = seed * 6364136223846793005U + 1442695040888963407U;
-        byte = static_cast<unsigned char>(seed >> 56U);
-      }
-      const std::int64_t left = bytes - at;
-      const int size = left < static_cast<std::int64_t>(kChunkBytes)
-                           ? static_cast<int>(left)
-                           : static_cast<int>(kChunkBytes);
-      PAWL_TRY(status_of(file_->pMethods->xWrite(file_, chunk, size, at)));
-    }
-    PAWL_TRY(status_of(file_->pMethods->xTruncate(file_, bytes)));
-    return status_of(file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL));
-  }
-  void close() {
-    if (file_ != nullptr && file_->pMethods != nullptr)
-      static_cast<void>(file_->pMethods->xClose(file_));
-    sqlite3_free(file_);
-    file_ = nullptr;
-  }
-  Status remove() {
-    if (name_ == nullptr) return Status::kResourceExhausted;
-    const int result = vfs_->xDelete(vfs_, name_, 0);
-    return result == SQLITE_IOERR_DELETE_NOENT ? Status::kOk : status_of(result);
-  }
-
- private:
-  sqlite3_vfs* vfs_ = nullptr;
-  sqlite3_file* file_ = nullptr;
-  sqlite3_filename name_ = nullptr;
-};
 constexpr sql::Query kPageCount{"PRAGMA page_count"};
 constexpr sql::Query kFreeCount{"PRAGMA freelist_count"};
 
@@ -142,7 +60,7 @@ LogUse StoreSpace::log_use() { return {file_.log_bytes(), context_.log_max_bytes
 Result<bool> StoreSpace::reserve_missing() {
   if (context_.reserve_bytes == 0) return false;
   bool there = false;
-  const Status status = ReserveFile(connection_, file_.path()).exists(&there);
+  const Status status = file_.find_reserve(&there);
   if (status != Status::kOk) return fail(status, "reserve");
   return !there;
 }
@@ -150,15 +68,7 @@ Result<bool> StoreSpace::reserve_missing() {
 Status StoreSpace::make_reserve(std::int64_t bytes) {
   PAWL_CHECK("provider-16", file_.is_open() && !context_.in_batch && !context_.in_read);
   if (bytes == 0) return release_reserve();
-  ReserveFile file(connection_, file_.path());
-  if (file.path() == nullptr) return fail(Status::kResourceExhausted, "reserve");
-  // The port comes first: it knows what it may open, and SQLite opens whatever has the name.
-  Status status = file_.port().storage->allocate(file.path(), bytes);
-  if (status == Status::kUnsupported) status = write_reserve(file, bytes);
-  file.close();
-  // A part of it would hold room and tell that all is well.
-  if (status != Status::kOk) static_cast<void>(file.remove());
-  return fail(status, "reserve");
+  return fail(file_.make_reserve_file(bytes), "reserve");
 }
 
 Status StoreSpace::release_reserve() {
@@ -213,19 +123,7 @@ Status StoreSpace::look_for_room() {
   return Status::kQuota;
 }
 
-Status StoreSpace::remove_reserve() {
-  return fail(ReserveFile(connection_, file_.path()).remove(), "reserve");
-}
-
-Status StoreSpace::write_reserve(ReserveFile& file, std::int64_t bytes) {
-  std::int64_t size = 0;
-  PAWL_TRY(file.open());
-  PAWL_TRY(file.size(&size));
-  if (size == bytes) return Status::kOk;
-  std::uint64_t seed = 0;
-  file_.port().clock->random(&seed, sizeof(seed));
-  return file.fill(bytes, seed);
-}
+Status StoreSpace::remove_reserve() { return fail(file_.remove_reserve_file(), "reserve"); }
 
 Status StoreSpace::read_pragma(const sql::Query& query, std::int64_t* out) {
   Statement row = connection_.use(query);

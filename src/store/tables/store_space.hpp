@@ -11,13 +11,13 @@
 
 #include "context.hpp"
 #include "housekeeping.hpp"
-#include "sqlite/database_file.hpp"
+#include "sql/database.hpp"
 
 namespace pawl::store {
 
 class StoreSpace : private Table {
  public:
-  StoreSpace(StoreContext& context, DatabaseFile& file) : Table(context), file_(file) {}
+  StoreSpace(StoreContext& context, sql::Database& file) : Table(context), file_(file) {}
 
   // ---- calls of the contract ----
   Status read_use(SpaceUse* out);
@@ -36,11 +36,9 @@ class StoreSpace : private Table {
   void begin_batch() { batch_has_room_ = false; }
 
  private:
-  class ReserveFile;
-  Status write_reserve(ReserveFile& file, std::int64_t bytes);
   Status read_pragma(const sql::Query& query, std::int64_t* out);
 
-  DatabaseFile& file_;
+  sql::Database& file_;
   bool batch_has_room_ = false;
 };
 

@@ -1,7 +1,5 @@
 #include "transactions.hpp"
 
-#include <sqlite3.h>
-
 #include "check.hpp"
 
 namespace pawl::store {
@@ -28,7 +26,7 @@ Status Transactions::begin(Incarnation me, BatchInfo* info) {
   sessions_.begin_batch();
   results_.begin_batch();
   space_.begin_batch();
-  writes_before_ = sqlite3_total_changes(connection_.handle());
+  writes_before_ = connection_.total_changes();
   if (status == Status::kOk) status = meta_.start_clock();
   if (status == Status::kOk && me != 0) status = workers_.check_worker(me);
   if (status != Status::kOk) {
@@ -52,7 +50,7 @@ Status Transactions::commit() {
     return Status::kCorrupt;
   }
   // A batch that wrote nothing costs no flush and wakes nobody; so the mark never makes it one.
-  const bool wrote = sqlite3_total_changes(connection_.handle()) != writes_before_;
+  const bool wrote = connection_.total_changes() != writes_before_;
   Status status = Status::kOk;
   if (wrote) status = meta_.write_mark();
   if (status == Status::kOk) status = fail(connection_.use(kCommit).run(), "commit");
@@ -60,7 +58,7 @@ Status Transactions::commit() {
     rollback();
     return status;
   }
-  file_version_ = file_version();  // ours alone: others had to wait
+  file_version_ = connection_.version();  // ours alone: others had to wait
   if (wrote) context_.committed = context_.next;
   connection_.forget_damage();  // memory was short somewhere, and enough elsewhere
   end_batch();
@@ -76,8 +74,7 @@ constexpr sql::Query kRollback{"ROLLBACK"};
 void Transactions::rollback() {
   if (!context_.in_batch) return;
   // After FULL, NOMEM and IOERR SQLite has rolled back itself.
-  if (sqlite3_get_autocommit(connection_.handle()) == 0)
-    static_cast<void>(connection_.use(kRollback).run());
+  if (connection_.in_transaction()) static_cast<void>(connection_.use(kRollback).run());
   forget_known();
   unregistered_.start_over();
   end_batch();
@@ -110,8 +107,7 @@ constexpr sql::Query kEndRead{"COMMIT"};
 void Transactions::end_read() {
   PAWL_CHECK("provider-14", context_.in_read);
   // An error may have ended it, and ending a view has nothing to lose.
-  if (sqlite3_get_autocommit(connection_.handle()) == 0)
-    static_cast<void>(connection_.use(kEndRead).run());
+  if (connection_.in_transaction()) static_cast<void>(connection_.use(kEndRead).run());
   context_.in_read = false;
 }
 
@@ -163,7 +159,7 @@ Status Transactions::wait_for_write_lock() {
   const std::int64_t until = file_.port().clock->boot_ms() + file_.options().busy_ms_max;
   Status status = file_.port().storage->turn_take(turn_);
   while (status == Status::kBusy && file_.port().clock->boot_ms() < until) {
-    static_cast<void>(sqlite3_sleep(kTurnPauseMs));
+    file_.pause(kTurnPauseMs);
     status = file_.port().storage->turn_take(turn_);
   }
   if (status == Status::kBusy) return status;
@@ -171,7 +167,7 @@ Status Transactions::wait_for_write_lock() {
   begun_without_turn_ = 0;
   status = connection_.use(kBegin).run();
   while (status == Status::kBusy && file_.port().clock->boot_ms() < until) {
-    static_cast<void>(sqlite3_sleep(kTurnPauseMs));
+    file_.pause(kTurnPauseMs);
     status = connection_.use(kBegin).run();
   }
   if (has_turn) file_.port().storage->turn_give(turn_);
@@ -185,17 +181,8 @@ void Transactions::end_batch() {
   context_.batch_worker = 0;
 }
 
-// Every commit changes the version that SQLite's pager has of the file, and it learns of those of others
-// when a transaction begins.
-std::uint32_t Transactions::file_version() {
-  unsigned version = 0;
-  static_cast<void>(
-      sqlite3_file_control(connection_.handle(), nullptr, SQLITE_FCNTL_DATA_VERSION, &version));
-  return version;
-}
-
 Status Transactions::note_others() {
-  const std::uint32_t version = file_version();
+  const std::uint32_t version = connection_.version();
   if (version == file_version_ && schema_.is_ours()) return Status::kOk;
   file_version_ = version;
   ++context_.others;

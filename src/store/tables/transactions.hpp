@@ -15,9 +15,9 @@
 #include "due_index.hpp"
 #include "meta_table.hpp"
 #include "pawl/port.hpp"
+#include "schema_check.hpp"
 #include "session_table.hpp"
-#include "sqlite/database_file.hpp"
-#include "sqlite/schema_check.hpp"
+#include "sql/database.hpp"
 #include "store_space.hpp"
 #include "unregistered_work.hpp"
 #include "work_fetch.hpp"
@@ -31,7 +31,7 @@ class Transactions : private Table {
  public:
   Transactions(StoreContext& context, WorkerTable& workers, DueIndex& due, SessionTable& sessions,
                UnregisteredWork& unregistered, WorkResults& results, WorkFetch& fetch,
-               SchemaCheck& schema, DatabaseFile& file, MetaTable& meta, StoreSpace& space)
+               SchemaCheck& schema, sql::Database& file, MetaTable& meta, StoreSpace& space)
       : Table(context),
         workers_(workers),
         due_(due),
@@ -67,7 +67,6 @@ class Transactions : private Table {
   Status take_write_lock(bool is_loop);
   Status wait_for_write_lock();
   void end_batch();
-  [[nodiscard]] std::uint32_t file_version();
   // Requires: a transaction has begun. Notes whether another connection has committed since the last one.
   Status note_others();
   Status look_at_others();
@@ -79,7 +78,7 @@ class Transactions : private Table {
   WorkResults& results_;
   WorkFetch& fetch_;
   SchemaCheck& schema_;
-  DatabaseFile& file_;
+  sql::Database& file_;
   MetaTable& meta_;
   StoreSpace& space_;
   port::FileHandle turn_ = port::kNoFile;  // kNoFile: there are none here

@@ -19,7 +19,7 @@
 #include "session_moves.hpp"
 #include "session_options.hpp"
 #include "session_owners.hpp"
-#include "sqlite/database_file.hpp"
+#include "sql/database.hpp"
 #include "text.hpp"
 #include "turn_commit.hpp"
 #include "unregistered_work.hpp"
@@ -34,7 +34,7 @@ class WorkerRegistry : private Table {
  public:
   WorkerRegistry(StoreContext& context, WorkerTable& workers, DueIndex& due, WorkTable& items,
                  WorkOutcomes& outcomes, UnregisteredWork& unregistered, SessionOwners& owners,
-                 SessionMoves& moves, RowQuarantine& quarantine, DatabaseFile& file,
+                 SessionMoves& moves, RowQuarantine& quarantine, sql::Database& file,
                  MetaTable& meta)
       : Table(context),
         workers_(workers),
@@ -89,7 +89,7 @@ class WorkerRegistry : private Table {
   SessionOwners& owners_;
   SessionMoves& moves_;
   RowQuarantine& quarantine_;
-  DatabaseFile& file_;
+  sql::Database& file_;
   MetaTable& meta_;
 };
 

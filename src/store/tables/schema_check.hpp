@@ -4,12 +4,12 @@
 // A table, column default, index or check that others put there would be part of our statements, however
 // the connection is protected; and a missing index would make each of them fail by itself.
 // Ownership and thread rule: as context.hpp.
-#ifndef PAWL_STORE_SQLITE_SCHEMA_CHECK_HPP
-#define PAWL_STORE_SQLITE_SCHEMA_CHECK_HPP
+#ifndef PAWL_STORE_TABLES_SCHEMA_CHECK_HPP
+#define PAWL_STORE_TABLES_SCHEMA_CHECK_HPP
 
 #include <cstdint>
 
-#include "tables/context.hpp"
+#include "context.hpp"
 #include "text.hpp"
 
 namespace pawl::store {
@@ -36,4 +36,4 @@ class SchemaCheck : private Table {
 
 }  // namespace pawl::store
 
-#endif  // PAWL_STORE_SQLITE_SCHEMA_CHECK_HPP
+#endif  // PAWL_STORE_TABLES_SCHEMA_CHECK_HPP

@@ -1,4 +1,4 @@
-#include "connection.hpp"
+#include "sqlite_connection.hpp"
 
 #include <climits>
 #include <cstring>
@@ -38,124 +38,96 @@ Status status_of(int result_code) {
   }
 }
 
-// ---- Statement ----------------------------------------------------------------------------------
+// ---- one statement ----------------------------------------------------------------------------------
 
-Statement::~Statement() {
-  if (statement_ == nullptr) return;
+namespace {
+
+sqlite3_stmt* statement_of(void* prepared) { return static_cast<sqlite3_stmt*>(prepared); }
+
+}  // namespace
+
+void Connection::release(void* prepared) {
   // The result of reset repeats that of the last step, which has been reported.
-  static_cast<void>(sqlite3_reset(statement_));
-  static_cast<void>(sqlite3_clear_bindings(statement_));  // bound views end with the caller's
+  static_cast<void>(sqlite3_reset(statement_of(prepared)));
+  // Bound views end with the caller's.
+  static_cast<void>(sqlite3_clear_bindings(statement_of(prepared)));
 }
 
-Statement& Statement::bound(int result) {
-  if (result_ == SQLITE_OK) result_ = result;
-  ++next_bind_;
-  return *this;
+int Connection::bind_integer(void* prepared, int at, std::int64_t value) {
+  return sqlite3_bind_int64(statement_of(prepared), at, value);
 }
 
-Statement& Statement::bind(std::int64_t value) {
-  if (statement_ == nullptr) return *this;
-  return bound(sqlite3_bind_int64(statement_, next_bind_, value));
+int Connection::bind_nothing(void* prepared, int at) {
+  return sqlite3_bind_null(statement_of(prepared), at);
 }
 
-Statement& Statement::bind_null() {
-  if (statement_ == nullptr) return *this;
-  return bound(sqlite3_bind_null(statement_, next_bind_));
-}
-
-Statement& Statement::bind_text(std::string_view value) {
-  if (statement_ == nullptr) return *this;
-  if (value.size() > INT_MAX) return bound(SQLITE_TOOBIG);
+int Connection::bind_characters(void* prepared, int at, std::string_view value) {
+  if (value.size() > INT_MAX) return SQLITE_TOOBIG;
   // A null pointer would bind NULL, and an empty text is not that. The null destructor is
   // SQLITE_STATIC: nothing is copied.
   const char* const data = value.data() == nullptr ? "" : value.data();
-  return bound(
-      sqlite3_bind_text(statement_, next_bind_, data, static_cast<int>(value.size()), nullptr));
+  return sqlite3_bind_text(statement_of(prepared), at, data, static_cast<int>(value.size()),
+                           nullptr);
 }
 
-Statement& Statement::bind_blob(std::string_view value) {
-  if (statement_ == nullptr) return *this;
-  if (value.size() > INT_MAX) return bound(SQLITE_TOOBIG);
+int Connection::bind_bytes(void* prepared, int at, std::string_view value) {
+  if (value.size() > INT_MAX) return SQLITE_TOOBIG;
   const char* const data = value.data() == nullptr ? "" : value.data();
-  return bound(
-      sqlite3_bind_blob(statement_, next_bind_, data, static_cast<int>(value.size()), nullptr));
+  return sqlite3_bind_blob(statement_of(prepared), at, data, static_cast<int>(value.size()),
+                           nullptr);
 }
 
-bool Statement::failed(int result) {
-  result_ = result;
-  status_ = status_of(result);
-  if (result == SQLITE_INTERRUPT) {
-    connection_.diagnostic_.format(
+sql::Connection::Step Connection::step(void* prepared, int* slices, int* failure) {
+  slices_ = slices;
+  const int result = sqlite3_step(statement_of(prepared));
+  slices_ = nullptr;
+  if (result == SQLITE_ROW) return Step::kRow;
+  if (result == SQLITE_DONE) return Step::kDone;
+  *failure = result;
+  return Step::kFailed;
+}
+
+Status Connection::explain(void* prepared, int failure) {
+  const Status status = status_of(failure);
+  if (failure == SQLITE_INTERRUPT) {
+    diagnostic_.format(
         "stopped after %lld steps, more than it can need, so the file is damaged (PRAGMA "
         "integrity_check): %.100s",
-        static_cast<long long>(connection_.steps_max_), sqlite3_sql(statement_));
-    return false;
+        static_cast<long long>(steps_max_), sqlite3_sql(statement_of(prepared)));
+    return status;
   }
-  connection_.diagnostic_.format("%s (sqlite %d)", sqlite3_errmsg(connection_.handle_), result);
-  connection_.blame(status_, connection_.diagnostic_.text());
-  return false;
+  diagnostic_.format("%s (sqlite %d)", sqlite3_errmsg(handle_), failure);
+  blame(status, diagnostic_.text());
+  return status;
 }
 
-bool Statement::row() {
-  if (status_ != Status::kOk) return false;
-  if (result_ != SQLITE_OK) return failed(result_);
-  connection_.slices_ = &slices_;
-  const int result = sqlite3_step(statement_);
-  connection_.slices_ = nullptr;
-  if (result == SQLITE_ROW) return true;
-  return result == SQLITE_DONE ? false : failed(result);
+bool Connection::read_integer(void* prepared, int column, std::int64_t* out) {
+  const int type = sqlite3_column_type(statement_of(prepared), column);
+  *out = type == SQLITE_INTEGER ? sqlite3_column_int64(statement_of(prepared), column) : 0;
+  return type == SQLITE_INTEGER || type == SQLITE_NULL;
 }
 
-Status Statement::run() {
-  while (row()) {
-  }
-  return status_;
+bool Connection::is_integer(void* prepared, int column) {
+  return sqlite3_column_type(statement_of(prepared), column) == SQLITE_INTEGER;
 }
 
-std::int64_t Statement::integer(int column) const {
-  bool whole = true;
-  const std::int64_t number = integer(column, &whole);
-  if (whole) return number;
-  Diagnostic text;
-  text.format("column %s holds no integer", sqlite3_column_name(statement_, column));
-  connection_.blame(Status::kCorrupt, text.text());
-  return 0;
+bool Connection::is_nothing(void* prepared, int column) {
+  return sqlite3_column_type(statement_of(prepared), column) == SQLITE_NULL;
 }
 
-std::int64_t Statement::integer(int column, bool* whole) const {
-  const int type = sqlite3_column_type(statement_, column);
-  if (type == SQLITE_INTEGER) return sqlite3_column_int64(statement_, column);
-  if (type != SQLITE_NULL) *whole = false;
-  return 0;
-}
-
-bool Statement::is_integer(int column) const {
-  return sqlite3_column_type(statement_, column) == SQLITE_INTEGER;
-}
-
-bool Statement::is_null(int column) const {
-  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
-}
-
-std::string_view Statement::bytes(int column) const {
+std::string_view Connection::read_bytes(void* prepared, int column) {
   // The database is UTF-8, so the blob of a text is its bytes.
-  const void* const data = sqlite3_column_blob(statement_, column);
+  const void* const data = sqlite3_column_blob(statement_of(prepared), column);
   if (data == nullptr) return {};
-  const int size = sqlite3_column_bytes(statement_, column);
+  const int size = sqlite3_column_bytes(statement_of(prepared), column);
   return {static_cast<const char*>(data), static_cast<std::size_t>(size)};
 }
 
-// ---- Connection ---------------------------------------------------------------------------------
-
-void Connection::blame(Status status, std::string_view text) {
-  const bool is_of_rows = status == Status::kCorrupt || status == Status::kResourceExhausted;
-  if (!is_of_rows || !suspect_.has_value() || damage_.has_value()) return;
-  damage_.emplace();
-  damage_->row = *suspect_;
-  damage_->named_by = named_by_;
-  damage_->status = status;
-  damage_->text.format("%.*s", static_cast<int>(text.size()), text.data());
+const char* Connection::column_name(void* prepared, int column) {
+  return sqlite3_column_name(statement_of(prepared), column);
 }
+
+// ---- Connection ---------------------------------------------------------------------------------
 
 Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic& diagnostic) {
   PAWL_CHECK("provider-1", handle_ == nullptr);
@@ -250,19 +222,19 @@ Connection::Prepared& Connection::slot_of(const sql::Query& query) {
   return prepared_[0];
 }
 
-Statement Connection::use(const sql::Query& query) {
+void* Connection::prepare(const sql::Query& query, int* failure) {
   PAWL_CHECK("provider-3", handle_ != nullptr);
   Prepared& slot = slot_of(query);
   if (slot.statement == nullptr) {
     if (kept_ == kStatementsKept) forget_oldest();
-    const int result = sqlite3_prepare_v3(handle_, query.text(), -1, SQLITE_PREPARE_PERSISTENT,
-                                          &slot.statement, nullptr);
-    if (result != SQLITE_OK) return Statement(*this, nullptr, result);
+    *failure = sqlite3_prepare_v3(handle_, query.text(), -1, SQLITE_PREPARE_PERSISTENT,
+                                  &slot.statement, nullptr);
+    if (*failure != SQLITE_OK) return nullptr;
     ++kept_;
   }
   slot.used = ++uses_;
   PAWL_CHECK("provider-5", sqlite3_stmt_busy(slot.statement) == 0);
-  return Statement(*this, slot.statement);
+  return slot.statement;
 }
 
 Status Connection::execute(const char* sql, Diagnostic& diagnostic) {
@@ -276,6 +248,16 @@ Status Connection::execute(const char* sql, Diagnostic& diagnostic) {
 }
 
 std::int64_t Connection::changes() const { return sqlite3_changes(handle_); }
+
+std::int64_t Connection::total_changes() const { return sqlite3_total_changes(handle_); }
+
+bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
+
+std::uint32_t Connection::version() const {
+  unsigned version = 0;
+  static_cast<void>(sqlite3_file_control(handle_, nullptr, SQLITE_FCNTL_DATA_VERSION, &version));
+  return version;
+}
 
 std::int64_t Connection::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
 

@@ -1,10 +1,10 @@
 // The stored form, version 1. Every byte of it is described in docs/format.md.
 //
 // Small integer keys, never reused; times in ms; Pawl time unless the name says stamp or utc.
-#ifndef PAWL_PROVIDER_SQLITE_SCHEMA_HPP
-#define PAWL_PROVIDER_SQLITE_SCHEMA_HPP
+#ifndef PAWL_STORE_TABLES_SCHEMA_HPP
+#define PAWL_STORE_TABLES_SCHEMA_HPP
 
-namespace pawl::sqlite {
+namespace pawl::store {
 
 inline constexpr int kSchemaVersion = 1;  // PRAGMA user_version
 // A commit writes whole pages to the log, and most of ours change a few rows on each of some ten pages:
@@ -148,6 +148,6 @@ CREATE TABLE kv(
   PRIMARY KEY(instance, key, execution)) WITHOUT ROWID;
 )sql";
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::store
 
-#endif  // PAWL_PROVIDER_SQLITE_SCHEMA_HPP
+#endif  // PAWL_STORE_TABLES_SCHEMA_HPP

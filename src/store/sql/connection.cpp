@@ -1,0 +1,83 @@
+#include "sql/connection.hpp"
+
+namespace pawl::sql {
+
+Statement::~Statement() {
+  if (prepared_ != nullptr) connection_.release(prepared_);
+}
+
+Statement& Statement::bind(std::int64_t value) {
+  if (prepared_ == nullptr) return *this;
+  return bound(connection_.bind_integer(prepared_, next_bind_, value));
+}
+
+Statement& Statement::bind_null() {
+  if (prepared_ == nullptr) return *this;
+  return bound(connection_.bind_nothing(prepared_, next_bind_));
+}
+
+Statement& Statement::bind_text(std::string_view value) {
+  if (prepared_ == nullptr) return *this;
+  return bound(connection_.bind_characters(prepared_, next_bind_, value));
+}
+
+Statement& Statement::bind_blob(std::string_view value) {
+  if (prepared_ == nullptr) return *this;
+  return bound(connection_.bind_bytes(prepared_, next_bind_, value));
+}
+
+bool Statement::failed(int failure) {
+  failure_ = failure;
+  status_ = connection_.explain(prepared_, failure);
+  return false;
+}
+
+bool Statement::row() {
+  if (status_ != Status::kOk) return false;
+  if (failure_ != 0) return failed(failure_);
+  int failure = 0;
+  const Connection::Step step = connection_.step(prepared_, &slices_, &failure);
+  if (step == Connection::Step::kRow) return true;
+  return step == Connection::Step::kDone ? false : failed(failure);
+}
+
+Status Statement::run() {
+  while (row()) {
+  }
+  return status_;
+}
+
+std::int64_t Statement::integer(int column) const {
+  std::int64_t number = 0;
+  if (connection_.read_integer(prepared_, column, &number)) return number;
+  Diagnostic text;
+  text.format("column %s holds no integer", connection_.column_name(prepared_, column));
+  connection_.blame(Status::kCorrupt, text.text());
+  return 0;
+}
+
+std::int64_t Statement::integer(int column, bool* whole) const {
+  std::int64_t number = 0;
+  if (!connection_.read_integer(prepared_, column, &number)) *whole = false;
+  return number;
+}
+
+bool Statement::is_integer(int column) const { return connection_.is_integer(prepared_, column); }
+
+bool Statement::is_null(int column) const { return connection_.is_nothing(prepared_, column); }
+
+std::string_view Statement::bytes(int column) const {
+  return connection_.read_bytes(prepared_, column);
+}
+
+void Connection::blame(Status status, std::string_view text) {
+  const bool is_of_rows = status == Status::kCorrupt || status == Status::kResourceExhausted;
+  if (!is_of_rows || !suspect_.has_value() || damage_.has_value()) return;
+  damage_.emplace();
+  damage_->row = *suspect_;
+  damage_->named_by = named_by_;
+  damage_->status = status;
+  damage_->text.format("%.*s", static_cast<int>(text.size()), text.data());
+}
+
+}  // namespace pawl::sql

@@ -1,0 +1,168 @@
+// Connection and Statement: what the tables see of a database engine.
+//
+// Purpose: prepared statements only, each a sql::Query; no SQL is built from strings at run time. An engine derives from
+// Connection and gives the few calls that are protected here: bind, step, read a column. What every engine needs the
+// same way (damage, marks, the text of the last error) stands here. Ownership: a Connection owns its statements. Thread
+// rule: one thread.
+#ifndef PAWL_STORE_SQL_CONNECTION_HPP
+#define PAWL_STORE_SQL_CONNECTION_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "damage.hpp"
+#include "pawl/optional_ms.hpp"
+#include "pawl/status.hpp"
+#include "sql/query.hpp"
+
+namespace pawl::sql {
+
+class Connection;
+
+// One use of one prepared statement: bind, step, read; reset at the end of its life. Binding errors
+// surface at the next step. Binds are by position from 1, in order of the calls.
+class Statement {
+ public:
+  // A null `prepared` could not be prepared; `failure`, the engine's number, says why and surfaces at the first step.
+  Statement(Connection& connection, void* prepared, int failure = 0)
+      : connection_(connection), prepared_(prepared), failure_(failure) {}
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(std::int64_t value);
+  Statement& bind_null();
+  Statement& bind_text(std::string_view value);  // must live until the statement's end
+  Statement& bind_blob(std::string_view value);  // likewise
+  Statement& bind_optional(OptionalMs value) {
+    return value.has_value() ? bind(value.value()) : bind_null();
+  }
+  // What has the default value is NULL in the database: 0, or an empty text.
+  Statement& bind_or_null(std::int64_t value) { return value == 0 ? bind_null() : bind(value); }
+  Statement& bind_text_or_null(std::string_view value) {
+    return value.empty() ? bind_null() : bind_text(value);
+  }
+  Statement& bind_blob_or_null(std::string_view value) {
+    return value.empty() ? bind_null() : bind_blob(value);
+  }
+  // True: a row. False: done, or an error, which status() has.
+  bool row();
+  // Runs to the end without rows. kOk or the error.
+  Status run();
+  [[nodiscard]] Status status() const { return status_; }
+
+  // NULL is 0. Anything else than an integer is damage of the row that is suspected (Suspicion), and 0: an engine
+  // may make some number of it, which is not what the row is found by, so that a loop could meet it for ever.
+  [[nodiscard]] std::int64_t integer(int column) const;
+  // As integer(), for who looks at the row itself: *whole becomes false, and nothing is blamed.
+  [[nodiscard]] std::int64_t integer(int column, bool* whole) const;
+  [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] bool is_integer(int column) const;
+  [[nodiscard]] OptionalMs optional_ms(int column) const {
+    return is_null(column) ? OptionalMs() : OptionalMs(integer(column));
+  }
+  // Text or blob; lives until the next step or the end.
+  [[nodiscard]] std::string_view bytes(int column) const;
+
+ private:
+  Statement& bound(int failure) {
+    if (failure_ == 0) failure_ = failure;
+    ++next_bind_;
+    return *this;
+  }
+  bool failed(int failure);
+
+  Connection& connection_;
+  void* prepared_;
+  int slices_ = 0;  // of the engine's work that its steps have taken
+  int next_bind_ = 1;
+  int failure_;  // the first of prepare, bind or step
+  Status status_ = Status::kOk;
+};
+
+class Connection {
+ public:
+  // While it lives, what fails or is found damaged is blamed on this row; the innermost one counts.
+  class Suspicion {
+   public:
+    Suspicion(Connection& connection, RowRef::Table table, std::int64_t key)
+        : connection_(connection), before_(connection.suspect_), outer_(connection.named_by_) {
+      connection.named_by_ = before_;
+      connection.suspect_ = RowRef{table, key};
+    }
+    ~Suspicion() {
+      connection_.suspect_ = before_;
+      connection_.named_by_ = outer_;
+    }
+    Suspicion(const Suspicion&) = delete;
+    Suspicion& operator=(const Suspicion&) = delete;
+
+   private:
+    Connection& connection_;
+    std::optional<RowRef> before_;
+    std::optional<RowRef> outer_;
+  };
+  Connection() = default;
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Prepares the statement on first use and keeps it. It is not used again while a Statement of it lives: an
+  // invariant. The query is a static object.
+  Statement use(const Query& query) {
+    int failure = 0;
+    void* const prepared = prepare(query, &failure);
+    return {*this, prepared, failure};
+  }
+  // Rows that the last statement changed, and all statements so far.
+  [[nodiscard]] virtual std::int64_t changes() const = 0;
+  [[nodiscard]] virtual std::int64_t total_changes() const = 0;
+  [[nodiscard]] virtual std::int64_t last_insert_id() const = 0;
+  // An error may have ended the transaction that was begun.
+  [[nodiscard]] virtual bool in_transaction() const = 0;
+  // Every commit changes it; those of others are seen when a transaction begins.
+  [[nodiscard]] virtual std::uint32_t version() const = 0;
+  // Text of the last error goes here too.
+  [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
+
+  // The first that was found since forget_damage().
+  [[nodiscard]] const std::optional<Damage>& damage() const { return damage_; }
+  void forget_damage() { damage_.reset(); }
+  // kCorrupt and kResourceExhausted only; without a suspect nothing is noted.
+  void blame(Status status, std::string_view text);
+
+ protected:
+  friend class Statement;
+  enum class Step : std::uint8_t { kRow, kDone, kFailed };
+
+  // All by the engine's own numbers of failures; 0: none. Null: it could not be prepared.
+  virtual void* prepare(const Query& query, int* failure) = 0;
+  // Back to where it can be used again, with nothing bound.
+  virtual void release(void* prepared) = 0;
+  virtual int bind_integer(void* prepared, int at, std::int64_t value) = 0;
+  virtual int bind_nothing(void* prepared, int at) = 0;
+  virtual int bind_characters(void* prepared, int at, std::string_view value) = 0;
+  virtual int bind_bytes(void* prepared, int at, std::string_view value) = 0;
+  virtual Step step(void* prepared, int* slices, int* failure) = 0;
+  // What a failure means, with its text in diagnostic().
+  virtual Status explain(void* prepared, int failure) = 0;
+  // False: neither an integer nor NULL, and 0.
+  virtual bool read_integer(void* prepared, int column, std::int64_t* out) = 0;
+  virtual bool is_nothing(void* prepared, int column) = 0;
+  virtual bool is_integer(void* prepared, int column) = 0;
+  virtual std::string_view read_bytes(void* prepared, int column) = 0;
+  virtual const char* column_name(void* prepared, int column) = 0;
+
+  Diagnostic diagnostic_;
+
+ private:
+  std::optional<RowRef> suspect_;
+  std::optional<RowRef> named_by_;
+  std::optional<Damage> damage_;
+};
+
+}  // namespace pawl::sql
+
+#endif  // PAWL_STORE_SQL_CONNECTION_HPP

@@ -1,0 +1,51 @@
+// Database: the place of a database, as the tables see it.
+//
+// Purpose: options and port of whoever opened it, and the few things that hang on files: locks that are waited for, the
+// length of the log, the file of the reserve. Ownership: the engine owns what it has open. Thread rule: one thread.
+#ifndef PAWL_STORE_SQL_DATABASE_HPP
+#define PAWL_STORE_SQL_DATABASE_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "pawl/port.hpp"
+#include "pawl/status.hpp"
+#include "provider.hpp"
+#include "text.hpp"
+
+namespace pawl::sql {
+
+inline constexpr std::size_t kPathBytesMax = 512;
+
+class Database {
+ public:
+  Database() = default;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  [[nodiscard]] port::Port& port() { return port_; }
+  [[nodiscard]] const ProviderOptions& options() const { return options_; }
+  [[nodiscard]] const FixedText<kPathBytesMax>& path() const { return path_; }
+  [[nodiscard]] bool is_open() const { return open_; }
+
+  // How long a statement waits for a lock of others; where the engine cannot wait, kBusy comes at once.
+  virtual void wait_for_locks(std::int64_t ms) = 0;
+  virtual void pause(int ms) = 0;
+  [[nodiscard]] virtual std::int64_t log_bytes() = 0;
+  // The file of the reserve: whether it is there, made of this length, or removed.
+  virtual Status find_reserve(bool* there) = 0;
+  virtual Status make_reserve_file(std::int64_t bytes) = 0;
+  virtual Status remove_reserve_file() = 0;
+
+ protected:
+  ~Database() = default;
+
+  port::Port port_;
+  ProviderOptions options_;  // path: our copy
+  FixedText<kPathBytesMax> path_;
+  bool open_ = false;
+};
+
+}  // namespace pawl::sql
+
+#endif  // PAWL_STORE_SQL_DATABASE_HPP

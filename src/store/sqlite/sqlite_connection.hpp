@@ -1,0 +1,99 @@
+// Connection: sql::Connection by SQLite.
+//
+// Purpose: every result code becomes a Status in one place. Ownership: a Connection owns its handle and statements. Thread rule: one
+// thread.
+#ifndef PAWL_STORE_SQLITE_SQLITE_CONNECTION_HPP
+#define PAWL_STORE_SQLITE_SQLITE_CONNECTION_HPP
+
+#include <sqlite3.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "pawl/status.hpp"
+#include "sql/connection.hpp"
+
+namespace pawl::sqlite {
+
+// What an SQLite result code (extended) means to Pawl.
+[[nodiscard]] Status status_of(int result_code);
+
+// What no statement of Pawl reaches by half; so what lies in the file cannot make SQLite do more.
+struct Limit {
+  int id;
+  int value;
+};
+inline constexpr Limit kLimits[] = {
+    {SQLITE_LIMIT_LENGTH, 2560 * 1024},  // of a row: two payloads of 1 MiB, and texts
+    {SQLITE_LIMIT_SQL_LENGTH, 8 * 1024}, {SQLITE_LIMIT_COLUMN, 80},
+    {SQLITE_LIMIT_EXPR_DEPTH, 64},       {SQLITE_LIMIT_COMPOUND_SELECT, 8},
+    {SQLITE_LIMIT_VDBE_OP, 8 * 1024},    {SQLITE_LIMIT_FUNCTION_ARG, 10},
+    {SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, 64},  {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+    {SQLITE_LIMIT_WORKER_THREADS, 0},
+};
+
+class Connection : public sql::Connection {
+ public:
+  // `steps_max`: of SQLite's machine in one use of one statement; beyond them it is stopped, with kCorrupt.
+  explicit Connection(std::int64_t steps_max = kStatementStepsMax) : steps_max_(steps_max) {}
+  ~Connection() override { close(); }
+
+  Status open(const char* path, int flags, const char* vfs, Diagnostic& diagnostic);
+  void close();
+  // For schema and pragmas at open.
+  Status execute(const char* sql, Diagnostic& diagnostic);
+  [[nodiscard]] std::int64_t changes() const override;
+  [[nodiscard]] std::int64_t total_changes() const override;
+  [[nodiscard]] std::int64_t last_insert_id() const override;
+  [[nodiscard]] bool in_transaction() const override;
+  [[nodiscard]] std::uint32_t version() const override;
+  [[nodiscard]] sqlite3* handle() { return handle_; }
+
+  static constexpr int kStatementsMax = 384;
+  // Prepared at a time, the least recently used leave: they fit 512 KiB of SQLite's heap.
+  static constexpr int kStatementsKept = 112;
+  // A few seconds. The longest of ours, which credits off time to timers, takes 55 steps a timer; to delete a
+  // history of 1,000,000 events takes 19 million.
+  static constexpr std::int64_t kStatementStepsMax = 250'000'000;
+  static constexpr int kStepsASlice = 100'000;
+
+ protected:
+  void* prepare(const sql::Query& query, int* failure) override;
+  void release(void* prepared) override;
+  int bind_integer(void* prepared, int at, std::int64_t value) override;
+  int bind_nothing(void* prepared, int at) override;
+  int bind_characters(void* prepared, int at, std::string_view value) override;
+  int bind_bytes(void* prepared, int at, std::string_view value) override;
+  Step step(void* prepared, int* slices, int* failure) override;
+  Status explain(void* prepared, int failure) override;
+  bool read_integer(void* prepared, int column, std::int64_t* out) override;
+  bool is_nothing(void* prepared, int column) override;
+  bool is_integer(void* prepared, int column) override;
+  std::string_view read_bytes(void* prepared, int column) override;
+  const char* column_name(void* prepared, int column) override;
+
+ private:
+  Status protect(Diagnostic& diagnostic);
+  static int on_slice(void* self);
+  void forget_oldest();
+
+  sqlite3* handle_ = nullptr;
+  const std::int64_t steps_max_;
+  int* slices_ = nullptr;  // of what runs
+  // Found by the address of its query: the first slot from slot_of() on that has it, or nobody.
+  struct Prepared {
+    const sql::Query* query = nullptr;
+    sqlite3_stmt* statement = nullptr;  // null: it was forgotten
+    std::uint64_t used = 0;             // by uses_
+  };
+  Prepared& slot_of(const sql::Query& query);
+  Prepared prepared_[kStatementsMax];
+  std::uint64_t uses_ = 0;
+  int kept_ = 0;
+};
+
+}  // namespace pawl::sqlite
+
+#endif  // PAWL_STORE_SQLITE_SQLITE_CONNECTION_HPP

@@ -1,0 +1,160 @@
+// Goal: the tables speak to an engine through sql::Connection and nothing else. A second engine stands between them and
+// SQLite here; it writes down each statement that comes through it and checks how it is used, and SQLite itself says
+// what it ran.
+#include <map>
+#include <set>
+
+#include "pawl/management.hpp"
+#include "provider_world.hpp"
+#include "sqlite/sqlite_provider.hpp"
+
+namespace pawl::test {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+class SecondEngine final : public sqlite::Connection {
+ public:
+  Strings came;  // statements in the order of their first steps
+  std::set<std::string> texts;
+  Strings misuses;
+
+ protected:
+  void* prepare(const sql::Query& query, int* failure) override {
+    void* const prepared = sqlite::Connection::prepare(query, failure);
+    texts.insert(query.text());
+    if (prepared != nullptr && !open_.emplace(prepared, Use{query.text(), 0, false}).second)
+      misuses.push_back(std::string("used twice at a time: ") + query.text());
+    return prepared;
+  }
+  void release(void* prepared) override {
+    if (open_.erase(prepared) == 0) misuses.emplace_back("released, and was not in use");
+    sqlite::Connection::release(prepared);
+  }
+  int bind_integer(void* prepared, int at, std::int64_t value) override {
+    note_bind(prepared, at);
+    return sqlite::Connection::bind_integer(prepared, at, value);
+  }
+  int bind_nothing(void* prepared, int at) override {
+    note_bind(prepared, at);
+    return sqlite::Connection::bind_nothing(prepared, at);
+  }
+  int bind_characters(void* prepared, int at, std::string_view value) override {
+    note_bind(prepared, at);
+    return sqlite::Connection::bind_characters(prepared, at, value);
+  }
+  int bind_bytes(void* prepared, int at, std::string_view value) override {
+    note_bind(prepared, at);
+    return sqlite::Connection::bind_bytes(prepared, at, value);
+  }
+  Step step(void* prepared, int* slices, int* failure) override {
+    Use& use = open_[prepared];
+    if (!use.stepped) {
+      came.push_back(use.text);
+      const int wanted = sqlite3_bind_parameter_count(static_cast<sqlite3_stmt*>(prepared));
+      if (use.binds != wanted) misuses.push_back("not all is bound: " + use.text);
+    }
+    use.stepped = true;
+    return sqlite::Connection::step(prepared, slices, failure);
+  }
+
+ private:
+  struct Use {
+    std::string text;
+    int binds = 0;
+    bool stepped = false;
+  };
+  void note_bind(void* prepared, int at) {
+    Use& use = open_[prepared];
+    if (use.stepped) misuses.push_back("bound after its first step: " + use.text);
+    if (at != ++use.binds) misuses.push_back("bound out of order: " + use.text);
+  }
+  std::map<void*, Use> open_;
+};
+
+class Instances final : public InstanceVisitor {
+ public:
+  void on_instance(const InstanceInfo&) override { ++count; }
+  int count = 0;
+};
+
+class SecondEngineTest : public ProviderWorld {
+ protected:
+  SecondEngineTest() : provider_(&engine_) {}
+  ~SecondEngineTest() override {
+    if (at_ != nullptr) at_->provider = nullptr;
+    provider_.close();
+  }
+  Site& open_over_it() {
+    at_ = &process();
+    at_->provider = &provider_;
+    ProviderOptions options;
+    options.busy_ms_max = 0;
+    options.path = path();
+    EXPECT_EQ(provider_.open(options, at_->port, at_->diagnostic), Status::kOk)
+        << at_->diagnostic.text();
+    engine_.came.clear();
+    EXPECT_EQ(sqlite3_trace_v2(engine_.handle(), SQLITE_TRACE_STMT, note, this), SQLITE_OK);
+    return *at_;
+  }
+  SecondEngine engine_;
+  Strings ran_;
+
+ private:
+  static int note(unsigned, void* self, void*, void* text) {
+    static_cast<SecondEngineTest*>(self)->ran_.emplace_back(static_cast<const char*>(text));
+    return 0;
+  }
+  store::SqliteProvider provider_;
+  Site* at_ = nullptr;
+};
+INSTANTIATE_TEST_SUITE_P(Ports, SecondEngineTest, ::testing::Values(Ports::kSim, Ports::kPosix),
+                         ports_name);
+
+TEST_P(SecondEngineTest, NothingGoesRoundIt) {
+  Site& at = open_over_it();
+  const Incarnation me = worker(at, "node");
+  const InstanceKey key = create(at, "a");
+  start(at, key, {{1, TimerBase::kPawlTime, 5'000}});
+  const InstanceKey other = create(at, "b");
+  const WorkDone done = hand_over(at, other);
+  EXPECT_EQ(batch(at, [&] { return at->note_progress(done, "half", clock.boot); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->ack_work_item(done, {}); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->claim_session(me, "s", SessionOptions()); }), Status::kOk);
+  std::size_t count = 0;
+  std::size_t released = 0;
+  EXPECT_EQ(
+      batch(at,
+            [&] { return at->renew_session_lock(me, SessionOptions(), false, &count, &released); }),
+      Status::kOk);
+  clock.advance(6'000);
+  EXPECT_EQ(batch(at, [&] { return at->wake_delayed(16, &count); }), Status::kOk);
+  Item item;
+  EXPECT_EQ(fetch(at, key, item), Status::kOk);
+  ready(at, me);
+  NextDue due;
+  EXPECT_EQ(at->next_due(me, true, &due), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->suspend_instance("a"); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->terminate_instance("a", "why"); }), Status::kOk);
+  Instances seen;
+  Page page;
+  EXPECT_EQ(at->list_instances({}, &page, seen), Status::kOk);
+  EXPECT_EQ(seen.count, 2);
+  Metrics metrics;
+  EXPECT_EQ(at->read_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->delete_instance(other, true); }), Status::kOk);
+  Removed removed;
+  bool more = false;
+  EXPECT_EQ(batch(at, [&] { return at->sweep_deleted(100, &removed, &more); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->unregister_worker(me); }), Status::kOk);
+  EXPECT_EQ(at->empty_log(), Status::kOk);
+
+  EXPECT_EQ(engine_.misuses, Strings());
+  EXPECT_GT(engine_.texts.size(), 80U);
+  ASSERT_EQ(ran_.size(), engine_.came.size());
+  for (std::size_t i = 0; i < ran_.size(); ++i)
+    EXPECT_EQ(ran_[i], engine_.came[i]) << "the " << i << "th that SQLite ran";
+}
+
+}  // namespace
+}  // namespace pawl::test
