@@ -14,6 +14,8 @@ PROJECT = pathlib.Path(sys.argv[1])
 # Table, columns that no second statement sets, and what they say.
 GROUPS = [
     ("sessions", ("owner", "epoch", "state", "prev_node", "stop_to", "stop_due", "stop_force"), "who owns a session"),
+    ("worker_queue", ("state", "token", "inc", "epoch", "boot_seq", "run_due", "due", "waits_for", "attempt", "strikes",
+                      "reboots", "unregistered"), "what state an item of work is in"),
     ("workers", ("buried",), "that a worker is buried"),
     ("workers", ("draining",), "that a worker is drained"),
     ("workers", ("locked_until",), "a worker's lease"),

@@ -348,7 +348,7 @@ class SqliteProvider final : public Provider {
   SessionTable sessions_{context_, due_, summaries_};
   WorkTable items_{context_, due_, sessions_};
   WorkOutcomes outcomes_{context_, due_, instances_, messages_, sessions_, items_};
-  UnregisteredWork unregistered_{context_, workers_, sessions_};
+  UnregisteredWork unregistered_{context_, workers_, sessions_, items_};
   SessionOwners owners_{context_, workers_, events_, sessions_, outcomes_, unregistered_};
   DeviceTable devices_{context_};
   SessionMoves moves_{context_, workers_, due_, instances_, sessions_, items_, owners_, devices_};

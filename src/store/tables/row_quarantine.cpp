@@ -115,9 +115,6 @@ Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::stri
 }
 
 constexpr sql::Query kReadSession{"SELECT fail,scope,state FROM sessions WHERE sid=?1"};
-constexpr sql::Query kUnlockItems{
-    "UPDATE worker_queue SET state=0,token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,"
-    "boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE sid=?1 AND state=1"};
 constexpr sql::Query kFreeSession{
     "UPDATE sessions SET epoch_used=0,last_activity_at=?2,"
     "hold_until=0,look_at=NULL,expires_at=NULL,"
@@ -152,10 +149,6 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
   due_.moves(DueKind::kLook);
   due_.moves(DueKind::kWork);
   if (row.fails_on_loss) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
-  {
-    Statement unlock = connection_.use(kUnlockItems);
-    PAWL_TRY(fail(unlock.bind(session).run(), "unlock the work of a damaged session"));
-  }
   {
     Statement free = connection_.use(kFreeSession);
     free.bind(session).bind(batch_.now);

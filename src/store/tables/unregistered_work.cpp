@@ -47,17 +47,14 @@ Status UnregisteredWork::must_wait(InstanceKey instance, const NewWork& work, Se
   return Status::kOk;
 }
 
-constexpr sql::Query kPark{
-    "UPDATE worker_queue SET state=2,waits_for=?2,unregistered=unregistered+1 WHERE id=?1"};
-
 // Requires: it is ready.
 Status UnregisteredWork::park_work(const WorkRow& row, std::string_view name) {
   ++parked_;
-  {
-    Statement park = connection_.use(kPark);
-    park.bind(row.id).bind_text(name);
-    PAWL_TRY(fail(park.run(), "set work aside"));
-  }
+  WorkWrite write;
+  write.state = session::WorkState::kDelayed;
+  write.waits_for = name;
+  write.unregistered = 1;
+  PAWL_TRY(items_.write_state(row.id, write));
   return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
 }
 
@@ -121,14 +118,8 @@ Status UnregisteredWork::wake_next_waiting(Incarnation me, std::size_t* woken) {
   return wake_waiting_item(waiting_.item, session);
 }
 
-constexpr sql::Query kWakeWaiting{"UPDATE worker_queue SET state=0,waits_for=NULL WHERE id=?1"};
-
 Status UnregisteredWork::wake_waiting_item(WorkItemId item, SessionKey session) {
-  {
-    Statement wake = connection_.use(kWakeWaiting);
-    wake.bind(item);
-    PAWL_TRY(fail(wake.run(), "wake work that was set aside"));
-  }
+  PAWL_TRY(items_.write_state(item, {}));
   ++context_.made_ready;
   return session == 0 ? Status::kOk : sessions_.recompute_head(session);
 }

@@ -17,6 +17,7 @@
 #include "text.hpp"
 #include "turn_commit.hpp"
 #include "work_row.hpp"
+#include "work_table.hpp"
 #include "worker_table.hpp"
 
 namespace pawl::store {
@@ -25,8 +26,9 @@ inline constexpr int kParkedMax = 64;  // a batch
 
 class UnregisteredWork : private Table {
  public:
-  UnregisteredWork(StoreContext& context, WorkerTable& workers, SessionTable& sessions)
-      : Table(context), workers_(workers), sessions_(sessions) {}
+  UnregisteredWork(StoreContext& context, WorkerTable& workers, SessionTable& sessions,
+                   WorkTable& items)
+      : Table(context), workers_(workers), sessions_(sessions), items_(items) {}
 
   // ---- calls of the contract ----
   Status wake_unregistered(Incarnation me, std::size_t limit, std::size_t* woken, bool* more);
@@ -57,6 +59,7 @@ class UnregisteredWork : private Table {
 
   WorkerTable& workers_;
   SessionTable& sessions_;
+  WorkTable& items_;
   int parked_ = 0;  // items that this batch has set aside
   Waiting waiting_;
 };

@@ -488,9 +488,6 @@ Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow&
   return head.id == 0 ? Status::kOk : try_candidate(fetch, head);
 }
 
-constexpr sql::Query kHandOver{
-    "UPDATE worker_queue SET state=1,token=?2,inc=?3,epoch=?4,locked_until=?5,boot_seq=?6,"
-    "attempt=attempt+1,unregistered=0,start_due=NULL,run_due=?7,silent_due=?8 WHERE id=?1"};
 constexpr sql::Query kTouchSession{
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
     "locked_until=max(locked_until,?3) WHERE sid=?1"};
@@ -514,17 +511,19 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   const OptionalMs run_due = run_ms == 0 ? OptionalMs() : make_due(batch_.now, run_ms);
   out.deadline = run_due;
   out.deadline.keep_earlier(row.limits.close_due);
-  {
-    Statement lock = connection_.use(kHandOver);
-    lock.bind(row.id).bind(out.token).bind(fetch.how.me).bind(row.session_epoch);
-    lock.bind(out.locked_until).bind(batch_.boot_seq);
-    lock.bind_optional(run_due);
-    out.silence_ms = row.policy.heartbeat_timeout_ms;
-    if (run_due.has_value() || out.silence_ms > 0) due_.comes(DueKind::kWork);
-    due_.moves(DueKind::kWork);  // it is not waiting to start any more
-    out.silence_ms == 0 ? lock.bind_null() : lock.bind(make_due(batch_.now, out.silence_ms));
-    PAWL_TRY(fail(lock.run(), "hand work over"));
-  }
+  out.silence_ms = row.policy.heartbeat_timeout_ms;
+  if (run_due.has_value() || out.silence_ms > 0) due_.comes(DueKind::kWork);
+  due_.moves(DueKind::kWork);  // it is not waiting to start any more
+  const WorkLock lock = {out.token, fetch.how.me, row.session_epoch, out.locked_until};
+  WorkWrite write;
+  write.state = session::WorkState::kLocked;
+  write.lock = &lock;
+  write.run_due = run_due;
+  if (out.silence_ms != 0) write.silent_due = make_due(batch_.now, out.silence_ms);
+  write.ends_start_due = true;
+  write.attempts = 1;
+  write.unregistered = -row.unregistered;
+  PAWL_TRY(items_.write_state(row.id, write));
   if (out.claimed_now && row.session_scope != 0) PAWL_TRY(events_.tell_use(row.session));
   if (row.session != 0) {
     {

@@ -115,10 +115,6 @@ Status WorkOutcomes::count_crash(WorkItemId item, const CrashLimits& limits) {
   return poison_if_at_limit(item, limits);
 }
 
-constexpr sql::Query kUnlock{
-    "UPDATE worker_queue SET strikes=?2,reboots=?3,state=0,token=NULL,inc=NULL,epoch=NULL,"
-    "locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due=NULL WHERE id=?1"};
-
 Status WorkOutcomes::unlock_work(WorkItemId item, SessionKey session, bool strike,
                                  const CrashLimits& limits) {
   due_.moves(DueKind::kWork);
@@ -130,11 +126,10 @@ Status WorkOutcomes::unlock_work(WorkItemId item, SessionKey session, bool strik
   const session::Counts counts =
       session::after_unlock(row.counts, row.boot_seq, batch_.boot_seq, strike);
   if (session::is_poison(counts, of(limits))) return poison_for(item, counts, limits);
-  {
-    Statement unlock = connection_.use(kUnlock);
-    unlock.bind(item).bind(counts.strikes).bind(counts.reboots);
-    PAWL_TRY(fail(unlock.run(), "unlock work"));
-  }
+  WorkWrite unlocked;
+  unlocked.strikes = counts.strikes - row.counts.strikes;
+  unlocked.reboots = counts.reboots - row.counts.reboots;
+  PAWL_TRY(items_.write_state(item, unlocked));
   ++context_.made_ready;
   return session == 0 ? Status::kOk : sessions_.recompute_head(session);
 }

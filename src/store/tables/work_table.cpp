@@ -72,35 +72,52 @@ Status WorkTable::read_work(WorkItemId item, WorkRow* row) {
   return Status::kOk;
 }
 
-constexpr sql::Query kDelay{
-    "UPDATE worker_queue SET state=?2,due=?3,strikes=strikes+?4,unregistered=unregistered+?5,"
-    "token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,boot_seq=NULL,run_due=NULL,silent_due="
-    "NULL WHERE id=?1"};
+constexpr sql::Query kWriteState{
+    "UPDATE worker_queue SET state=?2,token=iif(?3,token,?4),inc=iif(?3,inc,?5),"
+    "epoch=iif(?3,epoch,?6),locked_until=iif(?3,locked_until,?7),boot_seq=iif(?3,boot_seq,?8),"
+    "run_due=?9,silent_due=?10,due=?11,waits_for=?12,start_due=iif(?13,NULL,start_due),"
+    "close_due=iif(?14,NULL,close_due),attempt=attempt+?15,strikes=strikes+?16,"
+    "reboots=reboots+?17,unregistered=unregistered+?18 WHERE id=?1"};
+
+Status WorkTable::write_state(WorkItemId item, const WorkWrite& write) {
+  Statement row = connection_.use(kWriteState);
+  row.bind(item).bind(stored(write.state)).bind(write.keeps_lock ? 1 : 0);
+  if (write.lock != nullptr) {
+    const WorkLock& lock = *write.lock;
+    row.bind(lock.token).bind(lock.holder).bind(lock.epoch).bind(lock.until).bind(batch_.boot_seq);
+  } else {
+    row.bind_null().bind_null().bind_null().bind_null().bind_null();
+  }
+  row.bind_optional(write.run_due).bind_optional(write.silent_due).bind_optional(write.due);
+  row.bind_text_or_null(write.waits_for);
+  row.bind(write.ends_start_due ? 1 : 0).bind(write.ends_close_due ? 1 : 0);
+  row.bind(write.attempts).bind(write.strikes).bind(write.reboots).bind(write.unregistered);
+  return fail(row.run(), "change work");
+}
 
 Status WorkTable::put_back(const WorkRow& row, const PutBack& how) {
   how.delay_ms > 0 ? due_.comes(DueKind::kWork) : due_.moves(DueKind::kWork);
-  {
-    Statement delay = connection_.use(kDelay);
-    delay.bind(row.id).bind(
-        stored(how.delay_ms > 0 ? session::WorkState::kDelayed : session::WorkState::kReady));
-    how.delay_ms > 0 ? delay.bind(make_due(batch_.now, how.delay_ms)) : delay.bind_null();
-    delay.bind(how.strike ? 1 : 0).bind(how.unregistered ? 1 : 0);
-    PAWL_TRY(fail(delay.run(), "put work back"));
+  WorkWrite write;
+  if (how.delay_ms > 0) {
+    write.state = session::WorkState::kDelayed;
+    write.due = make_due(batch_.now, how.delay_ms);
   }
+  write.strikes = how.strike ? 1 : 0;
+  write.unregistered = how.unregistered ? 1 : 0;
+  PAWL_TRY(write_state(row.id, write));
   ++context_.made_ready;
   return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
 }
 
-constexpr sql::Query kMakeGhost{
-    "UPDATE worker_queue SET state=3,start_due=NULL,close_due=NULL,run_due=NULL,"
-    "silent_due=NULL WHERE id=?1"};
-
 // Its execution goes on until it is told; until then nothing else of the session may start.
 Status WorkTable::make_ghost(WorkItemId item) {
   due_.moves(DueKind::kWork);
-  Statement ghost = connection_.use(kMakeGhost);
-  ghost.bind(item);
-  return fail(ghost.run(), "cancel running work");
+  WorkWrite write;
+  write.state = session::WorkState::kCancelledRunning;
+  write.keeps_lock = true;
+  write.ends_start_due = true;
+  write.ends_close_due = true;
+  return write_state(item, write);
 }
 
 Status WorkTable::delete_work(WorkItemId item, SessionKey session) {
@@ -149,7 +166,6 @@ Status WorkTable::drop_ghosts(SessionKey session) {
 constexpr sql::Query kFirstDelayed{
     "SELECT id,sid FROM worker_queue INDEXED BY wq_delayed"
     " WHERE state=2 AND due<=?1 ORDER BY due LIMIT 1"};
-constexpr sql::Query kWake{"UPDATE worker_queue SET state=0,due=NULL WHERE id=?1"};
 
 Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   due_.moves(DueKind::kWork);
@@ -167,11 +183,7 @@ Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
       session = first.integer(1, &whole);
     }
     const Suspicion work(connection_, RowRef::Table::kWork, item);
-    {
-      Statement wake = connection_.use(kWake);
-      wake.bind(item);
-      PAWL_TRY(fail(wake.run(), "wake delayed work"));
-    }
+    PAWL_TRY(write_state(item, {}));
     ++context_.made_ready;
     ++*woken;
     if (session != 0) PAWL_TRY(sessions_.recompute_head(session));

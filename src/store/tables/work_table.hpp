@@ -24,6 +24,31 @@ struct PutBack {
   bool unregistered = false;
 };
 
+// A hand-over.
+struct WorkLock {
+  LockToken token = 0;
+  Incarnation holder = 0;
+  Epoch epoch = 0;
+  std::int64_t until = 0;
+};
+
+// What an item's row says next of its state. What is not set is none; counts are added.
+struct WorkWrite {
+  session::WorkState state = session::WorkState::kReady;
+  const WorkLock* lock = nullptr;
+  bool keeps_lock = false;  // of what was cancelled while it was handed over
+  OptionalMs run_due;
+  OptionalMs silent_due;
+  OptionalMs due;              // kDelayed: until then
+  std::string_view waits_for;  // kDelayed: until a worker comes that has this handler
+  bool ends_start_due = false;
+  bool ends_close_due = false;
+  std::int64_t attempts = 0;
+  std::int64_t strikes = 0;
+  std::int64_t reboots = 0;
+  std::int64_t unregistered = 0;
+};
+
 class WorkTable : private Table {
  public:
   WorkTable(StoreContext& context, DueIndex& due, SessionTable& sessions)
@@ -34,6 +59,8 @@ class WorkTable : private Table {
 
   // ---- for the other tables ----
   Status read_work(WorkItemId item, WorkRow* row);
+  // The one statement that writes state and lock of a row. The head of its session is the caller's.
+  Status write_state(WorkItemId item, const WorkWrite& write);
   Status put_back(const WorkRow& row, const PutBack& how);
   // Cancelled or past a limit while its execution goes on, in an exclusive session.
   Status make_ghost(WorkItemId item);
