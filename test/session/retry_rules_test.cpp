@@ -33,6 +33,7 @@ TEST(RetryRules, pauses_by_backoff) {
       {"linear", {9, Backoff::kLinear, 100, 350, 0}, {100, 200, 300, 350, 350}},
       {"exponential", {9, Backoff::kExponential, 100, 350, 0}, {100, 200, 350, 350, 350}},
       {"exponential, uncapped", {9, Backoff::kExponential, 100, 900, 0}, {100, 200, 400, 800, 900}},
+      {"exponential, of the least", {9, Backoff::kExponential, 1, 350, 0}, {1, 2, 4, 8, 350}},
       {"exponential, of nothing", {9, Backoff::kExponential, 0, 350, 0}, {0, 0, 0, 0, 0}},
       {"the longest",
        {9, Backoff::kExponential, kActivityMsMax, kActivityMsMax, 0},
