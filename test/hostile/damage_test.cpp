@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "policy.hpp"
 #include "pace.hpp"
 #include "sqlite/sqlite_vfs.hpp"
 #include "story.hpp"
@@ -30,7 +29,7 @@ Poll says_hello(OrchestrationContext& ctx) {
 
 // Its activity waits for a worker that serves the tag "later".
 Poll asks_later(OrchestrationContext& ctx) {
-  ActivityPolicy options;
+  ActivityOptions options;
   options.tag = "later";
   options.retry.max_attempts = 2;
   PAWL_AWAIT(said, ctx.schedule_activity("echo", ctx.input(), options));
@@ -39,7 +38,7 @@ Poll asks_later(OrchestrationContext& ctx) {
 }
 
 Poll retries(OrchestrationContext& ctx) {
-  ActivityPolicy options;
+  ActivityOptions options;
   options.retry.max_attempts = 3;
   options.retry.base_ms = options.retry.cap_ms = kHourMs;
   PAWL_AWAIT(said, ctx.schedule_activity("fails", "", options));

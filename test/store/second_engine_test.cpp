@@ -74,7 +74,7 @@ class SecondEngine final : public sqlite::Connection {
 
 class Instances final : public InstanceVisitor {
  public:
-  void on_instance(const InstanceInfo&) override { ++count; }
+  void on_instance(const InstanceInfo&) noexcept override { ++count; }
   int count = 0;
 };
 

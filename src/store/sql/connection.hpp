@@ -2,7 +2,7 @@
 //
 // Purpose: prepared statements only, each a sql::Query; no SQL is built from strings at run time. An engine derives from
 // Connection and gives the few calls that are protected here: bind, step, read a column. What every engine needs the
-// same way (damage, marks, the text of the last error) stands here. Ownership: a Connection owns its statements. Thread
+// same way (damage, the text of the last error) stands here. Ownership: a Connection owns its statements. Thread
 // rule: one thread.
 #ifndef PAWL_STORE_SQL_CONNECTION_HPP
 #define PAWL_STORE_SQL_CONNECTION_HPP
