@@ -45,24 +45,22 @@ const char* option(int argc, char** argv, const char* name) {
 
 int work(const char* path, const char* node, const char* store, const char* command) {
   if (path == nullptr || node == nullptr || store == nullptr) usage();
-  example::Host host("conversation");
+  pawl::Host host(example::small_host(path, node));
   pawl::SessionCacheSettings<example::Agent> settings;
   settings.ttl_ms = 0;  // an agent lives as long as its session is here
   conversation::Agents agents(host.clock(), settings);
   conversation::Worker worker{agents, command != nullptr ? command : example::own_command("agent"),
                               store};
 
-  pawl::Registry registry;
-  pawl::Status status = registry.add_orchestration("converse", conversation::converse);
-  if (status == pawl::Status::kOk) status = conversation::add_activities(registry, worker);
-  if (status != pawl::Status::kOk) return 1;
+  host.add_orchestration("converse", conversation::converse);
+  if (conversation::add_activities(host.registry(), worker) != pawl::Status::kOk) return 1;
 
-  pawl::Options options = example::small_options(path, node);
+  pawl::Options& options = host.options().runtime;
   options.session_listener = &agents;
   options.cooperative_slots = conversation::kAgentsMax;
   options.cooperative_scratch_bytes = conversation::scratch_bytes();
   options.sessions.max_sessions_per_worker = conversation::kAgentsMax / 2;
-  return host.start(options, registry) ? host.run() : 1;
+  return host.run();
 }
 
 int say(const char* path, const std::string& id, const std::string& text) {

@@ -60,18 +60,13 @@ struct Gateway {
 
 int run_gateway(const GatewayOptions& wanted) {
   OwnedDevices devices;
-  pawl::Registry registry;
-  pawl::Status status = registry.add_orchestration("measure", measure);
-  if (status == pawl::Status::kOk)
-    status =
-        registry.add_activity("read_device", read_device, pawl::ActivityMode::kInline, &devices);
-  if (status != pawl::Status::kOk) return 1;
-
-  pawl::Options options = example::small_options(wanted.database_path, wanted.node);
-  options.inline_slots = 4;
-  options.session_listener = &devices;
-  example::Host host("device_gateway");
-  if (!host.start(options, registry)) return 1;
+  pawl::HostOptions options = example::small_host(wanted.database_path, wanted.node);
+  options.runtime.inline_slots = 4;
+  options.runtime.session_listener = &devices;
+  pawl::Host host(options);
+  host.add_orchestration("measure", measure);
+  host.add_activity("read_device", read_device, pawl::ActivityMode::kInline, &devices);
+  if (host.start() != pawl::Status::kOk) return host.run();  // which says why
   Gateway gateway(host.runtime(), wanted.standby);
   if (!gateway.folder.open(wanted.folder)) {
     std::fprintf(stderr, "device_gateway: %s: %s\n", wanted.folder, strerror(errno));
@@ -86,7 +81,7 @@ int run_gateway(const GatewayOptions& wanted) {
     if ((watched[1].revents & POLLIN) != 0) gateway.look();
     if (!host.runtime().tick(20).ok()) break;
   }
-  return host.stop();
+  return host.stop() == pawl::Status::kOk ? 0 : 1;
 }
 
 }  // namespace device_gateway

@@ -20,12 +20,9 @@ void on_started(void* channel, pawl::Status status) noexcept {
 int run_coordinator(const CoordinatorOptions& wanted) {
   std::vector<Channel> channels = discover(wanted.roots);
 
-  pawl::Registry registry;
-  if (registry.add_orchestration("watch_sensor", watch_sensor) != pawl::Status::kOk) return 1;
-
-  const pawl::Options options = example::small_options(wanted.database_path, "coordinator");
-  example::Host host("sensor_gateway");
-  if (!host.start(options, registry)) return 1;
+  pawl::Host host(example::small_host(wanted.database_path, "coordinator"));
+  host.add_orchestration("watch_sensor", watch_sensor);
+  if (host.start() != pawl::Status::kOk) return host.run();  // which says why
   for (Channel& channel : channels) {
     SensorState state;
     state.period_ms = wanted.period_ms;

@@ -115,20 +115,14 @@ int run_worker(const WorkerOptions& wanted) {
     std::perror("sensor_gateway: log");
     return 1;
   }
-  pawl::Registry registry;
-  pawl::Status status =
-      registry.add_activity("sample", witnessed<sample>, pawl::ActivityMode::kThreaded, &worker);
-  if (status == pawl::Status::kOk)
-    status =
-        registry.add_activity("alarm", witnessed<alarm>, pawl::ActivityMode::kThreaded, &worker);
-  if (status != pawl::Status::kOk) return 1;
-
-  pawl::Options options = example::small_options(wanted.database_path, wanted.node);
-  options.run_orchestrations = false;
-  options.thread_slots = 2;
-  options.sessions.max_sessions_per_worker = wanted.max_sessions;
-  example::Host host("sensor_gateway");
-  return host.start(options, registry) ? host.run() : 1;
+  pawl::HostOptions options = example::small_host(wanted.database_path, wanted.node);
+  options.runtime.run_orchestrations = false;
+  options.runtime.thread_slots = 2;
+  options.runtime.sessions.max_sessions_per_worker = wanted.max_sessions;
+  pawl::Host host(options);
+  host.add_activity("sample", witnessed<sample>, pawl::ActivityMode::kThreaded, &worker);
+  host.add_activity("alarm", witnessed<alarm>, pawl::ActivityMode::kThreaded, &worker);
+  return host.run();
 }
 
 }  // namespace gateway

@@ -58,18 +58,16 @@ int work(int argc, char** argv) {
       chat == nullptr || !session_broker::is_kind(kind))
     usage();
 
-  example::Host host("session_broker");
+  pawl::Host host(example::small_host(path, node));
   pawl::SessionCacheSettings<example::Agent> settings;
   settings.ttl_ms = 0;  // an agent lives as long as its session is here
   session_broker::Agents agents(host.clock(), settings);
   session_broker::Worker worker{
       agents, command != nullptr ? command : example::own_command("agent"), kind, chat};
-  pawl::Registry registry;
-  pawl::Status status = registry.add_orchestration("broker", session_broker::broker);
-  if (status == pawl::Status::kOk) status = session_broker::add_activities(registry, worker);
-  if (status != pawl::Status::kOk) return 1;
+  host.add_orchestration("broker", session_broker::broker);
+  if (session_broker::add_activities(host.registry(), worker) != pawl::Status::kOk) return 1;
 
-  pawl::Options options = example::small_options(path, node);
+  pawl::Options& options = host.options().runtime;
   options.session_listener = &agents;
   options.inline_slots = 8;
   options.cooperative_slots = session_broker::kAgentsMax;
@@ -78,7 +76,7 @@ int work(int argc, char** argv) {
   options.sessions.work_root = folder;
   options.sessions.max_sessions_per_worker = session_broker::kAgentsMax / 2;
   read_number(argc, argv, "--per-user", &options.sessions.max_sessions_per_owner);
-  return host.start(options, registry) ? host.run() : 1;
+  return host.run();
 }
 
 // A new thread, unless it goes on.

@@ -1,12 +1,14 @@
 // Host: a whole program around a Runtime, on Linux.
 //
-// Purpose: port, memory, signals and loop in one object, for a program that does nothing else. Its first error stays:
-// what comes after it does nothing, and run() logs it and answers 1, so main() needs no check of its own. A device
-// that counts its memory, a program with a loop of its own, and any other system do the same by hand with Process,
-// a port and Runtime (docs/guide.md, "A program of your own").
-// Ownership: the Host owns everything, its memory included: two blocks of the heap, taken by start() and given back with
-// it. What its options point to outlives it, as do names given to it. One Host at a time in a process, for SQLite's memory
-// is global. Thread rule: one thread; the handlers of SIGINT and SIGTERM belong to it from start() to stop().
+// Purpose: port, memory, signals and loop in one object, for a program that does nothing else. Its
+// first error stays: what comes after it does nothing, and run() logs it and answers 1, so main()
+// needs no check of its own. A device that counts its memory, a program with a loop of its own, and
+// any other system do the same by hand with Process, a port and Runtime (docs/guide.md, "A program
+// of your own").
+// Ownership: the Host owns everything, its memory included: two blocks of the heap, taken by
+// start() and given back with it. What its options point to outlives it, as do names given to it.
+// One Host at a time in a process, for SQLite's memory is global. Thread rule: one thread; the
+// handlers of SIGINT and SIGTERM belong to it from start() to stop().
 #ifndef PAWL_HOST_HPP
 #define PAWL_HOST_HPP
 
@@ -54,11 +56,14 @@ class Host {
     return added("add_cooperative", name, registry().add_cooperative(name, step, user));
   }
 
-  // Takes the memory, opens or creates the database, and begins to work. The calls below do it, too.
+  // Takes the memory, opens or creates the database, and begins to work. The calls below do it,
+  // too.
   // Returns the first error so far; kOk: it runs.
-  // Requires: once. Errors of Process::start() and Runtime::start(); kResourceExhausted: the heap has not as much.
+  // Requires: once. Errors of Process::start() and Runtime::start(); kResourceExhausted: the heap
+  // has not as much.
   Status start();
-  // Starts an instance unless there is one of this id, running or ended: for what a program begins with.
+  // Starts an instance unless there is one of this id, running or ended: for what a program begins
+  // with.
   // Returns the Host.
   // Requires: errors of Client::start_orchestration() but kAlreadyExists; each ends run().
   Host& start_once(std::string_view id, std::string_view name, std::string_view input);
@@ -66,14 +71,17 @@ class Host {
   // Returns the exit status for main(): 0, or 1 after an error, which is in the log.
   int run();
   // Works until this instance has ended or is stopped, then stops.
-  // Returns 0 when it completed, 1 in any other case: the log tells its error, or that a signal came before its end.
+  // Returns 0 when it completed, 1 in any other case: the log tells its error, or that a signal
+  // came before its end.
   int run_until_done(std::string_view id);
   // Ends in order: running activities have `grace_ms`. Does nothing when it does not run.
-  // Returns kOk; kTimeout: an activity did not come back, and what it uses stays where it is until the process ends.
+  // Returns kOk; kTimeout: an activity did not come back, and what it uses stays where it is until
+  // the process ends.
   Status stop();
 
   // The parts, for all that they can do and the Host has no call for.
-  [[nodiscard]] Registry& registry();  // to be filled before start()
+  [[nodiscard]] HostOptions& options();  // to be changed before start()
+  [[nodiscard]] Registry& registry();    // to be filled before start()
   [[nodiscard]] Runtime& runtime();
   [[nodiscard]] Process& process();
   [[nodiscard]] port::Clock& clock();  // the machine's, for a SessionCache

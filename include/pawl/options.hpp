@@ -26,28 +26,28 @@ struct SessionOptions {
   std::int64_t worker_lock_timeout_ms = 30'000;         // lease of a handed-over activity
   std::int64_t worker_lock_renewal_buffer_ms = 5'000;
   std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
-  // At that limit, and with work of a session that nobody owns: this worker releases the one that has been
-  // idle for longest, and for at least so long. 0: none.
+  // At that limit, and with work of a session that nobody owns: this worker releases the one that
+  // has been idle for longest, and for at least so long. 0: none.
   std::int64_t evict_idle_ms = 0;
   // Sessions that one instance may have open, 1..1000; as the runtime that makes the turn has it.
   std::uint32_t max_sessions_per_orchestration = 10;
-  // Sessions of one SessionSettings::owner_label that all instances together may have open, 0..1000000;
-  // likewise. 0: no limit.
+  // Sessions of one SessionSettings::owner_label that all instances together may have open,
+  // 0..1000000; likewise. 0: no limit.
   std::uint32_t max_sessions_per_owner = 0;
-  // Sessions that instances opened are told of once, in the log ("session_leak"), when they are open for so
-  // long, or for so long without any activity; found with the sweep. 0: never.
+  // Sessions that instances opened are told of once, in the log ("session_leak"), when they are
+  // open for so long, or for so long without any activity; found with the sweep. 0: never.
   std::int64_t leak_open_ms = 86'400'000;
   std::int64_t leak_unused_ms = 3'600'000;
   // Take over at once from a process whose kernel lock is free; false: only leases count.
   bool fast_handoff = true;
-  // An absolute path of a folder that is there: each session has a folder of its own in it, from its first
-  // activity to its end (ActivityContext::session_folder()). Null: none. Workers of one database may
-  // share it, and databases may.
+  // An absolute path of a folder that is there: each session has a folder of its own in it, from
+  // its first activity to its end (ActivityContext::session_folder()). Null: none. Workers of one
+  // database may share it, and databases may.
   const char* work_root = nullptr;
 };
 
-// Which activities a worker takes, by ActivityOptions::tag. At start the set has 1..5 different tags of
-// 1..256 bytes without control characters, or is empty where the mode has none.
+// Which activities a worker takes, by ActivityOptions::tag. At start the set has 1..5 different
+// tags of 1..256 bytes without control characters, or is empty where the mode has none.
 struct TagFilter {
   enum class Mode : std::uint8_t {
     kDefaultOnly,  // those without a tag
@@ -95,6 +95,10 @@ struct TagFilter {
 };
 
 struct Options {
+  // For a small board: 0.8 MB, payloads of 4 KiB, eight activities on the loop and one on a thread.
+  // Its other values are the defaults.
+  static Options small();
+
   // --- where and who ---
   const char* database_path = nullptr;  // required; at most 400 bytes
   const char* worker_node_id =
@@ -103,8 +107,8 @@ struct Options {
   LogSink* log = nullptr;          // null: silent
   // Told when a session comes to this worker and when it goes; null: nobody.
   SessionListener* session_listener = nullptr;
-  // Sessions, by their names, that this worker claims when it starts, if nobody owns them then: so that
-  // their first work finds it ready. At most sessions.max_sessions_per_worker; no devices.
+  // Sessions, by their names, that this worker claims when it starts, if nobody owns them then: so
+  // that their first work finds it ready. At most sessions.max_sessions_per_worker; no devices.
   const std::string_view* claim_at_start = nullptr;
   std::size_t claim_at_start_count = 0;
 
@@ -117,9 +121,10 @@ struct Options {
   std::uint32_t batch = 64;               // instances a tick, and as many that start here, 1..1024
   std::uint32_t instance_batch_max = 64;  // messages of one instance a tick, 1..1024
   std::int64_t tick_ms_max = 50;          // a tick starts no inline activity after so long
-  // After a commit that wrote, results, messages and due timers wait up to so long for company, so that
-  // there is no more than one flush in that time. 0: none. Calls of this Runtime's thread never wait,
-  // nor do results of activities that called ActivityContext::commit_now(). At most 10 s.
+  // After a commit that wrote, results, messages and due timers wait up to so long for company, so
+  // that there is no more than one flush in that time. 0: none. Calls of this Runtime's thread
+  // never wait, nor do results of activities that called ActivityContext::commit_now(). At most 10
+  // s.
   std::int64_t commit_window_ms = 0;
   std::int64_t busy_ms_max = 1'000;    // longest wait for the database's write lock
   std::int64_t home_grace_ms = 2'000;  // others leave an instance's messages to its home so long
@@ -138,11 +143,11 @@ struct Options {
   std::size_t cooperative_scratch_bytes = 256;  // state of each, 0..64 KiB
   std::int64_t inline_ms_max =
       20;  // a longer inline activity or step is counted and logged by name
-  // What ActivityContext::heartbeat() tells is written so often at most: a commit and a flush of its own, if
-  // no other comes along, for each activity that uses it.
+  // What ActivityContext::heartbeat() tells is written so often at most: a commit and a flush of
+  // its own, if no other comes along, for each activity that uses it.
   std::int64_t heartbeat_interval_ms = 10'000;
-  // An activity that was told to stop (ActivityContext::is_cancelled()) has so long to come back. A thread
-  // that does not is counted and logged, and keeps its slot.
+  // An activity that was told to stop (ActivityContext::is_cancelled()) has so long to come back. A
+  // thread that does not is counted and logged, and keeps its slot.
   std::int64_t activity_grace_ms = 10'000;
   SessionOptions sessions;
   TagFilter worker_tag_filter;  // by default only activities without a tag
@@ -155,11 +160,12 @@ struct Options {
   std::uint32_t history_events_max = 4'096;   // of one execution; continue_as_new is the answer
   std::uint32_t commands_a_turn_max = 1'024;
   std::uint32_t traces_a_turn_max = 64;
-  // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold at
-  // most 4 * payload_bytes_max. Counts when this Runtime sends them and sizes its memory to take them.
+  // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold
+  // at most 4 * payload_bytes_max. Counts when this Runtime sends them and sizes its memory to take
+  // them.
   std::uint32_t queue_messages_max = 256;
-  // Keys of one instance, 1..10000; keys and values together hold at most warm_bytes / 4, and one value at
-  // most payload_bytes_max. A call beyond is answered with kLimit.
+  // Keys of one instance, 1..10000; keys and values together hold at most warm_bytes / 4, and one
+  // value at most payload_bytes_max. A call beyond is answered with kLimit.
   std::uint32_t kv_keys_max = 150;
   std::uint32_t warm_instances = 256;        // decoded histories kept between turns
   std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
@@ -179,12 +185,12 @@ struct Options {
   // first; over it new instances and messages from outside are refused (kQuota), and work that runs goes on.
   // 0: as it is stored, none at first; Client::set_quota() takes it away.
   std::int64_t quota_bytes = 0;
-  // A file beside the database that is given up when the disk is full, so that there is room to remove and to
-  // go on; as much as the log of checkpoint_pages holds, or more. 0: none.
+  // A file beside the database that is given up when the disk is full, so that there is room to
+  // remove and to go on; as much as the log of checkpoint_pages holds, or more. 0: none.
   std::size_t reserve_bytes = 1024 * 1024;
-  // Bytes of SQLite's log beyond which new instances and messages from outside are refused (kQuota); work that
-  // runs goes on. It grows while a process reads one view of the database for long. At least 4 times what
-  // checkpoint_pages hold.
+  // Bytes of SQLite's log beyond which new instances and messages from outside are refused
+  // (kQuota); work that runs goes on. It grows while a process reads one view of the database for
+  // long. At least 4 times what checkpoint_pages hold.
   std::int64_t log_bytes_max = 16 * 1024 * 1024;
 
   // --- crash charging: limits apart, never summed ---
@@ -196,6 +202,22 @@ struct Options {
   int cache_pages = 256;         // of this connection, 1 KiB each, 16..65536
   int checkpoint_pages = 1'000;  // the log is written back when it is this long
 };
+
+inline Options Options::small() {
+  Options options;
+  options.payload_bytes_max = 4'096;
+  options.batch = 8;
+  options.instance_batch_max = 16;
+  options.inline_slots = 8;
+  options.thread_slots = 1;
+  options.warm_instances = 16;
+  options.warm_bytes = std::size_t{128} * 1024;
+  options.requests_max = 32;
+  options.commands_a_turn_max = 64;
+  options.traces_a_turn_max = 8;
+  options.queue_messages_max = 16;
+  return options;
+}
 
 }  // namespace pawl
 

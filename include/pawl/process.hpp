@@ -1,9 +1,9 @@
 // Process: what SQLite and Pawl share in one operating-system process.
 //
-// Purpose: SQLite's memory is global to a process, so one object owns it: start it before the host or
-// anything else uses SQLite. Ownership: the block given to start() belongs to the Process until
-// stop(); a Process outlives every Runtime and Client. Thread rule: start() and stop() on one thread,
-// with no Runtime or Client alive; the rest from any.
+// Purpose: SQLite's memory is global to a process, so one object owns it: start it before the host
+// or anything else uses SQLite. Ownership: the block given to start() belongs to the Process until
+// stop(); a Process outlives every Runtime and Client. Thread rule: start() and stop() on one
+// thread, with no Runtime or Client alive; the rest from any.
 #ifndef PAWL_PROCESS_HPP
 #define PAWL_PROCESS_HPP
 
@@ -22,16 +22,28 @@ enum class SqliteMemory : std::uint8_t {
 };
 
 struct ProcessOptions {
+  // What Options::small() needs: 1.3 MB, one connection.
+  static ProcessOptions small();
+
   SqliteMemory sqlite_memory = SqliteMemory::kOwn;
   std::uint32_t connections_max = 4;  // Runtimes and Clients together, 1..32; sizes the block
-  // 1 KiB each. A connection keeps no more than its part of them, and at least 16; with 0 as many as its
-  // cache_pages says, all from the block's other memory.
+  // 1 KiB each. A connection keeps no more than its part of them, and at least 16; with 0 as many
+  // as its cache_pages says, all from the block's other memory.
   int page_cache_pages = 1'024;
-  // Of the largest payload in any database that is opened, whoever wrote it; 256..1 MiB. Three times as much and a
-  // little is kept for rows that hold one, also for who only removes the row beside it. It is not touched
-  // before such a row is met. Where every process has smaller ones, say so.
+  // Of the largest payload in any database that is opened, whoever wrote it; 256..1 MiB. Three
+  // times as much and a little is kept for rows that hold one, also for who only removes the row
+  // beside it. It is not touched before such a row is met. Where every process has smaller ones,
+  // say so.
   std::size_t payload_bytes_max = 1024 * 1024;
 };
+
+inline ProcessOptions ProcessOptions::small() {
+  ProcessOptions options;
+  options.connections_max = 1;
+  options.page_cache_pages = 256;
+  options.payload_bytes_max = 4'096;
+  return options;
+}
 
 struct MemoryUse {
   std::size_t used = 0;
@@ -48,9 +60,11 @@ class Process {
 
   // Bytes start() needs; 0 with SqliteMemory::kHost.
   [[nodiscard]] static std::size_t required_memory(const ProcessOptions& options);
-  // kSqliteAlreadyInitialised: the host used SQLite first; the diagnostic names sqlite_memory = host.
-  // kResourceExhausted: the block is smaller than required_memory(). kAlreadyExists: started before.
-  // kInvalidOptions: an option is out of its range.
+  // Gives SQLite its memory.
+  // Returns kOk; kSqliteAlreadyInitialised: the host used SQLite first, the diagnostic names
+  // sqlite_memory = host; kAlreadyExists: started before.
+  // Requires: options in their ranges (kInvalidOptions); a block of at least required_memory()
+  // (kResourceExhausted).
   Status start(const ProcessOptions& options, void* block, std::size_t bytes,
                Diagnostic& diagnostic);
   void stop();
@@ -71,8 +85,8 @@ class Process {
   void add_loop(const char* path, port::Threads* threads);
   void remove_loop(port::Threads* threads);
   [[nodiscard]] bool on_loop_thread(const char* path) const;
-  // What a connection may have of the `wanted` cache_pages: what it keeps beyond its part of the slots would
-  // come from the heap that its statements need.
+  // What a connection may have of the `wanted` cache_pages: what it keeps beyond its part of the
+  // slots would come from the heap that its statements need.
   [[nodiscard]] int cache_pages(int wanted) const;
 
   static constexpr std::size_t kPayloadBytesMost = std::size_t{1024} * 1024;

@@ -75,9 +75,7 @@ constexpr std::int64_t kRoundMs = 86'400'000;  // of waiting for one instance
 // The order is that of ending: the Runtime first, what it lies in last.
 struct Host::Parts {
   explicit Parts(const HostOptions& given)
-      : options(given), log(STDERR_FILENO, LogLevel::kWarning), port(given.port) {
-    if (options.runtime.log == nullptr) options.runtime.log = &log;
-  }
+      : options(given), log(STDERR_FILENO, LogLevel::kWarning), port(given.port) {}
 
   // The first one stays.
   void note(const char* call, std::string_view about, Status failed, std::string_view text) {
@@ -112,6 +110,7 @@ struct Host::Parts {
 
 Status Host::Parts::start() {
   if (is_started || status != Status::kOk) return status;
+  if (options.runtime.log == nullptr) options.runtime.log = &log;
   Diagnostic text;
   const std::size_t sqlite_bytes = Process::required_memory(options.process);
   const std::size_t runtime_bytes = Runtime::required_memory(options.runtime);
@@ -148,7 +147,8 @@ Status Host::Parts::stop() {
 int Host::Parts::report() {
   if (status == Status::kOk) return 0;
   const LogField fields[] = {{"status", status_name(status)}, {"text", why.text()}};
-  options.runtime.log->write(LogLevel::kError, "host_failed", fields, 2);
+  LogSink& sink = options.runtime.log == nullptr ? log : *options.runtime.log;
+  sink.write(LogLevel::kError, "host_failed", fields, 2);
   return 1;
 }
 
@@ -251,6 +251,7 @@ int Host::run_until_done(std::string_view id) {
 
 Status Host::stop() { return parts_->stop(); }
 
+HostOptions& Host::options() { return parts_->options; }
 Registry& Host::registry() { return parts_->registry; }
 Runtime& Host::runtime() { return parts_->runtime; }
 Process& Host::process() { return parts_->process; }

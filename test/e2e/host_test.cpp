@@ -24,11 +24,15 @@ class HostLines final : public LogSink {
 
 class HostTest : public ::testing::Test {
  protected:
-  HostTest() {
-    ::unlink("host.db");
-    options_.runtime.database_path = "host.db";
+  // A file of its own: tests of one program may run at the same time, in the same folder.
+  HostTest()
+      : path_(std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
+              ".db") {
+    ::unlink(path_.c_str());
+    options_.runtime.database_path = path_.c_str();
     options_.runtime.log = &lines_;
   }
+  const std::string path_;
   HostLines lines_;
   HostOptions options_;
 };
@@ -71,13 +75,13 @@ TEST_F(HostTest, TheFirstErrorStaysAndIsNamed) {
   EXPECT_EQ(host.start_once("one", "completes", "").run(), 1);
   EXPECT_EQ(host.status(), Status::kInvalidArgument);
   EXPECT_EQ(lines_.text, "host_failed invalid_argument add_orchestration : invalid_argument\n");
-  EXPECT_NE(::access("host.db", F_OK), 0) << "it was not to start";
+  EXPECT_NE(::access(path_.c_str(), F_OK), 0) << "it was not to start";
 }
 
 TEST_F(HostTest, AFailedInstanceIsTheExitStatusAndInTheLog) {
   for (const auto& [code, text] : {std::pair{fails, "failed application: no valve"},
                                    std::pair{steps_over, "stopped await_stepped_over"}}) {
-    ::unlink("host.db");
+    ::unlink(path_.c_str());
     lines_.text.clear();
     Host host(options_);
     host.add_orchestration("code", code).add_activity("says", says);
@@ -99,7 +103,7 @@ TEST_F(HostTest, NoSuchInstanceNoSuchFolderNoSecondHost) {
   EXPECT_EQ(host.run(), 1);
   EXPECT_EQ(host.status(), Status::kCannotOpen) << host.error_text();
   EXPECT_NE(host.error_text().find("nowhere"), std::string_view::npos) << host.error_text();
-  options_.runtime.database_path = "host.db";
+  options_.runtime.database_path = path_.c_str();
   Host second(options_);
   EXPECT_EQ(second.start(), Status::kSqliteAlreadyInitialised) << second.error_text();
 }
@@ -120,6 +124,20 @@ TEST_F(HostTest, AnInstanceThatASignalCutsShortIsNotDone) {
   EXPECT_EQ(host.start_once("one", "waits", "").run_until_done("one"), 1);
   EXPECT_EQ(host.status(), Status::kStopped);
   EXPECT_NE(host.error_text().find("told to stop before it was done"), std::string_view::npos);
+}
+
+// A listener is made from the clock of the Host, so options may come behind it.
+TEST_F(HostTest, OptionsMayChangeUntilItStartsAndSmallOnesFit) {
+  Host host("another.db");
+  host.options().process = ProcessOptions::small();
+  host.options().runtime = Options::small();
+  host.options().runtime.log = &lines_;
+  host.options().runtime.database_path = path_.c_str();
+  EXPECT_LT(Process::required_memory(host.options().process), 1'400'000U);
+  EXPECT_LT(Runtime::required_memory(host.options().runtime), 800'000U);
+  host.add_orchestration("completes", completes).add_activity("says", says);
+  EXPECT_EQ(host.start_once("one", "completes", "").run_until_done("one"), 0) << lines_.text;
+  EXPECT_EQ(::access(path_.c_str(), F_OK), 0);
 }
 
 TEST_F(HostTest, AStartThatIsRefusedEndsTheRun) {
