@@ -1,10 +1,12 @@
 // ActivityContext: what an activity sees.
 //
-// Purpose: an activity is one side effect. It runs at least once; a crash between its effect and the
-// commit of its result runs it again with a higher attempt, so use idempotency_key() where it matters.
-// Ownership: all views live until the activity returns; of a cooperative one until its last step returns.
-// Thread rule: an inline activity and each step of a cooperative one run on the Runtime's thread, a threaded
-// one on a pool thread; everything here is callable from either.
+// Purpose: an activity is one side effect. It runs at least once; a crash between its effect and
+// the commit of its result runs it again with a higher attempt, so use idempotency_key() where it
+// matters.
+// Ownership: all views live until the activity returns; of a cooperative one until its last step
+// returns.
+// Thread rule: an inline activity and each step of a cooperative one run on the Runtime's thread, a
+// threaded one on a pool thread; everything here is callable from either.
 #ifndef PAWL_ACTIVITY_HPP
 #define PAWL_ACTIVITY_HPP
 
@@ -74,59 +76,68 @@ class ActivityContext {
   [[nodiscard]] std::int64_t session_epoch() const;
   // First hand-over of this epoch: what this process kept for the session is not valid any more.
   [[nodiscard]] bool claimed_now() const;
-  // What the orchestration gave to handoff_session(), in the first activity of each ownership after it;
-  // else empty.
+  // What the orchestration gave to handoff_session(), in the first activity of each ownership after
+  // it; else empty.
   [[nodiscard]] std::string_view session_summary() const;
-  // Path of the session's folder (SessionOptions::work_root), for files that the next activities of it
-  // need, on whatever worker: it is there, and what was written stays until the session ends. Empty: none.
-  // A zero byte follows it.
+  // Path of the session's folder (SessionOptions::work_root), for files that the next activities of
+  // it need, on whatever worker: it is there, and what was written stays until the session ends.
+  // Empty: none. A zero byte follows it.
   [[nodiscard]] std::string_view session_folder() const;
   // Milliseconds until the session's lease ends if nothing renews it; 0 without a session.
   [[nodiscard]] std::int64_t session_lease_left_ms() const;
   // Hand-overs of this activity, from 1.
   [[nodiscard]] std::int64_t attempt() const;
-  // 1 + the attempts that failed before (ActivityOptions::retry); hand-overs after a crash do not count.
+  // 1 + the attempts that failed before (ActivityOptions::retry); hand-overs after a crash do not
+  // count.
   [[nodiscard]] std::int64_t retry_attempt() const;
-  // "database/instance key/execution/event": the same for every attempt, unique over everything else.
+  // "database/instance key/execution/event": the same for every attempt, unique over everything
+  // else.
   [[nodiscard]] std::string_view idempotency_key() const;
   // The worker_node_id of this process, or its generated name.
   [[nodiscard]] std::string_view worker_id() const;
   // The result will not be accepted any more: cancelled by the orchestration, past a limit of
   // ActivityOptions, or lost to another worker. Long activities look here and return early.
   [[nodiscard]] bool is_cancelled() const;
-  // Until the first limit of this attempt passes (ActivityOptions); 0: it has; none: it has no limit.
+  // Until the first limit of this attempt passes (ActivityOptions); 0: it has; none: it has no
+  // limit.
   [[nodiscard]] OptionalMs time_left_ms() const;
   // What the registration gave.
   [[nodiscard]] void* user() const;
-  // "I am alive, and so far": at most kProgressBytesMax bytes, copied; the latest counts. Empty: alive, and
-  // the progress is what it was. Written at most once in Options::heartbeat_interval_ms, and sooner only when
-  // heartbeat_timeout_ms asks for it; an attempt that is to be repeated leaves its last one in any case.
-  // kResourceExhausted: too long, nothing was noted.
+  // "I am alive, and so far": copied; the latest counts. Empty: alive, and the progress is what it
+  // was. Written at most once in Options::heartbeat_interval_ms, and sooner only when
+  // heartbeat_timeout_ms asks for it; an attempt that is to be repeated leaves its last one in any
+  // case.
+  // Returns kOk: it was noted.
+  // Requires: at most kProgressBytesMax bytes (kResourceExhausted).
   Status heartbeat(std::string_view progress = {});
   // What an earlier attempt of this activity told last, and was written; empty: nothing.
   [[nodiscard]] std::string_view last_progress() const;
   // The result does not wait for Options::commit_window_ms: for activities that moved something.
   void commit_now();
-  // With the result of this activity its session ends here: what this process kept for it is of no use.
-  // One that fails on loss is lost, and all its other work with it; any other is released, and the next
-  // activity has a new epoch. No retry follows. Without a session it does nothing.
+  // With the result of this activity its session ends here: what this process kept for it is of no
+  // use. One that fails on loss is lost, and all its other work with it; any other is released, and
+  // the next activity has a new epoch. No retry follows. Without a session it does nothing.
   void abort_session();
   // Straight to the log sink, with the identity of activity, attempt and worker.
   void trace(LogLevel level, std::string_view text);
 
-  // A result of at most payload_bytes_max; a longer one fails the activity with kLimit. Error texts
-  // longer than 1024 bytes are cut.
+  // Ends the activity, with its result; with an error, which another attempt may follow; or with
+  // one that is the outcome. Error texts longer than 1024 bytes are cut.
+  // Returns what the activity returns.
+  // Requires: a result of at most payload_bytes_max; a longer one fails the activity with kLimit.
   ActivityResult ok(std::string_view result);
   ActivityResult fail(std::string_view text);
-  // As fail(), but there is no further attempt.
   ActivityResult fail_permanently(std::string_view text);
 
   // --- of a cooperative activity ------------------------------------------------------------------
   // The next step is in so many ms (0..kActivityMsMax, cut to that); 0: with the next tick.
+  // Returns what the step returns.
   ActivityStep again_after(std::int64_t ms);
-  // The next step is when `fd` is readable (or has hung up), or in `limit_ms` if it is not before then. The
-  // loop sleeps until then. The descriptor stays yours, and open at least until that step. One that
-  // cannot be waited for fails the activity with kInvalidArgument, without a retry.
+  // The next step is when `fd` is readable (or has hung up), or in `limit_ms` if it is not before
+  // then. The loop sleeps until then. The descriptor stays yours.
+  // Returns what the step returns.
+  // Requires: a descriptor that is open at least until that step; one that cannot be waited for
+  // fails the activity with kInvalidArgument, without a retry.
   ActivityStep when_readable(int fd, std::int64_t limit_ms);
   // Of the step at hand: it runs because its descriptor is readable, and not for the limit.
   [[nodiscard]] bool is_readable() const;
@@ -139,7 +150,8 @@ class ActivityContext {
 
 using Activity = ActivityResult (*)(ActivityContext&);
 
-// An activity with the call of it, which is compiled where this value is made: no exception comes out of that.
+// An activity with the call of it, which is compiled where this value is made: no exception comes
+// out of that.
 class ActivityCode {
  public:
   ActivityCode() = default;
@@ -148,6 +160,8 @@ class ActivityCode {
             typename = std::enable_if_t<std::is_convertible_v<Function, Activity>>>
   // NOLINTNEXTLINE(google-explicit-constructor)
   ActivityCode(Function function) : function_(function), call_(call<Mode>) {}
+  // Calls the function; what it throws is an answer of fail().
+  // Returns what the function returned.
   // Requires: it is not empty.
   ActivityResult operator()(ActivityContext& context) const { return call_(function_, context); }
   explicit operator bool() const { return function_ != nullptr; }

@@ -1,8 +1,8 @@
 // ActivityOptions: how an activity is repeated, and how long it may take.
 //
 // Purpose: the policy is part of the command, so that it is compared on replay; attempts that fail
-// write no history, only the outcome does. Ownership: plain values; the texts must live until the call
-// returns. Thread rule: none.
+// write no history, only the outcome does. Ownership: plain values; the texts must live until the
+// call returns. Thread rule: none.
 #ifndef PAWL_ACTIVITY_OPTIONS_HPP
 #define PAWL_ACTIVITY_OPTIONS_HPP
 
@@ -21,9 +21,9 @@ enum class Backoff : std::uint8_t {
   kExponential,  // base_ms, 2 * base_ms, 4 * base_ms ..
 };
 
-// Repeated are: an attempt that said fail(), and one that passed start_to_close_ms or heartbeat_timeout_ms.
-// Never: fail_permanently(), a result that is too long, and everything that is not the attempt's own
-// doing (poison, a damaged row, the other limits of ActivityOptions).
+// Repeated are: an attempt that said fail(), and one that passed start_to_close_ms or
+// heartbeat_timeout_ms. Never: fail_permanently(), a result that is too long, and everything that
+// is not the attempt's own doing (poison, a damaged row, the other limits of ActivityOptions).
 struct Retry {
   std::int32_t max_attempts = 1;  // 1..1000000, with the first; 1: no retries
   Backoff backoff = Backoff::kExponential;
@@ -33,8 +33,8 @@ struct Retry {
       0;  // 0..100: a pause is shortened by up to so much, always by the same
 };
 
-// All limits: 0 is none, at most kActivityMsMax. Time in which the machine is off counts for none of
-// them, nor for a pause. The error is kTimeout, of schedule_to_start_ms kNotStarted, of silence
+// All limits: 0 is none, at most kActivityMsMax. Time in which the machine is off counts for none
+// of them, nor for a pause. The error is kTimeout, of schedule_to_start_ms kNotStarted, of silence
 // kHeartbeatTimeout; its text names the limit.
 struct ActivityOptions {
   Target target;  // where it runs; by default any worker
@@ -44,10 +44,11 @@ struct ActivityOptions {
   Retry retry;
   std::int64_t start_to_close_ms = 0;  // one attempt, from its hand-over; then the next may follow
   std::int64_t schedule_to_close_ms = 0;  // all attempts and pauses, from the commit of the call
-  // Until a worker takes it for the first time: also if none lives that serves its tag or has its name
-  // registered. Whatever Runtime of the database lives ends it.
+  // Until a worker takes it for the first time: also if none lives that serves its tag or has its
+  // name registered. Whatever Runtime of the database lives ends it.
   std::int64_t schedule_to_start_ms = 0;
-  // Between two ActivityContext::heartbeat() of an attempt, and before its first; then the next may follow.
+  // Between two ActivityContext::heartbeat() of an attempt, and before its first; then the next may
+  // follow.
   std::int64_t heartbeat_timeout_ms = 0;
 };
 

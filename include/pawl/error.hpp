@@ -1,7 +1,7 @@
 // Error and Outcome: what an await of an orchestration answers.
 //
-// Purpose: failures of activities, timers and orchestrations are data in history, read by kind and not
-// by matching text. Ownership: every view inside an Outcome stays valid until the orchestration
+// Purpose: failures of activities, timers and orchestrations are data in history, read by kind and
+// not by matching text. Ownership: every view inside an Outcome stays valid until the orchestration
 // function returns. Thread rule: values of one orchestration pass; not shared.
 #ifndef PAWL_ERROR_HPP
 #define PAWL_ERROR_HPP

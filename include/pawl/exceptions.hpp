@@ -1,13 +1,14 @@
 // Exceptions of the application: caught where its code is called, before they reach Pawl.
 //
-// Purpose: Pawl is compiled without exceptions, so none may unwind through it. A call of an activity, an
-// orchestration or a branch is made by a template of these headers, which is compiled in the application's own
-// translation unit. What is thrown by an activity fails its attempt with ErrorKind::kApplication, as
-// ActivityContext::fail() does; what is thrown by an orchestration or a branch stops the instance with
-// ErrorKind::kException, as code that does not match its history does. Both have the text of what(). In a unit that
-// is compiled without exceptions nothing of this is there: it is the call alone.
-// All other functions of the application that Pawl calls are noexcept by their type, so the compiler refuses one
-// that says nothing about exceptions, and one that throws ends the process at its own frame.
+// Purpose: Pawl is compiled without exceptions, so none may unwind through it. A call of an
+// activity, an orchestration or a branch is made by a template of these headers, which is compiled
+// in the application's own translation unit. What is thrown by an activity fails its attempt with
+// ErrorKind::kApplication, as ActivityContext::fail() does; what is thrown by an orchestration or a
+// branch stops the instance with ErrorKind::kException, as code that does not match its history
+// does. Both have the text of what(). In a unit that is compiled without exceptions nothing of this
+// is there: it is the call alone. All other functions of the application that Pawl calls are
+// noexcept by their type, so the compiler refuses one that says nothing about exceptions, and one
+// that throws ends the process at its own frame.
 // Ownership: none. Thread rule: none.
 #ifndef PAWL_EXCEPTIONS_HPP
 #define PAWL_EXCEPTIONS_HPP
@@ -25,9 +26,9 @@ class Poll;
 
 namespace internal {
 
-// How this translation unit is compiled: a parameter of every template that calls the application. Units of both
-// kinds may be linked to one program; without it their functions would have one name, and the linker would keep the
-// one of either.
+// How this translation unit is compiled: a parameter of every template that calls the application.
+// Units of both kinds may be linked to one program; without it their functions would have one name,
+// and the linker would keep the one of either.
 struct WithExceptions;
 struct WithoutExceptions;
 #if defined(__cpp_exceptions)

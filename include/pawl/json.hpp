@@ -1,14 +1,14 @@
 // Typed payloads: a struct as JSON text, by a list of its fields.
 //
-// Purpose: inputs, results and states are bytes; PAWL_JSON(Type, field, ...), beside the struct and in
-// its namespace, makes to_json() and from_json() work for it. Fields: bool; integers of up to 64 bits,
-// exact; double; JsonText<N>; structs with a PAWL_JSON of their own; arrays of fixed size of
-// any of these. At most 24 fields a struct and 16 levels.
-// Reading is strict: every field must be there once, of its type and in its range; members that the
-// struct lacks are passed over, so that a newer writer can be read. Integers beyond 2^53 are written as
-// texts, since most readers of JSON have doubles.
-// Ownership: nothing is kept and nothing allocated; from_json() takes 16 KiB of the stack. Thread rule:
-// callable from any.
+// Purpose: inputs, results and states are bytes; PAWL_JSON(Type, field, ...), beside the struct and
+// in its namespace, makes to_json() and from_json() work for it. Fields: bool; integers of up to 64
+// bits, exact; double; JsonText<N>; structs with a PAWL_JSON of their own; arrays of fixed size of
+// any of these. At most 24 fields a struct and 16 levels. Reading is strict: every field must be
+// there once, of its type and in its range; members that the struct lacks are passed over, so that
+// a newer writer can be read. Integers beyond 2^53 are written as texts, since most readers of JSON
+// have doubles.
+// Ownership: nothing is kept and nothing allocated; from_json() takes 16 KiB of the stack. Thread
+// rule: callable from any.
 #ifndef PAWL_JSON_HPP
 #define PAWL_JSON_HPP
 
@@ -28,7 +28,9 @@ namespace pawl {
 template <std::size_t N>
 class JsonText {
  public:
-  // kResourceExhausted: longer than N; kInvalidArgument: a zero byte. The old text stays then.
+  // Takes a copy; unless kOk the old text stays.
+  // Returns kOk.
+  // Requires: at most N bytes (kResourceExhausted), none of which is zero (kInvalidArgument).
   Status assign(std::string_view text) {
     if (text.size() > N) return Status::kResourceExhausted;
     if (text.find('\0') != std::string_view::npos) return Status::kInvalidArgument;
@@ -241,9 +243,11 @@ bool json_get(JsonReader& in, const JsonNode& node, T& value) {
 
 }  // namespace internal
 
-// Writes at most `capacity` bytes, without a zero behind them. kResourceExhausted: it does not fit, or
-// has too many levels; kInvalidArgument: a double that is no number or infinite. `why`, if not null,
-// names the field. Unless kOk, what is in `out` is of no use.
+// Writes at most `capacity` bytes, without a zero behind them. `why`, if not null, names the field
+// that does not go.
+// Returns kOk; unless kOk, what is in `out` is of no use.
+// Requires: room for all of it, and at most 16 levels (kResourceExhausted); doubles that are finite
+// numbers (kInvalidArgument).
 template <typename T>
 Status to_json(const T& value, char* out, std::size_t capacity, std::size_t* size,
                Diagnostic* why = nullptr) {
@@ -253,10 +257,11 @@ Status to_json(const T& value, char* out, std::size_t capacity, std::size_t* siz
   return Status::kOk;
 }
 
-// kCorrupt: no JSON, one of more than 16 levels or with a zero character, or a field is missing, there
-// twice, of another type or out of its range; kResourceExhausted: a text is too long for its field, or
-// the whole needs more than 16 KiB when parsed. `why`, if not null, names the field. Unless kOk, `out`
-// is as it was.
+// Reads a struct with a PAWL_JSON. `why`, if not null, names the field that does not go. Unless
+// kOk, `out` is as it was.
+// Returns kOk; kCorrupt: no JSON, one of more than 16 levels or with a zero character, or a field
+// is missing, there twice, of another type or out of its range; kResourceExhausted: a text is too
+// long for its field, or the whole needs more than 16 KiB when parsed.
 template <typename T>
 Status from_json(std::string_view text, T* out, Diagnostic* why = nullptr) {
   T value{};

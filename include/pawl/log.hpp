@@ -1,9 +1,10 @@
 // LogSink: where Pawl tells people what happens.
 //
 // Purpose: structured lines (level, event name, fields) without allocation; a host forwards them to
-// its own log. Ownership: the sink belongs to the caller and must outlive every object given it; all
-// views passed to write() end with the call. Thread rule: write() is called on the thread that owns
-// the Runtime or Client, and on activity threads; a sink shared by several must lock for itself.
+// its own log. Ownership: the sink belongs to the caller and must outlive every object given it;
+// all views passed to write() end with the call. Thread rule: write() is called on the thread that
+// owns the Runtime or Client, and on activity threads; a sink shared by several must lock for
+// itself.
 #ifndef PAWL_LOG_HPP
 #define PAWL_LOG_HPP
 

@@ -1,8 +1,9 @@
 // What the management calls of a Client take and answer.
 //
 // Purpose: plain values for tools and screens; nothing here is needed to run orchestrations.
-// Ownership: views handed to a visitor end with its call. Thread rule: that of the Client. A visitor
-// must not call the Client that calls it. Times are ms UTC since 1970 as known when they were stored.
+// Ownership: views handed to a visitor end with its call. Thread rule: that of the Client. A
+// visitor must not call the Client that calls it. Times are ms UTC since 1970 as known when they
+// were stored.
 #ifndef PAWL_MANAGEMENT_HPP
 #define PAWL_MANAGEMENT_HPP
 
@@ -16,9 +17,9 @@
 
 namespace pawl {
 
-// kStopped: its code does not match its history, or a stored row is damaged. Nothing is lost; it is tried
-// again when a Runtime starts (with other code), or by Client::resume_instance().
-// kSuspended: by an operator; no turn runs until Client::resume_instance().
+// kStopped: its code does not match its history, or a stored row is damaged. Nothing is lost; it is
+// tried again when a Runtime starts (with other code), or by Client::resume_instance(). kSuspended:
+// by an operator; no turn runs until Client::resume_instance().
 enum class OrchestrationState : std::uint8_t {
   kRunning,
   kCompleted,
@@ -45,8 +46,8 @@ struct InstanceFilter {
   std::size_t id_count = 0;
 };
 
-// Where a listing of instances or sessions goes on. A page may hold fewer than `rows_max`, even none,
-// though there are more: one call looks at a bounded number of rows (docs/limits.md).
+// Where a listing of instances or sessions goes on. A page may hold fewer than `rows_max`, even
+// none, though there are more: one call looks at a bounded number of rows (docs/limits.md).
 struct Page {
   std::int64_t after = 0;      // 0: from the first. Moved by the call
   std::size_t rows_max = 100;  // of this page, 1 or more
@@ -132,7 +133,8 @@ class ActivityVisitor {
   ~ActivityVisitor() = default;
 };
 
-// One recorded event. What a kind does not have is 0, empty or kNone; docs/format.md lists the kinds.
+// One recorded event. What a kind does not have is 0, empty or kNone; docs/format.md lists the
+// kinds.
 struct HistoryEvent {
   std::int64_t id = 0;
   const char* kind = "";  // "activity", "activity_done", "ended", ...
@@ -173,8 +175,8 @@ class WorkerVisitor {
   ~WorkerVisitor() = default;
 };
 
-// kActive: work of it is queued or runs. kRefused: one too many (SessionOptions). kClosed: until cancelled
-// work of an exclusive one has ended. kExpired: max_age_ms has passed; seen for an hour.
+// kActive: work of it is queued or runs. kRefused: one too many (SessionOptions). kClosed: until
+// cancelled work of an exclusive one has ended. kExpired: max_age_ms has passed; seen for an hour.
 enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefused, kExpired };
 [[nodiscard]] const char* session_state_name(SessionState state);
 
@@ -184,8 +186,8 @@ struct SessionFilter {
   std::string_view kind;         // empty: any
   bool any_state = true;
   SessionState state = SessionState::kIdle;  // unless any_state
-  // Leaks: sessions that an instance opened and has not closed for at least so long, or not used at all for
-  // so long; lost ones, too. 0: not asked for. With both, either will do.
+  // Leaks: sessions that an instance opened and has not closed for at least so long, or not used at
+  // all for so long; lost ones, too. 0: not asked for. With both, either will do.
   std::int64_t open_for_ms = 0;
   std::int64_t unused_for_ms = 0;
 };

@@ -1,10 +1,11 @@
 // OptionalMs: a time or a span in milliseconds that may be absent.
 //
-// Purpose: a time can be any number. Boot time is below 0 for everything that came due while the machine was
-// off, and Pawl time is in a database that another machine's clock has written; so no number is free to mean
-// "none". The order of two of them is not defined here, because "none" is neither early nor late: callers ask
-// has_passed(), or keep the earlier one.
-// Ownership: a plain value. Thread rule: none. Units: milliseconds; of which clock the name of the variable says.
+// Purpose: a time can be any number. Boot time is below 0 for everything that came due while the
+// machine was off, and Pawl time is in a database that another machine's clock has written; so no
+// number is free to mean "none". The order of two of them is not defined here, because "none" is
+// neither early nor late: callers ask has_passed(), or keep the earlier one.
+// Ownership: a plain value. Thread rule: none. Units: milliseconds; of which clock the name of the
+// variable says.
 #ifndef PAWL_OPTIONAL_MS_HPP
 #define PAWL_OPTIONAL_MS_HPP
 

@@ -1,9 +1,9 @@
 // OrchestrationContext: what an orchestration is written against.
 //
-// Purpose: an orchestration is an ordinary function that Pawl runs again from its top at every turn;
-// each await finds its recorded result or leaves the function with "pending". So one rule comes first:
-// what stands between two awaits runs many times. Keep it cheap and pure: no clock, no random, no I/O,
-// no static state; side effects belong into activities.
+// Purpose: an orchestration is an ordinary function that Pawl runs again from its top at every
+// turn; each await finds its recorded result or leaves the function with "pending". So one rule
+// comes first: what stands between two awaits runs many times. Keep it cheap and pure: no clock, no
+// random, no I/O, no static state; side effects belong into activities.
 // Ownership: the context, its handles and every view they return live until the function returns.
 // Thread rule: all of it happens on the thread that owns the Runtime.
 // Source of the semantics: docs/architecture.md, "replay".
@@ -20,6 +20,7 @@
 #include "pawl/activity_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/exceptions.hpp"
+#include "pawl/handle.hpp"
 #include "pawl/json.hpp"
 #include "pawl/kv.hpp"
 #include "pawl/log.hpp"
@@ -33,67 +34,12 @@ class Pass;
 struct BranchRun;
 }  // namespace internal
 
-// How one run of the function ended. Made by complete(), fail(), continue_as_new() and PAWL_AWAIT.
-class [[nodiscard]] Poll {
- public:
-  enum class State : std::uint8_t { kPending, kDone };
-  static Poll pending() { return Poll(State::kPending); }
-  static Poll done() { return Poll(State::kDone); }
-  [[nodiscard]] bool is_pending() const { return state_ == State::kPending; }
-
- private:
-  explicit Poll(State state) : state_(state) {}
-  State state_;
-};
-
-// One thing to wait for: a command that can complete, a branch, or a join of several. A plain value:
-// dropping it does nothing, awaiting it twice gives the same result. A command may be awaited by the
-// branch that issued it and by the branches below; a branch only by the one that opened it.
-class Handle {
- public:
-  Handle() = default;
-  // For PAWL_AWAIT: the result, or pending. Of a join: success without a value, once all have a result.
-  Outcome await() const;
-
- private:
-  friend class internal::Pass;
-  Handle(internal::Pass* pass, std::uint32_t run, std::uint32_t form, void* target)
-      : pass_(pass), target_(target), run_(run), form_(form) {}
-  internal::Pass* pass_ = nullptr;
-  void* target_ = nullptr;
-  std::uint32_t run_ = 0;   // of the function; a handle kept from another run is refused
-  std::uint32_t form_ = 0;  // what the target is, or why there is none
-};
-
-// Waits for the first of several handles. For PAWL_AWAIT only; awaited twice it is a new select.
-class Selection {
- public:
-  // The result of the one whose result came first in history, or pending; Outcome::index() tells which.
-  // The others are closed.
-  Outcome await() const;
-
- private:
-  friend class internal::Pass;
-  Selection(internal::Pass* pass, std::uint32_t run, const Handle* handles, std::size_t count)
-      : pass_(pass), handles_(handles), count_(count), run_(run) {}
-  internal::Pass* pass_;
-  const Handle* handles_;
-  std::size_t count_;
-  std::uint32_t run_;
-};
-
-// A random id, stable over replay: 36 characters, version 4 of RFC 9562.
-struct Guid {
-  char text[37] = "00000000-0000-0000-0000-000000000000";
-  [[nodiscard]] std::string_view view() const { return {text, 36}; }
-};
-
 // Of a child.
 struct ChildOptions {
   // As a name, without "::". None: "<parent>::<execution>.<event>", unique for ever.
   std::optional<std::string_view> id = std::nullopt;
-  // In the form of Registry, of those that the worker that runs it has registered. None: the one that worker's Registry
-  // takes by default when the child begins.
+  // In the form of Registry, of those that the worker that runs it has registered. None: the one
+  // that worker's Registry takes by default when the child begins.
   std::optional<std::string_view> version = std::nullopt;
 };
 
@@ -114,78 +60,104 @@ class OrchestrationContext {
   [[nodiscard]] std::int64_t now_ms() const;
 
   // --- commands: recorded, numbered, compared with history on replay ---
-  // `name`: 1..256 bytes, no control characters; `input`: at most payload_bytes_max. A bad argument is
-  // an Outcome of kind kInvalidArgument or kLimit at the await; nothing is scheduled then.
+  // Schedules an activity: on any worker; with a place where it runs, retries and limits; or with a place alone. One
+  // handle and one result, however many attempts.
+  // Returns its handle. Outcomes besides the activity's own: the ErrorKinds of limits, sessions and
+  // cancellation.
+  // Requires: a name, a session and a tag of 1..256 bytes without control characters, and options
+  // in their ranges (kInvalidArgument at the await); `input` of at most payload_bytes_max (kLimit
+  // at the await). Else nothing is recorded.
   Handle schedule_activity(std::string_view name, std::string_view input);
-  // With a place where it runs, retries and limits; one handle and one result, however many attempts. An option out of
-  // its range: kInvalidArgument at the await.
   Handle schedule_activity(std::string_view name, std::string_view input,
                            const ActivityOptions& options);
   Handle schedule_activity(std::string_view name, std::string_view input, const Target& target);
   // --- sessions of this instance's own ---
-  // Opens a session, in the commit of this turn. Its id is its place in the code: another execution
-  // opens another one. At most SessionOptions::max_sessions_per_orchestration may be open: of one too
-  // many, activities scheduled on it fail with kLimit.
+  // Opens a session, in the commit of this turn. Without an id that is its place in the code: another execution
+  // opens another one. With one: if this instance has it open already, that one, as it is, so it is found
+  // again after continue_as_new(); one that was closed or lost is opened anew.
+  // Returns the session; of one that is more than SessionOptions::max_sessions_per_orchestration,
+  // activities fail with kLimit.
+  // Requires: an id of 1..248 bytes, and settings that agree (an empty Session: what is scheduled
+  // on it is kInvalidArgument at the await).
   Session open_session(const SessionSettings& settings = SessionSettings());
-  // Of this id, 1..248 bytes. If this instance has it open already, that one, as it is: so it is found
-  // again after continue_as_new(). One that was closed or lost is opened anew.
   Session open_session(std::string_view id, const SessionSettings& settings = SessionSettings());
-  // Its activities that have no result yet fail with kSessionClosed, and those that run are told. One that
-  // is not open is left alone. kInvalidArgument: the id; nothing is recorded then. kNone otherwise.
+  // Closes it: its activities that have no result yet fail with kSessionClosed, and those that run
+  // are told. One that is not open is left alone.
+  // Returns kNone.
+  // Requires: an id as above (kInvalidArgument; nothing is recorded then).
   ErrorKind close_session(std::string_view id);
-  // Its owner keeps it for `hold_ms` (0..kActivityMsMax) from the commit of this turn, though it has no
-  // work: no idle timeout releases it. It takes no slot, and no commit but the turn's. Of a session of its
-  // own the last call counts, and 0 lets it go; one that is shared, by its name, is held as long as
-  // anybody asked. A name that nobody uses for a shared one is that of the session that this instance
-  // opened; without one nothing happens. kInvalidArgument: the id or the time; nothing is
-  // recorded then. kNone otherwise.
+  // Its owner keeps it for `hold_ms` from the commit of this turn, though it has no work: no idle
+  // timeout releases it. It takes no slot, and no commit but the turn's. Of a session of its own
+  // the last call counts, and 0 lets it go; one that is shared, by its name, is held as long as
+  // anybody asked. A name that nobody uses for a shared one is that of the session that this
+  // instance opened; without one nothing happens.
+  // Returns kNone.
+  // Requires: an id or name as above, and 0..kActivityMsMax (kInvalidArgument; nothing is recorded
+  // then).
   ErrorKind hold_session(const Session& session, std::int64_t hold_ms);
   ErrorKind hold_session(std::string_view session, std::int64_t hold_ms);
-  // To the workers that serve `tag` (Options::worker_tag_filter; empty: those that take work without a
-  // tag): its owner lets the session go as with Client::transfer_session(), and from the commit of this
-  // turn on all work of it that has no tag of its own has this one. The first activity of each ownership
-  // from then on reads `summary`: ActivityContext::session_summary(). Both hold until the next handoff or
-  // opening. One that fails on loss is lost by it; a device is left alone. Names as with hold_session().
-  // kInvalidArgument: the id or the tag; kLimit: more than kSessionSummaryBytesMax bytes. Nothing is
-  // recorded then. kNone otherwise.
+  // To the workers that serve `tag` (Options::worker_tag_filter; empty: those that take work
+  // without a tag): its owner lets the session go as with Client::transfer_session(), and from the
+  // commit of this turn on all work of it that has no tag of its own has this one. The first
+  // activity of each ownership from then on reads `summary`: ActivityContext::session_summary().
+  // Both hold until the next handoff or opening. One that fails on loss is lost by it; a device is
+  // left alone. Names as with hold_session().
+  // Returns kNone.
+  // Requires: an id and a tag as above (kInvalidArgument); a summary of at most
+  // kSessionSummaryBytesMax (kLimit). Else nothing is recorded.
   ErrorKind handoff_session(const Session& session, std::string_view tag,
                             std::string_view summary = {});
   ErrorKind handoff_session(std::string_view session, std::string_view tag,
                             std::string_view summary = {});
   // The next change of its owner, with SessionSettings::notify; as dequeue_event(). The payload is
   // JSON: "change" (claimed, migrated, released, lost), "epoch", "from" and "to" (nodes), "reason".
-  // Before an orderly stop of its owner: "change" is "ending". With SessionSettings::max_age_ms: "expiring",
-  // "expired"; with activity_warning: "near_limit".
+  // Before an orderly stop of its owner: "change" is "ending". With SessionSettings::max_age_ms:
+  // "expiring", "expired"; with activity_warning: "near_limit".
+  // Returns its handle.
+  // Requires: a session that was opened (kInvalidArgument at the await).
   Handle session_events(const Session& session);
-  // Durable; counts from the commit of this turn, in time that truly passed. Negative counts as 0.
+  // A durable timer: for so long, from the commit of this turn, in time that truly passed; or until
+  // trusted UTC has reached `utc_ms` (since 1970). A negative delay counts as 0.
+  // Returns its handle; the outcome has no value.
   Handle schedule_timer(std::chrono::milliseconds delay);
-  // Fires when trusted UTC has reached `utc_ms` (since 1970).
   Handle schedule_timer_at(std::int64_t utc_ms);
-  // The next event raised under this name (Client::raise_event()); its result is the payload. Of several
-  // open waits of one name the oldest gets it. An event that finds no open wait in the turn it comes
-  // with is gone.
+  // The next event raised under this name (Client::raise_event()). Of several open waits of one
+  // name the oldest gets it. An event that finds no open wait in the turn it comes with is gone.
+  // Returns its handle; the outcome is the payload.
+  // Requires: a name as above (kInvalidArgument at the await).
   Handle schedule_wait(std::string_view name);
-  // The next message of this queue (Client::enqueue_event()), sent before or after; its result is the
-  // payload. Messages wait until they are taken, over continue_as_new() too. What was given to a wait that
-  // lost a select, was cancelled or left open at the end, and which nobody received, goes back to the
-  // queue, before all younger ones.
+  // The next message of this queue (Client::enqueue_event()), sent before or after. Messages wait
+  // until they are taken, over continue_as_new() too. What was given to a wait that lost a select,
+  // was cancelled or left open at the end, and which nobody received, goes back to the queue,
+  // before all younger ones.
+  // Returns its handle; the outcome is the payload.
+  // Requires: a name as above (kInvalidArgument at the await).
   Handle dequeue_event(std::string_view queue);
-  // As dequeue_event(), but answered within this turn: kNotFound if no message waits that came before the
-  // turn began; or, where a turn reads a part of what is stored (instance_batch_max), within the one that has read all.
-  // An older open dequeue_event() of the same queue goes first. Costs two recorded events.
+  // As dequeue_event(), but answered within this turn; or, where a turn reads a part of what is
+  // stored (instance_batch_max), within the one that has read all. An older open dequeue_event() of
+  // the same queue goes first. Costs two recorded events.
+  // Returns its handle; the outcome is the payload, or kNotFound: no message waits that came before
+  // the turn began.
+  // Requires: a name as above (kInvalidArgument at the await).
   Handle try_dequeue_event(std::string_view queue);
   // --- other orchestrations: created in the commit of this turn ---
-  // A child. Its end is the handle's result, told exactly once, over its own and its ancestors' crashes
+  // A child. Its end is told exactly once, over its own and its ancestors' crashes
   // and its continue-as-new; its kCancelled and kClosed arrive as kApplication, since at this await they
   // are the parent's own. When the parent closes the handle, ends or continues as new, an open child
-  // gets a cancel request. A bad name, id or version is kInvalidArgument at the await, as is a child without an id
-  // whose own would be longer than 256 bytes; an id that an instance has is kApplication, and that one is left alone.
+  // gets a cancel request.
+  // Returns its handle; the outcome is the child's, or kApplication: an instance has this id, and
+  // it is left alone.
+  // Requires: a name, an id and a version as ChildOptions says, and without an id one of at most
+  // 256 bytes to be made (kInvalidArgument at the await); `input` of at most payload_bytes_max
+  // (kLimit at the await).
   Handle schedule_sub_orchestration(std::string_view name, std::string_view input,
                                     const ChildOptions& options = ChildOptions());
-  // Starts an instance that is nobody's child: no result, no link, and it lives on whatever becomes of
-  // this one. Started with every turn that is recorded, also one that ends or continues as new. If the id
-  // exists, that instance is left alone and the worker's log has "start_refused". `version`: as of ChildOptions.
-  // kInvalidArgument: the name, the id or the version; kLimit: the input; nothing is recorded then. kNone otherwise.
+  // Starts an instance that is nobody's child: no result, no link, and it lives on whatever becomes
+  // of this one. Started with every turn that is recorded, also one that ends or continues as new.
+  // If the id exists, that instance is left alone and the worker's log has "start_refused".
+  // Returns kNone.
+  // Requires: a name, an id and a version as above (kInvalidArgument); `input` of at most
+  // payload_bytes_max (kLimit). Else nothing is recorded.
   ErrorKind start_orchestration(std::string_view name, std::string_view id, std::string_view input,
                                 std::optional<std::string_view> version = std::nullopt);
   // Recorded in the turn itself: no activity, no extra commit.
@@ -194,14 +166,15 @@ class OrchestrationContext {
   std::int64_t utc_now_ms();
 
   // --- shown to clients while it runs ---
-  // What Client::get_status() shows beside the state: any bytes, 4096 at most; longer ones are kLimit
-  // and change nothing. Belongs to the instance: it outlives continue_as_new() and the end. Recorded;
-  // clients see it when the turn is committed, and of several in one turn the last.
+  // What Client::get_status() shows beside the state: any bytes. Belongs to the instance: it outlives continue_as_new() and
+  // the end. Recorded; clients see it when the turn is committed, and of several in one turn the last.
+  // Returns kNone.
+  // Requires: at most 4096 bytes (kLimit, and nothing changes).
   ErrorKind set_custom_status(std::string_view text);
   // Empty again; a change like any other.
   void reset_custom_status();
-  // What was set last, by an earlier execution too; empty: nothing, or reset. In a branch: what it sees,
-  // as for values below.
+  // What was set last, by an earlier execution too; empty: nothing, or reset. In a branch: what it
+  // sees, as for values below.
   std::string_view get_custom_status();
 
   // --- values of this instance, by keys: they outlive continue_as_new() and the end, and go with it ---
@@ -209,30 +182,42 @@ class OrchestrationContext {
   // committed; reads are answered from memory and cost nothing. A branch sees its own writes, those of
   // its ancestors before its opening, those of branches whose result it received, and of all others
   // what was recorded before the event it has come to.
-  // kInvalidArgument: the key, nothing is recorded. kLimit: the value is longer than payload_bytes_max,
-  // or the instance would have more than kv_keys_max keys, or more than a quarter of warm_bytes of keys and
-  // values; that is recorded, the old value stays.
+
+  // Writes a value; an empty one is a value.
+  // Returns kNone; kLimit: the instance would have more than kv_keys_max keys, or more than a
+  // quarter of warm_bytes of keys and values, or the value is longer than payload_bytes_max; that
+  // is recorded, the old value stays.
+  // Requires: a key of 1..256 bytes without control characters (kInvalidArgument, nothing is
+  // recorded).
   ErrorKind set_kv_value(std::string_view key, std::string_view value);
-  // An empty value is a value.
+  // Reads.
   std::optional<std::string_view> get_kv_value(std::string_view key);
   bool has_kv_value(std::string_view key) { return get_kv_value(key).has_value(); }
   std::size_t get_kv_length();
-  // All keys with their values, in order of the keys: for (KvEntry entry; ctx.next_kv_value(&entry);)
-  // goes from one to the next and may write meanwhile. False: that was the last.
+  // All keys with their values, in order of the keys: for (KvEntry entry;
+  // ctx.next_kv_value(&entry);) goes from one to the next and may write meanwhile. False: that was
+  // the last.
   bool next_kv_value(KvEntry* entry);
-  // Recorded whether there is a value or not. kInvalidArgument: the key.
+  // Removes a value; recorded whether there is one or not.
+  // Returns kNone.
+  // Requires: a key as above (kInvalidArgument, nothing is recorded).
   ErrorKind clear_kv_value(std::string_view key);
   // One recorded event a key; how many.
   std::size_t clear_all_kv_values();
-  // Likewise those that were written last before this time (KvEntry::updated_ms, ms UTC since 1970).
+  // Likewise those that were written last before this time (KvEntry::updated_ms, ms UTC since
+  // 1970).
   std::size_t prune_kv_values_updated_before(std::int64_t utc_ms);
-  // A value of another instance, or of this one, as committed when this call is; read in that commit, so
-  // the result comes with the next turn, which follows at once. kNoInstance; kNotFound: it has no value of
-  // this key; kCorrupt: the stored value is damaged; kInvalidArgument: one of the names. A struct:
-  // from_json() of the result.
+  // A value of another instance, or of this one, as committed when this call is; read in that
+  // commit, so the result comes with the next turn, which follows at once. A struct: from_json() of
+  // the result.
+  // Returns its handle; the outcome is the value, kNoInstance, kNotFound: it has no value of this
+  // key, or kCorrupt: the stored value is damaged.
+  // Requires: an id and a key as above (kInvalidArgument at the await).
   Handle get_kv_value_from_instance(std::string_view instance, std::string_view key);
-  // Structs with a PAWL_JSON, whose text has at most kTypedKvBytesMax bytes (longer: kLimit). As
-  // set_kv_value(); kInvalidArgument also of a number that JSON does not have.
+  // Writes a struct with a PAWL_JSON.
+  // Returns as set_kv_value().
+  // Requires: as set_kv_value(); a text of at most kTypedKvBytesMax bytes (kLimit); numbers that
+  // JSON has (kInvalidArgument).
   template <typename T>
   ErrorKind set_kv_value_typed(std::string_view key, const T& value) {
     char text[kTypedKvBytesMax];
@@ -242,7 +227,8 @@ class OrchestrationContext {
     if (status != Status::kOk) return ErrorKind::kInvalidArgument;
     return set_kv_value(key, {text, size});
   }
-  // kNotFound: there is none; else as from_json().
+  // Reads a struct with a PAWL_JSON.
+  // Returns as from_json(); kNotFound: there is none.
   template <typename T>
   Status get_kv_value_typed(std::string_view key, T* out, Diagnostic* why = nullptr) {
     const std::optional<std::string_view> text = get_kv_value(key);
@@ -254,8 +240,9 @@ class OrchestrationContext {
   // or its end, then the code behind open_branch() goes on. A branch has an order of its own and shares
   // nothing but handles: let it read what stood before its opening, write only its own locals, use only
   // its own context, and return through complete() or fail(). Whatever it has open at its end is closed.
-  // Branches may open branches, 32 levels below the root; deeper ones do not run, and their await
-  // answers kLimit.
+  // Returns its handle; the outcome is what it ended with.
+  // Requires: at most 32 levels below the root; deeper ones do not run, and their await answers
+  // kLimit.
   template <typename Body, typename Mode = internal::ExceptionMode>
   Handle open_branch(Body body) {
     static_assert(std::is_invocable_r_v<Poll, Body&, OrchestrationContext&>,
@@ -268,40 +255,49 @@ class OrchestrationContext {
         },
         &body);
   }
-  // Has a result when all have one, be it an error; a join of none has one at once. The results come
-  // from awaiting the handles then, each in its place, whatever order they came in. Any number of handles:
-  // a handle may be there twice, and may be a join itself. One that is closed, or that cannot be awaited
-  // here (empty, of another run, of a branch that is not above), has its error already.
+  // Has a result when all have one, be it an error; a join of none has one at once. The results
+  // come from awaiting the handles then, each in its place, whatever order they came in. Any number
+  // of handles: a handle may be there twice, and may be a join itself. One that is closed, or that
+  // cannot be awaited here (empty, of another run, of a branch that is not above), has its error
+  // already.
+  // Returns its handle; the outcome has no value.
   template <typename... Handles>
   Handle join(const Handles&... handles) {
     const Handle list[] = {Handle(), handles...};
     return join_all(list + 1, sizeof...(handles));
   }
   Handle join_all(const Handle* handles, std::size_t count);
-  // PAWL_AWAIT(first, ctx.select(a, b)): the first to have a result, ties going to the earlier argument.
-  // What lost is closed: an activity is cancelled, a timer removed, a branch retired; later completions
-  // are void. Handles of other branches are left open, and so is what was received before or belongs to
-  // the winner too. One that is closed already takes part with its kClosed, a join of none wins at once. Each
-  // loser that is closed counts as a command. A select of none, or of one that cannot be awaited here, is
-  // kInvalidArgument (or the error of its own call), and closes nothing.
+  // PAWL_AWAIT(first, ctx.select(a, b)): the first to have a result, ties going to the earlier
+  // argument. What lost is closed: an activity is cancelled, a timer removed, a branch retired;
+  // later completions are void. Handles of other branches are left open, and so is what was
+  // received before or belongs to the winner too. One that is closed already takes part with its
+  // kClosed, a join of none wins at once. Each loser that is closed counts as a command.
+  // Returns what is awaited.
+  // Requires: one handle or more, each of which can be awaited here (kInvalidArgument at the await,
+  // or the error of its own call; nothing is closed then).
   template <typename... Handles>
   Selection select(const Handles&... handles) {
     const Handle list[] = {Handle(), handles...};
     return select_of(list + 1, sizeof...(handles));
   }
   Selection select_of(const Handle* handles, std::size_t count);
-  // Closes what this branch owns of the handle and has not received; its result is kClosed from then on.
+  // Closes what this branch owns of the handle and has not received; its result is kClosed from
+  // then on.
   void cancel(const Handle& handle);
 
-  // --- endings: return what they return, at once and once ---
-  // In a branch they end the branch; continue_as_new() is for the root alone.
-  // An output or input beyond payload_bytes_max ends the execution as failed, with kLimit.
+  // --- endings ---
+  // Ends the execution, or the branch.
+  // Returns what the function returns, at once and once.
+  // Requires: an output of at most payload_bytes_max; else it ends as failed, with kLimit.
   Poll complete(std::string_view output);
   Poll fail(std::string_view text);
   Poll fail(const Error& error);
-  // Ends this execution and starts the next of the same instance with an empty history.
-  // It begins with this version; without one, with that which the Registry takes by default then, so a newer one takes
-  // over here. A version that is none fails the execution with kInvalidArgument.
+  // Ends this execution and starts the next of the same instance with an empty history. It begins
+  // with this version; without one, with that which the Registry takes by default then, so a newer
+  // one takes over here.
+  // Returns what the function returns, at once and once.
+  // Requires: the root, no branch; a version as of ChildOptions, else the execution fails with
+  // kInvalidArgument; an input of at most payload_bytes_max, else it fails with kLimit.
   Poll continue_as_new(std::string_view input,
                        std::optional<std::string_view> version = std::nullopt);
 
@@ -320,7 +316,8 @@ class OrchestrationContext {
 
 using Orchestration = Poll (*)(OrchestrationContext&);
 
-// An orchestration with the call of it, which is compiled where this value is made: no exception comes out of that.
+// An orchestration with the call of it, which is compiled where this value is made: no exception
+// comes out of that.
 class OrchestrationCode {
  public:
   OrchestrationCode() = default;
@@ -329,6 +326,8 @@ class OrchestrationCode {
             typename = std::enable_if_t<std::is_convertible_v<Function, Orchestration>>>
   // NOLINTNEXTLINE(google-explicit-constructor)
   OrchestrationCode(Function function) : function_(function), call_(call<Mode>) {}
+  // Calls the function; what it throws stops the instance.
+  // Returns what the function returned.
   // Requires: it is not empty.
   Poll operator()(OrchestrationContext& context) const { return call_(function_, context); }
   explicit operator bool() const { return function_ != nullptr; }

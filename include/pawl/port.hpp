@@ -1,13 +1,14 @@
-// The port: everything Pawl needs from a machine, in three small interfaces, and a fourth that may be left out.
+// The port: everything Pawl needs from a machine, in three small interfaces, and a fourth that may
+// be left out.
 //
 // Purpose: nothing under src/ includes an operating system's header; it reaches the machine through
-// Clock, Storage and Threads only, and Folders where sessions are to have folders. A stranger writes a
-// port by implementing these classes and passing test/port (the conformance suite).
+// Clock, Storage and Threads only, and Folders where sessions are to have folders. A stranger
+// writes a port by implementing these classes and passing test/port (the conformance suite).
 // Ownership: a port's objects belong to the caller, and outlive every Process, Runtime and Client
 // given them. One set is one process: two simulated processes are two sets on one machine.
-// Thread rule: Clock is callable from any thread. A Storage may be used by several connections, each
-// on its own thread. Threads::wake() is callable from any thread and from a signal handler; the rest
-// of Threads, and Folders, belong to the thread that owns the Runtime or Client.
+// Thread rule: Clock is callable from any thread. A Storage may be used by several connections,
+// each on its own thread. Threads::wake() is callable from any thread and from a signal handler;
+// the rest of Threads, and Folders, belong to the thread that owns the Runtime or Client.
 // Units: times are milliseconds in std::int64_t, sizes are bytes.
 // Source of the clock's rules: docs/architecture.md, "time".
 #ifndef PAWL_PORT_HPP
@@ -33,8 +34,8 @@ struct BootId {
 class Clock {
  public:
   [[nodiscard]] virtual std::uint32_t version() const { return kPortVersion; }
-  // Reads what must be read once (boot id, time namespace). kUnsupported with a diagnostic when boot
-  // time of the machine cannot be had; nothing else may be called then.
+  // Reads what must be read once (boot id, time namespace). kUnsupported with a diagnostic when
+  // boot time of the machine cannot be had; nothing else may be called then.
   virtual Status open(Diagnostic& diagnostic) = 0;
   // Since the kernel started, suspend included; monotone; the same number in every process of the
   // machine, whatever its time namespace.
@@ -69,8 +70,9 @@ class Storage {
   // registers a VFS of its own over the calls below.
   [[nodiscard]] virtual const char* native_vfs() const = 0;
 
-  // The calls that SQLite's os_*.c really makes, in its own terms (sqlite.org/c3ref/io_methods.html).
-  // A port with a native VFS answers kUnsupported to all of them.
+  // The calls that SQLite's os_*.c really makes, in its own terms
+  // (sqlite.org/c3ref/io_methods.html). A port with a native VFS answers kUnsupported to all of
+  // them.
   struct OpenMode {
     bool create = false;
     bool read_only = false;
@@ -107,22 +109,23 @@ class Storage {
   // was first; kBusy: another one is making it; kUnsupported: not here, Pawl then makes it in place, with
   // more flushes. After any other status nothing is there.
   virtual Status create_whole(const char* path, const void* data, std::size_t size) = 0;
-  // Gives the file, which is made if it is not there, exactly `size` bytes that are its own on the device, without
-  // writing them. kFull; kUnsupported: not here, Pawl then writes them. After a failure the file may be there.
+  // Gives the file, which is made if it is not there, exactly `size` bytes that are its own on the
+  // device, without writing them. kFull; kUnsupported: not here, Pawl then writes them. After a
+  // failure the file may be there.
   virtual Status allocate(const char* path, std::int64_t size) = 0;
 
   // --- checks before a database is opened -------------------------------------------------------
   // kOk; kCannotOpen: the folder is missing, or something else is in the place of a file; kReadOnly: file or folder cannot be written;
   // kNetworkFilesystem: locks there cannot be trusted. The diagnostic names the path.
   virtual Status check_place(const char* database_path, Diagnostic& diagnostic) = 0;
-  // True: other users of the machine may put files of theirs in the place of those beside the database. Then a
-  // Runtime says so in the log. A port without users has nothing to say.
+  // True: other users of the machine may put files of theirs in the place of those beside the
+  // database. Then a Runtime says so in the log. A port without users has nothing to say.
   [[nodiscard]] virtual bool others_may_write(const char* /*database_path*/) { return false; }
   // Bytes that can still be written on the database's device, or kUnsupported.
   virtual Result<std::int64_t> free_bytes(const char* database_path) = 0;
 
-  // For people: the process that holds such a lock of the database, another one than this if there is one.
-  // kNotFound: none does now; kUnsupported: cannot be told here.
+  // For people: the process that holds such a lock of the database, another one than this if there
+  // is one. kNotFound: none does now; kUnsupported: cannot be told here.
   virtual Result<std::int64_t> lock_holder(const char* /*database_path*/, LogLock /*lock*/) {
     return Status::kUnsupported;
   }
@@ -190,9 +193,9 @@ class Threads {
   // Watches the bell and the log of a database; null path: none. One database a Threads object.
   virtual Status open(const char* database_path, Diagnostic& diagnostic) = 0;
   virtual void close() = 0;
-  // Waits until `due_boot_ms` (Clock::boot_ms, absolute, also counted during suspend; none: until an event)
-  // or an earlier reason. A due time that has passed polls, also one before this boot, which is negative.
-  // Drains what it reports.
+  // Waits until `due_boot_ms` (Clock::boot_ms, absolute, also counted during suspend; none: until
+  // an event) or an earlier reason. A due time that has passed polls, also one before this boot,
+  // which is negative. Drains what it reports.
   virtual WakeReasons wait(OptionalMs due_boot_ms) = 0;
   // Throws away what our own commits made the watched files say, without waiting.
   virtual WakeReasons drain() = 0;
@@ -206,7 +209,8 @@ class Threads {
   // Be told when this process dies; kUnsupported where the kernel cannot say. At most 64.
   virtual Status watch_process(std::int64_t pid, std::int64_t start_time) = 0;
   virtual void unwatch_process(std::int64_t pid) = 0;
-  // Ends the sleep while it is readable. kInvalidArgument: it is none; kUnsupported: of this kind, or here.
+  // Ends the sleep while it is readable. kInvalidArgument: it is none; kUnsupported: of this kind,
+  // or here.
   virtual Status add_descriptor(int fd) = 0;
   virtual void remove_descriptor(int fd) = 0;
   // Is it readable now, or has it hung up? Does not wait.
@@ -214,8 +218,8 @@ class Threads {
 
   // --- identity -----------------------------------------------------------------------------------
   [[nodiscard]] virtual std::int64_t process_id() = 0;
-  // Kernel's start time of a process (clock ticks since boot), 0 if unknown or gone: tells a process
-  // from a later one with the same id.
+  // Kernel's start time of a process (clock ticks since boot), 0 if unknown or gone: tells a
+  // process from a later one with the same id.
   [[nodiscard]] virtual std::int64_t process_start_time(std::int64_t pid) = 0;
   // True on the thread that called open().
   [[nodiscard]] virtual bool on_owner_thread() = 0;
@@ -224,7 +228,8 @@ class Threads {
   // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed. 0 is allowed;
   // kInvalidArgument: more than kThreadsMax.
   virtual Status executor_start(unsigned count, std::size_t stack_bytes) = 0;
-  // Runs job(argument) on thread `slot`, which must be idle. When the job returned, the waiter wakes.
+  // Runs job(argument) on thread `slot`, which must be idle. When the job returned, the waiter
+  // wakes.
   virtual void executor_submit(unsigned slot, void (*job)(void*), void* argument) = 0;
   // True when the job given last to `slot` has returned; everything it wrote is visible then.
   [[nodiscard]] virtual bool executor_idle(unsigned slot) = 0;
@@ -235,29 +240,30 @@ class Threads {
   ~Threads() = default;
 };
 
-// Folders for files of the application: `root/name`, each with whatever was put into it.
-// `root` is a path of the machine, at most kRootBytesMax; `name` one name, without separators, at most
-// kNameBytesMax. Below the root no call follows a link, whatever lies there; none waits for anybody, and
-// each does a bounded piece of work. An error's diagnostic names the path.
+// Folders for files of the application: `root/name`, each with whatever was put into it. `root` is
+// a path of the machine, at most kRootBytesMax; `name` one name, without separators, at most
+// kNameBytesMax. Below the root no call follows a link, whatever lies there; none waits for
+// anybody, and each does a bounded piece of work. An error's diagnostic names the path.
 class Folders {
  public:
   static constexpr std::size_t kRootBytesMax = 400;
   static constexpr std::size_t kNameBytesMax = 95;
 
   [[nodiscard]] virtual std::uint32_t version() const { return kPortVersion; }
-  // Can folders be made here? kInvalidArgument: no absolute path, or too long; kCannotOpen: there is no
-  // such folder; kReadOnly: it cannot be written.
+  // Can folders be made here? kInvalidArgument: no absolute path, or too long; kCannotOpen: there
+  // is no such folder; kReadOnly: it cannot be written.
   virtual Status check_root(const char* root, Diagnostic& diagnostic) = 0;
-  // Makes it, for this user only; one that is there stays as it is. kAlreadyExists: something else is in
-  // its place, or another user's; kFull, kReadOnly, kCannotOpen, kIo.
+  // Makes it, for this user only; one that is there stays as it is. kAlreadyExists: something else
+  // is in its place, or another user's; kFull, kReadOnly, kCannotOpen, kIo.
   virtual Status make(const char* root, const char* name, Diagnostic& diagnostic) = 0;
-  // Removes it with all below it, or at most `steps_max` entries of that: then *more is set, and it is
-  // called again. What is there under its name and is no folder goes, too. Nothing there is kOk. After an
-  // error what is left stays until the next call. Files in use by others go, too; what others mounted
-  // there does not.
+  // Removes it with all below it, or at most `steps_max` entries of that: then *more is set, and it
+  // is called again. What is there under its name and is no folder goes, too. Nothing there is kOk.
+  // After an error what is left stays until the next call. Files in use by others go, too; what
+  // others mounted there does not.
   virtual Status remove_some(const char* root, const char* name, std::size_t steps_max, bool* more,
                              Diagnostic& diagnostic) = 0;
-  // One list at a time: its names in any order, each once; what comes or goes meanwhile may be missing.
+  // One list at a time: its names in any order, each once; what comes or goes meanwhile may be
+  // missing.
   virtual Status begin_list(const char* root, Diagnostic& diagnostic) = 0;
   // Valid until the next call; empty: there is no more. Only between begin_list() and end_list().
   virtual Result<std::string_view> next_name() = 0;

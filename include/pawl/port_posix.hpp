@@ -1,8 +1,8 @@
 // The Linux port: what a gateway passes as pawl::port::Port.
 //
 // Purpose: one SystemPort is a clock, a storage and a waiter of this process. Ownership: it must
-// outlive the Runtime or Client given its port(). Thread rule: as pawl/port.hpp; give each Runtime and
-// each Client a SystemPort of its own (each has its own waiter and owner thread).
+// outlive the Runtime or Client given its port(). Thread rule: as pawl/port.hpp; give each Runtime
+// and each Client a SystemPort of its own (each has its own waiter and owner thread).
 #ifndef PAWL_PORT_POSIX_HPP
 #define PAWL_PORT_POSIX_HPP
 
@@ -45,8 +45,8 @@ class SystemPort {
   alignas(64) unsigned char impl_[kImplBytes];
 };
 
-// Writes one line "level event key=value ..." a call to a descriptor, with one write(2) of at most 512
-// bytes. Lines below `least` are dropped. Callable from any thread.
+// Writes one line "level event key=value ..." a call to a descriptor, with one write(2) of at most
+// 512 bytes. Lines below `least` are dropped. Callable from any thread.
 class FdLogSink final : public LogSink {
  public:
   explicit FdLogSink(int fd, LogLevel least = LogLevel::kInfo) : fd_(fd), least_(least) {}

@@ -1,8 +1,8 @@
 // The simulated machine: virtual clocks and storage in memory, for tests without sleeping.
 //
 // Purpose: a Machine is one computer: its kernel clock, wall clock, files and processes. A Node is
-// one simulated process on it; node.port() goes to a Runtime or Client. Time moves only when the test
-// moves it, or when a Node waits with a due time (then the clock jumps there). Nothing is
+// one simulated process on it; node.port() goes to a Runtime or Client. Time moves only when the
+// test moves it, or when a Node waits with a due time (then the clock jumps there). Nothing is
 // random but by seed. Deterministic as long as one thread drives everything.
 // Ownership: the Machine outlives its Nodes. Memory: files live on the heap; the simulator is for
 // tests and is exempt from the no-allocation rule.
@@ -35,22 +35,23 @@ class Machine {
   void set_synced(bool synced);
   [[nodiscard]] std::int64_t boot_ms() const;
   [[nodiscard]] std::int64_t wall_ms() const;
-  // Power off for `off_ms`, then a new kernel: boot time from 0, a new boot id, all nodes dead, their
-  // locks free. The wall goes on by off_ms if `rtc`, else it starts at `wall_without_rtc_ms`, unsynced.
+  // Power off for `off_ms`, then a new kernel: boot time from 0, a new boot id, all nodes dead,
+  // their locks free. The wall goes on by off_ms if `rtc`, else it starts at `wall_without_rtc_ms`,
+  // unsynced.
   void reboot(std::int64_t off_ms, bool rtc = true, std::int64_t wall_without_rtc_ms = 0);
   void set_boot_id_known(bool known);
 
   // --- files ---
   // The n-th write or sync call from now on fails with `status`, once or from then on; 0: none.
   void fail_write(std::uint64_t nth, Status status, bool for_ever);
-  // All files together hold at most so many bytes; a write that would make them more fails with kFull. 0: no
-  // limit.
+  // All files together hold at most so many bytes; a write that would make them more fails with
+  // kFull. 0: no limit.
   void set_disk_bytes(std::int64_t bytes);
   [[nodiscard]] std::int64_t stored_bytes() const;
   [[nodiscard]] std::uint64_t writes() const;
   [[nodiscard]] std::uint64_t syncs() const;
-  // Off at first: then every write is on the disk at once. On: a reboot keeps, loses or tears (at 512
-  // bytes) each write since the last sync of its file, by the seed.
+  // Off at first: then every write is on the disk at once. On: a reboot keeps, loses or tears (at
+  // 512 bytes) each write since the last sync of its file, by the seed.
   void set_power_cut_losses(bool losses);
   // Flips one byte of a file; kNotFound if there is none.
   Status damage(const char* path, std::int64_t offset);
@@ -71,8 +72,8 @@ class Machine {
   MachineImpl* impl_;
 };
 
-// One simulated process. Its executor jobs run inside its own wait(), in order of submission, unless
-// hold_jobs(true).
+// One simulated process. Its executor jobs run inside its own wait(), in order of submission,
+// unless hold_jobs(true).
 class Node {
  public:
   explicit Node(Machine& machine);
@@ -80,8 +81,8 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   [[nodiscard]] port::Port port();
-  // SIGKILL: its file locks, worker locks and shared-memory locks are free from now on, its watchers
-  // told. The C++ objects using it must not be used any more (destroying them is allowed).
+  // SIGKILL: its file locks, worker locks and shared-memory locks are free from now on, its
+  // watchers told. The C++ objects using it must not be used any more (destroying them is allowed).
   void kill();
   [[nodiscard]] bool killed() const;
   void hold_jobs(bool hold);

@@ -1,8 +1,9 @@
 // Text that was written by others, for a terminal or a log.
 //
-// Purpose: what stands in a database, or was given by a user, may hold control sequences that move a terminal's
-// cursor, line ends that forge a row, or marks that turn the order of letters round. Written by these functions
-// it is shown and does nothing. Ownership: nothing is kept. Thread rule: that of the sink.
+// Purpose: what stands in a database, or was given by a user, may hold control sequences that move
+// a terminal's cursor, line ends that forge a row, or marks that turn the order of letters round.
+// Written by these functions it is shown and does nothing. Ownership: nothing is kept. Thread rule:
+// that of the sink.
 #ifndef PAWL_PRINTABLE_HPP
 #define PAWL_PRINTABLE_HPP
 
@@ -20,11 +21,12 @@ class TextSink {
   ~TextSink() = default;
 };
 
-// Writes `text` with every character escaped that a terminal would obey: \n, \r, \t, \\ and \xHH for control
-// characters, for the delete character and for bytes that are no UTF-8; \uHHHH for the control characters above them
-// (U+0080 to U+009F), line and paragraph separators, and the marks that change the direction of text. So what is
-// written has no line end of its own, and two different texts never look the same for an escape's sake. An escape
-// is one piece, so a sink that cuts between pieces never leaves a part of one. False: the sink took no more.
+// Writes `text` with every character escaped that a terminal would obey: \n, \r, \t, \\ and \xHH
+// for control characters, for the delete character and for bytes that are no UTF-8; \uHHHH for the
+// control characters above them (U+0080 to U+009F), line and paragraph separators, and the marks
+// that change the direction of text. So what is written has no line end of its own, and two
+// different texts never look the same for an escape's sake. An escape is one piece, so a sink that
+// cuts between pieces never leaves a part of one. False: the sink took no more.
 bool write_printable(std::string_view text, TextSink& sink);
 
 }  // namespace pawl

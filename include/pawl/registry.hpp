@@ -34,22 +34,30 @@ class Registry {
     internal::CooperativeCode cooperative;  // kCooperative only; `code` is empty then
   };
 
-  // One name may have several versions: "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE", at most 64 bytes,
-  // ordered as Semantic Versioning 2.0.0 says. An instance keeps the version it began with until it ends
-  // or continues as new. kAlreadyExists: this version of the name is there; kInvalidArgument: the name is
-  // empty or longer than 256 bytes, the version is none, or no function; kResourceExhausted: full.
+  // Registers a function. One name may have several versions, ordered as Semantic Versioning 2.0.0
+  // says. An instance keeps the version it began with until it ends or continues as new.
+  // Returns kOk; kAlreadyExists: this version of the name is there; kResourceExhausted: there are
+  // kOrchestrationsMax.
+  // Requires: a name of 1..256 bytes without control characters, a function, and a version
+  // "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE" of at most 64 bytes (kInvalidArgument).
   Status add_orchestration(std::string_view name, OrchestrationCode code,
                            std::string_view version = "1.0.0");
-  // What an execution begins with when nobody asked for a version: this one; with an empty `version` the
-  // latest that is registered, which is the default. kNotFound: it is not registered.
+  // What an execution begins with when nobody asked for a version: this one; with an empty
+  // `version` the latest that is registered, which is the default.
+  // Returns kOk; kNotFound: it is not registered.
   Status set_default_version(std::string_view name, std::string_view version);
-  // `user` comes back as ActivityContext::user(). kCooperative is add_cooperative()'s: kInvalidArgument.
+  // Registers a function; `user` comes back as ActivityContext::user().
+  // Returns kOk; kAlreadyExists: the name is there; kResourceExhausted: there are kActivitiesMax.
+  // Requires: a name as above, a function, and a mode that is not kCooperative (kInvalidArgument).
   Status add_activity(std::string_view name, ActivityCode code,
                       ActivityMode mode = ActivityMode::kInline, void* user = nullptr);
 
-  // A long activity in short steps: `step` is called until it answers a result, each time with the same
-  // State, which is made (default constructed) before the first step of an attempt and destroyed with its
-  // end, however that comes: result, limit, cancellation, shutdown. State needs at most
+  // Registers a long activity in short steps: `step` is called until it answers a result, each time
+  // with the same State, which is made (default constructed) before the first step of an attempt
+  // and destroyed with its end, however that comes: result, limit, cancellation, shutdown,
+  // exception.
+  // Returns as add_activity().
+  // Requires: a name as above and a function (kInvalidArgument); a State of at most
   // Options::cooperative_scratch_bytes, else Runtime::start() answers kInvalidOptions.
   template <typename State, typename Mode = internal::ExceptionMode>
   Status add_cooperative(std::string_view name, ActivityStep (*step)(ActivityContext&, State&),

@@ -1,16 +1,17 @@
 // replay_check: would this code go on with everything that is under way in a database?
 //
-// Purpose: before an update, run the new program's orchestrations against the recorded history of every
-// instance that has not ended, and get go or no-go for each, with both sides of the mismatch. A program
-// links its own code, so it checks itself: replay_check_main(), or replay_check() inside of something larger.
-// It reads only. Activities are not run, no turn is taken and no message is delivered; runtimes may go on
-// using the database meanwhile, and are not held up. Of the files, neither the database nor what its log
-// ("-wal") holds is changed; as any reader of SQLite it enters itself in the log's index ("-shm"), and where
-// no process has the database open it makes these two files (the log empty) and leaves them.
-// Go: the code re-issues all that the current execution has recorded, whatever it would do after that. So
-// go is said about the past; an error in what comes next is found by tests (testing.hpp).
-// Ownership: nothing is kept; views handed to the visitor end with its call. Thread rule: one thread at a
-// time; on a Runtime's own thread between two ticks.
+// Purpose: before an update, run the new program's orchestrations against the recorded history of
+// every instance that has not ended, and get go or no-go for each, with both sides of the mismatch.
+// A program links its own code, so it checks itself: replay_check_main(), or replay_check() inside
+// of something larger. It reads only. Activities are not run, no turn is taken and no message is
+// delivered; runtimes may go on using the database meanwhile, and are not held up. Of the files,
+// neither the database nor what its log ("-wal") holds is changed; as any reader of SQLite it
+// enters itself in the log's index ("-shm"), and where no process has the database open it makes
+// these two files (the log empty) and leaves them. Go: the code re-issues all that the current
+// execution has recorded, whatever it would do after that. So go is said about the past; an error
+// in what comes next is found by tests (testing.hpp).
+// Ownership: nothing is kept; views handed to the visitor end with its call. Thread rule: one
+// thread at a time; on a Runtime's own thread between two ticks.
 #ifndef PAWL_REPLAY_CHECK_HPP
 #define PAWL_REPLAY_CHECK_HPP
 
@@ -37,9 +38,9 @@ struct ReplayAnswer {
   std::int64_t execution_id = 0;
   std::int64_t events = 0;  // of that execution that were replayed
   bool go = false;
-  // Why not. kUnregistered: the name or version is not in the registry, or a newer engine recorded the
-  // history; kNondeterminism, kAwaitSteppedOver, kException: the code; kCorrupt: a stored row; kLimit: it needs more
-  // than the options allow.
+  // Why not. kUnregistered: the name or version is not in the registry, or a newer engine recorded
+  // the history; kNondeterminism, kAwaitSteppedOver, kException: the code; kCorrupt: a stored row;
+  // kLimit: it needs more than the options allow.
   ErrorKind why = ErrorKind::kNone;
   std::string_view text;  // names the event and both sides
 };
@@ -62,19 +63,23 @@ struct ReplayTotals {
 // Bytes that replay_check() needs; 0: the options are not valid.
 [[nodiscard]] std::size_t replay_check_memory(const Options& options);
 
-// `options`: those of the Runtime that is to run the code. database_path and the limits count: a history
-// larger than warm_bytes is no-go, as it would be there. Instances are looked at in order of creation, each
-// group of them in one consistent view; one that is started meanwhile may or may not be among them.
-// kOk: all were looked at, and `totals` has the result. Otherwise it could not be done, `diagnostic` says
-// why, and what was told is not all: errors of Client::open() with `create` false; kInvalidOptions;
-// kResourceExhausted: memory; kBusy: the database is locked; kIo; kCorrupt: the table of instances itself.
+// Replays every instance that has not ended, and tells the visitor. `options`: those of the Runtime
+// that is to run the code. database_path and the limits count: a history larger than warm_bytes is
+// no-go, as it would be there. Instances are looked at in order of creation, each group of them in
+// one consistent view; one that is started meanwhile may or may not be among them.
+// Returns kOk: all were looked at, and `totals` has the result. Otherwise it could not be done,
+// `diagnostic` says why, and what was told is not all: as Client::open() with `create` false;
+// kBusy: the database is locked; kIo; kCorrupt: the table of instances itself.
+// Requires: valid options (kInvalidOptions); `bytes` of at least replay_check_memory()
+// (kResourceExhausted).
 Status replay_check(Process& process, const Registry& registry, const Options& options,
                     const port::Port& port, void* memory, std::size_t bytes, ReplayVisitor& visitor,
                     ReplayTotals* totals, Diagnostic& diagnostic);
 
-// The whole as the main() of a program on a POSIX system: `PROGRAM DATABASE` prints a line for each no-go and
-// the totals to the standard output, with `--all` in front of the path one for each instance. `options`:
-// as above, but for database_path. Exit code: 0 go for all, 1 a no-go, 2 it could not be done.
+// The whole as the main() of a program on a POSIX system: `PROGRAM DATABASE` prints a line for each
+// no-go and the totals to the standard output, with `--all` in front of the path one for each
+// instance. `options`: as above, but for database_path. Exit code: 0 go for all, 1 a no-go, 2 it
+// could not be done.
 int replay_check_main(const Registry& registry, const Options& options, int argc,
                       const char* const* argv);
 

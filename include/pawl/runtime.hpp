@@ -1,13 +1,13 @@
 // Runtime: the loop that makes orchestrations and activities go on.
 //
 // Purpose: one cooperative loop; one tick is one write transaction, and no user code runs in it.
-// Threads: one thread owns a Runtime and calls everything; only wake() and request_stop() may come from
-// other threads or a signal handler. Activities registered as kThreaded run on pool threads made at
-// start. Ownership: the block given to start() holds everything the Runtime will ever use; registry,
-// options' pointers, process and port must outlive it. After start() its threads never call malloc
-// (bodies of user activities are their own business).
-// Embedding: run() is enough for a program that has nothing else to do. A host's own loop watches
-// fd(), calls tick() when it is readable, and may look at next_due().
+// Threads: one thread owns a Runtime and calls everything; only wake() and request_stop() may come
+// from other threads or a signal handler. Activities registered as kThreaded run on pool threads
+// made at start. Ownership: the block given to start() holds everything the Runtime will ever use;
+// registry, options' pointers, process and port must outlive it. After start() its threads never
+// call malloc (bodies of user activities are their own business). Embedding: run() is enough for a
+// program that has nothing else to do. A host's own loop watches fd(), calls tick() when it is
+// readable, and may look at next_due().
 #ifndef PAWL_RUNTIME_HPP
 #define PAWL_RUNTIME_HPP
 
@@ -31,16 +31,17 @@ namespace pawl {
 class RuntimeCore;
 struct Request;
 
-// kLittle: over seven eighths of the quota, or the disk was full; what is complete goes. kNoneForNew: over the
-// quota, or the disk was full and not enough could be removed, or the log is longer than log_bytes_max; starts
-// and messages are refused.
+// kLittle: over seven eighths of the quota, or the disk was full; what is complete goes.
+// kNoneForNew: over the quota, or the disk was full and not enough could be removed, or the log is
+// longer than log_bytes_max; starts and messages are refused.
 enum class Room : std::uint8_t { kEnough, kLittle, kNoneForNew };
 
 // Counters since start; all only rise, but the last ones.
 struct RuntimeStats {
   std::uint64_t ticks = 0;
   std::uint64_t commits = 0;  // that wrote something: flushes, but for those of checkpoints
-  // To the database's files, by all connections of this process over the same port: what a card feels.
+  // To the database's files, by all connections of this process over the same port: what a card
+  // feels.
   std::uint64_t flushes = 0;
   std::uint64_t bytes_written = 0;
   std::uint64_t turns = 0;
@@ -72,27 +73,30 @@ struct RuntimeStats {
   std::uint64_t session_folders_removed = 0;
   // Times that one could not be made, and an activity was put back for it, or not be removed.
   std::uint64_t session_folders_failed = 0;
-  // Looks for work that met a session with work for this worker, which has max_sessions_per_worker already.
+  // Looks for work that met a session with work for this worker, which has max_sessions_per_worker
+  // already.
   std::uint64_t capacity_exhausted = 0;
   std::uint64_t session_leaks = 0;  // told by this Runtime: SessionOptions::leak_open_ms
   SessionEnds session_ends;         // of those whose end this Runtime wrote
   std::uint64_t poisoned = 0;
   std::uint64_t rows_quarantined = 0;  // damaged ones that were taken out of the way
-  // Instances set aside, and activities put back, since this process or all that live lack the name.
+  // Instances set aside, and activities put back, since this process or all that live lack the
+  // name.
   std::uint64_t unregistered = 0;
   std::uint64_t instances_removed = 0;  // children included
   std::uint64_t executions_removed = 0;
   std::uint64_t events_removed = 0;
   std::uint64_t wakeups = 0;  // returns from sleep
   std::uint64_t clock_steps = 0;
-  // With work and without an owner, at the last look, if this worker is at its limit and could run some of it;
-  // counted up to 256.
+  // With work and without an owner, at the last look, if this worker is at its limit and could run
+  // some of it; counted up to 256.
   std::uint32_t sessions_waiting = 0;
-  // Of this worker, with and without work in the queue, when an owner changed last or leases were renewed last.
+  // Of this worker, with and without work in the queue, when an owner changed last or leases were
+  // renewed last.
   std::uint32_t sessions_active = 0;
   std::uint32_t sessions_idle = 0;
-  // As of the last commit of this Runtime that wrote, while there is a quota, the disk is full or the log is long
-  // (Client::get_metrics() tells at any time).
+  // As of the last commit of this Runtime that wrote, while there is a quota, the disk is full or
+  // the log is long (Client::get_metrics() tells at any time).
   std::int64_t used_bytes = 0;  // pages in use
   std::int64_t log_bytes = 0;
   std::int64_t quota_bytes = 0;  // 0: none
@@ -114,42 +118,57 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Bytes start() needs.
+  // Bytes that start() needs.
+  // Returns 0 for options that are not valid.
   [[nodiscard]] static std::size_t required_memory(const Options& options);
-  // Opens or creates the database, registers the worker. Besides the errors of Client::open():
-  // kNodeIdInUse (with the pid), kForeignBoot, kInvalidOptions (with both values); kBusy: others held the write lock
-  // for busy_ms_max, nothing was written, start it again.
+  // Opens or creates the database, and registers the worker.
+  // Returns kOk; the errors of Client::open() about the place and the file; kNodeIdInUse: a living
+  // process has this worker_node_id, the diagnostic has its pid; kForeignBoot; kBusy: others held
+  // the write lock for busy_ms_max, nothing was written, start it again; kAlreadyExists: it is
+  // started.
+  // Requires: a started Process (kInvalidArgument); options that are valid and agree with each
+  // other and with the Registry (kInvalidOptions, with both values); a port of this interface's
+  // version (kVersionMismatch); `bytes` of at least required_memory() (kResourceExhausted).
   Status start(Process& process, const Registry& registry, const Options& options,
                const port::Port& port, void* memory, std::size_t bytes, Diagnostic& diagnostic);
 
-  // Does what is there to do, for about `limit_ms` at most; never sleeps. True: more is ready now.
+  // Does what is there to do, for about `limit_ms` at most; never sleeps.
+  // Returns true: more is ready now; kStopped: it is not started, or has stopped; an error of the
+  // database that does not pass by itself.
   Result<bool> tick(std::int64_t limit_ms);
-  // Absolute Clock::boot_ms of the next thing to do: a time that has passed is at once; none: only events
-  // wake it.
+  // Absolute Clock::boot_ms of the next thing to do: a time that has passed is at once; none: only
+  // events wake it.
   [[nodiscard]] OptionalMs next_due() const;
   // Readable when tick() has something to do; -1: the port has none.
   [[nodiscard]] int fd() const;
   // Ticks and sleeps until request_stop(), then stops with `grace_ms` for running activities.
+  // Returns as stop(), or the error of the tick that failed.
   Status run(std::int64_t grace_ms = 10'000);
   // Ticks and sleeps for at most this long, or until `until` answers true after a tick.
+  // Returns kOk: `until` did; kTimeout: the time is over; kStopped: request_stop() was called; the
+  // error of a tick.
   Status run_for(std::int64_t ms, bool (*until)(void*) noexcept = nullptr, void* user = nullptr);
 
-  // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing disk, or
-  // another process has had the write lock for 10 s), or activities that were told to stop and did not hold all thread slots, so that only a restart helps.
+  // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing
+  // disk, or another process has had the write lock for 10 s), or activities that were told to stop
+  // and did not hold all thread slots, so that only a restart helps.
   [[nodiscard]] bool ready() const;
 
   void wake();
   void request_stop();
   [[nodiscard]] bool stop_requested() const;
 
-  // Orderly end: takes no new work, waits at most `grace_ms` for running activities and commits their
-  // results, releases sessions, closes. kTimeout: some thread did not come back; the object must then
-  // live until the process ends.
+  // Orderly end: takes no new work, waits at most `grace_ms` for running activities and commits
+  // their results, releases sessions, closes.
+  // Returns kOk, also when it is not started; kTimeout: some thread did not come back; the object
+  // must then live until the process ends.
   Status stop(std::int64_t grace_ms);
 
   // --- the Client's calls on the Runtime's own thread: they ride on the next tick -----------------
-  // kResourceExhausted: requests_max are waiting, or the input is over payload_bytes_max. Otherwise the
-  // answer (null: none wanted) has the status that Client's call would give.
+  // Asks for what Client's call of this name does. The answer (null: none wanted) has the status that call would give.
+  // Returns kOk: it was asked; kStopped.
+  // Requires: fewer than requests_max that wait, and texts that fit (kResourceExhausted); a version
+  // that is one (kInvalidArgument).
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              Answer answer = nullptr, void* user = nullptr,
                              std::optional<std::string_view> version = std::nullopt);
@@ -159,29 +178,37 @@ class Runtime {
                      Answer answer = nullptr, void* user = nullptr);
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                        Answer answer = nullptr, void* user = nullptr);
-  // This worker holds the hardware of `device`, and from here on only it owns the session of that name
-  // (see ActivityOptions::device), over its restarts of registration, until it withdraws or ends.
-  // Answers: kDeviceHeld: a living worker has declared it (the log's "device_refused" names it). With
-  // `standby` kOk then: it follows when the holder is gone. kInvalidArgument: the name, 1..256 bytes.
-  // kResourceExhausted: more than 32. Work that another owner of the session is running may end first,
-  // within 20 s.
-  Status declare_session(std::string_view device, bool standby, Answer answer = nullptr,
-                         void* user = nullptr);
-  // Work of it that runs may end first, within 20 s; if work of an exclusive session does not, the
-  // declaration stands again (the log's "session_stop_failed"). kNotFound: not declared here.
-  Status withdraw_session(std::string_view device, Answer answer = nullptr, void* user = nullptr);
   Status terminate_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                             void* user = nullptr);
   Status suspend_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
   Status resume_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
-  // Both may take several ticks when there is much to remove; later requests wait behind them.
+  // Likewise; both may take several ticks when there is much to remove, and later requests wait
+  // behind them.
+  // Returns as those above.
+  // Requires: as those above.
   Status delete_instance(std::string_view id, bool force, Answer answer = nullptr,
                          void* user = nullptr);
   Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
                           Answer answer = nullptr, void* user = nullptr);
-  // Listings, histories and removal in bulk have no tick to ride on: a Client may be used on this thread,
-  // too, between ticks; only its calls that wait answer kWouldBlock.
-  // Reads at once.
+  // This worker holds the hardware of `device`, and from here on only it owns the session of that
+  // name (see Target::device()), over its restarts of registration, until it withdraws or ends.
+  // With `standby` it follows when a living holder is gone. Work that another owner of the session
+  // is running may end first, within 20 s.
+  // Returns kOk: it was asked. The answer: kOk; kDeviceHeld: a living worker has declared it, the
+  // log's "device_refused" names it, and it is no standby; kResourceExhausted: more than 32.
+  // Requires: a name of 1..256 bytes (kInvalidArgument); as those above.
+  Status declare_session(std::string_view device, bool standby, Answer answer = nullptr,
+                         void* user = nullptr);
+  // Gives the hardware up. Work of it that runs may end first, within 20 s; if work of an exclusive
+  // session does not, the declaration stands again (the log's "session_stop_failed").
+  // Returns kOk: it was asked. The answer: kOk; kNotFound: not declared here.
+  // Requires: as those above.
+  Status withdraw_session(std::string_view device, Answer answer = nullptr, void* user = nullptr);
+  // Listings, histories and removal in bulk have no tick to ride on: a Client may be used on this
+  // thread, too, between ticks; only its calls that wait answer kWouldBlock.
+
+  // Reads at once what an instance is at.
+  // Returns kOk; kNotFound; kStopped; kBusy, kIo, kCorrupt.
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
   [[nodiscard]] const RuntimeStats& stats() const;

@@ -1,9 +1,10 @@
 // Session: one that an orchestration opens and closes itself.
 //
-// Purpose: affinity with a lifetime that the code states. Such a session belongs to its instance: other
-// instances' sessions of the same id are others, and so are sessions that are only named in a call.
-// It survives continue_as_new() and ends with close_session() or the instance. Ownership: plain values;
-// views of a Session live until the orchestration function returns. Thread rule: as the context.
+// Purpose: affinity with a lifetime that the code states. Such a session belongs to its instance:
+// other instances' sessions of the same id are others, and so are sessions that are only named in a
+// call. It survives continue_as_new() and ends with close_session() or the instance. Ownership:
+// plain values; views of a Session live until the orchestration function returns. Thread rule: as
+// the context.
 #ifndef PAWL_SESSION_HPP
 #define PAWL_SESSION_HPP
 
@@ -29,41 +30,45 @@ struct SessionLoss {
   JsonText<256> session;   // its id
   std::int64_t epoch = 0;  // that began with the loss
   JsonText<256> from;      // node of the owner it was lost with
-  // "buried", "shutdown", "taken over", "aborted", "hung", "handoff", "transferred", "stopped", "drained";
-  // "not opened again": it was lost before the activity was scheduled.
+  // "buried", "shutdown", "taken over", "aborted", "hung", "handoff", "transferred", "stopped",
+  // "drained"; "not opened again": it was lost before the activity was scheduled.
   JsonText<128> reason;
 };
 PAWL_JSON(SessionLoss, session, epoch, from, reason)
 
 struct SessionSettings {
   // For whom it is, as "alice": for the directory (Client::list_sessions()), for
-  // SessionOptions::max_sessions_per_owner, and who else may close it (Client::close_session()). 1 to
-  // kSessionLabelBytesMax bytes without control characters; empty: nobody. Must live until the call returns.
+  // SessionOptions::max_sessions_per_owner, and who else may close it (Client::close_session()). 1
+  // to kSessionLabelBytesMax bytes without control characters; empty: nobody. Must live until the
+  // call returns.
   std::string_view owner_label;
   std::string_view kind;   // what it is, as "agent", for the directory; as owner_label
   bool exclusive = false;  // one activity at a time, in the order of scheduling
-  // When its owner is gone, for whatever reason, the session is lost instead of moving: what is queued or
-  // runs on it fails with kSessionLost, and so does what is scheduled on it, until it is opened again.
+  // When its owner is gone, for whatever reason, the session is lost instead of moving: what is
+  // queued or runs on it fails with kSessionLost, and so does what is scheduled on it, until it is
+  // opened again.
   bool fail_on_loss = false;
   // Each change of its owner is a message: OrchestrationContext::session_events().
   bool notify = false;
-  // Released after so long without work; 0: never. 0..kActivityMsMax; with fail_on_loss it must be 0.
+  // Released after so long without work; 0: never. 0..kActivityMsMax; with fail_on_loss it must be
+  // 0.
   std::int64_t idle_ms = 0;
-  // So long after its opening the session expires, busy or not, in time that truly passed: it is closed, its
-  // work fails with kSessionClosed, and so does what is scheduled on it until it is opened again. 0: never.
-  // 0..kActivityMsMax.
+  // So long after its opening the session expires, busy or not, in time that truly passed: it is
+  // closed, its work fails with kSessionClosed, and so does what is scheduled on it until it is
+  // opened again. 0: never. 0..kActivityMsMax.
   std::int64_t max_age_ms = 0;
   // With `notify`, a message so long before that ("expiring"); 0: none. Less than max_age_ms.
   std::int64_t expiry_notice_ms = 0;
-  // So many activities may be scheduled on it, retries not counted; one more fails with kLimit, until it is
-  // closed and opened again. 0: no limit. 0..kSessionActivitiesMax.
+  // So many activities may be scheduled on it, retries not counted; one more fails with kLimit,
+  // until it is closed and opened again. 0: no limit. 0..kSessionActivitiesMax.
   std::int64_t max_activities = 0;
-  // The activity of this number is told: in the log, and with `notify` as a message ("near_limit"). 0: none; at
-  // most max_activities.
+  // The activity of this number is told: in the log, and with `notify` as a message ("near_limit").
+  // 0: none; at most max_activities.
   std::int64_t activity_warning = 0;
-  // How fast they may come: rate_burst at once, and one more every rate_interval_ms (0..kActivityMsMax; 0: as
-  // they come). One that is too early waits in the queue for its time, if that is no longer than
-  // rate_wait_ms (0..kActivityMsMax); else it fails with kRateLimited. The last two only with the first.
+  // How fast they may come: rate_burst at once, and one more every rate_interval_ms
+  // (0..kActivityMsMax; 0: as they come). One that is too early waits in the queue for its time, if
+  // that is no longer than rate_wait_ms (0..kActivityMsMax); else it fails with kRateLimited. The
+  // last two only with the first.
   std::int64_t rate_interval_ms = 0;
   std::int64_t rate_burst = 1;  // 1..1000000
   std::int64_t rate_wait_ms = 0;

@@ -1,17 +1,19 @@
 // SessionCache: what a worker keeps beside its sessions.
 //
-// Purpose: an open port, a child process, a loaded model: state that is dear to make, belongs to one session
-// and must be gone when the session is. At most N states lie in the object itself; it never allocates. A
-// state is found by the session's epoch, so nothing that was kept under an earlier owner is ever found.
-// It ends exactly once: when the session is lost, when it was not used for `ttl_ms`, when another one needs
-// its place (the one used longest ago), when it is discarded, or with the cache; but never while a Lease
-// holds it: then with the last Lease.
-// Make it Options::session_listener, so that it is told; with several of them, or a listener of your own,
+// Purpose: an open port, a child process, a loaded model: state that is dear to make, belongs to
+// one session and must be gone when the session is. At most N states lie in the object itself; it
+// never allocates. A state is found by the session's epoch, so nothing that was kept under an
+// earlier owner is ever found. It ends exactly once: when the session is lost, when it was not used
+// for `ttl_ms`, when another one needs its place (the one used longest ago), when it is discarded,
+// or with the cache; but never while a Lease holds it: then with the last Lease. Make it
+// Options::session_listener, so that it is told; with several of them, or a listener of your own,
 // each passes it on (`next`).
-// Ownership: the cache outlives the Runtime and every Lease; clock, `next` and `user` outlive the cache.
-// Thread rule: all calls from any thread; one Lease, one thread at a time. Constructors of T run under the
-// cache's lock and must not use it; T's end may take its time. Two activities of one session that run at once
-// share the state: where they have threads of their own it locks for itself, or the session is exclusive.
+// Ownership: the cache outlives the Runtime and every Lease; clock, `next` and `user` outlive the
+// cache.
+// Thread rule: all calls from any thread; one Lease, one thread at a time. Constructors of T run
+// under the cache's lock and must not use it; T's end may take its time. Two activities of one
+// session that run at once share the state: where they have threads of their own it locks for
+// itself, or the session is exclusive.
 #ifndef PAWL_SESSION_CACHE_HPP
 #define PAWL_SESSION_CACHE_HPP
 
@@ -41,10 +43,11 @@ enum class SessionCacheEnd : std::uint8_t {
 
 template <typename T>
 struct SessionCacheSettings {
-  // Since its last use, as Clock::boot_ms() counts: a machine that sleeps is no use. 0: for ever. A state
-  // that is over ends with the next call of anything here.
+  // Since its last use, as Clock::boot_ms() counts: a machine that sleeps is no use. 0: for ever. A
+  // state that is over ends with the next call of anything here.
   std::int64_t ttl_ms = 600'000;
-  // Just before the state's destructor, on the thread that caused it; null: the destructor is enough.
+  // Just before the state's destructor, on the thread that caused it; null: the destructor is
+  // enough.
   void (*dispose)(T& state, SessionCacheEnd why, void* user) noexcept = nullptr;
   void* user = nullptr;
   SessionListener* next = nullptr;  // told of the same, of a loss after the state has ended
@@ -105,14 +108,15 @@ class SessionCache final : public SessionListener {
     [[nodiscard]] bool made() const { return made_; }
     // The session went to somebody else meanwhile.
     [[nodiscard]] bool lost() const { return entry_ != nullptr && cache_->is_lost(*entry_); }
-    // Requires: not empty. Not of a Lease that ends with the expression: the state could end with it.
+    // Requires: not empty. Not of a Lease that ends with the expression: the state could end with
+    // it.
     T& operator*() const& { return *entry_->state(); }
     T* operator->() const& { return entry_->state(); }
     T& operator*() const&& = delete;
     T* operator->() const&& = delete;
 
-    // Nobody finds the state any more; it ends with the last Lease. The next acquire() makes a new one, also
-    // while others still hold this.
+    // Nobody finds the state any more; it ends with the last Lease. The next acquire() makes a new
+    // one, also while others still hold this.
     void discard() {
       if (entry_ != nullptr) cache_->leave(*entry_, SessionCacheEnd::kDiscarded);
     }
@@ -146,9 +150,10 @@ class SessionCache final : public SessionListener {
       if (is_idle(entry)) end(lock, entry, SessionCacheEnd::kClosed);
   }
 
-  // The state of the activity's session; there is none yet: made from `args`. kInvalidArgument: the activity
-  // has no session; kResourceExhausted: all N are in use; kStale: the session is lost, and the
-  // activity better ends.
+  // The state of the activity's session; there is none yet: made from `args`.
+  // Returns a Lease of it; an empty one, by its status(): kResourceExhausted: all N are in use;
+  // kStale: the session is lost, and the activity better ends.
+  // Requires: an activity with a session (kInvalidArgument).
   template <typename... Args>
   Lease acquire(const ActivityContext& ctx, Args&&... args) {
     static_assert(std::is_constructible_v<T, Args...>,
@@ -178,7 +183,9 @@ class SessionCache final : public SessionListener {
       end(lock, *oldest, SessionCacheEnd::kEvicted);
     }
   }
-  // As acquire(), but makes none: kNotFound.
+  // As acquire(), but makes none.
+  // Returns as acquire(); kNotFound: there is none.
+  // Requires: as acquire().
   Lease find(const ActivityContext& ctx) {
     const std::int64_t epoch = ctx.session_epoch();
     if (epoch == 0) return Lease(Status::kInvalidArgument);
@@ -230,8 +237,8 @@ class SessionCache final : public SessionListener {
   }
 
  private:
-  // An activity may look for its state after its session was lost; so many losses are remembered. One that
-  // comes later than that makes a state that ends by its age.
+  // An activity may look for its state after its session was lost; so many losses are remembered.
+  // One that comes later than that makes a state that ends by its age.
   static constexpr std::size_t kLostKept = 64;
 
   static bool is_of(const Entry& entry, std::int64_t epoch) {

@@ -1,11 +1,12 @@
 // SessionListener: what a worker is told of the sessions it owns.
 //
-// Purpose: the application keeps state beside its sessions (an open bus, a locked device, a cache) and
-// must know when one comes and goes. Ownership: the object must outlive the Runtime; views end with the
-// call. Thread rule: called on the Runtime's thread, never inside a transaction; must not block.
-// Order: claimed comes before the first activity of that epoch begins, and after the lost of an earlier
-// epoch. Lost comes as soon as this worker learns of it, which for a frozen process is when it wakes:
-// what must never be used by two at once needs a lock that dies with the process, too.
+// Purpose: the application keeps state beside its sessions (an open bus, a locked device, a cache)
+// and must know when one comes and goes. Ownership: the object must outlive the Runtime; views end
+// with the call. Thread rule: called on the Runtime's thread, never inside a transaction; must not
+// block.
+// Order: claimed comes before the first activity of that epoch begins, and after the lost of an
+// earlier epoch. Lost comes as soon as this worker learns of it, which for a frozen process is when
+// it wakes: what must never be used by two at once needs a lock that dies with the process, too.
 #ifndef PAWL_SESSION_LISTENER_HPP
 #define PAWL_SESSION_LISTENER_HPP
 
@@ -21,8 +22,8 @@ class SessionListener {
   // It does not any more: released, moved, taken over, closed, or the worker stopped.
   virtual void on_session_lost(std::string_view session, std::int64_t epoch) noexcept = 0;
 
-  // This worker stops in order, and lets it go when its running work has ended; nothing of it starts any
-  // more. A worker that dies says nothing.
+  // This worker stops in order, and lets it go when its running work has ended; nothing of it
+  // starts any more. A worker that dies says nothing.
   virtual void on_session_ending(std::string_view /*session*/, std::int64_t /*epoch*/) noexcept {}
 
  protected:

@@ -1,11 +1,13 @@
 // Work on a session whose state can be made anew, for orchestrations.
 //
-// Purpose: a session that fails on loss says kSessionLost when its owner is gone. These functions say what
-// follows: open it again, run the activity that rebuilds the state on the new owner, repeat the work; so often
-// and no more. Where several branches work on the session each rebuilds for itself, but one at a time, and
-// nothing else of the session runs meanwhile; the activity may find the state made already. They are written with the commands of OrchestrationContext alone: all of it is recorded,
-// compared on replay, and goes on after a crash. Call them with PAWL_CALL. Ownership: texts must live until
-// the call returns; the outcome's as any Outcome's. Thread rule: as the context.
+// Purpose: a session that fails on loss says kSessionLost when its owner is gone. These functions
+// say what follows: open it again, run the activity that rebuilds the state on the new owner,
+// repeat the work; so often and no more. Where several branches work on the session each rebuilds
+// for itself, but one at a time, and nothing else of the session runs meanwhile; the activity may
+// find the state made already. They are written with the commands of OrchestrationContext alone:
+// all of it is recorded, compared on replay, and goes on after a crash. Call them with PAWL_CALL.
+// Ownership: texts must live until the call returns; the outcome's as any Outcome's. Thread rule:
+// as the context.
 #ifndef PAWL_SESSION_RECOVERY_HPP
 #define PAWL_SESSION_RECOVERY_HPP
 
@@ -54,8 +56,9 @@ inline Poll rebuild_session(OrchestrationContext& ctx, const SessionRecovery& ho
 
 }  // namespace internal
 
-// Opens the session and runs `rebuild` on it; lost meanwhile, again, at most `tries` times. *out is the
-// outcome of `rebuild`; kInvalidArgument also for the session's id or settings.
+// Opens the session and runs `rebuild` on it; lost meanwhile, again, at most `tries` times.
+// Returns what PAWL_CALL takes; *out is the outcome of `rebuild`.
+// Requires: a session's id and settings that open_session() takes (kInvalidArgument in *out).
 inline Poll open_rebuilt_session(OrchestrationContext& ctx, const SessionRecovery& how,
                                  Outcome* out) {
   int left = how.tries;
@@ -65,9 +68,11 @@ inline Poll open_rebuilt_session(OrchestrationContext& ctx, const SessionRecover
   return Poll::done();
 }
 
-// Runs an activity on the session; whenever that is lost, opens it again, runs `rebuild`, and then the
-// activity anew. *out is the outcome of the activity, or of a `rebuild` that failed; kSessionLost: there were
-// more losses than `tries`.
+// Runs an activity on the session; whenever that is lost, opens it again, runs `rebuild`, and then
+// the activity anew.
+// Returns what PAWL_CALL takes; *out is the outcome of the activity, or of a `rebuild` that failed;
+// kSessionLost: there were more losses than `tries`.
+// Requires: as open_rebuilt_session().
 inline Poll run_on_session(OrchestrationContext& ctx, const SessionRecovery& how,
                            std::string_view name, std::string_view input, Outcome* out) {
   for (int left = how.tries;;) {

@@ -1,7 +1,8 @@
 // SessionEnds: how long sessions lasted, and how much they were used.
 //
-// Purpose: histograms of fixed storage, for screens and monitoring: of one Runtime (RuntimeStats), and of all
-// workers since the database was made (Metrics). Ownership: plain values. Thread rule: none.
+// Purpose: histograms of fixed storage, for screens and monitoring: of one Runtime (RuntimeStats),
+// and of all workers since the database was made (Metrics). Ownership: plain values. Thread rule:
+// none.
 #ifndef PAWL_SESSION_STATS_HPP
 #define PAWL_SESSION_STATS_HPP
 
@@ -10,10 +11,11 @@
 
 namespace pawl {
 
-// Every session counts once, when it ends: closed, lost, expired, or, a shared one, when its row goes.
+// Every session counts once, when it ends: closed, lost, expired, or, a shared one, when its row
+// goes.
 struct SessionEnds {
-  // Inclusive; what is more than the last is in the last count. The stored form has the numbers of the
-  // counts: bounds never change.
+  // Inclusive; what is more than the last is in the last count. The stored form has the numbers of
+  // the counts: bounds never change.
   static constexpr std::size_t kBounds = 7;
   static constexpr std::int64_t kLastedUpToMs[kBounds] = {
       1'000, 10'000, 60'000, 600'000, 3'600'000, 86'400'000, 604'800'000};
@@ -26,7 +28,8 @@ struct SessionEnds {
   };
 
   std::uint64_t ended = 0;
-  // From the opening to the end, in Pawl time; of a shared one from its coming to its last activity.
+  // From the opening to the end, in Pawl time; of a shared one from its coming to its last
+  // activity.
   Histogram lasted_ms;
   Histogram activities;  // handed over
 

@@ -1,8 +1,10 @@
 // Target: where an activity runs.
 //
-// Purpose: one value for one decision, so that what does not go together cannot be written: a device is no session of
-// an instance's own, only a session has a barrier, and only a device can be unavailable.
-// Ownership: plain values; their texts must live until the call that takes them returns. Thread rule: none.
+// Purpose: one value for one decision, so that what does not go together cannot be written: a
+// device is no session of an instance's own, only a session has a barrier, and only a device can be
+// unavailable.
+// Ownership: plain values; their texts must live until the call that takes them returns. Thread
+// rule: none.
 #ifndef PAWL_TARGET_HPP
 #define PAWL_TARGET_HPP
 
@@ -19,19 +21,22 @@ class Target {
  public:
   // Any worker that has the activity's name registered.
   Target() = default;
-  // The owner of the session of this name, which all instances share: 1..256 bytes, no control characters.
+  // The owner of the session of this name, which all instances share: 1..256 bytes, no control
+  // characters.
   static SessionTarget session(std::string_view name);
-  // Likewise, with one activity of the session at a time, in the order of their scheduling. Once a session is used so,
-  // or as a device, it stays so for all its work until it is gone.
+  // Likewise, with one activity of the session at a time, in the order of their scheduling. Once a
+  // session is used so, or as a device, it stays so for all its work until it is gone.
   static SessionTarget exclusive_session(std::string_view name);
-  // The worker that declared the device of this name (Runtime::declare_session()), one activity at a time, in the order
-  // of their scheduling. While nobody has declared it the work waits; if no living worker declares it for
-  // `unavailable_ms` (0..kActivityMsMax; 0: for ever) the result is kSessionUnavailable.
+  // The worker that declared the device of this name (Runtime::declare_session()), one activity at
+  // a time, in the order of their scheduling. While nobody has declared it the work waits; if no
+  // living worker declares it for `unavailable_ms` (0..kActivityMsMax; 0: for ever) the result is
+  // kSessionUnavailable.
   static SessionTarget device(std::string_view name, std::int64_t unavailable_ms = 0);
   // Likewise, with several activities at a time.
   static SessionTarget concurrent_device(std::string_view name, std::int64_t unavailable_ms = 0);
-  // The owner of a session that this instance opened; by its id, if it was opened in an earlier execution or is to be
-  // opened after the call. kSessionClosed at the await: it is not open; kSessionLost: SessionSettings::fail_on_loss.
+  // The owner of a session that this instance opened; by its id, if it was opened in an earlier
+  // execution or is to be opened after the call. kSessionClosed at the await: it is not open;
+  // kSessionLost: SessionSettings::fail_on_loss.
   static SessionTarget own(const Session& session);
   static SessionTarget own(std::string_view id);
 
@@ -49,8 +54,9 @@ class Target {
 // A target that is a session.
 class SessionTarget final : public Target {
  public:
-  // The same, with a barrier: the activity begins when nothing of the session runs on its owner, and what is scheduled
-  // on the session later waits until it has its outcome, retries included. For one that makes what the others need.
+  // The same, with a barrier: the activity begins when nothing of the session runs on its owner,
+  // and what is scheduled on the session later waits until it has its outcome, retries included.
+  // For one that makes what the others need.
   [[nodiscard]] SessionTarget barrier() const {
     SessionTarget with = *this;
     with.barrier_ = true;

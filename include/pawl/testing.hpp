@@ -1,11 +1,12 @@
 // pawl::testing: unit tests of orchestrations and activities, without threads and without sleeping.
 //
-// Purpose: a World is a simulated machine (port_sim.hpp) with one process that runs the real Runtime on a
-// real database in simulated files. Time stands still but for the calls that move it, so a test of a week
-// takes milliseconds, and a crash can be put behind any write to the disk. Deterministic: the same
-// program and seed do the same, down to the ids. Works under any test framework and in a plain main().
-// Link pawl::testing. Ownership: a World owns all it makes; the Registry and what Options points to outlive
-// it. Memory: for tests, so all of it lies on the heap, unlike in the library.
+// Purpose: a World is a simulated machine (port_sim.hpp) with one process that runs the real
+// Runtime on a real database in simulated files. Time stands still but for the calls that move it,
+// so a test of a week takes milliseconds, and a crash can be put behind any write to the disk.
+// Deterministic: the same program and seed do the same, down to the ids. Works under any test
+// framework and in a plain main(). Link pawl::testing. Ownership: a World owns all it makes; the
+// Registry and what Options points to outlive it. Memory: for tests, so all of it lies on the heap,
+// unlike in the library.
 // Thread rule: one thread; kThreaded activities run on it too, between two ticks.
 #ifndef PAWL_TESTING_HPP
 #define PAWL_TESTING_HPP
@@ -40,9 +41,10 @@ class Block {
   void* data_;
 };
 
-// The Process of the whole test program, with room for eight Runtimes and Clients: SQLite's memory is
-// global, so it is started with the first call and never stopped. kSqliteAlreadyInitialised: the program
-// has used SQLite before; start a Process of its own (SqliteMemory::kHost) and give it to each World.
+// The Process of the whole test program, with room for eight Runtimes and Clients: SQLite's memory
+// is global, so it is started with the first call and never stopped.
+// Returns kOk; kSqliteAlreadyInitialised: the program has used SQLite before; start a Process of
+// its own (SqliteMemory::kHost) and give it to each World.
 Status shared_process(Process** out, Diagnostic& diagnostic);
 
 // Keeps every line of a log as "level event key=value ...".
@@ -62,11 +64,12 @@ class Lines final : public LogSink {
 // An activity that answers as it was told and keeps its inputs.
 class FakeActivity {
  public:
-  // Answers of the attempts in their order, of whatever instance; the last one also of all further ones.
-  // None: success with an empty result.
+  // Answers of the attempts in their order, of whatever instance; the last one also of all further
+  // ones. None: success with an empty result.
   FakeActivity& returns(std::string_view result);
   FakeActivity& fails(std::string_view text);
-  // Under this name; the fake outlives the registry. Errors of Registry::add_activity().
+  // Registers itself under this name; the fake outlives the registry.
+  // Returns as Registry::add_activity().
   Status add_to(Registry& registry, std::string_view name,
                 ActivityMode mode = ActivityMode::kInline);
   [[nodiscard]] std::size_t calls() const { return inputs_.size(); }
@@ -91,7 +94,8 @@ class Worker {
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
-  // Errors of Runtime::start() and shared_process(); null: the shared Process.
+  // Starts the Runtime; null: in the shared Process.
+  // Returns as Runtime::start() and shared_process().
   Status start(Process* process = nullptr);
   // SIGKILL: the machine forgets the process; the object is only freed.
   void kill();
@@ -108,8 +112,8 @@ class Worker {
   bool killed = false;
 };
 
-// Ticks the workers in turn until nothing is ready; then moves time to the next due and goes on, until
-// `until` holds or `ms` of simulated time have passed. True: it holds.
+// Ticks the workers in turn until nothing is ready; then moves time to the next due and goes on,
+// until `until` holds or `ms` of simulated time have passed. True: it holds.
 bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
            const std::function<bool()>& until, std::int64_t ms);
 
@@ -130,31 +134,37 @@ class World {
   World& operator=(const World&) = delete;
 
   // --- life -----------------------------------------------------------------------------------------
-  // Starts what does not run: the Runtime, and at first and after reboot() the Client. Errors of
-  // Runtime::start() and Client::open(), with error_text().
+  // Starts what does not run: the Runtime, and at first and after reboot() the Client.
+  // Returns as Runtime::start() and Client::open(), with error_text().
   Status start();
   // An orderly end of the Runtime; start() goes on.
+  // Returns as Runtime::stop().
   Status stop();
   // The process of the Runtime dies at once, with all activities it has in hand.
   void crash();
-  // It dies in the middle of its n-th write or sync from now on, n from 1, which does not reach the disk;
-  // 0: not any more. Whatever it does happens between two of these, so a test that counts n up until nothing
-  // crashes any more has met every moment.
+  // It dies in the middle of its n-th write or sync from now on, n from 1, which does not reach the
+  // disk; 0: not any more. Whatever it does happens between two of these, so a test that counts n
+  // up until nothing crashes any more has met every moment.
   void crash_at_write(std::uint64_t nth);
   // Power off for so long: all processes die. Views of the Client end, and start() makes a new one.
   void reboot(std::int64_t off_ms);
   [[nodiscard]] bool running() const { return worker_ != nullptr && worker_->running(); }
 
   // --- time: kStopped if the Runtime does not run, or died meanwhile ----------------------------------
-  // Runs everything that is ready now; no time passes. kTimeout: it does not come to rest (an instance
-  // that goes round without waiting for anything).
+  // Runs everything that is ready now; no time passes.
+  // Returns kOk; kTimeout: it does not come to rest (an instance that goes round without waiting
+  // for anything).
   Status run_until_idle();
-  // Lets `ms` pass, and runs what comes due at its time. Without a Runtime time passes all the same: kOk.
+  // Lets `ms` pass, and runs what comes due at its time.
+  // Returns kOk, also without a Runtime: time passes all the same.
   Status advance(std::int64_t ms);
-  // Lets time pass until this holds. kTimeout: not within `ms_max`.
+  // Lets time pass until this holds.
+  // Returns kOk; kTimeout: not within `ms_max`.
+  // Requires: a condition that throws nothing.
   Status run_until(const std::function<bool()>& holds, std::int64_t ms_max = kDayMs);
-  // Lets time pass until the instance has ended or stopped; views of `out`, which may be null, live until
-  // the next call of client(). kTimeout: not within `ms_max`; kNotFound.
+  // Lets time pass until the instance has ended or stopped; views of `out`, which may be null, live
+  // until the next call of client().
+  // Returns kOk; kTimeout: not within `ms_max`; kNotFound.
   Status run_until_done(std::string_view id, OrchestrationStatus* out = nullptr,
                         std::int64_t ms_max = kDayMs);
   // Of the simulated machine, since 1970 UTC.
@@ -164,8 +174,8 @@ class World {
   // In a process of its own. Its calls are there at once and take effect with the calls above. Those that
   // wait would wait for the thread they are on: use run_until_done(). Requires: start() answered kOk.
   [[nodiscard]] Client& client() { return *client_; }
-  // The events of an execution (0: the current one) as export_history() writes them, a line each. Errors
-  // of Client::read_history().
+  // The events of an execution (0: the current one) as export_history() writes them, a line each.
+  // Returns as Client::read_history().
   Status history(std::string_view id, std::string* out, std::int64_t execution_id = 0);
   // Of all Runtimes so far.
   [[nodiscard]] const Lines& log() const { return lines_; }

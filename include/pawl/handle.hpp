@@ -1,0 +1,79 @@
+// What calls of an orchestration answer: a Handle to await, a Selection, a Poll to return, a Guid.
+//
+// Purpose: plain values between the code and PAWL_AWAIT. Ownership: they live until the function
+// returns, and a handle that was kept from another run is refused. Thread rule: as the context.
+#ifndef PAWL_HANDLE_HPP
+#define PAWL_HANDLE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "pawl/error.hpp"
+
+namespace pawl {
+
+namespace internal {
+class Pass;
+}
+
+// How one run of the function ended. Made by complete(), fail(), continue_as_new() and PAWL_AWAIT.
+class [[nodiscard]] Poll {
+ public:
+  enum class State : std::uint8_t { kPending, kDone };
+  static Poll pending() { return Poll(State::kPending); }
+  static Poll done() { return Poll(State::kDone); }
+  [[nodiscard]] bool is_pending() const { return state_ == State::kPending; }
+
+ private:
+  explicit Poll(State state) : state_(state) {}
+  State state_;
+};
+
+// One thing to wait for: a command that can complete, a branch, or a join of several. A plain
+// value: dropping it does nothing, awaiting it twice gives the same result. A command may be
+// awaited by the branch that issued it and by the branches below; a branch only by the one that
+// opened it.
+class Handle {
+ public:
+  Handle() = default;
+  // For PAWL_AWAIT: the result, or pending. Of a join: success without a value, once all have a
+  // result.
+  Outcome await() const;
+
+ private:
+  friend class internal::Pass;
+  Handle(internal::Pass* pass, std::uint32_t run, std::uint32_t form, void* target)
+      : pass_(pass), target_(target), run_(run), form_(form) {}
+  internal::Pass* pass_ = nullptr;
+  void* target_ = nullptr;
+  std::uint32_t run_ = 0;   // of the function; a handle kept from another run is refused
+  std::uint32_t form_ = 0;  // what the target is, or why there is none
+};
+
+// Waits for the first of several handles. For PAWL_AWAIT only; awaited twice it is a new select.
+class Selection {
+ public:
+  // The result of the one whose result came first in history, or pending; Outcome::index() tells
+  // which. The others are closed.
+  Outcome await() const;
+
+ private:
+  friend class internal::Pass;
+  Selection(internal::Pass* pass, std::uint32_t run, const Handle* handles, std::size_t count)
+      : pass_(pass), handles_(handles), count_(count), run_(run) {}
+  internal::Pass* pass_;
+  const Handle* handles_;
+  std::size_t count_;
+  std::uint32_t run_;
+};
+
+// A random id, stable over replay: 36 characters, version 4 of RFC 9562.
+struct Guid {
+  char text[37] = "00000000-0000-0000-0000-000000000000";
+  [[nodiscard]] std::string_view view() const { return {text, 36}; }
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_HANDLE_HPP
