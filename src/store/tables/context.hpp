@@ -109,14 +109,16 @@ class ReadScope {
 };
 
 class Table {
+ public:
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
  protected:
   using Suspicion = Connection::Suspicion;
 
   explicit Table(StoreContext& context)
       : context_(context), connection_(context.connection), batch_(context.batch) {}
   ~Table() = default;
-  Table(const Table&) = delete;
-  Table& operator=(const Table&) = delete;
 
   Status fail(Status status, const char* what) { return context_.fail(status, what); }
   Status no_progress(const char* table) { return context_.no_progress(table); }

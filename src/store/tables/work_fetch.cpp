@@ -82,6 +82,7 @@ struct WorkFetch::Candidate {
   int branch = kFree;
 };
 
+// NOLINTNEXTLINE(readability-non-const-parameter): what is handed over is written to it
 Status WorkFetch::fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
                                   WorkItem* out, bool* found) {
   *found = false;
