@@ -44,7 +44,7 @@ class OwnedDevices final : public pawl::SessionListener {
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override;
   void on_session_lost(std::string_view session, std::int64_t epoch) noexcept override;
 
-  // -1, with what is wrong: it is gone, or somebody else has the lock.
+  // -1, with what is wrong: it is gone, or another process has the lock.
   int use(std::string_view device, std::string* why);
 
  private:

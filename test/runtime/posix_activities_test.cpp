@@ -153,7 +153,7 @@ Poll share_all(OrchestrationContext& ctx) {
   Handle all[12];
   const char* const sessions[] = {"s", "t", "u"};
   for (std::size_t i = 0; i < 12; ++i)
-    all[i] = ctx.schedule_activity("share", "", Target::own(sessions[i % 3]));
+    all[i] = ctx.schedule_activity("share", "", Target::session(sessions[i % 3]));
   PAWL_AWAIT_DONE(ctx.join_all(all, 12));
   return ctx.complete("");
 }

@@ -46,10 +46,7 @@ Job keep(const WorkItem& item) {
 // ---- Worker ---------------------------------------------------------------------------------------
 
 Worker::Worker(World& world)
-    : node(world.machine),
-      world_(world),
-      port_(node.port()),
-      provider_(new store::SqliteProvider) {
+    : node(world.machine), world_(world), port_(node.port()), provider_(new store::SqliteProvider) {
   Diagnostic diagnostic;
   EXPECT_EQ(port_.clock->open(diagnostic), Status::kOk);
   ProviderOptions open;

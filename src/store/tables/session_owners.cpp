@@ -106,11 +106,11 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
   }
 }
 
-// All soft sessions of an owner, behind ?2.
+// All soft sessions of an owner.
 constexpr sql::Query kOwnedSoft{
     "SELECT sid,state,hard,fail,lifecycle,idle_ms,hold_until,last_activity_at,"
     "EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-    " FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2 ORDER BY sid"};
+    " FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 ORDER BY sid"};
 
 session::IdleRow SessionOwners::idle_row(const Statement& row) {
   session::IdleRow out;
@@ -131,7 +131,7 @@ Status SessionOwners::release_longest_idle(Incarnation me, std::int64_t idle_ms,
   {
     std::int64_t since = 0;
     Statement owned = connection_.use(kOwnedSoft);
-    owned.bind(me).bind(kBeforeAll);
+    owned.bind(me);
     while (owned.row()) {
       const session::IdleRow row = idle_row(owned);
       if (!session::may_make_room(row, batch_.now, idle_ms)) continue;
@@ -190,13 +190,12 @@ Status SessionOwners::announce_stop(Incarnation me, std::size_t* told) {
 Status SessionOwners::release_idle(Incarnation me, const SessionOptions& options,
                                    std::size_t* released) {
   Walk walk;
-  SessionKey after = kBeforeAll;
   while (true) {
     OwnerChange change;
     change.reason = "idle";
     {
       Statement owned = connection_.use(kOwnedSoft);
-      owned.bind(me).bind(after);
+      owned.bind(me);
       while (change.session == 0 && owned.row())
         if (session::is_idle(idle_row(owned), batch_.now, options.session_idle_timeout_ms))
           change.session = owned.integer(0);
@@ -204,7 +203,6 @@ Status SessionOwners::release_idle(Incarnation me, const SessionOptions& options
       if (change.session == 0) return Status::kOk;
       if (!walk.rises(change.session)) return no_progress("sessions");
     }
-    after = change.session;
     PAWL_TRY(change_owner(change, nullptr));
     ++*released;
   }

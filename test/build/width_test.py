@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""How wide the classes, headers and storage facets of Pawl are.
+
+A reader holds a class in mind if it fits a screen. This test counts, in every header of the tree, the member functions
+and data members of each class and the lines of the file, and fails beyond the limits below. What is wider for a good
+reason is named in WIDER with that reason; an entry that is not needed any more fails, too.
+
+    width_test.py ROOT            the test
+    width_test.py ROOT --table    the widest classes and headers
+"""
+import pathlib
+import re
+import sys
+
+FUNCTIONS_MAX = 40
+DATA_MAX = 25
+LINES_MAX = 400
+FACET_CALLS_MAX = 25
+
+# "Class" or "path": reason.
+WIDER = {
+    "OrchestrationContext": "what an orchestration may do is one page of the manual; each call is a line",
+    "Client": "likewise of a client",
+    "Options": "plain settings; their groups are still to come",
+    "RuntimeStats": "plain counters, a line each",
+    "TurnCommit": "what a turn decided, as plain lists; the storage is still to read most of them from the new events",
+    "WorkItem": "a plain row",
+    "Pass": "one run of the engine; still to be cut into commands, awaits and its end",
+    "Slot": "still to lose two members",
+    "SqliteProvider": "one-line calls of the tables until every caller takes the facet that it needs",
+}
+
+KEYWORDS = ("public:", "private:", "protected:")
+
+
+def strip(text):
+    """Without comments, texts, preprocessor lines and attributes."""
+    text = re.sub(r'R"\((.*?)\)"', '""', text, flags=re.S)
+    text = re.sub(r"//[^\n]*", "", text)
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    text = re.sub(r'"(\\.|[^"\\\n])*"', '""', text)
+    text = re.sub(r"'(\\.|[^'\\\n])'", "0", text)
+    text = re.sub(r"^[ \t]*#(.*\\\n)*.*$", "", text, flags=re.M)
+    return re.sub(r"\[\[[^\]]*\]\]|alignas\([^()]*(\([^()]*\))?[^()]*\)", "", text)
+
+
+def closing(text, at):
+    """Where the bracket that opens at `at` closes."""
+    pairs = {"{": "}", "(": ")"}
+    opens, closes = text[at], pairs[text[at]]
+    depth = 0
+    for i in range(at, len(text)):
+        if text[i] == opens:
+            depth += 1
+        elif text[i] == closes:
+            depth -= 1
+            if depth == 0:
+                return i
+    raise SystemExit("unbalanced " + opens)
+
+
+CLASS = re.compile(r"\b(class|struct|union)\s+([A-Za-z_]\w*(?:::\w+)*)\s*(?:final\s*)?(:[^;{]*)?\{")
+
+
+def declarations(body):
+    """The statements of a class body, each without what stands in braces."""
+    statement, i = "", 0
+    while i < len(body):
+        c = body[i]
+        if c == "{":
+            end = closing(body, i)
+            rest = body[end + 1:].lstrip()
+            statement += "{}"
+            i = end + 1
+            # A function's body or a nested type ends here unless a semicolon, initializer or name follows.
+            if "(" in statement and not re.search(r"=\s*\{\}$", statement) and not rest.startswith((";", ",", "{")):
+                yield statement.strip()
+                statement = ""
+            continue
+        if c == "(":
+            end = closing(body, i)
+            statement += "()"
+            i = end + 1
+            continue
+        if c == ";":
+            if statement.strip():
+                yield statement.strip()
+            statement = ""
+        else:
+            statement += c
+            if statement.strip() in KEYWORDS:
+                statement = ""
+        i += 1
+
+
+def kind_of(statement):
+    """'function', 'data' or None of one declaration."""
+    s = re.sub(r"\s+", " ", statement)
+    s = re.sub(r"^template ?<[^{}]*?> (?=[\w:~])", "", s)
+    if re.match(r"(using|friend|typedef|enum|static_assert|class \w+$|struct \w+$|union \w+$)", s):
+        return None
+    if re.match(r"(class|struct|union) [\w:]+ ?(final )?(:[^{]*)?\{\}$", s):
+        return None
+    head = re.split(r"=|\{", s)[0] if not re.search(r"operator", s) else s
+    if "()" in head:
+        if re.search(r"= ?delete$", s):
+            return None
+        return "function"
+    if re.match(r"static (inline )?constexpr|inline static constexpr|constexpr static", s):
+        return None
+    if re.match(r"(class|struct|union|enum) ?[\w:]* ?\{\}", s):
+        return "data"
+    return "data"
+
+
+def classes(text):
+    for found in CLASS.finditer(text):
+        if re.search(r"enum\s*$", text[:found.start()]):
+            continue
+        at = found.end() - 1
+        body = text[at + 1:closing(text, at)]
+        functions = data = 0
+        for statement in declarations(body):
+            kind = kind_of(statement)
+            if kind == "function":
+                functions += 1
+            elif kind == "data":
+                data += 1
+        yield found.group(2), functions, data
+
+
+def measure(root):
+    rows, lines = [], []
+    for folder in ("include", "src", "port"):
+        for path in sorted((root / folder).rglob("*.hpp")):
+            text = path.read_text()
+            name = str(path.relative_to(root))
+            lines.append((name, text.count("\n")))
+            for cls, functions, data in classes(strip(text)):
+                rows.append((name, cls, functions, data))
+    return rows, lines
+
+
+def facets(root, rows):
+    """Classes with nothing but pure virtual functions in the storage contract."""
+    contract = {str(p.relative_to(root)) for p in (root / "src/store").glob("*.hpp")}
+    for name, cls, functions, _ in rows:
+        if name in contract and re.search(r"class %s\b[^;{]*\{[^}]*virtual [^;]*= 0;" % cls, (root / name).read_text()):
+            yield name, cls, functions
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    rows, lines = measure(root)
+    if len(rows) < 100 or len(lines) < 50:
+        raise SystemExit("the tree was not found: %d classes, %d headers" % (len(rows), len(lines)))
+    if "--table" in sys.argv:
+        for name, cls, functions, data in sorted(rows, key=lambda r: -max(r[2] / FUNCTIONS_MAX, r[3] / DATA_MAX))[:25]:
+            print("%4d functions %4d data  %s (%s)" % (functions, data, cls, name))
+        for name, count in sorted(lines, key=lambda r: -r[1])[:12]:
+            print("%5d lines  %s" % (count, name))
+        for name, cls, calls in facets(root, rows):
+            print("%4d calls  %s (%s)" % (calls, cls, name))
+        return
+    wide, failed = set(), []
+    for name, cls, functions, data in rows:
+        if functions > FUNCTIONS_MAX or data > DATA_MAX:
+            wide.add(cls)
+            if cls not in WIDER:
+                failed.append("%s: class %s has %d functions and %d data members" % (name, cls, functions, data))
+    for name, count in lines:
+        if count > LINES_MAX:
+            wide.add(name)
+            if name not in WIDER:
+                failed.append("%s has %d lines" % (name, count))
+    for name, cls, calls in facets(root, rows):
+        if calls > FACET_CALLS_MAX:
+            wide.add(cls)
+            if cls not in WIDER:
+                failed.append("%s: facet %s has %d calls" % (name, cls, calls))
+    failed += ["%s is named in WIDER and is not wide" % name for name in WIDER if name not in wide]
+    print("%d classes, %d headers" % (len(rows), len(lines)))
+    for line in failed:
+        print(line)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
