@@ -139,7 +139,7 @@ class Pass {
   // Without options; most of a long history is re-run through here.
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input);
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
-                           const ActivityOptions& options);
+                           const ActivityOptions& given);
   // Without `has_id` it gets one of its own.
   Session open_session(BranchRun& branch, std::string_view id, bool has_id,
                        const SessionSettings& settings);
