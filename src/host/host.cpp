@@ -81,9 +81,10 @@ struct Host::Parts {
   void note(const char* call, std::string_view about, Status failed, std::string_view text) {
     if (status != Status::kOk) return;
     status = failed;
-    why.format("%s %.*s: %s%s%.*s", call, static_cast<int>(about.size()), about.data(),
-               status_name(failed), text.empty() ? "" : ": ", static_cast<int>(text.size()),
-               text.data());
+    // An empty view may have no address, which a format must not be given.
+    why.format("%s %.*s: %s%s%.*s", call, static_cast<int>(about.size()),
+               about.empty() ? "" : about.data(), status_name(failed), text.empty() ? "" : ": ",
+               static_cast<int>(text.size()), text.empty() ? "" : text.data());
   }
   Status start();
   Status stop();
