@@ -13,8 +13,8 @@ namespace pawl {
 
 class HandOver final : private WorkFilter {
  public:
-  HandOver(LoopContext& loop, Slots& slots, const Activities& activities, const Folders& folders)
-      : loop_(loop), slots_(slots), activities_(activities), folders_(folders) {}
+  HandOver(LoopContext& loop, Slots& slots, const Folders& folders)
+      : loop_(loop), slots_(slots), folders_(folders) {}
 
   // Sets what the agenda may do: no work is taken without a free slot.
   void plan();
@@ -45,7 +45,6 @@ class HandOver final : private WorkFilter {
 
   LoopContext& loop_;
   Slots& slots_;
-  const Activities& activities_;
   const Folders& folders_;
   bool passed_over_ = false;
   bool has_looked_ = false;           // in the batch at hand

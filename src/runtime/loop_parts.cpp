@@ -12,7 +12,7 @@ LoopParts::LoopParts(LoopContext& loop, LoopMemory& memory)
       removals(loop, space, folders),
       recovery(loop, notices),
       activities(loop, memory.slots, memory.warm, folders),
-      hand_over(loop, memory.slots, activities, folders),
+      hand_over(loop, memory.slots, folders),
       devices(loop),
       owned(loop, memory.owned),
       registration(loop, memory.registration, memory.slots, devices, hand_over, owned),
