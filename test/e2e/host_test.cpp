@@ -79,8 +79,8 @@ TEST_F(HostTest, TheFirstErrorStaysAndIsNamed) {
 }
 
 TEST_F(HostTest, AFailedInstanceIsTheExitStatusAndInTheLog) {
-  for (const auto& [code, text] : {std::pair{fails, "failed application: no valve"},
-                                   std::pair{steps_over, "stopped await_stepped_over"}}) {
+  for (const auto& [code, text] : {std::pair{&fails, "failed application: no valve"},
+                                   std::pair{&steps_over, "stopped await_stepped_over"}}) {
     ::unlink(path_.c_str());
     lines_.text.clear();
     Host host(options_);
