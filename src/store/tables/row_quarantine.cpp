@@ -114,7 +114,8 @@ Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::stri
   return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
-constexpr sql::Query kReadSession{"SELECT fail,scope,state FROM sessions WHERE sid=?1"};
+constexpr sql::Query kReadSession{
+    "SELECT fail,scope,state,typeof(owner) IN ('integer','null') FROM sessions WHERE sid=?1"};
 constexpr sql::Query kFreeSession{
     "UPDATE sessions SET epoch_used=0,last_activity_at=?2,"
     "hold_until=0,look_at=NULL,expires_at=NULL,"
@@ -132,6 +133,7 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
   session::SessionRow row;
   InstanceKey scope = 0;
   bool has_scope = true;
+  bool is_owner_whole = true;
   {
     bool whole = true;
     Statement read = connection_.use(kReadSession);
@@ -143,12 +145,19 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
     // A number that is no state is one that was open.
     const std::int64_t state = read.integer(2, &whole);
     if (stored(session::state_of(state)) == state) row.state = session::state_of(state);
+    is_owner_whole = read.integer(3) != 0;
   }
   if (!has_scope) return drop_session(session, text);
   due_.moves(DueKind::kStop);
   due_.moves(DueKind::kLook);
   due_.moves(DueKind::kWork);
   if (row.fails_on_loss) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
+  if (!is_owner_whole) {
+    // First: a large text in it would be copied with the row, for which SQLite's memory may not suffice.
+    session::Transition without_owner;
+    without_owner.next = row;
+    PAWL_TRY(sessions_.write_owner(session, without_owner, {}));
+  }
   {
     Statement free = connection_.use(kFreeSession);
     free.bind(session).bind(batch_.now);
