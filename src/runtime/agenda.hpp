@@ -73,7 +73,6 @@ class Agenda {
 
   // Is it planned, blocked or not?
   [[nodiscard]] bool wants(Job job) const { return of(job).due.has_value(); }
-  [[nodiscard]] bool is_blocked(Job job) const { return of(job).blocked; }
   [[nodiscard]] OptionalMs due(Job job) const { return of(job).due; }
   [[nodiscard]] bool is_due(Job job, std::int64_t now) const {
     return !of(job).blocked && of(job).due.has_passed(now);

@@ -64,7 +64,6 @@ class RuntimeCore final {
   [[nodiscard]] std::int64_t boot_ms() const { return loop_.boot_ms(); }
   [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] bool ready() const;
-  [[nodiscard]] bool threads_stuck() const { return threads_stuck_; }
 
  private:
   // Of the port, to be closed at the stop.

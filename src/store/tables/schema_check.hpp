@@ -26,7 +26,6 @@ class SchemaCheck : private Table {
     schema_version_ = version;
     schema_is_ours_ = true;
   }
-  void forget_schema() { schema_is_ours_ = false; }
   [[nodiscard]] bool is_ours() const { return schema_is_ours_; }
 
  private:
