@@ -1,11 +1,12 @@
-// An event is raised from outside for whoever waits; a select takes what comes first, and closes the other.
+// An event is raised from outside for whoever waits; a select takes what comes first, and closes
+// the other.
 #include <chrono>
 #include <cstdio>
 
 #include "pawl/host.hpp"
 
 pawl::ActivityResult ring(pawl::ActivityContext& ctx) {
-  // Here somebody opens at once. An inline activity is on the Runtime's thread, so it may call it.
+  // Here the caller opens it at once. An inline activity is on the Runtime's thread, so it may call it.
   pawl::Host& host = *static_cast<pawl::Host*>(ctx.user());
   const pawl::Status raised = host.runtime().raise_event(ctx.instance_id(), "opened", "by Ann");
   return raised == pawl::Status::kOk ? ctx.ok("") : ctx.fail(pawl::status_name(raised));

@@ -1,4 +1,5 @@
-// Schedule first, await later: the activities run side by side, and each result is found by its place.
+// Schedule first, await later: the activities run side by side, and each result is found by its
+// place.
 #include <cstdio>
 #include <string>
 

@@ -1,4 +1,5 @@
-// All activities of one session run in the one process that owns it, so it may keep something between them.
+// All activities of one session run in the one process that owns it, so it may keep something
+// between them.
 #include <cstdio>
 #include <string>
 

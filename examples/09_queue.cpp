@@ -1,4 +1,5 @@
-// A message waits in its queue until it is taken, also over continue_as_new(), which begins a short history anew.
+// A message waits in its queue until it is taken, also over continue_as_new(), which begins a short
+// history anew.
 #include <cstdio>
 #include <string>
 

@@ -56,7 +56,7 @@ void Agent::end() {
   if (socket_ >= 0) close(socket_);
   pid_ = -1;
   socket_ = -1;
-  heard_.clear();
+  received_.clear();
 }
 
 bool Agent::send(std::string_view line) {
@@ -68,21 +68,21 @@ bool Agent::send(std::string_view line) {
          static_cast<ssize_t>(bytes.size());
 }
 
-Agent::Heard Agent::hear(std::string* line) {
+Agent::Received Agent::receive(std::string* line) {
   char bytes[256];
   while (true) {
-    const std::size_t newline = heard_.find('\n');
+    const std::size_t newline = received_.find('\n');
     if (newline != std::string::npos) {
-      line->assign(heard_, 0, newline);
-      heard_.erase(0, newline + 1);
-      return Heard::kLine;
+      line->assign(received_, 0, newline);
+      received_.erase(0, newline + 1);
+      return Received::kLine;
     }
-    if (heard_.size() > kLineMax) return Heard::kEnd;
+    if (received_.size() > kLineMax) return Received::kEnd;
     const ssize_t size = recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Heard::kNothing;
-    if (size <= 0) return Heard::kEnd;
-    heard_.append(bytes, static_cast<std::size_t>(size));
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::kNothing;
+    if (size <= 0) return Received::kEnd;
+    received_.append(bytes, static_cast<std::size_t>(size));
   }
 }
 

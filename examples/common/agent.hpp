@@ -1,8 +1,8 @@
 // Agent: a child process that is spoken to in lines.
 //
-// It holds what must not be in this process: somebody else's program with a state of its own. It is reached over
-// one socket, its standard input and output. When this process dies, in whatever way, the child reads the end
-// of its input and ends as well, so no agent outlives its worker.
+// It holds what must not be in this process: another's program with a state of its own. It is
+// reached over one socket, its standard input and output. When this process dies, in whatever way,
+// the child reads the end of its input and ends as well, so no agent outlives its worker.
 #ifndef EXAMPLE_AGENT_HPP
 #define EXAMPLE_AGENT_HPP
 
@@ -20,10 +20,10 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // Runs `command`, words set apart by spaces, in `folder` (empty: in this one). What was running before
-  // ends. False, with errno.
+  // Runs `command`, words set apart by spaces, in `folder` (empty: in this one). What was running
+  // before ends. False, with errno.
   bool start(const std::string& command, const std::string& folder = "");
-  // Kills and reaps it: no zombie, and nobody uses its files any more.
+  // Kills and reaps it: no zombie, and no process uses its files any more.
   void end();
   [[nodiscard]] bool started() const { return pid_ > 0; }
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -32,15 +32,15 @@ class Agent {
 
   // False: it does not listen any more.
   bool send(std::string_view line);
-  enum class Heard { kNothing, kLine, kEnd };
+  enum class Received { kNothing, kLine, kEnd };
   // Never waits. kEnd: it has ended, or a line is longer than kLineMax.
-  Heard hear(std::string* line);
+  Received receive(std::string* line);
 
  private:
   static constexpr std::size_t kLineMax = 1024;
   pid_t pid_ = -1;
   int socket_ = -1;
-  std::string heard_;  // behind the last whole line
+  std::string received_;  // behind the last whole line
 };
 
 // For the other side: the next line of standard input without its newline. False: the end.

@@ -1,4 +1,5 @@
-// What the processes of the examples have in common: a Host for a small device, and a Caller around a Client.
+// What the processes of the examples have in common: a Host for a small device, and a Caller around
+// a Client.
 #ifndef EXAMPLE_HOST_HPP
 #define EXAMPLE_HOST_HPP
 
@@ -8,8 +9,8 @@
 
 namespace example {
 
-// Numbers for a small device: every input and result of the examples is a short text. No activities run
-// but those that the caller gives slots to. The log goes to standard error.
+// Numbers for a small device: every input and result of the examples is a short text. No activities
+// run but those that the caller gives slots to. The log goes to standard error.
 pawl::HostOptions small_host(const char* database_path, const char* node);
 
 class Caller {

@@ -69,15 +69,16 @@ enum class Asked { kWaiting, kAnswered, kFailed };
 Asked ask(Exchange& exchange, const std::string& question) {
   if (!exchange.asked && !exchange.agent->send(question)) return Asked::kFailed;
   exchange.asked = true;
-  switch (exchange.agent->hear(&exchange.answer)) {
-    case Agent::Heard::kNothing: return Asked::kWaiting;
-    case Agent::Heard::kLine: return Asked::kAnswered;
-    case Agent::Heard::kEnd: break;
+  switch (exchange.agent->receive(&exchange.answer)) {
+    case Agent::Received::kNothing: return Asked::kWaiting;
+    case Agent::Received::kLine: return Asked::kAnswered;
+    case Agent::Received::kEnd: break;
   }
   return Asked::kFailed;
 }
 
-// An agent that is silent or talks nonsense is of no use to anybody: it ends, and so does the session.
+// An agent that is silent or talks nonsense is of no use to anybody: it ends, and so does the
+// session.
 ActivityStep give_up(ActivityContext& ctx, Exchange& exchange, const char* why) {
   exchange.agent.discard();
   ctx.trace(pawl::LogLevel::kWarning, why);
@@ -114,9 +115,9 @@ ActivityStep hydrate(ActivityContext& ctx, Exchange& exchange) {
   }
   const char* const turns = answer_behind(exchange, "ready");
   if (turns == nullptr) return give_up(ctx, exchange, "the agent does not know its checkpoint");
-  const std::string told =
+  const std::string reported =
       "hydrated at turn " + std::string(turns) + ", agent " + std::to_string(exchange.agent->pid());
-  ctx.trace(pawl::LogLevel::kInfo, told);
+  ctx.trace(pawl::LogLevel::kInfo, reported);
   return ctx.ok(turns);
 }
 

@@ -15,7 +15,7 @@ using pawl::Poll;
 // Answers are kept for whoever asked; who did not come back for one in so long has gone.
 constexpr std::int64_t kAnswersKeptMs = 60'000;
 constexpr char kSession[] = "agent";
-// Turns between two checkpoints: what a new agent has to be told again at most.
+// Turns between two checkpoints: what a new agent has to be notified again at most.
 constexpr std::size_t kTurnsACheckpoint = 3;
 // An agent that does not answer, answers nonsense or dies is replaced so often for one message.
 constexpr int kTriesMax = 5;
@@ -60,14 +60,15 @@ Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
   how.activity.start_to_close_ms = kTurnMsMax;
   Outcome agent;
   PAWL_CALL(pawl::open_rebuilt_session(ctx, how, &agent));
-  // It may know more than is accounted for here: the checkpoint was written, and its result was not.
+  // It may know more than is accounted for here: the checkpoint was written, and its result was
+  // not.
   if (agent.ok()) talk.known = number(agent.value());
   // But not more than was said: then it is another conversation's.
   if (talk.known > talk.turns()) talk.known = -1;
   return Poll::done();
 }
 
-// For whoever asked. What does not fit is said, so that nobody waits for it.
+// For whoever asked. What does not fit is said, so that no caller waits for it.
 void answer(OrchestrationContext& ctx, const std::string& request, std::string_view text) {
   if (ctx.set_kv_value(request, text) == pawl::ErrorKind::kNone) return;
   if (ctx.set_kv_value(request, "the answer is too long") != pawl::ErrorKind::kNone)
@@ -160,7 +161,8 @@ Poll converse(OrchestrationContext& ctx) {
     if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
     if (talk.since.size() < kTurnsACheckpoint) continue;
     PAWL_CALL(write_down(ctx, talk, "checkpoint"));
-    // History begins anew where nothing but the number of turns must be carried over. The session stays open.
+    // History begins anew where nothing but the number of turns must be carried over. The session
+    // stays open.
     if (talk.since.empty()) return ctx.continue_as_new(std::to_string(talk.written_down));
   }
 }

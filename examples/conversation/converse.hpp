@@ -1,9 +1,10 @@
 // converse: the orchestration of one conversation.
 //
-// What is said lives in its history, what the agent makes of it in the agent, a child process of the worker
-// that owns the session. The agent's memory is written down every few turns. When the worker dies the
-// session is lost: it is opened again, on whatever worker takes it, an agent is made from what was written
-// down last, and the turns since then are said to it once more. Nobody who talks to it notices.
+// What is said lives in its history, what the agent makes of it in the agent, a child process of
+// the worker that owns the session. The agent's memory is written down every few turns. When the
+// worker dies the session is lost: it is opened again, on whatever worker takes it, an agent is
+// made from what was written down last, and the turns since then are said to it once more. No
+// process who talks to it notices.
 #ifndef CONVERSATION_CONVERSE_HPP
 #define CONVERSATION_CONVERSE_HPP
 
@@ -11,8 +12,8 @@
 
 namespace conversation {
 
-// Its queue. A message is "REQUEST TEXT"; the answer is the value under the key REQUEST, for a minute at least.
-// The text "/pause MS" ends the agent for so long, "/bye" the conversation.
+// Its queue. A message is "REQUEST TEXT"; the answer is the value under the key REQUEST, for a
+// minute at least. The text "/pause MS" ends the agent for so long, "/bye" the conversation.
 inline constexpr char kQueue[] = "said";
 
 // The input is empty, or how many turns are written down.

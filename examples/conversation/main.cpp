@@ -1,4 +1,5 @@
-// conversation: stateful conversations over any number of worker processes, none of which may be missed.
+// conversation: stateful conversations over any number of worker processes, none of which may be
+// missed.
 #include <time.h>
 #include <unistd.h>
 

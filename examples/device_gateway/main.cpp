@@ -19,7 +19,7 @@ constexpr char kUsage[] =
     R"(device_gateway gateway --db FILE --node NAME --devices FOLDER [--standby]
 device_gateway read    --db FILE DEVICE [SAMPLES PERIOD_MS [LIMIT_MS]]
 
-gateway  holds what is plugged into FOLDER, as in /dev/serial/by-id, with --standby what nobody else holds
+gateway  holds what is plugged into FOLDER, as in /dev/serial/by-id, with --standby what none else holds
 read     reads a device, by its path, and prints who read what; without a gateway that has it for LIMIT_MS it fails,
          without a limit it waits
 

@@ -31,8 +31,8 @@ pawl::Poll measure(pawl::OrchestrationContext& ctx) {
   return ctx.complete(values);
 }
 
-// A register of the device, here the text in a file. Short, so it runs on the loop; a slow bus would be
-// read in steps or on a thread.
+// A register of the device, here the text in a file. Short, so it runs on the loop; a slow bus
+// would be read in steps or on a thread.
 pawl::ActivityResult read_device(pawl::ActivityContext& ctx) {
   OwnedDevices& devices = *static_cast<OwnedDevices*>(ctx.user());
   std::string why;

@@ -17,7 +17,8 @@ struct Request {
 };
 PAWL_JSON(Request, samples, period_ms, unavailable_ms, device)
 
-// Completes with the values, each with who read it: "a:215 a:216 b:216". Fails with the error's kind.
+// Completes with the values, each with who read it: "a:215 a:216 b:216". Fails with the error's
+// kind.
 pawl::Poll measure(pawl::OrchestrationContext& ctx);
 
 // `user` is the OwnedDevices.

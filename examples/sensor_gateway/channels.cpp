@@ -58,7 +58,8 @@ std::string as_id(std::string text) {
   return text;
 }
 
-// What a chip is called: its driver's name, and the device too where there are several of that name.
+// What a chip is called: its driver's name, and the device too where there are several of that
+// name.
 std::string chip_name(const std::string& folder, const std::string& entry) {
   const std::string name = line_of(folder + '/' + entry + "/name");
   return name.empty() ? entry : name;
@@ -112,7 +113,8 @@ constexpr Quantity kHwmon[] = {
     {"power", "W", 0.001},       {"energy", "J", 0.001}, {"humidity", "%", 1}, {"freq", "Hz", 1000},
 };
 
-// Documentation/ABI/testing/sysfs-bus-iio: these are in thousandths already, all others in whole units.
+// Documentation/ABI/testing/sysfs-bus-iio: these are in thousandths already, all others in whole
+// units.
 constexpr Quantity kIio[] = {
     {"in_temp", "degC", 1, 85'000}, {"in_voltage", "V", 1},          {"in_current", "A", 1},
     {"in_power", "W", 1},           {"in_humidityrelative", "%", 1},

@@ -1,8 +1,9 @@
 // Channels: every reading this machine offers, under one interface.
 //
-// hwmon, thermal and IIO channels under a sysfs root, and the kernel's own live figures under a proc
-// root. An id names the chip and the file, not the number the kernel gave the chip at this boot, so it
-// can be the id of a session: whoever owns the session looks the file up when it opens it.
+// hwmon, thermal and IIO channels under a sysfs root, and the kernel's own live figures under a
+// proc root. An id names the chip and the file, not the number the kernel gave the chip at this
+// boot, so it can be the id of a session: whoever owns the session looks the file up when it opens
+// it.
 #ifndef GATEWAY_CHANNELS_HPP
 #define GATEWAY_CHANNELS_HPP
 
@@ -37,7 +38,7 @@ struct Channel {
   double offset = 0;
   double scale = 1;  // (number + offset) * scale is the value in thousandths
   const char* unit = "";
-  std::int64_t limit = kNoLimit;  // raise an alarm above it, unless told otherwise
+  std::int64_t limit = kNoLimit;  // raise an alarm above it, unless an option says otherwise
 };
 
 // In the order of their ids, at most kChannelsMax. One whose driver fails for now is there too.

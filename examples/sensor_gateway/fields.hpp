@@ -1,7 +1,8 @@
-// Fields: "key=number key=number ...", the text in which this example keeps inputs, results and state.
+// Fields: "key=number key=number ...", the text in which this example keeps inputs, results and
+// state.
 //
-// Payloads are bytes to Pawl. Whole numbers in plain text are the same on every machine and can be read
-// in the sqlite3 shell.
+// Payloads are bytes to Pawl. Whole numbers in plain text are the same on every machine and can be
+// read in the sqlite3 shell.
 #ifndef GATEWAY_FIELDS_HPP
 #define GATEWAY_FIELDS_HPP
 

@@ -28,7 +28,7 @@ class RunLog {
   int fd_ = -1;
 };
 
-// Microseconds since the kernel started: one clock for all processes, which nobody can set.
+// Microseconds since the kernel started: one clock for all processes, which cannot be set.
 [[nodiscard]] std::int64_t boot_us();
 
 }  // namespace gateway

@@ -1,7 +1,7 @@
 // SensorCache: the sensors this process has open, and what it remembers of each.
 //
-// Bounded: the sensor used longest ago makes room. What is kept is warm state, good to have and never
-// needed: an entry of an older epoch (the session was elsewhere in between) is made anew.
+// Bounded: the sensor used longest ago makes room. What is kept is warm state, good to have and
+// never needed: an entry of an older epoch (the session was elsewhere in between) is made anew.
 #ifndef GATEWAY_SENSOR_CACHE_HPP
 #define GATEWAY_SENSOR_CACHE_HPP
 

@@ -45,8 +45,8 @@ std::string log_line(const pawl::ActivityContext& ctx, const char* what) {
   return line;
 }
 
-// An activity with a witness: a line on the disk before it starts and one when it has ended, with all
-// that a checker needs to find it in the database and to tell whose it was.
+// An activity with a witness: a line on the disk before it starts and one when it has ended, with
+// all that a checker needs to find it in the database and to know whose it was.
 template <Body body>
 pawl::ActivityResult witnessed(pawl::ActivityContext& ctx) {
   Worker& worker = *static_cast<Worker*>(ctx.user());
@@ -60,9 +60,9 @@ pawl::ActivityResult witnessed(pawl::ActivityContext& ctx) {
   return report.ok ? ctx.ok(report.text) : ctx.fail(report.text);
 }
 
-// A blocking driver call, and the median of the last five values, which no wild reading moves. The open
-// file and the window are warm: after a hand-over, or when a sample is not the one after the last, the
-// window begins again with the level that the orchestration kept.
+// A blocking driver call, and the median of the last five values, which no wild reading moves. The
+// open file and the window are warm: after a hand-over, or when a sample is not the one after the
+// last, the window begins again with the level that the orchestration kept.
 Report sample(pawl::ActivityContext& ctx, Worker& worker) {
   const SensorCache::Lease lease = worker.cache.take(ctx.session_id(), ctx.session_epoch());
   Sensor& sensor = lease.sensor();
@@ -95,8 +95,9 @@ Report sample(pawl::ActivityContext& ctx, Worker& worker) {
   return {true, result.text()};
 }
 
-// A real effect: a line in a file that all workers share. An attempt after the first one looks whether
-// an earlier one got as far as the line, so that an alarm is recorded once whoever was killed when.
+// A real effect: a line in a file that all workers share. An attempt after the first one looks
+// whether an earlier one got as far as the line, so that an alarm is recorded once whoever was
+// killed when.
 Report alarm(pawl::ActivityContext& ctx, Worker& worker) {
   const std::string key = " key=" + std::string(ctx.idempotency_key()) + ' ';
   if (ctx.attempt() > 1 && worker.alarms.contains(key)) return {true, "recorded before"};

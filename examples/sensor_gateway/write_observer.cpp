@@ -1,10 +1,11 @@
-// The write observer: a witness that sees the flushes and bytes of a process and is none of its parts.
+// The write observer: a witness that sees the flushes and bytes of a process and is none of its
+// parts.
 //
-// Loaded with LD_PRELOAD, it stands before the C library's write and flush calls and counts them in the
-// file $GATEWAY_OBSERVER/<pid>, which is mapped, so that the counts survive kill -9. It tells two kinds
-// of files apart: those opened for appending (the gateway's own logs) and those that SQLite writes at a
-// position. What the kernel writes back by itself (the mapped index of SQLite's log, file system
-// journals) no process can see, and it is not counted.
+// Loaded with LD_PRELOAD, it stands before the C library's write and flush calls and counts them in
+// the file $GATEWAY_OBSERVER/<pid>, which is mapped, so that the counts survive kill -9. It separates
+// two kinds of files: those opened for appending (the gateway's own logs) and those that
+// SQLite writes at a position. What the kernel writes back by itself (the mapped index of SQLite's
+// log, file system journals) no process can see, and it is not counted.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

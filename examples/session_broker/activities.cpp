@@ -23,7 +23,8 @@ struct Exchange {
   bool asked = false;
 };
 
-// An agent that hangs or has ended is of no use; the next attempt makes another one in the same folder.
+// An agent that hangs or has ended is of no use; the next attempt makes another one in the same
+// folder.
 ActivityStep give_up(ActivityContext& ctx, Exchange& exchange, const std::string& why) {
   exchange.agent.discard();
   return ctx.fail(why);
@@ -34,7 +35,8 @@ bool start_agent(ActivityContext& ctx, Worker& worker, Agent& agent, std::string
   const std::string folder = std::string(ctx.session_folder()) + "/" + worker.kind;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  // What the agent of another kind left for this one: it is told with the first work of an ownership.
+  // What the agent of another kind left for this one: it is notified with the first work of an
+  // ownership.
   if (!ctx.session_summary().empty()) std::ofstream(folder + "/summary") << ctx.session_summary();
   if (error || !agent.start(worker.agent_command + " " + worker.kind, folder)) {
     *why = folder + ": " + (error ? error.message() : strerror(errno));
@@ -44,7 +46,8 @@ bool start_agent(ActivityContext& ctx, Worker& worker, Agent& agent, std::string
   return true;
 }
 
-// The input is the line for the agent. Each step is short, so an agent that thinks holds up nobody else.
+// The input is the line for the agent. Each step is short, so an agent that thinks holds up no
+// other.
 ActivityStep ask(ActivityContext& ctx, Exchange& exchange) {
   Worker& worker = *static_cast<Worker*>(ctx.user());
   if (ctx.is_cancelled()) return give_up(ctx, exchange, "told to stop");
@@ -58,16 +61,16 @@ ActivityStep ask(ActivityContext& ctx, Exchange& exchange) {
   if (!exchange.asked && !exchange.agent->send(ctx.input()))
     return give_up(ctx, exchange, "it does not listen");
   exchange.asked = true;
-  switch (exchange.agent->hear(&text)) {
-    case Agent::Heard::kNothing: return ctx.when_readable(exchange.agent->fd(), 60'000);
-    case Agent::Heard::kLine: return ctx.ok(text.substr(0, kAnswerMax));
-    case Agent::Heard::kEnd: break;
+  switch (exchange.agent->receive(&text)) {
+    case Agent::Received::kNothing: return ctx.when_readable(exchange.agent->fd(), 60'000);
+    case Agent::Received::kLine: return ctx.ok(text.substr(0, kAnswerMax));
+    case Agent::Received::kEnd: break;
   }
   return give_up(ctx, exchange, "it has ended");
 }
 
-// A line of the chat. After a kill between this and its record it stands there twice; a real chat is given
-// ctx.idempotency_key().
+// A line of the chat. After a kill between this and its record it stands there twice; a real chat
+// is given ctx.idempotency_key().
 ActivityResult post(ActivityContext& ctx) {
   const Worker& worker = *static_cast<Worker*>(ctx.user());
   std::string line(ctx.instance_id());

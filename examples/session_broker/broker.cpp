@@ -55,7 +55,7 @@ bool is_too_fast(Thread& thread, std::int64_t now_ms) {
   return false;
 }
 
-// To an agent of another kind, which is told what this one has to say of the thread.
+// To an agent of another kind, which is notified what this one has to say of the thread.
 Poll hand_over(OrchestrationContext& ctx, Thread& thread, const pawl::Session& session,
                std::string_view kind) {
   if (!is_kind(kind) || kind == thread.kind.view()) {
@@ -122,7 +122,7 @@ bool is_change(std::string_view change, std::string_view which) {
   return change.find("\"change\":\"" + std::string(which) + "\"") != std::string_view::npos;
 }
 
-// The session's owner changed. Where it goes is nobody's business here, but for these.
+// The session's owner changed. Where it goes does not matter here, but for these.
 Poll on_change(OrchestrationContext& ctx, std::string_view change, std::string* over) {
   if (is_change(change, "ending")) PAWL_CALL(post(ctx, "🔄 Broker restarting..."));
   if (is_change(change, "closed")) {

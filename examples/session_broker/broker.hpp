@@ -1,7 +1,8 @@
 // broker: the orchestration of one chat thread and its agent.
 //
-// The agent is a child process of the worker that owns the thread's session. This code decides when there is one,
-// of which kind, who may use it how often, and when it has to go; what it knows lies in its working folder.
+// The agent is a child process of the worker that owns the thread's session. This code decides when
+// there is one, of which kind, who may use it how often, and when it has to go; what it knows lies
+// in its working folder.
 #ifndef SESSION_BROKER_BROKER_HPP
 #define SESSION_BROKER_BROKER_HPP
 

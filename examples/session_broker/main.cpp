@@ -1,5 +1,5 @@
-// session_broker: agents for a chat. A thread has a session, its agent is a child process, and who closes it, how
-// fast one may talk to it and when it expires is decided here.
+// session_broker: agents for a chat. A thread has a session, its agent is a child process, and who
+// closes it, how fast one may talk to it and when it expires is decided here.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>

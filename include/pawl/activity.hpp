@@ -110,7 +110,7 @@ class ActivityContext {
   // Returns kOk: it was noted.
   // Requires: at most kProgressBytesMax bytes (kResourceExhausted).
   Status heartbeat(std::string_view progress = {});
-  // What an earlier attempt of this activity told last, and was written; empty: nothing.
+  // The last heartbeat of an earlier attempt of this activity that was written; empty: none.
   [[nodiscard]] std::string_view last_progress() const;
   // The result does not wait for Options::commit_window_ms: for activities that moved something.
   void commit_now();

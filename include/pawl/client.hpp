@@ -102,7 +102,7 @@ class Client {
   // Asks the instance to stop: its code sees a cancelled await.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
-  // For whoever waits for an event of this name now (schedule_wait()); nobody: it is gone, and
+  // For the wait for this event that is open now (schedule_wait()). Without one the event is gone, and
   // counted in RuntimeStats::messages_dropped.
   // Returns kOk; kNotFound: no such instance; kStale: it has ended; kQuota; kResourceExhausted:
   // queue_messages_max messages of this instance wait already, or those hold 4 * payload_bytes_max.
@@ -168,9 +168,9 @@ class Client {
   }
 
   // --- management ---------------------------------------------------------------------------------
-  // Ends the instance now as kFailed with ErrorKind::kTerminated: none of its code runs any more. Also
-  // one that is stopped, suspended or of a name that nobody knows. A Runtime that runs orchestrations
-  // writes the end with its next tick; until then the status shows kTerminated.
+  // Ends the instance now as kFailed with ErrorKind::kTerminated: none of its code runs any more.
+  // Also one that is stopped, suspended or of a name that no process has registered. A Runtime that
+  // runs orchestrations writes the end with its next tick; until then the status shows kTerminated.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status terminate_instance(std::string_view id, std::string_view reason);
   // No turn runs until resume_instance(): messages and due timers wait, activities that were asked
@@ -203,7 +203,7 @@ class Client {
   Status list_activities(std::string_view id, ActivityVisitor& visitor);
   // Events of one execution (0: the current one) in order.
   // Returns kOk; kNotFound: the instance, or an execution that is not there or has no history yet;
-  // kCorrupt: a row is damaged, those before it were told.
+  // kCorrupt: a row is damaged, those before it were reported.
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
   // What the database holds.
   // Returns kOk.
@@ -224,7 +224,7 @@ class Client {
   // until the next call.
   // Returns kOk; kNotFound.
   Status get_session(std::string_view instance, std::string_view session, SessionInfo* out);
-  // Closes one that this instance opened, as its code would, and tells the code if it asked for
+  // Closes one that this instance opened, as its code would, and notifies the code if it asked for
   // that (SessionSettings::notify: "closed"). `owner_label` is who asks; empty: an administrator,
   // who may close any.
   // Returns kOk; kNotFound; kNotOwner: the session is of another label, which error_text() names.
@@ -243,11 +243,11 @@ class Client {
   // Returns kOk; kNotFound: no living worker has this worker_node_id.
   // Requires: as transfer_session().
   Status drain_worker(std::string_view node, const TransferOptions& options = TransferOptions());
-  // Removes the row of a device that nobody declares and no work waits for.
-  // Returns kOk; kNotFound; kStillRunning: somebody declares it, or work waits.
+  // Removes the row of a device that no worker declares and no work waits for.
+  // Returns kOk; kNotFound; kStillRunning: a worker declares it, or work waits.
   Status forget_device(std::string_view device);
 
-  // Removes an ended instance and all below it. From the first transaction on nobody finds any of
+  // Removes an ended instance and all below it. From the first transaction on no call finds any of
   // them, and work in flight is refused when it comes back; the rows go in transactions of bounded
   // size, then their ids are free again. If one of those fails (kBusy, kFull ..), a Runtime goes on
   // with it.

@@ -54,7 +54,7 @@ class Handle {
 // Waits for the first of several handles. For PAWL_AWAIT only; awaited twice it is a new select.
 class Selection {
  public:
-  // The result of the one whose result came first in history, or pending; Outcome::index() tells
+  // The result of the one whose result came first in history, or pending; Outcome::index() says
   // which. The others are closed.
   Outcome await() const;
 

@@ -71,7 +71,7 @@ class Host {
   // Returns the exit status for main(): 0, or 1 after an error, which is in the log.
   int run();
   // Works until this instance has ended or is stopped, then stops.
-  // Returns 0 when it completed, 1 in any other case: the log tells its error, or that a signal
+  // Returns 0 when it completed, 1 in any other case: the log has its error, or that a signal
   // came before its end.
   int run_until_done(std::string_view id);
   // Ends in order: running activities have `grace_ms`. Does nothing when it does not run.

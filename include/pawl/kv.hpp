@@ -17,7 +17,8 @@ struct KvEntry {
   std::int64_t updated_ms = 0;  // stamp of the last write, UTC as known then
 };
 
-// Told of an instance's values; must not call the Client that calls it. Views end with the call.
+// Called with an instance's values; must not call the Client that calls it. Views end with the
+// call.
 class KvVisitor {
  public:
   virtual void on_value(const KvEntry& value) noexcept = 0;
@@ -31,7 +32,7 @@ class KvPage {
  public:
   std::size_t rows_max = 100;  // of this page, 1 or more
   bool more = false;           // answer: ask again with this page
-  // For who lists: the last key told, from which the next call goes on; empty: from the first.
+  // For listing: the last key reported, after which the next call goes on; empty: from the first.
   [[nodiscard]] std::string_view after_key() const { return {after_, after_size_}; }
   void move_behind(std::string_view key) {
     after_size_ = key.size() < sizeof after_ ? key.size() : sizeof after_;

@@ -1,4 +1,4 @@
-// LogSink: where Pawl tells people what happens.
+// LogSink: where Pawl logs what happens, for people.
 //
 // Purpose: structured lines (level, event name, fields) without allocation; a host forwards them to
 // its own log. Ownership: the sink belongs to the caller and must outlive every object given it;

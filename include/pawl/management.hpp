@@ -117,8 +117,8 @@ struct ActivityInfo {
   std::int64_t activity_id = 0;  // the event that asked
   std::string_view name;         // empty: its event is damaged
   ActivityState state =
-      ActivityState::kReady;       // kDelayed: pauses before an attempt, or nobody knows it
-  std::int64_t attempt = 0;        // hand-overs so far
+      ActivityState::kReady;  // kDelayed: pauses before an attempt, or no worker has registered it
+  std::int64_t attempt = 0;   // hand-overs so far
   std::int64_t retry_attempt = 1;  // 1 + the attempts that failed
   std::string_view node;           // kRunning: of the worker
   std::string_view last_progress;  // of its heartbeats, as written last
@@ -159,7 +159,7 @@ class HistoryVisitor {
   ~HistoryVisitor() = default;
 };
 
-// A registered worker: a Runtime that lives, or whose death nobody has noticed yet.
+// A registered worker: a Runtime that lives, or whose death has not been noticed yet.
 struct WorkerInfo {
   std::int64_t incarnation = 0;  // of this start of it
   std::string_view node;         // Options::worker_node_id; "~7" if it has none
@@ -199,7 +199,7 @@ struct SessionInfo {
   std::string_view owner_label;  // SessionSettings
   std::string_view kind;
   SessionState state = SessionState::kIdle;
-  std::string_view node;              // of the worker that owns it; empty: nobody's
+  std::string_view node;              // of the worker that owns it; empty: no owner
   std::int64_t epoch = 0;             // rises with every change of the owner; 0: never had one
   std::int64_t created_ms = 0;        // or opened anew
   std::int64_t age_ms = 0;            // since then, in Pawl time as the next

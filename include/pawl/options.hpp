@@ -22,11 +22,11 @@ struct SessionOptions {
   std::int64_t session_lock_timeout_ms = 30'000;        // lease of a session, at least 1 s
   std::int64_t session_lock_renewal_buffer_ms = 5'000;  // renewed this long before its end
   std::int64_t session_idle_timeout_ms = 300'000;       // released after so long without work
-  std::int64_t session_cleanup_interval_ms = 300'000;   // sweep of rows nobody needs
+  std::int64_t session_cleanup_interval_ms = 300'000;   // sweep of rows that are not needed
   std::int64_t worker_lock_timeout_ms = 30'000;         // lease of a handed-over activity
   std::int64_t worker_lock_renewal_buffer_ms = 5'000;
   std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
-  // At that limit, and with work of a session that nobody owns: this worker releases the one that
+  // At that limit, and with work of a session without an owner: this worker releases the one that
   // has been idle for longest, and for at least so long. 0: none.
   std::int64_t evict_idle_ms = 0;
   // Sessions that one instance may have open, 1..1000; as the runtime that makes the turn has it.
@@ -34,7 +34,7 @@ struct SessionOptions {
   // Sessions of one SessionSettings::owner_label that all instances together may have open,
   // 0..1000000; likewise. 0: no limit.
   std::uint32_t max_sessions_per_owner = 0;
-  // Sessions that instances opened are told of once, in the log ("session_leak"), when they are
+  // Sessions that instances opened are reported once, in the log ("session_leak"), when they are
   // open for so long, or for so long without any activity; found with the sweep. 0: never.
   std::int64_t leak_open_ms = 86'400'000;
   std::int64_t leak_unused_ms = 3'600'000;
@@ -105,16 +105,16 @@ struct Options {
       nullptr;                     // stable identity over restarts; null: a new one each start
   bool run_orchestrations = true;  // false: worker-only
   LogSink* log = nullptr;          // null: silent
-  // Told when a session comes to this worker and when it goes; null: nobody.
+  // Called when a session comes to this worker and when it goes; null: not called.
   SessionListener* session_listener = nullptr;
-  // Sessions, by their names, that this worker claims when it starts, if nobody owns them then: so
-  // that their first work finds it ready. At most sessions.max_sessions_per_worker; no devices.
+  // Sessions, by their names, that this worker claims when it starts, if no worker owns them then:
+  // so that their first work finds it ready. At most sessions.max_sessions_per_worker; no devices.
   const std::string_view* claim_at_start = nullptr;
   std::size_t claim_at_start_count = 0;
 
   // --- durability ---
-  // false: WAL with synchronous=NORMAL. A power cut may then lose what was acknowledged since the last
-  // checkpoint; a killed process still loses nothing.
+  // false: WAL with synchronous=NORMAL. A power cut may then lose what was acknowledged since the
+  // last checkpoint; a killed process still loses nothing.
   bool synchronous_full = true;
 
   // --- the tick ---
@@ -143,10 +143,10 @@ struct Options {
   std::size_t cooperative_scratch_bytes = 256;  // state of each, 0..64 KiB
   std::int64_t inline_ms_max =
       20;  // a longer inline activity or step is counted and logged by name
-  // What ActivityContext::heartbeat() tells is written so often at most: a commit and a flush of
+  // Heartbeats (ActivityContext::heartbeat()) are written so often at most: a commit and a flush of
   // its own, if no other comes along, for each activity that uses it.
   std::int64_t heartbeat_interval_ms = 10'000;
-  // An activity that was told to stop (ActivityContext::is_cancelled()) has so long to come back. A
+  // An activity that was cancelled (ActivityContext::is_cancelled()) has so long to come back. A
   // thread that does not is counted and logged, and keeps its slot.
   std::int64_t activity_grace_ms = 10'000;
   SessionOptions sessions;
@@ -171,8 +171,8 @@ struct Options {
   std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
 
   // --- what goes by itself; trees as they are deleted by Client::delete_instance() ---
-  // Ended instances that are no children go with all below them: so long after their end, in Pawl time (what
-  // the power was off does not count), and the oldest beyond a count. 0: never.
+  // Ended instances that are no children go with all below them: so long after their end, in Pawl
+  // time (what the power was off does not count), and the oldest beyond a count. 0: never.
   std::int64_t retention_ms = 0;
   std::uint32_t retention_count = 0;
   // At continue_as_new so many executions of the instance stay, the next one included. 0: all.
@@ -181,9 +181,9 @@ struct Options {
   std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick
 
   // --- room; of the database, so of all processes that use it: the Runtime started last decides ---
-  // Bytes that pages in use and the log may take. With little of it left what is complete goes, the oldest
-  // first; over it new instances and messages from outside are refused (kQuota), and work that runs goes on.
-  // 0: as it is stored, none at first; Client::set_quota() takes it away.
+  // Bytes that pages in use and the log may take. With little of it left what is complete goes, the
+  // oldest first; over it new instances and messages from outside are refused (kQuota), and work
+  // that runs goes on. 0: as it is stored, none at first; Client::set_quota() takes it away.
   std::int64_t quota_bytes = 0;
   // A file beside the database that is given up when the disk is full, so that there is room to
   // remove and to go on; as much as the log of checkpoint_pages holds, or more. 0: none.

@@ -60,8 +60,8 @@ class OrchestrationContext {
   [[nodiscard]] std::int64_t now_ms() const;
 
   // --- commands: recorded, numbered, compared with history on replay ---
-  // Schedules an activity: on any worker; with a place where it runs, retries and limits; or with a place alone. One
-  // handle and one result, however many attempts.
+  // Schedules an activity: on any worker; with a place where it runs, retries and limits; or with a
+  // place alone. One handle and one result, however many attempts.
   // Returns its handle. Outcomes besides the activity's own: the ErrorKinds of limits, sessions and
   // cancellation.
   // Requires: a name, a session and a tag of 1..256 bytes without control characters, and options
@@ -72,9 +72,10 @@ class OrchestrationContext {
                            const ActivityOptions& options);
   Handle schedule_activity(std::string_view name, std::string_view input, const Target& target);
   // --- sessions of this instance's own ---
-  // Opens a session, in the commit of this turn. Without an id that is its place in the code: another execution
-  // opens another one. With one: if this instance has it open already, that one, as it is, so it is found
-  // again after continue_as_new(); one that was closed or lost is opened anew.
+  // Opens a session, in the commit of this turn. Without an id that is its place in the code:
+  // another execution opens another one. With one: if this instance has it open already, that one,
+  // as it is, so it is found again after continue_as_new(); one that was closed or lost is opened
+  // anew.
   // Returns the session; of one that is more than SessionOptions::max_sessions_per_orchestration,
   // activities fail with kLimit.
   // Requires: an id of 1..248 bytes, and settings that agree (an empty Session: what is scheduled
@@ -82,14 +83,14 @@ class OrchestrationContext {
   Session open_session(const SessionSettings& settings = SessionSettings());
   Session open_session(std::string_view id, const SessionSettings& settings = SessionSettings());
   // Closes it: its activities that have no result yet fail with kSessionClosed, and those that run
-  // are told. One that is not open is left alone.
+  // are notified. One that is not open is left alone.
   // Returns kNone.
   // Requires: an id as above (kInvalidArgument; nothing is recorded then).
   ErrorKind close_session(std::string_view id);
   // Its owner keeps it for `hold_ms` from the commit of this turn, though it has no work: no idle
   // timeout releases it. It takes no slot, and no commit but the turn's. Of a session of its own
   // the last call counts, and 0 lets it go; one that is shared, by its name, is held as long as
-  // anybody asked. A name that nobody uses for a shared one is that of the session that this
+  // anybody asked. A name that is not used for a shared one is that of the session that this
   // instance opened; without one nothing happens.
   // Returns kNone.
   // Requires: an id or name as above, and 0..kActivityMsMax (kInvalidArgument; nothing is recorded
@@ -128,7 +129,7 @@ class OrchestrationContext {
   Handle schedule_wait(std::string_view name);
   // The next message of this queue (Client::enqueue_event()), sent before or after. Messages wait
   // until they are taken, over continue_as_new() too. What was given to a wait that lost a select,
-  // was cancelled or left open at the end, and which nobody received, goes back to the queue,
+  // was cancelled or left open at the end, and which no code received, goes back to the queue,
   // before all younger ones.
   // Returns its handle; the outcome is the payload.
   // Requires: a name as above (kInvalidArgument at the await).
@@ -141,10 +142,10 @@ class OrchestrationContext {
   // Requires: a name as above (kInvalidArgument at the await).
   Handle try_dequeue_event(std::string_view queue);
   // --- other orchestrations: created in the commit of this turn ---
-  // A child. Its end is told exactly once, over its own and its ancestors' crashes
-  // and its continue-as-new; its kCancelled and kClosed arrive as kApplication, since at this await they
-  // are the parent's own. When the parent closes the handle, ends or continues as new, an open child
-  // gets a cancel request.
+  // A child. Its end is delivered exactly once, over its own and its ancestors' crashes and its
+  // continue-as-new; its kCancelled and kClosed arrive as kApplication, since at this await they
+  // are the parent's own. When the parent closes the handle, ends or continues as new, an open
+  // child gets a cancel request.
   // Returns its handle; the outcome is the child's, or kApplication: an instance has this id, and
   // it is left alone.
   // Requires: a name, an id and a version as ChildOptions says, and without an id one of at most
@@ -152,7 +153,7 @@ class OrchestrationContext {
   // (kLimit at the await).
   Handle schedule_sub_orchestration(std::string_view name, std::string_view input,
                                     const ChildOptions& options = ChildOptions());
-  // Starts an instance that is nobody's child: no result, no link, and it lives on whatever becomes
+  // Starts an instance that has no parent: no result, no link, and it lives on whatever becomes
   // of this one. Started with every turn that is recorded, also one that ends or continues as new.
   // If the id exists, that instance is left alone and the worker's log has "start_refused".
   // Returns kNone.
@@ -166,8 +167,9 @@ class OrchestrationContext {
   std::int64_t utc_now_ms();
 
   // --- shown to clients while it runs ---
-  // What Client::get_status() shows beside the state: any bytes. Belongs to the instance: it outlives continue_as_new() and
-  // the end. Recorded; clients see it when the turn is committed, and of several in one turn the last.
+  // What Client::get_status() shows beside the state: any bytes. Belongs to the instance: it
+  // outlives continue_as_new() and the end. Recorded; clients see it when the turn is committed,
+  // and of several in one turn the last.
   // Returns kNone.
   // Requires: at most 4096 bytes (kLimit, and nothing changes).
   ErrorKind set_custom_status(std::string_view text);
@@ -179,9 +181,9 @@ class OrchestrationContext {
 
   // --- values of this instance, by keys: they outlive continue_as_new() and the end, and go with it ---
   // A key is a name, a value any bytes. Writes are recorded and clients see them when the turn is
-  // committed; reads are answered from memory and cost nothing. A branch sees its own writes, those of
-  // its ancestors before its opening, those of branches whose result it received, and of all others
-  // what was recorded before the event it has come to.
+  // committed; reads are answered from memory and cost nothing. A branch sees its own writes, those
+  // of its ancestors before its opening, those of branches whose result it received, and of all
+  // others what was recorded before the event it has come to.
 
   // Writes a value; an empty one is a value.
   // Returns kNone; kLimit: the instance would have more than kv_keys_max keys, or more than a
@@ -236,10 +238,11 @@ class OrchestrationContext {
   }
 
   // --- several at once ---
-  // Runs `body`, a callable Poll(OrchestrationContext&), as a branch: it runs to its first pending await
-  // or its end, then the code behind open_branch() goes on. A branch has an order of its own and shares
-  // nothing but handles: let it read what stood before its opening, write only its own locals, use only
-  // its own context, and return through complete() or fail(). Whatever it has open at its end is closed.
+  // Runs `body`, a callable Poll(OrchestrationContext&), as a branch: it runs to its first pending
+  // await or its end, then the code behind open_branch() goes on. A branch has an order of its own
+  // and shares nothing but handles: let it read what stood before its opening, write only its own
+  // locals, use only its own context, and return through complete() or fail(). Whatever it has open
+  // at its end is closed.
   // Returns its handle; the outcome is what it ended with.
   // Requires: at most 32 levels below the root; deeper ones do not run, and their await answers
   // kLimit.

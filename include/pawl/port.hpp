@@ -2,7 +2,7 @@
 // be left out.
 //
 // Purpose: nothing under src/ includes an operating system's header; it reaches the machine through
-// Clock, Storage and Threads only, and Folders where sessions are to have folders. A stranger
+// Clock, Storage and Threads only, and Folders where sessions are to have folders. A newcomer
 // writes a port by implementing these classes and passing test/port (the conformance suite).
 // Ownership: a port's objects belong to the caller, and outlive every Process, Runtime and Client
 // given them. One set is one process: two simulated processes are two sets on one machine.
@@ -42,7 +42,7 @@ class Clock {
   [[nodiscard]] virtual std::int64_t boot_ms() = 0;
   // Wall clock, since 1970 UTC; may be wrong in any way.
   [[nodiscard]] virtual std::int64_t wall_ms() = 0;
-  // Is the wall clock trusted now? "Cannot tell" is no.
+  // Is the wall clock trusted now? An unknown answer is no.
   [[nodiscard]] virtual bool synced() = 0;
   [[nodiscard]] virtual BootId boot_id() = 0;
   // Fills `out` with random bytes (ids, never secrets).
@@ -55,7 +55,7 @@ class Clock {
 // A lock that a process may hold for long: a view that it reads, or its turn to write.
 enum class LogLock : std::uint8_t { kRead, kWrite };
 
-enum class Held : std::uint8_t { kFree, kHeld, kCannotTell };
+enum class Held : std::uint8_t { kFree, kHeld, kUntestable };
 
 // Handle of one open file or worker file; meaning is the port's.
 using FileHandle = std::int32_t;
@@ -103,11 +103,11 @@ class Storage {
   virtual Status shm_unmap(FileHandle file, bool remove) = 0;
 
   // --- files that come with room, of every port -------------------------------------------------
-  // Makes the database's file, whole or not at all: its bytes are flushed before it gets its name, so that
-  // neither a crash nor a power cut leaves a part of one. Its name is safe from a power cut at the latest
-  // when the log beside it was flushed for the first time. kAlreadyExists: it is there, or another process
-  // was first; kBusy: another one is making it; kUnsupported: not here, Pawl then makes it in place, with
-  // more flushes. After any other status nothing is there.
+  // Makes the database's file, whole or not at all: its bytes are flushed before it gets its name,
+  // so that neither a crash nor a power cut leaves a part of one. Its name is safe from a power cut
+  // at the latest when the log beside it was flushed for the first time. kAlreadyExists: it is
+  // there, or another process was first; kBusy: another one is making it; kUnsupported: not here,
+  // Pawl then makes it in place, with more flushes. After any other status nothing is there.
   virtual Status create_whole(const char* path, const void* data, std::size_t size) = 0;
   // Gives the file, which is made if it is not there, exactly `size` bytes that are its own on the
   // device, without writing them. kFull; kUnsupported: not here, Pawl then writes them. After a
@@ -115,8 +115,9 @@ class Storage {
   virtual Status allocate(const char* path, std::int64_t size) = 0;
 
   // --- checks before a database is opened -------------------------------------------------------
-  // kOk; kCannotOpen: the folder is missing, or something else is in the place of a file; kReadOnly: file or folder cannot be written;
-  // kNetworkFilesystem: locks there cannot be trusted. The diagnostic names the path.
+  // kOk; kCannotOpen: the folder is missing, or something else is in the place of a file;
+  // kReadOnly: file or folder cannot be written; kNetworkFilesystem: locks there cannot be trusted.
+  // The diagnostic names the path.
   virtual Status check_place(const char* database_path, Diagnostic& diagnostic) = 0;
   // True: other users of the machine may put files of theirs in the place of those beside the
   // database. Then a Runtime says so in the log. A port without users has nothing to say.
@@ -125,15 +126,15 @@ class Storage {
   virtual Result<std::int64_t> free_bytes(const char* database_path) = 0;
 
   // For people: the process that holds such a lock of the database, another one than this if there
-  // is one. kNotFound: none does now; kUnsupported: cannot be told here.
+  // is one. kNotFound: none does now; kUnsupported: not known here.
   virtual Result<std::int64_t> lock_holder(const char* /*database_path*/, LogLock /*lock*/) {
     return Status::kUnsupported;
   }
 
   // --- liveness: a lock that dies with its process ---------------------------------------------
   // `<database>-workers/<incarnation>`: created, locked, and mapped writable for `notes_bytes`
-  // (zeroed). The lock must end with the process, however it ends, must not survive in children, and
-  // must be testable by another Runtime of the same process.
+  // (zeroed). The lock must end with the process, however it ends, must not survive in children,
+  // and must be testable by another Runtime of the same process.
   struct WorkerFile {
     FileHandle handle = kNoFile;
     void* notes = nullptr;
@@ -151,14 +152,14 @@ class Storage {
   virtual void worker_remove(const char* database_path, std::int64_t incarnation) = 0;
 
   // --- the bell ---------------------------------------------------------------------------------
-  // Tells the sleepers of other connections that something was committed: `<database>-bell`.
+  // Wakes the sleepers of other connections after a commit: `<database>-bell`.
   virtual void ring(const char* database_path) = 0;
 
   // --- turns at writing ---------------------------------------------------------------------------
-  // A lock that who wants to write takes before the database's own and gives when it has that, so that who
-  // has just written does not come again before those who wait. One handle a connection; two of one process
-  // exclude each other, too. It ends with its process, however it ends. kUnsupported: not here, as where
-  // nobody can wait; then whoever comes first writes.
+  // A lock that who wants to write takes before the database's own and gives when it has that, so
+  // that who has just written does not come again before those who wait. One handle a connection;
+  // two of one process exclude each other, too. It ends with its process, however it ends.
+  // kUnsupported: not here, as where no connection can wait; then the first to come writes.
   virtual Result<FileHandle> turn_open(const char* /*database_path*/) {
     return Status::kUnsupported;
   }
@@ -206,7 +207,7 @@ class Threads {
   virtual void wake() = 0;
   // False: no file notification here; the port polls with a stated interval and reports `bell`.
   [[nodiscard]] virtual bool watches_files() const = 0;
-  // Be told when this process dies; kUnsupported where the kernel cannot say. At most 64.
+  // Reports when this process dies; kUnsupported where the kernel cannot say. At most 64.
   virtual Status watch_process(std::int64_t pid, std::int64_t start_time) = 0;
   virtual void unwatch_process(std::int64_t pid) = 0;
   // Ends the sleep while it is readable. kInvalidArgument: it is none; kUnsupported: of this kind,
@@ -218,15 +219,15 @@ class Threads {
 
   // --- identity -----------------------------------------------------------------------------------
   [[nodiscard]] virtual std::int64_t process_id() = 0;
-  // Kernel's start time of a process (clock ticks since boot), 0 if unknown or gone: tells a
+  // Kernel's start time of a process (clock ticks since boot), 0 if unknown or gone: separates a
   // process from a later one with the same id.
   [[nodiscard]] virtual std::int64_t process_start_time(std::int64_t pid) = 0;
   // True on the thread that called open().
   [[nodiscard]] virtual bool on_owner_thread() = 0;
 
   // --- the executor: a bounded pool for blocking activities -----------------------------------------
-  // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed. 0 is allowed;
-  // kInvalidArgument: more than kThreadsMax.
+  // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed. 0 is
+  // allowed; kInvalidArgument: more than kThreadsMax.
   virtual Status executor_start(unsigned count, std::size_t stack_bytes) = 0;
   // Runs job(argument) on thread `slot`, which must be idle. When the job returned, the waiter
   // wakes.

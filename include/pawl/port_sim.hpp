@@ -82,7 +82,8 @@ class Node {
   Node& operator=(const Node&) = delete;
   [[nodiscard]] port::Port port();
   // SIGKILL: its file locks, worker locks and shared-memory locks are free from now on, its
-  // watchers told. The C++ objects using it must not be used any more (destroying them is allowed).
+  // watchers reported. The C++ objects using it must not be used any more (destroying them is
+  // allowed).
   void kill();
   [[nodiscard]] bool killed() const;
   void hold_jobs(bool hold);

@@ -42,7 +42,7 @@ class Registry {
   // "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE" of at most 64 bytes (kInvalidArgument).
   Status add_orchestration(std::string_view name, OrchestrationCode code,
                            std::string_view version = "1.0.0");
-  // What an execution begins with when nobody asked for a version: this one; with an empty
+  // What an execution begins with when no version was asked for: this one; with an empty
   // `version` the latest that is registered, which is the default.
   // Returns kOk; kNotFound: it is not registered.
   Status set_default_version(std::string_view name, std::string_view version);

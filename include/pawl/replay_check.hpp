@@ -47,7 +47,7 @@ struct ReplayAnswer {
 
 class ReplayVisitor {
  public:
-  // Before the code runs: what is told here last is what a crash of the code is about.
+  // Before the code runs: the last report before a crash of the code names what crashed.
   virtual void on_begin(std::string_view /*id*/) noexcept {}
   virtual void on_answer(const ReplayAnswer& answer) noexcept = 0;
 
@@ -63,12 +63,12 @@ struct ReplayTotals {
 // Bytes that replay_check() needs; 0: the options are not valid.
 [[nodiscard]] std::size_t replay_check_memory(const Options& options);
 
-// Replays every instance that has not ended, and tells the visitor. `options`: those of the Runtime
+// Replays every instance that has not ended, and calls the visitor for each. `options`: those of the Runtime
 // that is to run the code. database_path and the limits count: a history larger than warm_bytes is
 // no-go, as it would be there. Instances are looked at in order of creation, each group of them in
 // one consistent view; one that is started meanwhile may or may not be among them.
 // Returns kOk: all were looked at, and `totals` has the result. Otherwise it could not be done,
-// `diagnostic` says why, and what was told is not all: as Client::open() with `create` false;
+// `diagnostic` says why, and not all was reported: as Client::open() with `create` false;
 // kBusy: the database is locked; kIo; kCorrupt: the table of instances itself.
 // Requires: valid options (kInvalidOptions); `bytes` of at least replay_check_memory()
 // (kResourceExhausted).

@@ -32,9 +32,9 @@ class RuntimeCore;
 struct Request;
 
 // kLittle: over seven eighths of the quota, or the disk was full; what is complete goes.
-// kNoneForNew: over the quota, or the disk was full and not enough could be removed, or the log is
-// longer than log_bytes_max; starts and messages are refused.
-enum class Room : std::uint8_t { kEnough, kLittle, kNoneForNew };
+// kRejectingNew: over the quota, or the disk was full and not enough could be removed, or the log
+// is longer than log_bytes_max; starts and messages are refused.
+enum class Room : std::uint8_t { kEnough, kLittle, kRejectingNew };
 
 // Counters since start; all only rise, but the last ones.
 struct RuntimeStats {
@@ -55,7 +55,7 @@ struct RuntimeStats {
   std::uint64_t activities_retried = 0;    // failed attempts that are followed by another
   std::uint64_t activities_refused = 0;    // results of work that was taken over or cancelled
   std::uint64_t activities_overlong = 0;   // inline ones beyond inline_ms_max
-  std::uint64_t activities_abandoned = 0;  // told to stop, and not back within activity_grace_ms
+  std::uint64_t activities_abandoned = 0;  // cancelled, and not back within activity_grace_ms
   std::uint64_t messages_dropped = 0;      // duplicates and late ones
   std::uint64_t traces_lost = 0;
   std::uint64_t busy_ticks = 0;        // the write lock was not free in time
@@ -76,12 +76,12 @@ struct RuntimeStats {
   // Looks for work that met a session with work for this worker, which has max_sessions_per_worker
   // already.
   std::uint64_t capacity_exhausted = 0;
-  std::uint64_t session_leaks = 0;  // told by this Runtime: SessionOptions::leak_open_ms
+  std::uint64_t session_leaks = 0;  // reported by this Runtime: SessionOptions::leak_open_ms
   SessionEnds session_ends;         // of those whose end this Runtime wrote
   std::uint64_t poisoned = 0;
   std::uint64_t rows_quarantined = 0;  // damaged ones that were taken out of the way
-  // Instances set aside, and activities put back, since this process or all that live lack the
-  // name.
+  // Instances marked as unregistered, and activities put back, since this process or all that live
+  // lack the name.
   std::uint64_t unregistered = 0;
   std::uint64_t instances_removed = 0;  // children included
   std::uint64_t executions_removed = 0;
@@ -96,7 +96,7 @@ struct RuntimeStats {
   std::uint32_t sessions_active = 0;
   std::uint32_t sessions_idle = 0;
   // As of the last commit of this Runtime that wrote, while there is a quota, the disk is full or
-  // the log is long (Client::get_metrics() tells at any time).
+  // the log is long (Client::get_metrics() counts at any time).
   std::int64_t used_bytes = 0;  // pages in use
   std::int64_t log_bytes = 0;
   std::int64_t quota_bytes = 0;  // 0: none
@@ -107,7 +107,7 @@ struct RuntimeStats {
   std::size_t warm_bytes_used = 0;
 };
 
-// Answer of a call that rides on a tick; called on the Runtime's thread after the commit. `user` is
+// Answer of a piggybacked call; called on the Runtime's thread after the commit. `user` is
 // what the call was given.
 using Answer = void (*)(void* user, Status status) noexcept;
 
@@ -150,7 +150,7 @@ class Runtime {
   Status run_for(std::int64_t ms, bool (*until)(void*) noexcept = nullptr, void* user = nullptr);
 
   // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing
-  // disk, or another process has had the write lock for 10 s), or activities that were told to stop
+  // disk, or another process has had the write lock for 10 s), or activities that were cancelled
   // and did not hold all thread slots, so that only a restart helps.
   [[nodiscard]] bool ready() const;
 
@@ -164,8 +164,9 @@ class Runtime {
   // must then live until the process ends.
   Status stop(std::int64_t grace_ms);
 
-  // --- the Client's calls on the Runtime's own thread: they ride on the next tick -----------------
-  // Asks for what Client's call of this name does. The answer (null: none wanted) has the status that call would give.
+  // --- the Client's calls on the Runtime's own thread: piggybacked on the next tick -----------------
+  // Asks for what Client's call of this name does. The answer (null: none wanted) has the status
+  // that call would give.
   // Returns kOk: it was asked; kStopped.
   // Requires: fewer than requests_max that wait, and texts that fit (kResourceExhausted); a version
   // that is one (kInvalidArgument).
@@ -204,8 +205,8 @@ class Runtime {
   // Returns kOk: it was asked. The answer: kOk; kNotFound: not declared here.
   // Requires: as those above.
   Status withdraw_session(std::string_view device, Answer answer = nullptr, void* user = nullptr);
-  // Listings, histories and removal in bulk have no tick to ride on: a Client may be used on this
-  // thread, too, between ticks; only its calls that wait answer kWouldBlock.
+  // Listings, histories and removal in bulk cannot be piggybacked on a tick: a Client may be used
+  // on this thread, too, between ticks; only its calls that wait answer kWouldBlock.
 
   // Reads at once what an instance is at.
   // Returns kOk; kNotFound; kStopped; kBusy, kIo, kCorrupt.
@@ -220,7 +221,7 @@ class Runtime {
   [[nodiscard]] std::string_view error_text() const;
 
  private:
-  Status ride(const Request& request);
+  Status piggyback(const Request& request);
   RuntimeCore* core_ = nullptr;
 };
 

@@ -39,7 +39,7 @@ PAWL_JSON(SessionLoss, session, epoch, from, reason)
 struct SessionSettings {
   // For whom it is, as "alice": for the directory (Client::list_sessions()), for
   // SessionOptions::max_sessions_per_owner, and who else may close it (Client::close_session()). 1
-  // to kSessionLabelBytesMax bytes without control characters; empty: nobody. Must live until the
+  // to kSessionLabelBytesMax bytes without control characters; empty: no owner. Must live until the
   // call returns.
   std::string_view owner_label;
   std::string_view kind;   // what it is, as "agent", for the directory; as owner_label
@@ -62,8 +62,8 @@ struct SessionSettings {
   // So many activities may be scheduled on it, retries not counted; one more fails with kLimit,
   // until it is closed and opened again. 0: no limit. 0..kSessionActivitiesMax.
   std::int64_t max_activities = 0;
-  // The activity of this number is told: in the log, and with `notify` as a message ("near_limit").
-  // 0: none; at most max_activities.
+  // The activity of this number is reported: in the log, and with `notify` as a message
+  // ("near_limit"). 0: none; at most max_activities.
   std::int64_t activity_warning = 0;
   // How fast they may come: rate_burst at once, and one more every rate_interval_ms
   // (0..kActivityMsMax; 0: as they come). One that is too early waits in the queue for its time, if

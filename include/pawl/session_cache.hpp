@@ -6,7 +6,7 @@
 // earlier owner is ever found. It ends exactly once: when the session is lost, when it was not used
 // for `ttl_ms`, when another one needs its place (the one used longest ago), when it is discarded,
 // or with the cache; but never while a Lease holds it: then with the last Lease. Make it
-// Options::session_listener, so that it is told; with several of them, or a listener of your own,
+// Options::session_listener, so that it is called; with several of them, or a listener of your own,
 // each passes it on (`next`).
 // Ownership: the cache outlives the Runtime and every Lease; clock, `next` and `user` outlive the
 // cache.
@@ -50,7 +50,7 @@ struct SessionCacheSettings {
   // enough.
   void (*dispose)(T& state, SessionCacheEnd why, void* user) noexcept = nullptr;
   void* user = nullptr;
-  SessionListener* next = nullptr;  // told of the same, of a loss after the state has ended
+  SessionListener* next = nullptr;  // gets the same calls, a loss after the state has ended
 };
 
 template <typename T, std::size_t N>
@@ -106,7 +106,7 @@ class SessionCache final : public SessionListener {
     [[nodiscard]] Status status() const { return status_; }
     // Made by this very acquire(): it has nothing of the session yet.
     [[nodiscard]] bool made() const { return made_; }
-    // The session went to somebody else meanwhile.
+    // The session went to another worker meanwhile.
     [[nodiscard]] bool lost() const { return entry_ != nullptr && cache_->is_lost(*entry_); }
     // Requires: not empty. Not of a Lease that ends with the expression: the state could end with
     // it.
@@ -115,7 +115,7 @@ class SessionCache final : public SessionListener {
     T& operator*() const&& = delete;
     T* operator->() const&& = delete;
 
-    // Nobody finds the state any more; it ends with the last Lease. The next acquire() makes a new
+    // No call finds the state any more; it ends with the last Lease. The next acquire() makes a new
     // one, also while others still hold this.
     void discard() {
       if (entry_ != nullptr) cache_->leave(*entry_, SessionCacheEnd::kDiscarded);
@@ -209,7 +209,7 @@ class SessionCache final : public SessionListener {
     return count;
   }
 
-  // --- told by the Runtime ------------------------------------------------------------------------
+  // --- called by the Runtime ------------------------------------------------------------------------
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
     trim();
     if (settings_.next != nullptr) settings_.next->on_session_claimed(session, epoch);

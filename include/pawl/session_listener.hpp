@@ -1,4 +1,4 @@
-// SessionListener: what a worker is told of the sessions it owns.
+// SessionListener: what a worker hears of the sessions it owns.
 //
 // Purpose: the application keeps state beside its sessions (an open bus, a locked device, a cache)
 // and must know when one comes and goes. Ownership: the object must outlive the Runtime; views end

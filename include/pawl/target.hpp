@@ -28,7 +28,7 @@ class Target {
   // session is used so, or as a device, it stays so for all its work until it is gone.
   static SessionTarget exclusive_session(std::string_view name);
   // The worker that declared the device of this name (Runtime::declare_session()), one activity at
-  // a time, in the order of their scheduling. While nobody has declared it the work waits; if no
+  // a time, in the order of their scheduling. While no worker has declared it the work waits; if no
   // living worker declares it for `unavailable_ms` (0..kActivityMsMax; 0: for ever) the result is
   // kSessionUnavailable.
   static SessionTarget device(std::string_view name, std::int64_t unavailable_ms = 0);

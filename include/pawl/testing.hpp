@@ -61,7 +61,7 @@ class Lines final : public LogSink {
   std::vector<std::string> lines_;
 };
 
-// An activity that answers as it was told and keeps its inputs.
+// An activity that gives prepared answers and keeps its inputs.
 class FakeActivity {
  public:
   // Answers of the attempts in their order, of whatever instance; the last one also of all further
@@ -171,8 +171,9 @@ class World {
   [[nodiscard]] std::int64_t now_ms() const { return machine_.wall_ms(); }
 
   // --- what to do and what to look at -----------------------------------------------------------------
-  // In a process of its own. Its calls are there at once and take effect with the calls above. Those that
-  // wait would wait for the thread they are on: use run_until_done(). Requires: start() answered kOk.
+  // In a process of its own. Its calls are there at once and take effect with the calls above.
+  // Those that wait would wait for the thread they are on: use run_until_done(). Requires: start()
+  // answered kOk.
   [[nodiscard]] Client& client() { return *client_; }
   // The events of an execution (0: the current one) as export_history() writes them, a line each.
   // Returns as Client::read_history().

@@ -15,8 +15,8 @@ namespace {
 class Line final : public TextSink {
  public:
   void add(std::string_view text) { write(text); }
-  // Quoted where a reader could not find the end of the value; with nothing in it that a terminal obeys, nor a
-  // line break of its own.
+  // Quoted where a reader could not find the end of the value; with nothing in it that a terminal
+  // obeys, nor a line break of its own.
   void add_value(std::string_view text) {
     const bool plain = !text.empty() && text.find_first_of(" =\"\\") == std::string_view::npos;
     if (!plain) add("\"");
@@ -35,10 +35,11 @@ class Line final : public TextSink {
   }
   void write_to(int fd) {
     text_[size_++] = '\n';
-    // A log that cannot be written has nobody to tell.
+    // A log that cannot be written cannot report that.
     (void)retried([&] { return ::write(fd, text_, size_); });
   }
-  // What does not fit whole is cut between two characters, or left out if it is an escape; nothing follows it.
+  // What does not fit whole is cut between two characters, or left out if it is an escape; nothing
+  // follows it.
   bool write(std::string_view piece) noexcept override {
     std::size_t fits = full_ ? 0 : kLineBytes - 1 - size_;
     if (piece.size() <= fits) {

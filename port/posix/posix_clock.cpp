@@ -14,8 +14,9 @@
 
 #include "posix_descriptor.hpp"
 
-// Early in a boot the kernel's pool may not be seeded, and plain getrandom() would hold the start of a
-// gateway for minutes. Ids need no secrecy; the flag came with Linux 5.6 and is missing in old headers.
+// Early in a boot the kernel's pool may not be seeded, and plain getrandom() would hold the start
+// of a gateway for minutes. Ids need no secrecy; the flag came with Linux 5.6 and is missing in old
+// headers.
 #ifndef GRND_INSECURE
 #define GRND_INSECURE 0x0004
 #endif
@@ -159,7 +160,8 @@ Status SystemClock::read_namespace_offset(Diagnostic& diagnostic) {
   struct stat self {};
   if (::stat("/proc/self", &self) != 0) {
     diagnostic.format(
-        "/proc cannot be read (errno %d): boot time of the machine cannot be told from that of a "
+        "/proc cannot be read (errno %d): boot time of the machine cannot be distinguished from "
+        "that of a "
         "time namespace",
         errno);
     return Status::kUnsupported;

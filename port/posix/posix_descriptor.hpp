@@ -43,13 +43,13 @@ auto retried(Call call) {
 
 [[nodiscard]] Status status_of_errno(int error);
 
-// A file of Pawl's own beside a database, which somebody else may have put something in place of: opened without
-// waiting for the other end of a pipe, through no symbolic link, and only if it is a regular file with one name: a
-// second one would be another's file, that a write or a cut would destroy. `flags`: of open(); O_CREAT makes it for
-// its owner only. -1: errno has why; kOtherKind, kSecondName: that.
+// A file of Pawl's own beside a database, in whose place another user may have put something:
+// opened without waiting for the other end of a pipe, through no symbolic link, and only if it is a
+// regular file with one name: a second one would be another's file, that a write or a cut would
+// destroy. `flags`: of open(); O_CREAT makes it for its owner only. -1: errno has why; kOtherKind,
+// kSecondName: that.
 [[nodiscard]] int open_own(const char* path, int flags);
-inline constexpr int kOtherKind =
-    ENXIO;  // which is also what open() says of a pipe that nobody reads
+inline constexpr int kOtherKind = ENXIO;  // which open() also answers for a pipe without a reader
 inline constexpr int kSecondName = EMLINK;
 
 // `text` + `suffix`; false if it does not fit.

@@ -15,8 +15,8 @@
 
 namespace pawl::posix {
 
-// Each has its own way to be woken, and tells without a lock that it is idle: many that end at the same time
-// hold up neither each other nor the loop.
+// Each has its own way to be woken, and says without a lock that it is idle: many that end at the
+// same time hold up neither each other nor the loop.
 struct ExecutorSlot {
   ExecutorPool* pool = nullptr;
   pthread_t thread{};
@@ -50,7 +50,7 @@ void let_go(ExecutorPool* pool) {
 }
 
 // Once for all that end before the waiter looks.
-void tell_waiter(ExecutorPool& pool) {
+void wake_waiter(ExecutorPool& pool) {
   if (pool.finished.exchange(true)) return;
   const std::uint64_t one = 1;
   // EAGAIN means the counter is full, so the waiter is awake anyway.
@@ -67,7 +67,7 @@ void* work_until_stopped(void* argument) {
     slot->job = nullptr;
     job(slot->argument);
     slot->busy.store(false);
-    tell_waiter(*pool);
+    wake_waiter(*pool);
   }
   ::pthread_mutex_lock(&pool->mutex);
   slot->ended = true;
@@ -146,8 +146,8 @@ Status Executor::start(unsigned count, std::size_t stack_bytes, int wake_fd) {
   if (count == 0) return Status::kOk;
   pool_ = make_pool(wake_fd);
   if (pool_ == nullptr) return Status::kResourceExhausted;
-  // The host's signals belong to the host's threads: a handler running on a small stack, or a driver
-  // call ended by EINTR, would surprise both sides. A thread inherits the mask of its maker.
+  // The host's signals belong to the host's threads: a handler running on a small stack, or a
+  // driver call ended by EINTR, would surprise both sides. A thread inherits the mask of its maker.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);

@@ -1,7 +1,7 @@
 // A bounded pool of threads for blocking activities.
 //
-// Ownership: the pool's memory outlives the Executor while a job still runs, since a driver call that
-// never returns cannot be ended; the last user frees it. Thread rule: the owner's thread only.
+// Ownership: the pool's memory outlives the Executor while a job still runs, since a driver call
+// that never returns cannot be ended; the last user frees it. Thread rule: the owner's thread only.
 #ifndef PAWL_PORT_POSIX_EXECUTOR_HPP
 #define PAWL_PORT_POSIX_EXECUTOR_HPP
 

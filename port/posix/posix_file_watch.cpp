@@ -57,7 +57,8 @@ void FileWatch::close() {
 bool FileWatch::watch_again(Watched& file) {
   const int before = file.watch;
   file.watch = ::inotify_add_watch(inotify_.get(), file.path, kFileEvents);
-  const bool known = file.watch >= 0 || errno == ENOENT;  // absent: the folder tells when it comes
+  const bool known =
+      file.watch >= 0 || errno == ENOENT;  // absent: the folder's watch reports when it comes
   if (before >= 0 && before != file.watch) ::inotify_rm_watch(inotify_.get(), before);
   return known;
 }

@@ -1,4 +1,4 @@
-// What the kernel tells about the bell and the log of one database (inotify).
+// What the kernel reports about the bell and the log of one database (inotify).
 //
 // Thread rule: the owner of the Threads object only.
 #ifndef PAWL_PORT_POSIX_FILE_WATCH_HPP

@@ -1,6 +1,6 @@
-// A folder is removed without recursion and without "..": a folder that lies two levels down is moved up to
-// the first one, where its turn comes. So however deep a tree is, a few descriptors are enough, and each
-// folder is moved once.
+// A folder is removed without recursion and without "..": a folder that lies two levels down is
+// moved up to the first one, where its turn comes. So however deep a tree is, a few descriptors are
+// enough, and each folder is moved once.
 #include "posix_folders.hpp"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ int open_root(const char* root) {
   return retried([&] { return ::open(root, kOpenFolder); });
 }
 
-// Somebody's rights to nothing do not keep its owner out.
+// A folder without any rights does not keep its owner out.
 bool allow_owner(int parent, const char* name) {
   const Descriptor folder(retried(
       [&] { return ::openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
@@ -49,7 +49,7 @@ int open_below(int parent, const char* name) {
 
 enum class Taken { kGone, kHasEntries, kRefused };
 
-// A mount point is busy before anybody looks whether it is empty: nobody gets into one.
+// A mount point is busy before it is checked for being empty: no call gets into one.
 Taken take(int parent, const char* name) {
   if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT) return Taken::kGone;
   const int why = errno;
@@ -90,7 +90,7 @@ class Removal {
     if (*more) return Status::kOk;
     if (::unlinkat(root, name_, AT_REMOVEDIR) == 0 || errno == ENOENT) return Status::kOk;
     if (errno != ENOTEMPTY && errno != EEXIST) return refuse("", "");
-    // Folders that were moved up, or what somebody put there meanwhile.
+    // Folders that were moved up, or what another process put there meanwhile.
     *more = removed_ > 0;
     return *more ? Status::kOk : refuse("", "");
   }

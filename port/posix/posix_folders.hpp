@@ -1,5 +1,5 @@
-// Folders on Linux: every step is relative to an open descriptor and one name, so no link that somebody
-// puts in the way leads elsewhere.
+// Folders on Linux: every step is relative to an open descriptor and one name, so no link that
+// another process puts in the way leads elsewhere.
 //
 // Thread rule: one thread at a time.
 #ifndef PAWL_PORT_POSIX_FOLDERS_HPP

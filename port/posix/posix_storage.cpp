@@ -31,8 +31,8 @@ constexpr NetworkFilesystem kNetworkFilesystems[] = {
     {0xBACBACBC, "hgfs"},  {0x20030528, "orangefs"}, {0x19830326, "fhgfs"},
 };
 
-// Null if locks there hold for the whole machine. FUSE says the same number for sshfs and for a stick
-// with exFAT; only the latter sits on a block device, whose number has a major part.
+// Null if locks there hold for the whole machine. FUSE says the same number for sshfs and for a
+// stick with exFAT; only the latter sits on a block device, whose number has a major part.
 const char* network_filesystem(const char* folder, dev_t device) {
   struct statfs place {};
   if (retried([&] { return ::statfs(folder, &place); }) != 0) return nullptr;
@@ -70,8 +70,8 @@ Status check_kind(const char* path, Diagnostic& diagnostic, bool* is_there = nul
     diagnostic.format("%s: cannot be looked at (errno %d)", path, errno);
     return Status::kCannotOpen;
   }
-  // SQLite keeps the log beside the link's target, Pawl its locks and bell beside the name given: two
-  // names of one database would not see each other's workers, nor each other's commits.
+  // SQLite keeps the log beside the link's target, Pawl its locks and bell beside the name given:
+  // two names of one database would not see each other's workers, nor each other's commits.
   if (S_ISLNK(info.st_mode)) {
     diagnostic.format("%s: is a symbolic link; give the path it points to", path);
     return Status::kCannotOpen;
@@ -125,8 +125,8 @@ Status check_workers(const char* folder, const char* database_path, Diagnostic& 
   return Status::kCannotOpen;
 }
 
-// What SQLite opens beside the database it opens by itself, and would wait at a pipe for ever; what Pawl opens it
-// would find again when it is too late to say so.
+// What SQLite opens beside the database it opens by itself, and would wait at a pipe for ever; what
+// Pawl opens it would find again when it is too late to say so.
 Status check_beside(const char* database_path, Diagnostic& diagnostic) {
   char path[kPathBytes];
   for (const char* suffix : {"-journal", "-wal", "-shm", "-bell", "-reserve"}) {
@@ -163,7 +163,8 @@ Status write_new(const char* path, const void* data, std::size_t size) {
   return retried([&] { return ::fsync(file.get()); }) == 0 ? Status::kOk : status_of_errno(errno);
 }
 
-// Never over a file that has come meanwhile. What a file system says that cannot promise it, is EINVAL.
+// Never over a file that has come meanwhile. What a file system says that cannot promise it, is
+// EINVAL.
 Status give_name(const char* from, const char* to) {
   if (::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return Status::kOk;
   if (errno == EEXIST) return Status::kAlreadyExists;
@@ -174,9 +175,9 @@ Status give_name(const char* from, const char* to) {
 
 int open_bell(const char* bell_path) { return open_own(bell_path, O_WRONLY | O_CREAT); }
 
-// Under a name that nobody asks for, by one process at a time, who has the bell locked: the kernel frees that
-// when a process ends in here, and the next one begins anew. It is closed before it has its name: to close a
-// file drops the locks that SQLite has on it in this process.
+// Under a name that no process asks for, by one process at a time, who has the bell locked: the
+// kernel frees that when a process ends in here, and the next one begins anew. It is closed before
+// it has its name: to close a file drops the locks that SQLite has on it in this process.
 Status SystemStorage::create_whole(const char* path, const void* data, std::size_t size) {
   char bell[kPathBytes];
   char unseen[kPathBytes];
@@ -200,7 +201,8 @@ Status SystemStorage::allocate(const char* path, std::int64_t size) {
   const auto bytes = static_cast<off_t>(size);
   const Descriptor file(open_own(path, O_RDWR | O_CREAT));
   if (!file.valid()) return status_of_errno(errno);
-  // posix_fallocate() would write zeros where the file system cannot, and some keep those for nothing.
+  // posix_fallocate() would write zeros where the file system cannot, and some keep those for
+  // nothing.
   if (retried([&] { return ::fallocate(file.get(), 0, 0, bytes); }) != 0)
     return errno == EOPNOTSUPP || errno == ENOSYS ? Status::kUnsupported : status_of_errno(errno);
   if (retried([&] { return ::ftruncate(file.get(), bytes); }) != 0) return status_of_errno(errno);
@@ -209,8 +211,9 @@ Status SystemStorage::allocate(const char* path, std::int64_t size) {
 
 namespace {
 
-// One line of /proc/locks, "7: POSIX  ADVISORY  READ 812 08:02:1311 124 124", if it is of this file and lock:
-// the process. SQLite locks bytes of the log's index: 120 to write, 123 to 127 to read (walformat.html).
+// One line of /proc/locks, "7: POSIX  ADVISORY  READ 812 08:02:1311 124 124", if it is of this file
+// and lock: the process. SQLite locks bytes of the log's index: 120 to write, 123 to 127 to read
+// (walformat.html).
 std::int64_t holder_in(const char* line, const struct stat& index, port::LogLock lock) {
   char kind[8] = {};
   char access[8] = {};
@@ -234,8 +237,8 @@ std::int64_t holder_in(const char* line, const struct stat& index, port::LogLock
 
 }  // namespace
 
-// From the kernel's list: to open the log's index and close it again would drop the locks that SQLite has on it
-// in this process, and fcntl() does not tell of this process's own.
+// From the kernel's list: to open the log's index and close it again would drop the locks that
+// SQLite has on it in this process, and fcntl() does not report this process's own.
 Result<std::int64_t> SystemStorage::lock_holder(const char* database_path, port::LogLock lock) {
   constexpr int kReadsMax = 256;
   char path[kPathBytes];
@@ -293,8 +296,8 @@ Status SystemStorage::check_place(const char* database_path, Diagnostic& diagnos
   return Status::kOk;
 }
 
-// Whoever may write a folder can put another file in the place of one there; but for the sticky bit, which leaves
-// that to their owners.
+// Whoever may write a folder can put another file in the place of one there; but for the sticky
+// bit, which leaves that to their owners.
 bool SystemStorage::others_may_write(const char* database_path) {
   char folder[kPathBytes];
   struct stat info {};
@@ -317,7 +320,8 @@ void SystemStorage::ring(const char* database_path) {
   char path[kPathBytes];
   if (!join_path(path, database_path, "-bell")) return;
   ::pthread_mutex_lock(&bell_mutex_);
-  // A bell that was deleted or replaced would be rung for nobody; one stat beside a flush is nothing.
+  // A bell that was deleted or replaced would be rung without a listener; one stat beside a flush
+  // is nothing.
   if (!bell_.valid() || std::strcmp(path, bell_path_) != 0 || !names_this_file(path, bell_.get())) {
     bell_.reset(open_bell(path));
     std::memcpy(bell_path_, path, sizeof(path));
@@ -329,8 +333,9 @@ void SystemStorage::ring(const char* database_path) {
   ::pthread_mutex_unlock(&bell_mutex_);
 }
 
-// On the bell, which nothing else locks so: flock() and the locks of open file descriptions do not meet. Why
-// not a classic lock: it is the process's, and two connections of one process would not exclude each other.
+// On the bell, which nothing else locks so: flock() and the locks of open file descriptions do not
+// meet. Why not a classic lock: it is the process's, and two connections of one process would not
+// exclude each other.
 Result<port::FileHandle> SystemStorage::turn_open(const char* database_path) {
   char path[kPathBytes];
   if (!join_path(path, database_path, "-bell")) return Status::kInvalidArgument;

@@ -29,7 +29,8 @@ namespace {
 // What epoll hands back; a watched process is kTagProcess + its place in the table.
 enum Tag : std::uint64_t { kTagWake, kTagDue, kTagStep, kTagFiles, kTagHost, kTagProcess };
 
-// Where notification was wanted and cannot be had. watches_files() is false then, so the caller knows.
+// Where notification was wanted and cannot be had. watches_files() is false then, so the caller
+// knows.
 constexpr int kPollMsFallback = 1000;
 // 73 years of uptime: later due times wait for ever all the same, and no product overflows.
 constexpr std::int64_t kDueMsMax = INT64_MAX / 1'000'000 / 4;
@@ -155,7 +156,8 @@ void SystemThreads::arm(OptionalMs due_boot_ms) {
     if (!next_poll_ms_.has_value()) next_poll_ms_ = clock_.boot_ms() + interval_ms;
     target.keep_earlier(next_poll_ms_);
   }
-  // At once, as a busy loop has it in each tick: an event costs less than a timer and its interrupt.
+  // At once, as a busy loop has it in each tick: an event costs less than a timer and its
+  // interrupt.
   if (target.has_passed(0)) {
     notice();
     target.clear();
@@ -307,8 +309,8 @@ std::int64_t SystemThreads::process_id() { return ::getpid(); }
 std::int64_t SystemThreads::process_start_time(std::int64_t pid) {
   char path[48];
   std::snprintf(path, sizeof(path), "/proc/%" PRId64, pid);
-  // In two steps: user-mode emulators answer for /proc/<own id>/stat with a start time of their own,
-  // which other processes would take for a reused id.
+  // In two steps: user-mode emulators answer for /proc/<own id>/stat with a start time of their
+  // own, which other processes would take for a reused id.
   const Descriptor folder(
       retried([&] { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!folder.valid()) return 0;

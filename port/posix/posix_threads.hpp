@@ -77,8 +77,8 @@ class SystemThreads final : public port::Threads {
   pthread_t owner_{};
   bool opened_ = false;
   bool has_database_ = false;
-  // Lives as long as this object, not as long as open(): wake() may come from a signal handler at any
-  // moment, and a closed number could by then be another file.
+  // Lives as long as this object, not as long as open(): wake() may come from a signal handler at
+  // any moment, and a closed number could by then be another file.
   Descriptor wake_event_;
   std::atomic<bool> woken_{false};
   bool death_pending_ = false;

@@ -1,11 +1,12 @@
 // Worker files: a lock that ends with its process and with nothing else.
 //
-// Why an open-file-description lock: a classic record lock ends when *any* descriptor of the file is
-// closed in the process, and answers "free" to the process that holds it, so two Runtimes of one
-// process could not see each other. flock() would do natively, but cannot be asked without taking it.
-// What such a lock needs in return: it lives as long as any reference to the description. So
-// (1) close-on-exec, (2) forked children close it before they run anything of their own, and (3) the
-// notes are mapped through a description of their own, since a mapping is a reference that fork copies.
+// Why an open-file-description lock: a classic record lock ends when *any* descriptor of the file
+// is closed in the process, and answers "free" to the process that holds it, so two Runtimes of one
+// process could not see each other. flock() would do natively, but cannot be asked without taking
+// it. What such a lock needs in return: it lives as long as any reference to the description. So
+// (1) close-on-exec, (2) forked children close it before they run anything of their own, and (3)
+// the notes are mapped through a description of their own, since a mapping is a reference that fork
+// copies.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -86,7 +87,8 @@ Status make_folder(const char* database_path) {
   return S_ISDIR(info.st_mode) ? Status::kOk : Status::kCannotOpen;
 }
 
-// Real zero bytes, not a hole: a full disk must be an error here and not a SIGBUS at the first note.
+// Real zero bytes, not a hole: a full disk must be an error here and not a SIGBUS at the first
+// note.
 Status write_zeros(int fd, std::size_t bytes) {
   static constexpr char kZeros[512] = {};
   std::size_t done = 0;
@@ -124,7 +126,8 @@ Status map_notes(const char* path, std::size_t bytes, void*& out) {
   return Status::kOk;
 }
 
-// Locked under a name nobody asks for, then renamed: nobody can find the file and see it free.
+// Locked under a name that no process asks for, then renamed: so no process finds the file
+// unlocked.
 Status publish(const char* database_path, std::int64_t incarnation, std::size_t notes_bytes,
                Descriptor& lock, void*& notes) {
   char suffix[32];
@@ -195,9 +198,9 @@ void SystemStorage::worker_close(const char* database_path, std::int64_t incarna
 
 port::Held SystemStorage::worker_test(const char* database_path, std::int64_t incarnation) {
   char path[kPathBytes];
-  if (!worker_path(path, database_path, incarnation, "")) return port::Held::kCannotTell;
+  if (!worker_path(path, database_path, incarnation, "")) return port::Held::kUntestable;
   const Descriptor file(open_own(path, O_RDONLY));
-  if (!file.valid()) return errno == ENOENT ? port::Held::kFree : port::Held::kCannotTell;
+  if (!file.valid()) return errno == ENOENT ? port::Held::kFree : port::Held::kUntestable;
   // A reader's lock conflicts with the holder's and with no other test, and a read-only descriptor
   // may ask for it.
   struct flock range = whole_file(F_RDLCK);
@@ -209,7 +212,7 @@ port::Held SystemStorage::worker_test(const char* database_path, std::int64_t in
   if (retried([&] { return ::fcntl(file.get(), F_OFD_SETLK, &range); }) == 0) {
     return port::Held::kFree;
   }
-  return errno == EAGAIN || errno == EACCES ? port::Held::kHeld : port::Held::kCannotTell;
+  return errno == EAGAIN || errno == EACCES ? port::Held::kHeld : port::Held::kUntestable;
 }
 
 std::size_t SystemStorage::worker_notes(const char* database_path, std::int64_t incarnation,

@@ -48,8 +48,8 @@ void MachineImpl::remember_unsynced(File& file, Unsynced what) const {
   file.unsynced.push_back(std::move(what));
 }
 
-// Of what was not synced, each write by itself is kept, lost, or cut at a sector: a disk promises no
-// order between syncs.
+// Of what was not synced, each write by itself is kept, lost, or cut at a sector: a disk promises
+// no order between syncs.
 void MachineImpl::lose_unsynced(File& file) {
   constexpr std::size_t kSectorBytes = 512;
   if (file.unsynced.empty()) return;

@@ -1,7 +1,7 @@
 // The insides of the simulated machine: its files, locks, processes and clocks.
 //
-// Ownership: MachineImpl holds the files; NodeImpl holds what one process has open. A file lives while
-// it has a name or is open, as on Unix. Thread rule: one thread, but for Threads::wake().
+// Ownership: MachineImpl holds the files; NodeImpl holds what one process has open. A file lives
+// while it has a name or is open, as on Unix. Thread rule: one thread, but for Threads::wake().
 #ifndef PAWL_PORT_SIM_MACHINE_HPP
 #define PAWL_PORT_SIM_MACHINE_HPP
 
@@ -62,8 +62,9 @@ struct OpenFile {
 };
 
 void drop_shm(OpenFile& open);
-// Closed, or its process is dead: its locks are free, and what dead objects still do to shared memory while
-// they are destroyed (SQLite clears hash tables when it rolls back) reaches nobody.
+// Closed, or its process is dead: its locks are free, and what dead objects still do to shared
+// memory while they are destroyed (SQLite clears hash tables when it rolls back) reaches no other
+// process.
 void release(OpenFile& open);
 void unmap_views(OpenFile& open);
 
@@ -106,7 +107,7 @@ struct MachineImpl {
   [[nodiscard]] std::int64_t stored_bytes() const;
   void remember_unsynced(File& file, Unsynced what) const;
   void lose_unsynced(File& file);
-  // What inotify would tell the processes that watch this name.
+  // What inotify would report to the processes that watch this name.
   void file_changed(const std::string& path);
   void clock_changed();
 };
@@ -250,7 +251,7 @@ class NodeFolders final : public port::Folders {
 
   NodeImpl& node_;
   std::string listed_;  // the root, with a separator
-  std::string last_;    // told last
+  std::string last_;    // reported last
 };
 
 struct NodeImpl {

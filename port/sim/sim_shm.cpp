@@ -1,8 +1,8 @@
 // Shared memory of the simulated machine.
 //
-// Why real shared mappings and not one buffer: a killed process's objects may be destroyed later, and
-// SQLite then writes to memory the living still use. Each open file has a view of its own, and the
-// views of the dead are turned into private copies at the same address.
+// Why real shared mappings and not one buffer: a killed process's objects may be destroyed later,
+// and SQLite then writes to memory the living still use. Each open file has a view of its own, and
+// the views of the dead are turned into private copies at the same address.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,8 +44,8 @@ void unmap_views(OpenFile& open) {
   open.views.clear();
 }
 
-// When the last user goes, the contents go: the next one finds zeros and recovers, as on Unix, where
-// the first user truncates what it finds.
+// When the last user goes, the contents go: the next one finds zeros and recovers, as on Unix,
+// where the first user truncates what it finds.
 void drop_shm(OpenFile& open) {
   open.shared_slots = 0;
   open.exclusive_slots = 0;

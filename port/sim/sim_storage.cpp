@@ -196,7 +196,7 @@ Result<bool> NodeStorage::reserved(port::FileHandle file) {
   return open->level >= kReserved || highest_of_others(*open) >= kReserved;
 }
 
-// In pieces, each of which may be the last; until the name is given it is nobody's.
+// In pieces, each of which may be the last; until the name is given it belongs to no process.
 Status NodeStorage::create_whole(const char* path, const void* data, std::size_t size) {
   constexpr std::size_t kPieceBytes = 4096;
   if (node_.killed) return Status::kIo;
@@ -260,7 +260,7 @@ void NodeStorage::worker_close(const char* database_path, std::int64_t incarnati
 }
 
 port::Held NodeStorage::worker_test(const char* database_path, std::int64_t incarnation) {
-  if (!node_.locks_testable) return port::Held::kCannotTell;
+  if (!node_.locks_testable) return port::Held::kUntestable;
   const auto found = node_.machine.workers.find(worker_name(database_path, incarnation));
   const bool held = found != node_.machine.workers.end() && found->second.holder != nullptr;
   return held ? port::Held::kHeld : port::Held::kFree;

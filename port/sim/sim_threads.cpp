@@ -131,7 +131,7 @@ bool NodeThreads::executor_idle(unsigned slot) { return slot >= busy_.size() || 
 bool NodeThreads::executor_stop(std::int64_t wait_ms) {
   if (!node_.jobs_held) run_jobs();
   const bool all_ended = jobs_.empty();
-  // Held jobs stand for driver calls that do not come back: the caller waits in vain.
+  // Held jobs stand for driver calls that do not come back: the caller waits for nothing.
   if (!all_ended && wait_ms > 0) node_.machine.boot_ms += wait_ms;
   jobs_.clear();
   busy_.clear();

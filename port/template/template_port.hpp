@@ -1,8 +1,9 @@
 // The template of a port: copy this folder, rename, and write function after function.
 //
-// Every function here answers kUnsupported or the neutral value of its documentation, so that a half-written port
-// fails at the first thing it lacks and says so. The comments in the .cpp files say what to write; the order is that
-// of docs/porting.md. Contracts are in pawl/port.hpp and are not repeated.
+// Every function here answers kUnsupported or the neutral value of its documentation, so that a
+// half-written port fails at the first thing it lacks and says so. The comments in the .cpp files
+// say what to write; the order is that of docs/porting.md. Contracts are in pawl/port.hpp and are
+// not repeated.
 #ifndef PAWL_PORT_TEMPLATE_HPP
 #define PAWL_PORT_TEMPLATE_HPP
 

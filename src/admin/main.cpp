@@ -35,7 +35,7 @@ constexpr char kUsage[] =
     "    --of ID: one that this instance opened\n"
     "  drain NODE         the worker takes nothing new, its sessions move\n"
     "    --stop-ms N\n"
-    "  forget-device NAME nobody declares, nothing waits\n"
+    "  forget-device NAME no worker declares, no work waits\n"
     "  cancel ID          asks its code to stop            --reason TEXT\n"
     "  terminate ID       ends it now, without its code    --reason TEXT\n"
     "  suspend ID         no turns until resumed\n"
@@ -323,7 +323,7 @@ pawl::Status sessions(pawl::Client& client, const Command& command) {
   return pawl::Status::kOk;
 }
 
-// As the log has them, unless told otherwise.
+// As the log has them, unless an option says otherwise.
 pawl::Status leaks(pawl::Client& client, const Command& command) {
   const pawl::SessionOptions usual;
   Command asked = command;

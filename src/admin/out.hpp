@@ -1,7 +1,7 @@
 // What a program prints: the one way out for all of its text.
 //
-// Purpose: texts of others (out of a database, or off the command line) are escaped, those of the program are
-// not; which is which is said at each call. Thread rule: one thread.
+// Purpose: texts of others (out of a database, or off the command line) are escaped, those of the
+// program are not; which is which is said at each call. Thread rule: one thread.
 #ifndef PAWL_ADMIN_OUT_HPP
 #define PAWL_ADMIN_OUT_HPP
 

@@ -1,8 +1,8 @@
 // Event and Message: the decoded forms of what is stored, and their JSON meta.
 //
-// Purpose: history rows keep small integers in columns, payloads as raw bytes in their own column, and
-// everything else as one JSON text, `meta`, so that the sqlite3 shell shows it. Payload bytes never
-// pass through cJSON. Ownership: views point into memory of whoever filled the struct in.
+// Purpose: history rows keep small integers in columns, payloads as raw bytes in their own column,
+// and everything else as one JSON text, `meta`, so that the sqlite3 shell shows it. Payload bytes
+// never pass through cJSON. Ownership: views point into memory of whoever filled the struct in.
 // Thread rule: plain values.
 #ifndef PAWL_CODEC_EVENT_HPP
 #define PAWL_CODEC_EVENT_HPP
@@ -75,8 +75,9 @@ struct Event {
   EventId ref = 0;                        // completions: the command; kReturn: the delivery
   std::int64_t time_ms = 0;               // stamp shown to people (T9)
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
-  // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1: clears;
-  // kUtcNow: the time; kStarted: behaviour flags of the engine; kSessionHold: for how long, in ms.
+  // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1:
+  // clears; kUtcNow: the time; kStarted: behaviour flags of the engine; kSessionHold: for how long,
+  // in ms.
   std::int64_t number = 0;
   EventId horizon = 0;              // kClose, kEnded
   std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
@@ -87,7 +88,8 @@ struct Event {
   std::string_view session;
   std::string_view policy;  // policy.hpp, of kActivity and session commands; empty: defaults
   std::string_view tag;     // kActivity, kSessionHandoff; kSessionOpen: its kind; empty: none
-  // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by default.
+  // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by
+  // default.
   std::string_view version;
   std::string_view payload;  // input, result, error text, guid
 };
@@ -107,7 +109,7 @@ enum class MessageKind : std::uint8_t {
 [[nodiscard]] const char* message_kind_name(MessageKind kind);
 
 struct Message {
-  MessageId id = 0;  // 0: never stored (a result that rides with its turn)
+  MessageId id = 0;  // 0: never stored (a piggybacked result)
   MessageKind kind = MessageKind::kStart;
   ErrorKind error = ErrorKind::kNone;
   ExecutionId execution = 0;  // completions: the execution that asked
@@ -119,17 +121,18 @@ struct Message {
 // Changes of an opened session come as messages of the queue with this and its id for a name.
 inline constexpr std::string_view kSessionEventsPrefix = "session:";
 
-// 1..kNameBytesMax bytes of UTF-8 without control characters, line separators and marks that turn the direction of
-// text (is_shown()): what names, sessions and tags must be that anybody gives.
+// 1..kNameBytesMax bytes of UTF-8 without control characters, line separators and marks that turn
+// the direction of text (is_shown()): what names, sessions and tags must be that anybody gives.
 [[nodiscard]] bool is_valid_name(std::string_view name);
-// What a name in the database may be: 1..kNameBytesMax bytes, none below 0x20 and none 0x7f. That is all that was
-// asked of names once, so an instance with another name goes on. It is also what makes every meta text fit
-// kMetaBytesMax.
+// What a name in the database may be: 1..kNameBytesMax bytes, none below 0x20 and none 0x7f. That
+// is all that was asked of names once, so an instance with another name goes on. It is also what
+// makes every meta text fit kMetaBytesMax.
 [[nodiscard]] bool is_stored_name(std::string_view name);
 // A valid name without "::", which stands in the ids that children are given: so no id that anybody
 // chooses is that of a child to come.
 [[nodiscard]] bool is_valid_root_id(std::string_view id);
-// The id of a child that was not given one: "<parent>::<execution>.<event>". kResourceExhausted: too long.
+// The id of a child that was not given one: "<parent>::<execution>.<event>". kResourceExhausted:
+// too long.
 Status child_id(std::string_view parent, ExecutionId execution, EventId event,
                 FixedText<kNameBytesMax>* out);
 // At most `bytes_max` bytes, cut between two UTF-8 characters.
@@ -138,11 +141,11 @@ Status child_id(std::string_view parent, ExecutionId execution, EventId event,
 // Writes the meta text of an event: at most kMetaBytesMax. Members at their default are left out.
 // kResourceExhausted if it does not fit, kInvalidArgument if a name is none (is_stored_name()).
 Status encode_meta(const Event& event, char* out, std::size_t capacity, std::size_t* size);
-// Fills in the members that live in meta; `event->kind` must be set before. name, session, policy, tag
-// and version become views into `text_out`, a caller-given buffer of at least kMetaBytesMax bytes. Unknown members
-// are ignored (a newer writer). kCorrupt if the text is not the JSON this kind needs, or if reading it
-// takes more than the JsonMemory; kResourceExhausted outside a JsonMemory. Unless kOk the event is as
-// it was.
+// Fills in the members that live in meta; `event->kind` must be set before. name, session, policy,
+// tag and version become views into `text_out`, a caller-given buffer of at least kMetaBytesMax
+// bytes. Unknown members are ignored (a newer writer). kCorrupt if the text is not the JSON this
+// kind needs, or if reading it takes more than the JsonMemory; kResourceExhausted outside a
+// JsonMemory. Unless kOk the event is as it was.
 Status decode_meta(std::string_view meta, Event* event, char* text_out, std::size_t capacity);
 
 // Checksum of a stored row: identity, columns, meta and payload, so that a row moved to another

@@ -93,7 +93,7 @@ bool JsonWriter::put_unsigned(std::uint64_t number) {
 // The shortest text that reads back as the same double.
 bool JsonWriter::put_double(double number) {
   if (!std::isfinite(number))
-    return fail(Status::kInvalidArgument, "is no finite number, which JSON cannot tell");
+    return fail(Status::kInvalidArgument, "is no finite number, which JSON cannot express");
   char text[32];
   const auto end = std::to_chars(text, text + sizeof(text), number).ptr;
   return put({text, static_cast<std::size_t>(end - text)});

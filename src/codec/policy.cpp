@@ -169,11 +169,11 @@ bool decode_policy(std::string_view text, ActivityPolicy* out) {
 }
 
 bool encode_settings(const SessionSettings& settings, PolicyText* out) {
-  const bool is_told = settings.expiry_notice_ms == 0 ||
-                       (settings.notify && settings.expiry_notice_ms < settings.max_age_ms);
+  const bool may_notify = settings.expiry_notice_ms == 0 ||
+                          (settings.notify && settings.expiry_notice_ms < settings.max_age_ms);
   const bool has_rate =
       settings.rate_interval_ms != 0 || (settings.rate_burst == 1 && settings.rate_wait_ms == 0);
-  return encode(kSettings, settings, false, out) && is_told && has_rate &&
+  return encode(kSettings, settings, false, out) && may_notify && has_rate &&
          settings.activity_warning <= settings.max_activities &&
          !(settings.fail_on_loss && settings.idle_ms != 0);
 }

@@ -1,8 +1,8 @@
 // The policy of an activity as text: "attempts=5,backoff=exponential,base_ms=1000,...".
 //
-// Purpose: one form for the event's meta, the argument hash and the work item's row; members at their
-// default are left out, so the text of default options is empty and equal options have equal texts.
-// Ownership, thread rule: plain values.
+// Purpose: one form for the event's meta, the argument hash and the work item's row; members at
+// their default are left out, so the text of default options is empty and equal options have equal
+// texts. Ownership, thread rule: plain values.
 #ifndef PAWL_CODEC_POLICY_HPP
 #define PAWL_CODEC_POLICY_HPP
 

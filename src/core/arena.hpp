@@ -1,14 +1,14 @@
 // Arena: memory handed out in a row from one block, given at start.
 //
-// Purpose: every byte that Pawl uses comes from blocks of the caller. An Arena hands one out piece by
-// piece; it takes pieces back only by rewinding to an earlier mark (the turn arena), and after seal()
-// it refuses for ever, which is how "no allocation after start" is held and not only promised.
-// ArenaPlan has the same calls and only counts: one template function lays out both, so the memory
-// asked for and the memory used cannot drift apart. A pointer got from a plan is null and may be
-// stored, never followed.
+// Purpose: every byte that Pawl uses comes from blocks of the caller. An Arena hands one out piece
+// by piece; it takes pieces back only by rewinding to an earlier mark (the turn arena), and after
+// seal() it refuses for ever, which is how "no allocation after start" is held and not only
+// promised. ArenaPlan has the same calls and only counts: one template function lays out both, so
+// the memory asked for and the memory used cannot drift apart. A pointer got from a plan is null
+// and may be stored, never followed.
 // Ownership: the block belongs to the caller and outlives the arena. No destructor is ever run for
-// what lies in it: array() therefore takes only types that need none; whoever make()s an object with
-// a destructor calls it. Thread rule: one thread at a time.
+// what lies in it: array() therefore takes only types that need none; whoever make()s an object
+// with a destructor calls it. Thread rule: one thread at a time.
 // Errors: an exhausted or sealed arena answers null, changes nothing, and exhausted() stays true.
 #ifndef PAWL_CORE_ARENA_HPP
 #define PAWL_CORE_ARENA_HPP
@@ -49,14 +49,15 @@ class Arena {
   template <typename T>
   [[nodiscard]] T* array(std::size_t count);
 
-  // Bytes that nobody has written: pages of the machine that are never used are never had.
+  // Bytes that were never written: pages of the machine that are never used are never had.
   [[nodiscard]] char* buffer(std::size_t bytes) { return static_cast<char*>(allocate(bytes, 1)); }
 
   template <typename T, typename... Arguments>
   [[nodiscard]] T* make(Arguments&&... arguments);
 
   [[nodiscard]] Mark mark() const { return {used_}; }
-  // Gives back everything allocated since `mark`. Requires: not sealed, and the mark lies behind us.
+  // Gives back everything allocated since `mark`. Requires: not sealed, and the mark lies behind
+  // us.
   void rewind(Mark mark);
   void seal() { sealed_ = true; }
 
@@ -104,8 +105,8 @@ class ArenaPlan {
   bool exhausted_ = false;
 };
 
-// The offset of a piece of `bytes` at or after `used`, or false when the sum overflows. Shared by the
-// arena and its plan.
+// The offset of a piece of `bytes` at or after `used`, or false when the sum overflows. Shared by
+// the arena and its plan.
 [[nodiscard]] bool arena_place(std::size_t used, std::size_t bytes, std::size_t align,
                                std::size_t* offset, std::size_t* end);
 

@@ -42,7 +42,8 @@ void BuddyPool::attach(void* block, std::size_t size, std::size_t block_bytes_mi
   state_ = base_ + (count << shift_);
   block_count_ = count;
   std::memset(state_, 0, count);
-  // The largest powers of two first: each then lies at a multiple of its own size, as joining wants.
+  // The largest powers of two first: each then lies at a multiple of its own size, as joining
+  // wants.
   std::size_t index = 0;
   while (index < count) {
     const unsigned order = highest_bit(count - index);

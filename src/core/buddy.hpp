@@ -1,13 +1,13 @@
 // BuddyPool: a heap over one block, given at start.
 //
-// Purpose: SQLite's heap and the pool of decoded histories. Blocks are powers of two times the least
-// block, so that the worst fragmentation has a known bound (Robson) and freed neighbours join again.
-// Every call takes O(log n) steps, and at most one per doubling of the least block.
-// Ownership: the block belongs to the caller and outlives the pool. A byte for each least block lies
-// at its end (1/64 of it); lists of free blocks lie in the free blocks. Thread rule: none; whoever
-// shares a pool locks around it (SQLite is built single-threaded or holds its own mutex).
-// Errors: what cannot be served answers null and is counted. Releasing what is not a live allocation
-// of this pool is a broken invariant.
+// Purpose: SQLite's heap and the pool of decoded histories. Blocks are powers of two times the
+// least block, so that the worst fragmentation has a known bound (Robson) and freed neighbours join
+// again. Every call takes O(log n) steps, and at most one per doubling of the least block.
+// Ownership: the block belongs to the caller and outlives the pool. A byte for each least block
+// lies at its end (1/64 of it); lists of free blocks lie in the free blocks. Thread rule: none;
+// whoever shares a pool locks around it (SQLite is built single-threaded or holds its own mutex).
+// Errors: what cannot be served answers null and is counted. Releasing what is not a live
+// allocation of this pool is a broken invariant.
 #ifndef PAWL_CORE_BUDDY_HPP
 #define PAWL_CORE_BUDDY_HPP
 

@@ -129,7 +129,8 @@ SyncResult sync(const ClockRow& row, const ClockSample& sample, const SyncLimits
     result.gap = subtract_saturating(off, row.off);
     result.credited = result.gap > 0 && result.gap <= limits.max_gap_ms;
     result.refused = result.gap < 0 || result.gap > limits.max_gap_ms;
-    // What was made after the boot of the last confirmed offset did not wait through all of the gap.
+    // What was made after the boot of the last confirmed offset did not wait through all of the
+    // gap.
     result.credit_seg_max = row.off_seq;
   } else if (row.off_known) {
     result.step = subtract_saturating(off, row.off);

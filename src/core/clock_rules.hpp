@@ -1,13 +1,14 @@
 // The rules of time, as pure functions from (row, sample) to (row, what happened).
 //
-// Purpose: everything that waits is kept in Pawl time P = boot time + k, a counter that never jumps,
-// never runs backwards and never counts more than what truly passed. A trusted wall clock maps P to
-// UTC, and once a boot it tells how long the power was off, by which older timers are pulled forward.
-// The rules T1 to T10: docs/rules/time.md. Here: T1 to T5, T9 and T10. No clock is read and nothing is
-// stored here.
+// Purpose: everything that waits is kept in Pawl time P = boot time + k, a counter that never
+// jumps, never runs backwards and never counts more than what truly passed. A trusted wall clock
+// maps P to UTC, and once a boot it shows how long the power was off, by which older timers are
+// pulled forward. The rules T1 to T10: docs/rules/time.md. Here: T1 to T5, T9 and T10. No clock is
+// read and nothing is stored here.
 // How to use: inside a write transaction read the row, and only then take the sample; pass it
-// through adopt(), sync() and mark_if_older(); write the row back; commit. A sample taken before the
-// lock was held could be older than a mark of another process, and adopt() would see time going back.
+// through adopt(), sync() and mark_if_older(); write the row back; commit. A sample taken before
+// the lock was held could be older than a mark of another process, and adopt() would see time going
+// back.
 // Ownership: plain values. Thread rule: pure functions. Errors: none; numbers saturate instead of
 // overflowing, so that a damaged row or a mad clock is late, never undefined.
 #ifndef PAWL_CORE_CLOCK_RULES_HPP
@@ -20,8 +21,9 @@
 
 namespace pawl {
 
-// A wall clock before this is wrong, whoever calls it synchronised: 2026-11-01T00:00:00Z. A constant
-// and not the compiler's date, so that equal sources make equal libraries; raise it now and then.
+// A wall clock before this is wrong, whoever calls it synchronised: 2026-11-01T00:00:00Z. A
+// constant and not the compiler's date, so that equal sources make equal libraries; raise it now
+// and then.
 inline constexpr std::int64_t kBuildDateMs = 1793491200000;
 // 2200-01-01T00:00:00Z.
 inline constexpr std::int64_t kWallMsEnd = 7258118400000;
@@ -29,7 +31,7 @@ inline constexpr std::int64_t kWallMsEnd = 7258118400000;
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 // Where a look through rows in the order of a time begins: no row has an earlier one.
 inline constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
-inline constexpr std::int64_t kMarkAgeMs = 1000;           // older: the mark rides on a commit
+inline constexpr std::int64_t kMarkAgeMs = 1000;           // older: a commit writes the mark too
 inline constexpr std::int64_t kMarkFirstMs = 30 * 1000;    // T2, when nothing is committed
 inline constexpr std::int64_t kClockMarkMs = 3600 * 1000;  // default of option clock_mark_ms
 inline constexpr std::int64_t kStepMs = 1000;              // a wall that moved by less is no step
@@ -90,7 +92,7 @@ struct AdoptResult {
 
 // --- T2: mark --------------------------------------------------------------------------------------
 
-// Is the mark old enough to ride on a commit that happens anyway?
+// Is the mark old enough to be piggybacked on a commit?
 [[nodiscard]] bool needs_mark(const ClockRow& row, std::int64_t p);
 // The row with its mark at P, or as it was if that is later.
 [[nodiscard]] ClockRow mark(const ClockRow& row, std::int64_t p);
@@ -110,8 +112,8 @@ struct SyncLimits {
 struct SyncResult {
   ClockRow row;
   bool changed = false;  // the row is to be written with the next commit
-  // First confirmation in this boot, or the wall moved by kStepMs: commit even if nothing else is to
-  // be. Less is the jitter of two clocks read one after the other, and not worth a flush.
+  // First confirmation in this boot, or the wall moved by kStepMs: commit even if nothing else is
+  // to be. Less is the jitter of two clocks read one after the other, and not worth a flush.
   bool worth_a_commit = false;
   // Pull every item of base kPawl with seg <= credit_seg_max forward by gap, in this transaction:
   // UPDATE .. SET due = due - gap WHERE base = 0 AND seg <= credit_seg_max.
@@ -149,7 +151,7 @@ struct SyncResult {
 
 // How good a stamp of this boot is.
 enum class StampQuality : std::uint8_t {
-  kUnset,      // the raw wall clock, which nobody vouches for
+  kUnset,      // the raw wall clock, which is not trusted
   kEstimated,  // from an offset of an earlier boot: behind by the off time since
   kSynced,     // from an offset of this boot
 };

@@ -1,7 +1,8 @@
 // CRC-32C (Castagnoli), the checksum of stored rows.
 //
-// Purpose: tells a damaged row from a whole one. The polynomial of iSCSI and ext4, so that any tool
-// can check a row. Thread rule: pure functions over constant tables (8 KiB, built by the compiler).
+// Purpose: distinguishes a damaged row from a whole one. The polynomial of iSCSI and ext4, so that
+// any tool can check a row. Thread rule: pure functions over constant tables (8 KiB, built by the
+// compiler).
 #ifndef PAWL_CORE_CRC32C_HPP
 #define PAWL_CORE_CRC32C_HPP
 

@@ -4,7 +4,8 @@
 // back instead of leaving tombstones, so a map that lives for years does not slow down.
 // Ownership: storage comes from an Arena. Pointers to values end with the next insert or erase.
 // Thread rule: one thread at a time.
-// Errors: a full map answers kResourceExhausted, a present key kAlreadyExists; nothing changes then.
+// Errors: a full map answers kResourceExhausted, a present key kAlreadyExists; nothing changes
+// then.
 #ifndef PAWL_CORE_INDEX_MAP_HPP
 #define PAWL_CORE_INDEX_MAP_HPP
 
@@ -111,8 +112,8 @@ class IndexMap {
     bool used = false;
   };
 
-  // A power of two with at least a quarter of the slots free, which also ends every probe; 0 if there
-  // is none.
+  // A power of two with at least a quarter of the slots free, which also ends every probe; 0 if
+  // there is none.
   static std::size_t slot_count(std::size_t capacity) {
     if (capacity > SIZE_MAX / 4) return 0;
     std::size_t count = 4;
@@ -122,8 +123,8 @@ class IndexMap {
   }
   [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & mask_; }
   [[nodiscard]] std::size_t home(K key) const {
-    // Keys are often consecutive, which is fine, but also multiples of a power of two, which is not:
-    // mix them (the finaliser of MurmurHash3).
+    // Keys are often consecutive, which is fine, but also multiples of a power of two, which is
+    // not: mix them (the finaliser of MurmurHash3).
     std::uint64_t bits = static_cast<std::uint64_t>(key);
     bits = (bits ^ bits >> 33) * 0xFF51AFD7ED558CCDU;
     bits = (bits ^ bits >> 33) * 0xC4CEB9FE1A85EC53U;

@@ -3,9 +3,9 @@
 // Purpose: Text is what functions take; FixedText<N> is a thin leaf with room for N bytes inside.
 // The text is always followed by a zero byte, which does not count.
 // Ownership: a Text does not own its storage. Thread rule: one thread at a time.
-// Errors: what does not fit whole answers kResourceExhausted and changes nothing; assign_cut() is for
-// texts made for people, where the beginning is better than nothing. Arguments may be views into the
-// text itself.
+// Errors: what does not fit whole answers kResourceExhausted and changes nothing; assign_cut() is
+// for texts made for people, where the beginning is better than nothing. Arguments may be views
+// into the text itself.
 #ifndef PAWL_CORE_TEXT_HPP
 #define PAWL_CORE_TEXT_HPP
 

@@ -3,8 +3,8 @@
 namespace pawl {
 namespace {
 
-// What the first byte says of a character, and the bounds of the second byte, which exclude overlong forms,
-// surrogates and what lies beyond U+10FFFF.
+// What the first byte says of a character, and the bounds of the second byte, which exclude
+// overlong forms, surrogates and what lies beyond U+10FFFF.
 struct Lead {
   std::size_t bytes = 0;  // 0: no character begins so
   unsigned char low = 0x80;

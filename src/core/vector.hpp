@@ -1,13 +1,13 @@
 // Vector and FixedVector: arrays with a capacity that never grows.
 //
-// Purpose: Vector<T> is what functions take; it knows its storage and capacity, which are not part of
-// its type. FixedVector<T, N> is a thin leaf with the storage inside; allocate() takes the storage
-// from an Arena (or counts it in an ArenaPlan) instead.
+// Purpose: Vector<T> is what functions take; it knows its storage and capacity, which are not part
+// of its type. FixedVector<T, N> is a thin leaf with the storage inside; allocate() takes the
+// storage from an Arena (or counts it in an ArenaPlan) instead.
 // Ownership: a Vector does not own its storage; all `capacity` elements exist from the start, and
 // adding one assigns it. Elements that left keep their old value until overwritten, which is why T
 // must need no destructor. Thread rule: one thread at a time.
-// Errors: a full vector answers kResourceExhausted and is unchanged. An index outside [0, size) is a
-// broken invariant.
+// Errors: a full vector answers kResourceExhausted and is unchanged. An index outside [0, size) is
+// a broken invariant.
 #ifndef PAWL_CORE_VECTOR_HPP
 #define PAWL_CORE_VECTOR_HPP
 

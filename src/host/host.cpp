@@ -243,9 +243,8 @@ int Host::run_until_done(std::string_view id) {
   while (ran == Status::kTimeout)
     ran = runtime.run_for(kRoundMs, is_over, &wanted);
   if (ran != Status::kOk)
-    parts_->note(
-        "run_until_done", id, ran,
-        ran == Status::kStopped ? "told to stop before it was done" : runtime.error_text());
+    parts_->note("run_until_done", id, ran,
+                 ran == Status::kStopped ? "stopped before it was done" : runtime.error_text());
   static_cast<void>(stop());
   return parts_->report();
 }

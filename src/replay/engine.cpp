@@ -15,9 +15,10 @@ EventId last_command_id(const History& history) {
   return id;
 }
 
-// Code that stands at this event or before has run in an earlier turn, up to an await that still waits. A
-// turn that ended with a completion it took ran over all there is, and recorded nothing; otherwise it is what
-// the pass that recorded the last commands knew. (Deliveries at the end may be of that pass, and not seen yet.)
+// Code that stands at this event or before has run in an earlier turn, up to an await that still
+// waits. A turn that ended with a completion it took ran over all there is, and recorded nothing;
+// otherwise it is what the pass that recorded the last commands knew. (Deliveries at the end may be
+// of that pass, and not seen yet.)
 EventId last_ran_id(const History& history) {
   EventId id = history.last_id();
   for (; id > 0 && !is_command(history.event(id).kind); --id) {
@@ -71,7 +72,7 @@ class Intake {
  private:
   Status take(const Message& message) {
     if (message.kind == MessageKind::kEvent || message.kind == MessageKind::kQueue)
-      return take_mail(message);
+      return take_message(message);
     Event event;
     if (!event_of(message, &event)) {
       ++dropped_;
@@ -88,9 +89,9 @@ class Intake {
     return history_.append(event, diagnostic_);
   }
 
-  Status take_mail(const Message& message) {
+  Status take_message(const Message& message) {
     if (!mailbox_.add(message, message.id != 0)) {
-      diagnostic_.format("more than mail_max (%u) messages wait", limits_.mail_max);
+      diagnostic_.format("more than mailbox_max (%u) messages wait", limits_.mailbox_max);
       return Status::kResourceExhausted;
     }
     std::uint32_t delivered = 0;
@@ -139,7 +140,8 @@ class Intake {
     return true;
   }
 
-  // That a child was cancelled or closed would be taken for a cancel of the parent, or for its close.
+  // That a child was cancelled or closed would be taken for a cancel of the parent, or for its
+  // close.
   bool child_done(const Message& message, Event* event) const {
     if (!completion(message, EventKind::kChild, EventKind::kChildDone, event)) return false;
     if (event->error == ErrorKind::kCancelled || event->error == ErrorKind::kClosed)
@@ -188,8 +190,8 @@ struct Engine::Scratch {
   TraceLog traces;
   Mailbox mailbox;
   std::uint32_t runs = 0;
-  // Handles point to the pass that made them, and are refused by the number of its run later: so every
-  // pass lies here.
+  // Handles point to the pass that made them, and are refused by the number of its run later: so
+  // every pass lies here.
   alignas(internal::Pass) unsigned char pass[sizeof(internal::Pass)];
 
   // Ends with its scope; at most one at a time.
@@ -219,13 +221,13 @@ Engine::Scratch* Engine::lay_out(AnyArena& arena, const EngineLimits& limits) {
   Trace* const traces = arena.template array<Trace>(limits.traces_a_turn_max);
   auto* const origins = arena.template array<TraceLog::Origin>(limits.traces_a_turn_max);
   char* const texts = arena.buffer(text_bytes);
-  auto* const entries = arena.template array<Mailbox::Entry>(limits.mail_max);
-  auto* const given_back = arena.template array<Message>(limits.mail_max);
-  auto* const kept = arena.template array<MessageId>(limits.mail_max);
+  auto* const entries = arena.template array<Mailbox::Entry>(limits.mailbox_max);
+  auto* const given_back = arena.template array<Message>(limits.mailbox_max);
+  auto* const kept = arena.template array<MessageId>(limits.mailbox_max);
   const void* const pieces[] = {scratch, traces, origins, texts, entries, given_back, kept};
   for (const void* const piece : pieces)
     if (piece == nullptr) return nullptr;
-  scratch->mailbox.attach(entries, given_back, kept, limits.mail_max);
+  scratch->mailbox.attach(entries, given_back, kept, limits.mailbox_max);
   scratch->traces.traces = traces;
   scratch->traces.origins = origins;
   scratch->traces.texts = texts;
@@ -279,7 +281,8 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
   setup.ran = last_ran_id(history);
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());
-  // Tries of an earlier turn, which had not read all. Before the code runs: so it has seen what history ends with.
+  // Tries of an earlier turn, which had not read all. Before the code runs: so it has seen what
+  // history ends with.
   std::uint32_t answered = 0;
   if (!input.more_messages)
     PAWL_TRY(

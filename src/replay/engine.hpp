@@ -2,8 +2,8 @@
 //
 // Purpose: one turn of one instance. The function is re-run from its top; commands are matched with
 // history by (branch, ordinal), new ones are appended. Rules: docs/architecture.md, "replay".
-// Ownership: History owns its bytes (a BuddyPool given to it); the engine owns scratch memory from an
-// Arena given at construction and keeps nothing between turns.
+// Ownership: History owns its bytes (a BuddyPool given to it); the engine owns scratch memory from
+// an Arena given at construction and keeps nothing between turns.
 // Thread rule: the Runtime's thread.
 #ifndef PAWL_REPLAY_ENGINE_HPP
 #define PAWL_REPLAY_ENGINE_HPP
@@ -29,7 +29,7 @@ struct EngineLimits {
   std::uint32_t traces_a_turn_max = 64;
   std::uint32_t passes_max = 100;
   // Raised events and queue messages in one turn, with those given back; of these half as many.
-  std::uint32_t mail_max = 512;
+  std::uint32_t mailbox_max = 512;
   // State of one instance.
   std::uint32_t kv_keys_max = 150;
   std::size_t kv_bytes_max = 512 * 1024;  // keys and values
@@ -49,7 +49,8 @@ struct TurnInput {
       nullptr;  // in order of arrival; kStart or kContinue first for a new one
   std::size_t message_count = 0;
   std::size_t waiting_count = 0;  // of them were there in an earlier turn and wait on
-  // More are stored than these: what tries to take one and finds none is not answered, and the state is kMore.
+  // More are stored than these: what tries to take one and finds none is not answered, and the
+  // state is kMore.
   bool more_messages = false;
 };
 
@@ -62,9 +63,9 @@ struct Trace {
 
 // Views live until the next turn of this engine.
 struct TurnResult {
-  // kOk; kNondeterminism, kAwaitSteppedOver, kException: the instance stops with the diagnostic's text;
-  // kUnsupported: a newer engine recorded the history; it needs that one.
-  // kResourceExhausted: a limit (the diagnostic names it). Unless kOk the history is as it was before.
+  // kOk; kNondeterminism, kAwaitSteppedOver, kException: the instance stops with the diagnostic's
+  // text; kUnsupported: a newer engine recorded the history; it needs that one. kResourceExhausted:
+  // a limit (the diagnostic names it). Unless kOk the history is as it was before.
   Status status = Status::kOk;
   TurnState state = TurnState::kSuspended;
   EventId first_new = 0;  // the new events are [first_new, history.last_id()]
@@ -87,8 +88,8 @@ struct TurnResult {
 
 class Engine {
  public:
-  // Recorded in the first event of an execution; rises when the same history would be read in another
-  // way. This engine runs what was begun under any of these.
+  // Recorded in the first event of an execution; rises when the same history would be read in
+  // another way. This engine runs what was begun under any of these.
   static constexpr std::int64_t kBehaviour = 1;
   static constexpr std::int64_t kBehaviourMin = 1;
 

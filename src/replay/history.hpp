@@ -1,4 +1,5 @@
-// History: the decoded events of one execution, with the index that matches commands in constant time.
+// History: the decoded events of one execution, with the index that matches commands in constant
+// time.
 //
 // Purpose: append-only; kept warm between turns or rebuilt from stored rows, with the same result.
 // Ownership: bytes come from a BuddyPool that must outlive it; clear() or the destructor gives them

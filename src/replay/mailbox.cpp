@@ -85,19 +85,19 @@ Status Mailbox::answer_tries(History& history, std::int64_t stamp_ms, std::uint3
 }
 
 std::uint32_t Mailbox::settle(bool is_cut) {
-  std::uint32_t unheard = 0;
+  std::uint32_t undelivered = 0;
   for (std::size_t i = 0; i < count_; ++i) {
     const Entry& entry = entries_[i];
     if (!entry.is_waiting) continue;
     if (entry.message.kind == MessageKind::kEvent && !is_cut) {
-      ++unheard;
+      ++undelivered;
     } else if (entry.is_stored) {
       kept_[kept_count_++] = entry.message.id;
     } else {
       given_back_[given_back_count_++] = entry.message;
     }
   }
-  return unheard;
+  return undelivered;
 }
 
 }  // namespace pawl

@@ -1,8 +1,8 @@
 // Mailbox: the messages of one turn that wait for a wait.
 //
-// Purpose: raised events and queue messages, in order of their numbers, from the turn's input and from
-// deliveries that were given back. Ownership: storage from an Arena; texts belong to the input or to
-// the history. Thread rule: the Runtime's thread.
+// Purpose: raised events and queue messages, in order of their numbers, from the turn's input and
+// from deliveries that were given back. Ownership: storage from an Arena; texts belong to the input
+// or to the history. Thread rule: the Runtime's thread.
 #ifndef PAWL_REPLAY_MAILBOX_HPP
 #define PAWL_REPLAY_MAILBOX_HPP
 
@@ -31,11 +31,11 @@ class Mailbox {
   // Each waiting message, the oldest first, goes to the oldest open wait of its kind and name.
   Status deliver(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
                  Diagnostic& diagnostic, std::uint32_t* delivered);
-  // Whoever asked for a message without waiting, and got none, is told so.
+  // Answers a try that got no message with a recorded "none".
   static Status answer_tries(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
                              Diagnostic& diagnostic, std::uint32_t* answered);
-  // Sorts out what is left at the end of the turn; answers how many raised events go unheard, unless
-  // the turn goes on (`is_cut`).
+  // Sorts out what is left at the end of the turn; answers how many raised events are undelivered,
+  // unless the turn goes on (`is_cut`).
   std::uint32_t settle(bool is_cut);
 
   [[nodiscard]] const Message* given_back() const { return given_back_; }

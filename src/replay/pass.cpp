@@ -49,7 +49,8 @@ const char* difference(const Event& recorded, const Event& issued) {
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;
 }
 
-// An activity of which difference() looks at nothing but what and after what: for all else is at its default.
+// An activity of which difference() looks at nothing but what and after what: for all else is at
+// its default.
 bool is_bare(const Event& event) {
   return event.kind == EventKind::kActivity && event.session.empty() && event.policy.empty() &&
          event.tag.empty() && event.version.empty();
@@ -181,7 +182,8 @@ void Pass::check_complete() {
                        root_.position, end_kind_name(end_->event.end));
     return fail(Status::kNondeterminism);
   }
-  // A branch that was not opened leaves a command of its opener behind; so this cannot be the code's.
+  // A branch that was not opened leaves a command of its opener behind; so this cannot be the
+  // code's.
   PAWL_CHECK("replay-4", reissued_ == history_.command_count_);
   if (history_.ended() && root_.suspended) {
     const Event& awaited = root_.awaited->event;
@@ -206,7 +208,7 @@ void Pass::find_horizons() {
 }
 
 bool Pass::wakes_another(const Record& close) const {
-  for (const ForeignWait* wait = foreign_waits_; wait != nullptr; wait = wait->next)
+  for (const WaitOfOtherBranch* wait = waits_of_other_branches_; wait != nullptr; wait = wait->next)
     if (wait->leaf == close.pass.target && wait->waiter->effective == kNoHorizon) return true;
   return false;
 }
@@ -274,8 +276,9 @@ Status Pass::append_returns() {
     const Event& wait = history_.event(delivery->event.ref);
     PAWL_TRY(history_.append(event, diagnostic_));
     if (mailbox_.give_back(wait, delivery->event)) continue;
-    diagnostic_.format("event %u: more than mail_max (%u) messages wait, or half as many come back",
-                       event.id, limits_.mail_max);
+    diagnostic_.format(
+        "event %u: more than mailbox_max (%u) messages wait, or half as many come back", event.id,
+        limits_.mailbox_max);
     return Status::kResourceExhausted;
   }
   return Status::kOk;

@@ -53,8 +53,8 @@ struct BranchRun {
   std::uint32_t end_calls = 0;
   std::uint32_t writer = 0;  // number among the branches that write state; 0: it does not
   std::uint32_t writes = 0;
-  // How many writes of each writer it knows by cause: those of its ancestors before its opening, and of
-  // the branches it received.
+  // How many writes of each writer it knows by cause: those of its ancestors before its opening,
+  // and of the branches it received.
   std::uint32_t* known = nullptr;
   std::uint32_t known_count = 0;
   bool suspended = false;
@@ -115,7 +115,7 @@ class Pass {
   Pass& operator=(const Pass&) = delete;
 
   // Runs the function and appends what it decided. Unless kOk the history must be rewound, and the
-  // diagnostic tells why.
+  // diagnostic says why.
   Status run();
   // Did it append what another pass has to see?
   [[nodiscard]] bool has_ended() const { return root_.returned; }
@@ -154,8 +154,8 @@ class Pass {
   Handle read_elsewhere(BranchRun& branch, std::string_view instance, std::string_view key);
   Handle schedule_child(BranchRun& branch, const NewInstanceCall& call);
   ErrorKind start_detached(BranchRun& branch, const NewInstanceCall& call);
-  // A read sees what executions before left, the branch's own writes, those it knows by cause, and of all
-  // others those at or before its position.
+  // A read sees what executions before left, the branch's own writes, those it knows by cause, and
+  // of all others those at or before its position.
   ErrorKind write_state(BranchRun& branch, std::string_view key, std::string_view value,
                         bool clear);
   bool read_state(BranchRun& branch, std::string_view key, KvEntry* out);
@@ -195,7 +195,7 @@ class Pass {
     kBadPayload,
     kBadOptions,
     kTooDeep,
-    kForeign
+    kInvalid
   };
 
   struct Join {
@@ -218,10 +218,10 @@ class Pass {
     EventId position = 0;
   };
   // A branch that waits for what another one owns.
-  struct ForeignWait {
+  struct WaitOfOtherBranch {
     const BranchRun* waiter;
     const Record* leaf;
-    ForeignWait* next;
+    WaitOfOtherBranch* next;
   };
 
   [[nodiscard]] static ActivityPolicy policy_of(const ActivityOptions& options);
@@ -319,7 +319,7 @@ class Pass {
   std::uint32_t reissued_ = 0;
   Record* end_ = nullptr;  // staged
   std::uint32_t writer_count_ = 0;
-  ForeignWait* foreign_waits_ = nullptr;
+  WaitOfOtherBranch* waits_of_other_branches_ = nullptr;
   std::uint32_t appended_ = 0;
   bool has_closed_ = false;
   bool is_another_needed_ = false;

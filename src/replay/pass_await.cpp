@@ -15,7 +15,7 @@ enum PathMark : std::uint64_t { kPathCommand = 1, kPathJoin = 2, kPathSelect = 3
 
 Pass::Form Pass::form_of(const Handle& handle) const {
   const bool is_ours = handle.pass_ == this && handle.run_ == run_;
-  return is_ours ? static_cast<Form>(handle.form_) : Form::kForeign;
+  return is_ours ? static_cast<Form>(handle.form_) : Form::kInvalid;
 }
 
 Pass::Leaves Pass::leaves_of(const Handle& handle) const {
@@ -115,8 +115,8 @@ Pass::Resolution Pass::resolve(const Record& leaf) const {
   return completion == 0 ? Resolution() : Resolution{How::kCompleted, completion};
 }
 
-// Of a join, the first member that is not resolved; else the last of all positions. A member that may
-// not be awaited here has its result, an error, like one that was never issued.
+// Of a join, the first member that is not resolved; else the last of all positions. A member that
+// may not be awaited here has its result, an error, like one that was never issued.
 Pass::Resolution Pass::resolve(const Handle& handle) const {
   const Form form = form_of(handle);
   if (form != Form::kCommand && form != Form::kJoin) return {How::kRefused, 0};
@@ -144,8 +144,8 @@ Outcome Pass::cancelled() {
 
 // --- awaiting -------------------------------------------------------------------------------------
 
-// Completed, and what this branch owns: most of a long history is awaited through here, with the answer
-// that receive() would give.
+// Completed, and what this branch owns: most of a long history is awaited through here, with the
+// answer that receive() would give.
 bool Pass::is_plain(const Record& leaf) const {
   const EventId cancel = history_.cancel_id();
   return leaf.completion != 0 && leaf.completion <= current_->horizon &&
@@ -187,7 +187,7 @@ Outcome Pass::await(const Handle& handle) {
 
 Outcome Pass::await_first(const Selection& selection) {
   if (!is_active(*current_, "await")) return Outcome::pending();
-  if (selection.run_ != run_) return refused(Form::kForeign);
+  if (selection.run_ != run_) return refused(Form::kInvalid);
   if (selection.count_ == 0)
     return Outcome::failure(ErrorKind::kInvalidArgument, "a select of no handles");
   std::size_t winner = 0;
@@ -228,10 +228,10 @@ void Pass::wait_for(const Record& leaf) {
   if (!may_await(leaf)) return;
   if (current_->awaited == nullptr) current_->awaited = &leaf;
   if (leaf.pass.owner == current_) return;
-  auto* const wait = note<ForeignWait>(1);
+  auto* const wait = note<WaitOfOtherBranch>(1);
   if (wait == nullptr) return;
-  *wait = {current_, &leaf, foreign_waits_};
-  foreign_waits_ = wait;
+  *wait = {current_, &leaf, waits_of_other_branches_};
+  waits_of_other_branches_ = wait;
 }
 
 Outcome Pass::receive(const Handle& handle, const Resolution& resolution) {

@@ -1,5 +1,6 @@
-// Sessions that the code opens and closes: commands without a result. What is scheduled on one that is
-// not open, or is lost, is told at its await; so the engine keeps no list of open sessions.
+// Sessions that the code opens and closes: commands without a result. What is scheduled on one that
+// is not open, or is lost, gets an error at its await; so the engine keeps no list of open
+// sessions.
 #include "hash.hpp"
 #include "pass.hpp"
 #include "policy.hpp"

@@ -1,5 +1,5 @@
-// State of an instance: what a branch writes and sees, and the custom status, which is the state of the
-// empty key.
+// State of an instance: what a branch writes and sees, and the custom status, which is the state of
+// the empty key.
 #include <algorithm>
 
 #include "hash.hpp"
@@ -9,7 +9,8 @@ namespace pawl::internal {
 
 // --- writing --------------------------------------------------------------------------------------
 
-// What a limit refuses is recorded: another worker, or this one after a restart, may have other limits.
+// What a limit refuses is recorded: another worker, or this one after a restart, may have other
+// limits.
 ErrorKind Pass::write_state(BranchRun& branch, std::string_view key, std::string_view value,
                             bool clear) {
   if (!is_active(branch, clear ? "clear_kv_value" : "set_kv_value")) return ErrorKind::kNone;
@@ -60,8 +61,8 @@ ErrorKind Pass::issue_write(BranchRun& branch, Event& event) {
   return ErrorKind::kNone;
 }
 
-// What will be stored of a key, whoever sees it: so the limits bound what is stored, whatever branches do.
-// A clear by a branch may be withdrawn yet, so it makes no room before it is recorded.
+// What will be stored of a key, whoever sees it: so the limits bound what is stored, whatever
+// branches do. A clear by a branch may be withdrawn yet, so it makes no room before it is recorded.
 bool Pass::stored_value(const History::StateKey& key, std::string_view* value) const {
   const Record* write = key.run == run_ ? key.staged : nullptr;
   while (write != nullptr && write->event.number != 0 && write->pass.owner != &root_)
@@ -88,7 +89,8 @@ bool Pass::has_room_for(std::string_view key, std::string_view value) const {
 
 // --- reading --------------------------------------------------------------------------------------
 
-// The last visible write; what is new in this pass comes after all of history, what was carried before.
+// The last visible write; what is new in this pass comes after all of history, what was carried
+// before.
 bool Pass::look_up(const BranchRun& branch, const History::StateKey& key, KvEntry* out) const {
   const Record* write = key.run == run_ ? key.staged : nullptr;
   while (write != nullptr && !knows(branch, *write))

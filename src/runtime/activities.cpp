@@ -48,7 +48,7 @@ OptionalMs Activities::first_limit() const {
   return first;
 }
 
-bool Activities::must_wait_to_run_alone(std::int32_t crashes) const {
+bool Activities::waits_to_run_alone(std::int32_t crashes) const {
   std::size_t crashed = 0;
   std::int32_t highest = 0;
   slots_.crashed_in_hand(&crashed, &highest);
@@ -63,7 +63,7 @@ void Activities::run_inline(std::int64_t end_boot_ms) {
   internal::Slot* slot = slots_.next_inline();
   while (slot != nullptr) {
     // Of those that wait to run alone, the end of a thread wakes the loop.
-    if (must_wait_to_run_alone(0) ||
+    if (waits_to_run_alone(0) ||
         (slot->item.crashes >= loop_.options.crashes_max - 1 && slots_.running_threads() > 0))
       return;
     slots_.run_inline(*slot);
@@ -87,7 +87,7 @@ void Activities::note_duration(const internal::Slot& slot, std::int64_t took_ms)
 // As for inline ones: what may poison runs with nothing else in its process.
 bool Activities::may_step(const internal::Slot& slot) const {
   return slot.mode == ActivityMode::kCooperative && slots_.can_keep_result() &&
-         !must_wait_to_run_alone(0) &&
+         !waits_to_run_alone(0) &&
          (slot.item.crashes < loop_.options.crashes_max - 1 || slots_.running_threads() == 0);
 }
 
@@ -110,7 +110,7 @@ Status Activities::write_progress() {
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || !slot.progress_due().has_passed(now)) return;
     // What is reported from here on is news again.
-    slot.progress.set_news(false);
+    slot.progress.set_update(false);
     slot.in_batch.writes_progress = true;
     char text[kProgressBytesMax];
     std::size_t size = 0;

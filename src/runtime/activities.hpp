@@ -1,5 +1,6 @@
-// Activities: those in hand, from their hand-over to the commit of their result. They run in the loop's own time or on
-// pool threads, their locks are renewed, and their results and progress are written. Thread rule: the loop's thread.
+// Activities: those in hand, from their hand-over to the commit of their result. They run in the
+// loop's own time or on pool threads, their locks are renewed, and their results and progress are
+// written. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_ACTIVITIES_HPP
 #define PAWL_RUNTIME_ACTIVITIES_HPP
 
@@ -53,9 +54,9 @@ class Activities {
   void log_evicted();
   void lose_all();
 
-  // Items that crashed do not run beside each other; the attempt that could poison runs with nothing else in its
-  // process, so that a neighbour is never charged for it.
-  [[nodiscard]] bool must_wait_to_run_alone(std::int32_t crashes) const;
+  // Items that crashed do not run beside each other; the attempt that could poison runs with
+  // nothing else in its process, so that a neighbour is never charged for it.
+  [[nodiscard]] bool waits_to_run_alone(std::int32_t crashes) const;
 
  private:
   [[nodiscard]] bool is_pressing(const internal::Slot& slot) const;

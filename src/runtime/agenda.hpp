@@ -1,10 +1,10 @@
 // Agenda: what the loop has to do, and when.
 //
-// Purpose: "is there work?" and "when does the loop wake next?" are one question to one array. A part of the
-// loop states what it wants in its entries; whoever makes work for another part sets the entry of that work and
-// knows nothing of the part. A new feature adds a job here and no further condition anywhere.
-// Rejected: a flag and a due time in each part. The question was then asked in three places, each had to name
-// every part, and they could disagree.
+// Purpose: "is there work?" and "when does the loop wake next?" are one question to one array. A
+// part of the loop states what it wants in its entries; whoever makes work for another part sets
+// the entry of that work and knows nothing of the part. A new feature adds a job here and no
+// further condition anywhere. Rejected: a flag and a due time in each part. The question was then
+// asked in three places, each had to name every part, and they could disagree.
 // Ownership: a plain value. Thread rule: the loop's thread. Units: boot time in milliseconds.
 #ifndef PAWL_RUNTIME_AGENDA_HPP
 #define PAWL_RUNTIME_AGENDA_HPP
@@ -39,7 +39,7 @@ enum class Job : std::uint8_t {
   kLookAtClock,        // is the wall clock trusted by now?
   kLook,               // did others commit?
   kObserve,            // an expired lease is watched
-  kCutLog,             // somebody kept the log from being cut
+  kCutLog,             // a reader kept the log from being cut
   kInline,             // inline activities that are left
   kSteps,              // cooperative activities, and activities that overstay their grace
   kFolders,            // of sessions that have ended are to be looked for

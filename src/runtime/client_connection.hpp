@@ -1,4 +1,5 @@
-// ClientConnection: what all calls of a Client need: the connection, transactions, and texts of refusals.
+// ClientConnection: what all calls of a Client need: the connection, transactions, and texts of
+// refusals.
 //
 // Thread rule: one thread a Client.
 #ifndef PAWL_RUNTIME_CLIENT_CONNECTION_HPP
@@ -15,8 +16,9 @@ namespace pawl {
 // Room for an output or an error text.
 [[nodiscard]] std::size_t status_buffer_bytes(std::size_t payload_bytes_max);
 
-// Raised events and queue messages of one instance may hold together so many bytes when one is sent.
-[[nodiscard]] constexpr std::size_t mail_bytes_max(std::size_t payload_bytes_max) {
+// Raised events and queue messages of one instance may hold together so many bytes when one is
+// sent.
+[[nodiscard]] constexpr std::size_t mailbox_bytes_max(std::size_t payload_bytes_max) {
   return 4 * payload_bytes_max;
 }
 
@@ -80,8 +82,9 @@ class ClientConnection {
     if (begun) provider_->rollback();
     return status;
   }
-  // A call that was refused may be so again and again: then it is read first, and does not wait for a lock under which
-  // nothing is written. `must_run`: an instance of this id has to run; false: there must be none.
+  // A call that was refused may be so again and again: then it is read first, and does not wait for
+  // a lock under which nothing is written. `must_run`: an instance of this id has to run; false:
+  // there must be none.
   Status refuse_early(std::string_view id, bool must_run);
   // Counts what the transaction took away, if it is committed.
   template <typename Work>
@@ -97,7 +100,8 @@ class ClientConnection {
   [[nodiscard]] bool on_loop_thread() const {
     return process_.on_loop_thread(options_.database_path);
   }
-  // Names the instance for people, where the answer is about it and not about the store. The status is handed on.
+  // Names the instance for people, where the answer is about it and not about the store. The status
+  // is handed on.
   Status explain(Status status, std::string_view id);
   // Likewise, of anything else that has a name.
   Status explain_of(const char* what, std::string_view name, Status status);
@@ -113,9 +117,11 @@ class ClientConnection {
   Removed step_;  // of the transaction at hand
 
  private:
-  // The process that made the log so long may have left, and where no runtime runs only clients can cut it.
+  // The process that made the log so long may have left, and where no runtime runs only clients can
+  // cut it.
   bool cut_long_log();
-  // Only runtimes remove anything, and may not have met the full disk: a reserve that is missing shows it to all.
+  // Only runtimes remove anything, and may not have met the full disk: a reserve that is missing
+  // shows it to all.
   void give_up_reserve();
 
   bool was_refused_ = false;  // the last transaction, by what it found

@@ -62,8 +62,8 @@ Status ClientCore::cancel_instance(std::string_view id, std::string_view reason)
   return in_batch(id, [&] { return provider_->cancel_instance(id, reason); });
 }
 
-Status ClientCore::send_mail(std::string_view id, MessageKind kind, std::string_view name,
-                             std::string_view payload) {
+Status ClientCore::send_message(std::string_view id, MessageKind kind, std::string_view name,
+                                std::string_view payload) {
   if (payload.size() > options_.payload_bytes_max) {
     diagnostic_.format("the payload has %zu bytes; payload_bytes_max is %zu", payload.size(),
                        options_.payload_bytes_max);
@@ -71,15 +71,15 @@ Status ClientCore::send_mail(std::string_view id, MessageKind kind, std::string_
   }
   PAWL_TRY(refuse_early(id, true));
   return in_batch(id, [&] {
-    NewMail mail;
-    mail.id = id;
-    mail.kind = kind;
-    mail.name = name;
-    mail.payload = payload;
-    mail.count_max = options_.queue_messages_max;
-    mail.bytes_max = mail_bytes_max(options_.payload_bytes_max);
+    NewMessage posted;
+    posted.id = id;
+    posted.kind = kind;
+    posted.name = name;
+    posted.payload = payload;
+    posted.count_max = options_.queue_messages_max;
+    posted.bytes_max = mailbox_bytes_max(options_.payload_bytes_max);
     bool room = false;
-    PAWL_TRY(provider_->send_mail(mail, &room));
+    PAWL_TRY(provider_->send_message(posted, &room));
     return room ? Status::kOk : Status::kResourceExhausted;
   });
 }

@@ -13,8 +13,8 @@ class ClientCore final : public ClientManagement {
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              const StartOptions& options);
   Status cancel_instance(std::string_view id, std::string_view reason);
-  Status send_mail(std::string_view id, MessageKind kind, std::string_view name,
-                   std::string_view payload);
+  Status send_message(std::string_view id, MessageKind kind, std::string_view name,
+                      std::string_view payload);
   Status get_status(std::string_view id, OrchestrationStatus* out);
   Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
                                 OrchestrationStatus* out);

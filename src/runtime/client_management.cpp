@@ -72,25 +72,25 @@ class Collect final : public InstanceVisitor {
   bool ended_only_;
 };
 
-class TellEvents final : public EventSink {
+class EventVisitor final : public EventSink {
  public:
-  explicit TellEvents(HistoryVisitor& visitor) : visitor_(visitor) {}
+  explicit EventVisitor(HistoryVisitor& visitor) : visitor_(visitor) {}
   Status on_event(const Event& event) override {
-    HistoryEvent told;
-    told.id = event.id;
-    told.kind = event_kind_name(event.kind);
-    told.branch = event.branch;
-    told.ordinal = event.ordinal;
-    told.ref = event.ref;
-    told.time_ms = event.time_ms;
-    told.number = event.number;
-    told.error = event.error;
-    told.name = event.name;
-    told.session = event.session;
-    told.tag = event.tag;
-    told.version = event.version;
-    told.payload = event.payload;
-    visitor_.on_event(told);
+    HistoryEvent reported;
+    reported.id = event.id;
+    reported.kind = event_kind_name(event.kind);
+    reported.branch = event.branch;
+    reported.ordinal = event.ordinal;
+    reported.ref = event.ref;
+    reported.time_ms = event.time_ms;
+    reported.number = event.number;
+    reported.error = event.error;
+    reported.name = event.name;
+    reported.session = event.session;
+    reported.tag = event.tag;
+    reported.version = event.version;
+    reported.payload = event.payload;
+    visitor_.on_event(reported);
     any = true;
     return Status::kOk;
   }
@@ -176,9 +176,9 @@ Status ClientManagement::read_history(std::string_view id, std::int64_t executio
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
   if (execution_id == 0) execution_id = info.execution_id;
-  TellEvents tell(visitor);
-  PAWL_TRY(explain(provider_->load_history(info.key, execution_id, 0, tell), id));
-  if (tell.any) return Status::kOk;
+  EventVisitor events(visitor);
+  PAWL_TRY(explain(provider_->load_history(info.key, execution_id, 0, events), id));
+  if (events.any) return Status::kOk;
   diagnostic_.format("execution %lld has no history", static_cast<long long>(execution_id));
   return Status::kNotFound;
 }
@@ -259,8 +259,8 @@ Status ClientManagement::list_tree(std::string_view id, bool children_only, Page
   return explain(provider_->list_tree(info.key, children_only, page, visitor), id);
 }
 
-// Deleted with the first transaction; what follows sweeps, one transaction a step, so that the write lock
-// is free in between. A step that fails is for whoever sweeps next.
+// Deleted with the first transaction; what follows sweeps, one transaction a step, so that the
+// write lock is free in between. A step that fails is for whoever sweeps next.
 Status ClientManagement::remove(InstanceKey key, std::string_view id, bool force,
                                 Removed* removed) {
   bool more = false;

@@ -1,4 +1,5 @@
-// ClockWatch: when the wall clock can be trusted, a batch is to learn it. Rules: docs/architecture.md, "time".
+// ClockWatch: when the wall clock can be trusted, a batch is to learn it. Rules:
+// docs/architecture.md, "time".
 //
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_CLOCK_WATCH_HPP
@@ -13,7 +14,7 @@ class ClockWatch {
   explicit ClockWatch(LoopContext& loop) : loop_(loop) {}
 
   void look(std::int64_t now_boot_ms);
-  // Somebody has set the wall clock.
+  // The wall clock was set.
   void stepped();
   // A trusted clock may bring timers nearer, or say when a UTC timer is due.
   void plan(const NextDue& due);

@@ -2,7 +2,7 @@
 //
 // Purpose: when the process dies, whoever buries it charges the crash to what was running, and to
 // nothing else. Writing a note is one store to mapped memory: no system call, no flush; it survives
-// the process, not the machine, which is what telling a crash from a reboot needs.
+// the process, not the machine, which is what distinguishes a crash from a reboot.
 // Ownership: the page belongs to the port's worker file. Thread rule: each entry has one writer.
 // Source: DESIGN decision 3, docs/architecture.md "crashes".
 #ifndef PAWL_RUNTIME_CRASH_NOTES_HPP
@@ -34,8 +34,8 @@ struct NotesPage {
 static_assert(std::atomic<std::int64_t>::is_always_lock_free || sizeof(void*) == 4,
               "a note must be one store");
 
-// Reads the notes of a dead process from raw bytes; entries that hold nothing are left out. Bytes that
-// are no notes page (a torn or older file) hold nothing.
+// Reads the notes of a dead process from raw bytes; entries that hold nothing are left out. Bytes
+// that are no notes page (a torn or older file) hold nothing.
 std::size_t read_notes(const void* bytes, std::size_t size, CrashNote* out, std::size_t capacity);
 
 }  // namespace pawl

@@ -46,7 +46,8 @@ void Devices::committed(const Request& request) {
   known->withdrawing = false;
 }
 
-// Work that runs on may keep a device where it is, and any worker may be the one who finds that out.
+// Work that runs on may keep a device where it is, and any worker may be the one who finds that
+// out.
 void Devices::committed() {
   for (std::size_t i = declared_.size(); i-- > 0;) {
     Declared& device = declared_[i];

@@ -17,8 +17,8 @@ class Devices {
 
   // In the batch: a call. `room` becomes false if there are too many.
   Status write(const Request& request, bool* room);
-  // In the batch of a new registration, before its former one is buried: the hardware is still here. Another worker
-  // that took a device over meanwhile keeps it.
+  // In the batch of a new registration, before its former one is buried: the hardware is still
+  // here. Another worker that took a device over meanwhile keeps it.
   Status declare_again();
   // In the batch: what moves sessions without anybody asking for work.
   Status move_sessions();

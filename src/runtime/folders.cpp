@@ -74,9 +74,9 @@ void Folders::stop() {
   if (loop_.agenda.wants(Job::kListFolders)) loop_.port.folders->end_list();
 }
 
-// With each hand-over and not once a session: somebody may have cleaned the root up by hand, and the activities of
-// the session must not fail then. An activity without its folder does not run and is put back: people have to repair
-// the disk, and an orchestration can do nothing with such an error.
+// With each hand-over and not once a session: a person may have cleaned up the root, and the
+// activities of the session must not fail then. An activity without its folder does not run and is
+// put back: people have to repair the disk, and an orchestration can do nothing with such an error.
 void Folders::committed() {
   if (loop_.options.sessions.work_root == nullptr) return;
   slots_.for_each([&](internal::Slot& slot) {

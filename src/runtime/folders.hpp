@@ -1,9 +1,9 @@
-// Folders: of sessions (SessionOptions::work_root). They are made before an activity of the session begins, and
-// removed when the session has ended. Rules: docs/rules/session.md.
+// Folders: of sessions (SessionOptions::work_root). They are made before an activity of the session
+// begins, and removed when the session has ended. Rules: docs/rules/session.md.
 //
-// A folder is made only when the hand-over is committed. So a folder whose session has no row belongs to the past,
-// and its name never comes again. That is all that removing needs to know: no list of what is to be removed can be
-// lost in a crash, and none can be wrong.
+// A folder is made only when the hand-over is committed. So a folder whose session has no row
+// belongs to the past, and its name never comes again. That is all that removing needs to know: no
+// list of what is to be removed can be lost in a crash, and none can be wrong.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_FOLDERS_HPP
 #define PAWL_RUNTIME_FOLDERS_HPP

@@ -95,9 +95,9 @@ bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event&
          slots_.room(entry->mode) && may_run_with(0);
 }
 
-// While this worker need not look for work, and passed over nothing that may go when a slot is free, nothing waits
-// that it could take: then what is scheduled now is the first. After an item that is not handed over here, this
-// worker looks for work as usual.
+// While this worker need not look for work, and passed over nothing that may go when a slot is
+// free, nothing waits that it could take: then what is scheduled now is the first. After an item
+// that is not handed over here, this worker looks for work as usual.
 void HandOver::hand_over_at_once(Turn& turn) {
   for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
     NewWork& work = turn.work[i];
@@ -126,17 +126,17 @@ void HandOver::hand_over_at_once(Turn& turn) {
   }
 }
 
-// Work without a handler here is marked, so that it does not stand in the queue of this worker. A worker that takes no
-// activities marks none.
+// Work without a handler here is marked, so that it does not stand in the queue of this worker. A
+// worker that takes no activities marks none.
 void HandOver::queue_rest(Turn& turn, std::size_t first) {
   if (!loop_.takes_activities()) return;
   for (std::size_t i = first; i < turn.commit.work_count; ++i) {
     const Event& event = turn.commit.events->event(turn.work[i].event);
-    if (!has_handler(event.name)) turn.work[i].foreign_name = event.name;
+    if (!has_handler(event.name)) turn.work[i].unregistered_name = event.name;
   }
 }
 
-// A turn that was not written has handed nothing over, and a session may be somebody else's.
+// A turn that was not written has handed nothing over, and a session may be another worker's.
 void HandOver::settle(const Turn& turn) {
   for (std::size_t i = 0; !turn.written && i < turn.result_count; ++i)
     turn.results[i]->in_batch.leaving = false;
@@ -152,11 +152,11 @@ void HandOver::settle(const Turn& turn) {
 // Logged when it begins and when it ends; counted with each look.
 void HandOver::committed() {
   const auto waiting = static_cast<std::uint32_t>(sessions_waiting_);
-  const bool is_news = (waiting > 0) != (loop_.stats.sessions_waiting > 0);
+  const bool is_new = (waiting > 0) != (loop_.stats.sessions_waiting > 0);
   loop_.stats.sessions_waiting = waiting;
   if (waiting > 0 && has_looked_) ++loop_.stats.capacity_exhausted;
   has_looked_ = false;
-  if (!is_news) return;
+  if (!is_new) return;
   const LogField fields[] = {
       {"sessions", static_cast<std::int64_t>(waiting)},
       {"max_sessions_per_worker",

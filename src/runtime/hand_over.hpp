@@ -1,4 +1,5 @@
-// HandOver: work comes to this worker: it is fetched, or handed over by the commit that schedules it.
+// HandOver: work comes to this worker: it is fetched, or handed over by the commit that schedules
+// it.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_HAND_OVER_HPP
 #define PAWL_RUNTIME_HAND_OVER_HPP

@@ -6,21 +6,21 @@
 namespace pawl {
 namespace {
 
-bool is_mail(const Request& request) {
+bool is_message(const Request& request) {
   return request.kind == Request::Kind::kRaise || request.kind == Request::Kind::kEnqueue;
 }
 
 }  // namespace
 
-NewMail Inbox::new_mail(const Request& request) const {
-  NewMail mail;
-  mail.id = request.id;
-  mail.kind = request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
-  mail.name = request.name;
-  mail.payload = request.text;
-  mail.count_max = loop_.options.queue_messages_max;
-  mail.bytes_max = mail_bytes_max(loop_.options.payload_bytes_max);
-  return mail;
+NewMessage Inbox::message_of(const Request& request) const {
+  NewMessage posted;
+  posted.id = request.id;
+  posted.kind = request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
+  posted.name = request.name;
+  posted.payload = request.text;
+  posted.count_max = loop_.options.queue_messages_max;
+  posted.bytes_max = mailbox_bytes_max(loop_.options.payload_bytes_max);
+  return posted;
 }
 
 std::size_t Inbox::at_hand() const {
@@ -28,18 +28,18 @@ std::size_t Inbox::at_hand() const {
 }
 
 void Inbox::look() {
-  may_piggyback_mail_ = false;
-  bool has_mail = false;
+  may_piggyback_messages_ = false;
+  bool has_messages = false;
   for (std::size_t i = 0; i < at_hand(); ++i) {
     requests_.at(i).piggybacks_on = 0;
-    has_mail = has_mail || is_mail(requests_.at(i));
+    has_messages = has_messages || is_message(requests_.at(i));
   }
-  if (!has_mail || !loop_.may_piggyback()) return;
-  may_piggyback_mail_ = loop_.instances().last_message(&last_message_) == Status::kOk;
+  if (!has_messages || !loop_.may_piggyback()) return;
+  may_piggyback_messages_ = loop_.instances().last_message(&last_message_) == Status::kOk;
 }
 
 void Inbox::collect_starts(TurnList& turns) {
-  if (!loop_.may_piggyback() || loop_.batch.starts_apart) return;
+  if (!loop_.may_piggyback() || loop_.batch.persist_starts_first) return;
   loop_.now = loop_.transaction().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& request = requests_.at(i);
@@ -99,19 +99,19 @@ bool Inbox::is_unknown(std::string_view instance_id) {
          Status::kNotFound;
 }
 
-void Inbox::collect_mail(TurnList& turns) {
-  if (!may_piggyback_mail_) return;
+void Inbox::collect_messages(TurnList& turns) {
+  if (!may_piggyback_messages_) return;
   loop_.now = loop_.transaction().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     Request& request = requests_.at(i);
     // Those behind it are taken when it is done, however many ticks that needs.
     if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) return;
-    if (!is_mail(request) || !is_valid_name(request.name) || is_behind_another(i)) continue;
-    Turn* const turn = turn_for_mail(request, turns);
+    if (!is_message(request) || !is_valid_name(request.name) || is_behind_another(i)) continue;
+    Turn* const turn = turn_for_message(request, turns);
     if (turn == nullptr) continue;
     request.piggybacks_on = turn->key;
-    ++turn->mail_count;
-    turn->mail_bytes += request.name.size() + request.text.size();
+    ++turn->posted_count;
+    turn->posted_bytes += request.name.size() + request.text.size();
   }
 }
 
@@ -123,19 +123,20 @@ bool Inbox::is_behind_another(std::size_t index) {
   return false;
 }
 
-// One of this tick, or one loaded for it. Null: the message is stored, and its turn comes with a later tick.
-Turn* Inbox::turn_for_mail(const Request& request, TurnList& turns) {
+// One of this tick, or one loaded for it. Null: the message is stored, and its turn comes with a
+// later tick.
+Turn* Inbox::turn_for_message(const Request& request, TurnList& turns) {
   InstanceKey key = 0;
   Incarnation home = 0;
   if (loop_.instances().find_instance(request.id, &key, &home) != Status::kOk) return nullptr;
   for (Turn& turn : turns)
-    if (turn.key == key) return takes_mail(turn, request) ? &turn : nullptr;
+    if (turn.key == key) return takes_message(turn, request) ? &turn : nullptr;
   // It is warm elsewhere.
   if (home != 0 && home != loop_.me && warm_.find(key) == nullptr) return nullptr;
   if (!loader_.has_room_for_another()) return nullptr;
   const Arena::Mark mark = loop_.arena.mark();
   Turn& turn = turns.next();
-  if (loader_.load(key, false, &turn) == Status::kOk && takes_mail(turn, request)) {
+  if (loader_.load(key, false, &turn) == Status::kOk && takes_message(turn, request)) {
     turns.keep_next();
     return &turn;
   }
@@ -144,55 +145,56 @@ Turn* Inbox::turn_for_mail(const Request& request, TurnList& turns) {
 }
 
 // All that is stored for it has been read, and the sender is within its limits.
-bool Inbox::takes_mail(const Turn& turn, const Request& request) const {
+bool Inbox::takes_message(const Turn& turn, const Request& request) const {
   if (turn.verdict != Turn::Verdict::kCommit || turn.item->terminate || turn.item->more_messages)
     return false;
   const OrchestrationItem& item = *turn.item;
-  if (item.message_count - item.waiting_count + turn.mail_count >= loop_.options.instance_batch_max)
+  if (item.message_count - item.waiting_count + turn.posted_count >=
+      loop_.options.instance_batch_max)
     return false;
-  std::size_t mail = turn.mail_count + 1;
-  std::size_t bytes = turn.mail_bytes + request.name.size() + request.text.size();
+  std::size_t posted = turn.posted_count + 1;
+  std::size_t bytes = turn.posted_bytes + request.name.size() + request.text.size();
   for (std::size_t i = 0; i < item.message_count; ++i) {
     const Message& message = item.messages[i];
     if (message.id > last_message_) return false;
     if (message.kind != MessageKind::kEvent && message.kind != MessageKind::kQueue) continue;
-    ++mail;
+    ++posted;
     bytes += message.name.size() + message.payload.size();
   }
-  return mail <= loop_.options.queue_messages_max &&
-         bytes <= mail_bytes_max(loop_.options.payload_bytes_max);
+  return posted <= loop_.options.queue_messages_max &&
+         bytes <= mailbox_bytes_max(loop_.options.payload_bytes_max);
 }
 
 Message Inbox::message_of(std::size_t index) {
-  const NewMail mail = new_mail(requests_.at(index));
+  const NewMessage posted = message_of(requests_.at(index));
   Message message;
   message.id = number_of(index);
-  message.kind = mail.kind;
-  message.name = mail.name;
-  message.payload = mail.payload;
+  message.kind = posted.kind;
+  message.name = posted.name;
+  message.payload = posted.payload;
   return message;
 }
 
 bool Inbox::is_piggybacked(const Turn& turn, MessageId number, std::size_t* index) {
-  if (turn.mail_count == 0 || number <= last_message_) return false;
+  if (turn.posted_count == 0 || number <= last_message_) return false;
   *index = static_cast<std::size_t>(number - last_message_ - 1);
   return *index < at_hand() && requests_.at(*index).piggybacks_on == turn.key;
 }
 
 std::size_t Inbox::messages_of(const Turn& turn, Message* out) {
   std::size_t found = 0;
-  for (std::size_t i = 0; i < at_hand() && found < turn.mail_count; ++i)
+  for (std::size_t i = 0; i < at_hand() && found < turn.posted_count; ++i)
     if (requests_.at(i).piggybacks_on == turn.key) out[found++] = message_of(i);
   return found;
 }
 
-// If the numbers are not to be had, everything is stored as if it had come in two ticks, and turns that saw piggybacked
-// messages are run again behind it.
+// If the numbers are not to be had, everything is stored as if it had come in two ticks, and turns
+// that saw piggybacked messages are run again behind it.
 Status Inbox::reserve_numbers(TurnList& turns) {
   bool any = false;
   const auto each = [&](auto&& visit) {
     for (Turn& turn : turns)
-      if (turn.mail_count > 0 && turn.verdict == Turn::Verdict::kCommit) visit(turn);
+      if (turn.posted_count > 0 && turn.verdict == Turn::Verdict::kCommit) visit(turn);
   };
   each([&](const Turn&) { any = true; });
   if (any) {
@@ -272,7 +274,7 @@ Status Inbox::write_request(Request& request, Turn* turn, bool* room, bool* more
     case Request::Kind::kEnqueue: break;
   }
   if (request.piggybacks_on != 0) return Status::kOk;
-  return send_mail(request, room);
+  return send_message(request, room);
 }
 
 // A turn that cannot be committed is forgotten: it is run again once its start is stored.
@@ -296,32 +298,33 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
   return created;
 }
 
-// Of a message that is stored. Those piggybacked for the same instance are before it, and count as it does.
-Status Inbox::send_mail(const Request& request, bool* room) {
-  NewMail mail = new_mail(request);
+// Of a message that is stored. Those piggybacked for the same instance are before it, and count as
+// it does.
+Status Inbox::send_message(const Request& request, bool* room) {
+  NewMessage posted = message_of(request);
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& other = requests_.at(i);
     if (other.piggybacks_on == 0 || other.id != request.id) continue;
     const std::size_t bytes = other.name.size() + other.text.size();
-    mail.count_max -= mail.count_max > 0 ? 1 : 0;
-    mail.bytes_max -= mail.bytes_max > bytes ? bytes : mail.bytes_max;
+    posted.count_max -= posted.count_max > 0 ? 1 : 0;
+    posted.bytes_max -= posted.bytes_max > bytes ? bytes : posted.bytes_max;
   }
-  return loop_.instances().send_mail(mail, room);
+  return loop_.instances().send_message(posted, room);
 }
 
-Status Inbox::write_mail(Request& request, MessageId number) {
-  NewMail mail = new_mail(request);
-  mail.number = number;
+Status Inbox::write_message(Request& request, MessageId number) {
+  NewMessage posted = message_of(request);
+  posted.number = number;
   bool room = true;
-  request.status = loop_.instances().send_mail(mail, &room);
+  request.status = loop_.instances().send_message(posted, &room);
   if (!room) request.status = Status::kResourceExhausted;
   return is_answer(request.status) ? Status::kOk : request.status;
 }
 
 Status Inbox::store(const Turn& turn) {
-  for (std::size_t i = 0; i < at_hand() && turn.mail_count > 0; ++i)
+  for (std::size_t i = 0; i < at_hand() && turn.posted_count > 0; ++i)
     if (requests_.at(i).piggybacks_on == turn.key)
-      PAWL_TRY(write_mail(requests_.at(i), number_of(i)));
+      PAWL_TRY(write_message(requests_.at(i), number_of(i)));
   return Status::kOk;
 }
 

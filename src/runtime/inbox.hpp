@@ -1,11 +1,12 @@
 // Inbox: calls of the application's own thread. They are piggybacked on a tick, else stored.
 //
-// A start, an event and a queue message go into the commit with the turn that takes them; nothing is stored before it.
-// The caller is answered after that commit, so a crash in the turn leaves neither message nor answer. A message gets
-// the number that a stored one would have. If it has to wait on, it is stored under that number with the turn, and if
-// the turn cannot be written, instead of it. It is piggybacked only where it overtakes nothing (docs/performance.md).
-// A crash in the first turn of a start cannot be charged to a row that is not there. The note of it makes all workers
-// store starts first for an hour, and what crashes again is charged.
+// A start, an event and a queue message go into the commit with the turn that takes them; nothing
+// is stored before it. The caller is answered after that commit, so a crash in the turn leaves
+// neither message nor answer. A message gets the number that a stored one would have. If it has to
+// wait on, it is stored under that number with the turn, and if the turn cannot be written, instead
+// of it. It is piggybacked only where it overtakes nothing (docs/performance.md). A crash in the
+// first turn of a start cannot be charged to a row that is not there. The note of it makes all
+// workers store starts first for an hour, and what crashes again is charged.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_INBOX_HPP
 #define PAWL_RUNTIME_INBOX_HPP
@@ -41,8 +42,8 @@ class Inbox {
   // First turns of starts, for as many as there is memory for. Others are stored as messages.
   void collect_starts(TurnList& turns);
   // Events and queue messages join a turn of this tick, or one that is loaded for them.
-  void collect_mail(TurnList& turns);
-  // Those of the turn, in order, to `out`, which has room for turn.mail_count; how many.
+  void collect_messages(TurnList& turns);
+  // Those of the turn, in order, to `out`, which has room for turn.posted_count; how many.
   std::size_t messages_of(const Turn& turn, Message* out);
   [[nodiscard]] Message message_of(std::size_t index);
   // Is the message of this number piggybacked on the turn? Then `index` is its call.
@@ -67,16 +68,16 @@ class Inbox {
   bool prepare_start(const Request& request, Turn* turn);
   [[nodiscard]] bool is_unknown(std::string_view instance_id);
   [[nodiscard]] bool is_behind_another(std::size_t index);
-  Turn* turn_for_mail(const Request& request, TurnList& turns);
-  [[nodiscard]] bool takes_mail(const Turn& turn, const Request& request) const;
-  [[nodiscard]] NewMail new_mail(const Request& request) const;
+  Turn* turn_for_message(const Request& request, TurnList& turns);
+  [[nodiscard]] bool takes_message(const Turn& turn, const Request& request) const;
+  [[nodiscard]] NewMessage message_of(const Request& request) const;
   Status reserve_numbers(TurnList& turns);
   [[nodiscard]] static bool is_answer(Status status);
   Turn* turn_of(TurnList& turns, std::size_t request);
   Status write_request(Request& request, Turn* turn, bool* room, bool* more);
   Status write_start(const Request& request, Turn* turn);
-  Status send_mail(const Request& request, bool* room);
-  Status write_mail(Request& request, MessageId number);
+  Status send_message(const Request& request, bool* room);
+  Status write_message(Request& request, MessageId number);
 
   LoopContext& loop_;
   Requests& requests_;
@@ -84,9 +85,9 @@ class Inbox {
   WarmCache& warm_;
   Devices& devices_;
   Removals& removals_;
-  std::size_t taken_ = 0;            // by the batch at hand
-  bool may_piggyback_mail_ = false;  // on the batch at hand
-  MessageId last_message_ = 0;       // then: when it was collected
+  std::size_t taken_ = 0;                // by the batch at hand
+  bool may_piggyback_messages_ = false;  // on the batch at hand
+  MessageId last_message_ = 0;           // then: when it was collected
 };
 
 }  // namespace pawl

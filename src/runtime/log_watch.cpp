@@ -3,13 +3,14 @@
 namespace pawl {
 namespace {
 
-constexpr std::int64_t kLogRetryMs = 2'000;    // between tries to cut a long log
-constexpr std::int64_t kLockStuckMs = 10'000;  // without the write lock: logged, and not ready
+constexpr std::int64_t kLogRetryMs = 2'000;  // between tries to cut a long log
+constexpr std::int64_t kWriteLockBlockedMs =
+    10'000;  // without the write lock: logged, and not ready
 
 }  // namespace
 
-// Half of what the log may have is more than any tick needs. Somebody who writes at this moment is in the way, too,
-// so one try that fails says nothing yet.
+// Half of what the log may have is more than any tick needs. A process that writes at this moment
+// is in the way, too, so one try that fails says nothing yet.
 void LogWatch::look() {
   if (is_long_ ? !loop_.agenda.is_due(Job::kCutLog, loop_.boot_ms()) : !looks_at_log_) return;
   looks_at_log_ = false;
@@ -47,15 +48,15 @@ void LogWatch::busy() {
   const std::int64_t now = loop_.boot_ms();
   if (!busy_since_.has_value()) busy_since_ = now;
   const std::int64_t busy_ms = now - busy_since_.value();
-  if (lock_is_stuck_ || busy_ms < kLockStuckMs) return;
-  lock_is_stuck_ = true;
+  if (write_lock_blocked_ || busy_ms < kWriteLockBlockedMs) return;
+  write_lock_blocked_ = true;
   log_holder(LogLevel::kError, "write_lock_is_held", {"ms", busy_ms}, port::LogLock::kWrite);
 }
 
 void LogWatch::begun() {
   busy_since_.clear();
-  if (!lock_is_stuck_) return;
-  lock_is_stuck_ = false;
+  if (!write_lock_blocked_) return;
+  write_lock_blocked_ = false;
   loop_.log(LogLevel::kInfo, "write_lock_is_free", nullptr, 0);
 }
 

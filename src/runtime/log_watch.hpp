@@ -1,6 +1,8 @@
-// LogWatch: others who keep the log of the database from being cut, or its write lock from being had.
+// LogWatch: others who keep the log of the database from being cut, or its write lock from being
+// had.
 //
-// The log cannot be cut while somebody reads one view of the database for long. Thread rule: the loop's thread.
+// The log cannot be cut while a process reads one view of the database for long. Thread rule: the
+// loop's thread.
 #ifndef PAWL_RUNTIME_LOG_WATCH_HPP
 #define PAWL_RUNTIME_LOG_WATCH_HPP
 
@@ -19,8 +21,8 @@ class LogWatch {
   void committed() { looks_at_log_ = true; }
   // The write lock was not to be had.
   void busy();
-  // Nobody gets the write lock for so long that it was logged.
-  [[nodiscard]] bool lock_is_stuck() const { return lock_is_stuck_; }
+  // No connection gets the write lock for so long that it was logged.
+  [[nodiscard]] bool lock_is_stuck() const { return write_lock_blocked_; }
 
  private:
   void note_long_log(const LogUse& log, Status why);
@@ -34,7 +36,7 @@ class LogWatch {
   bool is_logged_ = false;
   bool is_full_ = false;   // Options::log_bytes_max
   OptionalMs busy_since_;  // boot time; none: the write lock was had last time
-  bool lock_is_stuck_ = false;
+  bool write_lock_blocked_ = false;
 };
 
 }  // namespace pawl

@@ -1,7 +1,8 @@
 // LoopContext: what all parts of the loop see.
 //
-// Purpose: a part is given this and the parts that it asks; all else it owns. Whoever makes work for another
-// part does it by the agenda. Ownership: the loop's own member, which outlives the parts.
+// Purpose: a part is given this and the parts that it asks; all else it owns. Whoever makes work
+// for another part does it by the agenda. Ownership: the loop's own member, which outlives the
+// parts.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_LOOP_CONTEXT_HPP
 #define PAWL_RUNTIME_LOOP_CONTEXT_HPP

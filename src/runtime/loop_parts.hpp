@@ -1,4 +1,5 @@
-// LoopParts: the parts of the loop, wired. Each owns its state; what it asks of others its constructor names.
+// LoopParts: the parts of the loop, wired. Each owns its state; what it asks of others its
+// constructor names.
 //
 // Memory: planned and taken by the same code. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_LOOP_PARTS_HPP
@@ -43,7 +44,8 @@ struct LoopMemory {
   std::size_t tick_bytes = 0;
   char* status_buffer = nullptr;
 
-  // Over an ArenaPlan it only counts, so that what is asked for and what is taken cannot drift apart.
+  // Over an ArenaPlan it only counts, so that what is asked for and what is taken cannot drift
+  // apart.
   template <typename AnyArena>
   Status lay_out(AnyArena& arena, const Options& options);
 };

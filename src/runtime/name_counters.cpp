@@ -14,7 +14,8 @@ void Durations::add(std::int64_t ms) {
   if (ms > longest_ms) longest_ms = ms;
 }
 
-// A Registry is constant while its Runtime lives, so there are never more names than it has room for.
+// A Registry is constant while its Runtime lives, so there are never more names than it has room
+// for.
 OrchestrationStats& NameCounters::of(const Registry::OrchestrationEntry& entry) {
   for (std::size_t i = 0; i < orchestration_count_; ++i) {
     OrchestrationStats& stats = orchestrations_[i];

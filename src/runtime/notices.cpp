@@ -241,8 +241,8 @@ void Notices::on_unregistered(std::string_view activity, std::string_view tag, I
 }
 
 // Not every version is known to belong to the name.
-void Notices::on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
-                          InstanceKey instance) {
+void Notices::on_unregistered_instance(std::string_view name, std::string_view version,
+                                       std::int64_t behaviour, InstanceKey instance) {
   if (!is_new_name(name, version)) return;
   auto* const notice = add<UnregisteredOrchestration>();
   if (notice == nullptr) return;

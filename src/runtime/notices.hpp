@@ -1,5 +1,6 @@
-// Notices: what a batch reports. It is kept while the batch is written, and is logged and counted when the batch is
-// committed. Further notices than there is room for are counted as lost. Thread rule: the loop's thread.
+// Notices: what a batch reports. It is kept while the batch is written, and is logged and counted
+// when the batch is committed. Further notices than there is room for are counted as lost. Thread
+// rule: the loop's thread.
 #ifndef PAWL_RUNTIME_NOTICES_HPP
 #define PAWL_RUNTIME_NOTICES_HPP
 
@@ -85,8 +86,8 @@ class Notices final : public ChangeSink {
                        EventId event) override;
   void on_start_refused(std::string_view id, InstanceKey instance, EventId event) override;
   void on_damage(RowRef row, std::string_view instance, std::string_view text) override;
-  void on_stranger(std::string_view name, std::string_view version, std::int64_t behaviour,
-                   InstanceKey instance) override;
+  void on_unregistered_instance(std::string_view name, std::string_view version,
+                                std::int64_t behaviour, InstanceKey instance) override;
 
  private:
   using OfSession = notice::OfSession;

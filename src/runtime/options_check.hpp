@@ -12,8 +12,8 @@ inline constexpr std::int64_t kQuotaLeast = 256 * 1024;
 inline constexpr std::int64_t kQuotaMost = std::int64_t{1} << 50;
 static_assert(kQuotaMost == 1'125'899'906'842'624, "as in the table of ranges");
 
-// kInvalidOptions with a diagnostic that names the option, its value and its bounds, or both values of
-// a violated rule.
+// kInvalidOptions with a diagnostic that names the option, its value and its bounds, or both values
+// of a violated rule.
 Status check_options(const Options& options, Diagnostic& diagnostic);
 
 // kInvalidOptions: who is to run in this process takes larger payloads than it has memory for.

@@ -1,7 +1,8 @@
 // Others: commits of other connections, which may have brought messages or work.
 //
-// A wake-up that finds nothing looks again: the notification of a log comes before its commit is visible, and a writer
-// may be killed between its commit and the bell. Thread rule: the loop's thread.
+// A wake-up that finds nothing looks again: the notification of a log comes before its commit is
+// visible, and a writer may be killed between its commit and the bell. Thread rule: the loop's
+// thread.
 #ifndef PAWL_RUNTIME_OTHERS_HPP
 #define PAWL_RUNTIME_OTHERS_HPP
 

@@ -1,4 +1,5 @@
-// OwnedSessions: the sessions that this worker owns: how many, and what a SessionListener hears of them.
+// OwnedSessions: the sessions that this worker owns: how many, and what a SessionListener hears of
+// them.
 //
 // Every change of any owner takes an epoch: without a new one there is nothing to look at.
 // Thread rule: the loop's thread.

@@ -1,11 +1,11 @@
 // Pace: notices a loop that turns and gets nothing done, and slows it down.
 //
-// Purpose: whatever makes the loop run again at once (a row whose time has come and that nobody can work with, two
-// rules that undo each other's work) must not take a processor, or wear out a card, for ever. Every mistake of
-// that kind that is known is mended where it is made; this is for those that are not.
-// How: runs that the loop itself asked for, and that got nothing done, cost a token; work and time give tokens
-// back. Without tokens the loop waits before it runs again, first kFirstMs, then twice as long each time, up to
-// kLongestMs: so nothing else is later than that.
+// Purpose: whatever makes the loop run again at once (a row whose time has come and that no runtime
+// can work with, two rules that undo each other's work) must not take a processor, or wear out a
+// card, for ever. Every mistake of that kind that is known is mended where it is made; this is for
+// those that are not. How: runs that the loop itself asked for, and that got nothing done, cost a
+// token; work and time give tokens back. Without tokens the loop waits before it runs again, first
+// kFirstMs, then twice as long each time, up to kLongestMs: so nothing else is later than that.
 // Ownership: plain values. Thread rule: one thread. Times: boot time.
 #ifndef PAWL_RUNTIME_PACE_HPP
 #define PAWL_RUNTIME_PACE_HPP
@@ -24,8 +24,8 @@ class Pace {
   static constexpr std::int64_t kFirstMs = 50;
   static constexpr std::int64_t kLongestMs = 1'000;
 
-  // A run of the loop ended. `asked`: it was asked for by the one before, with no time between them.
-  // True: from here on the loop is slowed down; to be logged.
+  // A run of the loop ended. `asked`: it was asked for by the one before, with no time between
+  // them. True: from here on the loop is slowed down; to be logged.
   bool ran(bool asked, bool worked, std::int64_t now_ms) {
     refill(worked, now_ms);
     if (worked || !asked) return false;

@@ -86,8 +86,9 @@ MemoryUse Process::memory_use() const {
   return use;
 }
 
-// More loops than entries: those beyond are not known, and a Client on such a thread waits in vain
-// until its timeout instead of answering kWouldBlock. connections_max keeps it from happening.
+// More loops than entries: those beyond are not known, and a Client on such a thread waits for
+// nothing until its timeout instead of answering kWouldBlock. connections_max keeps it from
+// happening.
 void Process::add_loop(const char* path, port::Threads* threads) {
   for (Loop& loop : loops_) {
     if (loop.threads.load(std::memory_order_acquire) != nullptr) continue;

@@ -21,7 +21,7 @@ bool Recovery::is_blamed(const Damage& damage) {
   return ++short_count_ >= kShortagesMax;
 }
 
-bool Recovery::quarantine_culprit(Status why) {
+bool Recovery::quarantine_suspect(Status why) {
   const std::optional<Damage> damage = loop_.transaction().take_damage();
   const bool is_of_the_store =
       why == Status::kFull || why == Status::kIo || why == Status::kReadOnly;

@@ -1,8 +1,8 @@
 // Recovery: what follows a batch that failed.
 //
-// A row that made a batch fail is taken out of the way in a transaction of its own, and the next tick does what this
-// one could not; so damage costs no more than its own row. A store in trouble is left alone for a while.
-// Rules: docs/architecture.md, "damage". Thread rule: the loop's thread.
+// A row that made a batch fail is taken out of the way in a transaction of its own, and the next
+// tick does what this one could not; so damage costs no more than its own row. A store in trouble
+// is left alone for a while. Rules: docs/architecture.md, "damage". Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_RECOVERY_HPP
 #define PAWL_RUNTIME_RECOVERY_HPP
 
@@ -18,7 +18,7 @@ class Recovery {
   Recovery(LoopContext& loop, Notices& notices) : loop_(loop), notices_(notices) {}
 
   // True: the row that made a transaction fail is out of the way.
-  bool quarantine_culprit(Status why);
+  bool quarantine_suspect(Status why);
   // The store itself is in trouble: it is left alone, first for a short time, then for longer.
   void leave_store_alone();
   void committed();

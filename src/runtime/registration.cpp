@@ -22,7 +22,8 @@ void Registration::start_slots() {
 }
 
 Status Registration::write() {
-  // Threads of that many earlier registrations never came back: this process is of no use as a worker.
+  // Threads of that many earlier registrations never came back: this process is of no use as a
+  // worker.
   if (retired_files_.full() && slots_.running_threads() > 0) return Status::kBusy;
   loop_.evidence.observe_tick(loop_.batch.now);
   std::string_view names[Registry::kActivitiesMax];
@@ -103,7 +104,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
     count = read_notes(bytes, read, notes, kNoteEntries);
   }
   for (std::size_t i = 0; i < count; ++i)
-    if (notes[i].instance == CrashNote::kNotStored) loop_.batch.starts_apart = true;
+    if (notes[i].instance == CrashNote::kNotStored) loop_.batch.persist_starts_first = true;
   PAWL_TRY(loop_.workers().bury_worker(dead, heir, notes, count, loop_.crash_limits()));
   loop_.look_for_all();
   if (buried_.full()) return Status::kOk;  // its file stays behind; a later start removes it

@@ -38,14 +38,17 @@ class Registration {
   // At the start, in the first registration.
   void start_slots();
   void begin() { buried_.clear(); }
-  // In the batch: registers, and buries who died. The first batch of a worker, or after others buried it.
+  // In the batch: registers, and buries who died. The first batch of a worker, or after others
+  // buried it.
   Status write();
   void committed();
   void rolled_back();
-  // In the batch: dead workers found by their kernel locks, or by suspicion two leases after their own lease ended.
+  // In the batch: dead workers found by their kernel locks, or by suspicion two leases after their
+  // own lease ended.
   Status bury_the_dead();
   [[nodiscard]] bool has_buried() const { return !buried_.empty(); }
-  // After the commit: learns of deaths at once, where the kernel can tell; removes the files of the buried.
+  // After the commit: learns of deaths at once, where the kernel reports them; removes the files of
+  // the buried.
   void watch_workers();
   // Others declared this worker dead.
   void was_buried();

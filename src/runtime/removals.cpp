@@ -21,7 +21,7 @@ void Removals::begin() { batch_ = OfBatch(); }
 Status Removals::clean_up() {
   std::size_t removed = 0;
   PAWL_TRY(loop_.sessions().cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
-  PAWL_TRY(loop_.sessions().tell_leaks(loop_.options.sessions, &leaks_));
+  PAWL_TRY(loop_.sessions().report_leaks(loop_.options.sessions, &leaks_));
   loop_.agenda.do_now(Job::kSweep);  // what others left
   if (has_retention()) loop_.agenda.do_now(Job::kRetention);
   space_.may_relieve();

@@ -1,4 +1,5 @@
-// Removals: what goes by itself (retention, sessions without work), what calls remove, and the rows of deleted trees.
+// Removals: what goes by itself (retention, sessions without work), what calls remove, and the rows
+// of deleted trees.
 //
 // What takes more than one batch goes on with the next: only a commit decides what is left.
 // Thread rule: the loop's thread.

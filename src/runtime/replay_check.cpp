@@ -242,7 +242,7 @@ void Check::replay(const Candidate& candidate, History& history, Objection& obje
   input.stamp_ms = port_.clock->wall_ms();
   port_.clock->random(input.random, sizeof input.random);
   input.verify = true;
-  input.more_messages = true;  // what is stored is not taken, so nobody is told that there is none
+  input.more_messages = true;  // stored messages are not taken, so no try is answered with "none"
   Diagnostic why;
   const History::Mark recorded = history.mark();
   const TurnResult result = engine_->run_turn(history, input, why);

@@ -1,6 +1,7 @@
 // Requests: calls of the Runtime's own thread that are piggybacked on the next tick.
 //
-// Purpose: the Client's calls without a commit of their own. Ownership: texts are copied into a pool.
+// Purpose: the Client's calls without a commit of their own. Ownership: texts are copied into a
+// pool.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_REQUESTS_HPP
 #define PAWL_RUNTIME_REQUESTS_HPP

@@ -152,7 +152,7 @@ Status Runtime::stop(std::int64_t grace_ms) {
   return core_ == nullptr ? Status::kOk : core_->stop(grace_ms);
 }
 
-Status Runtime::ride(const Request& request) {
+Status Runtime::piggyback(const Request& request) {
   return core_ == nullptr ? Status::kStopped : core_->post(request);
 }
 
@@ -160,57 +160,57 @@ Status Runtime::start_orchestration(std::string_view id, std::string_view name,
                                     std::string_view input, Answer answer, void* user,
                                     std::optional<std::string_view> version) {
   if (version.has_value() && !is_valid_version(*version)) return Status::kInvalidArgument;
-  return ride({Request::Kind::kStart, id, name, version.value_or(""), input, answer, user});
+  return piggyback({Request::Kind::kStart, id, name, version.value_or(""), input, answer, user});
 }
 
 Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
                                 void* user) {
-  return ride({Request::Kind::kCancel, id, {}, {}, reason, answer, user});
+  return piggyback({Request::Kind::kCancel, id, {}, {}, reason, answer, user});
 }
 
 Status Runtime::raise_event(std::string_view id, std::string_view name, std::string_view payload,
                             Answer answer, void* user) {
-  return ride({Request::Kind::kRaise, id, name, {}, payload, answer, user});
+  return piggyback({Request::Kind::kRaise, id, name, {}, payload, answer, user});
 }
 
 Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                               Answer answer, void* user) {
-  return ride({Request::Kind::kEnqueue, id, queue, {}, payload, answer, user});
+  return piggyback({Request::Kind::kEnqueue, id, queue, {}, payload, answer, user});
 }
 
 Status Runtime::declare_session(std::string_view device, bool standby, Answer answer, void* user) {
   const Request::Kind kind = standby ? Request::Kind::kStandby : Request::Kind::kDeclare;
-  return ride({kind, device, {}, {}, {}, answer, user});
+  return piggyback({kind, device, {}, {}, {}, answer, user});
 }
 
 Status Runtime::withdraw_session(std::string_view device, Answer answer, void* user) {
-  return ride({Request::Kind::kWithdraw, device, {}, {}, {}, answer, user});
+  return piggyback({Request::Kind::kWithdraw, device, {}, {}, {}, answer, user});
 }
 
 Status Runtime::terminate_instance(std::string_view id, std::string_view reason, Answer answer,
                                    void* user) {
-  return ride({Request::Kind::kTerminate, id, {}, {}, reason, answer, user});
+  return piggyback({Request::Kind::kTerminate, id, {}, {}, reason, answer, user});
 }
 
 Status Runtime::suspend_instance(std::string_view id, Answer answer, void* user) {
-  return ride({Request::Kind::kSuspend, id, {}, {}, {}, answer, user});
+  return piggyback({Request::Kind::kSuspend, id, {}, {}, {}, answer, user});
 }
 
 Status Runtime::resume_instance(std::string_view id, Answer answer, void* user) {
-  return ride({Request::Kind::kResume, id, {}, {}, {}, answer, user});
+  return piggyback({Request::Kind::kResume, id, {}, {}, {}, answer, user});
 }
 
 Status Runtime::delete_instance(std::string_view id, bool force, Answer answer, void* user) {
   Request request = {Request::Kind::kDelete, id, {}, {}, {}, answer, user};
   request.force = force;
-  return ride(request);
+  return piggyback(request);
 }
 
 Status Runtime::prune_executions(std::string_view id, std::int64_t keep_last,
                                  std::int64_t ended_before_ms, Answer answer, void* user) {
   Request request = {Request::Kind::kPrune, id, {}, {}, {}, answer, user};
   request.limits = {keep_last, ended_before_ms};
-  return ride(request);
+  return piggyback(request);
 }
 
 Status Runtime::get_status(std::string_view id, OrchestrationStatus* out) {
@@ -307,12 +307,12 @@ Status Client::cancel_instance(std::string_view id, std::string_view reason) {
 }
 Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload) {
   return core_ == nullptr ? Status::kStopped
-                          : core_->send_mail(id, MessageKind::kEvent, name, payload);
+                          : core_->send_message(id, MessageKind::kEvent, name, payload);
 }
 Status Client::enqueue_event(std::string_view id, std::string_view queue,
                              std::string_view payload) {
   return core_ == nullptr ? Status::kStopped
-                          : core_->send_mail(id, MessageKind::kQueue, queue, payload);
+                          : core_->send_message(id, MessageKind::kQueue, queue, payload);
 }
 Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
   return core_ == nullptr ? Status::kStopped : core_->get_status(id, out);

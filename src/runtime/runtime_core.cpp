@@ -56,7 +56,7 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.busy_ms_max = loop_.options.busy_ms_max;
   options.cache_pages = loop_.process.cache_pages(loop_.options.cache_pages);
   options.checkpoint_pages = loop_.options.checkpoint_pages;
-  options.checkpoint_apart = true;
+  options.checkpoint_after_commit = true;
   options.may_take_reserve = true;
   PAWL_TRY(loop_.provider->open(options, loop_.port, diagnostic));
   if (loop_.port.storage->others_may_write(loop_.options.database_path)) {
@@ -71,7 +71,7 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
 Status RuntimeCore::register_self(Diagnostic& diagnostic) {
   parts_.space.make_first_reserve();
   Status status = try_to_register(diagnostic);
-  for (int rows = 0; rows < kDamagedRowsAtStart && parts_.recovery.quarantine_culprit(status);
+  for (int rows = 0; rows < kDamagedRowsAtStart && parts_.recovery.quarantine_suspect(status);
        ++rows)
     status = try_to_register(diagnostic);
   if (status != Status::kFull || parts_.space.is_short()) return status;
@@ -248,7 +248,7 @@ void RuntimeCore::plan(std::int64_t now) {
 void RuntimeCore::plan_next_due() {
   parts_.stored_due.plan();
   // Only this look finds a row whose due time is no number.
-  if (parts_.recovery.quarantine_culprit(Status::kCorrupt)) loop_.look_for_all();
+  if (parts_.recovery.quarantine_suspect(Status::kCorrupt)) loop_.look_for_all();
   loop_.stats.warm_instances = static_cast<std::uint32_t>(memory_.warm.size());
   loop_.stats.warm_bytes_used = memory_.warm.bytes_used();
   loop_.stats.activities_running = static_cast<std::uint32_t>(memory_.slots.in_hand());
@@ -262,7 +262,8 @@ void RuntimeCore::plan_next_due() {
   if (planned_wake_.has_passed(now)) planned_wake_ = now;
 }
 
-// Not if there is nothing else to do: all slots of a kind hold results, or a full batch left some over.
+// Not if there is nothing else to do: all slots of a kind hold results, or a full batch left some
+// over.
 bool RuntimeCore::waits_for_company(std::int64_t now) const {
   return now < loop_.window_until && !loop_.draining && !batch_.was_full() &&
          loop_.single_item_batches_left == 0 && !memory_.slots.full_of_results();

@@ -1,9 +1,10 @@
 // RuntimeCore: the loop behind pawl::Runtime: start, tick, sleep, stop.
 //
-// One tick: look; if the agenda has work for a batch, run turns and write them in one transaction (TickBatch), and only
-// then let effects leave; run activities; plan the next tick. What there is to do stands in the Agenda, and state is in
-// the parts (LoopParts). docs/architecture.md has the map.
-// Everything lives in the block given to start(). Thread rule: the owner's thread, but for wake() and request_stop().
+// One tick: look; if the agenda has work for a batch, run turns and write them in one transaction
+// (TickBatch), and only then let effects leave; run activities; plan the next tick. What there is
+// to do stands in the Agenda, and state is in the parts (LoopParts). docs/architecture.md has the
+// map. Everything lives in the block given to start(). Thread rule: the owner's thread, but for
+// wake() and request_stop().
 #ifndef PAWL_RUNTIME_RUNTIME_CORE_HPP
 #define PAWL_RUNTIME_RUNTIME_CORE_HPP
 

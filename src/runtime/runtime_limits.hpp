@@ -1,4 +1,5 @@
-// What the limits of Options mean for the engine and for memory, and checks that several parts share.
+// What the limits of Options mean for the engine and for memory, and checks that several parts
+// share.
 #ifndef PAWL_RUNTIME_RUNTIME_LIMITS_HPP
 #define PAWL_RUNTIME_RUNTIME_LIMITS_HPP
 
@@ -13,9 +14,10 @@
 
 namespace pawl {
 
-// The engine's room for raised events and queue messages. Senders are refused beyond queue_messages_max, and
-// what is given back in one turn has half of the room: so no turn ever meets more.
-[[nodiscard]] constexpr std::uint32_t mail_max(std::uint32_t queue_messages_max) {
+// The engine's room for raised events and queue messages. Senders are refused beyond
+// queue_messages_max, and what is given back in one turn has half of the room: so no turn ever
+// meets more.
+[[nodiscard]] constexpr std::uint32_t mailbox_max(std::uint32_t queue_messages_max) {
   return 2 * queue_messages_max;
 }
 

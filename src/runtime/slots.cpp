@@ -10,8 +10,8 @@
 namespace pawl {
 namespace internal {
 
-// Words are released one by one behind the odd version, and acquired one by one before the version is read
-// again: who saw a new word sees the new version too.
+// Words are released one by one behind the odd version, and acquired one by one before the version
+// is read again: who saw a new word sees the new version too.
 bool Progress::report(std::string_view text, std::int64_t boot_ms) {
   const std::uint32_t version = version_.load(std::memory_order_relaxed);
   version_.store(version + 1, std::memory_order_relaxed);
@@ -26,7 +26,7 @@ bool Progress::report(std::string_view text, std::int64_t boot_ms) {
     }
   }
   version_.store(version + 2, std::memory_order_release);
-  return !has_news_.exchange(true, std::memory_order_acq_rel);
+  return !has_update_.exchange(true, std::memory_order_acq_rel);
 }
 
 bool Progress::read(char* text, std::size_t* size, std::int64_t* boot_ms) const {
@@ -42,7 +42,7 @@ bool Progress::read(char* text, std::size_t* size, std::int64_t* boot_ms) const 
 
 void Progress::clear() {
   size_.store(0, std::memory_order_relaxed);
-  has_news_.store(false, std::memory_order_relaxed);
+  has_update_.store(false, std::memory_order_relaxed);
 }
 
 void Slot::answer(ErrorKind kind, std::string_view text) {
@@ -83,7 +83,7 @@ void Slot::run() {
 }
 
 OptionalMs Slot::progress_due() const {
-  if (refused || in_batch.writes_progress || !progress.has_news()) return {};
+  if (refused || in_batch.writes_progress || !progress.has_update()) return {};
   // Whoever comes next begins with it; what ended for good leaves none.
   if (state == State::kFinished) return is_repeated() ? OptionalMs(0) : OptionalMs();
   OptionalMs due = add_saturating(written_boot_ms, shared->heartbeat_interval_ms);
@@ -472,9 +472,9 @@ std::string_view ActivityContext::last_progress() const { return slot_.item.last
 
 Status ActivityContext::heartbeat(std::string_view progress) {
   if (progress.size() > kProgressBytesMax) return Status::kResourceExhausted;
-  const bool is_news = slot_.progress.report(progress, slot_.shared->clock->boot_ms());
+  const bool is_new = slot_.progress.report(progress, slot_.shared->clock->boot_ms());
   // The loop may sleep, and then has to plan when to write it; on its own thread it looks anyway.
-  if (is_news && slot_.mode == ActivityMode::kThreaded) slot_.shared->threads->wake();
+  if (is_new && slot_.mode == ActivityMode::kThreaded) slot_.shared->threads->wake();
   return Status::kOk;
 }
 

@@ -1,10 +1,11 @@
 // Slots: the activities this process has in hand, from hand-over to the commit of the result.
 //
-// Purpose: a bounded number of inline, threaded and cooperative executions with their input and result
-// bytes. A result stays in its slot until it is committed; a thread that never returns keeps its slot.
+// Purpose: a bounded number of inline, threaded and cooperative executions with their input and
+// result bytes. A result stays in its slot until it is committed; a thread that never returns keeps
+// its slot.
 // Ownership: memory from the runtime's arena; texts of inline slots from a shared pool, so that 64
-// slots do not cost 64 times the largest payload. Thread rule: the loop's thread, but for what a pool
-// thread does between start and finish with its own slot.
+// slots do not cost 64 times the largest payload. Thread rule: the loop's thread, but for what a
+// pool thread does between start and finish with its own slot.
 #ifndef PAWL_RUNTIME_SLOTS_HPP
 #define PAWL_RUNTIME_SLOTS_HPP
 
@@ -36,15 +37,15 @@ struct SlotShared {
   std::size_t payload_bytes_max = 0;
 };
 
-// What an activity reported of itself last. The thread that runs it writes, the loop reads, and neither waits for the
-// other: a reader that meets a writer comes again.
+// What an activity reported of itself last. The thread that runs it writes, the loop reads, and
+// neither waits for the other: a reader that meets a writer comes again.
 class Progress {
  public:
   // Requires: at most kProgressBytesMax bytes; empty: only the time is noted. True: there was
   // nothing to write before.
   bool report(std::string_view text, std::int64_t boot_ms);
-  [[nodiscard]] bool has_news() const { return has_news_.load(std::memory_order_acquire); }
-  void set_news(bool news) { has_news_.store(news, std::memory_order_release); }
+  [[nodiscard]] bool has_update() const { return has_update_.load(std::memory_order_acquire); }
+  void set_update(bool update) { has_update_.store(update, std::memory_order_release); }
   // False: it is being written.
   bool read(char* text, std::size_t* size, std::int64_t* boot_ms) const;
   void clear();
@@ -56,7 +57,7 @@ class Progress {
   Word size_{0};
   std::atomic<std::int64_t> boot_ms_{0};
   Word words_[kWords] = {};
-  std::atomic<bool> has_news_{false};
+  std::atomic<bool> has_update_{false};
 };
 
 // A path below SessionOptions::work_root.
@@ -134,7 +135,7 @@ struct Slot {
   void drop_state();
   // It was not committed.
   void forget_written_progress() {
-    if (in_batch.writes_progress) progress.set_news(true);
+    if (in_batch.writes_progress) progress.set_update(true);
     in_batch.writes_progress = false;
   }
   // When the progress that it reported must be written; none: there is none to write.
@@ -173,8 +174,9 @@ class Slots {
   // Where slots note what they run; one that is running keeps its page until it is released.
   void set_notes(NotesPage* notes);
 
-  // May another item be handed over now? Room for its texts is part of the answer. One that is leaving
-  // takes no room: what is handed over in its place comes with the same commit, or neither does.
+  // May another item be handed over now? Room for its texts is part of the answer. One that is
+  // leaving takes no room: what is handed over in its place comes with the same commit, or neither
+  // does.
   [[nodiscard]] bool room(ActivityMode mode) const;
   [[nodiscard]] bool room() const {
     return room(ActivityMode::kInline) || room(ActivityMode::kThreaded) ||
@@ -190,7 +192,8 @@ class Slots {
   // Gives the slot back (its result was committed, refused or its hand-over rolled back).
   void release(Slot& slot);
 
-  // The next inline slot to run, oldest first; null: none, or no place for its result before a commit.
+  // The next inline slot to run, oldest first; null: none, or no place for its result before a
+  // commit.
   [[nodiscard]] Slot* next_inline();
   void run_inline(Slot& slot);
   // Every threaded one that is kReady; how many.

@@ -90,9 +90,9 @@ void Space::read_use() {
   over_mark_ = is_over_mark(use_, use_.log_bytes);
 }
 
-// On a full disk before and after all that is written: if a transaction that fails takes the room that is left,
-// what the log holds could never go into the database, and the log never be shortened. Others may be reading;
-// then the next one tries again.
+// On a full disk before and after all that is written: if a transaction that fails takes the room
+// that is left, what the log holds could never go into the database, and the log never be
+// shortened. Others may be reading; then the next one tries again.
 void Space::cut_log() {
   if (loop_.housekeeping().empty_log() == Status::kOk) read_use();
 }
@@ -116,7 +116,7 @@ void Space::update_stats() {
   const bool is_full =
       is_short_ && use_.free_bytes < static_cast<std::int64_t>(loop_.options.reserve_bytes);
   if (is_full || log_is_full_ || (use_.quota_bytes > 0 && use_.total() > use_.quota_bytes)) {
-    loop_.stats.room = Room::kNoneForNew;
+    loop_.stats.room = Room::kRejectingNew;
   } else {
     loop_.stats.room = over_mark_ || is_short_ ? Room::kLittle : Room::kEnough;
   }

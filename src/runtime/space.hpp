@@ -1,8 +1,9 @@
-// Space: when room runs out, what is complete goes, the oldest first; what is new is refused; what runs goes on.
+// Space: when room runs out, what is complete goes, the oldest first; what is new is refused; what
+// runs goes on.
 //
-// The storage refuses, for all processes alike (Housekeeping::set_space()); the loop removes. It does so in a
-// transaction of its own before the tick's, so that the tick finds the room, and a tick that fails does not take the
-// removal back with it. Thread rule: the loop's thread.
+// The storage refuses, for all processes alike (Housekeeping::set_space()); the loop removes. It
+// does so in a transaction of its own before the tick's, so that the tick finds the room, and a
+// tick that fails does not take the removal back with it. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_SPACE_HPP
 #define PAWL_RUNTIME_SPACE_HPP
 
@@ -23,7 +24,8 @@ class Space {
   void prepare();
   // After a batch.
   void committed();
-  // A batch found the disk full: the reserve is given up, so that the next ones find room in the log.
+  // A batch found the disk full: the reserve is given up, so that the next ones find room in the
+  // log.
   void disk_is_full();
 
   // Something ended or was forgotten: there may be something to remove.

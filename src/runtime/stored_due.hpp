@@ -1,4 +1,5 @@
-// StoredDue: the earliest time in the database at which something is to be done. Thread rule: the loop's thread.
+// StoredDue: the earliest time in the database at which something is to be done. Thread rule: the
+// loop's thread.
 #ifndef PAWL_RUNTIME_STORED_DUE_HPP
 #define PAWL_RUNTIME_STORED_DUE_HPP
 

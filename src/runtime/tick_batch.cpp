@@ -33,7 +33,7 @@ Status TickBatch::prepare() {
     turns_were_full_ = loop_.agenda.wants(Job::kTurns);
   }
   parts_.inbox.collect_starts(parts_.turns.list());
-  parts_.inbox.collect_mail(parts_.turns.list());
+  parts_.inbox.collect_messages(parts_.turns.list());
   if (parts_.turns.list().size() > 0) parts_.stored_due.found_work();
   return Status::kOk;
 }
@@ -60,7 +60,8 @@ Status TickBatch::write_and_commit() {
     ++loop_.stats.commits;
     loop_.window_until = loop_.boot_ms() + loop_.options.commit_window_ms;
   }
-  // This commit itself may have notified an instance: that a session is closed, or changed its owner.
+  // This commit itself may have notified an instance: that a session is closed, or changed its
+  // owner.
   if (loop_.transaction().last_commit_sent()) loop_.agenda.do_now(Job::kTurns);
   committed();
   return Status::kOk;
@@ -117,8 +118,8 @@ void TickBatch::committed() {
   parts_.devices.committed();
   parts_.notices.committed();
   parts_.clock.committed();
-  // What our own commit made the watched files say is no news; whoever else committed is seen by the looks that
-  // follow.
+  // What our own commit made the watched files say is no news; whoever else committed is seen by
+  // the looks that follow.
   note_reasons(loop_.port.threads->drain());
   parts_.space.look_for_reserve_no_more();
   if (loop_.transaction().last_commit_wrote()) parts_.others.look_soon();
@@ -178,7 +179,7 @@ void TickBatch::rolled_back(Status status) {
     parts_.log_watch.busy();
     return;
   }
-  if (parts_.recovery.quarantine_culprit(status)) return;
+  if (parts_.recovery.quarantine_suspect(status)) return;
   recover(status);
 }
 
@@ -194,12 +195,12 @@ void TickBatch::recover(Status status) {
     parts_.space.disk_is_full();
     return;
   }
-  if (turns.size() > 1 || turns[0].is_start || turns[0].mail_count > 0) {
+  if (turns.size() > 1 || turns[0].is_start || turns[0].posted_count > 0) {
     // SQLite took the whole batch back: now one item a transaction.
     loop_.single_item_batches_left = turns.size();
     return;
   }
-  if (parts_.turns.abandon_alone(status) != Status::kOk) parts_.recovery.leave_store_alone();
+  if (parts_.turns.set_back_failed_item(status) != Status::kOk) parts_.recovery.leave_store_alone();
 }
 
 }  // namespace pawl

@@ -1,5 +1,5 @@
-// TickBatch: the write transaction of a tick. It calls the parts in one order: look, run turns, write, let effects
-// leave. Thread rule: the loop's thread.
+// TickBatch: the write transaction of a tick. It calls the parts in one order: look, run turns,
+// write, let effects leave. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TICK_BATCH_HPP
 #define PAWL_RUNTIME_TICK_BATCH_HPP
 

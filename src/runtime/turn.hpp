@@ -1,7 +1,7 @@
 // Turn: one instance in a tick, from reading its messages to the commit.
 //
-// Ownership: an array of them lies in the runtime's memory; what they point to lies in the tick's arena, in the warm
-// cache and in slots. Thread rule: the loop's thread.
+// Ownership: an array of them lies in the runtime's memory; what they point to lies in the tick's
+// arena, in the warm cache and in slots. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TURN_HPP
 #define PAWL_RUNTIME_TURN_HPP
 
@@ -34,9 +34,9 @@ struct Turn {
   bool is_start = false;             // of a piggybacked start: its instance is no row yet
   bool wakes_others = false;  // its commit is news for other instances, or for its own next turn
   bool written = false;
-  std::uint32_t request = 0;     // is_start: which
-  std::uint32_t mail_count = 0;  // piggybacked messages, which are not stored
-  std::size_t mail_bytes = 0;
+  std::uint32_t request = 0;       // is_start: which
+  std::uint32_t posted_count = 0;  // piggybacked messages, which are not stored
+  std::size_t posted_bytes = 0;
   TurnCommit commit;
   NewWork* work = nullptr;  // of the commit
   Trace* traces = nullptr;

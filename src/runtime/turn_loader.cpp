@@ -49,7 +49,7 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   if (turn->item == nullptr) return Status::kResourceExhausted;
   const Status fetched = loop_.instances().fetch_orchestration_item(
       key, loop_.now, loop_.options.instance_batch_max, loop_.arena, turn->item);
-  if (fetched == Status::kOk && has_too_much_mail(*turn->item)) {
+  if (fetched == Status::kOk && has_full_mailbox(*turn->item)) {
     turn->abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
                   "more messages wait for it than this worker's queue_messages_max allows");
     return Status::kOk;
@@ -76,11 +76,12 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
     return turn->warm == nullptr ? Status::kResourceExhausted : Status::kOk;
   }
   if (!can_run(*turn->item)) {
-    // It was listed for a result, and has gone on elsewhere: the result is stored for whoever runs it.
+    // It was listed for a result, and has gone on elsewhere: the result is stored for whoever runs
+    // it.
     turn->verdict = Turn::Verdict::kUnregistered;
     return Status::kOk;
   }
-  if (activities_.must_wait_to_run_alone(turn->item->crashes)) {
+  if (activities_.waits_to_run_alone(turn->item->crashes)) {
     loop_.wants_quiet = true;
     turn->verdict = Turn::Verdict::kSkip;
     loop_.arena.rewind(mark);
@@ -100,13 +101,13 @@ bool TurnLoader::can_run(const OrchestrationItem& item) const {
 }
 
 // Sent by a process with larger options.
-bool TurnLoader::has_too_much_mail(const OrchestrationItem& item) const {
-  std::size_t mail = 0;
+bool TurnLoader::has_full_mailbox(const OrchestrationItem& item) const {
+  std::size_t posted = 0;
   for (std::size_t i = 0; i < item.message_count; ++i) {
     const MessageKind kind = item.messages[i].kind;
-    if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) ++mail;
+    if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) ++posted;
   }
-  return mail > mail_max(loop_.options.queue_messages_max);
+  return posted > mailbox_max(loop_.options.queue_messages_max);
 }
 
 Status TurnLoader::load_warm(Turn& turn, bool first) {

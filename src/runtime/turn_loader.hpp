@@ -1,4 +1,5 @@
-// TurnLoader: makes an instance ready for its turn: its messages and its history are read, nothing is locked.
+// TurnLoader: makes an instance ready for its turn: its messages and its history are read, nothing
+// is locked.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TURN_LOADER_HPP
 #define PAWL_RUNTIME_TURN_LOADER_HPP
@@ -27,8 +28,8 @@ class TurnLoader {
 
   // At the start. The registry does not change any more.
   void start();
-  // kOk: the turn is ready to run, or its verdict is known. kNotFound: there is nothing to do for it.
-  // kResourceExhausted: no room beside the turns before it; `first` says that there are none.
+  // kOk: the turn is ready to run, or its verdict is known. kNotFound: there is nothing to do for
+  // it. kResourceExhausted: no room beside the turns before it; `first` says that there are none.
   Status load(InstanceKey key, bool first, Turn* turn);
   // What a turn may need to run must be left for those before it.
   [[nodiscard]] bool has_room_for_another() const {
@@ -38,12 +39,13 @@ class TurnLoader {
   [[nodiscard]] std::size_t runnable_count() const { return runnable_count_; }
 
  private:
-  // Of one registered orchestration: without a version, with it and not begun, and begun under each behaviour.
+  // Of one registered orchestration: without a version, with it and not begun, and begun under each
+  // behaviour.
   static constexpr std::size_t kKindsEach =
       2 + static_cast<std::size_t>(Engine::kBehaviour - Engine::kBehaviourMin + 1);
 
   [[nodiscard]] bool can_run(const OrchestrationItem& item) const;
-  [[nodiscard]] bool has_too_much_mail(const OrchestrationItem& item) const;
+  [[nodiscard]] bool has_full_mailbox(const OrchestrationItem& item) const;
   Status load_warm(Turn& turn, bool first);
   Status read_history(Turn& turn, bool first);
 

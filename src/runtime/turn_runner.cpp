@@ -33,7 +33,7 @@ Status TurnRunner::gather_messages(Turn& turn, Message** messages, std::size_t* 
   slots_.for_each(
       [&](const internal::Slot& slot) { results += is_piggybacked_result(slot, turn) ? 1U : 0U; });
   const std::size_t stored = turn.item->message_count;
-  const std::size_t known = stored + turn.mail_count;
+  const std::size_t known = stored + turn.posted_count;
   Message* const all = loop_.arena.array<Message>(known + results + 1);
   turn.results = loop_.arena.array<internal::Slot*>(results + 1);
   MessageId* const ids = loop_.arena.array<MessageId>(stored + 1);
@@ -45,9 +45,9 @@ Status TurnRunner::gather_messages(Turn& turn, Message** messages, std::size_t* 
   while (due > turn.item->waiting_count && read[due - 1].kind == MessageKind::kTimerFired)
     --due;
   std::copy_n(read, due, all);
-  const std::size_t mail = inbox_.messages_of(turn, all + due);
-  PAWL_CHECK("runtime-34", mail == turn.mail_count);
-  std::copy_n(read + due, stored - due, all + due + mail);
+  const std::size_t posted = inbox_.messages_of(turn, all + due);
+  PAWL_CHECK("runtime-34", posted == turn.posted_count);
+  std::copy_n(read + due, stored - due, all + due + posted);
   for (std::size_t i = 0; i < stored; ++i)
     ids[i] = read[i].id;
   gather_results(turn, all + known, done);
@@ -92,7 +92,8 @@ TurnInput TurnRunner::turn_input(const Turn& turn) {
   return input;
 }
 
-// A timer that belongs to the cancel request and not to a command. It counts only after the request.
+// A timer that belongs to the cancel request and not to a command. It counts only after the
+// request.
 bool TurnRunner::is_grace_over(const Turn& turn, const Message* messages, std::size_t count) {
   const EventId request = turn.warm->history.cancel_id();
   if (request == 0) return false;
@@ -192,9 +193,9 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   }
 }
 
-// The activities, timers and children that closes of this turn ended: of a branch all it and those below it have
-// open. Some may have completed or been closed before; removing what is not there does no harm.
-// False: no memory.
+// The activities, timers and children that closes of this turn ended: of a branch all it and those
+// below it have open. Some may have completed or been closed before; removing what is not there
+// does no harm. False: no memory.
 bool TurnRunner::list_closed(Turn& turn) {
   const History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
@@ -221,14 +222,14 @@ bool TurnRunner::list_closed(Turn& turn) {
 
 // Messages that wait on: stored ones are not taken, and piggybacked ones are stored. The engine's
 // lists end with its next turn. False: no memory.
-bool TurnRunner::sort_mail(Turn& turn, const TurnResult& result) {
+bool TurnRunner::sort_mailbox(Turn& turn, const TurnResult& result) {
   TurnCommit& commit = turn.commit;
   if (result.kept_count == 0 && result.given_back_count == 0) return true;
   const std::size_t stored = commit.message_count;
   MessageId* const taken = loop_.arena.array<MessageId>(stored + 1);
   MessageId* const kept = loop_.arena.array<MessageId>(result.kept_count + 1);
   Message* const given_back =
-      loop_.arena.array<Message>(result.given_back_count + turn.mail_count + 1);
+      loop_.arena.array<Message>(result.given_back_count + turn.posted_count + 1);
   if (taken == nullptr || kept == nullptr || given_back == nullptr) return false;
   std::copy_n(result.given_back, result.given_back_count, given_back);
   commit.given_back_count = result.given_back_count;
@@ -250,8 +251,8 @@ bool TurnRunner::sort_mail(Turn& turn, const TurnResult& result) {
   return true;
 }
 
-// Instances that the turn starts. A child that is not wanted any more when its turn is over never is.
-// False: no memory.
+// Instances that the turn starts. A child that is not wanted any more when its turn is over never
+// is. False: no memory.
 bool TurnRunner::list_starts(Turn& turn) {
   const History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
@@ -295,7 +296,7 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.sessions_max = loop_.options.sessions.max_sessions_per_orchestration;
   commit.sessions_per_owner_max = loop_.options.sessions.max_sessions_per_owner;
   if (commit.events == nullptr || !list_events(turn) || !list_starts(turn) || !list_closed(turn) ||
-      !sort_mail(turn, result) || !keep_traces(turn, result))
+      !sort_mailbox(turn, result) || !keep_traces(turn, result))
     return wait_for_room(turn);
   if (commit.read_count > 0 || ends_for_others(turn)) turn.wakes_others = true;
 }

@@ -1,5 +1,5 @@
-// TurnRunner: runs the turn of one instance, and lists what its new events make the storage do. Nothing is locked, and
-// nothing leaves from here. Thread rule: the loop's thread.
+// TurnRunner: runs the turn of one instance, and lists what its new events make the storage do.
+// Nothing is locked, and nothing leaves from here. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TURN_RUNNER_HPP
 #define PAWL_RUNTIME_TURN_RUNNER_HPP
 
@@ -31,7 +31,8 @@ class TurnRunner {
   void run(Turn& turn);
 
  private:
-  // Builds the turn's input: stored messages, piggybacked messages, due timers, piggybacked results, in this order.
+  // Builds the turn's input: stored messages, piggybacked messages, due timers, piggybacked
+  // results, in this order.
   Status gather_messages(Turn& turn, Message** messages, std::size_t* count);
   [[nodiscard]] static bool is_piggybacked_result(const internal::Slot& slot, const Turn& turn);
   void gather_results(Turn& turn, Message* out, WorkDone* done);
@@ -47,7 +48,7 @@ class TurnRunner {
   void finish(Turn& turn, const TurnResult& result);
   bool list_events(Turn& turn);
   static void list_end(Turn& turn, const Event& event);
-  bool sort_mail(Turn& turn, const TurnResult& result);
+  bool sort_mailbox(Turn& turn, const TurnResult& result);
   bool list_closed(Turn& turn);
   bool list_starts(Turn& turn);
   bool keep_traces(Turn& turn, const TurnResult& result);

@@ -39,8 +39,9 @@ Status Turns::collect() {
   return status;
 }
 
-// Who comes first in one tick has all memory if it needs it. So those that were left over stay in front, in their
-// order, and each has its turn. Then instances whose activity just finished here: their results are piggybacked.
+// Who comes first in one tick has all memory if it needs it. So those that were left over stay in
+// front, in their order, and each has its turn. Then instances whose activity just finished here:
+// their results are piggybacked.
 Status Turns::list_wanted(bool lists, Wanted* wanted) {
   std::size_t ready = 0;
   if (lists)
@@ -96,14 +97,14 @@ void Turns::plan_young_unregistered() {
 }
 
 ReadyQuery Turns::ready_query() {
-  unregistered_ = Strangers();
+  unregistered_ = UnregisteredInstances();
   ReadyQuery query;
   query.me = loop_.me;
   query.home_grace_ms = loop_.options.home_grace_ms;
   query.now = loop_.now;
   query.runnable = loader_.runnable();
   query.runnable_count = loader_.runnable_count();
-  query.strangers = &unregistered_;
+  query.unregistered = &unregistered_;
   return query;
 }
 
@@ -119,21 +120,21 @@ void Turns::run() {
     for (std::size_t end = count;
          turn.verdict == Turn::Verdict::kWait && is_first && end > i + 1;) {
       for (const std::size_t kept = i + 1 + (end - i - 1) / 2; end > kept; --end)
-        give_way(list_[end - 1]);
+        yield_warm_memory(list_[end - 1]);
       loop_.arena.rewind(mark);
       turn.verdict = Turn::Verdict::kCommit;
       runner_.run(turn);
     }
     if (turn.verdict == Turn::Verdict::kCommit) is_first = false;
     if (turn.verdict != Turn::Verdict::kWait) continue;
-    give_way(turn);
+    yield_warm_memory(turn);
     if (!turn.is_start) memory_.left_over[left_over_count_++] = turn.key;
   }
   InstanceKey* const all = memory_.left_over;
   std::rotate(all, all + unread, all + left_over_count_);
 }
 
-void Turns::give_way(Turn& turn) {
+void Turns::yield_warm_memory(Turn& turn) {
   if (turn.warm == nullptr) return;  // holds nothing
   turn.verdict = Turn::Verdict::kWait;
   warm_.drop(*turn.warm);
@@ -141,10 +142,10 @@ void Turns::give_way(Turn& turn) {
 }
 
 Status Turns::write_unregistered() {
-  Strangers met = unregistered_;
+  UnregisteredInstances met = unregistered_;
   const ReadyQuery query = ready_query();
   for (std::size_t i = 0; i < met.count; ++i)
-    PAWL_TRY(loop_.instances().set_aside(met.keys[i], query));
+    PAWL_TRY(loop_.instances().mark_unregistered(met.keys[i], query));
   return Status::kOk;
 }
 
@@ -287,7 +288,7 @@ void Turns::log_abandoned(const Turn& turn) {
             stopped ? "instance_stopped" : "instance_parked", fields, 3);
 }
 
-Status Turns::abandon_alone(Status why) {
+Status Turns::set_back_failed_item(Status why) {
   const Turn& turn = list_[0];
   PAWL_TRY(loop_.transaction().begin(loop_.me, &loop_.batch));
   Status status = loop_.instances().abandon_orchestration_item(

@@ -1,6 +1,7 @@
 // Turns: those of one tick: which instances have one, in which order, and what becomes of them.
 //
-// Nothing is locked until they are written: the storage checks then whether each is still the next of its instance.
+// Nothing is locked until they are written: the storage checks then whether each is still the next
+// of its instance.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TURNS_HPP
 #define PAWL_RUNTIME_TURNS_HPP
@@ -57,7 +58,7 @@ class Turns {
   void run();
 
   // ---- in the batch ----
-  // Instances without code here are set aside.
+  // Instances without code here are marked as unregistered.
   Status write_unregistered();
   Status write();
 
@@ -66,8 +67,9 @@ class Turns {
   // Of the batch at hand: did one open or close a session?
   [[nodiscard]] bool has_changed_sessions() const;
   void rolled_back();
-  // An item that fails alone is left alone for a while, so that the others go on. In a batch of its own.
-  Status abandon_alone(Status why);
+  // An item that fails alone is left alone for a while, so that the others go on. In a batch of its
+  // own.
+  Status set_back_failed_item(Status why);
 
  private:
   // Instances that one tick looks at: ready ones, and as many that it knows of without asking.
@@ -85,7 +87,7 @@ class Turns {
   Status list_wanted(bool lists, Wanted* wanted);
   Status load(const Wanted& wanted, std::size_t left_over);
   void plan_young_unregistered();
-  void give_way(Turn& turn);
+  void yield_warm_memory(Turn& turn);
   Status write(Turn& turn);
   void settle(Turn& turn);
   void advance_history(Turn& turn);
@@ -106,7 +108,7 @@ class Turns {
   TurnList list_;
   bool left_unrun_ = false;          // not all that were listed got their turn
   std::size_t left_over_count_ = 0;  // did not fit the last tick beside others: first in the next
-  Strangers unregistered_;           // of the list at hand
+  UnregisteredInstances unregistered_;  // of the list at hand
 };
 
 }  // namespace pawl

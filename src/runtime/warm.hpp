@@ -1,8 +1,9 @@
 // WarmCache: decoded histories of the instances that ran last.
 //
-// Purpose: a turn of a warm instance reads only its new messages. An entry is trusted if and only if
-// (instance key, revision) match what is stored. Ownership: entries from the arena, event bytes from one
-// pool; the least recently used leave when either is short. Thread rule: the loop's thread.
+// Purpose: a turn of a warm instance reads only its new messages. An entry is trusted if and only
+// if (instance key, revision) match what is stored. Ownership: entries from the arena, event bytes
+// from one pool; the least recently used leave when either is short. Thread rule: the loop's
+// thread.
 #ifndef PAWL_RUNTIME_WARM_HPP
 #define PAWL_RUNTIME_WARM_HPP
 

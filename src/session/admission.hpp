@@ -1,8 +1,8 @@
 // Admission: what may be opened, and what may be scheduled on it.
 //
-// Rules: docs/rules/session.md, 18, 24, 28 and 29. Counted when work is scheduled, in the session's row, which is written
-// then in any case; so a limit is the same for all workers, and survives them. Ownership, thread rule: pure functions of
-// plain values. Errors: none; sums saturate.
+// Rules: docs/rules/session.md, 18, 24, 28 and 29. Counted when work is scheduled, in the session's
+// row, which is written then in any case; so a limit is the same for all workers, and survives
+// them. Ownership, thread rule: pure functions of plain values. Errors: none; sums saturate.
 #ifndef PAWL_SESSION_ADMISSION_HPP
 #define PAWL_SESSION_ADMISSION_HPP
 
@@ -16,7 +16,8 @@ namespace pawl::session {
 
 // ---- opening ----------------------------------------------------------------------------------------
 
-// Sessions that count as open, the one to be opened not among them. Each is counted up to its limit.
+// Sessions that count as open, the one to be opened not among them. Each is counted up to its
+// limit.
 struct OpenCounts {
   std::int64_t of_instance = 0;
   std::int64_t instance_max = 0;
@@ -59,7 +60,7 @@ struct Admission {
   Scheduled next;                // unless it is refused
   std::int64_t due = 0;          // kLater
   std::int64_t again_in_ms = 0;  // kTooFast: when it would be admitted
-  bool warns = false;            // it is the activity that the settings ask to be told of
+  bool warns = false;            // it is the activity that the settings ask to be notified of
 };
 [[nodiscard]] Admission admit_work(const SessionSettings& settings, const Scheduled& so_far,
                                    std::int64_t now);

@@ -1,6 +1,8 @@
-// Counts: what is held against a work item when an execution of it ends without a result, and when that poisons it.
+// Counts: what is held against a work item when an execution of it ends without a result, and when
+// that poisons it.
 //
-// Limits: docs/limits.md (`crashes_max` and its like). Ownership, thread rule: pure functions of plain values. Errors: none; sums saturate.
+// Limits: docs/limits.md (`crashes_max` and its like). Ownership, thread rule: pure functions of
+// plain values. Errors: none; sums saturate.
 #ifndef PAWL_SESSION_COUNTS_HPP
 #define PAWL_SESSION_COUNTS_HPP
 
@@ -24,8 +26,8 @@ struct CountLimits {
 // Each count has its own limit and they are never summed: ten power cuts poison nothing.
 [[nodiscard]] bool is_poison(const Counts& counts, const CountLimits& limits);
 
-// A lock ends without a result. One of an earlier boot ended by a power cut, which is nobody's fault. `strike`: it
-// was taken over on suspicion.
+// A lock ends without a result. One of an earlier boot ended by a power cut, which no activity
+// caused. `strike`: it was taken over on suspicion.
 [[nodiscard]] Counts after_unlock(const Counts& counts, std::int64_t lock_boot_seq,
                                   std::int64_t boot_seq, bool strike);
 

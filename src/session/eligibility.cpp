@@ -10,9 +10,10 @@ namespace {
 Take beside_own_runs(const WorkRow& work, const SessionRow* session, const Worker& worker,
                      Take otherwise) {
   if (worker.runs_session && needs_own_runs(work, session)) {
-    // That it is next means that no valid lock stands: what runs here is lost, and holds the session up.
-    const bool lets_go = session->exclusive && !session->device && otherwise == Take::kYes;
-    return lets_go ? Take::kLetsGo : Take::kWaits;
+    // That it is next means that no valid lock stands: what runs here is lost, and holds the
+    // session up.
+    const bool releases = session->exclusive && !session->device && otherwise == Take::kYes;
+    return releases ? Take::kLetsGo : Take::kWaits;
   }
   return worker.runs_item || !worker.may_run_beside ? Take::kWaits : otherwise;
 }
@@ -51,7 +52,7 @@ bool may_hand_over_at_once(const SessionRow& session, const AtOnce& facts, Incar
   work.is_head = !facts.has_head && !facts.has_barrier;
   Worker worker;
   worker.me = me;
-  worker.runs_session = true;  // nobody has asked: what depends on it is left to a fetch
+  worker.runs_session = true;  // no worker has asked: what depends on it is left to a fetch
   return may_take(work, &session, worker) == Take::kYes && !session.device && !facts.has_tag &&
          !facts.is_first_use;
 }
@@ -67,8 +68,10 @@ UnhandledTurn unhandled(const Unhandled& facts) {
   if (facts.is_elsewhere && !facts.is_owned) return UnhandledTurn::kPassOver;
   // So it does if others could run it but none of them has its device.
   if (!facts.is_elsewhere || facts.device)
-    return facts.may_set_aside ? UnhandledTurn::kSetAside : UnhandledTurn::kPassOver;
-  // A session is never let go under what still runs. When that has lasted long enough it takes no more.
+    return facts.may_mark_unregistered ? UnhandledTurn::kMarkUnregistered
+                                       : UnhandledTurn::kPassOver;
+  // A session is never let go under what still runs. When that has lasted long enough it takes no
+  // more.
   if (!facts.session_runs) return UnhandledTurn::kRelease;
   return facts.unregistered >= kUnregisteredPatience ? UnhandledTurn::kWait
                                                      : UnhandledTurn::kPutBack;

@@ -1,7 +1,8 @@
 // Eligibility: may this worker have this item, and if not, what becomes of the item?
 //
-// Purpose: the one predicate for every hand-over: of a fetch, and of work that its own turn schedules. Rules:
-// docs/sessions.md, 2, 9, 12, 15, 16 and 41. Ownership, thread rule: pure functions of plain values. Errors: none.
+// Purpose: the one predicate for every hand-over: of a fetch, and of work that its own turn
+// schedules. Rules: docs/sessions.md, 2, 9, 12, 15, 16 and 41. Ownership, thread rule: pure
+// functions of plain values. Errors: none.
 #ifndef PAWL_SESSION_ELIGIBILITY_HPP
 #define PAWL_SESSION_ELIGIBILITY_HPP
 
@@ -44,12 +45,13 @@ enum class Take : std::uint8_t {
 
 // `session`: null for an item without one.
 [[nodiscard]] Take may_take(const WorkRow& work, const SessionRow* session, const Worker& worker);
-// Likewise of an item that comes with a session that is taken over: that it is next is known only afterwards.
+// Likewise of an item that comes with a session that is taken over: that it is next is known only
+// afterwards.
 [[nodiscard]] Take may_take_over(const WorkRow& work, const SessionRow& session,
                                  const Worker& worker);
 
-// Work that its own turn schedules is handed over with the turn, if a fetch would do it next and nothing has to be read
-// for it.
+// Work that its own turn schedules is handed over with the turn, if a fetch would do it next and
+// nothing has to be read for it.
 struct AtOnce {
   bool has_head = false;      // something of the session is ready
   bool has_barrier = false;   // in the queue
@@ -62,21 +64,21 @@ struct AtOnce {
 // ---- work that the asking worker has no handler of, or whose tag it does not serve -------------------
 
 struct Unhandled {
-  bool takes_over = false;        // it comes with a session of another worker
-  bool is_owned = false;          // the asking worker has the session
-  bool device = false;            // which its owner does not release
-  bool is_elsewhere = false;      // a living worker can run it, and have its session
-  bool session_runs = false;      // asked only if it matters
-  std::int64_t unregistered = 0;  // how often it was put back for that
-  bool may_set_aside = true;      // this batch has not set aside as many as it may
+  bool takes_over = false;            // it comes with a session of another worker
+  bool is_owned = false;              // the asking worker has the session
+  bool device = false;                // which its owner does not release
+  bool is_elsewhere = false;          // a living worker can run it, and have its session
+  bool session_runs = false;          // asked only if it matters
+  std::int64_t unregistered = 0;      // how often it was put back for that
+  bool may_mark_unregistered = true;  // this batch has not marked as unregistered as many as it may
 };
 enum class UnhandledTurn : std::uint8_t {
   kLeave,
-  kPassOver,  // who can run it takes it
-  kWait,      // it stays at the head, and the session drains
-  kSetAside,  // until a worker registers that can run it
-  kRelease,   // the session, to who can run it
-  kPutBack,   // for unregistered_delay_ms(): other work of the session goes on
+  kPassOver,          // who can run it takes it
+  kWait,              // it stays at the head, and the session drains
+  kMarkUnregistered,  // until a worker registers that can run it
+  kRelease,           // the session, to who can run it
+  kPutBack,           // for unregistered_delay_ms(): other work of the session goes on
 };
 // Does the verdict depend on whether something of the session runs?
 [[nodiscard]] bool needs_session_runs(const Unhandled& facts);

@@ -4,7 +4,8 @@ namespace pawl {
 
 namespace {
 
-// An entry nobody asked about for so many renewal intervals was taken, renewed or deleted meanwhile.
+// An entry that was not asked about for so many renewal intervals was taken, renewed or deleted
+// meanwhile.
 constexpr std::int64_t kForgottenAfterIntervals = 4;
 
 }  // namespace
@@ -25,7 +26,7 @@ void Evidence::observe_tick(std::int64_t now) {
 Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::int64_t boot_seq) {
   if (claim.holder == me) return Gone::kNo;
   if (claim.buried || claim.boot_seq < boot_seq) return Gone::kProof;
-  port::Held held = port::Held::kCannotTell;
+  port::Held held = port::Held::kUntestable;
   const bool asks = options_.fast_handoff || claim.is_own_node;
   if (asks && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
   if (held == port::Held::kFree) return Gone::kProof;

@@ -1,7 +1,7 @@
 // Evidence: is an incarnation gone? Proof or suspicion, in one place.
 //
-// Purpose: nobody takes another worker's sessions or locks without it. Rules: docs/rules/session.md,
-// S47. Ownership: keeps a bounded table of what it has seen expired; none of
+// Purpose: no worker takes another worker's sessions or locks without it. Rules:
+// docs/rules/session.md, S47. Ownership: keeps a bounded table of what it has seen expired; none of
 // it is stored. Thread rule: the Runtime's thread.
 #ifndef PAWL_SESSION_EVIDENCE_HPP
 #define PAWL_SESSION_EVIDENCE_HPP
@@ -20,8 +20,8 @@ struct Claim {
   Incarnation holder = 0;
   bool buried = false;  // the holder's row is buried or missing
   bool lock_visible = true;
-  // The holder's lock is asked even where leases alone count: of the asking worker's own node, whose new process has
-  // watched nobody yet and would be refused for good.
+  // The holder's lock is asked even where leases alone count: of the asking worker's own node,
+  // whose new process has watched no worker yet and would be refused for good.
   bool is_own_node = false;
   std::int64_t locked_until = 0;  // Pawl time
   std::int64_t boot_seq = 0;
@@ -47,8 +47,8 @@ class Evidence {
   // `boot_seq` is the present one, `me` the asking incarnation (never gone for itself).
   [[nodiscard]] Gone gone(const Claim& claim, Incarnation me, std::int64_t now,
                           std::int64_t boot_seq);
-  // Something expired is under observation: the observer must not sleep longer than oversleep_ms, or
-  // it counts as overslept and the interval starts anew.
+  // Something expired is under observation: the observer must not sleep longer than oversleep_ms,
+  // or it counts as overslept and the interval starts anew.
   [[nodiscard]] bool watching() const { return !seen_.empty(); }
 
  private:

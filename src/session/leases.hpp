@@ -1,7 +1,7 @@
 // Leases: how long they last, when a session is idle, when a dead worker's node is free again.
 //
-// Rules: docs/rules/session.md, 5, 6, 8 and 10, and "evidence". Ownership, thread rule: pure functions of plain
-// values. Errors: none; sums saturate.
+// Rules: docs/rules/session.md, 5, 6, 8 and 10, and "evidence". Ownership, thread rule: pure
+// functions of plain values. Errors: none; sums saturate.
 #ifndef PAWL_SESSION_LEASES_HPP
 #define PAWL_SESSION_LEASES_HPP
 
@@ -15,8 +15,8 @@ namespace pawl::session {
 
 // The end of a lease that is given now.
 [[nodiscard]] std::int64_t lease_until(std::int64_t now, std::int64_t lease_ms);
-// What is left of it; not below 0. The first lease of a session that is given to another worker is what is left
-// of that worker's own: it renews both together.
+// What is left of it; not below 0. The first lease of a session that is given to another worker is
+// what is left of that worker's own: it renews both together.
 [[nodiscard]] std::int64_t lease_left_ms(std::int64_t until, std::int64_t now);
 
 // ---- idleness ---------------------------------------------------------------------------------------
@@ -31,18 +31,19 @@ struct IdleRow {
   std::int64_t hold_until = 0;
   std::int64_t last_activity_at = 0;
 };
-// Released by its owner with a renewal. `default_ms`: of who renews, for those that nobody opened; an opened one
-// without idle_ms stays.
+// Released by its owner with a renewal. `default_ms`: that of the renewing worker, for those that
+// no instance opened; an opened one without idle_ms stays.
 [[nodiscard]] bool is_idle(const IdleRow& row, std::int64_t now, std::int64_t default_ms);
-// Released to make room for another. Never one that has no idle time, nor one whose state would be lost.
+// Released to make room for another. Never one that has no idle time, nor one whose state would be
+// lost.
 [[nodiscard]] bool may_make_room(const IdleRow& row, std::int64_t now, std::int64_t evict_idle_ms);
-// Its row is of no use any more: nobody has it, and nothing says more of it than its name.
+// Its row is of no use any more: no worker has it, and nothing says more of it than its name.
 [[nodiscard]] bool may_be_swept(const IdleRow& row);
 
 // ---- dead workers -----------------------------------------------------------------------------------
 
-// May a newcomer take the node of this registration? On proof at once; where a death cannot be proved, two leases
-// after the registration's own ended.
+// May a newcomer take the node of this registration? On proof at once; where a death cannot be
+// proved, two leases after the registration's own ended.
 [[nodiscard]] bool may_take_node(Gone gone, std::int64_t locked_until, std::int64_t lease_ms,
                                  std::int64_t now);
 // A worker that died with its boot is not to blame for what it ran.

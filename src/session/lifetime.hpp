@@ -1,6 +1,8 @@
-// Lifetime: how sessions that an orchestration opened are looked at while they are open, and when they are over.
+// Lifetime: how sessions that an orchestration opened are looked at while they are open, and when
+// they are over.
 //
-// Rules: docs/rules/session.md, 25, 27 and 32. Ownership, thread rule: pure functions of plain values. Errors: none.
+// Rules: docs/rules/session.md, 25, 27 and 32. Ownership, thread rule: pure functions of plain
+// values. Errors: none.
 #ifndef PAWL_SESSION_LIFETIME_HPP
 #define PAWL_SESSION_LIFETIME_HPP
 
@@ -23,8 +25,8 @@ enum class Look : std::uint8_t {
 };
 [[nodiscard]] Look look_at(State state, OptionalMs expires_at, std::int64_t now);
 
-// Somebody outside of its instance closes it. `is_owner`: whoever asks is the one that it was opened for, or an
-// administrator.
+// Closed from outside of its instance. `is_owner`: the caller is the one that it was opened for, or
+// an administrator.
 enum class Ending : std::uint8_t {
   kNotFound,  // it was closed before
   kNotOwner,
@@ -53,7 +55,8 @@ struct LeakLimits {
 
 // ---- handing over to other workers ------------------------------------------------------------------
 
-// The tag and the summary are written, and the session leaves its owner. A device stays with who has it.
+// The tag and the summary are written, and the session leaves its owner. A device stays with who
+// has it.
 [[nodiscard]] bool may_hand_off(const SessionRow& session);
 
 }  // namespace pawl::session

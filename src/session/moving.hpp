@@ -1,7 +1,8 @@
 // Moving: sessions that change their owner on purpose, and devices.
 //
-// Purpose: who may have a session, when it moves and what a stop becomes; who holds a device. Rules:
-// docs/sessions.md, 11 to 17, 36 and 38. Ownership, thread rule: pure functions of plain values. Errors: none.
+// Purpose: who may have a session, when it moves and what a stop becomes; who holds a device.
+// Rules: docs/sessions.md, 11 to 17, 36 and 38. Ownership, thread rule: pure functions of plain
+// values. Errors: none.
 #ifndef PAWL_SESSION_MOVING_HPP
 #define PAWL_SESSION_MOVING_HPP
 
@@ -13,13 +14,14 @@
 
 namespace pawl::session {
 
-// What running work is given when a session moves because of a handoff, a hung activity or a declaration.
+// What running work is given when a session moves because of a handoff, a hung activity or a
+// declaration.
 inline constexpr std::int64_t kMoveStopMs = 20'000;
 
 // ---- whom it may go to ------------------------------------------------------------------------------
 
-// Of the worker that it may go to. Only what the session's kind asks for must be read: `role` of a device,
-// `owned` of any other.
+// Of the worker that it may go to. Only what the session's kind asks for must be read: `role` of a
+// device, `owned` of any other.
 struct TargetFacts {
   std::optional<WorkerRow> worker;  // none: it is not living
   std::optional<Role> role;         // none: it has not declared the device
@@ -65,7 +67,7 @@ enum class FormerHolder : std::uint8_t { kKeeps, kIsStandby, kIsDropped };
 [[nodiscard]] FormerHolder former_holder(const Holder& holder, bool is_buried,
                                          const std::optional<Incarnation>& to);
 
-// One that nobody has and nobody is to get does not change.
+// A session without an owner that gets none does not change.
 [[nodiscard]] bool changes_owner(const SessionRow& session, const std::optional<Incarnation>& to);
 
 // A device is drained or hung on only if a standby follows; else it goes on being served.

@@ -37,7 +37,7 @@ Transition change_owner(const SessionRow& row, const std::optional<Incarnation>&
   change.next.owner = to;
   change.begins_lease = true;
   change.recomputes_head = true;
-  change.wakes_set_aside = row.device && to.has_value();
+  change.wakes_unregistered = row.device && to.has_value();
   change.makes_ready = true;
   change.epoch = EpochEffect::kTake;
   change.node = NodeEffect::kNote;
@@ -64,7 +64,8 @@ Transition end_stop(const SessionRow& row) {
   return change;
 }
 
-// The row goes, unless an execution of an exclusive session has not ended: a new opening waits for it.
+// The row goes, unless an execution of an exclusive session has not ended: a new opening waits for
+// it.
 Transition close(const SessionRow& row, Cause cause, const Running& running) {
   Transition change;
   const bool fails_work = cause == Cause::kClose;
@@ -108,8 +109,8 @@ Transition open_again(const SessionRow& row, State state) {
   return change;
 }
 
-// A row with a damaged column is nobody's, and whoever has work of it next takes it as a new one. One that fails on
-// loss is lost; any other that was open is open.
+// A row with a damaged column loses its owner, and the next worker with work of it takes it as a
+// new one. One that fails on loss is lost; any other that was open is open.
 Transition repair(const SessionRow& row) {
   State state = is_open(row.state) ? State::kOpen : row.state;
   if (row.fails_on_loss) state = State::kLost;

@@ -1,8 +1,8 @@
 // Ownership: every change of a session's owner, epoch and state, decided in one place.
 //
 // Purpose: transition() says for each cause what the row is next and what goes with it in the same
-// transaction. Nothing else decides about owner, epoch or state. Rules: docs/rules/session.md, 3, 8, 16, 18 to 22,
-// 25 and 27. Ownership, thread rule: pure functions of plain values. Errors: none.
+// transaction. Nothing else decides about owner, epoch or state. Rules: docs/rules/session.md, 3,
+// 8, 16, 18 to 22, 25 and 27. Ownership, thread rule: pure functions of plain values. Errors: none.
 #ifndef PAWL_SESSION_OWNERSHIP_HPP
 #define PAWL_SESSION_OWNERSHIP_HPP
 
@@ -61,11 +61,12 @@ enum class Notice : std::uint8_t { kNone, kChanged, kLost, kClosed, kExpired };
 struct Transition {
   SessionRow next;
   bool deletes_row = false;
-  bool begins_lease = false;     // the lease of the new owner, or what is left of it for nobody
+  bool begins_lease =
+      false;  // the lease of the new owner, or, without a new owner, what is left of the old one
   bool recomputes_head = false;  // else the session has no head afterwards, or the one it had
   bool clears_head = false;
-  bool wakes_set_aside = false;  // work that no owner so far could run
-  bool makes_ready = false;      // who looks for work finds some that was not there
+  bool wakes_unregistered = false;  // work that no owner so far could run
+  bool makes_ready = false;         // who looks for work finds some that was not there
   bool clears_look = false;
   EpochEffect epoch = EpochEffect::kKeep;
   NodeEffect node = NodeEffect::kKeep;
@@ -77,13 +78,13 @@ struct Transition {
 
 [[nodiscard]] Transition transition(const SessionRow& row, Cause cause, const Facts& facts);
 
-// A session that fails on loss, and has an owner, goes to nobody else: not even to its own worker restarted,
-// which has lost the state.
+// A session that fails on loss, and has an owner, goes to no other: not even to its own worker
+// restarted, which has lost the state.
 [[nodiscard]] bool fails_on_owner_loss(const SessionRow& row);
 
 // What a change of the owner is called. `from`: the node that it was on before; empty: none.
 enum class Change : std::uint8_t {
-  kClaimed,   // by a node, for the first time since nobody had it
+  kClaimed,   // by a node, for the first time since it had no owner
   kResumed,   // by the node that had it
   kMigrated,  // to another node
   kReleased,

@@ -1,6 +1,7 @@
 // Results: which result of an execution counts, and what ends an item that has none.
 //
-// Rules: docs/rules/session.md, 4, 15 and 19. Ownership, thread rule: pure functions of plain values. Errors: none.
+// Rules: docs/rules/session.md, 4, 15 and 19. Ownership, thread rule: pure functions of plain
+// values. Errors: none.
 #ifndef PAWL_SESSION_RESULTS_HPP
 #define PAWL_SESSION_RESULTS_HPP
 
@@ -28,9 +29,9 @@ struct Returned {
   SessionKey session = 0;
 };
 
-// The rule of acceptance. Time is no part of it: an expired lock that nobody took is good.
+// The rule of acceptance. Time is no part of it: an expired lock that no worker took is good.
 [[nodiscard]] bool accepts(const HandOver& row, const Returned& done);
-// The execution of cancelled work has ended: nobody wants its result.
+// The execution of cancelled work has ended: no caller wants its result.
 [[nodiscard]] bool ends_cancelled(const HandOver& row, const Returned& done);
 
 enum class Acknowledged : std::uint8_t {
@@ -48,7 +49,8 @@ struct Result {
                                        const Result& result, const Retry& retry,
                                        std::int64_t failures);
 
-// What becomes of an item that is cancelled, or whose outcome is stored while it may be handed over.
+// What becomes of an item that is cancelled, or whose outcome is stored while it may be handed
+// over.
 enum class Ended : std::uint8_t {
   kDelete,
   kKeepUntilEnd,  // its execution holds its exclusive session back until it has ended
@@ -57,8 +59,8 @@ enum class Ended : std::uint8_t {
 [[nodiscard]] Ended cancel(WorkState state, bool exclusive);
 [[nodiscard]] Ended end_with_outcome(WorkState state, bool exclusive);
 
-// A lock whose lease has passed. `gone`: of its holder; one of the asking worker itself is of a commit whose answer was
-// lost, if the worker does not run it.
+// A lock whose lease has passed. `gone`: of its holder; one of the asking worker itself is of a
+// commit whose answer was lost, if the worker does not run it.
 enum class ExpiredLock : std::uint8_t {
   kStays,
   kGoesWithSession,  // one observation for all that its owner holds

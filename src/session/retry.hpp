@@ -1,6 +1,7 @@
 // Retry: what follows a failed attempt or a limit that has passed, and how long the next one waits.
 //
-// Rules: pawl/activity_options.hpp; docs/sessions.md, 9. Ownership, thread rule: pure functions of plain values.
+// Rules: pawl/activity_options.hpp; docs/sessions.md, 9. Ownership, thread rule: pure functions of
+// plain values.
 // Errors: none.
 #ifndef PAWL_SESSION_RETRY_HPP
 #define PAWL_SESSION_RETRY_HPP
@@ -16,7 +17,8 @@ namespace pawl::session {
 // `failures`: attempts that have failed. A failure of the attempt at hand is not the last word.
 [[nodiscard]] bool may_retry(const Retry& retry, std::int64_t failures);
 
-// Pause after `failures` attempts have failed. `seed` is fixed for the activity, so the pause is always the same.
+// Pause after `failures` attempts have failed. `seed` is fixed for the activity, so the pause is
+// always the same.
 [[nodiscard]] std::int64_t retry_delay_ms(const Retry& retry, std::int64_t failures,
                                           std::uint64_t seed);
 
@@ -40,8 +42,8 @@ struct Limits {
   OptionalMs silent_due;  // of the next heartbeat; else what passed is the limit of one attempt
 };
 enum class Overdue : std::uint8_t { kNotStarted, kAll, kAttempt, kSilence };
-// Which limit of work that is overdue has passed; if several, the one that leaves the least to be said for another
-// attempt.
+// Which limit of work that is overdue has passed; if several, the one that leaves the least to be
+// said for another attempt.
 [[nodiscard]] Overdue passed_limit(const Limits& limits, std::int64_t now);
 [[nodiscard]] ErrorKind error_of(Overdue limit);
 // `exclusive`: beside an execution that goes on, such a session can have no other.
@@ -52,7 +54,8 @@ enum class Overdue : std::uint8_t { kNotStarted, kAll, kAttempt, kSilence };
 
 // So often a session with running work is let be before it takes no more of it and moves.
 inline constexpr std::int64_t kUnregisteredPatience = 7;
-// An item that stands in the way of a session with running work waits 1, 2, 4 .. 60 s. `count`: how often it did.
+// An item that stands in the way of a session with running work waits 1, 2, 4 .. 60 s. `count`: how
+// often it did.
 [[nodiscard]] std::int64_t unregistered_delay_ms(std::int64_t count);
 
 }  // namespace pawl::session

@@ -1,8 +1,8 @@
 // The rows that the rules of sessions and work decide on, as far as a rule looks at them.
 //
-// Purpose: plain values between the tables and the rules. A table reads a row, asks a rule, and writes what
-// the rule says; no rule knows how a row is stored. Ownership: plain values. Thread rule: none.
-// Times: Pawl time in ms.
+// Purpose: plain values between the tables and the rules. A table reads a row, asks a rule, and
+// writes what the rule says; no rule knows how a row is stored. Ownership: plain values. Thread
+// rule: none. Times: Pawl time in ms.
 #ifndef PAWL_SESSION_ROWS_HPP
 #define PAWL_SESSION_ROWS_HPP
 
@@ -23,7 +23,8 @@ enum class State : std::uint8_t {
   kRefused = 4,  // one more than a limit allows
   kExpired = 5,  // the row stays for some time, so that people can see it
 };
-// Of a stored number. One that is no state is that of a session with which nothing is done any more.
+// Of a stored number. One that is no state is that of a session with which nothing is done any
+// more.
 [[nodiscard]] constexpr State state_of(std::int64_t stored) {
   return stored >= 0 && stored <= static_cast<std::int64_t>(State::kExpired)
              ? static_cast<State>(stored)
@@ -70,7 +71,7 @@ enum class WorkState : std::uint8_t {
   kCancelledRunning = 3,  // cancelled while handed over: its execution may still go on
 };
 
-// Of a stored number. An item whose number is no state is in nobody's hands.
+// Of a stored number. An item whose number is no state is in no worker's hands.
 [[nodiscard]] constexpr WorkState work_state_of(std::int64_t stored) {
   return stored >= 0 && stored <= static_cast<std::int64_t>(WorkState::kCancelledRunning)
              ? static_cast<WorkState>(stored)

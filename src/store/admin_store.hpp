@@ -1,6 +1,7 @@
 // AdminStore: lists and verbs for people.
 //
-// Purpose: what operators and applications see of instances, sessions and numbers, and what they may do to one of them.
+// Purpose: what operators and applications see of instances, sessions and numbers, and what they
+// may do to one of them.
 // Ownership: what a visitor is given ends with its call. Thread rule: as provider.hpp.
 #ifndef PAWL_STORE_ADMIN_STORE_HPP
 #define PAWL_STORE_ADMIN_STORE_HPP
@@ -16,9 +17,9 @@
 
 namespace pawl {
 
-// Which earlier executions stay: the last `keep_last`, the current one, which counts, in any case; from the
-// first on that ended at `ended_before` (a stamp; 0: no limit) or later; and from the first on that has a child
-// that has not ended.
+// Which earlier executions stay: the last `keep_last`, the current one, which counts, in any case;
+// from the first on that ended at `ended_before` (a stamp; 0: no limit) or later; and from the
+// first on that has a child that has not ended.
 struct PruneLimits {
   std::int64_t keep_last = 1;
   std::int64_t ended_before_ms = 0;
@@ -46,13 +47,13 @@ class AdminStore {
   // Likewise one, of an instance, or shared (empty). kNotFound.
   virtual Status read_session(std::string_view instance, std::string_view session,
                               SessionVisitor& visitor) = 0;
-  // In a batch: closes one that an instance opened, for somebody else than its code. `owner_label`: who, and
-  // must be the session's (kNotOwner); empty: an administrator. kNotFound. Told to the sink of whoever
-  // calls wake_delayed() next.
+  // In a batch: closes one that an instance opened, for another than its code. `owner_label`: who,
+  // and must be the session's (kNotOwner); empty: an administrator. kNotFound. Reported to the sink
+  // of the runtime that calls wake_delayed() next.
   virtual Status end_session(std::string_view instance, std::string_view session,
                              std::string_view owner_label) = 0;
-  // In a batch. kNotFound; kStale: it has ended. The next turn must end the instance: what was fetched
-  // before is stale, and fetch_orchestration_item() says so.
+  // In a batch. kNotFound; kStale: it has ended. The next turn must end the instance: what was
+  // fetched before is stale, and fetch_orchestration_item() says so.
   virtual Status terminate_instance(std::string_view id, std::string_view reason) = 0;
   // In a batch. kNotFound; kStale: it has ended or is being terminated.
   virtual Status suspend_instance(std::string_view id) = 0;
@@ -62,9 +63,9 @@ class AdminStore {
   // events, but for one execution; `more`: call again. Adds to *removed. kNotFound.
   virtual Status prune_executions(InstanceKey key, const PruneLimits& limits,
                                   std::size_t events_max, Removed* removed, bool* more) = 0;
-  // In a batch: from its commit on the whole tree is there for nobody, and no turn or result of it is
-  // accepted; its rows and ids go with sweep_deleted(). kNotFound; kChildInstance: it is no root;
-  // kStillRunning: it, or one below it, has not ended, and no `force`.
+  // In a batch: from its commit on the whole tree is visible to no call, and no turn or result of
+  // it is accepted; its rows and ids go with sweep_deleted(). kNotFound; kChildInstance: it is no
+  // root; kStillRunning: it, or one below it, has not ended, and no `force`.
   virtual Status delete_instance(InstanceKey key, bool force) = 0;
 
  protected:

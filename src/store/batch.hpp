@@ -1,9 +1,10 @@
 // Batch: a transaction of the storage, its time, and the damage it meets.
 //
-// Purpose: every call of a facet under "in a batch" stands between begin() and commit() or rollback(), which are one
-// write transaction. If a call answers kIo, kFull, kCorrupt or kResourceExhausted the batch is dead: roll it back.
-// kStale, kNotFound and kAlreadyExists leave it alive and unchanged. Ownership and thread rule: as provider.hpp.
-// Times: Pawl time in ms (clock_rules.hpp) unless a name says otherwise.
+// Purpose: every call of a facet under "in a batch" stands between begin() and commit() or
+// rollback(), which are one write transaction. If a call answers kIo, kFull, kCorrupt or
+// kResourceExhausted the batch is dead: roll it back. kStale, kNotFound and kAlreadyExists leave it
+// alive and unchanged. Ownership and thread rule: as provider.hpp. Times: Pawl time in ms
+// (clock_rules.hpp) unless a name says otherwise.
 #ifndef PAWL_STORE_BATCH_HPP
 #define PAWL_STORE_BATCH_HPP
 
@@ -24,11 +25,11 @@ struct BatchInfo {
   std::int64_t boot_seq = 0;
   bool utc_known = false;
   std::int64_t utc_ms = 0;
-  bool draining = false;  // `me` was told to: it claims nothing any more
+  bool draining = false;  // `me` is draining: it claims nothing any more
   std::int64_t data_version = 0;
-  // A process died in the first turn of an instance that nothing was stored of: for some time starts are
-  // stored before their first turn, so that a crash in it is charged.
-  bool starts_apart = false;
+  // A process died in the first turn of an instance that nothing was stored of: for some time
+  // starts are stored before their first turn, so that a crash in it is charged.
+  bool persist_starts_first = false;
   std::int64_t quota_bytes = 0;      // set_space()
   bool clock_adopted = false;        // this batch adopted a new boot
   bool clock_synced = false;         // this batch confirmed the offset
@@ -51,8 +52,8 @@ class Batch {
   [[nodiscard]] virtual bool last_commit_wrote() const = 0;
   // Did it put messages into instances' queues? Then there are turns to look for.
   [[nodiscard]] virtual bool last_commit_sent() const = 0;
-  // Of all connections of this process over the same Storage, since the first of them was opened. What
-  // the port does besides (the bell, the folder of a new file) is not in it.
+  // Of all connections of this process over the same Storage, since the first of them was opened.
+  // What the port does besides (the bell, the folder of a new file) is not in it.
   [[nodiscard]] virtual IoUse io_use() const = 0;
   // A consistent view for several reads; not nested, not inside a batch.
   virtual Status begin_read() = 0;
@@ -64,14 +65,14 @@ class Batch {
   [[nodiscard]] virtual std::int64_t boot_ms_of(std::int64_t pawl_time) const = 0;
 
   // ---- damage ----
-  // kCorrupt: a table has no keys left for new rows, since one row has the highest that there is. SQLite says the
-  // same of it as of a full disk. The diagnostic names the table.
+  // kCorrupt: a table has no keys left for new rows, since one row has the highest that there is.
+  // SQLite says the same of it as of a full disk. The diagnostic names the table.
   virtual Status check_keys() = 0;
-  // The row that a call since the last take_damage() could not work with. As long as it is not taken, commit()
-  // answers kCorrupt.
+  // The row that a call since the last take_damage() could not work with. As long as it is not
+  // taken, commit() answers kCorrupt.
   virtual std::optional<Damage> take_damage() = 0;
-  // In a batch: takes the row out of the way, so that all others go on. An instance, or that of a message, stops;
-  // work fails; a session is nobody's. ChangeSink::on_damage() names it.
+  // In a batch: takes the row out of the way, so that all others go on. An instance, or that of a
+  // message, stops; work fails; a session loses its owner. ChangeSink::on_damage() names it.
   virtual Status quarantine(const Damage& damage) = 0;
 
  protected:

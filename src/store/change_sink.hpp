@@ -1,7 +1,8 @@
 // ChangeSink: what a batch changes that people want to hear of.
 //
-// Purpose: changes of sessions, and rows that were given up or set aside, as the tables make them. Valid for people
-// only after the commit of the batch. Ownership: the views end with the call. Thread rule: that of the connection.
+// Purpose: changes of sessions, and rows that were given up or marked as unregistered, as the
+// tables make them. Valid for people only after the commit of the batch. Ownership: the views end
+// with the call. Thread rule: that of the connection.
 #ifndef PAWL_STORE_CHANGE_SINK_HPP
 #define PAWL_STORE_CHANGE_SINK_HPP
 
@@ -13,11 +14,12 @@
 
 namespace pawl {
 
-// One event a change of a session or worker; reported in the batch, valid for people only after commit.
+// One event a change of a session or worker; reported in the batch, valid for people only after
+// commit.
 struct SessionChange {
-  // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed: work
-  // that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened, kRefused
-  // (`reason`), kClosed (`reason`), kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
+  // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed:
+  // work that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened,
+  // kRefused (`reason`), kClosed (`reason`), kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
   // first hand-over of an epoch): of sessions that orchestrations open.
   enum class Kind : std::uint8_t {
     kClaimed,
@@ -60,10 +62,10 @@ class ChangeSink {
   // No living worker has a handler of this name and serves the item's tag; it waits for one.
   virtual void on_unregistered(std::string_view /*activity*/, std::string_view /*tag*/,
                                InstanceKey /*instance*/, EventId /*event*/) {}
-  // An instance was set aside.
-  virtual void on_stranger(std::string_view /*name*/, std::string_view /*version*/,
-                           std::int64_t /*behaviour*/, InstanceKey /*instance*/) {}
-  // A row was quarantined. `instance`: the id of the one it belongs to; empty: nobody knows.
+  // An instance was marked as unregistered.
+  virtual void on_unregistered_instance(std::string_view /*name*/, std::string_view /*version*/,
+                                        std::int64_t /*behaviour*/, InstanceKey /*instance*/) {}
+  // A row was quarantined. `instance`: the id of the one it belongs to; empty: unknown.
   virtual void on_damage(RowRef /*row*/, std::string_view /*instance*/, std::string_view /*text*/) {
   }
   // A detached start found an instance of its id.

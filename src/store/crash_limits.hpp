@@ -1,6 +1,7 @@
 // CrashLimits: how often work may be running when its process ends before it is given up.
 //
-// Purpose: the limits, and what a process notes of what it runs. Ownership: plain values. Thread rule: one thread.
+// Purpose: the limits, and what a process notes of what it runs. Ownership: plain values. Thread
+// rule: one thread.
 #ifndef PAWL_STORE_CRASH_LIMITS_HPP
 #define PAWL_STORE_CRASH_LIMITS_HPP
 

@@ -1,8 +1,8 @@
 // Damage: which row of the database made a call fail.
 //
-// Purpose: one row that cannot be read, or whose columns cannot be what they say, must cost its own instance,
-// work item or session, and nobody else. A tick that fails tells by this which row to take out of the way
-// (Provider::quarantine()). Ownership: plain values. Thread rule: one thread.
+// Purpose: one row that cannot be read, or whose columns cannot be what they say, must cost its own
+// instance, work item or session, and no other. A failed tick knows by this which row to take out
+// of the way (Provider::quarantine()). Ownership: plain values. Thread rule: one thread.
 #ifndef PAWL_STORE_DAMAGE_HPP
 #define PAWL_STORE_DAMAGE_HPP
 
@@ -36,7 +36,8 @@ struct RowRef {
 
 struct Damage {
   RowRef row;
-  // Where `row` is named, if something does: what is wrong may be the name, and `row` not be there at all.
+  // Where `row` is named, if something does: what is wrong may be the name, and `row` not be there
+  // at all.
   std::optional<RowRef> named_by;
   Status status =
       Status::kCorrupt;  // or kResourceExhausted: a value is larger than the memory there is

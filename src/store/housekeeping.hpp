@@ -1,6 +1,7 @@
 // Housekeeping: what goes, and the room that the rest takes.
 //
-// Purpose: retention and sweeps of ended trees, quota and reserve, the length of the log. Ownership: plain values.
+// Purpose: retention and sweeps of ended trees, quota and reserve, the length of the log.
+// Ownership: plain values.
 // Thread rule: as provider.hpp.
 #ifndef PAWL_STORE_HOUSEKEEPING_HPP
 #define PAWL_STORE_HOUSEKEEPING_HPP
@@ -18,8 +19,8 @@ namespace pawl {
 // Events removed in one transaction; a longer execution is removed by itself.
 inline constexpr std::size_t kSweepEventsMax = 4096;
 
-// Which ended trees go by themselves: those whose root ended at `ended_until` (Pawl time; none: no such limit) or before, and those
-// beyond the `count_max` that ended last (0: no such limit).
+// Which ended trees go by themselves: those whose root ended at `ended_until` (Pawl time; none: no
+// such limit) or before, and those beyond the `count_max` that ended last (0: no such limit).
 struct Retention {
   OptionalMs ended_until;
   std::int64_t count_max = 0;
@@ -47,8 +48,9 @@ struct EndedCursor {
 
 class Housekeeping {
  public:
-  // In a batch: as delete_instance(), of ended trees, in order of their end behind the cursor. Looks at
-  // a bounded number; `more`: call again. Without more, *next_end is when the first that stays ended.
+  // In a batch: as delete_instance(), of ended trees, in order of their end behind the cursor.
+  // Looks at a bounded number; `more`: call again. Without more, *next_end is when the first that
+  // stays ended.
   virtual Status delete_ended(const Retention& which, EndedCursor* cursor, OptionalMs* next_end,
                               bool* more) = 0;
   // In a batch: removes rows of deleted trees, whosever; bounded by events. Adds to *removed.
@@ -57,28 +59,29 @@ class Housekeeping {
   // ---- the room it takes ----
   // Anywhere.
   virtual Status read_use(SpaceUse* out) = 0;
-  // In a batch, for all processes: create_instance() and send_mail() answer kQuota while more than the quota is
-  // used (0: no limit), or while the reserve is missing and there are fewer bytes in free pages than it has. -1: as
-  // it is.
+  // In a batch, for all processes: create_instance() and send_message() answer kQuota while more
+  // than the quota is used (0: no limit), or while the reserve is missing and there are fewer bytes
+  // in free pages than it has. -1: as it is.
   virtual Status set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes) = 0;
-  // In a batch: removes what is complete, the oldest first: ended trees, then earlier executions. Bounded as
-  // a sweep is; nothing counted: there is nothing more.
+  // In a batch: removes what is complete, the oldest first: ended trees, then earlier executions.
+  // Bounded as a sweep is; nothing counted: there is nothing more.
   virtual Status remove_oldest(std::size_t events_max, Removed* removed) = 0;
-  // In a batch, for all processes: create_instance() and send_mail() answer kQuota while the log is longer.
+  // In a batch, for all processes: create_instance() and send_message() answer kQuota while the log
+  // is longer.
   virtual Status set_log_max(std::int64_t bytes) = 0;
   // Anywhere; cheap.
   [[nodiscard]] virtual LogUse log_use() = 0;
   // There should be a reserve, and is none; anywhere.
   virtual Result<bool> reserve_missing() = 0;
-  // The rest not in a batch or view. Makes the file of the reserve unless it is there; what could not be made
-  // whole is removed. 0: there is to be none.
+  // The rest not in a batch or view. Makes the file of the reserve unless it is there; what could
+  // not be made whole is removed. 0: there is to be none.
   virtual Status make_reserve(std::int64_t bytes) = 0;
   virtual Status release_reserve() = 0;
-  // Writes the log back and cuts it to nothing. kBusy, at once: others read or write; then as much of it was
-  // written back as they allow.
+  // Writes the log back and cuts it to nothing. kBusy, at once: others read or write; then as much
+  // of it was written back as they allow.
   virtual Status empty_log() = 0;
-  // With checkpoint_apart: writes the log back, if it is as long as checkpoint_pages; as much of it as others
-  // who read allow. What fails is tried again when the log has grown.
+  // With checkpoint_after_commit: writes the log back, if it is as long as checkpoint_pages; as
+  // much of it as others who read allow. What fails is tried again when the log has grown.
   virtual Status write_back_log() = 0;
 
  protected:

@@ -1,8 +1,9 @@
 // InstanceStore: instances, their messages, history and values, and the turns they wait for.
 //
-// Purpose: what a client makes and reads of one instance, and what the loop fetches and commits of one turn. The
-// storage keeps bytes and indices, never meaning. Ownership: views handed in must live until the call returns; views
-// handed out live in the buffer that the caller gave. Thread rule: as provider.hpp.
+// Purpose: what a client makes and reads of one instance, and what the loop fetches and commits of
+// one turn. The storage keeps bytes and indices, never meaning. Ownership: views handed in must
+// live until the call returns; views handed out live in the buffer that the caller gave. Thread
+// rule: as provider.hpp.
 #ifndef PAWL_STORE_INSTANCE_STORE_HPP
 #define PAWL_STORE_INSTANCE_STORE_HPP
 
@@ -22,15 +23,15 @@
 
 namespace pawl {
 
-// kStopped: the code does not match the history, or a row is damaged; nothing is lost, and it goes on
-// when the reason is gone. kSuspended: by an operator, until resume_instance().
+// kStopped: the code does not match the history, or a row is damaged; nothing is lost, and it goes
+// on when the reason is gone. kSuspended: by an operator, until resume_instance().
 enum class InstanceState : std::uint8_t {
   kRunning = 0,
   kCompleted = 1,
   kFailed = 2,
   kStopped = 3,
   kSuspended = 4,
-  kDeleted = 5,  // of a root: its tree is there for nobody, and swept
+  kDeleted = 5,  // of a root: its tree is visible to no call, and swept
 };
 
 // An empty version is none yet: the first turn brings it.
@@ -40,12 +41,13 @@ struct NewInstance {
   std::string_view version;
   std::string_view input;
   std::int64_t start_after_ms = 0;  // parked so long before its first turn
-  // Its first turn is acknowledged in this very batch, with no messages: no start message is stored.
+  // Its first turn is acknowledged in this very batch, with no messages: no start message is
+  // stored.
   bool with_turn = false;
 };
 
 // A message of kind kEvent or kQueue from outside.
-struct NewMail {
+struct NewMessage {
   std::string_view id;  // of the instance
   MessageKind kind = MessageKind::kEvent;
   std::string_view name;
@@ -78,9 +80,10 @@ struct Runnable {
 };
 
 // Instances in a list's way that its caller cannot run.
-struct Strangers {
+struct UnregisteredInstances {
   static constexpr std::size_t kMax = 64;
-  // To be set aside: who knows them had time, or they are many; or parked, with timers that are due.
+  // To be marked as unregistered: who knows them had time, or they are many; or parked, with timers
+  // that are due.
   InstanceKey keys[kMax] = {};
   std::size_t count = 0;
   bool more = false;   // list again at once
@@ -95,7 +98,7 @@ struct ReadyQuery {
   std::size_t skip_count = 0;
   const Runnable* runnable = nullptr;  // what the caller can run; null: everything
   std::size_t runnable_count = 0;
-  Strangers* strangers = nullptr;  // gets what it cannot; may be null
+  UnregisteredInstances* unregistered = nullptr;  // gets what it cannot; may be null
 };
 
 struct OrchestrationItem {
@@ -120,8 +123,8 @@ struct OrchestrationItem {
   // A stored row that cannot be read: the instance stops with this text.
   Status broken = Status::kOk;
   FixedText<kErrorTextBytesMax> broken_text;
-  // An operator ends it, with the reason in broken_text: no messages were read, and nothing else can
-  // be committed.
+  // An operator ends it, with the reason in broken_text: no messages were read, and nothing else
+  // can be committed.
   bool terminate = false;
 };
 
@@ -155,15 +158,16 @@ class InstanceStore {
   virtual Status create_instance(const NewInstance& instance, InstanceKey* key) = 0;
   // kNotFound; kStale if it has ended.
   virtual Status cancel_instance(std::string_view id, std::string_view reason) = 0;
-  // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: refused for
-  // its limits, nothing was written, the diagnostic has the numbers. kQuota: as above.
-  virtual Status send_mail(const NewMail& mail, bool* room) = 0;
-  // For mail that a turn takes without it ever being stored. Anywhere: who would get it (kNotFound; kStale
-  // if it has ended) and the living worker that ran it last (0: none), and the highest number of a message so far.
+  // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: refused
+  // for its limits, nothing was written, the diagnostic has the numbers. kQuota: as above.
+  virtual Status send_message(const NewMessage& posted, bool* room) = 0;
+  // For messages that a turn takes without their ever being stored. Anywhere: who would get it
+  // (kNotFound; kStale if it has ended) and the living worker that ran it last (0: none), and the
+  // highest number of a message so far.
   virtual Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home) = 0;
   virtual Status last_message(MessageId* number) = 0;
-  // The `count` numbers behind `last` are given to nobody else. kStale: others stored messages since
-  // last_message(); kQuota: as above.
+  // The `count` numbers behind `last` are given to no other connection. kStale: others stored
+  // messages since last_message(); kQuota: as above.
   virtual Status reserve_messages(MessageId last, std::size_t count) = 0;
   // Reads; anywhere. Output and custom status together longer than `capacity`: kResourceExhausted.
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
@@ -180,36 +184,36 @@ class InstanceStore {
   // Outside of batches: candidates, oldest message first, mine and unowned before others'.
   virtual Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                             std::size_t* count) = 0;
-  // In a batch: out of the way of those that cannot run it, until its next turn. Its timers that are due
-  // become messages. Whoever can run it finds it as before. Of a parked one nothing but the timers is
-  // touched. Nothing happens if the query's caller can run it by now, or if it has ended.
-  virtual Status set_aside(InstanceKey key, const ReadyQuery& query) = 0;
-  // Messages go to `arena`, of which they leave half if they can; at most `messages_max` besides those that
-  // wait on. kNotFound: it is gone.
-  // kResourceExhausted with more_messages: those that wait on do not fit, or not one of the others; the
-  // rest of *out is good.
+  // In a batch: out of the way of those that cannot run it, until its next turn. Its timers that
+  // are due become messages. Whoever can run it finds it as before. Of a parked one nothing but the
+  // timers is touched. Nothing happens if the query's caller can run it by now, or if it has ended.
+  virtual Status mark_unregistered(InstanceKey key, const ReadyQuery& query) = 0;
+  // Messages go to `arena`, of which they leave half if they can; at most `messages_max` besides
+  // those that wait on. kNotFound: it is gone. kResourceExhausted with more_messages: those that
+  // wait on do not fit, or not one of the others; the rest of *out is good.
   virtual Status fetch_orchestration_item(InstanceKey key, std::int64_t now,
                                           std::size_t messages_max, Arena& arena,
                                           OrchestrationItem* out) = 0;
-  // Events after `after`, in order. kCorrupt with a diagnostic that names the row. The views given to
-  // the sink end with its call.
+  // Events after `after`, in order. kCorrupt with a diagnostic that names the row. The views given
+  // to the sink end with its call.
   virtual Status load_history(InstanceKey key, ExecutionId execution, EventId after,
                               EventSink& sink) = 0;
-  // What the executions before this one left: the custom status, then values in order of their keys. Views
-  // and kCorrupt as above.
+  // What the executions before this one left: the custom status, then values in order of their
+  // keys. Views and kCorrupt as above.
   virtual Status load_state(InstanceKey key, ExecutionId execution, StateSink& sink) = 0;
   // In a batch. kStale: revision, messages, due times or tokens are not what the turn saw: nothing
   // of this turn was written.
   virtual Status ack_orchestration_item(const TurnCommit& turn) = 0;
-  // In a batch: nobody looks at it before `delay_ms` passed; kStoppedForGood: until retry_stopped().
-  // Its messages, history and timers stay, new messages are accepted; read_status() shows `why` and
-  // `text` (at most kErrorTextBytesMax, cut) until its next turn. kStale: another was first.
+  // In a batch: no worker looks at it before `delay_ms` passed; kStoppedForGood: until
+  // retry_stopped(). Its messages, history and timers stay, new messages are accepted;
+  // read_status() shows `why` and `text` (at most kErrorTextBytesMax, cut) until its next turn.
+  // kStale: another was first.
   static constexpr std::int64_t kStoppedForGood = -1;
   virtual Status abandon_orchestration_item(InstanceKey key, std::int64_t revision,
                                             std::int64_t delay_ms, bool strike, ErrorKind why,
                                             std::string_view text) = 0;
-  // In a batch: as to stop it for good with kCorrupt, of one that fetch_orchestration_item() called broken; nothing
-  // that its row says of itself counts. kStale: it was parked since.
+  // In a batch: as to stop it for good with kCorrupt, of one that fetch_orchestration_item() called
+  // broken; nothing that its row says of itself counts. kStale: it was parked since.
   virtual Status stop_broken(InstanceKey key, std::string_view text) = 0;
   // In a batch: stopped instances get another chance (new code was started); bounded.
   virtual Status retry_stopped(std::size_t limit, std::size_t* retried) = 0;

@@ -1,11 +1,11 @@
 // Provider: the storage contract. One object is one connection of one process.
 //
-// Purpose: the runtime and the clients know storage only through this class and its facets, one a header; test/store
-// is the contract, and a provider that passes it is one. The provider stores bytes and indices, never meaning: it is
-// told which work, timers and messages a turn makes.
+// Purpose: the runtime and the clients know storage only through this class and its facets, one a
+// header; test/store is the contract, and a provider that passes it is one. The provider stores
+// bytes and indices, never meaning: it is given the work, timers and messages that a turn makes.
 // Ownership: views handed in must live until the call returns; views handed out live in the buffer
-// that the caller gave. Thread rule: one thread a connection.
-// Times: Pawl time in ms (clock_rules.hpp) unless a name says otherwise.
+// that the caller gave. Thread rule: one thread a connection. Times: Pawl time in ms
+// (clock_rules.hpp) unless a name says otherwise.
 #ifndef PAWL_STORE_PROVIDER_HPP
 #define PAWL_STORE_PROVIDER_HPP
 
@@ -37,7 +37,7 @@ struct ProviderOptions {
   std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
   int cache_pages = 256;
   int checkpoint_pages = 1000;
-  bool checkpoint_apart =
+  bool checkpoint_after_commit =
       false;  // by write_back_log(), not by the commit that makes the log so long
   bool may_take_reserve = false;  // release_reserve() if there is no room to open it
 };

@@ -1,7 +1,7 @@
 // SessionStore: who owns which session, and where it moves.
 //
-// Purpose: owners, their leases, devices, moves and stops of sessions. Ownership: views handed in must live until the
-// call returns. Thread rule: as provider.hpp.
+// Purpose: owners, their leases, devices, moves and stops of sessions. Ownership: views handed in
+// must live until the call returns. Thread rule: as provider.hpp.
 #ifndef PAWL_STORE_SESSION_STORE_HPP
 #define PAWL_STORE_SESSION_STORE_HPP
 
@@ -32,7 +32,8 @@ struct OwnedSession {
   FixedText<kNameBytesMax> name;
 };
 
-// Where looks at sessions in the order of their opening go on; from the first, once more, after a rollback.
+// Where looks at sessions in the order of their opening go on; from the first, once more, after a
+// rollback.
 struct LeakCursor {
   std::int64_t created_at = kBeforeAll;
   SessionKey session = 0;
@@ -49,24 +50,27 @@ class SessionStore {
   // Renews what `me` owns, releases what is idle. `revive`: expired but untaken leases too.
   virtual Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
                                     std::size_t* renewed, std::size_t* released) = 0;
-  // Makes a shared session, if there is none, and claims it, if nobody owns it; it is no device, and there
-  // is room.
+  // Makes a shared session, if there is none, and claims it, if no worker owns it; it is no device,
+  // and there is room.
   virtual Status claim_session(Incarnation me, std::string_view session,
                                const SessionOptions& options) = 0;
-  // An orderly stop begins: the instances that asked for it are told of their sessions here. Adds to *told.
-  virtual Status announce_stop(Incarnation me, std::size_t* told) = 0;
+  // An orderly stop begins: the instances that asked for it are notified of their sessions here.
+  // Adds to *reported.
+  virtual Status announce_stop(Incarnation me, std::size_t* reported) = 0;
   virtual Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                            std::size_t* removed) = 0;
-  // Sessions that instances opened so long ago, as the options have it; bounded, each told once
+  // Sessions that instances opened so long ago, as the options have it; bounded, each reported once
   // (SessionChange::kLeak, with `reason`).
-  virtual Status tell_leaks(const SessionOptions& options, LeakCursors* cursors) = 0;
-  // `me` holds the device from here on: its session, made if absent, is this worker's alone. A worker
-  // that owns it meanwhile with work running keeps it until that ends, at most `stop_ms`. kDeviceHeld if
-  // a living worker has declared it (the diagnostic names it); with `standby` it is then noted instead
-  // (*held = false), to follow when the holder is gone. Again by the holder: nothing changes.
+  virtual Status report_leaks(const SessionOptions& options, LeakCursors* cursors) = 0;
+  // `me` holds the device from here on: its session, made if absent, is this worker's alone. A
+  // worker that owns it meanwhile with work running keeps it until that ends, at most `stop_ms`.
+  // kDeviceHeld if a living worker has declared it (the diagnostic names it); with `standby` it is
+  // then noted instead (*held = false), to follow when the holder is gone. Again by the holder:
+  // nothing changes.
   virtual Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held) = 0;
-  // kNotFound: not declared by `me`. A holder's running work is waited for, at most `stop_ms`; if work of
-  // an exclusive session then still runs, the declaration stands again (SessionChange::kStopFailed).
+  // kNotFound: not declared by `me`. A holder's running work is waited for, at most `stop_ms`; if
+  // work of an exclusive session then still runs, the declaration stands again
+  // (SessionChange::kStopFailed).
   virtual Status withdraw_session(Incarnation me, std::string_view device,
                                   std::int64_t stop_ms) = 0;
   // Reads; anywhere. kNotFound: not declared by `me`, or withdrawn; *withdrawing: not yet.
@@ -74,18 +78,19 @@ class SessionStore {
   // Where `me` is a standby and the holder is gone, it is the holder now.
   virtual Status take_devices_over(Incarnation me, const SessionOptions& options,
                                    Evidence& evidence) = 0;
-  // The row of a device that nobody declares and nothing waits for. kNotFound; kStillRunning.
+  // The row of a device that no worker declares and nothing waits for. kNotFound; kStillRunning.
   virtual Status forget_device(std::string_view device) = 0;
-  // Moves a session to the living worker of this node, or away from its owner (empty): nothing is handed
-  // over any more, and when nothing of it runs it moves. After `stop_ms` it moves with work running
-  // (whose results are then refused) if it is not exclusive or `force`; otherwise it stays
-  // (SessionChange::kStopFailed). kNotFound: no such session; kNoEligibleTarget.
-  // An empty `instance`: of the shared ones; else one that this instance opened.
+  // Moves a session to the living worker of this node, or away from its owner (empty): nothing is
+  // handed over any more, and when nothing of it runs it moves. After `stop_ms` it moves with work
+  // running (whose results are then refused) if it is not exclusive or `force`; otherwise it stays
+  // (SessionChange::kStopFailed). kNotFound: no such session; kNoEligibleTarget. An empty
+  // `instance`: of the shared ones; else one that this instance opened.
   virtual Status transfer_session(std::string_view instance, std::string_view session,
                                   std::string_view node, std::int64_t stop_ms, bool force) = 0;
-  // The execution of `hung`, whose result nobody wants, does not come back. If `me` owns its session as
-  // it did then, that moves away as with transfer_session(), a device to a standby; *moves is false if it
-  // stays: an exclusive one, whose activity could still do what it was told to, or nobody has the device.
+  // The execution of `hung`, whose result is not needed, does not come back. If `me` owns its
+  // session as it did then, that moves away as with transfer_session(), a device to a standby;
+  // *moves is false if it stays: an exclusive one, whose activity could still act, or no worker has
+  // the device.
   virtual Status evict_session(const WorkDone& hung, SessionKey session, Incarnation me,
                                bool* moves) = 0;
   // What `me` owns; those beyond `capacity` are left out.

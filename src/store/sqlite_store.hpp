@@ -1,7 +1,7 @@
 // SqliteStore: the SQLite provider for who must not know SQLite.
 //
-// Purpose: the runtime holds a provider by contract; only src/store/sqlite sees sqlite3.h. Ownership:
-// the caller gives the place and destroys what it made. Thread rule: as provider.hpp.
+// Purpose: the runtime holds a provider by contract; only src/store/sqlite sees sqlite3.h.
+// Ownership: the caller gives the place and destroys what it made. Thread rule: as provider.hpp.
 #ifndef PAWL_STORE_SQLITE_STORE_HPP
 #define PAWL_STORE_SQLITE_STORE_HPP
 

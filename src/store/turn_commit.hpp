@@ -1,7 +1,8 @@
 // TurnCommit: what one turn of an instance writes.
 //
-// Purpose: the events a turn made, and which work, timers, children and messages they mean: the storage keeps bytes
-// and indices and is told their meaning. Ownership: views that live until the call returns. Thread rule: one thread.
+// Purpose: the events a turn made, and which work, timers, children and messages they mean: the
+// storage keeps bytes and indices and is given their meaning. Ownership: views that live until the
+// call returns. Thread rule: one thread.
 #ifndef PAWL_STORE_TURN_COMMIT_HPP
 #define PAWL_STORE_TURN_COMMIT_HPP
 
@@ -29,12 +30,13 @@ struct NewWork {
   std::string_view session;      // empty: none
   std::string_view policy = {};  // policy.hpp; empty: defaults
   std::string_view tag = {};     // empty: none
-  // Name of the activity, if the worker of the batch cannot run it. If no living worker can, it waits for one
-  // that does.
-  std::string_view foreign_name = {};
+  // Name of the activity, if the worker of the batch cannot run it. If no living worker can, it
+  // waits for one that does.
+  std::string_view unregistered_name = {};
   // Not null: handed over to the worker of the batch with the turn, until its locked_until, as
-  // fetch_work_item() would do; gets id, token, session and epoch. Only without policy and tag. Its id stays
-  // 0 if the session is not one that the worker holds and can serve at once: then it is queued as ever.
+  // fetch_work_item() would do; gets id, token, session and epoch. Only without policy and tag. Its
+  // id stays 0 if the session is not one that the worker holds and can serve at once: then it is
+  // queued as ever.
   WorkItem* handed_over = nullptr;
   std::int64_t session_lease_until = 0;  // with handed_over and session
 };
@@ -55,8 +57,8 @@ struct TurnCommit {
   // Stored ones that it saw and that wait on: they make the instance ready no more.
   const MessageId* kept = nullptr;
   std::size_t kept_count = 0;
-  // Taken in an earlier turn, waiting again: stored under their old ids. Of no use with an end other
-  // than kContinuedAsNew, which takes all messages with it.
+  // Taken in an earlier turn, waiting again: stored under their old ids. Of no use with an end
+  // other than kContinuedAsNew, which takes all messages with it.
   const Message* given_back = nullptr;
   std::size_t given_back_count = 0;
   const WorkDone* done = nullptr;
@@ -77,11 +79,12 @@ struct TurnCommit {
   // Commands among the new events that start an instance: kChild (not with an end) and kDetached.
   const EventId* starts = nullptr;
   std::size_t start_count = 0;
-  // Commands of kind kValueRead among the new events (not with an end): each is answered by a message, with
-  // what is stored when this turn is.
+  // Commands of kind kValueRead among the new events (not with an end): each is answered by a
+  // message, with what is stored when this turn is.
   const EventId* reads = nullptr;
   std::size_t read_count = 0;
-  // Commands of this execution that are closed: their work items and timers go, children are cancelled.
+  // Commands of this execution that are closed: their work items and timers go, children are
+  // cancelled.
   const EventId* closed = nullptr;
   std::size_t closed_count = 0;
   // Commands of kind kStateWrite among the new events, in order.
@@ -97,7 +100,7 @@ struct TurnCommit {
   std::int64_t behaviour = 0;     // of the engine, if this execution began with this turn; else 0
   std::string_view version;       // of this execution, if the instance had none yet; else empty
   std::string_view next_version;  // kContinuedAsNew: of the next execution; empty: none yet
-  std::string_view output;        // kCompleted, kFailed: what a parent is told
+  std::string_view output;        // kCompleted, kFailed: what a parent gets
   // kContinuedAsNew: so many executions stay, the next one included; 0: all. Bounded as a sweep is.
   std::int64_t keep_executions = 0;
   Removed* removed = nullptr;  // with keep_executions; added to

@@ -1,7 +1,8 @@
 // WorkQueue: activities that wait for a worker, and those that run.
 //
-// Purpose: which item a worker gets next, under which lock, and how its result goes back to its instance. Ownership:
-// views handed out live in the buffer that the caller gave. Thread rule: as provider.hpp.
+// Purpose: which item a worker gets next, under which lock, and how its result goes back to its
+// instance. Ownership: views handed out live in the buffer that the caller gave. Thread rule: as
+// provider.hpp.
 #ifndef PAWL_STORE_WORK_QUEUE_HPP
 #define PAWL_STORE_WORK_QUEUE_HPP
 
@@ -68,8 +69,8 @@ class WorkFilter {
   [[nodiscard]] virtual bool has_room(std::string_view /*activity_name*/) const { return true; }
   // This process still runs it, under whatever token.
   [[nodiscard]] virtual bool runs_item(WorkItemId id) const = 0;
-  // An execution of this exclusive session is still here, whatever its epoch, and even if its row was
-  // made anew meanwhile. `scope`: WorkItem::session_scope.
+  // An execution of this exclusive session is still here, whatever its epoch, and even if its row
+  // was made anew meanwhile. `scope`: WorkItem::session_scope.
   [[nodiscard]] virtual bool runs_session(InstanceKey scope, std::string_view name) const = 0;
   // Crashed items do not run beside each other; the last attempt runs alone in its process.
   [[nodiscard]] virtual bool may_run_with(std::int32_t crashes) const = 0;
@@ -89,10 +90,11 @@ struct FetchWork {
   // Set to true if a call stopped at its bound of looks before it had seen everything: what this
   // worker can take may lie further on, so the next tick must not wait for a reason. May be null.
   bool* look_again = nullptr;
-  // Gets how many sessions have work that nobody may start, if this worker is at its limit of sessions
-  // and could run some of it; 0 if not. At most kWaitingSessionsMax; may be null. Only if nothing is found.
+  // Gets how many sessions have work that no worker may start, if this worker is at its limit of
+  // sessions and could run some of it; 0 if not. At most kWaitingSessionsMax; may be null. Only if
+  // nothing is found.
   std::size_t* waiting = nullptr;
-  // Tells whether there is work that this worker passes over, for want of a slot, a session more, or a
+  // Whether there is work that this worker passes over, for want of a slot, a session more, or a
   // handler. May be null. Only if nothing is found.
   bool* passed_over = nullptr;
 };
@@ -108,35 +110,39 @@ struct WorkResult {
 // All in a batch.
 class WorkQueue {
  public:
-  // The lowest id this worker may take; claims its session. *found = false: none. Views go to buffer.
+  // The lowest id this worker may take; claims its session. *found = false: none. Views go to
+  // buffer.
   virtual Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity,
                                  WorkItem* out, bool* found) = 0;
-  // Makes items ready, at most `limit`, that waited for a worker that has their names and serves their tags, as
-  // `me` does by its registration; of a device only if `me` has it. Goes on where the last call ended; from the
-  // beginning after a registration or a rollback. *more = false: there are none, and none will come, since
-  // what somebody living can run does not wait. The calls look at a bounded number of rows.
+  // Makes items ready, at most `limit`, that waited for a worker that has their names and serves
+  // their tags, as `me` does by its registration; of a device only if `me` has it. Goes on where
+  // the last call ended; from the beginning after a registration or a rollback. *more = false:
+  // there are none, and none will come, since what a living worker can run does not wait. The calls
+  // look at a bounded number of rows.
   virtual Status wake_unregistered(Incarnation me, std::size_t limit, std::size_t* woken,
                                    bool* more) = 0;
-  // Rises whenever this connection may have made an item ready for somebody.
+  // Rises whenever this connection may have made an item ready for a worker.
   [[nodiscard]] virtual std::int64_t made_ready() const = 0;
-  // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until its
-  // execution ends (exclusive sessions) is kStale here; acknowledging or abandoning it removes it.
+  // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until
+  // its execution ends (exclusive sessions) is kStale here; acknowledging or abandoning it removes
+  // it.
   virtual Status check_work_item(const WorkDone& done) = 0;
-  // Deletes the item and stores its completion as a message of its instance. A failure that its policy
-  // repeats (kApplication, not permanent, attempts left) puts it back for later instead.
+  // Deletes the item and stores its completion as a message of its instance. A failure that its
+  // policy repeats (kApplication, not permanent, attempts left) puts it back for later instead.
   virtual Status ack_work_item(const WorkDone& done, const WorkResult& result) = 0;
   virtual Status abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
                                    const CrashLimits& limits) = 0;
-  // Keeps what the execution told, and that it was alive at `at`. Empty progress: as it was. kStale: lost.
+  // Keeps the progress of the execution, and that it was alive at `at`. Empty progress: as it was.
+  // kStale: lost.
   virtual Status note_progress(const WorkDone& done, std::string_view progress,
                                std::int64_t at) = 0;
-  // Also renews the item's session if it is mine at this epoch. kStale: the execution is lost. A kept
-  // cancelled item answers kOk and keeps its lock: check_work_item() tells.
+  // Also renews the item's session if it is mine at this epoch. kStale: the execution is lost. A
+  // kept cancelled item answers kOk and keeps its lock: see check_work_item().
   virtual Status renew_work_item_lock(const WorkDone& done, Incarnation me,
                                       const SessionOptions& options) = 0;
-  // Delayed items and parked instances whose time came, and items past a limit of their policy: these
-  // get kTimeout, or their next attempt; work of absent devices; sessions that somebody must look at;
-  // bounded.
+  // Delayed items and parked instances whose time came, and items past a limit of their policy:
+  // these get kTimeout, or their next attempt; work of absent devices; sessions that a runtime must
+  // look at; bounded.
   virtual Status wake_delayed(std::size_t limit, std::size_t* woken) = 0;
 
  protected:

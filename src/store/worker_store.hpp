@@ -1,7 +1,7 @@
 // WorkerStore: the processes that share a database.
 //
-// Purpose: who is registered, who is alive, and what happens to the work of those who are gone. Ownership: views handed
-// in must live until the call returns. Thread rule: as provider.hpp.
+// Purpose: who is registered, who is alive, and what happens to the work of those who are gone.
+// Ownership: views handed in must live until the call returns. Thread rule: as provider.hpp.
 #ifndef PAWL_STORE_WORKER_STORE_HPP
 #define PAWL_STORE_WORKER_STORE_HPP
 
@@ -29,9 +29,9 @@ struct NewWorker {
   const std::string_view* handlers = nullptr;  // activity names it can run
   std::size_t handler_count = 0;
   TagFilter tags;
-  // Not null: gets the dead incarnation of the same node and boot (0: none), and the caller must call
-  // bury_worker(former, heir = the newcomer, its notes) in the same batch. Null: it is buried without
-  // notes, so no crash is charged.
+  // Not null: gets the dead incarnation of the same node and boot (0: none), and the caller must
+  // call bury_worker(former, heir = the newcomer, its notes) in the same batch. Null: it is buried
+  // without notes, so no crash is charged.
   Incarnation* former = nullptr;
 };
 
@@ -49,23 +49,24 @@ struct WorkerRow {
 // In a batch, unless a call says otherwise.
 class WorkerStore {
  public:
-  // kNodeIdInUse (the diagnostic has the pid) unless the node's former incarnation is gone by proof,
-  // or by suspicion for two leases; its sessions go to the newcomer (NewWorker::former). kForeignBoot:
-  // an earlier boot's lock is held. All other workers of earlier boots are buried here. Both refusals
-  // write nothing. Take the newcomer's worker lock before the commit: who is registered and holds no
-  // lock is dead.
+  // kNodeIdInUse (the diagnostic has the pid) unless the node's former incarnation is gone by
+  // proof, or by suspicion for two leases; its sessions go to the newcomer (NewWorker::former).
+  // kForeignBoot: an earlier boot's lock is held. All other workers of earlier boots are buried
+  // here. Both refusals write nothing. Take the newcomer's worker lock before the commit: who is
+  // registered and holds no lock is dead.
   virtual Status register_worker(const NewWorker& worker, Evidence& evidence,
                                  const CrashLimits& limits, Incarnation* out) = 0;
   virtual Status renew_worker(Incarnation me, std::int64_t lease_ms) = 0;
-  // Sessions to `heir` (0: unowned), locks to ready, crashes charged, once. Notes may be empty. One of
-  // CrashNote::kNotStored sets BatchInfo::starts_apart for an hour.
+  // Sessions to `heir` (0: unowned), locks to ready, crashes charged, once. Notes may be empty. One
+  // of CrashNote::kNotStored sets BatchInfo::persist_starts_first for an hour.
   virtual Status bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                              std::size_t note_count, const CrashLimits& limits) = 0;
   // Orderly end: releases all sessions and the row.
   virtual Status unregister_worker(Incarnation me) = 0;
   // Living registrations; anywhere.
   virtual Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) = 0;
-  // The worker claims nothing any more, and its sessions move away as above; devices only to a standby.
+  // The worker claims nothing any more, and its sessions move away as above; devices only to a
+  // standby.
   virtual Status drain_worker(std::string_view node, std::int64_t stop_ms) = 0;
 
  protected:

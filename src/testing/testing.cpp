@@ -92,7 +92,8 @@ Worker::Worker(sim::Machine& machine, const Registry& known, Options given)
   if (options.log == nullptr) options.log = &lines;
 }
 
-// On a killed node every call fails, so nothing reaches the machine any more; SQLite's memory comes back.
+// On a killed node every call fails, so nothing reaches the machine any more; SQLite's memory comes
+// back.
 Worker::~Worker() {
   if (running()) stop();
 }
@@ -198,8 +199,9 @@ void World::reboot(std::int64_t off_ms) {
   client_ = nullptr;
 }
 
-// The disk takes no more from the n-th write on, and then the process is dead: to the file that is the same
-// as a death in the middle of it. Only ticks of the Runtime count, so between them the disk is whole.
+// The disk takes no more from the n-th write on, and then the process is dead: to the file that is
+// the same as a death in the middle of it. Only ticks of the Runtime count, so between them the
+// disk is whole.
 template <typename Until>
 Status World::go(std::int64_t ms, Until&& until) {
   if (!running()) return Status::kStopped;

@@ -1,9 +1,9 @@
 // The floor: the rows and commits that a scenario needs, written by SQLite and nothing else.
 //
-// Same schema, pragmas, statements that write, values of the same size and instances a commit; left out
-// is all that reads, checks, encodes or runs anything. A hello is two commits: it is created with its first
-// turn, which schedules the activity that is handed over at once; its second turn takes the result and
-// ends.
+// Same schema, pragmas, statements that write, values of the same size and instances a commit; left
+// out is all that reads, checks, encodes or runs anything. A hello is two commits: it is created
+// with its first turn, which schedules the activity that is handed over at once; its second turn
+// takes the result and ends.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -124,7 +124,7 @@ class Bare {
     (bind(statement, ++at, values), ...);
     well_ = ::sqlite3_step(statement) == SQLITE_DONE;
     ::sqlite3_reset(statement);
-    // Whoever changes the schema and not this is told.
+    // Whoever changes the schema and not this is notified.
     if (well_ && which > kCommit && ::sqlite3_changes(handle_) != 1) {
       well_ = false;
       text_ = std::string("changed no row: ") + kTexts[which];
@@ -263,7 +263,8 @@ void run_latency_floor(const Setup& setup, Bare& bare, Figures* figures) {
   }
 }
 
-// Each commit has up to `batch` second turns, of what the commit before handed over, and as many starts.
+// Each commit has up to `batch` second turns, of what the commit before handed over, and as many
+// starts.
 void run_hello_floor(const Setup& setup, Bare& bare, Figures* figures) {
   const auto batch = static_cast<std::int64_t>(setup.batch);
   const auto all = static_cast<std::int64_t>(setup.n);

@@ -1,11 +1,12 @@
-// pawl-handoff: how long it takes until a session goes on in another process after its owner's SIGKILL.
+// pawl-handoff: how long it takes until a session goes on in another process after its owner's
+// SIGKILL.
 //
 //   pawl-handoff [KILLS] [--db PATH]
 //
-// Three processes of its own: one makes the decisions, two run activities of one session, one after the
-// other. In the middle of every second activity the owner is killed; the time from there to the beginning
-// of the same activity in the other process is a handoff. What is in flight moves with its session, so
-// none of it may be lost: that is checked, the times are only told.
+// Three processes of its own: one makes the decisions, two run activities of one session, one after
+// the other. In the middle of every second activity the owner is killed; the time from there to the
+// beginning of the same activity in the other process is a handoff. What is in flight moves with
+// its session, so none of it may be lost: that is checked, the times are only printed.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -42,7 +43,7 @@ std::int64_t now_us() {
   std::_Exit(2);
 }
 
-// What an activity tells as it begins; one write, so never mixed with another's.
+// What an activity writes as it begins; one write, so never mixed with another's.
 struct Began {
   std::int64_t number = 0;
   std::int64_t at_us = 0;

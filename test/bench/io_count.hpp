@@ -1,7 +1,7 @@
 // What this program asks the kernel to write and to flush, counted between it and libc.
 //
-// The product is not touched: the program itself defines write, pwrite, fsync and the like, which the
-// shared SQLite and Pawl's archives then call.
+// The product is not touched: the program itself defines write, pwrite, fsync and the like, which
+// the shared SQLite and Pawl's archives then call.
 #ifndef PAWL_BENCH_IO_COUNT_HPP
 #define PAWL_BENCH_IO_COUNT_HPP
 

@@ -73,8 +73,8 @@ void Machine::begin() {
 void Machine::end() {
   measurement_->end(&figures);
   figures.commits = stats().commits - before_.commits;
-  figures.io_told.fsyncs = stats().flushes - before_.flushes;
-  figures.io_told.bytes_written = stats().bytes_written - before_.bytes_written;
+  figures.io_reported.fsyncs = stats().flushes - before_.flushes;
+  figures.io_reported.bytes_written = stats().bytes_written - before_.bytes_written;
   figures.orchestrations = stats().orchestrations_completed - before_.orchestrations_completed;
   figures.activities = stats().activities_completed - before_.activities_completed;
   if (stats().orchestrations_failed > 0)

@@ -47,11 +47,11 @@ class Machine {
   void begin();
   void end();
 
-  // A call that rides on a tick: when as many wait as may, a tick takes them. The id is "name-number".
+  // A piggybacked call: when as many wait as may, a tick takes them. The id is "name-number".
   pawl::Status start_one(std::uint64_t number, const char* name, std::string_view input);
   pawl::Status start_many(std::uint64_t count, const char* name, std::string_view input);
-  // Runs until so many orchestrations have ended since start(), or so many turns ran. Every end leaves
-  // the time since `since_ms` among the latencies once `keep_latencies` is set.
+  // Runs until so many orchestrations have ended since start(), or so many turns ran. Every end
+  // leaves the time since `since_ms` among the latencies once `keep_latencies` is set.
   pawl::Status run_to_ends(std::uint64_t ends);
   pawl::Status run_to_turns(std::uint64_t turns);
   [[nodiscard]] std::uint64_t ends() const {

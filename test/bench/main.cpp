@@ -216,8 +216,8 @@ std::vector<Field> fields_of(const bench::Setup& setup, bench::Figures& figures)
                                {"sync", setup.synchronous_full ? "full" : "normal", true},
                                {"fsyncs_total", std::to_string(total.fsyncs)},
                                {"bytes_written_total", std::to_string(total.bytes_written)},
-                               {"fsyncs_told", std::to_string(figures.io_told.fsyncs)},
-                               {"bytes_told", std::to_string(figures.io_told.bytes_written)}};
+                               {"fsyncs_told", std::to_string(figures.io_reported.fsyncs)},
+                               {"bytes_told", std::to_string(figures.io_reported.bytes_written)}};
   for (const auto& [name, value] : figures.more)
     fields.push_back({name, decimal(value, 3)});
   return fields;

@@ -1,4 +1,4 @@
-// Setup and Figures: what one run of pawl-bench is told and what it found.
+// Setup and Figures: what one run of pawl-bench is notified and what it found.
 #ifndef PAWL_BENCH_MEASURE_HPP
 #define PAWL_BENCH_MEASURE_HPP
 
@@ -34,7 +34,7 @@ struct Figures {
   std::uint64_t commits = 0;
   std::vector<double> latencies_ms;
   IoCounts io;
-  IoCounts io_told;  // by RuntimeStats; of the floor 0
+  IoCounts io_reported;  // by RuntimeStats; of the floor 0
   std::uint64_t allocs_after_start = 0;
   std::uint64_t rss_kib = 0;                         // at the end of what is measured
   std::uint64_t vmhwm_kib = 0;                       // highest until then
@@ -45,8 +45,8 @@ struct Figures {
 [[nodiscard]] double cpu_ms();       // of this process, user and system
 [[nodiscard]] double boot_now_ms();  // the clock of Runtime::next_due()
 
-// From construction to end(): time, calls of the kernel and of malloc. An outside observer finds both
-// ends as writes of kBeginMark and kEndMark to descriptor -1.
+// From construction to end(): time, calls of the kernel and of malloc. An outside observer finds
+// both ends as writes of kBeginMark and kEndMark to descriptor -1.
 class Measurement {
  public:
   Measurement();

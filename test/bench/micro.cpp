@@ -190,8 +190,8 @@ BENCHMARK(replay_turn)->Arg(1)->Arg(100)->Arg(1000);
 
 // ---- sessions -------------------------------------------------------------------------------------
 
-// Fetch and acknowledgement of one activity by a worker that owns so many sessions; SQLite in memory of
-// the simulated machine, no flush.
+// Fetch and acknowledgement of one activity by a worker that owns so many sessions; SQLite in
+// memory of the simulated machine, no flush.
 void session_fetch(benchmark::State& state) {
   pawl::test::World world;
   pawl::test::Worker worker(world);

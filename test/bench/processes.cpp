@@ -226,7 +226,8 @@ class Caller {
   pawl::Client client_;
 };
 
-// What is to be done is there before the workers are; the time is from the first start to the last end.
+// What is to be done is there before the workers are; the time is from the first start to the last
+// end.
 bool run_multi(const Setup& setup, Figures* figures, std::string* error) {
   const bool on_sessions = setup.scenario == "multi_session";
   Caller caller(setup);
@@ -243,8 +244,8 @@ bool run_multi(const Setup& setup, Figures* figures, std::string* error) {
   for (Child& child : children) {
     child.end_input();
     double done_ms = 0;
-    const bool told = child.line() == "ready\n" && add_line(child.line(), figures, &done_ms);
-    if (!child.wait() || !told) {
+    const bool reported = child.line() == "ready\n" && add_line(child.line(), figures, &done_ms);
+    if (!child.wait() || !reported) {
       if (well) *error = "a worker ended badly";
       well = false;
     }

@@ -179,7 +179,8 @@ pawl::Status run_fanout(Machine& machine) {
 
 // ---- timers and events ----------------------------------------------------------------------------
 
-// Looks at the clock after every tick; what ended in it was due when the Runtime last said so, or later.
+// Looks at the clock after every tick; what ended in it was due when the Runtime last said so, or
+// later.
 struct DueWatch {
   Machine* machine;
   std::uint64_t wanted;
@@ -224,7 +225,7 @@ pawl::Status run_burst(Machine& machine) {
   PAWL_TRY(machine.run_to_turns(n));
   if (machine.ends() > 0)
     return machine.explain("timers", pawl::Status::kTimeout, "due before all were set");
-  // Nobody ticks until all are due.
+  // No runtime ticks until all are due.
   do {
     timespec pause{0, 10'000'000};
     ::nanosleep(&pause, nullptr);

@@ -125,8 +125,8 @@ pawl::Poll until(pawl::OrchestrationContext& ctx) {
 }
 
 pawl::Poll listener(pawl::OrchestrationContext& ctx) {
-  PAWL_AWAIT(heard, ctx.schedule_wait("go"));
-  return ctx.complete(heard.ok() ? heard.value() : "");
+  PAWL_AWAIT(received, ctx.schedule_wait("go"));
+  return ctx.complete(received.ok() ? received.value() : "");
 }
 
 // Its input is "SAMPLES PHASE_MS".

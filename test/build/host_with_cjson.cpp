@@ -1,5 +1,6 @@
-// An application with a copy of cJSON of its own. Its calls and its hooks must reach that one although ours is in the
-// same link: cjson_symbols.py looks at the names, this program at where the calls end.
+// An application with a copy of cJSON of its own. Its calls and its hooks must reach that one
+// although ours is in the same link: cjson_symbols.py looks at the names, this program at where the
+// calls end.
 #include <cjson/cJSON.h>
 #include <dlfcn.h>
 

@@ -57,8 +57,9 @@ Event activity() {
   return event;
 }
 
-// Each test is a process of its own, so these are its first uses of cJSON. The thread sanitizer sees it if one thread
-// installs cJSON's hooks while the other reads them, in whichever order they run.
+// Each test is a process of its own, so these are its first uses of cJSON. The thread sanitizer
+// sees it if one thread installs cJSON's hooks while the other reads them, in whichever order they
+// run.
 TEST(Threads, TheFirstToEncodeAndTheFirstToDecodeDoNotMeet) {
   const Event event = activity();
   std::string encoded;
@@ -111,8 +112,9 @@ TEST(Names, ValidOnes) {
   EXPECT_FALSE(is_valid_name(std::string(257, 'a')));
 }
 
-// What a terminal obeys: control characters above ASCII, a byte that is one of them, line separators, and what
-// turns the direction of text. Names with them that are stored already are read all the same.
+// What a terminal obeys: control characters above ASCII, a byte that is one of them, line
+// separators, and what turns the direction of text. Names with them that are stored already are
+// read all the same.
 TEST(Names, WhatATerminalObeysIsNoName) {
   for (const char* name : {"a\x1b[31m", "a\x7f", "a\nb"}) {
     EXPECT_FALSE(is_valid_name(name));

@@ -172,7 +172,7 @@ TEST(Json, NoNumberIsRefusedByName) {
   std::size_t size = 0;
   Diagnostic why;
   EXPECT_EQ(to_json(out, text, sizeof(text), &size, &why), Status::kInvalidArgument);
-  EXPECT_EQ(why.text(), "flows[1].litres is no finite number, which JSON cannot tell");
+  EXPECT_EQ(why.text(), "flows[1].litres is no finite number, which JSON cannot express");
 }
 
 }  // namespace

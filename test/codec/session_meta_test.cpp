@@ -1,6 +1,6 @@
-// The session of an activity as it is stored: in the meta of its event, and nowhere when there is none.
-// By the names that test/build/seed_tests.txt lists. What those call the work
-// item is a row that points to this event.
+// The session of an activity as it is stored: in the meta of its event, and nowhere when there is
+// none. By the names that test/build/seed_tests.txt lists. What those call the work item is a row
+// that points to this event.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,6 @@
-// Goal: the pool never hands out a byte twice, joins freed neighbours again, and tells the truth about
-// itself. Method: random calls held against a model that knows every live allocation and its bytes.
+// Goal: the pool never hands out a byte twice, joins freed neighbours again, and reports the truth
+// about itself. Method: random calls held against a model that knows every live allocation and its
+// bytes.
 #include "buddy.hpp"
 
 #include <cstdint>

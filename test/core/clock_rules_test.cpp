@@ -1,6 +1,6 @@
-// Goal: each rule of time does what docs/architecture.md, "time", says, case by case. Method: tables of
-// rows and samples for the single rules; for the cases that take several boots a world with a hidden
-// true time, which also holds every firing against the guarantees.
+// Goal: each rule of time does what docs/architecture.md, "time", says, case by case. Method:
+// tables of rows and samples for the single rules; for the cases that take several boots a world
+// with a hidden true time, which also holds every firing against the guarantees.
 #include "clock_rules.hpp"
 
 #include <cstdint>
@@ -125,7 +125,8 @@ TEST(ClockAdopt, ContainerWithItsOwnBootId_Restarted30DaysUp) {
   const AdoptResult result = adopt(row, at(later, 0));
   EXPECT_EQ(result.kind, Adoption::kNone);
   EXPECT_EQ(pawl_time(result.row, later), 2 * kHour);
-  // Why the port must call such an id unknown: taken at its word it counts 30 days that never passed.
+  // Why the port must call such an id unknown: taken at its word it counts 30 days that never
+  // passed.
   ClockRow believed = row;
   believed.boot_id = id(1);
   EXPECT_GT(pawl_time(adopt(believed, at(later, 2)).row, later), 30 * kDay);
@@ -147,7 +148,7 @@ TEST(ClockAdopt, DamagedNumbers_SaturateAndDoNotOverflow) {
 // --- T2 --------------------------------------------------------------------------------------------
 
 // Rules: T2.
-TEST(ClockMark, RidesWhenOlderThanASecond) {
+TEST(ClockMark, IsWrittenWhenOlderThanASecond) {
   const ClockRow row = row_of_boot_3();
   EXPECT_FALSE(needs_mark(row, row.mark));
   EXPECT_FALSE(needs_mark(row, row.mark + 1000));

@@ -1,7 +1,7 @@
 // Goal: the rules of time keep every guarantee they state, whatever walls, cuts and processes do.
 // Method: a simulation from a seed, with a true time that the rules cannot see; each firing is held
-// against the table of guarantees. Then the rules are broken on purpose, one at a time: a simulation
-// that does not notice proves nothing.
+// against the table of guarantees. Then the rules are broken on purpose, one at a time: a
+// simulation that does not notice proves nothing.
 #include <cmath>
 #include <cstdint>
 #include <random>

@@ -1,4 +1,5 @@
-// Goal: fixed containers check room before they write, and a refused call leaves everything as it was.
+// Goal: fixed containers check room before they write, and a refused call leaves everything as it
+// was.
 #include <cstdint>
 #include <limits>
 #include <map>

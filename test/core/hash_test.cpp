@@ -1,4 +1,5 @@
-// Goal: checksums and hashes are the published ones, on every machine and for ever: they are stored.
+// Goal: checksums and hashes are the published ones, on every machine and for ever: they are
+// stored.
 #include "hash.hpp"
 
 #include <cstdint>
@@ -75,7 +76,7 @@ TEST(Hash64, InPieces_IsTheSameAtEverySplit) {
   }
 }
 
-TEST(Hash64, Lengths_TellPartsApart) {
+TEST(Hash64, LengthsSeparateTheParts) {
   EXPECT_NE(Hash64().add("ab").add("c").value(), Hash64().add("a").add("bc").value());
   EXPECT_NE(Hash64().add("").value(), Hash64().value());
 }

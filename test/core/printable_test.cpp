@@ -84,7 +84,8 @@ TEST(Printable, BytesThatAreNoText_AreEscapedOneByOne) {
   EXPECT_EQ(printable("\xff\xc3\xbc"), "\\xff\xc3\xbc");
 }
 
-// Every character there is: what is written has none that is not shown, and reading the escapes gives it back.
+// Every character there is: what is written has none that is not shown, and reading the escapes
+// gives it back.
 TEST(Printable, NoCharacterIsLeftThatIsNotShown) {
   std::size_t escaped = 0;
   for (std::uint32_t code = 0; code <= 0x10ffff; ++code) {

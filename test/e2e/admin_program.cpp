@@ -1,5 +1,5 @@
-// Fills a database for admin_test.py: payloads of one size beside payloads of one byte, and texts that a terminal
-// must not see as they are.
+// Fills a database for admin_test.py: payloads of one size beside payloads of one byte, and texts
+// that a terminal must not see as they are.
 //
 //   admin_program DATABASE BYTES
 #include <cstdio>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kMost = std::size_t{1024} * 1024;
 
-// A new line with a row of its own, a colour, a title by OSC, C1 in UTF-8 and as a byte, text turned round.
+// A new line with a row of its own, a colour, a title by OSC, C1 in UTF-8 and as a byte, text
+// turned round.
 constexpr std::string_view kHostile =
     "good\nbad\tcompleted\x1b[31m \x1b]0;title\x07 \xc2\x9b"
     "31m \x9b\x7f \xe2\x80\xae"

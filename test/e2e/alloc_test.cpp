@@ -1,7 +1,7 @@
-// Goal: after start, Pawl's threads never call malloc, SQLite and cJSON included; and none of that is
-// bought at the host's expense, who may use SQLite, cJSON and malloc as it likes.
-// Method: this program defines malloc itself (test/shim/alloc_count.cpp) and counts the calls of every
-// thread but those of the host. Bodies of user activities are counted apart. Each case runs in a child
+// Goal: after start, Pawl's threads never call malloc, SQLite and cJSON included; and none of that
+// is bought at the host's expense, who may use SQLite, cJSON and malloc as it likes. Method: this
+// program defines malloc itself (test/shim/alloc_count.cpp) and counts the calls of every thread
+// but those of the host. Bodies of user activities are counted apart. Each case runs in a child
 // process, since what SQLite was configured to use is a matter of the whole process.
 #include <cjson/cJSON.h>
 #include <fcntl.h>
@@ -438,7 +438,7 @@ void* host_json_malloc(std::size_t size) {
   return std::malloc(size);
 }
 
-// Uses malloc, its own cJSON and SQLite as it likes, until told to end.
+// Uses malloc, its own cJSON and SQLite as it likes, until it is to end.
 class HostThread {
  public:
   HostThread() : thread_([this] { run(); }) {
@@ -504,7 +504,7 @@ TEST(AllocHost, WithItsOwnThreadsSqliteAndCjson_IsLeftAlone) {
               static_cast<std::uint64_t>(kInstances));
     gateway.stop();
     EXPECT_GT(host.end(), 1);
-    // The host's hooks served the host's calls only: with the host gone nobody calls them.
+    // The host's hooks served the host's calls only: with the host gone no caller calls them.
     const int before = host_json_mallocs.load();
     EXPECT_GT(before, 0);
     Gateway again(folder.file("pawl.db"));
@@ -517,7 +517,7 @@ TEST(AllocHost, WithItsOwnThreadsSqliteAndCjson_IsLeftAlone) {
   });
 }
 
-TEST(AllocHost, ThatOpenedSqliteFirst_IsToldAndCanKeepItsAllocator) {
+TEST(AllocHost, ThatOpenedSqliteFirst_IsReportedAndCanKeepItsAllocator) {
   in_child([] {
     sqlite3* hosts = nullptr;
     ASSERT_EQ(::sqlite3_open(":memory:", &hosts), SQLITE_OK);
@@ -556,8 +556,8 @@ TEST(AllocHost, ThatOpenedSqliteFirst_IsToldAndCanKeepItsAllocator) {
 
 // ---- a small block -----------------------------------------------------------------------------------
 
-// However many pages a connection asks for: beyond its part of the slots they would come from the heap, until a
-// statement found no room there.
+// However many pages a connection asks for: beyond its part of the slots they would come from the
+// heap, until a statement found no room there.
 TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
   in_child([] {
     const Folder folder;
@@ -607,7 +607,8 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
   });
 }
 
-// Memory for rows with large payloads is the process's; who takes larger ones is refused when it begins.
+// Memory for rows with large payloads is the process's; who takes larger ones is refused when it
+// begins.
 TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
   in_child([] {
     const Folder folder;

@@ -1,5 +1,5 @@
-// What the crash tests stand on: child processes with a pipe, folders of their own, and a checker of
-// databases that links nothing of Pawl.
+// What the crash tests stand on: child processes with a pipe, folders of their own, and a checker
+// of databases that links nothing of Pawl.
 #ifndef PAWL_TEST_CRASH_DRIVER_HPP
 #define PAWL_TEST_CRASH_DRIVER_HPP
 
@@ -58,8 +58,8 @@ class Child {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void send_signal(int signal) const;
-  // Listens to its last word, then its wait status; killed after `wait_ms`, which is no SIGKILL of its
-  // own but -1.
+  // Listens to its last word, then its wait status; killed after `wait_ms`, which is no SIGKILL of
+  // its own but -1.
   int wait(std::int64_t wait_ms);
 
  private:
@@ -85,11 +85,11 @@ class Database {
   // The first column of the first row; `otherwise` if there is none or the database is not ready.
   [[nodiscard]] std::int64_t number(const std::string& sql, std::int64_t otherwise = -1);
   [[nodiscard]] std::vector<std::vector<std::string>> rows(const std::string& sql);
-  [[nodiscard]] std::int64_t running();  // instances; -1: cannot tell
+  [[nodiscard]] std::int64_t running();  // instances; -1: unknown
   bool wait_until_all_ended(std::int64_t wait_ms);
 
-  // What is not as it must be when everything has ended; `acknowledged` must be there, and nothing but
-  // `tried` may be.
+  // What is not as it must be when everything has ended; `acknowledged` must be there, and nothing
+  // but `tried` may be.
   [[nodiscard]] std::vector<std::string> problems(const std::set<std::string>& acknowledged,
                                                   const std::set<std::string>& tried);
 
@@ -98,7 +98,7 @@ class Database {
 };
 
 // Lets a fresh process finish what is there, adding instance `number` to it, and checks everything.
-// A failed expectation of the running test tells what was wrong; `what` names the case.
+// A failed expectation of the running test says what was wrong; `what` names the case.
 void finish_and_check(const std::string& database, const std::string& node, int number,
                       std::set<std::string> acknowledged, std::set<std::string> tried,
                       const std::string& what);

@@ -1,8 +1,8 @@
-// Goal: a process may be killed at any moment. Nothing acknowledged is lost, every instance ends right,
-// and no history has a gap or a step twice.
-// Method: SIGKILL after each of the first 200 writes, syncs, renames and truncations of a run, counted
-// from outside by a preloaded library, and at 50 random times; each time a second process finishes the
-// rest, and a checker that links nothing of Pawl reads the database.
+// Goal: a process may be killed at any moment. Nothing acknowledged is lost, every instance ends
+// right, and no history has a gap or a step twice. Method: SIGKILL after each of the first 200
+// writes, syncs, renames and truncations of a run, counted from outside by a preloaded library, and
+// at 50 random times; each time a second process finishes the rest, and a checker that links
+// nothing of Pawl reads the database.
 #include <signal.h>
 #include <unistd.h>
 
@@ -29,8 +29,8 @@ std::vector<std::string> one_run(const std::string& database, const std::string&
   return arguments;
 }
 
-// Half of all cases come back under their old name, and inherit at once; half under a new one, and must
-// find out that the other is gone.
+// Half of all cases come back under their old name, and inherit at once; half under a new one, and
+// must find out that the other is gone.
 std::string node_of(int number) { return number % 2 == 0 ? "gateway" : ""; }
 
 // False: the run ended before that many calls.
@@ -75,8 +75,8 @@ TEST_P(KillAtCall, NothingAcknowledgedIsLost) {
 // Ranges, so that two run beside each other.
 INSTANTIATE_TEST_SUITE_P(First200, KillAtCall, testing::Range(1, kLastCall + 1, 25));
 
-// Many of the first 200 make the tables. With a prime stride through the rest of the run: every kind of
-// call of every kind of commit, the orderly end included.
+// Many of the first 200 make the tables. With a prime stride through the rest of the run: every
+// kind of call of every kind of commit, the orderly end included.
 TEST(KillLater, NothingAcknowledgedIsLost) {
   const int stride = soaks() ? 1 : 13 * kSlowness;
   int at = kLastCall + stride;

@@ -1,4 +1,4 @@
-// Goal: work that kills its process is given up after its limit, and takes nobody along.
+// Goal: work that kills its process is given up after its limit, and takes no other along.
 #include <signal.h>
 
 #include "crash_driver.hpp"

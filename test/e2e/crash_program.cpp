@@ -4,10 +4,11 @@
 //                          [--stats FILE] [--long-leases]
 //   crash_program send DB FIRST LAST [--gap-ms MAX SEED] [--lose-last-bell]
 //
-// Lines on standard output, one write each: "ready"; "try ID NANOSECONDS" before and "ack ID NANOSECONDS"
-// after a start that was acknowledged (CLOCK_MONOTONIC); "refused ID STATUS". Instances are those of
-// crash_work.hpp, by number, LAST included. serve ends in order on SIGTERM, or when COUNT instances
-// have ended. --stats: a file whose first 8 bytes are the wake-ups so far, written by mapping.
+// Lines on standard output, one write each: "ready"; "try ID NANOSECONDS" before and "ack ID
+// NANOSECONDS" after a start that was acknowledged (CLOCK_MONOTONIC); "refused ID STATUS".
+// Instances are those of crash_work.hpp, by number, LAST included. serve ends in order on SIGTERM,
+// or when COUNT instances have ended. --stats: a file whose first 8 bytes are the wake-ups so far,
+// written by mapping.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>

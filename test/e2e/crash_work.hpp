@@ -1,8 +1,8 @@
 // The work of the crash tests: what an instance of a number does, and what it must end with.
 //
-// Shared by the program that runs it and by the driver that only knows the expected results. Every kind
-// passes a small number through a fixed count of activities, so that a step lost, doubled or taken from
-// a neighbour changes the result.
+// Shared by the program that runs it and by the driver that only knows the expected results. Every
+// kind passes a small number through a fixed count of activities, so that a step lost, doubled or
+// taken from a neighbour changes the result.
 #ifndef PAWL_TEST_CRASH_WORK_HPP
 #define PAWL_TEST_CRASH_WORK_HPP
 

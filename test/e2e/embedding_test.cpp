@@ -1,4 +1,5 @@
-// A Runtime in a host's own loop: only its descriptor, tick() and next_due(); a Client on another thread.
+// A Runtime in a host's own loop: only its descriptor, tick() and next_due(); a Client on another
+// thread.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -98,7 +99,7 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
   EXPECT_EQ(runtime.stop(1'000), Status::kOk);
 }
 
-// What Process::required_memory() asks for is enough for as many connections as it was told of.
+// What Process::required_memory() asks for is enough for as many connections as it was reported.
 TEST_F(Embedding, sqlites_memory_suffices_for_every_connection) {
   constexpr int kCount = 4;  // ProcessOptions().connections_max
   struct One {

@@ -1,6 +1,6 @@
-// Whatever is wrong with a file, a row, a name or a host: a clear error that names it, nothing lost, the
-// others unaffected. On real files with the Linux port; rows are tampered with by SQLite alone, through a
-// second process, as Pawl's own SQLite memory lives in this one.
+// Whatever is wrong with a file, a row, a name or a host: a clear error that names it, nothing
+// lost, the others unaffected. On real files with the Linux port; rows are tampered with by SQLite
+// alone, through a second process, as Pawl's own SQLite memory lives in this one.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -47,7 +47,8 @@ void sql(const std::string& path, const std::string& text) {
   ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
 }
 
-// A sqlite3 shell that runs some text and then keeps the database open, in that state, until it is ended.
+// A sqlite3 shell that runs some text and then keeps the database open, in that state, until it is
+// ended.
 class Shell {
  public:
   Shell(const std::string& path, const std::string& text) {
@@ -195,7 +196,8 @@ class Errors : public ::testing::Test {
     ASSERT_EQ(runtime_->stop(1'000), Status::kOk);
     runtime_.reset();
   }
-  // After tampering: another instance completes at once; "bad" is stopped with a text that names `what`.
+  // After tampering: another instance completes at once; "bad" is stopped with a text that names
+  // `what`.
   void expect_stopped_alone(const char* what) {
     ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
     ASSERT_EQ(client_.start_orchestration("good", "hello", "fine"), Status::kOk);
@@ -262,8 +264,8 @@ TEST_F(Errors, a_mended_row_lets_the_instance_go_on) {
   EXPECT_EQ(status("bad").output, "slow");
 }
 
-// Another process plants a trigger without end under a runtime at work. It never runs, the log names it, and
-// when it is gone all goes on from where it was.
+// Another process plants a trigger without end under a runtime at work. It never runs, the log
+// names it, and when it is gone all goes on from where it was.
 TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   testing::Lines lines;
   Options given = options();
@@ -312,10 +314,10 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   ASSERT_EQ(why, Status::kQuota);
   EXPECT_NE(client_.error_text().find("process " + process), std::string_view::npos)
       << client_.error_text();
-  const auto is_told = [](void* user) noexcept {
+  const auto is_reported = [](void* user) noexcept {
     return static_cast<testing::Lines*>(user)->count("log_is_full") > 0;
   };
-  ASSERT_EQ(runtime_->run_for(20'000, is_told, &lines), Status::kOk) << lines.all();
+  ASSERT_EQ(runtime_->run_for(20'000, is_reported, &lines), Status::kOk) << lines.all();
   EXPECT_EQ(lines.count("process=" + process), 2U) << lines.all();
   shell.end();
   const auto is_cut = [](void* user) noexcept {
@@ -509,7 +511,8 @@ TEST_F(Errors, a_second_name_of_the_database_is_refused) {
   ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
 }
 
-// A start with something else in a file's place comes back with the file's name, instead of waiting or writing.
+// A start with something else in a file's place comes back with the file's name, instead of waiting
+// or writing.
 TEST_F(Errors, what_is_no_file_of_ours_is_named) {
   const std::string target = folder_ + "/theirs";
   std::ofstream(target) << "theirs";
@@ -527,8 +530,9 @@ TEST_F(Errors, what_is_no_file_of_ours_is_named) {
   EXPECT_EQ(start(options()), Status::kOk) << diagnostic_.text();
 }
 
-// Put there while a runtime and a client are at work: neither waits, and no more is lost than a wake-up.
-TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_nobody_up) {
+// Put there while a runtime and a client are at work: neither waits, and no more is lost than a
+// wake-up.
+TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_up_no_process) {
   ASSERT_EQ(start(options()), Status::kOk);
   open_client();
   ASSERT_EQ(unlink((path_ + "-bell").c_str()), 0);
@@ -546,7 +550,7 @@ TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_nobody_up) {
   EXPECT_EQ(status("b").output, "2");
 }
 
-// Others could put their own files there, so whoever runs the gateway is told.
+// Others could put their own files there, so whoever runs the gateway is notified.
 TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
   class Lines final : public LogSink {
    public:
@@ -572,7 +576,7 @@ TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
 
 TEST_F(Errors, read_only_place_is_named) {
   ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
-  // Root may write everywhere, so it becomes somebody else for the while.
+  // Root may write everywhere, so it becomes another for the while.
   const bool root = geteuid() == 0;
   ASSERT_EQ(seteuid(root ? 65'534 : geteuid()), 0);
   const Status refused = start(options());

@@ -1,5 +1,6 @@
-// What an application throws, at real threads and in a real database. Built twice: with exceptions, and without, where
-// the same code fails in words. Prints what differs from what it should be; the exit status is the number of these.
+// What an application throws, at real threads and in a real database. Built twice: with exceptions,
+// and without, where the same code fails in words. Prints what differs from what it should be; the
+// exit status is the number of these.
 #include <cstdio>
 #include <string>
 

@@ -123,7 +123,7 @@ TEST_F(HostTest, AnInstanceThatASignalCutsShortIsNotDone) {
   host.add_orchestration("waits", waits).add_activity("sends_term", sends_term);
   EXPECT_EQ(host.start_once("one", "waits", "").run_until_done("one"), 1);
   EXPECT_EQ(host.status(), Status::kStopped);
-  EXPECT_NE(host.error_text().find("told to stop before it was done"), std::string_view::npos);
+  EXPECT_NE(host.error_text().find("stopped before it was done"), std::string_view::npos);
 }
 
 // A listener is made from the clock of the Host, so options may come behind it.

@@ -150,7 +150,8 @@ Poll drainer(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
-// The answer comes beside the messages and not behind them: it tells nothing of what the turn has read.
+// The answer comes beside the messages and not behind them: it says nothing of what the turn has
+// read.
 Poll emptier(OrchestrationContext& ctx) {
   State state(ctx.input());
   for (int step = 0; step < kSteps; ++step) {
@@ -322,14 +323,16 @@ Poll parent(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
-// One that was sent again for want of an answer, and had been received, is of no action above the last.
+// One that was sent again for want of an answer, and had been received, is of no action above the
+// last.
 bool is_new_event(const State& state, const std::string& token) {
   const std::vector<std::string> before = words_of(state.received);
   return before.empty() || std::stoul(token) > std::stoul(before.back());
 }
 
-// The status tells which event is waited for; what a loser was given goes to the wait of the same turn. The last wait
-// of an execution says nothing, so that no event comes in the turn that ends it.
+// The status says which event is waited for; what a loser was given goes to the wait of the same
+// turn. The last wait of an execution says nothing, so that no event comes in the turn that ends
+// it.
 Poll raised(OrchestrationContext& ctx) {
   State state(ctx.input());
   for (int step = 0; step < 2 * kSteps; ++step) {
@@ -355,14 +358,15 @@ Poll raised(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
-pawl::SessionSettings told() {
+pawl::SessionSettings outcome_of() {
   pawl::SessionSettings settings;
   settings.exclusive = true;
   settings.notify = true;
   return settings;
 }
 
-// On another kind of session each time; a session of its own for this activity alone is closed behind it.
+// On another kind of session each time; a session of its own for this activity alone is closed
+// behind it.
 Poll on_session(OrchestrationContext& ctx, const std::string& token, State* state, bool* is_lost) {
   Handle handle;
   pawl::Session own;
@@ -373,8 +377,8 @@ Poll on_session(OrchestrationContext& ctx, const std::string& token, State* stat
   } else if (kind == 1) {
     handle = ctx.schedule_activity("one", token, pawl::Target::device(kDevices[state->round % 2]));
   } else if (kind == 2) {
-    handle =
-        ctx.schedule_activity("slow", token, pawl::Target::own(ctx.open_session("mine", told())));
+    handle = ctx.schedule_activity("slow", token,
+                                   pawl::Target::own(ctx.open_session("mine", outcome_of())));
   } else if (kind == 3) {
     own = ctx.open_session();
     handle = ctx.schedule_activity("one", token, pawl::Target::own(own));
@@ -393,7 +397,7 @@ Poll on_session(OrchestrationContext& ctx, const std::string& token, State* stat
 
 Poll sessions(OrchestrationContext& ctx) {
   State state(ctx.input());
-  const pawl::Session mine = ctx.open_session("mine", told());
+  const pawl::Session mine = ctx.open_session("mine", outcome_of());
   for (int step = 0; step < kSteps; ++step) {
     const Handle message = ctx.dequeue_event("in");
     const Handle timer = ctx.schedule_timer(pause_of(state, step));

@@ -29,9 +29,11 @@ pawl::Status fill(pawl::Registry& registry, Witness& witness);
 // The queue or event that a call of this verb is sent to.
 [[nodiscard]] const char* queue_of(Kind kind, Verb verb);
 
-// The custom status of an instance that has received so many raised events and waits for the next one.
+// The custom status of an instance that has received so many raised events and waits for the next
+// one.
 [[nodiscard]] std::string status_of_wait(std::size_t received);
-// Whether an instance with this custom status takes the raised event of this action, or has taken it before.
+// Whether an instance with this custom status takes the raised event of this action, or has taken
+// it before.
 [[nodiscard]] bool is_waited_for(const Instance& instance, std::size_t action,
                                  std::string_view custom_status);
 

@@ -240,7 +240,8 @@ class Counts {
 
  private:
   void say(const std::string& what) { found_.push_back(instance_.id + ": " + what); }
-  // One that nobody waits for is gone, and is sent again when it has no answer: so each action counts once.
+  // One that no caller waits for is gone, and is sent again when it has no answer: so each action
+  // counts once.
   void look_at_raised(const std::map<std::size_t, int>& of_action) {
     for (const auto& [action, count] : of_action)
       if (count != 1 && !(count == 0 && output_.is_cancelled))

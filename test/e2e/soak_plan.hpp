@@ -1,9 +1,10 @@
-// What a soak does and what must come of it: a plan made from a seed, a journal of what was sent with what answer,
-// and the expectations on what each instance has counted. Links nothing of Pawl.
+// What a soak does and what must come of it: a plan made from a seed, a journal of what was sent
+// with what answer, and the expectations on what each instance has counted. Links nothing of Pawl.
 //
-// Every message has a token of its own, "K.G": the K-th action of its instance, sent for the G-th time. A sender that
-// was killed, or was told that the outcome is not known, sends the action again under the next G. So each token that
-// was acknowledged must be counted exactly once, one without an answer at most once, and one that was refused never.
+// Every message has a token of its own, "K.G": the K-th action of its instance, sent for the G-th
+// time. A sender that was killed, or was notified that the outcome is not known, sends the action
+// again under the next G. So each token that was acknowledged must be counted exactly once, one
+// without an answer at most once, and one that was refused never.
 #ifndef PAWL_TEST_SOAK_PLAN_HPP
 #define PAWL_TEST_SOAK_PLAN_HPP
 
@@ -65,7 +66,8 @@ struct Try {
   Answer answer = Answer::kUnknown;
 };
 
-// What was tried of each instance, in order. Lines of its text: "try I K G", then "answer I K G ANSWER".
+// What was tried of each instance, in order. Lines of its text: "try I K G", then "answer I K G
+// ANSWER".
 class Journal {
  public:
   explicit Journal(const Plan& plan) : plan_(plan), tries_(plan.instances().size()) {}
@@ -106,7 +108,8 @@ class Driver {
   Driver(const Plan& plan, std::uint64_t seed, std::function<void(const std::string&)> write);
   // What was written before this driver lived. Calls without an answer are sent again.
   void restore(const std::string& line) { journal_.apply(line); }
-  // False: nothing can be done now. `is_waited_for` tells whether a raised event of this number would be received.
+  // False: nothing can be done now. `is_waited_for` says whether a raised event of this number
+  // would be received.
   bool next(const std::function<bool(std::size_t instance, std::size_t action)>& is_waited_for,
             Call* call);
   void on_answer(const Call& call, Answer answer);

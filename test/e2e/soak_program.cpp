@@ -5,9 +5,9 @@
 //   soak_program drive DB JOURNAL SEED INSTANCES MESSAGES GAP_MS TURN
 //                                                     a Client that carries out the plan of the seed
 //
-// Both files are appended to, a line a write, and outlive the process; drive goes on where the journal ends. TURN is
-// another number each time, so that it takes another way. serve prints "ready", or ends with 75 when
-// the store was busy, and ends in order on SIGTERM.
+// Both files are appended to, a line a write, and outlive the process; drive goes on where the
+// journal ends. TURN is another number each time, so that it takes another way. serve prints
+// "ready", or ends with 75 when the store was busy, and ends in order on SIGTERM.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>

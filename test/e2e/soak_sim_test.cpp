@@ -1,7 +1,7 @@
-// Goal and plan: as soak_test.cpp. Method: the same code on the simulated machine, where a process dies at any write to
-// the disk, power cuts lose what was not flushed, and a seed does the same again. Besides, messages ride on the ticks
-// of a worker, and workers have other limits in each life.
-// PAWL_SOAK=1 runs a thousand seeds, PAWL_SEED=n that one.
+// Goal and plan: as soak_test.cpp. Method: the same code on the simulated machine, where a process
+// dies at any write to the disk, power cuts lose what was not flushed, and a seed does the same
+// again. Besides, messages are piggybacked on the ticks of a worker, and workers have other limits in each
+// life. PAWL_SOAK=1 runs a thousand seeds, PAWL_SEED=n that one.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -79,8 +79,8 @@ class SimSoak {
     std::unique_ptr<Worker> process;
     bool is_alive = true;
   };
-  // A call that rides, until its answer.
-  struct Riding {
+  // A piggybacked call, until its answer.
+  struct Piggybacked {
     SimSoak* soak = nullptr;
     Life* life = nullptr;
     Call call;
@@ -158,8 +158,9 @@ class SimSoak {
     if (life == nullptr) return;
     runs_.apply("killed " + life->name);
     life->is_alive = false;
-    for (Riding& riding : riding_)
-      if (riding.life == life.get() && !riding.is_over) answer(riding, Answer::kUnknown);
+    for (Piggybacked& piggybacked : piggybacked_calls_)
+      if (piggybacked.life == life.get() && !piggybacked.is_over)
+        answer(piggybacked, Answer::kUnknown);
     life.reset();
     ++kills_;
   }
@@ -215,7 +216,7 @@ class SimSoak {
         return;
       Life* const life = workers_[any(kWorkers)].get();
       if (life != nullptr && any(2) == 0) {
-        ride(*life, call);
+        piggyback(*life, call);
       } else {
         send(call);
       }
@@ -258,21 +259,21 @@ class SimSoak {
     driver_.on_answer(call, died ? Answer::kUnknown : answer_of(call.verb, status));
   }
 
-  void ride(Life& life, const Call& call) {
-    riding_.push_back({this, &life, call, false});
+  void piggyback(Life& life, const Call& call) {
+    piggybacked_calls_.push_back({this, &life, call, false});
     const auto on_answer = [](void* user, Status status) noexcept {
-      auto& riding = *static_cast<Riding*>(user);
-      riding.soak->answer(riding, answer_of(riding.call.verb, status));
+      auto& piggybacked = *static_cast<Piggybacked*>(user);
+      piggybacked.soak->answer(piggybacked, answer_of(piggybacked.call.verb, status));
     };
     const Status asked = call_on(*life.process->runtime, call, pawl::Answer(on_answer),
-                                 static_cast<void*>(&riding_.back()));
-    if (asked != Status::kOk) answer(riding_.back(), answer_of(call.verb, asked));
+                                 static_cast<void*>(&piggybacked_calls_.back()));
+    if (asked != Status::kOk) answer(piggybacked_calls_.back(), answer_of(call.verb, asked));
   }
 
-  void answer(Riding& riding, Answer with) {
-    riding.is_over = true;
+  void answer(Piggybacked& piggybacked, Answer with) {
+    piggybacked.is_over = true;
     unanswered_ += with == Answer::kUnknown ? 1U : 0U;
-    driver_.on_answer(riding.call, with);
+    driver_.on_answer(piggybacked.call, with);
   }
 
   // ---- time ----
@@ -300,7 +301,8 @@ class SimSoak {
       if (next.has_value()) due = std::min(due, next.value());
       if (!has_trouble || any(3) == 0) more = life->process->node.run_jobs() > 0 || more;
     }
-    riding_.remove_if([](const Riding& riding) { return riding.is_over; });
+    piggybacked_calls_.remove_if(
+        [](const Piggybacked& piggybacked) { return piggybacked.is_over; });
     if (!more || any(50) == 0) pass(std::max<std::int64_t>(1, due - machine_.boot_ms()));
   }
 
@@ -334,7 +336,7 @@ class SimSoak {
   pawl::sim::Machine machine_;
   std::unique_ptr<Life> workers_[kWorkers];
   std::unique_ptr<Sender> sender_;
-  std::list<Riding> riding_;
+  std::list<Piggybacked> piggybacked_calls_;
   std::int64_t passed_ms_ = 0;
   std::uint64_t dies_at_ = 0;  // at which write from now on, whoever makes it; 0: none
   int lives_ = 0;

@@ -1,8 +1,9 @@
-// Goal: whatever is killed, every message, child, detached start and result of an activity counts exactly once.
-// Method: three workers and a sender, processes on one database, killed by SIGKILL at times that a seed says and
-// started again, over a plan of mixed instances (soak_plan.hpp). Afterwards each instance's own count is held against
-// the sender's journal, and each repeated run of an activity against the kills; the checker links nothing of Pawl.
-// PAWL_SOAK=1 runs 220 instances with 660 messages and 200 kills; PAWL_SEED=n begins with that seed, and PAWL_RUNS=n
+// Goal: whatever is killed, every message, child, detached start and result of an activity counts
+// exactly once. Method: three workers and a sender, processes on one database, killed by SIGKILL at
+// times that a seed says and started again, over a plan of mixed instances (soak_plan.hpp).
+// Afterwards each instance's own count is held against the sender's journal, and each repeated run
+// of an activity against the kills; the checker links nothing of Pawl. PAWL_SOAK=1 runs 220
+// instances with 660 messages and 200 kills; PAWL_SEED=n begins with that seed, and PAWL_RUNS=n
 // takes so many.
 #include <fcntl.h>
 #include <signal.h>
@@ -116,7 +117,8 @@ class Soak {
     std::ofstream(folder_.file("runs"), std::ios::app) << line << "\n";
   }
 
-  // One kill after each share of the plan, so that a slow machine has as many of them as a fast one.
+  // One kill after each share of the plan, so that a slow machine has as many of them as a fast
+  // one.
   void kill_one() {
     ::usleep(static_cast<useconds_t>(random_() % 100'000));
     if (kills_ * plan_.actions() > answers() * size_.kills) return;

@@ -1,5 +1,6 @@
-// One damaged row, one oversized input: what is wrong stops alone, is named, and everything beside it goes on.
-// The sweep finds that nothing spins or starves; here stands what becomes of the damaged thing itself.
+// One damaged row, one oversized input: what is wrong stops alone, is named, and everything beside
+// it goes on. The sweep finds that nothing spins or starves; here stands what becomes of the
+// damaged thing itself.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -146,7 +147,7 @@ TEST_F(DamagedRow, ParkedUntilNoNumberStopsThatInstanceAlone) {
   damage("UPDATE instances SET parked_until='x'");
   restart();
   pass(10'000);
-  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  EXPECT_EQ(outcome_of("a").substr(0, 15), "stopped corrupt");
   expect_others_go_on();
   expect_rest();
 }
@@ -157,7 +158,7 @@ TEST_F(DamagedRow, TimerThatWaitsStopsItsInstanceAlone) {
   pass(1'000);
   damage("UPDATE orchestrator_queue SET waiting=1");
   pass(kHourMs + 60'000);
-  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  EXPECT_EQ(outcome_of("a").substr(0, 15), "stopped corrupt");
   EXPECT_TRUE(was_logged("row_quarantined table=orchestrator_queue"));
   expect_others_go_on();
   expect_rest();
@@ -170,7 +171,7 @@ TEST_F(DamagedRow, TimerInNoKnownTimeStopsItsInstanceWithItsNextTurn) {
   damage("UPDATE orchestrator_queue SET base=7");
   ASSERT_EQ(client()->enqueue_event("a", "any", ""), Status::kOk);
   pass(10'000);
-  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  EXPECT_EQ(outcome_of("a").substr(0, 15), "stopped corrupt");
   expect_rest();
 }
 
@@ -181,7 +182,7 @@ TEST_F(DamagedRow, ReadyInAStateThatIsNoneStops) {
   damage("UPDATE instances SET state=7 WHERE id='a'");
   damage("UPDATE instances SET ready_id=1,ready_at=1 WHERE id='a'");
   pass(10'000);
-  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  EXPECT_EQ(outcome_of("a").substr(0, 15), "stopped corrupt");
   expect_others_go_on();
   expect_rest();
 }
@@ -206,7 +207,7 @@ TEST_F(DamagedRow, ExecutionsRowThatIsWrongStopsItsInstanceAlone) {
   damage("UPDATE executions SET last_event=77");
   ASSERT_EQ(client()->enqueue_event("a", "q", "x"), Status::kOk);
   pass(10'000);
-  EXPECT_EQ(told("a").substr(0, 15), "stopped corrupt");
+  EXPECT_EQ(outcome_of("a").substr(0, 15), "stopped corrupt");
   expect_others_go_on();
 }
 
@@ -255,7 +256,7 @@ TEST_F(DamagedRow, HighestKeyIsNoFullDisk) {
   damage("UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='orchestrator_queue'");
   EXPECT_EQ(client()->start_orchestration("late", "says_hello", ""), Status::kFull);
   pass(60'000);
-  EXPECT_EQ(told("beside"), "completed hello") << "what has ended is still there";
+  EXPECT_EQ(outcome_of("beside"), "completed hello") << "what has ended is still there";
   Worker late(machine, registry, options);
   EXPECT_EQ(late.start(), Status::kCorrupt);
   EXPECT_NE(late.diagnostic.text().find("no keys left"), std::string_view::npos)
@@ -269,7 +270,7 @@ TEST_F(DamagedRow, InputThatIsTooLargeHereWaitsForAWorkerThatTakesIt) {
   options.payload_bytes_max = 1'024;
   Worker& small = serve_later();
   pass(60'000);
-  EXPECT_EQ(told("large").substr(0, 13), "stopped limit");
+  EXPECT_EQ(outcome_of("large").substr(0, 13), "stopped limit");
   EXPECT_GE(small.lines.count("60000 bytes"), 1U);
   expect_others_go_on();
   expect_rest();

@@ -92,7 +92,7 @@ Poll holds(OrchestrationContext& ctx) {
 }
 
 // Its results come while it is suspended.
-Poll gathers(OrchestrationContext& ctx) {
+Poll waits_for_company(OrchestrationContext& ctx) {
   const Handle all[] = {ctx.schedule_activity("slow", ""),
                         ctx.schedule_sub_orchestration("naps", ""),
                         ctx.schedule_timer(milliseconds(8'000))};
@@ -106,7 +106,7 @@ Poll naps(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- work that nobody takes -----------------------------------------------------------------------
+// --- work that no worker takes -----------------------------------------------------------------------
 
 Poll asks_for_unknown_work(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("nobody knows", "in"));
@@ -149,7 +149,7 @@ Poll visits_session(OrchestrationContext& ctx) {
 }
 
 // What runs is cancelled, and its row stays for as long as it runs.
-Poll leaves_ghost(OrchestrationContext& ctx) {
+Poll leaves_cancelled_running(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.target = Target::exclusive_session(ctx.input());
   const Handle cancelled = ctx.schedule_activity("hold", "1", options);
@@ -340,14 +340,14 @@ constexpr Code kCode[] = {
     {"waits", waits},
     {"retries", retries},
     {"holds", holds},
-    {"gathers", gathers},
+    {"gathers", waits_for_company},
     {"naps", naps},
     {"asks for unknown work", asks_for_unknown_work},
     {"asks for unserved tag", asks_for_unserved_tag},
     {"asks for absent device", asks_for_absent_device},
     {"uses session", uses_session},
     {"visits session", visits_session},
-    {"leaves ghost", leaves_ghost},
+    {"leaves ghost", leaves_cancelled_running},
     {"uses device", uses_device},
     {"opens session", opens_session},
     {"ends session", ends_session},

@@ -1,8 +1,8 @@
-// Databases in which every table has rows, as runtimes made them in a simulated machine, and the code of the
-// instances in them.
+// Databases in which every table has rows, as runtimes made them in a simulated machine, and the
+// code of the instances in them.
 //
-// Purpose: what the sweep damages (sweep_case.hpp). Ownership: the machine is the caller's. Thread rule: one
-// thread; the code of instances and activities looks at globals of this file.
+// Purpose: what the sweep damages (sweep_case.hpp). Ownership: the machine is the caller's. Thread
+// rule: one thread; the code of instances and activities looks at globals of this file.
 #ifndef PAWL_TEST_HOSTILE_IMAGE_HPP
 #define PAWL_TEST_HOSTILE_IMAGE_HPP
 
@@ -32,15 +32,16 @@ void make_image(Ending ending, Process& process, sim::Machine& machine);
 // From here on activities that were held return, and failing ones succeed.
 void let_work_end();
 
-// All that the image asks for, but for names that nobody knows; and the healthy neighbours, "n-...".
+// All that the image asks for, but for names that no worker knows; and the healthy neighbours,
+// "n-...".
 const Registry& known_code();
 
 // Orchestrations of the healthy neighbours.
-inline constexpr char kTaking[] = "n-queue";  // waits for a message of "q"
-inline constexpr char kRiding[] = "n-ride";   // is to be started on the Runtime's own thread
-inline constexpr const char* kNeighbours[] = {"n-activity",  "n-timer",  "n-retry", "n-session",
-                                              "n-opened",    kTaking,    "n-child", "n-tag",
-                                              "n-exclusive", "n-values", kRiding};
+inline constexpr char kTaking[] = "n-queue";      // waits for a message of "q"
+inline constexpr char kPiggybacked[] = "n-ride";  // is to be started on the Runtime's own thread
+inline constexpr const char* kNeighbours[] = {"n-activity",  "n-timer",  "n-retry",   "n-session",
+                                              "n-opened",    kTaking,    "n-child",   "n-tag",
+                                              "n-exclusive", "n-values", kPiggybacked};
 
 }  // namespace pawl::hostile
 

@@ -24,8 +24,8 @@ using testing::Worker;
 constexpr std::int64_t kWorkMs = 90'000;     // in which the neighbours complete
 constexpr std::int64_t kSettleMs = 360'000;  // in which attempts at what is damaged come to an end
 constexpr std::int64_t kIdleMs = 300'000;    // in which nothing is left to do
-// Of processor time for a whole case, so that a busy machine does not look like a hang; and of time that
-// passes. A case takes some 20 ms.
+// Of processor time for a whole case, so that a busy machine does not look like a hang; and of time
+// that passes. A case takes some 20 ms.
 #ifdef NDEBUG
 constexpr unsigned kCpuSeconds = 4;
 #else
@@ -42,8 +42,8 @@ struct Shared {
   std::uint64_t warnings = 0;
   std::uint64_t calls_failed = 0;
   std::uint64_t states = 0;
-  std::size_t heard_count = 0;
-  std::uint64_t heard[64] = {};
+  std::size_t received_count = 0;
+  std::uint64_t received[64] = {};
   const char* stage = "";  // a literal: the same address on both sides of fork()
   char text[400] = {};
   char log[8'192] = {};
@@ -70,7 +70,7 @@ class Watch final : public LogSink {
   void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override {
     if (level >= LogLevel::kWarning)
-      hear(hash_of(count > 0 ? fields[0].text : std::string_view(), hash_of(event)));
+      receive(hash_of(count > 0 ? fields[0].text : std::string_view(), hash_of(event)));
     if (lines_left_ == 0) return;
     --lines_left_;
     std::string line = std::string(log_level_name(level)) + " " + std::string(event);
@@ -84,10 +84,10 @@ class Watch final : public LogSink {
   }
 
  private:
-  void hear(std::uint64_t warning) {
+  void receive(std::uint64_t warning) {
     if (std::find(known_.begin(), known_.end(), warning) == known_.end()) ++shared_.warnings;
-    if (shared_.heard_count < std::size(shared_.heard))
-      shared_.heard[shared_.heard_count++] = warning;
+    if (shared_.received_count < std::size(shared_.received))
+      shared_.received[shared_.received_count++] = warning;
   }
   Shared& shared_;
   const std::vector<std::uint64_t>& known_;
@@ -187,7 +187,7 @@ class Case {
 
   Verdict meet_neighbours(const std::string& prefix) {
     started_.clear();
-    ridden_.reset();
+    piggybacked_.reset();
     stage("start_orchestration");
     for (const char* name : kNeighbours) {
       const std::string id = prefix + name;
@@ -204,8 +204,8 @@ class Case {
   }
 
   Status start(const std::string& id, const char* name) {
-    if (std::strcmp(name, kRiding) == 0)
-      return worker_->runtime->start_orchestration(id, name, "", answered, &ridden_);
+    if (std::strcmp(name, kPiggybacked) == 0)
+      return worker_->runtime->start_orchestration(id, name, "", answered, &piggybacked_);
     PAWL_TRY(client_.start_orchestration(id, name, ""));
     return std::strcmp(name, kTaking) == 0 ? client_.enqueue_event(id, "q", "message")
                                            : Status::kOk;
@@ -252,8 +252,8 @@ class Case {
     std::string late;
     for (const std::string& id : started_) {
       // Refused in the tick: it was not promised. One that got no answer is late.
-      const bool rides = id.find(kRiding) != std::string::npos;
-      if (rides && ridden_.value_or(Status::kOk) != Status::kOk) continue;
+      const bool is_piggybacked = id.find(kPiggybacked) != std::string::npos;
+      if (is_piggybacked && piggybacked_.value_or(Status::kOk) != Status::kOk) continue;
       OrchestrationStatus status;
       const Status read = client_.get_status(id, &status);
       if (read == Status::kOk && status.state == OrchestrationState::kCompleted) continue;
@@ -294,7 +294,7 @@ class Case {
   Client client_;
   std::vector<std::string> started_;
   std::int64_t began_ = 0;
-  std::optional<Status> ridden_;  // the answer
+  std::optional<Status> piggybacked_;  // the answer
 };
 
 void limit_process() {
@@ -370,7 +370,7 @@ Outcome run_case(sim::Machine& image, const std::string& damage, const Expectati
   out.commits = shared.commits;
   out.idle_commits = shared.idle_commits;
   out.warnings = shared.warnings;
-  out.heard.assign(shared.heard, shared.heard + shared.heard_count);
+  out.received.assign(shared.received, shared.received + shared.received_count);
   out.calls_failed = shared.calls_failed;
   out.states = shared.states;
   out.text = shared.text;

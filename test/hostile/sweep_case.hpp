@@ -1,7 +1,8 @@
-// One case of the sweep: one value in one column of a database, and what a worker then does with it.
+// One case of the sweep: one value in one column of a database, and what a worker then does with
+// it.
 //
-// Method: a case runs in a forked process, so the image is copied by the kernel, and one that hangs or
-// crashes takes nobody along. Ownership: an Outcome is a plain value. Thread rule: one thread.
+// Method: a case runs in a forked process, so the image is copied by the kernel, and one that hangs
+// or crashes takes no other along. Ownership: an Outcome is a plain value. Thread rule: one thread.
 #ifndef PAWL_TEST_HOSTILE_SWEEP_CASE_HPP
 #define PAWL_TEST_HOSTILE_SWEEP_CASE_HPP
 
@@ -34,11 +35,11 @@ struct Outcome {
   std::uint64_t idle_commits = 0;  // of the last minutes, in which all has settled
   std::uint64_t warnings =
       0;  // of the log, errors included: those that are not among the known ones
-  std::uint64_t calls_failed = 0;    // of the client, for neighbours that were not started then
-  std::uint64_t states = 0;          // a hash of who is in which state at the end
-  std::string text;                  // where and why
-  std::string log;                   // its first lines
-  std::vector<std::uint64_t> heard;  // hashes of the first warnings, by event and first field
+  std::uint64_t calls_failed = 0;       // of the client, for neighbours that were not started then
+  std::uint64_t states = 0;             // a hash of who is in which state at the end
+  std::string text;                     // where and why
+  std::string log;                      // its first lines
+  std::vector<std::uint64_t> received;  // hashes of the first warnings, by event and first field
 };
 
 struct Expectation {
@@ -49,7 +50,8 @@ struct Expectation {
   std::vector<std::uint64_t> known_warnings;  // as Outcome::heard
 };
 
-// `damage`: SQL that changes rows, or empty. `image` is only copied. `first_log_lines`: of Outcome::log.
+// `damage`: SQL that changes rows, or empty. `image` is only copied. `first_log_lines`: of
+// Outcome::log.
 Outcome run_case(sim::Machine& image, const std::string& damage, const Expectation& expected,
                  std::size_t first_log_lines);
 

@@ -1,14 +1,13 @@
-// A database may hold any value anywhere, by a bit that flipped, a tool or a hand. Whatever single value is
-// wrong: no loop spins, nobody else starves, nothing hangs, and no process dies of it.
+// A database may hold any value anywhere, by a bit that flipped, a tool or a hand. Whatever single
+// value is wrong: no loop spins, no other starves, nothing hangs, and no process dies of it.
 //
-// Method: a worker meets databases (image.hpp) in which one column of all rows, or of one row, has one of 24
-// hostile values, for every column of every table (sweep_case.hpp). What belongs to the damaged row may
-// stop; healthy instances that are started beside it must complete, and ticks and commits stay near what
-// they are without the damage. start() may refuse such a database, with a text.
-// PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them with their log.
-// PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own.
-// PAWL_SWEEP_EVERY=1 runs all of them also without optimisation; PAWL_SWEEP_LIST=1 prints each that is not
-// fine.
+// Method: a worker meets databases (image.hpp) in which one column of all rows, or of one row, has
+// one of 24 hostile values, for every column of every table (sweep_case.hpp). What belongs to the
+// damaged row may stop; healthy instances that are started beside it must complete, and ticks and
+// commits stay near what they are without the damage. start() may refuse such a database, with a
+// text. PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them
+// with their log. PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own. PAWL_SWEEP_EVERY=1 runs all
+// of them also without optimisation; PAWL_SWEEP_LIST=1 prints each that is not fine.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -24,13 +23,15 @@
 namespace pawl::hostile {
 namespace {
 
-// A sample takes a case in so many; no multiple of two or three, so that every column has other values.
+// A sample takes a case in so many; no multiple of two or three, so that every column has other
+// values.
 #ifdef NDEBUG
 constexpr std::uint64_t kEvery = 1;
 #else
 constexpr std::uint64_t kEvery = 61;
 #endif
-// Beyond the undamaged run. Attempts at all damaged rows are some hundred; what spins does more in a minute.
+// Beyond the undamaged run. Attempts at all damaged rows are some hundred; what spins does more in
+// a minute.
 constexpr std::uint64_t kMoreCommits = 2'000;
 constexpr std::uint64_t kMoreTicks = 5'000;
 // In the last five minutes, so that what goes on slowly but for ever is found, too.
@@ -44,8 +45,8 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
 struct Value {
   const char* name;
   const char* sql;  // {c}: the column, {t}: the table
-  // Of a row as large as a payload can be: many of them are more than SQLite's heap has room for, and each tick
-  // meets the next one. docs/architecture.md, "damage", says so.
+  // Of a row as large as a payload can be: many of them are more than SQLite's heap has room for,
+  // and each tick meets the next one. docs/architecture.md, "damage", says so.
   bool one_row = false;
 };
 
@@ -79,7 +80,7 @@ static_assert(std::size(kValues) == 24);
 
 struct Column {
   std::string table, name;
-  std::vector<std::string> key;  // the columns that tell rows apart
+  std::vector<std::string> key;  // the columns that distinguish rows
   std::uint64_t rows = 0;
 };
 
@@ -234,8 +235,8 @@ struct SweepCase {
   std::string damage;
 };
 
-// All of them, in one order: each value in all rows; and half of them in one row, another one each time, so
-// that a column's values meet many of its rows. Two images after another have both halves.
+// All of them, in one order: each value in all rows; and half of them in one row, another one each
+// time, so that a column's values meet many of its rows. Two images after another have both halves.
 std::vector<SweepCase> cases_of(Ending ending, const std::vector<Column>& columns) {
   std::vector<SweepCase> out;
   std::uint64_t turn = static_cast<std::uint64_t>(ending);
@@ -300,7 +301,7 @@ void sweep(Ending ending) {
   show("undamaged", baseline);
   ASSERT_EQ(baseline.verdict, Verdict::kFine);
   const Expectation expected{baseline.ticks + kMoreTicks, baseline.commits + kMoreCommits,
-                             baseline.idle_commits + kMoreIdleCommits, baseline.heard};
+                             baseline.idle_commits + kMoreIdleCommits, baseline.received};
   Report report(baseline);
   for (const SweepCase& one : chosen(ending, cases_of(ending, columns))) {
     const Outcome outcome = run_case(image, one.damage, expected, log_lines);

@@ -4,9 +4,9 @@
 //   const char* database();      // the path of a database that does not exist yet, in a fresh place
 //   pawl::port::Port add();      // one more process's set, living as long as the Host
 //   const char* root();          // the path of an empty folder; null: the port has no folders
-// and says INSTANTIATE_TYPED_TEST_SUITE_P(MyPort, PortConformance, MyHost).
-// Nothing here sleeps to make a race come out right: where a case waits for something that must come,
-// it waits with a due time that only a failure reaches.
+// and says INSTANTIATE_TYPED_TEST_SUITE_P(MyPort, PortConformance, MyHost). Nothing here sleeps to
+// make a race come out right: where a case waits for something that must come, it waits with a due
+// time that only a failure reaches.
 #ifndef PAWL_TEST_PORT_CONFORMANCE_HPP
 #define PAWL_TEST_PORT_CONFORMANCE_HPP
 
@@ -50,7 +50,8 @@ inline bool log(const WakeReasons& reasons) { return reasons.log; }
 inline bool woken(const WakeReasons& reasons) { return reasons.woken; }
 inline bool process(const WakeReasons& reasons) { return reasons.process; }
 
-// The database's files, by the port's own calls or, where SQLite has a VFS for it, by the C library.
+// The database's files, by the port's own calls or, where SQLite has a VFS for it, by the C
+// library.
 inline void append(const Port& port, const std::string& path) {
   if (port.storage->native_vfs() != nullptr) {
     std::FILE* file = std::fopen(path.c_str(), "ab");
@@ -331,7 +332,7 @@ TYPED_TEST_P(PortConformance, Bell_ComesFromAnotherProcess) {
   EXPECT_TRUE(wait_for(sleeper, bell));
 }
 
-TYPED_TEST_P(PortConformance, BellOfAnotherDatabase_IsNotHeard) {
+TYPED_TEST_P(PortConformance, BellOfAnotherDatabase_IsNotNoticed) {
   const Port sleeper = this->ready();
   const Port ringer = this->host_.add();
   const std::string other = std::string(this->database()) + "2";
@@ -421,9 +422,9 @@ TYPED_TEST_P(PortConformance, ProcessWithAnotherStartTime_IsDeadAtOnce) {
 
 TYPED_TEST_P(PortConformance, ProcessThatIsGone_HasNoStartTime) {
   const Port port = this->ready();
-  constexpr std::int64_t kNobody = 0x7FFFFFF0;
-  EXPECT_EQ(port.threads->process_start_time(kNobody), 0);
-  const Status status = port.threads->watch_process(kNobody, 1);
+  constexpr std::int64_t kNoWorker = 0x7FFFFFF0;
+  EXPECT_EQ(port.threads->process_start_time(kNoWorker), 0);
+  const Status status = port.threads->watch_process(kNoWorker, 1);
   if (status == Status::kUnsupported) return;  // the case above says so
   ASSERT_EQ(status, Status::kOk);
   EXPECT_TRUE(poll(port).process);
@@ -480,7 +481,8 @@ inline port::FileHandle open_file(const Port& port, const char* path) {
   return file.value_or(port::kNoFile);
 }
 
-// Where SQLite serves the files itself, the port's own calls must say so and nothing else is to test.
+// Where SQLite serves the files itself, the port's own calls must say so and nothing else is to
+// test.
 #define PAWL_FILES_OR_RETURN(port)                                             \
   do {                                                                         \
     if ((port).storage->native_vfs() != nullptr) {                             \
@@ -543,7 +545,7 @@ inline Status climb(const Port& port, port::FileHandle file, int level) {
   return level > 1 ? port.storage->lock(file, level) : Status::kOk;
 }
 
-// Every pair of levels that two connections can ask for: what the second is told.
+// Every pair of levels that two connections can ask for: what the second is notified.
 TYPED_TEST_P(PortConformance, Files_LockMatrix) {
   const Port one = this->ready();
   PAWL_FILES_OR_RETURN(one);
@@ -551,7 +553,7 @@ TYPED_TEST_P(PortConformance, Files_LockMatrix) {
   struct Case {
     int held;
     int asked;
-    Status told;
+    Status reported;
   };
   constexpr Case kCases[] = {
       {0, 1, Status::kOk},   {0, 2, Status::kOk},   {0, 4, Status::kOk}, {1, 1, Status::kOk},
@@ -563,7 +565,7 @@ TYPED_TEST_P(PortConformance, Files_LockMatrix) {
       const port::FileHandle a = open_file(one, this->database());
       const port::FileHandle b = open_file(*second, this->database());
       ASSERT_EQ(climb(one, a, one_case.held), Status::kOk);
-      EXPECT_EQ(climb(*second, b, one_case.asked), one_case.told)
+      EXPECT_EQ(climb(*second, b, one_case.asked), one_case.reported)
           << "held " << one_case.held << ", asked " << one_case.asked;
       EXPECT_EQ(second->storage->reserved(b).value_or(false),
                 one_case.held >= 2 || one_case.asked >= 2);
@@ -786,7 +788,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     WorkerLock_IsHeldForEverybodyUntilClosed, WorkerLocks_OfOneDatabaseAreApart,
     WorkerFileHeld_IsNotTakenTwice, WorkerNotes_AreZeroAtFirstAndSeenByOthers, DueTimePassed_Polls,
     FarDueTime_NeitherOverflowsNorComesAtOnce, WakeBeforeWait_IsNotLostAndCountsOnce,
-    Bell_ComesFromAnotherProcess, BellOfAnotherDatabase_IsNotHeard,
+    Bell_ComesFromAnotherProcess, BellOfAnotherDatabase_IsNotNoticed,
     Drain_TakesOwnNoiseAndLeavesWakeUps, Log_IsSeenWhereItWasThereBefore,
     Log_IsSeenWhenItComesLaterAndComesAgain, ReopenedWithoutADatabase_StillWaits,
     OwnerIsTheThreadThatOpened, ProcessWithAnotherStartTime_IsDeadAtOnce,

@@ -47,23 +47,23 @@ class PosixFolders : public testing::Test {
   Diagnostic why_;
 };
 
-// Rights mean nothing to root; to somebody else they do.
-class AsNobody {
+// Rights mean nothing to root; to another they do.
+class WithoutWorker {
  public:
-  explicit AsNobody(const PosixHost& host, const std::string& root) {
-    constexpr uid_t kNobody = 65'534;
+  explicit WithoutWorker(const PosixHost& host, const std::string& root) {
+    constexpr uid_t kNoWorker = 65'534;
     if (::geteuid() == 0) {
       changed_ = ::chmod(host.folder().c_str(), 0711) == 0 &&
-                 ::chown(root.c_str(), kNobody, kNobody) == 0 && ::seteuid(kNobody) == 0;
+                 ::chown(root.c_str(), kNoWorker, kNoWorker) == 0 && ::seteuid(kNoWorker) == 0;
     }
     ok_ = ::faccessat(AT_FDCWD, root.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) == 0;
   }
-  ~AsNobody() {
+  ~WithoutWorker() {
     if (!changed_) return;
     EXPECT_EQ(::seteuid(0), 0);
   }
-  AsNobody(const AsNobody&) = delete;
-  AsNobody& operator=(const AsNobody&) = delete;
+  WithoutWorker(const WithoutWorker&) = delete;
+  WithoutWorker& operator=(const WithoutWorker&) = delete;
   [[nodiscard]] bool ok() const { return ok_; }
 
  private:
@@ -126,8 +126,8 @@ TEST_F(PosixFolders, TreeDeeperThanAPath_IsRemoved) {
 }
 
 TEST_F(PosixFolders, FoldersWithoutRights_AreOpenedUpAndRemoved) {
-  const AsNobody somebody(host_, root_);
-  if (!somebody.ok()) GTEST_SKIP() << "no other user to be";
+  const WithoutWorker other_user(host_, root_);
+  if (!other_user.ok()) GTEST_SKIP() << "no other user to be";
   ASSERT_EQ(make("a"), Status::kOk) << why_.text();
   const std::string folder = root_ + "/a";
   for (const char* path : {"/read", "/read/deep", "/read/deep/deeper", "/none", "/none/deep"}) {
@@ -142,9 +142,9 @@ TEST_F(PosixFolders, FoldersWithoutRights_AreOpenedUpAndRemoved) {
   EXPECT_FALSE(is_there(folder));
 }
 
-TEST_F(PosixFolders, RootThatCannotBeWritten_IsTold) {
-  const AsNobody somebody(host_, root_);
-  if (!somebody.ok()) GTEST_SKIP() << "no other user to be";
+TEST_F(PosixFolders, RootThatCannotBeWritten_IsReported) {
+  const WithoutWorker other_user(host_, root_);
+  if (!other_user.ok()) GTEST_SKIP() << "no other user to be";
   ASSERT_EQ(make("a"), Status::kOk) << why_.text();
   ASSERT_EQ(::chmod(root_.c_str(), 0500), 0);
   EXPECT_EQ(port_.folders->check_root(root_.c_str(), why_), Status::kReadOnly);
@@ -163,7 +163,7 @@ TEST_F(PosixFolders, AnothersFolder_IsNotTaken) {
   EXPECT_NE(why_.text().find("another user's"), std::string_view::npos) << why_.text();
 }
 
-// In a process of its own, so that the mount is nobody else's.
+// In a process of its own, so that the mount is no other's.
 TEST_F(PosixFolders, WhatIsMountedThere_IsNotEntered) {
   ASSERT_EQ(make("a"), Status::kOk);
   put_folder(root_ + "/a/sub");

@@ -125,7 +125,7 @@ TEST_F(PosixPort, WallTrustByFile_NeedsAFileOfThisBoot) {
 }
 
 // Off unless asked for, since it moves the clock of the machine (by a nanosecond, and back).
-TEST_F(PosixPort, WallStep_IsTold) {
+TEST_F(PosixPort, WallStep_IsReported) {
   if (std::getenv("PAWL_TEST_CLOCK_STEP") == nullptr) {
     GTEST_SKIP() << "set PAWL_TEST_CLOCK_STEP=1 to let this test move the clock by 1 ns";
   }
@@ -166,8 +166,8 @@ TEST_F(PosixPort, PlacesThatCannotHoldADatabase_AreNamed) {
   }
 }
 
-// Everything beside a database that SQLite or Pawl opens by name: what somebody put there instead is named, and neither
-// waited for nor written.
+// Everything beside a database that SQLite or Pawl opens by name: what another process put there
+// instead is named, and neither waited for nor written.
 TEST_F(PosixPort, WhatIsNoFileOfItsOwn_IsRefused) {
   const Port port = ready();
   const std::string base = database();
@@ -201,7 +201,7 @@ TEST_F(PosixPort, WhatIsNoFileOfItsOwn_IsRefused) {
   }
 }
 
-TEST_F(PosixPort, WorkersFolderOfSomebodyElse_IsRefused) {
+TEST_F(PosixPort, WorkersFolderOfAnotherUser_IsRefused) {
   const Port port = ready();
   const std::string folder = std::string(database()) + "-workers";
   Diagnostic diagnostic;
@@ -227,7 +227,8 @@ TEST_F(PosixPort, WorkersFolderOfSomebodyElse_IsRefused) {
   EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kOk) << diagnostic.text();
 }
 
-// Put there while the port is at work: it goes on, and what the second name stands for is as it was.
+// Put there while the port is at work: it goes on, and what the second name stands for is as it
+// was.
 TEST_F(PosixPort, WhatIsPutInAFilesPlaceLater_IsLeftAlone) {
   const Port port = ready();
   const std::string base = database();
@@ -250,12 +251,12 @@ TEST_F(PosixPort, WhatIsPutInAFilesPlaceLater_IsLeftAlone) {
     port.storage->ring(base.c_str());
     EXPECT_EQ(port.storage->allocate(reserve.c_str(), 4096), Status::kCannotOpen);
     EXPECT_EQ(port.storage->create_whole(base.c_str(), "whole", 5), Status::kCannotOpen);
-    EXPECT_EQ(port.storage->worker_test(base.c_str(), 4), port::Held::kCannotTell);
+    EXPECT_EQ(port.storage->worker_test(base.c_str(), 4), port::Held::kUntestable);
     char notes[8] = {};
     EXPECT_EQ(port.storage->worker_notes(base.c_str(), 4, notes, sizeof notes), 0U);
     EXPECT_EQ(file_text(target.c_str()), "theirs");
   }
-  // A pipe that somebody reads can be opened, and is refused all the same.
+  // A pipe with a reader can be opened, and is refused all the same.
   for (const std::string& path : {bell_path, reserve, worker_path}) {
     ::unlink(path.c_str());
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -350,7 +351,7 @@ TEST_F(PosixPort, AllocatedFile_HasItsBlocks) {
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
 }
 
-TEST_F(PosixPort, BellThatWasReplaced_IsStillHeard) {
+TEST_F(PosixPort, BellThatWasReplaced_IsStillNoticed) {
   const Port sleeper = ready();
   const Port ringer = ready();
   ringer.storage->ring(database());
@@ -385,8 +386,9 @@ TEST_F(PosixPort, Wake_FromAnotherThread) {
   }
 }
 
-// ThreadSanitizer puts off a handler until the thread's next call of libc that it knows, and never runs it
-// if the signal came on the way into epoll_wait: a bare loop of pthread_kill and epoll_wait stands still.
+// ThreadSanitizer puts off a handler until the thread's next call of libc that it knows, and never
+// runs it if the signal came on the way into epoll_wait: a bare loop of pthread_kill and epoll_wait
+// stands still.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define PAWL_SIGNALS_GET_LOST
@@ -525,17 +527,17 @@ struct Hanging {
   std::atomic<bool> ended{false};
 };
 
-void hang_until_told(void* argument) {
+void hang_until_cancelled(void* argument) {
   auto* job = static_cast<Hanging*>(argument);
   job->pipe.get();
   job->ended.store(true);
 }
 
-TEST_F(PosixPort, JobThatHangs_IsLeftBehindAndHarmsNobody) {
+TEST_F(PosixPort, JobThatHangs_IsLeftBehindAndHarmsNoOther) {
   Hanging job;
   const Port port = ready();
   ASSERT_EQ(port.threads->executor_start(2, 64 * 1024), Status::kOk);
-  port.threads->executor_submit(0, hang_until_told, &job);
+  port.threads->executor_submit(0, hang_until_cancelled, &job);
   EXPECT_FALSE(port.threads->executor_idle(0));
   EXPECT_TRUE(port.threads->executor_idle(1));
   EXPECT_FALSE(port.threads->executor_stop(1));
@@ -584,7 +586,8 @@ TEST(FdLogSink, WritesOneLineAndQuotesWhatNeedsIt) {
   EXPECT_EQ(static_cast<std::size_t>(got), std::strlen(text));
 }
 
-// What an activity or a client wrote into a text: nothing of it moves a terminal's cursor or begins a line.
+// What an activity or a client wrote into a text: nothing of it moves a terminal's cursor or begins
+// a line.
 TEST(FdLogSink, ShowsWhatATerminalWouldObey) {
   Pipe pipe;
   posix::FdLogSink sink(pipe.ends[1]);
@@ -603,7 +606,8 @@ TEST(FdLogSink, ShowsWhatATerminalWouldObey) {
                                    "d\n");
 }
 
-// At any length: no half of a character and no half of an escape, and nothing behind what did not fit.
+// At any length: no half of a character and no half of an escape, and nothing behind what did not
+// fit.
 TEST(FdLogSink, LongLineIsCutBetweenCharacters) {
   for (std::size_t before = 480; before < 512; ++before) {
     Pipe pipe;

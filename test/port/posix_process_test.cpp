@@ -1,7 +1,7 @@
-// The Linux port among real processes: what a lock, a pidfd and a bell do when somebody else dies.
+// The Linux port among real processes: what a lock, a pidfd and a bell do when another dies.
 //
-// Method: children are forked (or spawned), say over a pipe that they are where the case wants them,
-// and block on another pipe. The only signal is SIGKILL, sent when the pipe has spoken.
+// Method: children are forked (or spawned), say over a pipe that they are where the case wants
+// them, and block on another pipe. The only signal is SIGKILL, sent when the pipe has spoken.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -201,8 +201,8 @@ TEST_F(PosixProcess, ForkedChild_CannotCloseItsParentsWorker) {
   EXPECT_EQ(port.storage->worker_test(database(), 5), Held::kFree);
 }
 
-// The window in which a file exists and is not locked yet is too short to be hit on purpose. Hence the
-// folder's own account of it: the name appears by a rename and never by a creation.
+// The window in which a file exists and is not locked yet is too short to be hit on purpose. Hence
+// the folder's own account of it: the name appears by a rename and never by a creation.
 TEST_F(PosixProcess, WorkerFile_AppearsUnderItsNameWhenItIsLocked) {
   const Port port = host_.ready();
   const auto first = port.storage->worker_create(database(), 1, kNotes);  // makes the folder
@@ -232,7 +232,7 @@ TEST_F(PosixProcess, WorkerFile_AppearsUnderItsNameWhenItIsLocked) {
 
 TEST_F(PosixProcess, Bell_WakesASleepingProcess) {
   const Pipe ready;
-  const Pipe heard;
+  const Pipe received;
   const pid_t child = fork_child([&] {
     posix::SystemPort system;
     const Port port = system.port();
@@ -240,11 +240,11 @@ TEST_F(PosixProcess, Bell_WakesASleepingProcess) {
     if (port.clock->open(diagnostic) != Status::kOk) ::_exit(5);
     if (port.threads->open(database(), diagnostic) != Status::kOk) ::_exit(6);
     ready.put('r');
-    heard.put(wait_for(port, bell) ? 'b' : 'n');
+    received.put(wait_for(port, bell) ? 'b' : 'n');
   });
   ASSERT_EQ(ready.get(), 'r');
   host_.add().storage->ring(database());
-  EXPECT_EQ(heard.get(), 'b');
+  EXPECT_EQ(received.get(), 'b');
   EXPECT_EQ(reap(child), 0);
 }
 
@@ -316,8 +316,8 @@ Outcome judge_inside(std::int64_t before_ms) {
   return port.threads->wait(due).due ? kRight : kWrong;
 }
 
-// Unshares, sets the offset, and looks from both sides: the process itself must be refused, since it
-// is still in the old namespace; its child is in the new one.
+// Unshares, sets the offset, and looks from both sides: the process itself must be refused, since
+// it is still in the old namespace; its child is in the new one.
 void enter_namespace(long long offset_s, std::int64_t before_ms, const Pipe& says) {
   if (::unshare(CLONE_NEWTIME) != 0) {
     says.put(kNotPermitted);

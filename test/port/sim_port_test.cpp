@@ -74,7 +74,7 @@ TEST(SimDescriptors, EndTheWaitWhileTheyAreReadable) {
   EXPECT_FALSE(port.threads->wait(machine.boot_ms() + 1'000).descriptor);
 }
 
-TEST(SimTime, WallStep_IsToldAndLeavesBootTimeAlone) {
+TEST(SimTime, WallStep_IsReportedAndLeavesBootTimeAlone) {
   sim::Machine machine;
   sim::Node node(machine);
   const Port port = opened(node);
@@ -140,7 +140,7 @@ TEST(SimTime, OneSeedOneRun) {
 }
 
 // Rules: S50.
-TEST(SimProcess, Kill_FreesLocksKeepsNotesAndTellsWatchers) {
+TEST(SimProcess, Kill_FreesLocksKeepsNotesAndNotifiesWatchers) {
   sim::Machine machine;
   sim::Node victim(machine);
   sim::Node witness(machine);
@@ -203,7 +203,7 @@ TEST(SimProcess, LocksThatCannotBeTested_AreNotGuessed) {
   sim::Node container(machine);
   ASSERT_TRUE(holder.port().storage->worker_create(kDatabase, 1, 8).ok());
   container.set_locks_testable(false);
-  EXPECT_EQ(container.port().storage->worker_test(kDatabase, 1), Held::kCannotTell);
+  EXPECT_EQ(container.port().storage->worker_test(kDatabase, 1), Held::kUntestable);
 }
 
 TEST(SimExecutor, HeldJobs_RunWhenTheTestSaysSo) {
@@ -240,7 +240,7 @@ TEST(SimExecutor, LoopThatNeverSleeps_StillRunsItsJobs) {
   EXPECT_EQ(value, 1);
 }
 
-TEST(SimFolders, FailAsTheyAreTold_AndNothingIsLost) {
+TEST(SimFolders, FailAsTheyAreNotified_AndNothingIsLost) {
   using Entry = sim::Machine::Entry;
   sim::Machine machine;
   sim::Node node(machine);

@@ -21,7 +21,7 @@ TEST(TemplatePort, IsOfOurVersionAndRefusesInOrder) {
   EXPECT_NE(diagnostic.text().find("/x.db"), std::string_view::npos) << diagnostic.text();
   EXPECT_EQ(port.storage->open("/x.db", {}).status(), Status::kUnsupported);
   EXPECT_EQ(port.storage->worker_create("/x.db", 1, 8).status(), Status::kUnsupported);
-  EXPECT_EQ(port.storage->worker_test("/x.db", 1), port::Held::kCannotTell);
+  EXPECT_EQ(port.storage->worker_test("/x.db", 1), port::Held::kUntestable);
   EXPECT_EQ(port.threads->open("/x.db", diagnostic), Status::kUnsupported);
   EXPECT_TRUE(port.threads->wait({}).due) << "what cannot sleep polls";
   EXPECT_EQ(port.threads->executor_start(0, 4096), Status::kOk);

@@ -1,4 +1,5 @@
-// Children and detached starts in the engine: new, completed, pending, closed, and changed under a history.
+// Children and detached starts in the engine: new, completed, pending, closed, and changed under a
+// history.
 #include <string>
 
 #include "replay_bench.hpp"

@@ -80,7 +80,7 @@ class Generator {
       if (random_.chance(5)) step.version = "camera";
     }
     if (step.kind == Kind::kTimer) {
-      // Told apart by it.
+      // Distinguished by it.
       step.number =
           is_all() ? static_cast<int>(random_.below(50)) : static_cast<int>(step.handles[0]);
       if (random_.chance(5)) step.on = "utc";

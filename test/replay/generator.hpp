@@ -27,9 +27,10 @@ class Random {
 
 enum class Style {
   kAll,
-  // Without what may depend on how messages are grouped into turns: recorded time and numbers of branches,
-  // state of concurrent branches, several waits of one queue, and handles of an ancestor that closes them (its
-  // close and a completion of the same turn are both there, else only the close). Every command is told by its name.
+  // Without what may depend on how messages are grouped into turns: recorded time and numbers of
+  // branches, state of concurrent branches, several waits of one queue, and handles of an ancestor
+  // that closes them (its close and a completion of the same turn are both there, else only the
+  // close). Every command is notified by its name.
   kGrouped
 };
 Program random_program(Random& random, Style style = Style::kAll);

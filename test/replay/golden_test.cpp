@@ -1,8 +1,9 @@
-// Golden histories: what an engine recorded once must replay, event for event, in every engine to come.
+// Golden histories: what an engine recorded once must replay, event for event, in every engine to
+// come.
 //
-// Each file under golden/ is one execution, a line an event: id, kind, branch, ordinal, ref, time, meta,
-// payload, with a tab between. Delete a file and run with PAWL_GOLDEN_WRITE=1 to record it anew; a file
-// is only ever replaced together with a new behaviour number of the engine.
+// Each file under golden/ is one execution, a line an event: id, kind, branch, ordinal, ref, time,
+// meta, payload, with a tab between. Delete a file and run with PAWL_GOLDEN_WRITE=1 to record it
+// anew; a file is only ever replaced together with a new behaviour number of the engine.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -135,8 +136,8 @@ Poll retries(OrchestrationContext& ctx) {
   return level.ok() ? ctx.complete(level.value()) : ctx.fail(level.error());
 }
 
-// Message 2 comes behind the timer that wins and goes back; a branch receives it and is retired later. 4 goes
-// back by cancel().
+// Message 2 comes behind the timer that wins and goes back; a branch receives it and is retired
+// later. 4 goes back by cancel().
 Poll give_back(OrchestrationContext& ctx) {
   const Handle first = ctx.dequeue_event("q");
   PAWL_AWAIT(one, first);
@@ -196,7 +197,7 @@ Poll versions(OrchestrationContext& ctx) {
 }
 
 Message queued(MessageId number, std::string_view payload, std::string_view queue = "q") {
-  return mail(MessageKind::kQueue, number, queue, payload);
+  return posted(MessageKind::kQueue, number, queue, payload);
 }
 
 Message continued() {
@@ -218,7 +219,7 @@ const Golden kGolden[] = {
       {done(12, "w")}}},
     {"losers",
      losers,
-     {{start()}, {fired(4)}, {done(8), mail(MessageKind::kEvent, 1, "stop", "rain")}}},
+     {{start()}, {fired(4)}, {done(8), posted(MessageKind::kEvent, 1, "stop", "rain")}}},
     {"carried",
      carried,
      {{continued(), queued(3, "a"), queued(4, "b"), queued(7, "c")}, {done(7)}}},
@@ -255,8 +256,8 @@ TEST(GoldenHistories, EveryPrefixReplays) {
     load(text, whole.history());
     EXPECT_TRUE(whole.history().ended());
     EXPECT_EQ(text_of(whole.history()), text);
-    // Whatever is stored before a turn, the code agrees with it. A turn is stored whole, so that a part
-    // of one is no prefix.
+    // Whatever is stored before a turn, the code agrees with it. A turn is stored whole, so that a
+    // part of one is no prefix.
     Bench again;
     for (const EventId count : record(golden, again)) {
       Bench bench;

@@ -296,8 +296,8 @@ TEST(Mismatch, CommandAddedBeforeWhatIsRecorded) {
   EXPECT_NE(text.find("where history goes on without it"), std::string::npos) << text;
 }
 
-// A turn took a completion that the code does not wait for yet, and recorded nothing. So what the code does
-// without having received it, it would have done before.
+// A turn took a completion that the code does not wait for yet, and recorded nothing. So what the
+// code does without having received it, it would have done before.
 Poll both(OrchestrationContext& ctx) {
   const Handle first = ctx.schedule_activity("a", "");
   const Handle second = ctx.schedule_activity("b", "");

@@ -1,9 +1,10 @@
-// A changed program under a recorded history: how often it is found, by the kind of the change, and that
-// what did not change is never blamed.
+// A changed program under a recorded history: how often it is found, by the kind of the change, and
+// that what did not change is never blamed.
 //
-// Method: a random program lives for some turns. Then it is changed in one place. If the changed program,
-// run from the start with the same messages, records something else in those turns, then its recorded past
-// has changed, and the replay must say so; if it records the same, the replay must say nothing.
+// Method: a random program lives for some turns. Then it is changed in one place. If the changed
+// program, run from the start with the same messages, records something else in those turns, then
+// its recorded past has changed, and the replay must say so; if it records the same, the replay
+// must say nothing.
 #include <gtest/gtest.h>
 
 #include <cstdio>

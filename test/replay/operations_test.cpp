@@ -134,7 +134,7 @@ TEST(Guid, IsRecordedAndStable) {
   EXPECT_EQ(bench.history().event(6).payload, first + second);
 }
 
-Poll tell_time(OrchestrationContext& ctx) {
+Poll say_time(OrchestrationContext& ctx) {
   const std::int64_t before = ctx.utc_now_ms();
   PAWL_AWAIT_DONE(ctx.schedule_activity("work", ""));
   return ctx.complete(std::to_string(before) + " " + std::to_string(ctx.utc_now_ms()) + " " +
@@ -144,9 +144,9 @@ Poll tell_time(OrchestrationContext& ctx) {
 // Rules: R2.4.
 TEST(UtcNow, IsRecordedAndStable) {
   Bench bench;
-  bench.go(tell_time, {start()});
+  bench.go(say_time, {start()});
   bench.stamp_ms = 5000;
-  bench.go(tell_time, {done(3)});
+  bench.go(say_time, {done(3)});
   EXPECT_EQ(
       bench.all(),
       "1 started\n2 utc_now 0.0\n3 activity 0.1 work()\n4 activity_done ->3 = ok\n5 utc_now 0.2\n"

@@ -323,7 +323,7 @@ class Run {
     return execution_ <= step.number;
   }
 
-  // A handle of the body must not tell of what an earlier run of it did.
+  // A handle of the body must not show what an earlier run of it did.
   void forget(const std::vector<Step>& list) {
     for (const Step& step : list) {
       if (step.kind <= Kind::kChild || step.kind == Kind::kOpen)

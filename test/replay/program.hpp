@@ -12,9 +12,10 @@
 //   trace            say something                                end name=E  complete, fail or can
 //   loop n=N { ... } N times                                      if name=C { ... } { ... }
 //
-// Arguments follow as key=value: name, in (input; "$" is what the branch saw last), on (session or id), v
-// (version or tag), n (policy, delay, how often). The conditions of `if` are about what the branch awaited last:
-// ok, odd, first (of a select), cancelled; and exec, about the number of the execution.
+// Arguments follow as key=value: name, in (input; "$" is what the branch saw last), on (session or
+// id), v (version or tag), n (policy, delay, how often). The conditions of `if` are about what the
+// branch awaited last: ok, odd, first (of a select), cancelled; and exec, about the number of the
+// execution.
 //
 // Every handle has a name of its own in the whole program, so that a branch can use those of its
 // ancestors.
@@ -83,7 +84,7 @@ Poll run_program(OrchestrationContext& ctx);
 // What the last run saw, a line a received await; with the name of its branch's handle in front.
 const std::vector<std::string>& observations();
 
-// The same without texts. Branches are told apart by the way of openings that leads to them.
+// The same without texts. Branches are notified apart by the way of openings that leads to them.
 struct Trail {
   std::uint64_t branch = 0;
   std::vector<std::uint64_t> seen;

@@ -1,9 +1,9 @@
-// Whatever the code does within the rules and whatever happens around it: a replay decides as the live
-// turns did, and nothing is lost or done twice.
+// Whatever the code does within the rules and whatever happens around it: a replay decides as the
+// live turns did, and nothing is lost or done twice.
 //
-// Method: random programs (generator.hpp) live in a simulated world (world.hpp). That the test would notice
-// is shown by worlds that do one thing wrong.
-// PAWL_PROGRAMS=1000000 runs so many, PAWL_SOAK=1 ten times as many; PAWL_SEED=n runs one and prints it.
+// Method: random programs (generator.hpp) live in a simulated world (world.hpp). That the test
+// would notice is shown by worlds that do one thing wrong. PAWL_PROGRAMS=1000000 runs so many,
+// PAWL_SOAK=1 ten times as many; PAWL_SEED=n runs one and prints it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, testing::Range<std::uint64_t>(0, k
 
 // --- grouping -------------------------------------------------------------------------------------
 
-// Every command is told by its kind and name; timers, which have none, by their number.
+// Every command is notified by its kind and name; timers, which have none, by their number.
 std::string key_of(const Event& command) {
   return std::string(event_kind_name(command.kind)) + " " +
          (command.kind == EventKind::kTimer ? std::to_string(command.number)

@@ -1,5 +1,5 @@
-// Races between messages, timers and closes: what the code receives live is what it receives in a replay,
-// and no message is lost or received twice.
+// Races between messages, timers and closes: what the code receives live is what it receives in a
+// replay, and no message is lost or received twice.
 //
 // Method: a table of shapes, and every select of up to three arms under every order of up to three
 // messages. Each turn runs warm, warm again after a rewind, and cold from the stored events.
@@ -19,14 +19,14 @@ namespace {
 void turn_three_ways(Bench& warm, const std::vector<Message>& batch) {
   Bench cold;
   cold.load(warm, warm.history().last_id());
-  cold.set_mail(warm.mail());
-  const std::vector<Message> mail = warm.mail();
+  cold.set_posted(warm.posted());
+  const std::vector<Message> posted = warm.posted();
   const History::Mark mark = warm.history().mark();
   warm.go(run_program, batch);
   const std::string first = warm.all();
   const auto seen = observations();
   warm.history().rewind(mark);
-  warm.set_mail(mail);
+  warm.set_posted(posted);
   warm.go(run_program, batch);
   ASSERT_EQ(warm.all(), first);
   ASSERT_EQ(observations(), seen);
@@ -38,7 +38,7 @@ void turn_three_ways(Bench& warm, const std::vector<Message>& batch) {
 // A message of a queue waits, or is in one delivery that counts.
 void expect_each_message_once(const Bench& bench, const std::multiset<MessageId>& sent) {
   std::multiset<MessageId> found;
-  for (const Message& message : bench.mail())
+  for (const Message& message : bench.posted())
     if (message.kind == MessageKind::kQueue) found.insert(message.id);
   const History& history = bench.history();
   for (EventId id = 1; id <= history.last_id(); ++id) {
@@ -81,7 +81,7 @@ class Story {
   }
   [[nodiscard]] std::string waiting() const {
     std::string text;
-    for (const Message& message : bench_.mail())
+    for (const Message& message : bench_.posted())
       text += (text.empty() ? "" : " ") + std::string(message.payload);
     return text;
   }
@@ -105,11 +105,11 @@ class Story {
   Message queued(const std::string& queue) {
     const MessageId id = ++number_;
     sent_.insert(id);
-    return mail(MessageKind::kQueue, id, keep(queue), keep("m" + std::to_string(id)));
+    return posted(MessageKind::kQueue, id, keep(queue), keep("m" + std::to_string(id)));
   }
   Message raised(const std::string& name) {
     const MessageId id = ++number_;
-    return mail(MessageKind::kEvent, id, keep(name), keep("e" + std::to_string(id)));
+    return posted(MessageKind::kEvent, id, keep(name), keep("e" + std::to_string(id)));
   }
   void turn(const std::vector<Message>& batch) {
     ASSERT_NO_FATAL_FAILURE(turn_three_ways(bench_, batch));
@@ -352,9 +352,8 @@ constexpr unsigned kEvery = 1;
 constexpr unsigned kEvery = 13;
 #endif
 
-// Every select of three arms, twice over, then both queues drained; every order of three messages in one
-// turn, then whatever it waits for.
-// Rules: R7.5.
+// Every select of three arms, twice over, then both queues drained; every order of three messages
+// in one turn, then whatever it waits for. Rules: R7.5.
 TEST(RaceMatrix, EverySelectOfThreeUnderEveryOrderOfThree) {
   const char* const arms[] = {"deq", "deq2", "wait", "timer", "act", "child"};
   const char* const messages[] = {"q", "q2", "e", "timer", "act", "child"};

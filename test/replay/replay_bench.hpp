@@ -1,6 +1,6 @@
-// A workbench for the replay engine: one history, turns with messages written as short texts, and the
-// history as a text to compare with. Every turn runs with verify on; after each, a history rebuilt from
-// the events must be like the warm one.
+// A workbench for the replay engine: one history, turns with messages written as short texts, and
+// the history as a text to compare with. Every turn runs with verify on; after each, a history
+// rebuilt from the events must be like the warm one.
 #ifndef PAWL_TEST_REPLAY_BENCH_HPP
 #define PAWL_TEST_REPLAY_BENCH_HPP
 
@@ -50,8 +50,8 @@ inline Message cancel(std::string_view reason = "stop") {
   return message;
 }
 
-inline Message mail(MessageKind kind, MessageId number, std::string_view name,
-                    std::string_view payload = "m") {
+inline Message posted(MessageKind kind, MessageId number, std::string_view name,
+                      std::string_view payload = "m") {
   Message message;
   message.kind = kind;
   message.id = number;
@@ -102,10 +102,10 @@ class Bench {
         history_(std::make_unique<History>(pool_)) {}
 
   // The status is checked by the caller; events of the turn are in `added()`.
-  // Mail that waits is handed in again, as a provider does.
+  // Messages that wait are handed in again, as a provider does.
   Status turn(Orchestration function, std::vector<Message> messages = {}) {
     TurnInput input = input_of(function);
-    messages.insert(messages.begin(), mail_.begin(), mail_.end());
+    messages.insert(messages.begin(), posted_.begin(), posted_.end());
     input.messages = messages.data();
     input.message_count = messages.size();
     const TurnResult result = engine_.run_turn(*history_, input, diagnostic_);
@@ -114,7 +114,7 @@ class Bench {
     dropped_ = result.dropped;
     passes_ = result.passes;
     withdrawn_ = result.withdrawn;
-    if (result.status == Status::kOk) sort_mail(messages, result);
+    if (result.status == Status::kOk) sort_mailbox(messages, result);
     traces_.clear();
     traces_lost_ = result.traces_lost;
     for (std::size_t i = 0; i < result.trace_count; ++i)
@@ -137,8 +137,8 @@ class Bench {
   }
 
   // Raised events and queue messages that wait for the next turn.
-  [[nodiscard]] const std::vector<Message>& mail() const { return mail_; }
-  void set_mail(const std::vector<Message>& mail) { mail_ = mail; }
+  [[nodiscard]] const std::vector<Message>& posted() const { return posted_; }
+  void set_posted(const std::vector<Message>& posted) { posted_ = posted; }
 
   [[nodiscard]] TurnInput input_of(Orchestration function) const {
     TurnInput input;
@@ -172,7 +172,7 @@ class Bench {
   std::int64_t stamp_ms = 1000;
 
  private:
-  void sort_mail(const std::vector<Message>& messages, const TurnResult& result) {
+  void sort_mailbox(const std::vector<Message>& messages, const TurnResult& result) {
     std::vector<Message> kept;
     for (std::size_t i = 0; i < result.given_back_count; ++i) {
       kept.push_back(result.given_back[i]);
@@ -184,7 +184,7 @@ class Bench {
         if (message.id == result.kept[i]) kept.push_back(message);
     std::sort(kept.begin(), kept.end(),
               [](const Message& a, const Message& b) { return a.id < b.id; });
-    mail_ = kept;
+    posted_ = kept;
   }
   static std::string_view keep(std::string_view text) {
     static std::set<std::string> texts;
@@ -192,7 +192,7 @@ class Bench {
   }
 
   static constexpr std::size_t kArenaBytes = 128 * 1024;
-  std::vector<Message> mail_;
+  std::vector<Message> posted_;
   std::unique_ptr<unsigned char[]> pool_block_;
   std::unique_ptr<unsigned char[]> arena_block_;
   BuddyPool pool_;

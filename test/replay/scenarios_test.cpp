@@ -1,8 +1,8 @@
-// Worked examples of branches, selects and their losers, horizons, withdrawal and cancellation, event
-// by event.
+// Worked examples of branches, selects and their losers, horizons, withdrawal and cancellation,
+// event by event.
 //
-// Method: a program, then for each turn its messages and exactly what must be appended. Messages name a
-// command as branch.ordinal.
+// Method: a program, then for each turn its messages and exactly what must be appended. Messages
+// name a command as branch.ordinal.
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -51,8 +51,8 @@ std::vector<Message> messages_of(const History& history, const char* text) {
     if (word == "start" || word == "cancel") continue;
     const std::string what = word;
     words >> word;
-    if (what == "msg") messages.push_back(mail(MessageKind::kQueue, std::stol(word), "q"));
-    if (what == "raise") messages.push_back(mail(MessageKind::kEvent, std::stol(word), "e"));
+    if (what == "msg") messages.push_back(posted(MessageKind::kQueue, std::stol(word), "q"));
+    if (what == "raise") messages.push_back(posted(MessageKind::kEvent, std::stol(word), "e"));
     if (what != "done") continue;
     const EventId id = command_id(history, word);
     EXPECT_NE(id, 0U) << word;
@@ -102,7 +102,7 @@ TEST_P(Scenarios, EventByEvent) {
     for (const std::string& line : observations())
       if (line.find(" get ") != std::string::npos) reads += line + "; ";
     std::string waiting;
-    for (const Message& message : bench.mail())
+    for (const Message& message : bench.posted())
       waiting += std::to_string(message.id);
     EXPECT_EQ(waiting, turn.waiting) << turn.messages;
   }
@@ -244,7 +244,7 @@ const Scenario kScenarios[] = {
        "3 activity_done 0.0\n4 wait 0.1\n5 delivery 0.1 m1\n6 ended completed = end\n", 2, 0}},
      5},
     // Rules: R7.4.
-    {"EventRaisedWhileNobodyWaitsIsGone",
+    {"EventRaisedWithoutAWaitIsGone",
      "act a  await a  wait e  await e",
      {{"start", "1 started\n2 activity 0.0 a\n", 1, 0},
       {"raise 1", "", 1, 0},

@@ -1,5 +1,5 @@
-// State of an instance in the engine: what a write records, what a read sees, what a replay makes of both;
-// the custom status; messages taken without waiting.
+// State of an instance in the engine: what a write records, what a read sees, what a replay makes
+// of both; the custom status; messages taken without waiting.
 //
 // Method: as in operations_test.cpp; what executions before left is carried into an empty history.
 #include <chrono>
@@ -85,7 +85,8 @@ TEST(KvReplay, SnapshotSeedsReads) {
   EXPECT_EQ(output(bench), "b=old b@20 c=new@1000 2");
 }
 
-// A snapshot that contains writes of the current execution lets a replay read what it has not written.
+// A snapshot that contains writes of the current execution lets a replay read what it has not
+// written.
 TEST(KvReplay, ReadModifyWriteAcrossTurns) {
   const Orchestration counts = [](OrchestrationContext& ctx) {
     std::string seen;
@@ -235,7 +236,8 @@ EngineLimits small_limits() {
   return limits;
 }
 
-// Counting only the keys of this turn and of earlier executions would let an execution exceed the limit.
+// Counting only the keys of this turn and of earlier executions would let an execution exceed the
+// limit.
 TEST(KvReplay, KeysAreCountedOverAllTurns) {
   const Orchestration fills = [](OrchestrationContext& ctx) {
     std::string answers;
@@ -426,11 +428,11 @@ Poll tries_twice(OrchestrationContext& ctx) {
 // Rules: R7.3.
 TEST(TryDequeue, TakesWhatWaitsOrSaysThatThereIsNone) {
   Bench bench;
-  bench.go(tries_twice, {start(), mail(MessageKind::kQueue, 1, "q", "one")});
+  bench.go(tries_twice, {start(), posted(MessageKind::kQueue, 1, "q", "one")});
   EXPECT_EQ(bench.all(),
             "1 started\n2 dequeue 0.0 q\n3 delivery ->2 = one\n4 dequeue 0.1 q\n"
             "5 delivery ->4 not_found = no message\n6 dequeue 0.2 q\n");
-  bench.go(tries_twice, {mail(MessageKind::kQueue, 2, "q", "two")});
+  bench.go(tries_twice, {posted(MessageKind::kQueue, 2, "q", "two")});
   EXPECT_EQ(output(bench), "one,not_found,two");
 }
 
@@ -442,18 +444,19 @@ TEST(TryDequeue, NoneIsSaidWhenAllIsRead) {
   bench.go(tries_twice, {start()});
   EXPECT_EQ(bench.all(), "1 started\n2 dequeue 0.0 q\n");
   EXPECT_EQ(bench.state(), TurnState::kMore) << "another turn follows, whatever comes";
-  bench.go(tries_twice, {mail(MessageKind::kQueue, 1, "q", "one")});
+  bench.go(tries_twice, {posted(MessageKind::kQueue, 1, "q", "one")});
   EXPECT_EQ(bench.added(), "3 delivery ->2 = one\n4 dequeue 0.1 q\n");
   EXPECT_EQ(bench.state(), TurnState::kMore);
   bench.more_messages = false;
   bench.go(tries_twice);
   EXPECT_EQ(bench.added(), "5 delivery ->4 not_found = no message\n6 dequeue 0.2 q\n");
   EXPECT_EQ(bench.state(), TurnState::kSuspended);
-  bench.go(tries_twice, {mail(MessageKind::kQueue, 2, "q", "two")});
+  bench.go(tries_twice, {posted(MessageKind::kQueue, 2, "q", "two")});
   EXPECT_EQ(output(bench), "one,not_found,two");
 }
 
-// A turn that is cut behind its only pass: the next one must not take "none" for what that pass has seen.
+// A turn that is cut behind its only pass: the next one must not take "none" for what that pass has
+// seen.
 TEST(TryDequeue, NoneOfAnEarlierTurnIsThereBeforeTheCodeRuns) {
   const Orchestration beside = [](OrchestrationContext& ctx) {
     const Handle open = ctx.schedule_activity("read", "");
@@ -485,7 +488,7 @@ TEST(TryDequeue, OlderWaitGoesFirst) {
                         std::string(waited.value()));
   };
   Bench bench;
-  bench.go(both, {start(), mail(MessageKind::kQueue, 1, "q", "one")});
+  bench.go(both, {start(), posted(MessageKind::kQueue, 1, "q", "one")});
   EXPECT_EQ(output(bench), "none,one");
 }
 
@@ -503,10 +506,10 @@ TEST(TryDequeue, WhatALosingBranchTookComesBack) {
     return ctx.complete(std::to_string(first.index()) + std::string(message.value()));
   };
   Bench bench;
-  bench.go(races, {start(), mail(MessageKind::kQueue, 1, "q", "one")});
+  bench.go(races, {start(), posted(MessageKind::kQueue, 1, "q", "one")});
   bench.go(races, {fired(2), done(4)});
   EXPECT_EQ(output(bench), "0one") << bench.all();
-  EXPECT_TRUE(bench.mail().empty());
+  EXPECT_TRUE(bench.posted().empty());
 }
 
 // "None" in a branch that loses is no message: nothing comes back.
@@ -520,7 +523,7 @@ TEST(TryDequeue, NoneIsNotGivenBack) {
   Bench bench;
   bench.go(leaves, {start()}).go(leaves, {fired(3)});
   EXPECT_EQ(bench.all().find("return"), std::string::npos) << bench.all();
-  EXPECT_TRUE(bench.mail().empty());
+  EXPECT_TRUE(bench.posted().empty());
 }
 
 TEST(TryDequeue, ChangedToWaitingIsNamed) {

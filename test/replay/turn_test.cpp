@@ -1,5 +1,5 @@
-// Turns: messages taken and dropped, cancellation, endings that are none, traces, limits, failures from
-// outside, and a warm history against one rebuilt from its events.
+// Turns: messages taken and dropped, cancellation, endings that are none, traces, limits, failures
+// from outside, and a warm history against one rebuilt from its events.
 #include <chrono>
 #include <string>
 
@@ -35,7 +35,8 @@ TEST(Messages, DuplicateOfHistoryIsDropped) {
   EXPECT_EQ(bench.dropped(), 1U);
 }
 
-// A second failure, a result behind a failure, a failure behind a result: in one batch or a later one.
+// A second failure, a result behind a failure, a failure behind a result: in one batch or a later
+// one.
 TEST(Messages, FailureAndResultOfOneActivityAreOneOutcome) {
   const Message failure = failed(2, ErrorKind::kApplication, "no");
   Bench later;
@@ -519,8 +520,8 @@ TEST(WarmAndCold, DecideTheSameAtEveryPrefix) {
   const std::string all = warm.all();
   // From any prefix, with the completions that are missing in the order they came.
   for (EventId count = 1; count <= warm.history().last_id(); ++count) {
-    // What a turn took and what it made of that are committed together, so every prefix ends where the next
-    // completion follows.
+    // What a turn took and what it made of that are committed together, so every prefix ends where
+    // the next completion follows.
     const bool cut =
         count < warm.history().last_id() && !is_completion(warm.history().event(count + 1).kind);
     if (cut) continue;

@@ -110,7 +110,7 @@ TurnInput input_of(std::int64_t stamp_ms, ExecutionId execution,
   return input;
 }
 
-bool is_mail(MessageKind kind) {
+bool is_message(MessageKind kind) {
   return kind == MessageKind::kEvent || kind == MessageKind::kQueue;
 }
 
@@ -303,7 +303,7 @@ class World {
   // --- what happens between turns ---
 
   void arrive() {
-    riding_.clear();
+    piggybacked_calls_.clear();
     if (may_cancel_ && random_.chance(20)) {
       Message cancel;
       cancel.kind = MessageKind::kCancel;
@@ -379,21 +379,21 @@ class World {
       default: break;
     }
     if (random_.chance(2)) {
-      for (const auto& one : riding_)
+      for (const auto& one : piggybacked_calls_)
         if (one->message.ref == ref) return;
       Message message = result(MessageKind::kActivityDone, execution_, ref);
       const std::string payload = result_text(execution_, ref);
       message.payload = payload;
-      riding_.push_back(owned(message));
+      piggybacked_calls_.push_back(owned(message));
       return;
     }
-    for (const auto& one : riding_)
+    for (const auto& one : piggybacked_calls_)
       if (one->message.ref == ref) return;
     work_.erase(ref);
     if (wrong_ == Wrong::kCompletionLost && random_.chance(4)) return;
     const MessageId id = store(result(MessageKind::kActivityDone, execution_, ref),
                                result_text(execution_, ref), {});
-    // Told again: the row of a message is there once, but whoever tells may have died before it knew.
+    // Given again: the row of a message is there once, but the giver may have died before it knew.
     if (random_.chance(10)) {
       const Message again = rows_[id].owned->message;
       store(again, result_text(execution_, ref), {});
@@ -402,7 +402,7 @@ class World {
 
   // --- a turn ---
 
-  // The start, what waits, what is ready, what is due; and results that ride.
+  // The start, what waits, what is ready, what is due; and piggybacked results.
   std::vector<Message> read_batch() {
     static constexpr std::size_t kBatches[] = {1, 2, 3, 64, 64, 64};
     std::size_t room = kBatches[random_.below(6)];
@@ -435,7 +435,7 @@ class World {
         --room;
       }
     }
-    for (const auto& one : riding_)
+    for (const auto& one : piggybacked_calls_)
       batch.push_back(one->message);
     return batch;
   }
@@ -467,7 +467,7 @@ class World {
     life_.put_off += is_put_off ? 1U : 0U;
     if (passes_max == 100 && live.passes > 1 && !is_put_off) run_cut(batch, live);
     if (!failure_.empty()) return;
-    // In the turn after a cut the engine cannot tell all that has run from what has not.
+    // In the turn after a cut the engine cannot distinguish all that has run from what has not.
     may_lose_traces_ = may_lose_traces_ || more_;
     commit(batch, live);
     check(live);
@@ -549,7 +549,7 @@ class World {
       fail("cut behind each pass differs: what waits on");
   }
 
-  // A try that is told that there is none has been told so of all that came before its turn.
+  // A try that is notified that there is none has that answer for all that came before its turn.
   void check_none_is_unread(const std::vector<Message>& batch, std::string_view queue) {
     for (const auto& row : rows_) {
       const Message& stored = row.second.owned->message;
@@ -663,7 +663,7 @@ class World {
     if (end != EndKind::kContinuedAsNew) {
       over_ = true;
       for (const auto& row : rows_)
-        if (is_mail(row.second.owned->message.kind)) left_.insert(row.first);
+        if (is_message(row.second.owned->message.kind)) left_.insert(row.first);
       rows_.clear();
       return;
     }
@@ -672,7 +672,7 @@ class World {
       const bool is_completion = kind == MessageKind::kActivityDone ||
                                  kind == MessageKind::kTimerFired ||
                                  kind == MessageKind::kChildDone;
-      const bool forgets = wrong_ == Wrong::kNotCarried && is_mail(kind);
+      const bool forgets = wrong_ == Wrong::kNotCarried && is_message(kind);
       row = is_completion || forgets ? rows_.erase(row) : std::next(row);
     }
     for (const MessageId id : made.received)
@@ -796,7 +796,7 @@ class World {
     read_stored();
     check_events();
     check_owned();
-    check_mail();
+    check_message();
     if (stored_.empty()) return;  // continued as new
     if (made.state != TurnState::kMore) check_trails(made);
   }
@@ -815,7 +815,7 @@ class World {
     }
   }
 
-  // Every started activity, timer and child is completed, cancelled or still owned by somebody.
+  // Every started activity, timer and child is completed, cancelled or still owned by a branch.
   void check_owned() {
     if (over_) return;
     std::map<EventId, unsigned> results;
@@ -832,24 +832,25 @@ class World {
     for (EventId id = 1; id <= stored_.size(); ++id) {
       const EventKind kind = stored_[id - 1]->event.kind;
       bool is_owned = false;
-      bool is_told = results.count(id) != 0;
+      bool is_answered = results.count(id) != 0;
       if (kind == EventKind::kActivity) is_owned = work_.count(id) != 0;
       if (kind == EventKind::kTimer) is_owned = timers.count(id) != 0;
       if (kind == EventKind::kChild) is_owned = children_.count(id) != 0;
       if (kind != EventKind::kActivity && kind != EventKind::kTimer && kind != EventKind::kChild)
         continue;
-      if (is_open(id) && !is_owned && !is_told)
+      if (is_open(id) && !is_owned && !is_answered)
         return fail("nobody owns " + text_of(stored_[id - 1]->event));
       if (!is_open(id) && is_owned)
         return fail("over, and still owned: " + text_of(stored_[id - 1]->event));
     }
   }
 
-  // Every message of a queue waits, or is in one valid delivery, or was received by an earlier execution.
-  void check_mail() {
+  // Every message of a queue waits, or is in one valid delivery, or was received by an earlier
+  // execution.
+  void check_message() {
     std::map<MessageId, unsigned> found;
     for (const auto& row : rows_)
-      if (is_mail(row.second.owned->message.kind)) ++found[row.first];
+      if (is_message(row.second.owned->message.kind)) ++found[row.first];
     for (const MessageId id : left_)
       ++found[id];
     for (const auto& valid : reading_.delivery_of) {
@@ -900,10 +901,10 @@ class World {
     if (!may_lose_traces_ && said != emitted_)
       fail("traced " + std::to_string(said.size()) + ", left " + std::to_string(emitted_.size()));
     check_events();
-    check_mail_moved(taken);
+    check_message_moved(taken);
   }
 
-  void check_mail_moved(const std::set<MessageId>& taken) {
+  void check_message_moved(const std::set<MessageId>& taken) {
     for (const MessageId id : taken) {
       if (sent_[id].used) fail("received in two executions: " + std::to_string(id));
       if (rows_.count(id) != 0) fail("received, and it waits: " + std::to_string(id));
@@ -980,7 +981,7 @@ class World {
   std::map<MessageId, Row> rows_;
   std::map<MessageId, Sent> sent_;
   std::set<MessageId> left_;
-  std::vector<std::unique_ptr<OwnedMessage>> riding_;
+  std::vector<std::unique_ptr<OwnedMessage>> piggybacked_calls_;
   std::set<EventId> work_;
   std::set<EventId> children_;
   std::set<EventId> detached_;

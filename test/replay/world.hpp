@@ -1,11 +1,11 @@
-// The world around the engine: what a provider stores of an instance and a runtime does with a turn,
-// with everything that can come between. One program lives in it from its start to its end.
+// The world around the engine: what a provider stores of an instance and a runtime does with a
+// turn, with everything that can come between. One program lives in it from its start to its end.
 //
-// Method: messages arrive in random order and batches, as rows, as results that ride with a turn, late and
-// twice. Each turn runs warm, warm again after a rewind (its commit failed), and cold from the stored
-// events (a crash); often also cut behind each pass with a crash in between. All must decide the same.
-// After each commit the invariants are checked against a reading of the stored events that shares nothing
-// with the engine.
+// Method: messages arrive in random order and batches, as rows, as results piggybacked on a turn,
+// late and twice. Each turn runs warm, warm again after a rewind (its commit failed), and cold from
+// the stored events (a crash); often also cut behind each pass with a crash in between. All must
+// decide the same. After each commit the invariants are checked against a reading of the stored
+// events that shares nothing with the engine.
 #ifndef PAWL_TEST_WORLD_HPP
 #define PAWL_TEST_WORLD_HPP
 
@@ -58,7 +58,7 @@ struct Life {
   unsigned kept = 0;           // messages, a turn they waited
   unsigned ended_outside = 0;  // by the grace timer
   unsigned not_found = 0;      // tries that found no message
-  unsigned put_off = 0;        // turns that could not tell, since they had not read all
+  unsigned put_off = 0;        // turns that could not know, since they had not read all
   void add(const Life& other);
 };
 Life live(const Program& program, std::uint64_t seed, Wrong wrong = Wrong::kNothing);

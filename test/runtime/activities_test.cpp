@@ -1,4 +1,4 @@
-// What an activity sees, and how it learns that nobody wants its result.
+// What an activity sees, and how it learns that no caller wants its result.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,8 +19,8 @@ constexpr char kPath[] = "/data/pawl.db";
 constexpr std::int64_t kGraceMs = 3'000;
 
 sim::Machine* g_machine = nullptr;
-std::vector<Worker*> g_loops;         // go on while an activity blocks
-std::vector<std::int64_t> g_told_at;  // when it saw the flag; -1: never
+std::vector<Worker*> g_loops;              // go on while an activity blocks
+std::vector<std::int64_t> g_cancelled_at;  // when it saw the flag; -1: never
 std::int64_t g_patience_ms = 0;
 std::string g_seen;
 
@@ -33,13 +33,13 @@ void tick_all() {
 ActivityResult blocking(ActivityContext& ctx) {
   for (std::int64_t ms = 0; ms < g_patience_ms; ms += 10) {
     if (ctx.is_cancelled()) {
-      g_told_at.push_back(g_machine->boot_ms());
+      g_cancelled_at.push_back(g_machine->boot_ms());
       return ctx.fail("told to stop");
     }
     g_machine->advance(10);
     tick_all();
   }
-  g_told_at.push_back(-1);
+  g_cancelled_at.push_back(-1);
   return ctx.ok("done");
 }
 
@@ -132,7 +132,7 @@ class ActivitiesTest : public ::testing::Test {
   void SetUp() override {
     g_machine = &machine;
     g_loops.clear();
-    g_told_at.clear();
+    g_cancelled_at.clear();
     g_seen.clear();
     g_patience_ms = 20'000;
     for (Registry* one : {&registry, &coordinator}) {
@@ -164,8 +164,8 @@ class ActivitiesTest : public ::testing::Test {
   bool ends(std::initializer_list<Worker*> workers, TestClient& client) {
     return run(workers, [&] { return client.status("a").state != OrchestrationState::kRunning; });
   }
-  std::int64_t told_after(std::int64_t begin) const {
-    return g_told_at.size() != 1 || g_told_at[0] < 0 ? -1 : g_told_at[0] - begin;
+  std::int64_t reported_after(std::int64_t begin) const {
+    return g_cancelled_at.size() != 1 || g_cancelled_at[0] < 0 ? -1 : g_cancelled_at[0] - begin;
   }
 
   sim::Machine machine{7};
@@ -202,14 +202,14 @@ TEST_F(ActivitiesTest, an_inline_activity_may_use_a_client_but_not_wait_with_it)
       {&worker}, [&] { return client.status("a-child").state == OrchestrationState::kCompleted; }));
 }
 
-TEST_F(ActivitiesTest, the_loser_of_a_select_is_told_in_the_tick_that_commits_it) {
+TEST_F(ActivitiesTest, the_loser_of_a_select_is_reported_in_the_tick_that_commits_it) {
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   const std::int64_t begin = machine.boot_ms();
   ASSERT_EQ(client->start_orchestration("a", "race", "blocking"), Status::kOk);
-  ASSERT_TRUE(run({&worker}, [&] { return !g_told_at.empty(); }));
-  EXPECT_EQ(told_after(begin), 1'000);
+  ASSERT_TRUE(run({&worker}, [&] { return !g_cancelled_at.empty(); }));
+  EXPECT_EQ(reported_after(begin), 1'000);
   ASSERT_TRUE(run({&worker}, [&] { return worker.runtime->stats().activities_refused == 1; }));
   EXPECT_EQ(worker.runtime->stats().activities_abandoned, 0U);
   ASSERT_TRUE(ends({&worker}, client));
@@ -226,10 +226,10 @@ TEST_F(ActivitiesTest, a_cancel_request_reaches_another_process_without_the_leas
   TestClient client(machine, kPath);
   const std::int64_t begin = machine.boot_ms();
   ASSERT_EQ(client->start_orchestration("a", "race", "blocking"), Status::kOk);
-  ASSERT_TRUE(run({&hands, &head}, [&] { return !g_told_at.empty(); }));
+  ASSERT_TRUE(run({&hands, &head}, [&] { return !g_cancelled_at.empty(); }));
   // The lease is renewed after 25 s.
-  EXPECT_GE(told_after(begin), 1'000);
-  EXPECT_LE(told_after(begin), 1'100);
+  EXPECT_GE(reported_after(begin), 1'000);
+  EXPECT_LE(reported_after(begin), 1'100);
   ASSERT_TRUE(run({&hands, &head}, [&] { return hands.runtime->stats().activities_refused == 1; }));
 }
 
@@ -319,7 +319,7 @@ TEST_F(ActivitiesTest, a_cancelled_activity_that_was_never_fetched_vanishes) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("a", "drops_it_at_once", ""), Status::kOk);
   ASSERT_TRUE(ends({&worker}, client));
-  EXPECT_TRUE(g_told_at.empty());
+  EXPECT_TRUE(g_cancelled_at.empty());
   EXPECT_EQ(worker.runtime->stats().activities_started, 0U);
   ASSERT_EQ(client->start_orchestration("b", "drops_it_unfetched", ""), Status::kOk);
   ASSERT_TRUE(run({&worker}, [&] { return worker.lines.count("activity_unregistered") > 0; }));
@@ -330,7 +330,7 @@ TEST_F(ActivitiesTest, a_cancelled_activity_that_was_never_fetched_vanishes) {
   }));
 }
 
-TEST_F(ActivitiesTest, a_cancelled_instance_tells_its_activity) {
+TEST_F(ActivitiesTest, a_cancelled_instance_notifies_its_activity) {
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -341,8 +341,8 @@ TEST_F(ActivitiesTest, a_cancelled_instance_tells_its_activity) {
   ASSERT_EQ(client->cancel_instance("a", "no water"), Status::kOk);
   ASSERT_TRUE(ends({&worker}, client));
   EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
-  ASSERT_TRUE(run({&worker}, [&] { return !g_told_at.empty(); }));
-  EXPECT_LE(told_after(begin), 20);
+  ASSERT_TRUE(run({&worker}, [&] { return !g_cancelled_at.empty(); }));
+  EXPECT_LE(reported_after(begin), 20);
 }
 
 }  // namespace

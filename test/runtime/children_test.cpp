@@ -84,7 +84,7 @@ Poll leaver(OrchestrationContext& ctx) {
   return ctx.input() == "fail" ? ctx.fail("failed") : ctx.complete("completed");
 }
 
-Poll in_vain(OrchestrationContext& ctx) {
+Poll fruitless(OrchestrationContext& ctx) {
   const Handle never = ctx.schedule_sub_orchestration("child", "wait", {"never"});
   ctx.cancel(never);
   static_cast<void>(ctx.schedule_sub_orchestration("child", "wait", {"nor_this"}));
@@ -118,7 +118,7 @@ class Children : public ::testing::Test {
     ok(registry.add_orchestration("family", family));
     ok(registry.add_orchestration("loser", loser));
     ok(registry.add_orchestration("leaver", leaver));
-    ok(registry.add_orchestration("in_vain", in_vain));
+    ok(registry.add_orchestration("in_vain", fruitless));
     ok(registry.add_orchestration("starter", starter));
     ok(registry.add_orchestration("deep", deep));
     ok(registry.add_activity("note", note));
@@ -160,7 +160,7 @@ TEST_F(Children, ResultAndFailureReachTheParent) {
   EXPECT_EQ(ended(worker, "p::1.2"), "completed none did seven");
 }
 
-TEST_F(Children, ChildThatContinuesAsNewStillTells) {
+TEST_F(Children, ChildThatContinuesAsNewStillNotifies) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   ASSERT_EQ(start(worker, "p", "parent", "again"), Status::kOk);
@@ -178,8 +178,9 @@ TEST_F(Children, IdsOfTwoExecutionsAreNotTheSame) {
   EXPECT_EQ(g_effects["7"], 2);
 }
 
-// Property: whoever dies between two ticks, and whoever goes on, each child is told of exactly once:
-// the engine would stop at a second completion in history, and a lost one would leave the join open.
+// Property: whoever dies between two ticks, and whoever goes on, each child is reported exactly
+// once: the engine would stop at a second completion in history, and a lost one would leave the
+// join open.
 TEST_F(Children, ExactlyOneNoticeOverKillsBetweenTicks) {
   for (int kill_every = 1; kill_every <= 7; kill_every += 2) {
     sim::Machine own(static_cast<std::uint64_t>(kill_every));
@@ -214,7 +215,7 @@ TEST_F(Children, ExactlyOneNoticeOverKillsBetweenTicks) {
   }
 }
 
-TEST_F(Children, AnIdThatExistsIsAnAnswerAndDisturbsNobody) {
+TEST_F(Children, AnIdThatExistsIsAnAnswerAndDisturbsNoOther) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   ASSERT_EQ(start(worker, "pump", "child", "root"), Status::kOk);
@@ -278,7 +279,7 @@ TEST_F(Children, ParentSeesItsCancelAndItsChildrenGoWithIt) {
   EXPECT_EQ(ended(worker, "p::1.2"), "failed cancelled parent ended");
 }
 
-TEST_F(Children, TerminatedChildIsToldOfAndTerminatedParentCancels) {
+TEST_F(Children, TerminatedChildIsNotifiedAndTerminatedParentCancels) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);

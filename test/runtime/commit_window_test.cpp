@@ -136,7 +136,7 @@ TEST_F(CommitWindowTest, work_of_many_gathers_in_fewer_flushes_within_the_bound)
   EXPECT_LE(took_gathered, took_alone + (2 * kSamples + 2) * kWindowMs);
 }
 
-TEST_F(CommitWindowTest, the_first_step_after_a_pause_waits_for_nobody) {
+TEST_F(CommitWindowTest, the_first_step_after_a_pause_waits_for_no_other) {
   EXPECT_EQ(time_of(options(0), "steps", "sample"), 0);
 }
 
@@ -162,7 +162,7 @@ TEST_F(CommitWindowTest, a_machine_with_nothing_left_to_do_does_not_wait) {
   EXPECT_LE(time_of(few, "fan", ""), 2 * kWindowMs);
 }
 
-TEST_F(CommitWindowTest, a_riding_call_is_answered_at_once) {
+TEST_F(CommitWindowTest, a_piggybacked_call_is_answered_at_once) {
   Worker worker(machine, registry, options(5'000));
   ASSERT_EQ(worker.start(), Status::kOk);
   static int answered;

@@ -61,7 +61,7 @@ ActivityStep sense(ActivityContext& ctx, Counted& state) {
   return ctx.ok(ctx.is_readable() ? "a value" : "silence");
 }
 
-// Closes its valve in two steps when it is told to stop.
+// Closes its valve in two steps when it is cancelled.
 ActivityStep valve(ActivityContext& ctx, Counted& state) {
   if (!ctx.is_cancelled()) return ctx.again_after(60'000);
   ++g_clean_up_steps;
@@ -97,28 +97,28 @@ ActivityResult inline_one(ActivityContext& ctx) {
   return ctx.ok("");
 }
 
-std::string told(const Outcome& outcome) {
+std::string text_of(const Outcome& outcome) {
   if (outcome.ok()) return std::string(outcome.value());
   return error_kind_name(outcome.error().kind) + (": " + std::string(outcome.error().text));
 }
 
 Poll call(OrchestrationContext& ctx) {
   PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), ""));
-  return ctx.complete(told(done));
+  return ctx.complete(text_of(done));
 }
 
 Poll call_again(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.retry = {3, Backoff::kNone, 0, 0, 0};
   PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "", options));
-  return ctx.complete(told(done));
+  return ctx.complete(text_of(done));
 }
 
 Poll call_with_limit(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.start_to_close_ms = 5'000;
   PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "", options));
-  return ctx.complete(told(done));
+  return ctx.complete(text_of(done));
 }
 
 Poll many(OrchestrationContext& ctx) {
@@ -266,7 +266,7 @@ TEST_F(CooperativeTest, a_descriptor_that_cannot_be_waited_for_is_an_error) {
   EXPECT_EQ(g_made, 1);
 }
 
-TEST_F(CooperativeTest, holds_up_nobody) {
+TEST_F(CooperativeTest, holds_up_no_other) {
   Worker worker(machine, registry, options());
   TestClient client(machine, kPath);
   begin(worker, client, "many", "blink");
@@ -357,7 +357,7 @@ TEST_F(CooperativeTest, a_loser_that_does_not_end_is_ended_after_the_grace) {
   EXPECT_EQ(worker.runtime->stats().slots_abandoned, 0U);
 }
 
-TEST_F(CooperativeTest, past_its_limit_it_is_told_and_ends) {
+TEST_F(CooperativeTest, past_its_limit_it_is_reported_and_ends) {
   EXPECT_EQ(run("call_with_limit", "valve"), "timeout: start_to_close_ms (5000) passed");
   EXPECT_EQ(took, 5'000);
 }

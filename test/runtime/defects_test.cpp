@@ -1,5 +1,5 @@
-// Goal: defects that other systems of this family have, or had, are not here. docs/model.md lists them all,
-// most with tests that stand elsewhere.
+// Goal: defects that other systems of this family have, or had, are not here. docs/model.md lists
+// them all, most with tests that stand elsewhere.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -84,7 +84,8 @@ class Defects : public Story {
   }
 };
 
-// However a child ends, its parent is told in the same commit; and its history has one end, the last event.
+// However a child ends, its parent is notified in the same commit; and its history has one end, the
+// last event.
 TEST_F(Defects, LimitInAChildReachesItsParent) {
   add("over_a_limit", over_a_limit);
   add("asks", asks);
@@ -112,8 +113,9 @@ TEST_F(Defects, JoinOfTwoThousandActivities) {
   EXPECT_EQ(end_of("a"), "completed 1999000");
 }
 
-// The next execution waits for a program that has its version; what is sent meanwhile waits with it.
-TEST_F(Defects, MessagesWaitForAVersionThatNobodyHas) {
+// The next execution waits for a program that has its version; what is sent meanwhile waits with
+// it.
+TEST_F(Defects, MessagesWaitForAVersionThatNoProcessHas) {
   add("goes_on", goes_on_at_2, "1.0.0");
   start_worker();
   start("a", "goes_on");
@@ -128,7 +130,7 @@ TEST_F(Defects, MessagesWaitForAVersionThatNobodyHas) {
   EXPECT_EQ(end_of("a"), "completed 123");
 }
 
-// Deleted while its activity runs, and made again: the late result is for nobody.
+// Deleted while its activity runs, and made again: the late result is for none.
 TEST_F(Defects, ResultForADeletedIdIsNotForItsSuccessor) {
   add("works", works);
   g_worker = &start_worker();
@@ -140,7 +142,7 @@ TEST_F(Defects, ResultForADeletedIdIsNotForItsSuccessor) {
   EXPECT_EQ(end_of("a"), "completed of the second");
   pass(20'000);
   EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
-  EXPECT_EQ(told("a"), "completed of the second");
+  EXPECT_EQ(outcome_of("a"), "completed of the second");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Devices, exclusive sessions, transfer and draining through whole runtimes on the simulated machine.
+// Devices, exclusive sessions, transfer and draining through whole runtimes on the simulated
+// machine.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -68,7 +69,7 @@ Poll uses(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-class Told final : public SessionListener {
+class Reported final : public SessionListener {
  public:
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
     g_runs.push_back("claimed " + std::string(session) + "@" + std::to_string(epoch));
@@ -249,10 +250,10 @@ TEST_F(DeviceRuntime, exclusive_work_of_many_orchestrations_is_in_order) {
     EXPECT_EQ(g_runs[i].back(), static_cast<char>('1' + i % 3)) << i << ": " << g_runs[i];
 }
 
-TEST_F(DeviceRuntime, the_listener_hears_before_the_first_activity_and_after_the_last) {
-  Told told;
+TEST_F(DeviceRuntime, the_listener_is_called_before_the_first_activity_and_after_the_last) {
+  Reported reported;
   Options with_listener = options("a");
-  with_listener.session_listener = &told;
+  with_listener.session_listener = &reported;
   Worker a(machine, registry, with_listener);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -271,10 +272,10 @@ TEST_F(DeviceRuntime, the_listener_hears_before_the_first_activity_and_after_the
   EXPECT_EQ(g_runs.back(), "lost bed-7@2");
 }
 
-TEST_F(DeviceRuntime, a_transfer_moves_the_session_and_both_listeners_hear) {
-  Told told;
+TEST_F(DeviceRuntime, a_transfer_moves_the_session_and_both_listeners_are_called) {
+  Reported reported;
   Options a_options = options("a");
-  a_options.session_listener = &told;
+  a_options.session_listener = &reported;
   Worker a(machine, registry, a_options);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);

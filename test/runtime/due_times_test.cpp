@@ -1,5 +1,5 @@
-// Goal: what came due before this boot began comes at once, and hides nothing else that is due. Boot time is
-// below 0 for all of it, which is a time as any other.
+// Goal: what came due before this boot began comes at once, and hides nothing else that is due.
+// Boot time is below 0 for all of it, which is a time as any other.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -63,8 +63,8 @@ class DueTimes : public Story {
     add("says_hello", says_hello);
     add("waits_until", waits_until);
   }
-  // The worker ends, half an hour later a client commits, and then the power is off for a day. So what came due
-  // in that half hour lies before the next boot in Pawl time.
+  // The worker ends, half an hour later a client commits, and then the power is off for a day. So
+  // what came due in that half hour lies before the next boot in Pawl time.
   void power_off_after_a_commit() {
     workers.clear();
     machine.advance(1'800'000);
@@ -73,8 +73,8 @@ class DueTimes : public Story {
     machine.reboot(kDayMs);
   }
   // Ends within a second of virtual time, without a renewal (25 s) to wake the loop.
-  void expect_prompt(std::string_view id, std::string_view told_at_its_end) {
-    EXPECT_EQ(end_of(id, 1'500), told_at_its_end) << id;
+  void expect_prompt(std::string_view id, std::string_view notified_at_its_end) {
+    EXPECT_EQ(end_of(id, 1'500), notified_at_its_end) << id;
   }
 };
 

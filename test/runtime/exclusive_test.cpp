@@ -1,5 +1,5 @@
-// Exclusive sessions whose cancelled work still runs, and withdrawals that come to nothing, through whole
-// runtimes on the simulated machine.
+// Exclusive sessions whose cancelled work still runs, and withdrawals that come to nothing, through
+// whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -25,14 +25,14 @@ std::int64_t g_ended = 0;    // when the cancelled one came to its end
 std::int64_t g_entered = 0;  // when the next one began
 
 struct Since {
-  std::int64_t told = -1;
+  std::int64_t reported = -1;
 };
 
 // Takes its time to stop.
 ActivityStep hold(ActivityContext& ctx, Since& since) {
   if (!ctx.is_cancelled()) return ctx.again_after(3'600'000);
-  if (since.told < 0) since.told = g_machine->boot_ms();
-  if (g_machine->boot_ms() - since.told < g_clean_up_ms) return ctx.again_after(1'000);
+  if (since.reported < 0) since.reported = g_machine->boot_ms();
+  if (g_machine->boot_ms() - since.reported < g_clean_up_ms) return ctx.again_after(1'000);
   g_ended = g_machine->boot_ms();
   return ctx.ok("");
 }
@@ -135,7 +135,7 @@ TEST_F(Exclusive, what_was_cancelled_is_not_overtaken_by_another_worker) {
   EXPECT_GE(g_entered, g_ended);
 }
 
-// Past its grace nobody waits for it any longer.
+// Past its grace no caller waits for it any longer.
 TEST_F(Exclusive, what_was_cancelled_and_never_ends_is_overtaken_after_its_grace) {
   g_clean_up_ms = minutes(60) / std::chrono::milliseconds(1);
   Options patient = options("a");

@@ -1,5 +1,5 @@
-// The tests of explicit sessions in test/build/seed_tests.txt, in its order. What that list makes an
-// error of the orchestration is an error at the await here, which the code may pass on.
+// The tests of explicit sessions in test/build/seed_tests.txt, in its order. What that list makes
+// an error of the orchestration is an error at the await here, which the code may pass on.
 #include <chrono>
 
 #include "session_story.hpp"
@@ -766,7 +766,7 @@ TEST_F(ExplicitSessions, replay_session_id_restored) {
     return done.ok() ? ctx.complete("restored") : ctx.fail(done.error());
   };
   EXPECT_EQ(replaced(same, same), OrchestrationState::kCompleted);
-  EXPECT_EQ(told("i"), "completed restored");
+  EXPECT_EQ(outcome_of("i"), "completed restored");
 }
 
 // ---- 10 ---------------------------------------------------------------------------------------------
@@ -1259,7 +1259,7 @@ TEST_F(ExplicitSessions, session_open_logged) {
   EXPECT_EQ(logged("session_created session=s"), 1U) << workers.back()->lines.all();
 }
 
-// By its code, or by the end of the instance: told once.
+// By its code, or by the end of the instance: reported once.
 TEST_F(ExplicitSessions, session_close_logged) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
     ctx.open_session("s");

@@ -1,4 +1,5 @@
-// Heartbeats: what they keep alive, what the next attempt and a client read of them, and what they cost.
+// Heartbeats: what they keep alive, what the next attempt and a client read of them, and what they
+// cost.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +25,7 @@ std::int64_t g_beats_every_ms = 1'000;
 int g_silent_attempts = 0;         // the first ones
 std::vector<std::string> g_found;  // last_progress() of each attempt
 std::int64_t g_kill_after_ms = -1;
-bool g_told = false;
+bool g_cancelled_count = false;
 
 void work(std::int64_t ms) {
   for (; ms > 0; ms -= 10) {
@@ -34,13 +35,13 @@ void work(std::int64_t ms) {
   }
 }
 
-// Tells how far it is, on a pool thread, while the loops go on.
+// Reports how far it is, on a pool thread, while the loops go on.
 ActivityResult copy(ActivityContext& ctx) {
   g_found.emplace_back(ctx.last_progress());
   const bool silent = ctx.retry_attempt() <= g_silent_attempts;
   for (std::int64_t ms = 0; ms < g_works_ms; ms += g_beats_every_ms) {
     if (ctx.is_cancelled()) {
-      g_told = true;
+      g_cancelled_count = true;
       return ctx.fail("told to stop");
     }
     if (ms == g_kill_after_ms) {
@@ -88,12 +89,12 @@ Poll one(OrchestrationContext& ctx) {
 class KeepActivities final : public ActivityVisitor {
  public:
   void on_activity(const ActivityInfo& one) noexcept override {
-    told.push_back(std::to_string(one.activity_id) + " " + std::string(one.name) + " " +
-                   activity_state_name(one.state) + " " + std::to_string(one.attempt) + " " +
-                   std::to_string(one.retry_attempt) + " [" + std::string(one.node) + "] [" +
-                   std::string(one.last_progress) + "] [" + std::string(one.last_error) + "]");
+    reported.push_back(std::to_string(one.activity_id) + " " + std::string(one.name) + " " +
+                       activity_state_name(one.state) + " " + std::to_string(one.attempt) + " " +
+                       std::to_string(one.retry_attempt) + " [" + std::string(one.node) + "] [" +
+                       std::string(one.last_progress) + "] [" + std::string(one.last_error) + "]");
   }
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
 };
 
 class HeartbeatTest : public ::testing::Test {
@@ -107,7 +108,7 @@ class HeartbeatTest : public ::testing::Test {
     g_silent_attempts = 0;
     g_found.clear();
     g_kill_after_ms = -1;
-    g_told = false;
+    g_cancelled_count = false;
     ASSERT_EQ(registry.add_orchestration("one", one), Status::kOk);
     ASSERT_EQ(registry.add_activity("copy", copy, ActivityMode::kThreaded), Status::kOk);
     ASSERT_EQ(registry.add_activity("quick", quick), Status::kOk);
@@ -148,7 +149,7 @@ TEST_F(HeartbeatTest, silence_has_a_limit_of_its_own) {
   g_silent_attempts = 1;
   EXPECT_EQ(run_alone("copy"),
             "heartbeat_timeout: heartbeat_timeout_ms (5000) passed without a heartbeat");
-  EXPECT_TRUE(g_told);
+  EXPECT_TRUE(g_cancelled_count);
   EXPECT_EQ(stats.activities_refused, 1U);
 }
 
@@ -200,7 +201,7 @@ TEST_F(HeartbeatTest, a_takeover_begins_with_the_last_progress_that_was_written)
   g_loops = {&second};
   ASSERT_TRUE(drive(machine, {&second},
                     [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-  // Written at 4 and at 8 s; what was told from then on is lost with the process.
+  // Written at 4 and at 8 s; what was notified from then on is lost with the process.
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 7000"}));
   EXPECT_EQ(client.status("a").output, "copied");
 }
@@ -244,27 +245,27 @@ TEST_F(HeartbeatTest, clients_see_open_activities) {
       drive(machine, {&worker}, [&] { return worker.runtime->stats().activities_retried == 1; }));
   KeepActivities keep;
   ASSERT_EQ(client->list_activities("a", keep), Status::kOk);
-  EXPECT_EQ(keep.told, (std::vector<std::string>{"2 quick delayed 1 2 [] [try 1] [bus]"}));
+  EXPECT_EQ(keep.reported, (std::vector<std::string>{"2 quick delayed 1 2 [] [try 1] [bus]"}));
   EXPECT_EQ(client->list_activities("b", keep), Status::kNotFound);
 
   g_options.retry = Retry();
   static TestClient* watcher;
   static KeepActivities seen;
   watcher = &client;
-  seen.told.clear();
+  seen.reported.clear();
   g_loops = {&worker};
   ASSERT_EQ(client->start_orchestration("c", "one", "copy"), Status::kOk);
   worker.node.hold_jobs(true);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_running == 0; ++i)
     static_cast<void>(worker.runtime->tick(INT64_MAX));
   ASSERT_EQ((*watcher)->list_activities("c", seen), Status::kOk);
-  EXPECT_EQ(seen.told, (std::vector<std::string>{"2 copy running 1 1 [node] [] []"}));
+  EXPECT_EQ(seen.reported, (std::vector<std::string>{"2 copy running 1 1 [node] [] []"}));
   worker.node.hold_jobs(false);
   ASSERT_TRUE(drive(machine, {&worker},
                     [&] { return client.status("c").state != OrchestrationState::kRunning; }));
-  keep.told.clear();
+  keep.reported.clear();
   ASSERT_EQ(client->list_activities("c", keep), Status::kOk);
-  EXPECT_TRUE(keep.told.empty());
+  EXPECT_TRUE(keep.reported.empty());
 }
 
 TEST_F(HeartbeatTest, a_cooperative_activity_beats_too) {

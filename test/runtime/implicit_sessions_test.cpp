@@ -141,7 +141,8 @@ TEST_F(ImplicitSessions, test_session_no_handoff_while_active) {
 }
 
 TEST_F(ImplicitSessions, test_concurrent_session_claim_race) {
-  // Of each session more work is queued than its owner has slots for, so that the other one always meets some.
+  // Of each session more work is queued than its owner has slots for, so that the other one always
+  // meets some.
   options.cooperative_slots = 1;
   code([](OrchestrationContext& ctx) {
     Handle all[6];
@@ -648,7 +649,7 @@ TEST_F(ImplicitSessions, test_copilot_session_pattern) {
   start("i", "code");
   for (int i = 0; i < 6; ++i) {
     ASSERT_EQ(client()->enqueue_event("i", "user", "m" + std::to_string(i)), Status::kOk);
-    pass(30'000);  // somebody types
+    pass(30'000);  // a person types
   }
   EXPECT_EQ(end_of("i"), "completed over");
   ASSERT_EQ(runs.size(), 13U);

@@ -1,6 +1,6 @@
-// Goal: what an instance keeps under its keys is there for its code, for other instances and for clients,
-// whatever is killed, restarted, evicted or continued as new in between.
-// Method: whole runtimes on the simulated machine; what the code saw is its output.
+// Goal: what an instance keeps under its keys is there for its code, for other instances and for
+// clients, whatever is killed, restarted, evicted or continued as new in between. Method: whole
+// runtimes on the simulated machine; what the code saw is its output.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,8 +38,8 @@ Poll pause(OrchestrationContext& ctx, int seconds = 1) {
   return Poll::done();
 }
 
-// Counts to three in each of three executions; a read of what this very execution wrote came out wrong
-// in comparable engines after every replay.
+// Counts to three in each of three executions; a read of what this very execution wrote came out
+// wrong in comparable engines after every replay.
 Poll counter(OrchestrationContext& ctx) {
   for (int i = 0; i < 3; ++i) {
     const int next = std::stoi("0" + std::string(ctx.get_kv_value("n").value_or(""))) + 1;
@@ -78,8 +78,8 @@ Poll reader(OrchestrationContext& ctx) {
     seen += value.ok() ? std::string(value.value()) : error_kind_name(value.error().kind);
     seen += ",";
   }
-  PAWL_AWAIT(nobody, ctx.get_kv_value_from_instance("nobody", "k"));
-  seen += std::string(error_kind_name(nobody.error().kind)) + ",";
+  PAWL_AWAIT(none, ctx.get_kv_value_from_instance("nobody", "k"));
+  seen += std::string(error_kind_name(none.error().kind)) + ",";
   EXPECT_EQ(ctx.set_kv_value("own", "mine"), ErrorKind::kNone);
   PAWL_AWAIT(own, ctx.get_kv_value_from_instance(ctx.instance_id(), "own"));
   seen += std::string(own.value()) + ",";
@@ -282,8 +282,8 @@ TEST_F(Kv, CrossReadSurvivesAKillAtEveryStep) {
   EXPECT_EQ(client.status("i").output, "first,not_found,no_instance,mine,later");
 }
 
-// An answer that comes too late finds nobody who waits for it.
-TEST_F(Kv, AnswersNobodyWaitsForAreDropped) {
+// An answer that comes too late finds no waiting call.
+TEST_F(Kv, AnswersWithoutACallerAreDropped) {
   const auto at = worker();
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("i", "asks_and_leaves", ""), Status::kOk);
@@ -401,10 +401,10 @@ TEST_F(Kv, ClientAnswersByName) {
   EXPECT_GE(entry.updated_ms, 1'800'000'000'000);
   KvPage page;
   page.rows_max = 0;
-  class Nobody final : public KvVisitor {
+  class NoVisitor final : public KvVisitor {
     void on_value(const KvEntry&) noexcept override {}
-  } nobody;
-  EXPECT_EQ(client->get_all_kv_values("i", &page, nobody), Status::kInvalidArgument);
+  } none;
+  EXPECT_EQ(client->get_all_kv_values("i", &page, none), Status::kInvalidArgument);
   InstanceStats stats;
   EXPECT_EQ(client->get_instance_stats("j", &stats), Status::kNotFound);
 }
@@ -417,7 +417,7 @@ TEST_F(Kv, WaitForValue) {
     ASSERT_EQ(client->start_orchestration("i", "publisher", "first"), Status::kOk);
     EXPECT_EQ(client->wait_for_kv_value("i", "k", 1'000, &entry), Status::kWouldBlock);
     run(*at, 100);
-  }  // on its thread nobody may wait
+  }  // on its thread no call may wait
   ASSERT_EQ(client->wait_for_kv_value("i", "k", 1'000, &entry), Status::kOk);
   EXPECT_EQ(entry.value, "first");
   EXPECT_EQ(client.node.sleeps(), 0U);

@@ -148,7 +148,8 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_FailsAloneAndTheRestGoesOn) {
   EXPECT_EQ(end_of(world, "other").output, "done");
 }
 
-// Each fits alone, all of them together do not: they take turns, and none is left behind or asked in vain.
+// Each fits alone, all of them together do not: they take turns, and none is left behind or asked
+// for nothing.
 TEST_F(Large, HistoriesThatDoNotFitBesideEachOther_TakeTurns) {
   constexpr int kChains = 10;
   constexpr int kSteps = 150;
@@ -201,8 +202,8 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
   }
 }
 
-// What one tick can read of its messages must leave it room to run: with many of a kilobyte or two they are
-// taken in several turns.
+// What one tick can read of its messages must leave it room to run: with many of a kilobyte or two
+// they are taken in several turns.
 TEST_F(Large, ResultsThatDoNotFitATick_ComeInSeveralTurns) {
   WorldOptions options;
   options.runtime.verify_turns = false;

@@ -175,8 +175,9 @@ TEST_F(Management, SuspendedOneWaitsWithItsTimerAndGoesOn) {
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 1'000)) << "its timer is long due";
 }
 
-// A call that rides is no commit of others: what was known of due times must be known to be different now.
-TEST_F(Management, ResumedByARidingCallItsTimerWakesTheLoop) {
+// A piggybacked call is no commit of others: what was known of due times must be known to be
+// different now.
+TEST_F(Management, ResumedByAPiggybackedCallItsTimerWakesTheLoop) {
   ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
   settle();
   ASSERT_EQ(worker->runtime->suspend_instance("a"), Status::kOk);
@@ -188,7 +189,7 @@ TEST_F(Management, ResumedByARidingCallItsTimerWakesTheLoop) {
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 3'600'000));
 }
 
-TEST_F(Management, SuspendedOneIsTerminatedByARidingCall) {
+TEST_F(Management, SuspendedOneIsTerminatedByAPiggybackedCall) {
   ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
   settle();
   ASSERT_EQ(worker->runtime->suspend_instance("a"), Status::kOk);

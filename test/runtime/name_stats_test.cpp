@@ -1,4 +1,5 @@
-// Goal: the counters by name say what happened, once each, whatever was replayed, refused or rolled back.
+// Goal: the counters by name say what happened, once each, whatever was replayed, refused or rolled
+// back.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// Sessions that orchestrations open and close: affinity, closing, losing, notices and limits, through whole
-// runtimes on the simulated machine.
+// Sessions that orchestrations open and close: affinity, closing, losing, notices and limits,
+// through whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -88,7 +88,7 @@ TEST_F(OpenedSessions, open_schedule_close) {
   EXPECT_EQ(sessions_left, 0u);
 }
 
-TEST_F(OpenedSessions, a_session_nobody_opened_is_closed) {
+TEST_F(OpenedSessions, a_session_not_opened_is_closed) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               ActivityOptions options;
               options.target = Target::own("x");
@@ -100,7 +100,7 @@ TEST_F(OpenedSessions, a_session_nobody_opened_is_closed) {
 }
 
 // Nothing else wakes the process: no other one is there, and nothing is due.
-TEST_F(OpenedSessions, what_a_commit_tells_its_own_instance_waits_for_no_renewal) {
+TEST_F(OpenedSessions, what_a_commit_notifies_its_own_instance_waits_for_no_renewal) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings;
               settings.notify = true;
@@ -311,11 +311,11 @@ Poll lose_and_recover(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
   PAWL_AWAIT(lost, ctx.schedule_activity("note", "2", Target::own(session)));
   if (lost.error().kind != ErrorKind::kSessionLost) return ctx.fail("not lost");
-  PAWL_AWAIT(told, ctx.session_events(session));
+  PAWL_AWAIT(reported, ctx.session_events(session));
   const Session again = ctx.open_session("s", settings);
   PAWL_AWAIT(third, ctx.schedule_activity("note", "3", Target::own(again)));
   if (!third.ok()) return ctx.fail(third.error());
-  return ctx.complete(std::string(claimed.value()) + std::string(told.value()));
+  return ctx.complete(std::string(claimed.value()) + std::string(reported.value()));
 }
 
 // Rules: S21.

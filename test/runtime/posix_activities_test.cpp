@@ -117,7 +117,7 @@ ActivityResult beat(ActivityContext& ctx) {
   return visitor.torn ? ctx.fail("torn") : ctx.ok("whole");
 }
 
-// A state that several threads share; its end must find nobody at it.
+// A state that several threads share; its end must find no thread at it.
 struct Shared {
   Shared() { made.fetch_add(1); }
   ~Shared() {
@@ -179,7 +179,7 @@ Poll slow_among_others(OrchestrationContext& ctx) {
   return ctx.complete("none was held up");
 }
 
-// Nobody ends before all have come.
+// None ends before all have come.
 struct Meeting {
   std::mutex mutex;
   std::condition_variable all_came;

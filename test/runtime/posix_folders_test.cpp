@@ -1,4 +1,5 @@
-// A session's folder on a real disk: real files in it outlive the process that wrote them, and go with the session.
+// A session's folder on a real disk: real files in it outlive the process that wrote them, and go
+// with the session.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>

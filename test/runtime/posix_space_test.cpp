@@ -1,4 +1,5 @@
-// A real disk that is really full: a file system in memory of 2 MiB, mounted for this process alone.
+// A real disk that is really full: a file system in memory of 2 MiB, mounted for this process
+// alone.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -35,7 +36,7 @@ Poll quick(OrchestrationContext& ctx) {
   return ctx.complete("done");
 }
 
-// Writes all the time, until it is told to end.
+// Writes all the time, until it is notified to end.
 Poll chain(OrchestrationContext& ctx) {
   for (int step = 0; step < 8; ++step) {
     PAWL_AWAIT(more, ctx.schedule_activity("next", ctx.input()));
@@ -51,7 +52,7 @@ class RealDisk : public ::testing::Test {
     char name[] = "/tmp/pawl-disk-XXXXXX";
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
-    // Whatever becomes of this process, nobody else ever sees the mount.
+    // Whatever becomes of this process, no other ever sees the mount.
     mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
                ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=2m") == 0;
@@ -110,7 +111,7 @@ class RealDisk : public ::testing::Test {
   [[nodiscard]] bool completed(int count) const {
     return runtime_->stats().orchestrations_completed == static_cast<std::uint64_t>(count);
   }
-  // By somebody else, to the last byte.
+  // By another, to the last byte.
   void fill_disk() const {
     const int file = ::open(ballast_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ASSERT_GE(file, 0);
@@ -217,7 +218,8 @@ TEST_F(RealDisk, RunningWorkEndsOnADiskThatOthersHaveFilled) {
   expect_whole();
 }
 
-// What the kernel says to a user who has used up a quota on the disk, which may have room for others.
+// What the kernel says to a user who has used up a quota on the disk, which may have room for
+// others.
 class Quota {
  public:
   explicit Quota(const std::string& reserve) {

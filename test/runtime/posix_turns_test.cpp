@@ -1,4 +1,5 @@
-// Clients that write without pause, on a real file: others and the loop have their turn. Counted in calls.
+// Clients that write without pause, on a real file: others and the loop have their turn. Counted in
+// calls.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,8 +24,8 @@ namespace {
 using testing::Block;
 
 constexpr int kVictimCalls = 50;
-// A turn is one or two calls of the flood; a machine that gives the processor to others adds some. Without turns it
-// is many times as many.
+// A turn is one or two calls of the flood; a machine that gives the processor to others adds some.
+// Without turns it is many times as many.
 constexpr std::uint64_t kFloodCallsEach = 10;
 
 ActivityResult say(ActivityContext& ctx) { return ctx.ok("said"); }
@@ -167,7 +168,7 @@ TEST_F(PosixTurns, beside_a_client_whose_calls_are_all_refused) { run(false); }
 TEST_F(PosixTurns, beside_a_client_that_starts_all_it_can) { run(true); }
 
 // Whoever was refused is answered without the write lock, which is held here.
-TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_nobody) {
+TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_no_other) {
   FileClient client(path_.c_str(), 10);
   ASSERT_EQ(client.opened, Status::kOk);
   ASSERT_EQ(client->start_orchestration("there", "hello", ""), Status::kOk);

@@ -1,7 +1,7 @@
-// Goal: whatever dies, and wherever, an instance goes on where it was: what was acknowledged stands, what
-// was not is done again, and nothing is told twice.
-// Method: whole runtimes on the simulated machine; a write that fails for ever and then a kill is a death
-// in the middle of a transaction, one after the other at every write.
+// Goal: whatever dies, and wherever, an instance goes on where it was: what was acknowledged
+// stands, what was not is done again, and nothing is notified twice. Method: whole runtimes on the
+// simulated machine; a write that fails for ever and then a kill is a death in the middle of a
+// transaction, one after the other at every write.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -114,8 +114,8 @@ TEST_F(Recovery, TimerCrashBeforeItFires) {
   EXPECT_EQ(count(history("a"), "timer_fired"), 1U);
 }
 
-// Due while nobody ran: it fires with the next start, once.
-TEST_F(Recovery, TimerDueWhileNobodyRuns) {
+// Due while no runtime ran: it fires with the next start, once.
+TEST_F(Recovery, TimerDueWithoutARuntime) {
   start_worker();
   start("a", "half_minute");
   pass(1'000);
@@ -201,10 +201,10 @@ TEST_F(Recovery, CompensationGoesOnAfterAKill) {
   EXPECT_EQ(count(history("a"), "cancel_requested"), 1U);
 }
 
-// ---- what nobody can disturb ------------------------------------------------------------------------------
+// ---- what cannot be disturbed ------------------------------------------------------------------------------
 
-// Properties of every history: numbers rise by one, one event ends it and is the last, completions point
-// at what asked for them, and nothing is completed twice.
+// Properties of every history: numbers rise by one, one event ends it and is the last, completions
+// point at what asked for them, and nothing is completed twice.
 TEST_F(Recovery, HistoriesAreWellFormed) {
   start_worker();
   for (int i = 0; i < 20; ++i) {

@@ -194,7 +194,8 @@ void allow_many_events(Options& options, Registry& registry) {
   ASSERT_EQ(registry.add_orchestration("many_events", many_events), Status::kOk);
 }
 
-// A client that died between the mark and the end of the sweep: nobody sees a half, and a runtime ends it.
+// A client that died between the mark and the end of the sweep: no call sees a half, and a runtime
+// ends it.
 TEST_F(Removal, RuntimeSweepsWhatAClientLeft) {
   allow_many_events(options, registry);
   begin();
@@ -240,7 +241,7 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   ASSERT_EQ((*client)->delete_instances(filter, &page, &removed), Status::kOk);
   EXPECT_EQ(removed.instances, 1);
   EXPECT_EQ(ids(), (std::vector<std::string>{"s", "p", "one", "two", "q4"}));
-  // By ids: neither what runs, nor a child, nor nobody.
+  // By ids: neither what runs, nor a child, nor none.
   const std::string_view wanted[] = {"s", "two", "nobody", "q4"};
   filter = InstanceFilter();
   filter.ids = wanted;
@@ -259,7 +260,7 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
 
 // ---- the runtime's own calls ------------------------------------------------------------------------
 
-TEST_F(Removal, ManagementRidesOnTheTick) {
+TEST_F(Removal, ManagementIsPiggybackedOnTheTick) {
   begin();
   Runtime& runtime = *worker->runtime;
   ASSERT_TRUE(start("p", "parent"));

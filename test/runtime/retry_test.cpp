@@ -1,4 +1,5 @@
-// Retries and limits of activities through whole runtimes: times are exact, since time is simulated.
+// Retries and limits of activities through whole runtimes: times are exact, since time is
+// simulated.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +28,7 @@ sim::Machine* g_machine = nullptr;
 ActivityOptions g_options;
 std::vector<Attempt> g_runs;
 int g_failures = 0;  // of the first attempts
-bool g_told = false;
+bool g_cancelled_count = false;
 Worker* g_worker = nullptr;
 
 void note(ActivityContext& ctx) {
@@ -61,7 +62,7 @@ ActivityResult slow(ActivityContext& ctx) {
     g_machine->advance(1'000);
     static_cast<void>(g_worker->runtime->tick(INT64_MAX));
   }
-  g_told = ctx.is_cancelled();
+  g_cancelled_count = ctx.is_cancelled();
   return ctx.ok("late");
 }
 
@@ -72,14 +73,14 @@ ActivityResult blocking(ActivityContext& ctx) {
   return ctx.ok("late");
 }
 
-std::string told(const Outcome& outcome) {
+std::string text_of(const Outcome& outcome) {
   if (outcome.ok()) return std::string(outcome.value());
   return error_kind_name(outcome.error().kind) + (": " + std::string(outcome.error().text));
 }
 
 Poll one(OrchestrationContext& ctx) {
   PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "{}", g_options));
-  return ctx.complete(told(done));
+  return ctx.complete(text_of(done));
 }
 
 Poll both(OrchestrationContext& ctx) {
@@ -88,7 +89,7 @@ Poll both(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.join(a, b));
   PAWL_AWAIT(first, a);
   PAWL_AWAIT(second, b);
-  return ctx.complete(told(first) + ", " + told(second));
+  return ctx.complete(text_of(first) + ", " + text_of(second));
 }
 
 Poll first_of(OrchestrationContext& ctx) {
@@ -96,7 +97,7 @@ Poll first_of(OrchestrationContext& ctx) {
   const Handle timer = ctx.schedule_timer(milliseconds(2'500));
   PAWL_AWAIT(won, ctx.select(timer, retrying));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
-  return ctx.complete(std::to_string(won.index()) + told(won));
+  return ctx.complete(std::to_string(won.index()) + text_of(won));
 }
 
 class RetryTest : public ::testing::Test {
@@ -106,7 +107,7 @@ class RetryTest : public ::testing::Test {
     g_options = ActivityOptions();
     g_runs.clear();
     g_failures = 0;
-    g_told = false;
+    g_cancelled_count = false;
     machine.set_wall(1'800'000'000'000);
     machine.set_synced(true);
     ASSERT_EQ(registry.add_orchestration("one", one), Status::kOk);
@@ -271,12 +272,12 @@ TEST_F(RetryTest, stays_on_the_owner_of_its_session) {
   EXPECT_EQ(gaps(), Gaps(8, 400'000));
 }
 
-TEST_F(RetryTest, an_attempt_past_its_limit_is_told_refused_and_repeated) {
+TEST_F(RetryTest, an_attempt_past_its_limit_is_reported_refused_and_repeated) {
   g_failures = 1;
   g_options.start_to_close_ms = 5'000;
   g_options.retry = {2, Backoff::kFixed, 20'000, 20'000, 0};
   EXPECT_EQ(run_alone("one", "slow"), "in time");
-  EXPECT_TRUE(g_told);
+  EXPECT_TRUE(g_cancelled_count);
   EXPECT_EQ(gaps(), (Gaps{25'000}));
   EXPECT_EQ(stats.activities_refused, 1U);
   EXPECT_EQ(stats.activities_completed, 1U);
@@ -305,7 +306,7 @@ TEST_F(RetryTest, all_attempts_together_have_a_limit) {
   EXPECT_EQ(machine.boot_ms() - begin, 2'500);
 }
 
-TEST_F(RetryTest, what_nobody_takes_ends_by_its_limit) {
+TEST_F(RetryTest, what_no_worker_takes_ends_by_its_limit) {
   g_options.schedule_to_start_ms = 90'000;
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(run_alone("one", "nobody_has_it"),

@@ -1,4 +1,4 @@
-// Orchestrations that not every worker knows: nobody who lacks one costs others anything.
+// Orchestrations that not every worker knows: a worker that lacks one costs others nothing.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -52,7 +52,7 @@ class Routing : public ::testing::Test {
   Options options;
 };
 
-// Who looks first does not matter, and nobody waits for anybody's backing off.
+// Who looks first does not matter, and no caller waits for anybody's backing off.
 TEST_F(Routing, capability_filtering) {
   Worker first(machine, knows_quick, options);
   Worker second(machine, knows_flow, options);
@@ -71,7 +71,7 @@ TEST_F(Routing, capability_filtering) {
   EXPECT_EQ(second.runtime->stats().orchestrations_completed, 20U);
 }
 
-// Nobody knows it: one line, one look when it is old enough, and then nothing at all.
+// No worker knows it: one line, one look when it is old enough, and then nothing at all.
 TEST_F(Routing, unregistered_backoff) {
   Worker worker(machine, knows_quick, options);
   ASSERT_EQ(worker.start(), Status::kOk);
@@ -97,8 +97,8 @@ TEST_F(Routing, unregistered_backoff) {
   EXPECT_EQ(client.status("f0").error, ErrorKind::kNone);
 }
 
-// The old program goes while an instance of its version sleeps; the new one does not touch it, and the
-// old one, back again, finds the timer due.
+// The old program goes while an instance of its version sleeps; the new one does not touch it, and
+// the old one, back again, finds the timer due.
 TEST_F(Routing, rolling_deployment) {
   TestClient client(machine, kPath);
   Worker fresh(machine, only_new, options);
@@ -126,19 +126,19 @@ TEST_F(Routing, rolling_deployment) {
   EXPECT_EQ(client.status("a").output, "1");
 }
 
-// Cancelled while nobody knows it: whoever comes sees that first.
-TEST_F(Routing, cancelled_while_nobody_knows_it) {
+// Cancelled while no worker knows it: whoever comes sees that first.
+TEST_F(Routing, cancelled_while_unregistered) {
   TestClient client(machine, kPath);
-  Worker stranger(machine, knows_quick, options);
-  ASSERT_EQ(stranger.start(), Status::kOk);
+  Worker unregistered_instance(machine, knows_quick, options);
+  ASSERT_EQ(unregistered_instance.start(), Status::kOk);
   ASSERT_EQ(client->start_orchestration("a", "flow", ""), Status::kOk);
   drive(
-      machine, {&stranger}, [] { return false; }, 3'000);
+      machine, {&unregistered_instance}, [] { return false; }, 3'000);
   ASSERT_EQ(client->cancel_instance("a", "enough"), Status::kOk);
-  EXPECT_EQ(ended({&stranger}, client, "a", 10'000), -1);
+  EXPECT_EQ(ended({&unregistered_instance}, client, "a", 10'000), -1);
   Worker one(machine, both, options);
   ASSERT_EQ(one.start(), Status::kOk);
-  EXPECT_LT(ended({&stranger, &one}, client, "a"), 100);
+  EXPECT_LT(ended({&unregistered_instance, &one}, client, "a"), 100);
 }
 
 }  // namespace

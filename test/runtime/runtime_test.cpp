@@ -135,7 +135,7 @@ Poll traced(OrchestrationContext& ctx) {
   return ctx.complete("traced");
 }
 
-// Nobody runs the activity, so the timer wins.
+// No worker runs the activity, so the timer wins.
 Poll race(OrchestrationContext& ctx) {
   const Handle slow = ctx.schedule_activity("nobody_has_it", "{}");
   const Handle timer = ctx.schedule_timer(std::chrono::seconds(5));
@@ -241,7 +241,7 @@ TEST_F(RuntimeTest, threaded_activity_completes) {
   EXPECT_EQ(client.status("a").output, "190");
 }
 
-TEST_F(RuntimeTest, riding_start_answers_after_its_commit) {
+TEST_F(RuntimeTest, piggybacked_start_answers_after_its_commit) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   static int answered;
@@ -458,7 +458,7 @@ TEST_F(RuntimeTest, history_at_its_limit_fails_with_limit) {
   EXPECT_EQ(client.status("a").error, ErrorKind::kLimit) << client.status("a").output;
 }
 
-TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_nobody) {
+TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_no_other) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -466,7 +466,7 @@ TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_nobody) {
   ASSERT_EQ(client->start_orchestration("b", "unknown_activity", ""), Status::kOk);
   ASSERT_EQ(client->start_orchestration("c", "hello", "fine"), Status::kOk);
   ASSERT_TRUE(run(worker, client, "c", 1'000)) << worker.lines.all();
-  // Left to others for home_grace_ms, then set aside.
+  // Left to others for home_grace_ms, then marked as unregistered.
   drive(
       machine, {&worker}, [] { return false; }, 3'000);
   EXPECT_EQ(client.status("a").state, OrchestrationState::kRunning);

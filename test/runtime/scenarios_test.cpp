@@ -1,5 +1,5 @@
 // Goal: what users of such systems write works as they expect, end to end.
-// Method: small whole programs on the simulated machine, many of them told twice: calmly, and killed
+// Method: small whole programs on the simulated machine, many of them run twice: calmly, and killed
 // every few ticks. The result must be the same.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::Worker;
 std::vector<std::string> g_log;
 sim::Machine* g_machine = nullptr;
 Worker* g_worker = nullptr;
-bool g_told_to_stop = false;
+bool g_cancelled = false;
 
 std::string log_text() {
   std::string all;
@@ -45,7 +45,7 @@ ActivityResult slow(ActivityContext& ctx) {
     g_machine->advance(1'000);
     static_cast<void>(g_worker->runtime->tick(INT64_MAX));
   }
-  g_told_to_stop = ctx.is_cancelled();
+  g_cancelled = ctx.is_cancelled();
   return ctx.ok("late");
 }
 
@@ -55,14 +55,14 @@ class Scenario : public Story {
     g_log.clear();
     g_machine = &machine;
     g_worker = nullptr;
-    g_told_to_stop = false;
+    g_cancelled = false;
     add("echo", echo);
     add("note", note);
     add("greet", greet);
     add("refuse", refuse);
     add("slow", slow, ActivityMode::kThreaded);
   }
-  // Told twice: calmly, and with a kill every few ticks.
+  // Run twice: calmly, and with a kill every few ticks.
   std::string both_ways(const char* name, std::string_view input = "") {
     start("calm", name, input);
     start_worker();
@@ -215,15 +215,15 @@ TEST_F(Scenario, TimeoutRace) {
   EXPECT_EQ(end_of("a"), "completed too late, the loser is closed");
 }
 
-// The loser learns of it while it runs, long before its lock would have been renewed, and its result is
-// counted and goes nowhere.
+// The loser learns of it while it runs, long before its lock would have been renewed, and its
+// result is counted and goes nowhere.
 TEST_F(Scenario, SelectLoserReceivesCancellation) {
   add("timeout_race", timeout_race);
   g_worker = &start_worker();
   start("a", "timeout_race");
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(end_of("a"), "completed too late, the loser is closed");
-  EXPECT_TRUE(g_told_to_stop);
+  EXPECT_TRUE(g_cancelled);
   EXPECT_LE(machine.boot_ms() - begin, 5'000);
   pass(100);
   EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
@@ -248,7 +248,8 @@ TEST_F(Scenario, ActivityVersusEvent) {
   EXPECT_EQ(end_of("b"), "completed event yes");
 }
 
-// Handles are plain values: what goes out of scope stays open until the execution ends, and is closed then.
+// Handles are plain values: what goes out of scope stays open until the execution ends, and is
+// closed then.
 Poll out_of_scope(OrchestrationContext& ctx) {
   {
     const Handle unused = ctx.schedule_activity("slow", "");
@@ -263,7 +264,7 @@ TEST_F(Scenario, OutOfScopeHandleIsClosedAtTheEnd) {
   g_worker = &start_worker();
   start("a", "out_of_scope");
   EXPECT_EQ(end_of("a"), "completed done");
-  EXPECT_TRUE(g_told_to_stop);
+  EXPECT_TRUE(g_cancelled);
   EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
 }
 
@@ -336,7 +337,7 @@ TEST_F(Scenario, SystemCalls) {
   EXPECT_EQ(count(history("calm"), "activity"), 1U);
 }
 
-// An instance that watches a job of somebody else.
+// An instance that watches a job of another.
 std::int64_t g_job_ready_ms = 0;
 ActivityResult job_state(ActivityContext& ctx) {
   g_log.emplace_back("asked");
@@ -362,8 +363,8 @@ TEST_F(Scenario, StatusPolling) {
   EXPECT_EQ(g_log.size(), 5U);
 }
 
-// Relative to the commit that made it, whoever runs by then: a restart in the middle neither shortens nor
-// begins it anew.
+// Relative to the commit that made it, whoever runs by then: a restart in the middle neither
+// shortens nor begins it anew.
 Poll minute(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(60)));
   return ctx.complete("a minute");
@@ -600,8 +601,8 @@ TEST_F(Scenario, TypedPayloadsAndEvents) {
 
 // ---- long-lived ones ----------------------------------------------------------------------------------
 
-// Works on in rounds; a new configuration is taken from its queue between them, and goes along into the
-// next execution.
+// Works on in rounds; a new configuration is taken from its queue between them, and goes along into
+// the next execution.
 Poll reloads(OrchestrationContext& ctx) {
   std::string config(ctx.input());
   for (int round = 0; round < 4; ++round) {
@@ -635,8 +636,8 @@ TEST_F(Scenario, ConfigHotReload) {
   EXPECT_EQ(end_of("a"), "completed last v4");
 }
 
-// One instance for one thing in the world: its state goes along, commands come by its queue, and its
-// answer is shown.
+// One instance for one thing in the world: its state goes along, commands come by its queue, and
+// its answer is shown.
 Poll actor(OrchestrationContext& ctx) {
   std::int64_t balance = std::stoll(std::string(ctx.input()));
   for (int served = 0; served < 3; ++served) {
@@ -665,8 +666,8 @@ TEST_F(Scenario, ActorPattern) {
   EXPECT_EQ(end_of("a"), "completed 210");
 }
 
-// A conversation: a message at a time from a queue, an answer by an activity on the session that keeps
-// the model warm, what it is doing as its status, and a new execution every few messages.
+// A conversation: a message at a time from a queue, an answer by an activity on the session that
+// keeps the model warm, what it is doing as its status, and a new execution every few messages.
 std::string g_session_of_model;
 ActivityResult model(ActivityContext& ctx) {
   g_session_of_model += std::to_string(ctx.session_epoch()) + ",";
@@ -754,8 +755,8 @@ Poll on_its_session(OrchestrationContext& ctx) {
   return ctx.complete(where.value());
 }
 
-// The only worker may own one session: work for a second one waits until the first is idle, and work
-// without a session does not wait for either.
+// The only worker may own one session: work for a second one waits until the first is idle, and
+// work without a session does not wait for either.
 TEST_F(Scenario, SessionCapacityBlocksThenUnblocks) {
   g_places.clear();
   add("once", on_its_session);
@@ -803,8 +804,8 @@ TEST_F(Scenario, SessionSurvivesVersionedUpgrade) {
   EXPECT_EQ(g_places[0], g_places[1]);
 }
 
-// Three processes with different programs: each runs what it knows, and nothing waits for what it does
-// not know.
+// Three processes with different programs: each runs what it knows, and nothing waits for what it
+// does not know.
 TEST_F(Scenario, HeterogeneousRuntimes) {
   g_places.clear();
   Registry deciding;

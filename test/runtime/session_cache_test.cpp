@@ -1,4 +1,5 @@
-// SessionCache: what a worker keeps for its sessions comes and goes with them, and nothing ends while it is in use.
+// SessionCache: what a worker keeps for its sessions comes and goes with them, and nothing ends
+// while it is in use.
 #include "pawl/session_cache.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ using testing::Worker;
 
 constexpr char kPath[] = "/data/pawl.db";
 
-std::vector<std::string> g_ends;  // "why session", and what the next listener is told
+std::vector<std::string> g_ends;  // "why session", and what the next listener is notified
 int g_states = 0;                 // that are alive
 
 // Neither copied nor moved: it stays where it was made.
@@ -65,7 +66,7 @@ using Cache = SessionCache<State, 2>;
 Cache* g_cache = nullptr;
 std::vector<Cache::Lease> g_held;
 
-std::string told(const Cache::Lease& lease) {
+std::string state_text(const Cache::Lease& lease) {
   if (!lease) return status_name(lease.status());
   return (lease.made() ? "made " : "kept ") + std::to_string(++lease->uses);
 }
@@ -73,16 +74,17 @@ std::string told(const Cache::Lease& lease) {
 // Does what its input says with the state of its session.
 ActivityResult use(ActivityContext& ctx) {
   const std::string_view what = ctx.input();
-  if (what == "find") return ctx.ok(told(g_cache->find(ctx)));
+  if (what == "find") return ctx.ok(state_text(g_cache->find(ctx)));
   Cache::Lease lease = g_cache->acquire(ctx, ctx.session_id());
-  const std::string answer = told(lease);
+  const std::string answer = state_text(lease);
   if (what == "discard") lease.discard();
   if (what == "hold" || what == "discard+hold") g_held.push_back(std::move(lease));
   if (what == "discard+hold") g_held.back().discard();
   return ctx.ok(answer);
 }
 
-// "session:what session:what ..", one after the other; "-:ms" is a pause. Completes with all the answers.
+// "session:what session:what ..", one after the other; "-:ms" is a pause. Completes with all the
+// answers.
 Poll script(OrchestrationContext& ctx) {
   std::string answers;
   std::string_view rest = ctx.input();
@@ -117,7 +119,7 @@ Poll opens_and_closes(OrchestrationContext& ctx) {
   return ctx.complete(std::string(first.value()) + ", " + std::string(second.value()));
 }
 
-// Holds its state until it is told to end, and looks for it once more then.
+// Holds its state until it is notified to end, and looks for it once more then.
 struct Stay {
   Cache::Lease lease;
 };
@@ -128,8 +130,8 @@ ActivityStep stay(ActivityContext& ctx, Stay& stay) {
     return ctx.again_after(100);
   }
   g_stayed = stay.lease.lost() ? "lost, " : "not lost, ";
-  g_stayed += told(g_cache->acquire(ctx, ctx.session_id()));
-  g_stayed += std::string(", ") + told(g_cache->find(ctx)) + ", " + std::to_string(g_states);
+  g_stayed += state_text(g_cache->acquire(ctx, ctx.session_id()));
+  g_stayed += std::string(", ") + state_text(g_cache->find(ctx)) + ", " + std::to_string(g_states);
   return ctx.ok("");
 }
 Poll stays(OrchestrationContext& ctx) {
@@ -223,7 +225,7 @@ TEST_F(SessionCacheTest, what_is_in_use_is_never_evicted) {
   EXPECT_EQ(ends(), Lines({"evicted t"}));
 }
 
-TEST_F(SessionCacheTest, what_nobody_uses_for_its_time_ends_with_the_next_call) {
+TEST_F(SessionCacheTest, what_is_not_used_for_its_time_ends_with_the_next_call) {
   EXPECT_EQ(run("s:get -:59000 s:get -:59000 s:find"), "made 1, kept 2, kept 3");
   EXPECT_EQ(run("-:60000 t:get s:find"), "made 1, not_found");
   EXPECT_EQ(ends(), Lines({"expired s"}));

@@ -1,5 +1,5 @@
-// The directory of sessions: who has what, for whom, limits of an owner, closing from outside, and what the
-// log tells of it; through whole runtimes on the simulated machine.
+// The directory of sessions: who has what, for whom, limits of an owner, closing from outside, and
+// what the log says of it; through whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -179,7 +179,7 @@ TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
 // ---- limits of an owner ---------------------------------------------------------------------------------
 
 // Rules: S24.
-TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_told_how_to_free_one) {
+TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_notifies_how_to_free_one) {
   g_code = [](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", for_owner(ctx.input()));
     PAWL_AWAIT(first, ctx.schedule_activity("note", "", Target::own(session)));
@@ -263,10 +263,10 @@ Poll waits_for_close(OrchestrationContext& ctx) {
   options.target = Target::own("s");
   const Handle pending = ctx.schedule_activity("unknown", "", options);
   PAWL_AWAIT(done, pending);
-  PAWL_AWAIT(told, ctx.dequeue_event("session:s"));
+  PAWL_AWAIT(reported, ctx.dequeue_event("session:s"));
   PAWL_AWAIT(after, ctx.schedule_activity("note", "", options));
   return ctx.complete(std::string(error_kind_name(done.error().kind)) + " (" +
-                      std::string(done.error().text) + ") " + std::string(told.value()) + " " +
+                      std::string(done.error().text) + ") " + std::string(reported.value()) + " " +
                       error_kind_name(after.error().kind));
 }
 
@@ -289,7 +289,7 @@ TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside
   EXPECT_EQ(client->close_session("i", "s", "alice"), Status::kOk);
   EXPECT_EQ(client->close_session("i", "s", "alice"), Status::kNotFound) << "it is closed";
   EXPECT_EQ(client->close_session("j", "s"), Status::kOk);
-  // Who has to tell it dies first: the next one does.
+  // The runtime that has to log it dies first: the next one logs it.
   a->kill();
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(b.start(), Status::kOk);
@@ -304,7 +304,7 @@ TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside
   EXPECT_EQ(list(client), "");
 }
 
-TEST_F(SessionDirectory, one_closed_from_outside_is_opened_anew_and_told_once) {
+TEST_F(SessionDirectory, one_closed_from_outside_is_opened_anew_and_reported_once) {
   g_code = [](OrchestrationContext& ctx) {
     Session session = ctx.open_session("s", for_owner("alice"));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
@@ -328,8 +328,8 @@ TEST_F(SessionDirectory, one_closed_from_outside_is_opened_anew_and_told_once) {
   EXPECT_EQ(list(client), "");
 }
 
-TEST_F(SessionDirectory, the_worker_hears_of_a_closing_from_outside) {
-  class Heard final : public SessionListener {
+TEST_F(SessionDirectory, the_worker_logs_a_closing_from_outside) {
+  class Received final : public SessionListener {
    public:
     void on_session_claimed(std::string_view session, std::int64_t /*epoch*/) noexcept override {
       text += "claimed " + std::string(session) + " ";
@@ -338,10 +338,10 @@ TEST_F(SessionDirectory, the_worker_hears_of_a_closing_from_outside) {
       text += "lost " + std::string(session) + " ";
     }
     std::string text;
-  } heard;
+  } received;
   g_code = opens_one;
   Options how = options("a");
-  how.session_listener = &heard;
+  how.session_listener = &received;
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -349,7 +349,7 @@ TEST_F(SessionDirectory, the_worker_hears_of_a_closing_from_outside) {
   settle(machine, {&a});
   ASSERT_EQ(client->close_session("i", "s"), Status::kOk);
   settle(machine, {&a});
-  EXPECT_EQ(heard.text, "claimed s lost s ");
+  EXPECT_EQ(received.text, "claimed s lost s ");
   EXPECT_EQ(list(client), "");
 }
 
@@ -420,8 +420,8 @@ TEST_F(SessionDirectory, the_migrations_of_a_session_are_rebuilt_from_the_log_al
       drive(machine, {&boss, &c}, [&] { return ended(client, "i") && ended(client, "j"); }));
   const std::string logs =
       boss.lines.all() + "\n" + a.lines.all() + "\n" + b.lines.all() + "\n" + c.lines.all();
-  const std::string told = timeline(logs, "i", "s");
-  EXPECT_EQ(told,
+  const std::string reported = timeline(logs, "i", "s");
+  EXPECT_EQ(reported,
             "session_created owner=alice kind=agent\n"
             "session_claimed to=a owner=alice kind=agent\n"
             "session_used to=a owner=alice kind=agent\n"
@@ -433,7 +433,7 @@ TEST_F(SessionDirectory, the_migrations_of_a_session_are_rebuilt_from_the_log_al
             "session_used to=c owner=alice kind=agent\n"
             "session_closed from=c reason=the owner=alice kind=agent\n")
       << logs;
-  EXPECT_EQ(timeline(logs, "j", "s"), told);
+  EXPECT_EQ(timeline(logs, "j", "s"), reported);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Folders of sessions: made before work runs, there for whoever owns the session next, removed when it has ended.
+// Folders of sessions: made before work runs, there for whoever owns the session next, removed when
+// it has ended.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -262,27 +263,27 @@ TEST_F(SessionFolders, only_what_ended_in_this_database_goes) {
   const std::string live = g_folders[0].substr(6);
   ASSERT_EQ(live.compare(0, 32, mine), 0) << live;
   const std::string other(32, '0');
-  const std::vector<std::string> foreign = {other + "-1.1",
-                                            "notes",
-                                            mine,
-                                            mine + "-1",
-                                            mine + "-01.1",
-                                            mine + "-1.1x",
-                                            mine + "--1.1",
-                                            mine + "-1.1 ",
-                                            mine + "-1.1.1",
-                                            mine + "-.",
-                                            mine + "-9.",
-                                            "x" + mine + "-9.1",
-                                            mine + "_9.1",
-                                            mine + "-99999999999999999999.1"};
-  for (const std::string& name : foreign)
+  const std::vector<std::string> unregistered = {other + "-1.1",
+                                                 "notes",
+                                                 mine,
+                                                 mine + "-1",
+                                                 mine + "-01.1",
+                                                 mine + "-1.1x",
+                                                 mine + "--1.1",
+                                                 mine + "-1.1 ",
+                                                 mine + "-1.1.1",
+                                                 mine + "-.",
+                                                 mine + "-9.",
+                                                 "x" + mine + "-9.1",
+                                                 mine + "_9.1",
+                                                 mine + "-99999999999999999999.1"};
+  for (const std::string& name : unregistered)
     machine.put_entry(("/dirs/" + name).c_str(), Entry::kFolder);
   for (const char* dead : {"-777.1", "-888.1/file", "-1.99"})
     machine.put_entry(("/dirs/" + mine + dead).c_str(), Entry::kFile);
   restart();
   pass(10'000);
-  for (const std::string& name : foreign)
+  for (const std::string& name : unregistered)
     EXPECT_EQ(machine.entry(("/dirs/" + name).c_str()), Entry::kFolder) << name;
   for (const char* dead : {"-777.1", "-888.1", "-1.99"})
     EXPECT_EQ(machine.entry(("/dirs/" + mine + dead).c_str()), Entry::kNone) << dead;
@@ -317,7 +318,7 @@ TEST_F(SessionFolders, without_its_folder_an_activity_does_not_run) {
   EXPECT_EQ(a.runtime->stats().activities_retried, 0U);
 }
 
-TEST_F(SessionFolders, something_else_in_its_place_is_told_and_left) {
+TEST_F(SessionFolders, something_else_in_its_place_is_reported_and_left) {
   code(opening(1));
   full("a");
   start("i", "code");
@@ -334,7 +335,7 @@ TEST_F(SessionFolders, something_else_in_its_place_is_told_and_left) {
   EXPECT_EQ(machine.entry(folder.c_str()), Entry::kFile) << "its session lives";
 }
 
-// Removing that fails is told once a look, and tried again with the next.
+// Removing that fails is notified once a look, and tried again with the next.
 // Rules: S46.
 TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
   options.sessions.session_cleanup_interval_ms = 60'000;
@@ -353,7 +354,7 @@ TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
   EXPECT_TRUE(are_gone(120'000));
 }
 
-// Whoever is told to stop may still be writing there.
+// Whoever is cancelled may still be writing there.
 // Rules: S44.
 TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
   code([](OrchestrationContext& ctx) {

@@ -1,5 +1,5 @@
-// What the settings of an opened session limit: its age, how many activities it has, how fast they come;
-// and what is told of it. Through whole runtimes on the simulated machine.
+// What the settings of an opened session limit: its age, how many activities it has, how fast they
+// come; and what is reported it. Through whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -34,17 +34,17 @@ std::string change_of(std::string_view payload) {
 
 class SessionLimits : public SessionStory {
  protected:
-  // Opens, runs one activity, and gathers what it is told until the session has expired.
-  static Poll gathers(OrchestrationContext& ctx) {
+  // Opens, runs one activity, and gathers what it is notified until the session has expired.
+  static Poll waits_for_company(OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", aged(kMinute, kMinute / 6));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
-    std::string told;
-    while (told.find("expired") == std::string::npos) {
+    std::string reported;
+    while (reported.find("expired") == std::string::npos) {
       PAWL_AWAIT(one, ctx.session_events(session));
-      told += change_of(one.value()) + " ";
+      reported += change_of(one.value()) + " ";
     }
     PAWL_AWAIT(late, ctx.schedule_activity("note", "", Target::own(session)));
-    return ctx.complete(told + error_kind_name(late.error().kind) + ": " +
+    return ctx.complete(reported + error_kind_name(late.error().kind) + ": " +
                         std::string(late.error().text));
   }
   std::string state_of(std::string_view instance, std::string_view session) {
@@ -53,7 +53,7 @@ class SessionLimits : public SessionStory {
     return session_state_name(one.state);
   }
   // When the messages of a queue came, in ms since the instance began.
-  std::vector<std::int64_t> told_at(std::string_view id) {
+  std::vector<std::int64_t> reported_at(std::string_view id) {
     std::vector<std::int64_t> times;
     std::int64_t began = 0;
     for (const KeptEvent& event : history(id)) {
@@ -72,9 +72,9 @@ constexpr char kGathered[] =
 // ---- age ------------------------------------------------------------------------------------------------
 
 // Rules: S27.
-TEST_F(SessionLimits, expiry_is_told_before_and_at_the_end) {
-  EXPECT_EQ(run(gathers), kGathered);
-  const std::vector<std::int64_t> at = told_at("i");
+TEST_F(SessionLimits, expiry_is_reported_before_and_at_the_end) {
+  EXPECT_EQ(run(waits_for_company), kGathered);
+  const std::vector<std::int64_t> at = reported_at("i");
   ASSERT_EQ(at.size(), 3u);
   EXPECT_GE(at[1], 50'000);
   EXPECT_LT(at[1], 51'000);
@@ -83,18 +83,18 @@ TEST_F(SessionLimits, expiry_is_told_before_and_at_the_end) {
   EXPECT_EQ(runs.size(), 1u);
 }
 
-TEST_F(SessionLimits, expiry_is_told_once_whatever_is_killed) {
-  code(gathers);
+TEST_F(SessionLimits, expiry_is_reported_once_whatever_is_killed) {
+  code(waits_for_company);
   full("a");
   start("i", "code");
   const std::string end = end_with_kills("i");
-  // Owners die too; what is told of that lies between.
+  // Owners die too; what is reported that lies between.
   EXPECT_NE(end.find("expiring "), std::string::npos) << end;
   EXPECT_EQ(end.find("expiring "), end.rfind("expiring ")) << end;
   EXPECT_NE(end.find("expired session_closed: the session has expired"), std::string::npos) << end;
 }
 
-TEST_F(SessionLimits, work_of_an_expired_session_fails_and_is_told) {
+TEST_F(SessionLimits, work_of_an_expired_session_fails_and_is_reported) {
   run([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", aged(kMinute));
     const Handle running = ctx.schedule_activity("slow", "1000", Target::own(session));
@@ -105,7 +105,7 @@ TEST_F(SessionLimits, work_of_an_expired_session_fails_and_is_told) {
     return ctx.complete(std::string(error_kind_name(first.error().kind)) + " " +
                         error_kind_name(second.error().kind));
   });
-  EXPECT_EQ(told("i"), "completed session_closed session_closed");
+  EXPECT_EQ(outcome_of("i"), "completed session_closed session_closed");
   EXPECT_EQ(cancelled, 1) << "within the five seconds";
   EXPECT_EQ(ended_slow, 0);
   EXPECT_EQ(logged("session_expired session=s"), 1u) << workers.front()->lines.all();
@@ -128,7 +128,7 @@ TEST_F(SessionLimits, an_exclusive_one_opened_anew_waits_for_what_still_runs) {
   boss();
   start("i", "code");
   ASSERT_TRUE(drive_until([&] { return runs.size() == 1; }));
-  // Its process does not come round meanwhile: nobody tells the activity.
+  // Its process does not come round meanwhile: the activity is not cancelled.
   ASSERT_TRUE(testing::drive(
       machine, {workers.back().get()}, [&] { return logged("session_created") == 2; },
       2 * kMinute));
@@ -190,8 +190,8 @@ TEST_F(SessionLimits, age_counts_over_continue_as_new_restarts_and_clock_steps) 
   EXPECT_EQ(end_of("i", kHour), "completed session_closed in execution 3");
 }
 
-TEST_F(SessionLimits, what_passed_while_nobody_lived_is_told_without_a_warning) {
-  code(gathers);
+TEST_F(SessionLimits, what_passed_while_no_worker_lived_is_reported_without_a_warning) {
+  code(waits_for_company);
   full("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
@@ -269,7 +269,7 @@ TEST_F(SessionLimits, settings_that_contradict_each_other_are_refused) {
             "completed ++-----");
 }
 
-TEST_F(SessionLimits, an_idle_release_is_told) {
+TEST_F(SessionLimits, an_idle_release_is_reported) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings = aged(0);
               settings.idle_ms = kMinute;
@@ -292,23 +292,23 @@ SessionSettings at_most(std::int64_t activities, std::int64_t warning = 0) {
   return settings;
 }
 
-// Speaks until it is refused, over three executions; then what it was told.
+// Speaks until it is refused, over three executions; then what it was notified.
 Poll speaks(OrchestrationContext& ctx) {
   const Session session = ctx.open_session("s", at_most(5, 4));
   for (int i = 0; i < 2; ++i) {
     PAWL_AWAIT(one, ctx.schedule_activity("note", "", Target::own(session)));
     if (one.ok()) continue;
-    std::string told;
+    std::string reported;
     std::size_t warnings = 0;
     while (true) {
       PAWL_AWAIT(notice, ctx.try_dequeue_event("session:s"));
       if (!notice.ok()) break;
       if (change_of(notice.value()) != "near_limit") continue;
-      told = std::string(notice.value());
+      reported = std::string(notice.value());
       ++warnings;
     }
-    return ctx.complete(std::to_string(ctx.execution_id()) + " " + std::to_string(warnings) + told +
-                        " " + error_kind_name(one.error().kind) + ": " +
+    return ctx.complete(std::to_string(ctx.execution_id()) + " " + std::to_string(warnings) +
+                        reported + " " + error_kind_name(one.error().kind) + ": " +
                         std::string(one.error().text));
   }
   return ctx.continue_as_new("");
@@ -344,7 +344,7 @@ TEST_F(SessionLimits, refused_ones_and_retries_do_not_count_and_opening_anew_mak
               ActivityOptions again;
               again.target = Target::own(session);
               again.retry.max_attempts = 3;
-              std::string told;
+              std::string reported;
               PAWL_AWAIT(failed, ctx.schedule_activity("note", "fail", again));
               PAWL_AWAIT(second, ctx.schedule_activity("note", "", Target::own(session)));
               PAWL_AWAIT(third, ctx.schedule_activity("note", "", Target::own(session)));
@@ -354,8 +354,8 @@ TEST_F(SessionLimits, refused_ones_and_retries_do_not_count_and_opening_anew_mak
               PAWL_AWAIT(fifth, ctx.schedule_activity("note", "", Target::own(session)));
               PAWL_AWAIT(sixth, ctx.schedule_activity("note", "", Target::own(session)));
               for (const Outcome& one : {failed, second, third, fourth, fifth, sixth})
-                told += std::string(error_kind_name(one.error().kind)) + " ";
-              return ctx.complete(told);
+                reported += std::string(error_kind_name(one.error().kind)) + " ";
+              return ctx.complete(reported);
             }),
             "completed application none limit limit none limit ");
   EXPECT_EQ(runs.size(), 5u);
@@ -367,12 +367,12 @@ TEST_F(SessionLimits, many_of_one_turn_are_counted_one_by_one) {
               Handle all[5];
               for (Handle& one : all)
                 one = ctx.schedule_activity("note", "", Target::own(session));
-              std::string told;
+              std::string reported;
               for (const Handle& one : all) {
                 PAWL_AWAIT(done, one);
-                told += done.ok() ? "+" : "-";
+                reported += done.ok() ? "+" : "-";
               }
-              return ctx.complete(told);
+              return ctx.complete(reported);
             }),
             "completed +++--");
 }
@@ -388,25 +388,25 @@ SessionSettings paced(std::int64_t interval_ms, std::int64_t burst, std::int64_t
 }
 
 // Six at once; how each ended.
-Poll hurries(OrchestrationContext& ctx) {
+Poll commit_immediately(OrchestrationContext& ctx) {
   const std::int64_t wait_ms = ctx.input() == "waits" ? 60'000 : 0;
   const Session session = ctx.open_session("s", paced(10'000, 2, wait_ms));
   Handle all[6];
   for (Handle& one : all)
     one = ctx.schedule_activity("note", "", Target::own(session));
-  std::string told;
+  std::string reported;
   for (const Handle& one : all) {
     PAWL_AWAIT(done, one);
-    told += done.ok() ? "+" : done.error().kind == ErrorKind::kRateLimited ? "r" : "-";
+    reported += done.ok() ? "+" : done.error().kind == ErrorKind::kRateLimited ? "r" : "-";
   }
-  if (ctx.input() == "waits") return ctx.complete(told);
+  if (ctx.input() == "waits") return ctx.complete(reported);
   PAWL_AWAIT(refused, all[5]);
-  return ctx.complete(told + " " + std::string(refused.error().text));
+  return ctx.complete(reported + " " + std::string(refused.error().text));
 }
 
 // Rules: S29.
-TEST_F(SessionLimits, what_comes_too_fast_is_refused_and_told_when_to_come_again) {
-  code(hurries);
+TEST_F(SessionLimits, what_comes_too_fast_is_refused_and_reported_when_to_come_again) {
+  code(commit_immediately);
   full("a");
   start("i", "code");
   EXPECT_EQ(end_of("i"),
@@ -416,7 +416,7 @@ TEST_F(SessionLimits, what_comes_too_fast_is_refused_and_told_when_to_come_again
 }
 
 TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
-  code(hurries);
+  code(commit_immediately);
   full("a");
   start("i", "code", "waits");
   const std::int64_t began = machine.boot_ms();
@@ -433,7 +433,7 @@ TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
 // The bucket is the session's, whoever owns it: neither a death nor a new worker fills it.
 // Rules: S29.
 TEST_F(SessionLimits, a_rate_outlives_its_owner_and_clock_steps) {
-  code(hurries);
+  code(commit_immediately);
   boss();
   hand("a");
   start("i", "code", "waits");
@@ -455,18 +455,18 @@ TEST_F(SessionLimits, a_rate_outlives_its_owner_and_clock_steps) {
 TEST_F(SessionLimits, a_rest_fills_the_bucket_and_no_more) {
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", paced(10'000, 2, 0));
-    std::string told;
+    std::string reported;
     for (int round = 0; round < 2; ++round) {
       Handle all[3];
       for (Handle& one : all)
         one = ctx.schedule_activity("note", "", Target::own(session));
       for (const Handle& one : all) {
         PAWL_AWAIT(done, one);
-        told += done.ok() ? "+" : "-";
+        reported += done.ok() ? "+" : "-";
       }
       PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
     }
-    return ctx.complete(told);
+    return ctx.complete(reported);
   });
   full("a");
   start("i", "code");
@@ -543,7 +543,7 @@ TEST_F(SessionLimits, limits_that_contradict_each_other_are_refused) {
 // ---- in the log -----------------------------------------------------------------------------------------
 
 // Rules: S30.
-TEST_F(SessionLimits, each_ownership_is_told_with_its_first_use_and_what_was_done_by_then) {
+TEST_F(SessionLimits, each_ownership_is_reported_with_its_first_use_and_what_was_done_by_then) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.owner_label = "alice";

@@ -1,5 +1,5 @@
-// Holding, moving and evicting sessions, and what a worker does at its limit: through whole runtimes on the
-// simulated machine.
+// Holding, moving and evicting sessions, and what a worker does at its limit: through whole
+// runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -123,10 +123,10 @@ TEST_F(SessionOperations, of_a_shared_session_the_longest_hold_counts) {
 
 TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
   int runs = 0;
-  for (const bool lets_go : {false, true, true}) {
+  for (const bool releases : {false, true, true}) {
     const bool by_name = runs++ == 2;
     EXPECT_EQ(
-        run([lets_go, by_name](OrchestrationContext& ctx) {
+        run([releases, by_name](OrchestrationContext& ctx) {
           SessionSettings settings;
           settings.idle_ms = 60'000;
           const Session session = ctx.open_session("own", settings);
@@ -134,13 +134,13 @@ TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
           if (ctx.hold_session(session, 40 * kMinuteMs) != ErrorKind::kNone)
             return ctx.fail("hold");
           PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
-          if (lets_go)
+          if (releases)
             static_cast<void>(by_name ? ctx.hold_session("own", 0) : ctx.hold_session(session, 0));
           PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(10)));
           PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(session)));
           return ctx.complete(first.value() == second.value() ? "kept" : "released");
         }),
-        lets_go ? "released" : "kept");
+        releases ? "released" : "kept");
     Worker a(machine, registry, options("a"));
     ASSERT_EQ(a.start(), Status::kOk);
     TestClient client(machine, kPath);
@@ -341,7 +341,7 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
   a.kill();
 }
 
-// Its activity could still do to the world what it was told: nobody lets it go but an operator, with force, or
+// Its activity could still act on the world: only an operator releases it, with force, or
 // the lease that is not renewed for it any more.
 // Rules: S36.
 TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
@@ -520,7 +520,7 @@ TEST_F(SessionOperations, what_a_worker_at_its_limit_could_not_run_is_no_lack_of
 }
 
 // Rules: S34.
-TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_told_to) {
+TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_configured) {
   g_code = many_sessions;
   Options how = options("a");
   how.sessions.max_sessions_per_worker = 2;
@@ -568,7 +568,7 @@ TEST_F(SessionOperations, what_is_held_busy_or_never_idle_makes_no_room) {
   EXPECT_EQ(a.lines.count("session_released session=held"), 1U);
 }
 
-// ---- claiming at the start, telling of the end ----------------------------------------------------------
+// ---- claiming at the start, announcing the end ----------------------------------------------------------
 
 struct Listener final : SessionListener {
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
@@ -584,7 +584,7 @@ struct Listener final : SessionListener {
 };
 
 // Rules: S35.
-TEST_F(SessionOperations, a_worker_claims_at_its_start_what_nobody_owns) {
+TEST_F(SessionOperations, a_worker_claims_at_its_start_what_no_worker_owns) {
   const std::string_view names[] = {"model", "bus", "bed"};
   Listener listener;
   Options how = options("a");
@@ -707,8 +707,8 @@ TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
 
 // ---- handing over to another kind -----------------------------------------------------------------------
 
-// Says what it was told: "worker@epoch tag=.. summary=.."
-ActivityResult tell(ActivityContext& ctx) {
+// Says what it was notified: "worker@epoch tag=.. summary=.."
+ActivityResult describe(ActivityContext& ctx) {
   g_runs.push_back(std::string(ctx.worker_id()) + "@" + std::to_string(ctx.session_epoch()) +
                    " tag=" + std::string(ctx.tag()) +
                    " summary=" + std::string(ctx.session_summary()));
@@ -719,7 +719,7 @@ class Handoff : public SessionOperations {
  protected:
   void SetUp() override {
     SessionOperations::SetUp();
-    ASSERT_EQ(workers.add_activity("tell", tell), Status::kOk);
+    ASSERT_EQ(workers.add_activity("tell", describe), Status::kOk);
   }
   static Options of_kind(const char* node, std::string_view tag) {
     Options out = options(node);

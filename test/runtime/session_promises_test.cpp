@@ -1,5 +1,6 @@
-// What the first design of implicit sessions and the one that loses sessions with their owner say in
-// words, where no test of another name shows it already. test/build/seed_tests.txt has all of it.
+// What the first design of implicit sessions and the one that loses sessions with their owner say
+// in words, where no test of another name shows it already. test/build/seed_tests.txt has all of
+// it.
 #include <chrono>
 
 #include "session_story.hpp"
@@ -194,7 +195,7 @@ TEST_F(SessionPromises, a_slow_worker_and_the_reaper_do_not_both_win) {
   Worker& b = hand("b");
   ASSERT_TRUE(testing::drive(
       machine, {&decides, &b}, [&] { return !is_running("i"); }, 600'000));
-  EXPECT_EQ(told("i"), "completed session_lost");
+  EXPECT_EQ(outcome_of("i"), "completed session_lost");
   pass(60'000);  // it wakes
   EXPECT_EQ(cancelled, 1);
   EXPECT_EQ(a.runtime->stats().activities_completed, 0U);
@@ -234,7 +235,7 @@ TEST_F(SessionPromises, a_lost_session_is_opened_again_on_another_worker) {
 }
 
 // Rules: S21.
-TEST_F(SessionPromises, a_session_that_nobody_used_is_not_lost) {
+TEST_F(SessionPromises, a_session_that_was_never_used_is_not_lost) {
   code([](OrchestrationContext& ctx) {
     const Session session = open_that_fails(ctx);
     PAWL_AWAIT_DONE(ctx.schedule_timer(minutes(1)));

@@ -1,5 +1,5 @@
-// A session whose state is made anew wherever it is lost: by kills at every write, by several workers, and up to
-// the number of tries.
+// A session whose state is made anew wherever it is lost: by kills at every write, by several
+// workers, and up to the number of tries.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -224,7 +224,7 @@ class SessionLeaks : public SessionStats {
     out.sessions.leak_unused_ms = 60'000;
     return out;
   }
-  // Opens, uses unless told otherwise, and closes when told to.
+  // Opens, uses unless its input says otherwise, and closes when asked to.
   static Poll opens(OrchestrationContext& ctx) {
     PAWL_CALL(uses(ctx, ctx.input() == "unused" ? 0 : 1, false));
     EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
@@ -235,7 +235,7 @@ class SessionLeaks : public SessionStats {
 };
 
 // Rules: S32.
-TEST_F(SessionLeaks, one_that_is_left_open_is_told_once_whoever_looks) {
+TEST_F(SessionLeaks, one_that_is_left_open_is_reported_once_whoever_looks) {
   g_code = opens;
   auto a = std::make_unique<Worker>(machine, registry, looks_often("a"));
   Worker b(machine, registry, looks_often("b"));
@@ -244,28 +244,29 @@ TEST_F(SessionLeaks, one_that_is_left_open_is_told_once_whoever_looks) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("unused", "code", "unused"), Status::kOk);
   ASSERT_EQ(client->start_orchestration("used", "code", ""), Status::kOk);
-  const auto told = [&](const std::string& of) {
+  const auto leak_lines = [&](const std::string& of) {
     return a->lines.count("session_leak session=s epoch=" + of) +
            b.lines.count("session_leak session=s epoch=" + of);
   };
   settle({a.get(), &b}, 50'000);
-  EXPECT_EQ(told(""), 0U);
+  EXPECT_EQ(leak_lines(""), 0U);
   EXPECT_EQ(leaks(client, 300'000, 60'000), "");
   settle({a.get(), &b}, 40'000);
-  EXPECT_EQ(told("0 to= from= reason=never used resumed=0 instance=unused"), 1U) << b.lines.all();
-  EXPECT_EQ(told(""), 1U);
+  EXPECT_EQ(leak_lines("0 to= from= reason=never used resumed=0 instance=unused"), 1U)
+      << b.lines.all();
+  EXPECT_EQ(leak_lines(""), 1U);
   EXPECT_EQ(leaks(client, 0, 60'000), "s of unused\n");
   EXPECT_EQ(leaks(client, 300'000, 60'000), "s of unused\n");
   EXPECT_EQ(leaks(client, 80'000, 0), "s of unused\ns of used\n");
   settle({a.get(), &b}, 300'000);
-  EXPECT_EQ(told("1 to="), 1U) << "the one that was used, after five minutes";
-  EXPECT_EQ(told(""), 2U) << "the other was told of before";
+  EXPECT_EQ(leak_lines("1 to="), 1U) << "the one that was used, after five minutes";
+  EXPECT_EQ(leak_lines(""), 2U) << "the other was told of before";
   EXPECT_EQ(a->runtime->stats().session_leaks + b.runtime->stats().session_leaks, 2U);
   // Nor by who looks for the first time.
   Worker c(machine, registry, looks_often("c"));
   ASSERT_EQ(c.start(), Status::kOk);
   settle({a.get(), &b, &c}, 60'000);
-  EXPECT_EQ(told(""), 2U);
+  EXPECT_EQ(leak_lines(""), 2U);
   EXPECT_EQ(c.lines.count("session_leak"), 0U);
   EXPECT_EQ(leaks(client, 300'000, 0), "s of unused\ns of used\n");
   // Closed it is none; opened anew it is another.
@@ -274,7 +275,7 @@ TEST_F(SessionLeaks, one_that_is_left_open_is_told_once_whoever_looks) {
   EXPECT_EQ(leaks(client, 300'000, 0), "s of unused\n");
   ASSERT_EQ(client->raise_event("used", "again", ""), Status::kOk);
   settle({a.get(), &b, &c}, 85'000);
-  EXPECT_EQ(told("") + c.lines.count("session_leak"), 3U);
+  EXPECT_EQ(leak_lines("") + c.lines.count("session_leak"), 3U);
   EXPECT_EQ(leaks(client, 300'000, 60'000), "s of unused\ns of used\n");
 }
 
@@ -296,7 +297,7 @@ TEST_F(SessionLeaks, those_that_work_and_shared_ones_are_none_and_0_is_never) {
   EXPECT_EQ(a.lines.count("session_leak"), 0U) << a.lines.all();
 }
 
-TEST_F(SessionLeaks, many_are_told_over_several_sweeps) {
+TEST_F(SessionLeaks, many_are_reported_over_several_sweeps) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
     for (int i = 0; i < 40; ++i)
       ctx.open_session();

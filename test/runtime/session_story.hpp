@@ -1,5 +1,5 @@
-// What stories about sessions are told with: the code of the test at hand, activities that note where
-// they ran, and one that lasts.
+// What stories about sessions are notified with: the code of the test at hand, activities that note
+// where they ran, and one that lasts.
 #ifndef PAWL_TEST_RUNTIME_SESSION_STORY_HPP
 #define PAWL_TEST_RUNTIME_SESSION_STORY_HPP
 
@@ -63,7 +63,7 @@ class SessionStory : public Story {
     return start_worker(deciding, out);
   }
   Worker& hand(const char* node) { return start_worker(registry, working(node)); }
-  // Where a seed's test waits for a lease, nobody asks the kernel who lives.
+  // Where a seed's test waits for a lease, no caller asks the kernel who lives.
   void wait_for_leases() { options.sessions.fast_handoff = false; }
 
   // --- orchestrations ---
@@ -120,7 +120,7 @@ class SessionStory : public Story {
 
   static inline std::vector<Run> runs;
   static inline std::map<std::string, Code, std::less<>> codes;
-  static inline int cancelled = 0;   // "slow" ones that were told to stop
+  static inline int cancelled = 0;   // "slow" ones that were cancelled
   static inline int ended_slow = 0;  // and those that came to their end
   Registry deciding;                 // no activities
 

@@ -1,4 +1,5 @@
-// Sessions through whole runtimes on the simulated machine: who runs what, before and after a death.
+// Sessions through whole runtimes on the simulated machine: who runs what, before and after a
+// death.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -311,7 +312,7 @@ TEST_F(SessionRuntime, session_survives_continue_as_new) {
   }
 }
 
-TEST_F(SessionRuntime, frozen_owner_is_robbed_after_its_lease_and_its_late_result_refused) {
+TEST_F(SessionRuntime, frozen_owner_loses_its_session_after_its_lease_and_its_late_result_refused) {
   Worker c(machine, coordinating, options("c"));
   Worker a(machine, threaded, worker_only("a"));
   Worker b(machine, threaded, worker_only("b"));
@@ -401,7 +402,7 @@ TEST_F(SessionRuntime, leases_hold_in_2040_and_over_wall_steps) {
   EXPECT_GE(a.runtime->stats().clock_steps, 2U);
 }
 
-TEST_F(SessionRuntime, worker_only_process_sleeps_while_timers_are_due_and_nobody_runs_them) {
+TEST_F(SessionRuntime, worker_only_process_sleeps_while_timers_are_due_and_no_worker_runs_them) {
   auto c = std::make_unique<Worker>(machine, coordinating, options("c"));
   Worker a(machine, inlined, worker_only("a"));
   ASSERT_EQ(c->start(), Status::kOk);

@@ -1,5 +1,5 @@
-// When room runs out: what is complete goes, oldest first; then what is new is refused; what runs goes on
-// to its end, on any size of disk, and nothing that was accepted is lost.
+// When room runs out: what is complete goes, oldest first; then what is new is refused; what runs
+// goes on to its end, on any size of disk, and nothing that was accepted is lost.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -168,7 +168,7 @@ TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) 
   EXPECT_FALSE(is_there(client, "quick199"));
   EXPECT_EQ(client->enqueue_event("s0", "q", "text"), Status::kQuota);
   EXPECT_EQ(client->start_orchestration("s0", "sleeper", ""), Status::kAlreadyExists);
-  EXPECT_EQ(worker.runtime->stats().room, Room::kNoneForNew);
+  EXPECT_EQ(worker.runtime->stats().room, Room::kRejectingNew);
   Metrics metrics;
   ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
   EXPECT_TRUE(metrics.refuses_new);
@@ -196,7 +196,7 @@ TEST_F(Space, ReserveIsGivenUpOnAFullDiskAndMadeAgain) {
     return worker.runtime->stats().orchestrations_completed == 5;
   })) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("disk_is_full"), 1U) << worker.lines.all();
-  EXPECT_EQ(worker.runtime->stats().room, Room::kNoneForNew);
+  EXPECT_EQ(worker.runtime->stats().room, Room::kRejectingNew);
   EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kQuota)
       << client->error_text();
   machine.set_disk_bytes(0);
@@ -254,7 +254,7 @@ TEST_F(Space, LongLogIsNoReasonToRemoveAnything) {
                   [&] { return worker.runtime->stats().continued_as_new == 100; }));
   EXPECT_TRUE(is_there(client, "quick0"));
   EXPECT_EQ(worker.runtime->stats().instances_removed, 0U);
-  EXPECT_NE(worker.runtime->stats().room, Room::kNoneForNew);
+  EXPECT_NE(worker.runtime->stats().room, Room::kRejectingNew);
   EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
 }
 
@@ -273,7 +273,7 @@ TEST_F(Space, EarlierExecutionsGoAfterEndedTrees) {
   ASSERT_TRUE(
       run(machine, worker, 600'000, [&] { return stats.continued_as_new == before + 100; }));
   EXPECT_LE(stats.used_bytes, options.quota_bytes);
-  EXPECT_NE(stats.room, Room::kNoneForNew);
+  EXPECT_NE(stats.room, Room::kRejectingNew);
 }
 
 // The pages of what was removed are as good as the reserve.
@@ -497,7 +497,8 @@ class Other {
   testing::Block place_;
 };
 
-// The log has a bound: at it new work is refused, with the name of who is to blame, and the old goes on.
+// The log has a bound: at it new work is refused, with the name of who is to blame, and the old
+// goes on.
 TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   sim::Machine machine{21};
   options.checkpoint_pages = 64;
@@ -522,7 +523,7 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   EXPECT_EQ(client->enqueue_event("running", "q", "text"), Status::kQuota);
   run(machine, worker, 10'000);
   const RuntimeStats& stats = worker.runtime->stats();
-  EXPECT_EQ(stats.room, Room::kNoneForNew);
+  EXPECT_EQ(stats.room, Room::kRejectingNew);
   EXPECT_LT(stats.log_bytes, 2 * options.log_bytes_max);
   EXPECT_EQ(worker.lines.count("log_is_held"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("log_is_full"), 1U) << worker.lines.all();
@@ -539,8 +540,8 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
 }
 
-// Nobody runs, and the reader has left: whoever comes next cuts it.
-TEST_F(Space, ClientCutsALongLogWhereNobodyRuns) {
+// No worker runs, and the reader has left: whoever comes next cuts it.
+TEST_F(Space, ClientCutsALongLogWithoutARuntime) {
   sim::Machine machine{22};
   options.checkpoint_pages = 64;
   options.log_bytes_max = 512 * 1024;
@@ -559,7 +560,7 @@ TEST_F(Space, ClientCutsALongLogWhereNobodyRuns) {
   EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
 }
 
-TEST_F(Space, WriteLockThatIsHeldForLongIsToldAndNotReady) {
+TEST_F(Space, WriteLockThatIsHeldForLongIsReportedAndNotReady) {
   sim::Machine machine{23};
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();

@@ -1,6 +1,6 @@
-// Goal: a start of the Runtime's own thread has its first turn in its own commit, and loses nothing by it:
-// what was answered is there, a crash in that turn is charged from the second on, and whoever cannot run
-// the turn stores the start as any other.
+// Goal: a start of the Runtime's own thread has its first turn in its own commit, and loses nothing
+// by it: what was answered is there, a crash in that turn is charged from the second on, and
+// whoever cannot run the turn stores the start as any other.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -47,8 +47,8 @@ Poll notes_all(OrchestrationContext& ctx) {
 }
 
 Poll listen(OrchestrationContext& ctx) {
-  PAWL_AWAIT(heard, ctx.schedule_wait("go"));
-  return ctx.complete(heard.value());
+  PAWL_AWAIT(received, ctx.schedule_wait("go"));
+  return ctx.complete(received.value());
 }
 
 Poll at_once(OrchestrationContext& ctx) { return ctx.complete(ctx.input()); }
@@ -77,8 +77,8 @@ class Starts : public Story {
     options.verify_turns = false;
   }
   // Answers keep their order.
-  void ride(Worker& worker, std::string_view id, std::string_view name,
-            std::string_view input = "x") {
+  void piggyback(Worker& worker, std::string_view id, std::string_view name,
+                 std::string_view input = "x") {
     const auto keep = [](void* all, Status status) noexcept {
       static_cast<std::vector<Status>*>(all)->push_back(status);
     };
@@ -94,7 +94,7 @@ TEST_F(Starts, OneActivity_TakesTwoCommits) {
   Worker& worker = start_worker();
   pass(10);
   const std::uint64_t before = commits(worker);
-  ride(worker, "a", "hello");
+  piggyback(worker, "a", "hello");
   ASSERT_TRUE(tick(worker));
   EXPECT_EQ(answers, std::vector<Status>{Status::kOk});
   EXPECT_EQ(commits(worker), before + 1);
@@ -108,12 +108,12 @@ TEST_F(Starts, ThatEndAtOnce_TakeOneCommit) {
   pass(10);
   const std::uint64_t before = commits(worker);
   for (int i = 0; i < 10; ++i)
-    ride(worker, "i" + std::to_string(i), "at_once");
+    piggyback(worker, "i" + std::to_string(i), "at_once");
   ASSERT_TRUE(tick(worker));
   EXPECT_EQ(commits(worker), before + 1);
   EXPECT_EQ(answers, std::vector<Status>(10, Status::kOk));
   for (int i = 0; i < 10; ++i)
-    EXPECT_EQ(told("i" + std::to_string(i)), "completed x");
+    EXPECT_EQ(outcome_of("i" + std::to_string(i)), "completed x");
 }
 
 // The next step takes the slot of the one whose result is in the same commit.
@@ -130,7 +130,7 @@ TEST_F(Starts, OneSlot_IsHandedOverAgainWithTheCommitOfItsResult) {
     pass(10);
     const std::string id = threaded ? "threaded" : "inline";
     const std::uint64_t before = commits(worker);
-    ride(worker, id, "five_steps");
+    piggyback(worker, id, "five_steps");
     EXPECT_EQ(end_of(id), "completed done");
     EXPECT_EQ(commits(worker), before + 6) << id;
     worker.stop();
@@ -143,9 +143,9 @@ TEST_F(Starts, WorkThatWaitsForASlotComesBeforeWhatIsScheduledLater) {
   options.inline_slots = 1;
   Worker& worker = start_worker();
   pass(10);
-  ride(worker, "a", "notes_all", "abcd");
+  piggyback(worker, "a", "notes_all", "abcd");
   ASSERT_TRUE(tick(worker));
-  ride(worker, "b", "notes_all", "xyz");
+  piggyback(worker, "b", "notes_all", "xyz");
   EXPECT_EQ(end_of("a"), "completed done");
   EXPECT_EQ(end_of("b"), "completed done");
   EXPECT_EQ(g_ran, "abcdxyz");
@@ -153,24 +153,24 @@ TEST_F(Starts, WorkThatWaitsForASlotComesBeforeWhatIsScheduledLater) {
 
 TEST_F(Starts, OfOneIdInOneTick_AreOne) {
   Worker& worker = start_worker();
-  ride(worker, "a", "at_once", "first");
-  ride(worker, "a", "at_once", "second");
+  piggyback(worker, "a", "at_once", "first");
+  piggyback(worker, "a", "at_once", "second");
   ASSERT_TRUE(tick(worker));
   EXPECT_EQ(answers, (std::vector<Status>{Status::kOk, Status::kAlreadyExists}));
-  EXPECT_EQ(told("a"), "completed first");
+  EXPECT_EQ(outcome_of("a"), "completed first");
   EXPECT_EQ(history("a").size(), 2U);
 }
 
-TEST_F(Starts, AnEventRaisedInTheSameTick_IsHeard) {
+TEST_F(Starts, AnEventRaisedInTheSameTick_IsReceived) {
   Worker& worker = start_worker();
-  ride(worker, "a", "listen");
+  piggyback(worker, "a", "listen");
   ASSERT_EQ(worker.runtime->raise_event("a", "go", "now"), Status::kOk);
   EXPECT_EQ(end_of("a"), "completed now");
 }
 
 TEST_F(Starts, OfAnUnknownName_AreStored) {
   Worker& worker = start_worker();
-  ride(worker, "a", "nobody knows");
+  piggyback(worker, "a", "nobody knows");
   ASSERT_TRUE(tick(worker));
   EXPECT_EQ(answers, std::vector<Status>{Status::kOk});
   EXPECT_TRUE(is_running("a"));
@@ -181,13 +181,13 @@ TEST_F(Starts, ManyAtOnce_AllEnd) {
   options.batch = 8;
   Worker& worker = start_worker();
   for (int i = 0; i < 100; ++i)
-    ride(worker, "i" + std::to_string(i), "hello", std::to_string(i));
+    piggyback(worker, "i" + std::to_string(i), "hello", std::to_string(i));
   for (int i = 0; i < 100; ++i)
     EXPECT_EQ(end_of("i" + std::to_string(i)), "completed " + std::to_string(i));
   EXPECT_EQ(answers, std::vector<Status>(100, Status::kOk));
 }
 
-// Whoever is told of a commit does not wait for the log to be written back.
+// Whoever is reported a commit does not wait for the log to be written back.
 TEST_F(Starts, AreAnsweredBeforeTheLogIsWrittenBack) {
   struct Seen {
     sim::Machine* machine;
@@ -217,7 +217,7 @@ TEST_F(Starts, DeathAtEveryWrite) {
     const std::string id = "i" + std::to_string(nth);
     Worker& worker = restart();
     answers.clear();
-    ride(worker, id, "hello");
+    piggyback(worker, id, "hello");
     const std::uint64_t before = machine.writes();
     machine.fail_write(nth, Status::kIo, true);
     static_cast<void>(drive_until([&] { return machine.writes() >= before + nth; }, 35'000));
@@ -239,8 +239,8 @@ TEST_F(Starts, DeathAtEveryWrite) {
   EXPECT_TRUE(all_written);
 }
 
-// Nothing is stored when the first turn takes the process along; so the next start is stored first, and
-// what crashes then is charged until it is poisoned.
+// Nothing is stored when the first turn takes the process along; so the next start is stored first,
+// and what crashes then is charged until it is poisoned.
 TEST_F(Starts, ACrashInTheFirstTurn_IsChargedFromTheSecondOn) {
   options.crashes_max = 3;
   int lives = 0;
@@ -251,23 +251,23 @@ TEST_F(Starts, ACrashInTheFirstTurn_IsChargedFromTheSecondOn) {
     OrchestrationStatus status;
     if (client()->get_status("a", &status) == Status::kOk && !is_running("a")) break;
     if (worker.node.killed()) continue;
-    ride(worker, "a", "dies");
+    piggyback(worker, "a", "dies");
     for (int i = 0; i < 3 && !worker.node.killed(); ++i)
       static_cast<void>(tick(worker));
   }
   g_victim = nullptr;
-  EXPECT_EQ(told("a").substr(0, 13), "failed poison");
+  EXPECT_EQ(outcome_of("a").substr(0, 13), "failed poison");
   EXPECT_EQ(g_turns, 1 + options.crashes_max);
   // Others' starts are stored first for an hour, then no more.
   Worker& worker = restart();
   pass(10);
   const std::uint64_t before = commits(worker);
-  ride(worker, "b", "at_once");
+  piggyback(worker, "b", "at_once");
   EXPECT_EQ(end_of("b"), "completed x");
   EXPECT_EQ(commits(worker), before + 2);
   pass(3'700'000);
   const std::uint64_t later = commits(worker);
-  ride(worker, "c", "at_once");
+  piggyback(worker, "c", "at_once");
   EXPECT_EQ(end_of("c"), "completed x");
   EXPECT_LE(commits(worker), later + 1);
 }

@@ -171,7 +171,7 @@ TEST_F(CustomStatus, waiting_answers_a_newer_version_at_once) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
   run_to(worker, client, 1);
-  worker.stop();  // on its thread nobody may wait
+  worker.stop();  // on its thread no call may wait
   OrchestrationStatus is;
   EXPECT_EQ(client->wait_for_status_change("a", 1, kHourMs, &is), Status::kOk);
   EXPECT_EQ(is.custom_status, "open");
@@ -186,7 +186,7 @@ TEST_F(CustomStatus, waiting_for_a_change_sleeps_until_its_time_has_passed) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
   run_to(worker, client, 1);
-  worker.stop();  // on its thread nobody may wait
+  worker.stop();  // on its thread no call may wait
   const std::int64_t before = machine.boot_ms();
   OrchestrationStatus is;
   EXPECT_EQ(client->wait_for_status_change("a", 2, kHourMs / 2, &is), Status::kTimeout);
@@ -209,7 +209,7 @@ TEST_F(CustomStatus, waiting_for_what_cannot_change_says_so) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("a", "hour", ""), Status::kOk);
   run_to(worker, client, 1);
-  worker.stop();  // on its thread nobody may wait
+  worker.stop();  // on its thread no call may wait
   OrchestrationStatus is;
   EXPECT_EQ(client->wait_for_status_change("b", 0, kHourMs, &is), Status::kNotFound);
   EXPECT_EQ(client->wait_for_status_change("a", 0, kHourMs, &is), Status::kStale);

@@ -1,4 +1,4 @@
-// What whole stories are told with: one machine, workers that come and go, and one client.
+// What whole stories are notified with: one machine, workers that come and go, and one client.
 #ifndef PAWL_TEST_RUNTIME_STORY_HPP
 #define PAWL_TEST_RUNTIME_STORY_HPP
 
@@ -80,17 +80,17 @@ class Story : public ::testing::Test {
   // How it is at its end: "completed output", "failed application text".
   std::string end_of(std::string_view id, std::int64_t ms = 600'000) {
     static_cast<void>(drive_until([&] { return !is_running(id); }, ms));
-    return told(id);
+    return outcome_of(id);
   }
-  std::string told(std::string_view id) {
+  std::string outcome_of(std::string_view id) {
     const OrchestrationStatus status = client().status(id);
     std::string text = orchestration_state_name(status.state);
     if (status.error != ErrorKind::kNone) text += std::string(" ") + error_kind_name(status.error);
     return text + " " + std::string(status.output);
   }
   std::string shown(std::string_view id) { return std::string(client().status(id).custom_status); }
-  // The same with a kill behind one, two and three ticks in turn: with one alone no result of an activity
-  // would ever come to its commit.
+  // The same with a kill behind one, two and three ticks in turn: with one alone no result of an
+  // activity would ever come to its commit.
   std::string end_with_kills(std::string_view id) {
     for (int life = 0; life < 1'000 && is_running(id); ++life) {
       Worker& worker = restart();
@@ -98,7 +98,7 @@ class Story : public ::testing::Test {
         EXPECT_EQ(worker.runtime->tick(INT64_MAX).status(), Status::kOk);
       if (!worker.runtime->next_due().has_passed(machine.boot_ms())) machine.advance(500);
     }
-    return told(id);
+    return outcome_of(id);
   }
   std::vector<KeptEvent> history(std::string_view id, std::int64_t execution = 0) {
     struct Keep final : HistoryVisitor {

@@ -30,7 +30,7 @@ ActivityOptions tagged(std::string_view tag) {
   return options;
 }
 
-std::string told(const Outcome& outcome) {
+std::string text_of(const Outcome& outcome) {
   if (outcome.ok()) return std::string(outcome.value());
   return error_kind_name(outcome.error().kind);
 }
@@ -43,7 +43,7 @@ Poll three(OrchestrationContext& ctx) {
   PAWL_AWAIT(a, plain);
   PAWL_AWAIT(b, gpu);
   PAWL_AWAIT(c, radio);
-  return ctx.complete(told(a) + " " + told(b) + " " + told(c));
+  return ctx.complete(text_of(a) + " " + text_of(b) + " " + text_of(c));
 }
 
 // With a session, retries and a limit, in a select against a timer.
@@ -54,7 +54,7 @@ Poll composed(OrchestrationContext& ctx) {
   const Handle work = ctx.schedule_activity("work", "", options);
   const Handle timer = ctx.schedule_timer(std::chrono::hours(1));
   PAWL_AWAIT(won, ctx.select(work, timer));
-  return ctx.complete(std::to_string(won.index()) + " " + told(won));
+  return ctx.complete(std::to_string(won.index()) + " " + text_of(won));
 }
 
 Poll starves(OrchestrationContext& ctx) {
@@ -62,7 +62,7 @@ Poll starves(OrchestrationContext& ctx) {
   options.schedule_to_start_ms = 30'000;
   PAWL_AWAIT(done, ctx.schedule_activity("work", "", options));
   PAWL_AWAIT(after, ctx.schedule_activity("work", ""));
-  return ctx.complete(told(done) + " " + told(after));
+  return ctx.complete(text_of(done) + " " + text_of(after));
 }
 
 Poll gives_up(OrchestrationContext& ctx) {
@@ -76,7 +76,7 @@ Poll bad(OrchestrationContext& ctx) {
   PAWL_AWAIT(control, ctx.schedule_activity("work", "", tagged("a\nb")));
   const std::string longer(257, 'x');
   PAWL_AWAIT(too_long, ctx.schedule_activity("work", "", tagged(longer)));
-  return ctx.complete(told(control) + " " + told(too_long));
+  return ctx.complete(text_of(control) + " " + text_of(too_long));
 }
 
 class TagsTest : public ::testing::Test {
@@ -149,7 +149,7 @@ TEST_F(TagsTest, starvation_safe_tag_timeout) {
   EXPECT_EQ(ended({&main}, main, "a", 2'000), "not_started main/");
 }
 
-// Nobody takes activities at all: who runs orchestrations, or nothing, ends it.
+// No worker takes activities at all: who runs orchestrations, or nothing, ends it.
 TEST_F(TagsTest, expires_without_any_worker_for_activities) {
   Worker none(machine, registry, options("none", TagFilter::none(), true));
   ASSERT_EQ(none.start(), Status::kOk);
@@ -190,7 +190,7 @@ TEST_F(TagsTest, with_session_retries_and_select) {
 }
 
 // The loser of a select leaves the queue, whoever served its tag.
-TEST_F(TagsTest, cancelled_while_nobody_serves_it) {
+TEST_F(TagsTest, cancelled_while_unserved) {
   Worker main(machine, registry, options("main", TagFilter::default_only(), true));
   ASSERT_EQ(main.start(), Status::kOk);
   ASSERT_EQ(main.runtime->start_orchestration("a", "gives_up", ""), Status::kOk);

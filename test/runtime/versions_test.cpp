@@ -1,5 +1,5 @@
-// Versions through the public API on the simulated machine: pinned at the first turn, chosen anew by
-// continue-as-new, and missing ones named.
+// Versions through the public API on the simulated machine: pinned at the first turn, chosen anew
+// by continue-as-new, and missing ones named.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
-// What a turn of a warm instance asks the store for: its new messages, and nothing that grows with its history.
+// What a turn of a warm instance asks the store for: its new messages, and nothing that grows with
+// its history.
 //
-// Method: SQLite tells of every statement that the Runtime's connection finishes, and of the steps it took.
+// Method: SQLite reports every statement that the Runtime's connection finishes, and of the steps
+// it took.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 

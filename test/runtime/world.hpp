@@ -1,4 +1,5 @@
-// A simulated machine with workers and clients (pawl/testing.hpp), as the tests of GoogleTest use it.
+// A simulated machine with workers and clients (pawl/testing.hpp), as the tests of GoogleTest use
+// it.
 #ifndef PAWL_TEST_RUNTIME_WORLD_HPP
 #define PAWL_TEST_RUNTIME_WORLD_HPP
 

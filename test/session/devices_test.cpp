@@ -1,4 +1,5 @@
-// Devices and exclusive sessions over the contract: who may own what, who follows whom, and what waits.
+// Devices and exclusive sessions over the contract: who may own what, who follows whom, and what
+// waits.
 #include <gtest/gtest.h>
 
 #include "policy.hpp"
@@ -18,7 +19,7 @@ class Devices : public ::testing::Test {
     b_.join("B");
   }
   Incarnation owner(std::string_view session) { return world_.session_number("owner", session); }
-  static bool told(const Worker& worker, std::string_view what) {
+  static bool logged(const Worker& worker, std::string_view what) {
     for (const std::string& event : worker.events)
       if (event.rfind(what, 0) == 0) return true;
     return false;
@@ -29,7 +30,7 @@ class Devices : public ::testing::Test {
   Worker b_{world_};
 };
 
-TEST_F(Devices, work_waits_until_somebody_declares_the_device) {
+TEST_F(Devices, work_waits_until_a_worker_declares_the_device) {
   world_.schedule("a", "bed", 1, kDevice);
   EXPECT_FALSE(a_.fetch());
   EXPECT_FALSE(b_.fetch());
@@ -47,7 +48,7 @@ TEST_F(Devices, work_waits_until_somebody_declares_the_device) {
 TEST_F(Devices, a_device_declared_before_any_work_is_owned_at_once) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   EXPECT_EQ(owner("bed"), a_.me());
-  EXPECT_TRUE(told(a_, "claimed bed@"));
+  EXPECT_TRUE(logged(a_, "claimed bed@"));
   // A session scheduled without the word is still the device.
   world_.schedule("a", "bed");
   EXPECT_FALSE(b_.fetch());
@@ -77,7 +78,7 @@ TEST_F(Devices, a_standby_follows_a_dead_holder) {
   a_.kill();
   b_.bury(dead);
   EXPECT_EQ(owner("bed"), b_.me());
-  EXPECT_TRUE(told(b_, "migrated bed@"));
+  EXPECT_TRUE(logged(b_, "migrated bed@"));
   const auto again = b_.fetch();
   ASSERT_TRUE(again);
   EXPECT_EQ(again->item.id, at_a->item.id) << "in order: the interrupted one first";
@@ -143,7 +144,7 @@ TEST_F(Devices, a_frozen_holder_loses_to_its_standby_by_suspicion_only_after_an_
   EXPECT_EQ(owner("bed"), b_.me());
 }
 
-TEST_F(Devices, withdrawing_hands_over_to_a_standby_or_to_nobody) {
+TEST_F(Devices, withdrawing_hands_over_to_a_standby_or_to_no_worker) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
   EXPECT_EQ(owner("bed"), -1);
@@ -181,7 +182,7 @@ TEST_F(Devices, a_withdrawal_that_takes_too_long_is_taken_back) {
   EXPECT_EQ(a_.end_stops(), 0u);
   world_.pass(1);
   EXPECT_EQ(a_.end_stops(), 1u);
-  EXPECT_TRUE(told(a_, "stop failed bed"));
+  EXPECT_TRUE(logged(a_, "stop failed bed"));
   EXPECT_EQ(b_.declare("bed"), Status::kDeviceHeld);
   EXPECT_EQ(a_.ack(*running), Status::kOk);
   EXPECT_TRUE(a_.fetch());
@@ -260,7 +261,7 @@ TEST_F(Devices, are_never_idle_nor_swept) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 1);
 }
 
-TEST_F(Devices, can_be_forgotten_when_nobody_declares_them_and_nothing_waits) {
+TEST_F(Devices, can_be_forgotten_when_undeclared_and_nothing_waits) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   const auto forget = [&] {
     return a_.batch([](Provider& provider) { return provider.forget_device("bed"); });
@@ -288,7 +289,7 @@ TEST_F(Devices, leave_with_an_orderly_stop) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM devices"), 2);
 }
 
-TEST_F(Devices, after_a_reboot_are_nobodys_until_declared) {
+TEST_F(Devices, after_a_reboot_have_no_owner_until_declared) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   world_.schedule("a", "bed", 1, kDevice);
   world_.reboot(10'000);
@@ -358,7 +359,7 @@ TEST_F(Devices, a_session_is_transferred_to_a_named_worker) {
   EXPECT_EQ(a_.ack(*running), Status::kOk);
   EXPECT_EQ(a_.end_stops(), 1u);
   EXPECT_EQ(owner("s"), b_.me());
-  EXPECT_TRUE(told(a_, "migrated s@2 from A to B"));
+  EXPECT_TRUE(logged(a_, "migrated s@2 from A to B"));
   EXPECT_TRUE(b_.fetch());
 }
 
@@ -387,7 +388,7 @@ TEST_F(Devices, a_late_transfer_of_exclusive_work_fails_and_a_forced_one_refuses
   EXPECT_EQ(a_.renew(*running), Status::kOk);
   a_.end_stops();
   EXPECT_EQ(owner("s"), a_.me());
-  EXPECT_TRUE(told(a_, "stop failed s"));
+  EXPECT_TRUE(logged(a_, "stop failed s"));
   EXPECT_EQ(a_.transfer("s", "B", true), Status::kOk);
   world_.pass(kStopMs);
   EXPECT_EQ(a_.renew(*running), Status::kOk);

@@ -1,4 +1,5 @@
-// Eligibility as tables: who may have which item, and what becomes of one that its owner cannot run.
+// Eligibility as tables: who may have which item, and what becomes of one that its owner cannot
+// run.
 #include "eligibility.hpp"
 
 #include <gtest/gtest.h>
@@ -197,7 +198,7 @@ TEST(EligibilityRules, may_hand_over_at_once) {
 
 TEST(EligibilityRules, unhandled) {
   constexpr std::int64_t kPatience = kUnregisteredPatience;
-  // takes over, owned, device, elsewhere, session runs, unregistered, may set aside
+  // takes over, owned, device, elsewhere, session runs, unregistered, may marked as unregistered
   struct Row {
     const char* name;
     Unhandled facts;
@@ -220,7 +221,7 @@ TEST(EligibilityRules, unhandled) {
       {"free, nobody can",
        {false, false, false, false, false, 0, true},
        false,
-       UnhandledTurn::kSetAside},
+       UnhandledTurn::kMarkUnregistered},
       {"free, nobody can, too many",
        {false, false, false, false, false, 0, false},
        false,
@@ -228,7 +229,7 @@ TEST(EligibilityRules, unhandled) {
       {"own, nobody can",
        {false, true, false, false, false, 0, true},
        false,
-       UnhandledTurn::kSetAside},
+       UnhandledTurn::kMarkUnregistered},
       {"own, nobody can, too many",
        {false, true, false, false, false, 0, false},
        false,
@@ -256,11 +257,11 @@ TEST(EligibilityRules, unhandled) {
       {"own device, others can",
        {false, true, true, true, false, 0, true},
        false,
-       UnhandledTurn::kSetAside},
+       UnhandledTurn::kMarkUnregistered},
       {"own device, nobody can",
        {false, true, true, false, false, 0, true},
        false,
-       UnhandledTurn::kSetAside},
+       UnhandledTurn::kMarkUnregistered},
       {"own device, too many",
        {false, true, true, true, false, 0, false},
        false,

@@ -134,7 +134,7 @@ TEST_F(EvidenceTest, d_without_a_testable_lock_the_lease_counts_after_one_interv
     port::Held held;
   };
   const Case cases[] = {{"the holder hides its lock", false, port::Held::kHeld},
-                        {"the observer cannot test", true, port::Held::kCannotTell}};
+                        {"the observer cannot test", true, port::Held::kUntestable}};
   for (const Case& one : cases) {
     SCOPED_TRACE(one.name);
     locks_.held[kOther] = one.held;
@@ -212,13 +212,13 @@ TEST_F(EvidenceTest, a_gap_of_exactly_twelve_seconds_is_no_oversleep) {
   EXPECT_EQ(ask(claim), Gone::kSuspicion);
 }
 
-TEST_F(EvidenceTest, an_observer_that_never_ticked_suspects_nobody) {
-  locks_.held[kOther] = port::Held::kCannotTell;
+TEST_F(EvidenceTest, an_observer_that_never_ticked_suspects_no_worker) {
+  locks_.held[kOther] = port::Held::kUntestable;
   now_ = 1'000'000;
   EXPECT_EQ(ask(claim_until(0)), Gone::kNo);
 }
 
-TEST_F(EvidenceTest, what_nobody_asks_about_is_forgotten) {
+TEST_F(EvidenceTest, what_is_not_asked_about_is_forgotten) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(1'000);
   EXPECT_EQ(ask(claim_until(0)), Gone::kNo);

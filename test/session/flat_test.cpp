@@ -1,5 +1,5 @@
-// What the fetch costs, counted in steps of SQLite's machine and not in time: seeks, never scans, with
-// 100,000 rows of any kind in the way.
+// What the fetch costs, counted in steps of SQLite's machine and not in time: seeks, never scans,
+// with 100,000 rows of any kind in the way.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -189,7 +189,7 @@ TEST_F(Flat, behind_many_items_of_the_same_session) {
   EXPECT_LE(cost_of_a_round(a), 2 * few);
 }
 
-// Of a tag that nobody here serves: not even one look is for them.
+// Of a tag that no worker here serves: not even one look is for them.
 TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
   Worker a(world_);
   a.tags = TagFilter::default_and({"gpu", "radio"});
@@ -214,7 +214,7 @@ TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
   EXPECT_LE(steps, few + few / 4);
 }
 
-// Work of a device that nobody has declared is not so much as looked at.
+// Work of a device that no worker has declared is not so much as looked at.
 TEST_F(Flat, behind_many_items_of_an_absent_device) {
   Worker a(world_);
   a.join("A");
@@ -250,7 +250,7 @@ TEST_F(Flat, behind_many_items_that_come_too_fast) {
   EXPECT_LE(cost_of_a_round(a), few + few / 20);
 }
 
-// Idle ones, of this worker and of others and nobody's, none of which can be handed over.
+// Idle ones, of this worker, of others and without an owner, none of which can be handed over.
 TEST_F(Flat, with_many_sessions) {
   Worker a(world_);
   a.options.max_sessions_per_worker = 5'000;
@@ -274,7 +274,7 @@ TEST_F(Flat, with_many_sessions) {
 }
 
 // Each is met once, 64 in a call; from then on not even one look is for them.
-TEST_F(Flat, behind_many_items_of_a_name_that_nobody_has) {
+TEST_F(Flat, behind_many_items_of_a_name_that_no_worker_has) {
   Worker a(world_);
   a.handlers = {"a"};
   a.join("A");
@@ -290,7 +290,7 @@ TEST_F(Flat, behind_many_items_of_a_name_that_nobody_has) {
   EXPECT_LE(cost_of_a_round(a), few + few / 20);
 }
 
-TEST_F(Flat, behind_many_items_of_a_foreign_handler) {
+TEST_F(Flat, behind_many_items_of_an_unregistered_handler) {
   Worker a(world_);
   a.handlers = {"a"};
   a.join("A");

@@ -1,4 +1,5 @@
-// Leases as tables: idleness, room for another session, the sweep, and when a dead worker's node is free.
+// Leases as tables: idleness, room for another session, the sweep, and when a dead worker's node is
+// free.
 #include "leases.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// What test/build/seed_tests.txt lists for the storage of explicit sessions. That list has two calls for
-// fetching, with sessions and without; here a worker without sessions fetches without them.
+// What test/build/seed_tests.txt lists for the storage of explicit sessions. That list has two
+// calls for fetching, with sessions and without; here a worker without sessions fetches without
+// them.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -162,9 +162,10 @@ TEST(OwnershipRules, a_stop_changes_nothing_but_that_it_stops) {
   }
 }
 
-// All that goes with a change, as letters: e takes an epoch, c counts one only; n notes the owner's node, f forgets
-// it; u unlocks, l fails as lost, x fails as closed; b begins a lease; h recomputes the head, 0 has none; w wakes what
-// was set aside; r makes ready; k clears the look; t counts the end; m is a message to the instance.
+// All that goes with a change, as letters: e takes an epoch, c counts one only; n notes the owner's
+// node, f forgets it; u unlocks, l fails as lost, x fails as closed; b begins a lease; h recomputes
+// the head, 0 has none; w wakes what was marked as unregistered; r makes ready; k clears the look;
+// t counts the end; m is a message to the instance.
 std::string effects_of(const Transition& change) {
   std::string out;
   if (change.epoch == EpochEffect::kTake) out += 'e';
@@ -177,7 +178,7 @@ std::string effects_of(const Transition& change) {
   if (change.begins_lease) out += 'b';
   if (change.recomputes_head) out += 'h';
   if (change.clears_head) out += '0';
-  if (change.wakes_set_aside) out += 'w';
+  if (change.wakes_unregistered) out += 'w';
   if (change.makes_ready) out += 'r';
   if (change.clears_look) out += 'k';
   if (change.counts_end) out += 't';

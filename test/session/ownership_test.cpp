@@ -22,7 +22,7 @@ class Ownership : public ::testing::Test {
         "SELECT coalesce(sum(" + std::string(column) + "),-1) FROM worker_queue";
     return world_.number(sql.c_str());
   }
-  static bool told(const Worker& worker, std::string_view what) {
+  static bool logged(const Worker& worker, std::string_view what) {
     for (const std::string& event : worker.events)
       if (event.find(what) != std::string::npos) return true;
     return false;
@@ -46,7 +46,8 @@ TEST_F(Ownership, a_duplicate_acknowledgement_is_stale_and_leaves_one_message) {
 }
 
 // Rules: S47.7.
-TEST_F(Ownership, a_frozen_owner_is_robbed_after_one_interval_of_observation_and_then_refused) {
+TEST_F(Ownership,
+       a_frozen_owner_loses_its_session_after_one_interval_of_observation_and_then_refused) {
   const auto a = worker("A");
   const auto b = worker("B");
   const InstanceKey instance = world_.schedule("a", "s");
@@ -74,7 +75,7 @@ TEST_F(Ownership, a_frozen_owner_is_robbed_after_one_interval_of_observation_and
 }
 
 // Rules: S47.6.
-TEST_F(Ownership, an_observer_that_overslept_robs_nobody) {
+TEST_F(Ownership, an_observer_that_overslept_takes_over_nothing) {
   const auto a = worker("A");
   const auto b = worker("B");
   world_.schedule("a", "s");
@@ -171,13 +172,13 @@ TEST_F(Ownership, burial_frees_everything_once_and_the_buried_writes_no_more) {
   ASSERT_TRUE(bound && free);
   b->bury(a->me(), {{0, bound->item.id}});
   b->bury(a->me(), {{0, bound->item.id}});  // twice is once
-  EXPECT_TRUE(told(*b, "released s@2 buried"));
+  EXPECT_TRUE(logged(*b, "released s@2 buried"));
   EXPECT_EQ(count_of("crashes"), 1);
   EXPECT_EQ(a->ack(*free), Status::kBuried);
   EXPECT_EQ(a->renew_self(), Status::kBuried);
   EXPECT_TRUE(b->fetch());
   EXPECT_TRUE(b->fetch());
-  EXPECT_TRUE(told(*b, "migrated s@3 from A to B"));
+  EXPECT_TRUE(logged(*b, "migrated s@3 from A to B"));
 }
 
 // Rules: S47.8.
@@ -211,7 +212,7 @@ TEST_F(Ownership, a_node_that_restarts_has_its_sessions_back_at_once) {
   EXPECT_TRUE(retried->item.claimed_now);  // what the old process held in memory is gone
   const auto other = again.fetch();
   ASSERT_TRUE(other);
-  EXPECT_EQ(other->item.crashes, 0);  // locked by nobody, noted by nobody
+  EXPECT_EQ(other->item.crashes, 0);  // not locked, and not noted
 }
 
 TEST_F(Ownership, an_ephemeral_worker_has_a_name_of_its_own_and_gets_nothing_back) {
@@ -247,7 +248,7 @@ TEST_F(Ownership, leaving_releases_all_without_a_strike) {
   ASSERT_TRUE(a->fetch());
   ASSERT_TRUE(a->fetch());
   a->leave();
-  EXPECT_TRUE(told(*a, "released s@2 shutdown"));
+  EXPECT_TRUE(logged(*a, "released s@2 shutdown"));
   EXPECT_EQ(count_of("strikes") + count_of("crashes"), 0);
   EXPECT_TRUE(b->fetch());
   EXPECT_TRUE(b->fetch());
@@ -302,7 +303,7 @@ TEST_F(Ownership, a_reboot_buries_the_earlier_boot_and_charges_no_crash) {
   Worker again(world_);
   again.join("A", {{0, bound->item.id}});
   EXPECT_EQ(world_.session_number("owner", "s"), again.me());
-  EXPECT_TRUE(told(again, "resumed s@2 by A"));
+  EXPECT_TRUE(logged(again, "resumed s@2 by A"));
   EXPECT_EQ(count_of("reboots"), 2);
   EXPECT_EQ(count_of("crashes") + count_of("strikes"), 0);
   EXPECT_TRUE(again.fetch());
@@ -353,7 +354,7 @@ TEST_F(Ownership, own_expired_sessions_count_for_capacity) {
   EXPECT_FALSE(a->fetch());
 }
 
-TEST_F(Ownership, a_full_worker_robs_nobody) {
+TEST_F(Ownership, a_full_worker_takes_over_nothing) {
   const auto a = worker("A");
   const auto b = worker("B");
   b->options.max_sessions_per_worker = 1;
@@ -425,7 +426,7 @@ class Handlers : public Ownership {
 };
 
 // Rules: S9.
-TEST_F(Handlers, what_nobody_can_run_waits_for_a_worker_that_can) {
+TEST_F(Handlers, what_no_worker_can_run_waits_for_a_worker_that_can) {
   const auto a = worker_with("A", {"a"});
   world_.schedule("nobody");
   world_.schedule("nobody", "s");
@@ -511,7 +512,7 @@ TEST_F(Handlers, an_owner_without_the_handler_lets_the_session_go) {
   EXPECT_EQ(a->ack(*job), Status::kOk);
   world_.schedule("b", "s");
   EXPECT_FALSE(a->fetch());
-  EXPECT_TRUE(told(*a, "released s@2 no_handler"));
+  EXPECT_TRUE(logged(*a, "released s@2 no_handler"));
   EXPECT_FALSE(a->fetch());  // and does not claim it back
   EXPECT_TRUE(b->fetch());
   EXPECT_EQ(count_of("strikes"), 0);
@@ -540,11 +541,11 @@ TEST_F(Handlers, a_session_is_not_let_go_under_what_runs) {
   EXPECT_EQ(a->ack(*running), Status::kOk);
   a->running.clear();
   EXPECT_FALSE(a->fetch());
-  EXPECT_TRUE(told(*a, "released s@2 no_handler"));
+  EXPECT_TRUE(logged(*a, "released s@2 no_handler"));
   EXPECT_TRUE(b->fetch());
 }
 
-TEST_F(Handlers, foreign_items_at_the_head_starve_nobody) {
+TEST_F(Handlers, unregistered_items_at_the_head_starve_no_other) {
   const auto a = worker_with("A", {"a"});
   const auto b = worker_with("B", {"b"});
   world_.schedule("b", {}, 50);
@@ -614,14 +615,14 @@ TEST_F(Ownership, cancelled_running_work_of_an_exclusive_session_blocks_it_until
   EXPECT_FALSE(a->fetch());
   EXPECT_EQ(a->check(*job), Status::kStale);
   EXPECT_EQ(a->renew(*job), Status::kOk);
-  EXPECT_EQ(a->ack(*job), Status::kOk);  // no message, nobody waits
+  EXPECT_EQ(a->ack(*job), Status::kOk);  // no message, no caller waits
   a->running.clear();
   const auto next = a->fetch();
   ASSERT_TRUE(next);
   EXPECT_EQ(next->item.epoch, job->item.epoch);
 }
 
-TEST_F(Ownership, a_ghost_leaves_with_its_holder) {
+TEST_F(Ownership, a_cancelled_running_item_leaves_with_its_holder) {
   const auto a = worker("A");
   const auto b = worker("B");
   const InstanceKey first = world_.schedule("a", "s");
@@ -660,25 +661,26 @@ TEST_F(Ownership, an_owner_blocked_by_its_own_lost_execution_lets_go) {
   const auto lost = a->fetch();
   ASSERT_TRUE(lost);
   a->running.push_back(*lost);
-  a->bury(b->me());  // somebody else's burial changes nothing here
+  a->bury(b->me());  // another's burial changes nothing here
   world_.pass(kLease);
   Worker c(world_);
   c.join("C");
   EXPECT_FALSE(c.fetch());
   world_.pass(kInterval);
-  const auto robbed = c.fetch();
-  ASSERT_TRUE(robbed);
-  EXPECT_EQ(c.abandon(*robbed), Status::kOk);
+  const auto taken_over = c.fetch();
+  ASSERT_TRUE(taken_over);
+  EXPECT_EQ(c.abandon(*taken_over), Status::kOk);
   c.leave();
   EXPECT_FALSE(a->fetch());  // unowned, but its lost execution is still here
   world_.execute("UPDATE sessions SET owner=1,locked_until=1000000000000,boot_seq=1");
   EXPECT_FALSE(a->fetch());  // inherited: released at once
-  EXPECT_TRUE(told(*a, "blocked"));
+  EXPECT_TRUE(logged(*a, "blocked"));
   a->running.clear();
   EXPECT_TRUE(a->fetch());
 }
 
-// Its row went with its last work, and came again: what a process still runs of it has its name alone.
+// Its row went with its last work, and came again: what a process still runs of it has its name
+// alone.
 TEST_F(Ownership, what_runs_holds_up_an_exclusive_session_that_was_made_anew) {
   const auto a = worker("A");
   const auto b = worker("B");
@@ -715,7 +717,7 @@ TEST_F(Ownership, ten_crashes_poison) {
   }
   Worker again(world_);
   again.join("A", {{0, item}});
-  EXPECT_TRUE(told(again, "poison"));
+  EXPECT_TRUE(logged(again, "poison"));
   EXPECT_FALSE(again.fetch());
   const auto messages = world_.completions(instance);
   ASSERT_EQ(messages.size(), 1u);
@@ -813,7 +815,7 @@ TEST_F(Ownership, a_crashed_turn_is_counted_on_its_instance) {
 
 // ---- damaged rows -----------------------------------------------------------------------------------------------
 
-TEST_F(Ownership, a_damaged_event_fails_its_activity_and_blocks_nobody) {
+TEST_F(Ownership, a_damaged_event_fails_its_activity_and_blocks_no_other) {
   const auto a = worker("A");
   const char* const damages[] = {
       "UPDATE history SET payload='other' WHERE kind=2 AND instance=?1",

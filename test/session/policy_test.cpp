@@ -1,5 +1,5 @@
-// What a provider keeps of an activity's policy: attempts and limits live in the item's row, and only
-// the outcome reaches the instance.
+// What a provider keeps of an activity's policy: attempts and limits live in the item's row, and
+// only the outcome reaches the instance.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -103,7 +103,7 @@ TEST_F(WorkPolicy, a_lost_lock_ends_the_limit_of_its_attempt) {
   EXPECT_EQ(next_due(), OptionalMs());
 }
 
-TEST_F(WorkPolicy, what_nobody_takes_ends_once) {
+TEST_F(WorkPolicy, what_no_worker_takes_ends_once) {
   const InstanceKey instance = world_.schedule("a", "s", 1, "schedule_to_start_ms=1000");
   world_.pass(1'000);
   EXPECT_EQ(a_.wake(), 1U);

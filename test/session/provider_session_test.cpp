@@ -1,6 +1,6 @@
 // The 25 provider validations of test/build/seed_tests.txt, by their names and in their order, and
-// what else the rules here ask for. Where the rules here are stricter (a lease that ended is no evidence that
-// its owner is gone), a test first takes the owner's life or ability to prove itself.
+// what else the rules here ask for. Where the rules here are stricter (a lease that ended is no
+// evidence that its owner is gone), a test first takes the owner's life or ability to prove itself.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -18,7 +18,7 @@ class SessionProvider : public ::testing::Test {
     a_.join("A");
     b_.join("B");
   }
-  // From here on nobody can test A's kernel lock: its lease alone counts (suspicion d).
+  // From here on no worker can test A's kernel lock: its lease alone counts (suspicion d).
   void hide_locks() { b_.node.set_locks_testable(false); }
   // The activity that `instance` scheduled, as if it had been stored with these texts.
   void store_meta(InstanceKey instance, const char* meta) {
@@ -342,8 +342,8 @@ TEST_F(SessionProvider, test_session_reclaim_after_lock_expiry_upserts) {
   EXPECT_EQ(b_.events.back(), "migrated s@" + std::to_string(second->item.epoch) + " from A to B");
 }
 
-// 24: a row that knows of no session, as it was stored before there were any, and one that knows more than this
-// version does.
+// 24: a row that knows of no session, as it was stored before there were any, and one that knows
+// more than this version does.
 TEST_F(SessionProvider, test_session_id_serde_backward_compat) {
   for (const char* meta : {R"({"name":"a"})", R"({"name":"a","later":{"member":1}})"}) {
     const InstanceKey instance = world_.schedule("a", "s");

@@ -1,4 +1,5 @@
-// Retry as tables: how long a pause is, what follows a failed attempt, and which limit an overdue item has passed.
+// Retry as tables: how long a pause is, what follows a failed attempt, and which limit an overdue
+// item has passed.
 #include "retry.hpp"
 
 #include <gtest/gtest.h>

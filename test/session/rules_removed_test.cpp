@@ -1,7 +1,8 @@
-// Each rule of docs/rules/session.md is left out once, and the simulation notices. In this program alone:
-// sqlite3_prepare_v3() is wrapped by the linker, and takes one condition out of one of the provider's
-// statements; so is session::may_take(), which does not see then what the statement does not look at either. Rules
-// that workers keep are left out by the simulated workers themselves. Nothing of it is in the product.
+// Each rule of docs/rules/session.md is left out once, and the simulation notices. In this program
+// alone: sqlite3_prepare_v3() is wrapped by the linker, and takes one condition out of one of the
+// provider's statements; so is session::may_take(), which does not see then what the statement does
+// not look at either. Rules that workers keep are left out by the simulated workers themselves.
+// Nothing of it is in the product.
 //
 // A removal whose statement is not found any more fails: the table has to follow the code.
 #include <gtest/gtest.h>

@@ -81,7 +81,7 @@ TEST(BranchScan, what_is_new_is_seen_in_the_next_call) {
   }
 }
 
-// What nobody has looked at yet is not in the way of what comes after it.
+// What no worker has looked at yet is not in the way of what comes after it.
 TEST(BranchScan, what_is_new_does_not_wait_for_a_sweep) {
   Branch branch;
   for (std::int64_t id = 1; id <= 100'000; ++id)

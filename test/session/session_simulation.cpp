@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::int64_t kTickMs = 5'000;  // a living worker comes round so often
 constexpr std::int64_t kRenewMs = 20'000;
-constexpr std::int64_t kHealthyAfterMs = 90'000;  // since it last was not: nobody suspects it then
+constexpr std::int64_t kHealthyAfterMs =
+    90'000;  // since it last was not: no worker suspects it then
 constexpr std::size_t kSlots = 3;
 constexpr std::int64_t kSessionsMax = 3;
 constexpr std::int64_t kSessionsMaxCrowded = 1;
@@ -289,7 +290,7 @@ void Simulation::leave(int index) {
   process.starts_at = clock_ + 1'000 * pick(0, 60);
 }
 
-// The clock of the test stands meanwhile: nobody is to blame for this time.
+// The clock of the test stands meanwhile: no worker is to blame for this time.
 void Simulation::suspend(std::int64_t ms) {
   world_.machine.suspend(ms);
   for (Process& process : processes_)
@@ -363,7 +364,7 @@ void Simulation::renew(int index) {
   for (Execution& one : process.executions) {
     if (one.lost || process.worker->renew(one.job) != Status::kStale) continue;
     one.lost = true;
-    expect(is_excused(process, one), "robbed, though it came round in time: " + one.session);
+    expect(is_excused(process, one), "taken over, though it came round in time: " + one.session);
   }
   note_changes(index);
   process.worker->renew_sessions(true);
@@ -374,7 +375,7 @@ void Simulation::renew(int index) {
 void Simulation::let_go(int index, const char* reason) {
   const Process& process = processes_[index];
   const auto& events = process.worker->events;
-  for (std::size_t i = process.told; i < events.size(); ++i) {
+  for (std::size_t i = process.reported; i < events.size(); ++i) {
     const std::size_t name = std::string("released ").size();
     if (events[i].rfind("released ", 0) != 0 || events[i].find(reason) == std::string::npos)
       continue;
@@ -585,8 +586,8 @@ void Simulation::all_is_served(int index) {
 void Simulation::note_changes(int index) {
   Process& process = processes_[index];
   const auto& events = process.worker->events;
-  for (; process.told < events.size(); ++process.told) {
-    const std::string& event = events[process.told];
+  for (; process.reported < events.size(); ++process.reported) {
+    const std::string& event = events[process.reported];
     counts_.migrations += event.rfind("migrated", 0) == 0 ? 1 : 0;
     counts_.losses += event.rfind("lost", 0) == 0 ? 1 : 0;
     if (event.rfind("expired ", 0) == 0) {
@@ -599,7 +600,7 @@ void Simulation::note_changes(int index) {
     }
     const std::size_t at = event.find('@');
     if (at == std::string::npos) continue;
-    expect(told_.insert(std::atoll(event.c_str() + at + 1)).second, "a change told twice");
+    expect(reported_.insert(std::atoll(event.c_str() + at + 1)).second, "a change reported twice");
   }
 }
 
@@ -661,7 +662,7 @@ void Simulation::check_rows() {
   check_healthy();
 }
 
-// Its process was away, its instance ended, or its session was closed or told to move.
+// Its process was away, its instance ended, or its session was closed or is to move.
 bool Simulation::is_excused(const Process& process, const Execution& one) const {
   if (clock_ - process.unwell_at < kHealthyAfterMs || open_.count(one.job.item.instance) == 0)
     return true;
@@ -677,7 +678,8 @@ void Simulation::check_healthy() {
       if (one.lost || is_excused(process, one)) continue;
       const std::int64_t token = world_.number(
           "SELECT coalesce((SELECT token FROM worker_queue WHERE id=?1),-1)", {one.job.item.id});
-      expect(token == one.job.item.token, "robbed, though it came round in time: " + one.session);
+      expect(token == one.job.item.token,
+             "taken over, though it came round in time: " + one.session);
     }
   }
 }

@@ -1,9 +1,10 @@
-// Several workers under random trouble, from a seed, on the real provider: kills with work in hand, freezes
-// past every lease and waking again, suspends, oversleeping, reboots, clock steps, drains, transfers,
-// withdrawals, cancelled instances, sessions opened, closed, expired, lost and aborted, duplicate and late
-// acknowledgements, handlers that not everybody has.
+// Several workers under random trouble, from a seed, on the real provider: kills with work in hand,
+// freezes past every lease and waking again, suspends, oversleeping, reboots, clock steps, drains,
+// transfers, withdrawals, cancelled instances, sessions opened, closed, expired, lost and aborted,
+// duplicate and late acknowledgements, handlers that not everybody has.
 //
-// What docs/sessions.md promises is checked at every step; the first thing broken is kept in violation().
+// What docs/sessions.md promises is checked at every step; the first thing broken is kept in
+// violation().
 #ifndef PAWL_TEST_SESSION_SIMULATION_HPP
 #define PAWL_TEST_SESSION_SIMULATION_HPP
 
@@ -35,7 +36,8 @@ enum class WorkerRule {
 
 class Simulation {
  public:
-  // Crowded: less room than sessions, of which the longest idle make some, and barriers in those opened.
+  // Crowded: less room than sessions, of which the longest idle make some, and barriers in those
+  // opened.
   explicit Simulation(std::uint64_t seed, WorkerRule without = WorkerRule::kNone,
                       bool crowded = false);
 
@@ -69,7 +71,7 @@ class Simulation {
     std::string session;     // with its instance, if that opened it
     std::int64_t since = 0;  // times of the test
     std::int64_t ends_at = 0;
-    bool lost = false;  // was told so
+    bool lost = false;  // was notified so
   };
   struct Process {
     std::unique_ptr<Worker> worker;
@@ -79,7 +81,7 @@ class Simulation {
     std::int64_t ticked_at = 0;
     std::int64_t renewed_at = 0;
     std::int64_t starts_at = 0;
-    std::size_t told = 0;  // events already looked at
+    std::size_t reported = 0;  // events already looked at
     bool draining = false;
   };
   // An instance that opens sessions.
@@ -154,13 +156,13 @@ class Simulation {
   std::map<WorkItemId, LockToken> last_token_;
   std::map<std::string, Epoch> last_epoch_;
   std::map<Epoch, Incarnation> owner_;
-  std::map<std::string, std::int64_t> moved_;   // when a session was last told to move
+  std::map<std::string, std::int64_t> moved_;   // when a session was last asked to move
   std::map<std::string, std::int64_t> forced_;  // and that by force
   std::map<std::string, Incarnation> keeper_;   // of sessions that fail on loss, by opening
-  std::set<Epoch> told_;
+  std::set<Epoch> reported_;
   std::set<std::pair<InstanceKey, EventId>> accepted_;
   std::set<std::pair<InstanceKey, EventId>> outcomes_;
-  std::map<InstanceKey, int> expired_;  // less what the instance was told of it
+  std::map<InstanceKey, int> expired_;  // less what the instance was reported it
   std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // handed over, by opening
   Counts counts_;
 };

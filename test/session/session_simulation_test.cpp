@@ -1,5 +1,5 @@
-// The rules of sessions under random trouble: session_simulation.hpp. PAWL_SOAK=1 runs a thousand seeds,
-// PAWL_SEED=n that one.
+// The rules of sessions under random trouble: session_simulation.hpp. PAWL_SOAK=1 runs a thousand
+// seeds, PAWL_SEED=n that one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

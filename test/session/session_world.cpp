@@ -21,7 +21,7 @@ void must(Status status, const Provider& provider, const char* what) {
   std::abort();
 }
 
-// SQLite calls it for every connection that opens; a provider shows nobody its own.
+// SQLite calls it for every connection that opens; a provider shows its own to no other.
 sqlite3* last_opened = nullptr;
 int remember(sqlite3* handle, const char**, const sqlite3_api_routines*) {
   last_opened = handle;

@@ -1,8 +1,8 @@
 // A simulated machine with several workers on one database: the setting of the session tests.
 //
-// A Worker is one process: its own node, connection, evidence and lock file. A World schedules work as
-// an orchestration would, and reads rows over a connection of its own. Nothing sleeps; time moves only
-// by World::pass().
+// A Worker is one process: its own node, connection, evidence and lock file. A World schedules work
+// as an orchestration would, and reads rows over a connection of its own. Nothing sleeps; time
+// moves only by World::pass().
 #ifndef PAWL_TEST_SESSION_WORLD_HPP
 #define PAWL_TEST_SESSION_WORLD_HPP
 
@@ -134,8 +134,8 @@ class World {
   // --- scheduling: one instance, one turn, `count` activities as events 2, 3, .. ---
   InstanceKey schedule(std::string_view activity, std::string_view session = {}, int count = 1,
                        std::string_view policy = {}, std::string_view tag = {});
-  // The same in parts: an instance, and turns of it with commands in their order. An activity names its
-  // session, an opening or closing is named.
+  // The same in parts: an instance, and turns of it with commands in their order. An activity names
+  // its session, an opening or closing is named.
   struct Command {
     EventKind kind = EventKind::kActivity;
     std::string name;

@@ -1,5 +1,5 @@
-// Which worker gets an activity with a tag: the ten validations of the family by their names, and what
-// sessions, names and crowds of foreign tags do to it.
+// Which worker gets an activity with a tag: the ten validations of the family by their names, and
+// what sessions, names and crowds of foreign tags do to it.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Tags : public ::testing::Test {
  protected:
-  // Each with its filter; the instance of an activity tells which it was.
+  // Each with its filter; the instance of an activity says which it was.
   void join(Worker& worker, std::string_view node, const TagFilter& filter) {
     worker.tags = filter;
     worker.join(node);
@@ -194,10 +194,10 @@ TEST_F(Tags, a_buried_worker_serves_no_tag) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 0);
 }
 
-// ---- work that nobody takes ---------------------------------------------------------------------
+// ---- work that no worker takes ---------------------------------------------------------------------
 
 // Ended by a worker that could not take it.
-TEST_F(Tags, expires_if_nobody_serves_the_tag) {
+TEST_F(Tags, expires_if_the_tag_is_unserved) {
   join(a_, "A", TagFilter::none());
   const InstanceKey instance = tagged("gpu", "", "schedule_to_start_ms=5000");
   const InstanceKey of_session = tagged("gpu", "s", "schedule_to_start_ms=5000");
@@ -208,15 +208,15 @@ TEST_F(Tags, expires_if_nobody_serves_the_tag) {
   a_.wake();
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 0);
   for (const InstanceKey key : {instance, of_session}) {
-    const auto told = world_.completions(key);
-    ASSERT_EQ(told.size(), 1U);
-    EXPECT_EQ(told[0].error, ErrorKind::kNotStarted);
-    EXPECT_EQ(told[0].payload,
+    const auto reported = world_.completions(key);
+    ASSERT_EQ(reported.size(), 1U);
+    EXPECT_EQ(reported[0].error, ErrorKind::kNotStarted);
+    EXPECT_EQ(reported[0].payload,
               "schedule_to_start_ms (5000) passed: no worker took it; its tag is \"gpu\"");
   }
 }
 
-// Also while it backs off because nobody has the name.
+// Also while it backs off because no worker has the name.
 TEST_F(Tags, expires_while_unregistered) {
   a_.handlers = {"b"};
   join(a_, "A", TagFilter::any());
@@ -225,9 +225,9 @@ TEST_F(Tags, expires_while_unregistered) {
   EXPECT_EQ(world_.number("SELECT state FROM worker_queue"), 2);
   world_.pass(5'000);
   a_.wake();
-  const auto told = world_.completions(instance);
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].error, ErrorKind::kNotStarted);
+  const auto reported = world_.completions(instance);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported[0].error, ErrorKind::kNotStarted);
 }
 
 // One hand-over is enough: what follows are attempts.

@@ -1,5 +1,5 @@
-// The contract of an activity without a session, from the queue to its result: what every storage of such
-// a system must promise, by the names these promises go by.
+// The contract of an activity without a session, from the queue to its result: what every storage
+// of such a system must promise, by the names these promises go by.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -80,7 +80,7 @@ TEST_F(WorkContract, worker_delayed_visibility_skips_future_items) {
   EXPECT_TRUE(b_.fetch());
 }
 
-// The commit of a hand-over whose answer never came: nobody runs it, and it comes back.
+// The commit of a hand-over whose answer never came: no worker runs it, and it comes back.
 TEST_F(WorkContract, lost_lock_token_handling) {
   world_.schedule("a");
   const auto lost = a_.fetch();
@@ -137,8 +137,8 @@ TEST_F(WorkContract, worker_lock_renewal_extends_timeout) {
   EXPECT_EQ(a_.ack(*job), Status::kOk);
 }
 
-// A lease that ended is given back while nobody has taken the item; the store that is busy or a machine
-// that slept do not lose work that still runs.
+// A lease that ended is given back while no worker has taken the item; the store that is busy or a
+// machine that slept do not lose work that still runs.
 TEST_F(WorkContract, worker_lock_renewal_after_expiration) {
   world_.schedule("a");
   const auto job = a_.fetch();

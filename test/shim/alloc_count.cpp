@@ -1,8 +1,8 @@
 // Counts the calls of malloc and its kin, a thread each, without allocating.
 //
-// Environment of the preloaded library: PAWL_ALLOC_REPORT=file gets one JSON line at exit, with a line
-// a thread after it; PAWL_ALLOC_TRAP=1 raises SIGTRAP at the first counted call outside of a body, so
-// that a debugger or a core shows who it was.
+// Environment of the preloaded library: PAWL_ALLOC_REPORT=file gets one JSON line at exit, with a
+// line a thread after it; PAWL_ALLOC_TRAP=1 raises SIGTRAP at the first counted call outside of a
+// body, so that a debugger or a core shows who it was.
 #ifndef ALLOC_COUNT_ENTRY
 #define ALLOC_COUNT_ENTRY preloaded_alloc_counter
 #define ALLOC_COUNT_REPORTS 1
@@ -124,8 +124,8 @@ void read_counts(AllocCounts* out) {
 
 constexpr AllocCounter kCounter = {begin, end, exclude, body, read_counts};
 
-// The next allocator in the chain. `resolve` runs before any thread is made; until it is done glibc's
-// own serves, which is what every chain here ends in.
+// The next allocator in the chain. `resolve` runs before any thread is made; until it is done
+// glibc's own serves, which is what every chain here ends in.
 struct Next {
   void* (*malloc)(std::size_t) = __libc_malloc;
   void* (*calloc)(std::size_t, std::size_t) = __libc_calloc;

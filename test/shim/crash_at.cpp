@@ -1,4 +1,5 @@
-// Kills its process at the n-th write, sync, rename or truncation of the files it is told about.
+// Kills its process at the n-th write, sync, rename or truncation of the files it is notified
+// about.
 //
 //   PAWL_CRASH_PREFIX  absolute; only paths that start with it are counted (required)
 //   PAWL_CRASH_SUFFIX  and that end with it (default: any)

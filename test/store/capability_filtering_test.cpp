@@ -1,7 +1,7 @@
 // Which executions a process is given, by name, version and behaviour of the engine: the twenty
-// validations of the family by their names. There a filter is a range of versions that is parsed from
-// JSON; here it is a list of kinds, so where a test is about ranges or JSON its nearest counterpart says
-// what holds instead. Behind them: strangers stand in nobody's way.
+// validations of the family by their names. There a filter is a range of versions that is parsed
+// from JSON; here it is a list of kinds, so where a test is about ranges or JSON its nearest
+// counterpart says what holds instead. Behind them: unregistered instances stand in no other's way.
 #include "provider_world.hpp"
 
 namespace pawl::test {
@@ -11,7 +11,7 @@ class Capability : public ProviderWorld {
  protected:
   using Kinds = std::vector<Runnable>;
 
-  // What list_ready() gives and what it calls strangers.
+  // What list_ready() gives and what it calls unregistered instances.
   std::vector<InstanceKey> list(Site& at, const Kinds& kinds, Incarnation me = 0,
                                 std::size_t capacity = 64) {
     std::vector<Runnable> given = kinds;
@@ -21,8 +21,8 @@ class Capability : public ProviderWorld {
     query.now = at->pawl_now();
     query.runnable = given.data();
     query.runnable_count = given.size();
-    query.strangers = &strangers;
-    strangers = Strangers();
+    query.unregistered = &unregistered;
+    unregistered = UnregisteredInstances();
     std::vector<InstanceKey> keys(capacity);
     std::size_t count = 0;
     EXPECT_EQ(at->list_ready(query, keys.data(), capacity, &count), Status::kOk)
@@ -31,15 +31,15 @@ class Capability : public ProviderWorld {
     return keys;
   }
   // As a tick does with what it met.
-  void set_aside(Site& at, const Kinds& kinds) {
+  void mark_unregistered(Site& at, const Kinds& kinds) {
     std::vector<Runnable> given = kinds;
     given.reserve(1);
     query.runnable = given.data();
     query.runnable_count = given.size();
     ASSERT_EQ(batch(at,
                     [&] {
-                      for (std::size_t i = 0; i < strangers.count; ++i)
-                        PAWL_TRY(at->set_aside(strangers.keys[i], query));
+                      for (std::size_t i = 0; i < unregistered.count; ++i)
+                        PAWL_TRY(at->mark_unregistered(unregistered.keys[i], query));
                       return Status::kOk;
                     }),
               Status::kOk)
@@ -96,7 +96,7 @@ class Capability : public ProviderWorld {
   using Keys = std::vector<InstanceKey>;
 
   ReadyQuery query;
-  Strangers strangers;
+  UnregisteredInstances unregistered;
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Capability, ::testing::Values(Ports::kSim, Ports::kPosix),
                          ports_name);
@@ -134,7 +134,7 @@ TEST_P(Capability, test_fetch_filter_does_not_lock_skipped_instances) {
   Site& other = site();
   begun(at, "a", 4);
   list(at, of(1, 3));
-  set_aside(at, of(1, 3));
+  mark_unregistered(at, of(1, 3));
   EXPECT_EQ(list(other, of(4, 4)), (Keys{1}));
   Item item;
   ASSERT_EQ(fetch(other, 1, item), Status::kOk);
@@ -193,7 +193,7 @@ TEST_P(Capability, test_filter_with_empty_supported_versions_returns_nothing) {
   begun(at, "a", 1);
   create_of(at, "b", "n");
   EXPECT_EQ(list(at, {}), Keys());
-  set_aside(at, {});
+  mark_unregistered(at, {});
   EXPECT_EQ(list(at, {}), Keys());
 }
 
@@ -222,7 +222,7 @@ TEST_P(Capability, test_ack_stores_pinned_version_via_metadata_update) {
   EXPECT_EQ(behaviour_of(key), 2);
 }
 
-TEST_P(Capability, test_provider_updates_pinned_version_when_told) {
+TEST_P(Capability, test_provider_updates_pinned_version_when_configured) {
   Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
   begin_under(at, key, 5);
@@ -240,7 +240,8 @@ TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
   EXPECT_EQ(at->load_history(key, 1, 0, sink), Status::kCorrupt);
 }
 
-// Reading counts nothing: the instance stops, with the row in its status, until somebody retries it.
+// Reading counts nothing: the instance stops, with the row in its status, until it is tried again
+// it.
 TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
   Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
@@ -289,46 +290,46 @@ TEST_P(Capability, test_ack_appends_event_to_corrupted_history) {
   const InstanceKey key = begun(at, "a", 9);
   raw("UPDATE history SET meta='{'");
   list(at, of(1, 3));
-  set_aside(at, of(1, 3));
+  mark_unregistered(at, of(1, 3));
   EXPECT_EQ(list(at, of(1, 3)), Keys());
   ASSERT_EQ(batch(at, [&] { return at->terminate_instance("a", "r"); }), Status::kOk);
   EXPECT_EQ(list(at, of(1, 3)), (Keys{key}));
 }
 
-// ---- strangers ----------------------------------------------------------------------------------
+// ---- unregistered instances ----------------------------------------------------------------------------------
 
-TEST_P(Capability, AFreshStrangerIsLeftToThoseWhoKnowIt) {
+TEST_P(Capability, AFreshUnregisteredInstanceIsLeftToOthers) {
   Site& at = site();
   create_of(at, "a", "other");
   list(at, of(1, 1));
-  EXPECT_EQ(strangers.count, 0U);
-  EXPECT_EQ(strangers.look_at, at->pawl_now() + query.home_grace_ms + 1);
+  EXPECT_EQ(unregistered.count, 0U);
+  EXPECT_EQ(unregistered.look_at, at->pawl_now() + query.home_grace_ms + 1);
   clock.advance(query.home_grace_ms + 1);
   list(at, of(1, 1));
-  EXPECT_EQ(strangers.count, 1U);
-  set_aside(at, of(1, 1));
+  EXPECT_EQ(unregistered.count, 1U);
+  mark_unregistered(at, of(1, 1));
   EXPECT_EQ(status(at, "a").error, ErrorKind::kUnregistered);
   list(at, of(1, 1));
-  EXPECT_EQ(strangers.count, 0U) << "met once";
-  EXPECT_EQ(strangers.look_at, OptionalMs());
+  EXPECT_EQ(unregistered.count, 0U) << "met once";
+  EXPECT_EQ(unregistered.look_at, OptionalMs());
   EXPECT_EQ(list(at, {{"other", "", 0}}), (Keys{1}));
 }
 
 // Its next turn brings it back among all, and forgets why it waited.
-TEST_P(Capability, ATurnEndsBeingAside) {
+TEST_P(Capability, ATurnEndsBeingUnregistered) {
   Site& at = site();
   const InstanceKey key = create_of(at, "a", "n");
   clock.advance(2'001);
   list(at, {});
-  set_aside(at, {});
-  EXPECT_EQ(raw_number("SELECT aside FROM instances"), 1);
+  mark_unregistered(at, {});
+  EXPECT_EQ(raw_number("SELECT unregistered FROM instances"), 1);
   begin_under(at, key, 1);
-  EXPECT_EQ(raw_number("SELECT count(*) FROM instances WHERE aside IS NULL"), 1);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM instances WHERE unregistered IS NULL"), 1);
   EXPECT_EQ(status(at, "a").error, ErrorKind::kNone);
 }
 
 // Thousands in front: each is met once, and a known one behind them is found by the first list.
-TEST_P(Capability, StrangersBlockNobody) {
+TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
   Site& at = site();
   constexpr int kMany = 3'000;
   ASSERT_EQ(batch(at,
@@ -349,22 +350,23 @@ TEST_P(Capability, StrangersBlockNobody) {
   const Kinds kinds = {{"n", "", 0}};
   int lists = 0;
   EXPECT_EQ(list(at, kinds), (Keys{mine}));
-  while (strangers.count > 0) {
+  while (unregistered.count > 0) {
     ++lists;
-    ASSERT_TRUE(strangers.more);
-    set_aside(at, kinds);
+    ASSERT_TRUE(unregistered.more);
+    mark_unregistered(at, kinds);
     ASSERT_LT(lists, kMany / 64 + 2);
     EXPECT_EQ(list(at, kinds), (Keys{mine}));
   }
   // From then on they cost a fixed number of looks, and whoever knows one finds it.
   create_of(at, "mine too", "n");
   EXPECT_EQ(list(at, kinds).size(), 2U);
-  EXPECT_EQ(strangers.count, 0U);
+  EXPECT_EQ(unregistered.count, 0U);
   EXPECT_EQ(list(at, {{"other7", "", 0}}).size(), 17U) << "16 a look, and one that stayed";
 }
 
-// A due timer of a stranger becomes a message behind those that are there, and keeps nobody awake.
-TEST_P(Capability, ATimerOfAStrangerIsMetOnce) {
+// A due timer of an unregistered instance becomes a message behind those that are there, and keeps
+// no runtime awake.
+TEST_P(Capability, ATimerOfAnUnregisteredInstanceIsMetOnce) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kPawlTime, 5'000}});
@@ -372,32 +374,32 @@ TEST_P(Capability, ATimerOfAStrangerIsMetOnce) {
   clock.advance(3'000);
   touch(at);
   EXPECT_EQ(list(at, {}), Keys());
-  ASSERT_EQ(strangers.count, 1U);
-  set_aside(at, {});
+  ASSERT_EQ(unregistered.count, 1U);
+  mark_unregistered(at, {});
   NextDue due;
   ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
   EXPECT_FALSE(due.pawl_time.has_passed(at->pawl_now()));
   list(at, {});
-  EXPECT_EQ(strangers.count, 0U);
+  EXPECT_EQ(unregistered.count, 0U);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   ASSERT_EQ(item.is.message_count, 2U);
   EXPECT_EQ(item.is.messages[0].kind, MessageKind::kCancel);
   EXPECT_EQ(item.is.messages[1].kind, MessageKind::kTimerFired);
   EXPECT_EQ(item.is.messages[1].ref, 2U);
-  // The second one, later, although it is aside already.
+  // The second one, later, although it is marked already.
   clock.advance(3'000);
   touch(at);
   list(at, {});
-  ASSERT_EQ(strangers.count, 1U);
-  set_aside(at, {});
+  ASSERT_EQ(unregistered.count, 1U);
+  mark_unregistered(at, {});
   list(at, {});
-  EXPECT_EQ(strangers.count, 0U);
+  EXPECT_EQ(unregistered.count, 0U);
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   EXPECT_EQ(item.is.message_count, 3U);
 }
 
-// What was set aside and what was not both get their share.
+// What was marked as unregistered and what was not both get their share.
 TEST_P(Capability, NeitherStarves) {
   Site& at = site();
   for (int i = 0; i < 40; ++i)
@@ -405,20 +407,21 @@ TEST_P(Capability, NeitherStarves) {
   clock.advance(2'001);
   touch(at);
   list(at, {});
-  set_aside(at, {});
+  mark_unregistered(at, {});
   for (int i = 0; i < 40; ++i)
     create_of(at, "b" + std::to_string(i), "n");
   const Keys keys = list(at, {{"n", "", 0}}, 0, 8);
   ASSERT_EQ(keys.size(), 8U);
-  std::size_t aside = 0;
+  std::size_t marked = 0;
   for (const InstanceKey key : keys)
-    aside += key <= 40 ? 1U : 0U;
-  EXPECT_GE(aside, 2U);
-  EXPECT_LE(aside, 6U);
+    marked += key <= 40 ? 1U : 0U;
+  EXPECT_GE(marked, 2U);
+  EXPECT_LE(marked, 6U);
 }
 
-// Nor do due timers of those that are stopped: a look meets a bounded number, and each of them once.
-TEST_P(Capability, stopped_instances_with_due_timers_stand_in_nobodys_way) {
+// Nor do due timers of those that are stopped: a look meets a bounded number, and each of them
+// once.
+TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
   Site& at = site();
   constexpr int kStopped = 100;
   const std::vector<NewTimer> timers = {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}};
@@ -438,14 +441,14 @@ TEST_P(Capability, stopped_instances_with_due_timers_stand_in_nobodys_way) {
   clock.advance(20);
   const Kinds kinds = {{"irrigate", "1.0", 0}};
   EXPECT_EQ(list(at, kinds), (Keys{mine}));
-  EXPECT_EQ(strangers.count, Strangers::kMax);
-  EXPECT_TRUE(strangers.more);
-  set_aside(at, kinds);
+  EXPECT_EQ(unregistered.count, UnregisteredInstances::kMax);
+  EXPECT_TRUE(unregistered.more);
+  mark_unregistered(at, kinds);
   EXPECT_EQ(list(at, kinds), (Keys{mine}));
-  set_aside(at, kinds);
+  mark_unregistered(at, kinds);
   EXPECT_EQ(list(at, kinds), (Keys{mine}));
-  EXPECT_EQ(strangers.count, 0U);
-  EXPECT_FALSE(strangers.more);
+  EXPECT_EQ(unregistered.count, 0U);
+  EXPECT_FALSE(unregistered.more);
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE due IS NOT NULL"), 2);
   // They have fired, and are there when it goes on.
   std::size_t retried = 0;
@@ -457,7 +460,7 @@ TEST_P(Capability, stopped_instances_with_due_timers_stand_in_nobodys_way) {
 }
 
 // Nor of trees that were deleted and not removed yet: they would be met again and again until then.
-TEST_P(Capability, deleted_instances_with_due_timers_stand_in_nobodys_way) {
+TEST_P(Capability, deleted_instances_with_due_timers_block_no_other) {
   Site& at = site();
   const InstanceKey key = create(at, "deleted");
   start(at, key, {{2, TimerBase::kPawlTime, 10}});
@@ -465,10 +468,10 @@ TEST_P(Capability, deleted_instances_with_due_timers_stand_in_nobodys_way) {
   clock.advance(20);
   for (const Kinds& kinds : {Kinds{{"irrigate", "1.0", 0}}, Kinds{{"another", "", 0}}}) {
     EXPECT_EQ(list(at, kinds), Keys());
-    set_aside(at, kinds);
+    mark_unregistered(at, kinds);
     EXPECT_EQ(list(at, kinds), Keys());
-    EXPECT_EQ(strangers.count, 0U);
-    EXPECT_FALSE(strangers.more);
+    EXPECT_EQ(unregistered.count, 0U);
+    EXPECT_FALSE(unregistered.more);
   }
 }
 

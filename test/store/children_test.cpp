@@ -1,5 +1,5 @@
-// Goal: a child is created with its parent's turn, told of with the commit that ends it, once; what is
-// late is dropped; no id is taken from whom it belongs to.
+// Goal: a child is created with its parent's turn, reported with the commit that ends it, once;
+// what is late is dropped; no id is taken from whom it belongs to.
 #include "provider_world.hpp"
 
 namespace pawl::test {
@@ -67,22 +67,22 @@ TEST_P(Children, CreatedWithTheTurnAndReady) {
   EXPECT_EQ(ready(at), std::vector<InstanceKey>{child});
 }
 
-TEST_P(Children, EndIsToldOnceAndWhole) {
+TEST_P(Children, EndIsReportedOnceAndWhole) {
   Site& at = site();
   const InstanceKey parent = parent_of(at, "c");
   EXPECT_EQ(fetched(at, parent).is.message_count, 0U);
   end(at, key_of("c"), EndKind::kFailed, "no water", ErrorKind::kPoison);
   const Item& item = fetched(at, parent);
   ASSERT_EQ(item.kinds(), Strings{"child_done"});
-  const Message& told = item.is.messages[0];
-  EXPECT_EQ(told.error, ErrorKind::kPoison);
-  EXPECT_EQ(told.execution, 1);
-  EXPECT_EQ(told.ref, 2U);
-  EXPECT_EQ(told.payload, "no water");
+  const Message& reported = item.is.messages[0];
+  EXPECT_EQ(reported.error, ErrorKind::kPoison);
+  EXPECT_EQ(reported.execution, 1);
+  EXPECT_EQ(reported.ref, 2U);
+  EXPECT_EQ(reported.payload, "no water");
   EXPECT_EQ(ready(at), std::vector<InstanceKey>{parent});
 }
 
-TEST_P(Children, ChildThatContinuesAsNewTellsAtItsEnd) {
+TEST_P(Children, ChildThatContinuesAsNewNotifiesAtItsEnd) {
   Site& at = site();
   const InstanceKey parent = parent_of(at, "c");
   end(at, key_of("c"), EndKind::kContinuedAsNew, "next");
@@ -91,7 +91,7 @@ TEST_P(Children, ChildThatContinuesAsNewTellsAtItsEnd) {
   ASSERT_EQ(fetched(at, parent).kinds(), Strings{"child_done"});
 }
 
-TEST_P(Children, StaleEndTellsNothing) {
+TEST_P(Children, StaleEndReportsNothing) {
   Site& at = site();
   const InstanceKey parent = parent_of(at, "c");
   const InstanceKey child = key_of("c");
@@ -142,7 +142,7 @@ TEST_P(Children, TakenIdIsAnAnswerToTheParent) {
   EXPECT_FALSE(fetched(at, other).is.has_parent);
 }
 
-TEST_P(Children, DetachedIsNobodysChildAndATakenIdChangesNothing) {
+TEST_P(Children, DetachedHasNoParentAndATakenIdChangesNothing) {
   {
     Site& at = site();
     const InstanceKey parent = parent_of(at, "d", EventKind::kDetached);

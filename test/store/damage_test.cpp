@@ -1,5 +1,5 @@
-// Goal: an index that disagrees with its table ends a call with an error that names the table, and never
-// keeps it from ending. Each of these calls walks along an index, or empties what it shows.
+// Goal: an index that disagrees with its table ends a call with an error that names the table, and
+// never keeps it from ending. Each of these calls walks along an index, or empties what it shows.
 #include "provider_world.hpp"
 #include "tables/walk.hpp"
 

@@ -1,5 +1,5 @@
-// Goal: instances are made once, found, cancelled, parked, stopped and woken; and who may work on which
-// is what the rules of homes say, in the order of waiting.
+// Goal: instances are made once, found, cancelled, parked, stopped and woken; and who may work on
+// which is what the rules of homes say, in the order of waiting.
 #include "provider_world.hpp"
 
 namespace pawl::test {
@@ -95,7 +95,7 @@ TEST_P(Instances, CancelIsAMessage) {
   EXPECT_EQ(item.is.messages[1].payload, reason.substr(0, kErrorTextBytesMax));
 }
 
-TEST_P(Instances, CancelOfNobodyAndOfAnEndedOne) {
+TEST_P(Instances, CancelOfNoInstanceAndOfAnEndedOne) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   EXPECT_EQ(batch(at, [&] { return at->cancel_instance("b", ""); }), Status::kNotFound);
@@ -169,16 +169,16 @@ TEST_P(Instances, AnotherLivingHomeHasItsGrace) {
   const Incarnation other = worker(at, "other");
   const InstanceKey mine = create(at, "mine");
   const InstanceKey theirs = create(at, "theirs");
-  const InstanceKey nobodys = create(at, "nobodys");
+  const InstanceKey unowned = create(at, "nobodys");
   PAWL_AT_HOME(at, theirs, other);
   PAWL_AT_HOME(at, mine, me);
-  EXPECT_EQ(ready(at, me), (Keys{nobodys, mine}));
-  EXPECT_EQ(ready(at, other), (Keys{nobodys, theirs}));
-  EXPECT_EQ(ready(at, 0), (Keys{nobodys}));
+  EXPECT_EQ(ready(at, me), (Keys{unowned, mine}));
+  EXPECT_EQ(ready(at, other), (Keys{unowned, theirs}));
+  EXPECT_EQ(ready(at, 0), (Keys{unowned}));
   clock.advance(2000);
-  EXPECT_EQ(ready(at, me), (Keys{nobodys, mine}));
+  EXPECT_EQ(ready(at, me), (Keys{unowned, mine}));
   clock.advance(1);
-  EXPECT_EQ(ready(at, me), (Keys{nobodys, mine, theirs}));
+  EXPECT_EQ(ready(at, me), (Keys{unowned, mine, theirs}));
 }
 
 TEST_P(Instances, DeadHomeHasNoGrace) {
@@ -195,7 +195,7 @@ TEST_P(Instances, DeadHomeHasNoGrace) {
   EXPECT_EQ(ready(at, me), (Keys{a, b}));
 }
 
-TEST_P(Instances, ADeathInATurnOfNothingStored_KeepsStartsApart) {
+TEST_P(Instances, ADeathInATurnOfNothingStored_PersistsStartsFirst) {
   Site& at = site();
   const Incarnation me = worker(at, "me");
   const Incarnation other = worker(at, "other");
@@ -203,11 +203,11 @@ TEST_P(Instances, ADeathInATurnOfNothingStored_KeepsStartsApart) {
   note.instance = CrashNote::kNotStored;
   BatchInfo info;
   ASSERT_EQ(at->begin(me, &info), Status::kOk);
-  EXPECT_FALSE(info.starts_apart);
+  EXPECT_FALSE(info.persist_starts_first);
   ASSERT_EQ(at->bury_worker(other, 0, &note, 1, CrashLimits()), Status::kOk);
   ASSERT_EQ(at->commit(), Status::kOk);
   ASSERT_EQ(at->begin(me, &info), Status::kOk);
-  EXPECT_TRUE(info.starts_apart);
+  EXPECT_TRUE(info.persist_starts_first);
   at->rollback();
 }
 

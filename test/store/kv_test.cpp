@@ -1,5 +1,6 @@
-// Goal: what an execution finds at its start is there while it runs, whatever it writes; clients see what
-// was committed last; an end leaves one row a key; values live as long as their instance and no longer.
+// Goal: what an execution finds at its start is there while it runs, whatever it writes; clients
+// see what was committed last; an end leaves one row a key; values live as long as their instance
+// and no longer.
 #include "provider_world.hpp"
 
 namespace pawl::test {
@@ -13,7 +14,7 @@ using Writes = std::vector<Write>;
 
 class Kv : public ProviderWorld {
  protected:
-  // One turn that writes, and ends if it is told to.
+  // One turn that writes, and ends if it is notified to.
   void write(Site& at, InstanceKey key, const Writes& writes, EndKind end = EndKind::kNone) {
     Item item;
     ASSERT_EQ(fetch(at, key, item), Status::kOk) << at->diagnostic().text();

@@ -1,5 +1,5 @@
-// Goal: a database is opened only where it may be, is made once, is private, and whatever is not ours
-// is refused by name and left as it was.
+// Goal: a database is opened only where it may be, is made once, is private, and whatever is not
+// ours is refused by name and left as it was.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -151,7 +151,8 @@ TEST_P(Lifecycle, SchemaThatIsNotOursIsRefusedByName) {
   }
 }
 
-// Another process puts it there while we run: nothing of it takes effect, and when it is gone we go on.
+// Another process puts it there while we run: nothing of it takes effect, and when it is gone we go
+// on.
 TEST_P(Lifecycle, SchemaThatChangesMeanwhileStopsBatchesAndReads) {
   for (const Plant& plant : kPlants) {
     Site& at = site();
@@ -248,13 +249,13 @@ TEST_P(Lifecycle, MissingFolderIsRefused) {
 TEST_P(Lifecycle, ReadOnlyFileIsRefused) {
   if (is_sim()) GTEST_SKIP() << "the simulated machine has no permissions";
   close(site());
-  // Root may write everything, so it is somebody else for the moment.
-  constexpr uid_t kNobody = 65534;
+  // Root may write everything, so it is another for the moment.
+  constexpr uid_t kNoWorker = 65534;
   const bool was_root = ::geteuid() == 0;
   const std::string folder = std::filesystem::path(path()).parent_path();
   ASSERT_EQ(::chmod(folder.c_str(), 0777), 0);
   ASSERT_EQ(::chmod(path(), 0444), 0);
-  if (was_root && ::seteuid(kNobody) != 0) GTEST_SKIP() << "cannot be another user";
+  if (was_root && ::seteuid(kNoWorker) != 0) GTEST_SKIP() << "cannot be another user";
   Site& at = process();
   const Status opened = open(at);
   ASSERT_TRUE(!was_root || ::seteuid(0) == 0);

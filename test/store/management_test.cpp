@@ -1,5 +1,5 @@
-// Goal: what operators ask for is bounded, touches what it names and nothing else, and whoever works on
-// it meanwhile is told kStale.
+// Goal: what operators ask for is bounded, touches what it names and nothing else, and whoever
+// works on it meanwhile is notified kStale.
 #include <algorithm>
 
 #include "provider_world.hpp"

@@ -1,8 +1,8 @@
-// The world a provider is tested in: one database, any number of processes with a connection each, a
-// clock that the test moves, and a door behind the provider's back for damage.
+// The world a provider is tested in: one database, any number of processes with a connection each,
+// a clock that the test moves, and a door behind the provider's back for damage.
 //
-// A new provider takes part by a case in make_provider() and in RawHandle. Every test of the suite runs
-// over the simulated machine and over the real one; nothing sleeps.
+// A new provider takes part by a case in make_provider() and in RawHandle. Every test of the suite
+// runs over the simulated machine and over the real one; nothing sleeps.
 #ifndef PAWL_TEST_PROVIDER_WORLD_HPP
 #define PAWL_TEST_PROVIDER_WORLD_HPP
 

@@ -1,5 +1,5 @@
-// Goal: what is deleted is gone for everyone at once and whole, however large; what is late never brings it
-// back; what is pruned is never in use; and every transaction is bounded.
+// Goal: what is deleted is gone for everyone at once and whole, however large; what is late never
+// brings it back; what is pruned is never in use; and every transaction is bounded.
 #include <algorithm>
 
 #include "provider_world.hpp"
@@ -299,7 +299,7 @@ TEST_P(Removal, GetInstanceTree) {
   }
 }
 
-// However often a sweep is cut, nobody ever sees a part of the tree.
+// However often a sweep is cut, no call ever sees a part of the tree.
 TEST_P(Removal, DeleteInstancesAtomic) {
   Site& at = site();
   make_tree(at);

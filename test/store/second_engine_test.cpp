@@ -1,6 +1,6 @@
-// Goal: the tables speak to an engine through sql::Connection and nothing else. A second engine stands between them and
-// SQLite here; it writes down each statement that comes through it and checks how it is used, and SQLite itself says
-// what it ran.
+// Goal: the tables speak to an engine through sql::Connection and nothing else. A second engine
+// stands between them and SQLite here; it writes down each statement that comes through it and
+// checks how it is used, and SQLite itself says what it ran.
 #include <map>
 #include <set>
 

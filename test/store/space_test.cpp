@@ -1,5 +1,5 @@
-// Goal: new work and messages are refused over the quota and without the reserve, and nothing else is; what is
-// complete is removed oldest first, in bounded transactions.
+// Goal: new work and messages are refused over the quota and without the reserve, and nothing else
+// is; what is complete is removed oldest first, in bounded transactions.
 #include "provider_world.hpp"
 
 namespace pawl::test {
@@ -19,14 +19,14 @@ class SpaceContract : public ProviderWorld {
     InstanceKey key = 0;
     return batch(at, [&] { return at->create_instance(instance, &key); });
   }
-  Status try_mail(Site& at, const std::string& id) {
-    NewMail mail;
-    mail.id = id;
-    mail.kind = MessageKind::kQueue;
-    mail.name = "q";
-    mail.count_max = mail.bytes_max = 100;
+  Status try_message(Site& at, const std::string& id) {
+    NewMessage posted;
+    posted.id = id;
+    posted.kind = MessageKind::kQueue;
+    posted.name = "q";
+    posted.count_max = posted.bytes_max = 100;
     bool room = false;
-    return batch(at, [&] { return at->send_mail(mail, &room); });
+    return batch(at, [&] { return at->send_message(posted, &room); });
   }
   void end(Site& at, InstanceKey key, EndKind kind, int more_events = 0) {
     Item item;
@@ -71,8 +71,8 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   EXPECT_EQ(try_create(at, "new"), Status::kQuota);
   EXPECT_NE(at->diagnostic().text().find(std::to_string(use.total())), std::string_view::npos)
       << at->diagnostic().text();
-  EXPECT_EQ(try_mail(at, "running"), Status::kQuota);
-  EXPECT_EQ(try_mail(at, "nobody"), Status::kNotFound);
+  EXPECT_EQ(try_message(at, "running"), Status::kQuota);
+  EXPECT_EQ(try_message(at, "nobody"), Status::kNotFound);
   EXPECT_EQ(try_create(at, "running"), Status::kAlreadyExists);
   Metrics metrics;
   ASSERT_EQ(at->read_metrics(&metrics), Status::kOk);
@@ -100,12 +100,12 @@ TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
   ASSERT_EQ(set_space(at, -1, kMebi), Status::kOk);
   EXPECT_TRUE(at->reserve_missing().value());
   EXPECT_EQ(try_create(at, "new"), Status::kQuota);
-  EXPECT_EQ(try_mail(at, "running"), Status::kQuota);
+  EXPECT_EQ(try_message(at, "running"), Status::kQuota);
   ASSERT_EQ(at->make_reserve(kMebi), Status::kOk);
   ASSERT_EQ(at->make_reserve(kMebi), Status::kOk) << "it is there";
   EXPECT_FALSE(at->reserve_missing().value());
   EXPECT_EQ(try_create(at, "new"), Status::kOk);
-  EXPECT_EQ(try_mail(at, "running"), Status::kOk);
+  EXPECT_EQ(try_message(at, "running"), Status::kOk);
   ASSERT_EQ(at->release_reserve(), Status::kOk);
   ASSERT_EQ(at->release_reserve(), Status::kOk) << "it is gone";
   EXPECT_EQ(try_create(at, "newer"), Status::kQuota);

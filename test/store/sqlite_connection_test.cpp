@@ -39,7 +39,7 @@ TEST(ResultCodes, AreStatuses) {
     EXPECT_EQ(sqlite::status_of(one.code), one.status) << sqlite3_errstr(one.code);
 }
 
-// A connection of ours to a database that somebody else has made.
+// A connection of ours to a database that another has made.
 class Protected : public ::testing::Test {
  protected:
   void open(const char* planted) {

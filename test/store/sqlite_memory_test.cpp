@@ -1,5 +1,6 @@
-// Goal: SQLite lives in the block it was given and nowhere else; running out is an answer and not an
-// end; and what was installed can be removed. A program of its own: SQLite's memory is the process's.
+// Goal: SQLite lives in the block it was given and nowhere else; running out is an answer and not
+// an end; and what was installed can be removed. A program of its own: SQLite's memory is the
+// process's.
 #include <sqlite3.h>
 
 #include <cstring>
@@ -16,8 +17,8 @@ namespace {
 
 class Memory : public ProviderWorld {
  protected:
-  // Before the world's connections close, SQLite must still have its heap: so it is kept for good, and
-  // removed by the next test or never.
+  // Before the world's connections close, SQLite must still have its heap: so it is kept for good,
+  // and removed by the next test or never.
   Status install(std::size_t bytes, int pages, std::size_t payload_bytes = 0) {
     block_.resize(bytes);
     return SqliteStore::install_memory(block_.data(), bytes, pages, payload_bytes, diagnostic_);
@@ -68,7 +69,8 @@ TEST_P(Memory, AllOfItComesBack) {
   EXPECT_LT(SqliteStore::heap_use().used, 8192U);
 }
 
-// What is planned for many pages is not had before they are needed, and never more than the cache may keep.
+// What is planned for many pages is not had before they are needed, and never more than the cache
+// may keep.
 TEST_P(Memory, SlotsOfPagesAreTouchedWhenTheyAreNeeded) {
   ASSERT_EQ(install(8 << 20, 4'000), Status::kOk);
   EXPECT_EQ(SqliteStore::heap_use().pages_touched, 0U);
@@ -119,7 +121,8 @@ TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
   sqlite3_free(again);
 }
 
-// When the pool has no piece large enough: that, and no smaller one, is in a slot, and comes back to it.
+// When the pool has no piece large enough: that, and no smaller one, is in a slot, and comes back
+// to it.
 TEST_P(Memory, LargeRowsHaveSlotsOfTheirOwn) {
   constexpr std::size_t kPayload = 200'000;
   const std::size_t rows = SqliteStore::row_slots_memory(kPayload);

@@ -43,13 +43,13 @@ class Plans : public ProviderWorld {
     start(at, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}},
           {{4, "s", "schedule_to_start_ms=1"}});
     ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", "r"); }), Status::kOk);
-    NewMail mail;
-    mail.id = "a";
-    mail.kind = MessageKind::kQueue;
-    mail.name = mail.payload = "m";
-    mail.count_max = mail.bytes_max = 10;
+    NewMessage posted;
+    posted.id = "a";
+    posted.kind = MessageKind::kQueue;
+    posted.name = posted.payload = "m";
+    posted.count_max = posted.bytes_max = 10;
     bool room = false;
-    ASSERT_EQ(batch(at, [&] { return at->send_mail(mail, &room); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->send_message(posted, &room); }), Status::kOk);
     MessageId last = 0;
     ASSERT_EQ(at->last_message(&last), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->reserve_messages(last, 1); }), Status::kOk);
@@ -107,9 +107,9 @@ class Plans : public ProviderWorld {
     touch(at);
   }
   void manage(Site& at) {
-    class Nobody final : public InstanceVisitor {
+    class NoVisitor final : public InstanceVisitor {
       void on_instance(const InstanceInfo&) noexcept override {}
-    } nobody;
+    } none;
     class Nothing final : public ExecutionVisitor {
       void on_execution(const ExecutionInfo&) noexcept override {}
     } nothing;
@@ -140,8 +140,8 @@ class Plans : public ProviderWorld {
     EndedCursor cursor;
     OptionalMs next_end;
     bool done = false;
-    ASSERT_EQ(at->list_instances(InstanceFilter(), &page, nobody), Status::kOk);
-    ASSERT_EQ(at->read_instance_info("a", nobody), Status::kOk);
+    ASSERT_EQ(at->list_instances(InstanceFilter(), &page, none), Status::kOk);
+    ASSERT_EQ(at->read_instance_info("a", none), Status::kOk);
     ASSERT_EQ(at->list_executions(1, nothing), Status::kOk);
     ASSERT_EQ(at->read_metrics(&metrics), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->suspend_instance("a"); }), Status::kOk);
@@ -155,7 +155,7 @@ class Plans : public ProviderWorld {
               Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->delete_instance(3, false); }), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->sweep_deleted(99, &removed, &done); }), Status::kOk);
-    ASSERT_EQ(at->list_tree(1, false, &page, nobody), Status::kOk);
+    ASSERT_EQ(at->list_tree(1, false, &page, none), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->set_space(1 << 30, 0); }), Status::kOk);
     end_one(at, create(at, "past"), EndKind::kContinuedAsNew);
     for (int i = 0; i < 3; ++i)
@@ -203,7 +203,7 @@ class Plans : public ProviderWorld {
               Status::kOk);
     LeakCursors cursors;
     ASSERT_EQ(batch(
-                  at, [&] { return at->tell_leaks(SessionOptions(), &cursors); }, me),
+                  at, [&] { return at->report_leaks(SessionOptions(), &cursors); }, me),
               Status::kOk);
     std::uint32_t active = 0;
     std::uint32_t idle = 0;
@@ -282,8 +282,8 @@ TEST_P(Plans, NoStatementScansATable) {
   // The first made the image of the new database, in memory, and is closed.
   ASSERT_EQ(opened.size(), 2U);
   work(at);
-  // The ring has 64 rows, read when the clock was adopted, synced or set; meta has one; of the sequences
-  // there is one for each of four tables.
+  // The ring has 64 rows, read when the clock was adopted, synced or set; meta has one; of the
+  // sequences there is one for each of four tables.
   const std::set<std::string> allowed = {"SCAN clock_ring", "SCAN meta", "SCAN sqlite_schema",
                                          "SCAN sqlite_sequence"};
   int statements = 0;

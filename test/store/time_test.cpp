@@ -1,6 +1,6 @@
 // Goal: a timer fires once, when it is due by the clock of the transaction that takes it, through
-// reboots, cuts and wall clocks that lie; and who asks when to wake up is told neither too late nor
-// for nothing. Nothing here sleeps: the clock is moved.
+// reboots, cuts and wall clocks that lie; and who asks when to wake up is notified neither too late
+// nor for nothing. Nothing here sleeps: the clock is moved.
 #include "provider_world.hpp"
 
 namespace pawl::test {
@@ -238,7 +238,7 @@ TEST_P(Time, DriftOfAFewMsWritesNothingItself) {
   EXPECT_EQ(raw_number("SELECT off FROM meta"), kWall2040 + 3);
 }
 
-TEST_P(Time, MarksRideAtMostOnceASecond) {
+TEST_P(Time, MarksArePiggybackedAtMostOnceASecond) {
   Site& at = site();
   touch(at);
   clock.advance(1000);

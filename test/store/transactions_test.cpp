@@ -86,14 +86,14 @@ TEST_P(Transactions, ReadersSeeOneMoment) {
   EXPECT_EQ(status(at, "a").revision, 1);
 }
 
-TEST_P(Transactions, EmptyBatchWritesNothingAndRingsNobody) {
+TEST_P(Transactions, EmptyBatchWritesNothingAndRingsNoBell) {
   Site& at = site();
   Site& other = site();
   touch(at);
   ASSERT_EQ(other.port.threads->open(path(), other.diagnostic), Status::kOk);
   other.port.threads->drain();
   const std::uint64_t writes = machine.writes();
-  clock.advance(3'600'000);  // the mark is old, but has nothing to ride on
+  clock.advance(3'600'000);  // the mark is old, but no commit takes it along
   for (int i = 0; i < 3; ++i)
     touch(at);
   EXPECT_EQ(machine.writes(), writes);
@@ -115,7 +115,7 @@ TEST_P(Transactions, BuriedWorkerWritesNothingMore) {
             Status::kOk);
   EXPECT_EQ(at->begin(me, &info), Status::kBuried);
   at->rollback();  // it is over already
-  // As nobody it can go on, for instance to register anew.
+  // Without a registration it can go on, for instance to register anew.
   EXPECT_EQ(at->begin(0, &info), Status::kOk);
   EXPECT_EQ(at->commit(), Status::kOk);
 }
@@ -147,8 +147,8 @@ TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
 class DiskFaults : public ProviderWorld {};
 INSTANTIATE_TEST_SUITE_P(Ports, DiskFaults, ::testing::Values(Ports::kSim), ports_name);
 
-// The n-th write or sync fails, n = 1, 2, 3 .. until a whole batch gets through: each time the batch is
-// gone without a trace, and the same batch works when the disk does.
+// The n-th write or sync fails, n = 1, 2, 3 .. until a whole batch gets through: each time the
+// batch is gone without a trace, and the same batch works when the disk does.
 TEST_P(DiskFaults, EveryFailedWriteIsRolledBackAndLaterRetried) {
   Site& at = site();
   Site& witness = site();
@@ -245,8 +245,9 @@ TEST_P(DiskFaults, FailedOpenLeavesAFileThatCanBeOpened) {
   EXPECT_GT(failures, 20);
 }
 
-// The n-th write or sync of a process that makes the database and stores something is the last before the power goes,
-// n = 1, 2, 3 .. until all of them get through. What was told to be stored is there afterwards.
+// The n-th write or sync of a process that makes the database and stores something is the last
+// before the power goes, n = 1, 2, 3 .. until all of them get through. What was notified to be
+// stored is there afterwards.
 TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
   machine.set_power_cut_losses(true);
   for (const bool in_place : {false, true}) {
@@ -271,7 +272,7 @@ TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
       ASSERT_EQ(open(next), Status::kOk) << next.diagnostic.text();
       InstanceStatus out;
       const Status found = next->read_status("a", &out, output, sizeof(output));
-      // What was not told to be stored may be all the same, of what was flushed last.
+      // What was not acknowledged may be stored all the same, of what was flushed last.
       if (stored == Status::kOk || found != Status::kNotFound) {
         EXPECT_EQ(found, Status::kOk);
       } else {

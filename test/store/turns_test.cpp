@@ -1,5 +1,5 @@
-// Goal: of two commits of one turn exactly one wins and the other writes nothing; what a turn asked for
-// is there, all of it; a history comes back as it went in, or says which row is damaged.
+// Goal: of two commits of one turn exactly one wins and the other writes nothing; what a turn asked
+// for is there, all of it; a history comes back as it went in, or says which row is damaged.
 #include <numeric>
 #include <thread>
 
@@ -244,7 +244,7 @@ TEST_P(Turns, WorkOfACommandThatTheSameTurnClosedIsNotThere) {
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
 }
 
-TEST_P(Turns, WorkHandedOverWithItsTurnIsNobodyElses) {
+TEST_P(Turns, WorkHandedOverWithItsTurnIsNoOtherWorkers) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   const Item& item = fetched(at, key);
@@ -499,7 +499,7 @@ TEST_P(Turns, ResetCustomStatusIsAChange) {
   EXPECT_EQ(status(at, "a").custom_status_version, 2);
 }
 
-TEST_P(Turns, FailedInstanceTellsWhy) {
+TEST_P(Turns, FailedInstanceSaysWhy) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   Events events(1);

@@ -1,4 +1,5 @@
-// replay_check on real files: what it leaves behind, damaged rows, and the exit codes of its main().
+// replay_check on real files: what it leaves behind, damaged rows, and the exit codes of its
+// main().
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -32,7 +33,7 @@ std::string bytes_of(const std::string& path) {
   return text.str();
 }
 
-class Told final : public ReplayVisitor {
+class Reported final : public ReplayVisitor {
  public:
   void on_answer(const ReplayAnswer& answer) noexcept override {
     text +=
@@ -79,10 +80,10 @@ class ReplayCheckFiles : public ::testing::Test {
     ASSERT_EQ(runtime.stop(1'000), Status::kOk);
   }
 
-  std::string told(Status expected = Status::kOk) {
+  std::string reported(Status expected = Status::kOk) {
     posix::SystemPort port;
     testing::Block memory(replay_check_memory(options_));
-    Told visitor;
+    Reported visitor;
     ReplayTotals totals;
     Diagnostic why;
     EXPECT_EQ(replay_check(process_, registry_, options_, port.port(), memory.data(),
@@ -113,7 +114,7 @@ TEST_F(ReplayCheckFiles, BesideARuntime_NeitherDatabaseNorLogChange) {
     const std::string database = bytes_of(path_);
     const std::string log = bytes_of(path_ + "-wal");
     EXPECT_GT(log.size(), 0U);
-    EXPECT_EQ(told(), "a go\nb go\n");
+    EXPECT_EQ(reported(), "a go\nb go\n");
     EXPECT_EQ(bytes_of(path_), database);
     EXPECT_EQ(bytes_of(path_ + "-wal"), log);
   });
@@ -123,7 +124,7 @@ TEST_F(ReplayCheckFiles, AfterAnOrderlyEnd_TheLogItMakesIsEmpty) {
   record();
   ASSERT_EQ(bytes_of(path_ + "-wal"), "none");
   const std::string database = bytes_of(path_);
-  EXPECT_EQ(told(), "a go\nb go\n");
+  EXPECT_EQ(reported(), "a go\nb go\n");
   EXPECT_EQ(bytes_of(path_), database);
   EXPECT_EQ(bytes_of(path_ + "-wal"), "");
 }
@@ -137,7 +138,7 @@ TEST_F(ReplayCheckFiles, OfWhatACrashLeft_NeitherDatabaseNorLogChange) {
   });
   std::ofstream(path_, std::ios::binary) << database;
   std::ofstream(path_ + "-wal", std::ios::binary) << log;
-  EXPECT_EQ(told(), "a go\nb go\n");
+  EXPECT_EQ(reported(), "a go\nb go\n");
   EXPECT_EQ(bytes_of(path_), database);
   EXPECT_EQ(bytes_of(path_ + "-wal"), log);
 }
@@ -145,21 +146,21 @@ TEST_F(ReplayCheckFiles, OfWhatACrashLeft_NeitherDatabaseNorLogChange) {
 TEST_F(ReplayCheckFiles, DamagedRows_AreNoGoAloneAndNamed) {
   record();
   sql("UPDATE history SET payload='9' WHERE instance=1 AND id=3");
-  EXPECT_EQ(told().find("a no-go history of instance 1, execution 1, event 3: checksum"), 0U)
-      << told();
-  EXPECT_NE(told().find("\nb go\n"), std::string::npos);
+  EXPECT_EQ(reported().find("a no-go history of instance 1, execution 1, event 3: checksum"), 0U)
+      << reported();
+  EXPECT_NE(reported().find("\nb go\n"), std::string::npos);
   sql("DELETE FROM history WHERE instance=1 AND id=3");
-  EXPECT_NE(told().find("is missing"), std::string::npos) << told();
+  EXPECT_NE(reported().find("is missing"), std::string::npos) << reported();
   sql("UPDATE orchestrator_queue SET crc=crc+1, base=NULL, due=NULL WHERE instance=2");
-  EXPECT_NE(told().find("b no-go "), std::string::npos) << told();
+  EXPECT_NE(reported().find("b no-go "), std::string::npos) << reported();
   sql("UPDATE instances SET version=hex(zeroblob(400)) WHERE id='b'");
-  EXPECT_NE(told().find("b no-go its id, name or version is too long"), std::string::npos)
-      << told();
+  EXPECT_NE(reported().find("b no-go its id, name or version is too long"), std::string::npos)
+      << reported();
 }
 
 TEST_F(ReplayCheckFiles, ForeignFiles_AreRefused) {
   std::ofstream(path_, std::ios::binary) << std::string(4'096, 'x');
-  EXPECT_EQ(told(Status::kForeignDatabase), "");
+  EXPECT_EQ(reported(Status::kForeignDatabase), "");
 }
 
 TEST_F(ReplayCheckFiles, MainSaysItWithItsExitCode) {

@@ -1,4 +1,5 @@
-// replay_check on the simulated machine: what real programs recorded, against the same code and against others.
+// replay_check on the simulated machine: what real programs recorded, against the same code and
+// against others.
 #include "pawl/replay_check.hpp"
 
 #include <gtest/gtest.h>
@@ -131,8 +132,8 @@ Poll parent(OrchestrationContext& ctx) {
 }
 
 Poll careful(OrchestrationContext& ctx) {
-  PAWL_AWAIT(told, ctx.schedule_timer(hours(100)));
-  if (told.cancelled()) PAWL_AWAIT_DONE(ctx.schedule_timer(hours(1)));
+  PAWL_AWAIT(reported, ctx.schedule_timer(hours(100)));
+  if (reported.cancelled()) PAWL_AWAIT_DONE(ctx.schedule_timer(hours(1)));
   return ctx.complete("");
 }
 
@@ -181,7 +182,7 @@ void fill(World& world) {
   ASSERT_EQ(world.client().cancel_instance("careful", "rain"), Status::kOk);
   ASSERT_EQ(world.client().suspend_instance("held"), Status::kOk);
   ASSERT_EQ(world.advance(5'000), Status::kOk);
-  // For nobody: they wait, or are dropped, and the check must not take them.
+  // For no wait: they wait, or are dropped, and the check must not take them.
   ASSERT_EQ(world.client().enqueue_event("sleeper", "q", "m"), Status::kOk);
 }
 

@@ -14,7 +14,7 @@ using testing::FakeActivity;
 using testing::World;
 using testing::WorldOptions;
 
-// Waters when the soil is dry; asks every six hours, and stops when it is told to.
+// Waters when the soil is dry; asks every six hours, and stops when it is notified to.
 Poll water(OrchestrationContext& ctx) {
   const Handle stop = ctx.schedule_wait("stop");
   PAWL_AWAIT(level, ctx.schedule_activity("read", ctx.input()));
@@ -108,7 +108,7 @@ TEST(TestingWorld, FailuresAreValues) {
   EXPECT_NE(none.error_text().find("batch"), std::string_view::npos) << none.error_text();
 }
 
-TEST(TestingWorld, AnInstanceThatNeverRestsIsTold) {
+TEST(TestingWorld, AnInstanceThatNeverRestsIsReported) {
   Garden garden;
   World world(garden.registry);
   ASSERT_EQ(world.start(), Status::kOk);
@@ -189,10 +189,10 @@ TEST(TestingWorld, TakesAProcessOfItsOwn) {
   Process* process = nullptr;
   Diagnostic diagnostic;
   ASSERT_EQ(testing::shared_process(&process, diagnostic), Status::kOk);
-  Process foreign;
+  Process unregistered;
   Garden garden;
   WorldOptions options;
-  options.process = &foreign;  // which is not started
+  options.process = &unregistered;  // which is not started
   World world(garden.registry, options);
   EXPECT_NE(world.start(), Status::kOk);
   options.process = process;

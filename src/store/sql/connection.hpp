@@ -1,9 +1,9 @@
 // Connection and Statement: what the tables see of a database engine.
 //
-// Purpose: prepared statements only, each a sql::Query; no SQL is built from strings at run time. An engine derives from
-// Connection and gives the few calls that are protected here: bind, step, read a column. What every engine needs the
-// same way (damage, the text of the last error) stands here. Ownership: a Connection owns its statements. Thread
-// rule: one thread.
+// Purpose: prepared statements only, each a sql::Query; no SQL is built from strings at run time.
+// An engine derives from Connection and gives the few calls that are protected here: bind, step,
+// read a column. What every engine needs the same way (damage, the text of the last error) stands
+// here. Ownership: a Connection owns its statements. Thread rule: one thread.
 #ifndef PAWL_STORE_SQL_CONNECTION_HPP
 #define PAWL_STORE_SQL_CONNECTION_HPP
 
@@ -25,7 +25,8 @@ class Connection;
 // surface at the next step. Binds are by position from 1, in order of the calls.
 class Statement {
  public:
-  // A null `prepared` could not be prepared; `failure`, the engine's number, says why and surfaces at the first step.
+  // A null `prepared` could not be prepared; `failure`, the engine's number, says why and surfaces
+  // at the first step.
   Statement(Connection& connection, void* prepared, int failure = 0)
       : connection_(connection), prepared_(prepared), failure_(failure) {}
   ~Statement();
@@ -53,8 +54,9 @@ class Statement {
   Status run();
   [[nodiscard]] Status status() const { return status_; }
 
-  // NULL is 0. Anything else than an integer is damage of the row that is suspected (Suspicion), and 0: an engine
-  // may make some number of it, which is not what the row is found by, so that a loop could meet it for ever.
+  // NULL is 0. Anything else than an integer is damage of the row that is suspected (Suspicion),
+  // and 0: an engine may make some number of it, which is not what the row is found by, so that a
+  // loop could meet it for ever.
   [[nodiscard]] std::int64_t integer(int column) const;
   // As integer(), for who looks at the row itself: *whole becomes false, and nothing is blamed.
   [[nodiscard]] std::int64_t integer(int column, bool* whole) const;
@@ -109,8 +111,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Prepares the statement on first use and keeps it. It is not used again while a Statement of it lives: an
-  // invariant. The query is a static object.
+  // Prepares the statement on first use and keeps it. It is not used again while a Statement of it
+  // lives: an invariant. The query is a static object.
   Statement use(const Query& query) {
     int failure = 0;
     void* const prepared = prepare(query, &failure);

@@ -1,7 +1,8 @@
 // Database: the place of a database, as the tables see it.
 //
-// Purpose: options and port of whoever opened it, and the few things that hang on files: locks that are waited for, the
-// length of the log, the file of the reserve. Ownership: the engine owns what it has open. Thread rule: one thread.
+// Purpose: options and port of whoever opened it, and the few things that hang on files: locks that
+// are waited for, the length of the log, the file of the reserve. Ownership: the engine owns what
+// it has open. Thread rule: one thread.
 #ifndef PAWL_STORE_SQL_DATABASE_HPP
 #define PAWL_STORE_SQL_DATABASE_HPP
 
@@ -28,7 +29,8 @@ class Database {
   [[nodiscard]] const FixedText<kPathBytesMax>& path() const { return path_; }
   [[nodiscard]] bool is_open() const { return open_; }
 
-  // How long a statement waits for a lock of others; where the engine cannot wait, kBusy comes at once.
+  // How long a statement waits for a lock of others; where the engine cannot wait, kBusy comes at
+  // once.
   virtual void wait_for_locks(std::int64_t ms) = 0;
   virtual void pause(int ms) = 0;
   [[nodiscard]] virtual std::int64_t log_bytes() = 0;

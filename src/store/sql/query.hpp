@@ -1,8 +1,9 @@
 // Query: one statement of the store, as a static object.
 //
-// Purpose: a statement is named by its object and nothing else: it is prepared when it is first used and found again
-// by the object's address, so no two can be mixed up and none needs a number. Rejected: an enum of ids a file, whose
-// ranges must not overlap. Ownership: constants. Thread rule: any.
+// Purpose: a statement is named by its object and nothing else: it is prepared when it is first
+// used and found again by the object's address, so no two can be mixed up and none needs a number.
+// Rejected: an enum of ids a file, whose ranges must not overlap. Ownership: constants. Thread
+// rule: any.
 #ifndef PAWL_STORE_SQL_QUERY_HPP
 #define PAWL_STORE_SQL_QUERY_HPP
 

@@ -168,7 +168,8 @@ Status DatabaseFile::write_back_log() {
               "checkpoint");
 }
 
-// Its file is written anew from the front, and is not made shorter but by empty_log() and journal_size_limit.
+// Its file is written anew from the front, and is not made shorter but by empty_log() and
+// journal_size_limit.
 std::int64_t DatabaseFile::log_bytes() {
   sqlite3_file* log = nullptr;
   sqlite3_int64 bytes = 0;
@@ -178,16 +179,18 @@ std::int64_t DatabaseFile::log_bytes() {
   return log->pMethods->xFileSize(log, &bytes) == SQLITE_OK ? bytes : 0;
 }
 
-// Where SQLite can sleep it waits for locks. A port without a native VFS has no wait but its owner's, so
-// there a lock that is held answers kBusy at once, and the owner tries at its next tick.
+// Where SQLite can sleep it waits for locks. A port without a native VFS has no wait but its
+// owner's, so there a lock that is held answers kBusy at once, and the owner tries at its next
+// tick.
 void DatabaseFile::wait_for_locks(std::int64_t ms) {
   if (port_.storage->native_vfs() == nullptr) return;
   static_cast<void>(
       sqlite3_busy_timeout(sqlite_.handle(), static_cast<int>(ms < INT_MAX ? ms : INT_MAX)));
 }
 
-// In one piece with one flush, where the port can. In place SQLite needs seven: four to turn its log on, since
-// an empty file has another kind of journal, and three to begin the log with the tables.
+// In one piece with one flush, where the port can. In place SQLite needs seven: four to turn its
+// log on, since an empty file has another kind of journal, and three to begin the log with the
+// tables.
 Status DatabaseFile::make_database(const char* vfs, Diagnostic& diagnostic) {
   const bool may_wait = port_.storage->native_vfs() != nullptr;
   const std::int64_t until = port_.clock->boot_ms() + options_.busy_ms_max;
@@ -230,8 +233,9 @@ Status DatabaseFile::make_image(const char* vfs, Image& image, Diagnostic& diagn
 }
 
 // SQLite makes a file with the mode 0644 less the umask, its log and index with the mode of the
-// database. The parameter `modeof` of its URIs names a file to take the mode from instead: the bell,
-// which the port has made 0600, so that at no time there is an open file that others may read.
+// database. The parameter `modeof` of its URIs names a file to take the mode from instead: the
+// bell, which the port has made 0600, so that at no time there is an open file that others may
+// read.
 Status DatabaseFile::make_file(const char* vfs, Diagnostic& diagnostic) {
   port_.storage->ring(path_.c_str());
   FixedText<2 * (3 * kPathBytesMax) + 64> uri;
@@ -296,13 +300,13 @@ Status DatabaseFile::set_pragmas(Diagnostic& diagnostic) {
   static_cast<void>(
       std::snprintf(cache_size, sizeof(cache_size), "PRAGMA cache_size=%d", options_.cache_pages));
   PAWL_TRY(execute(cache_size, diagnostic));
-  // What was longer, as somebody read for long, is cut when the log begins anew.
+  // What was longer, since a process read for long, is cut when the log begins anew.
   char log_size[64];
   static_cast<void>(
       std::snprintf(log_size, sizeof(log_size), "PRAGMA journal_size_limit=%lld",
                     2 * kLogPageBytes * static_cast<long long>(options_.checkpoint_pages)));
   PAWL_TRY(execute(log_size, diagnostic));
-  if (!options_.checkpoint_apart)
+  if (!options_.checkpoint_after_commit)
     return sqlite::status_of(
         sqlite3_wal_autocheckpoint(sqlite_.handle(), options_.checkpoint_pages));
   static_cast<void>(sqlite3_wal_hook(sqlite_.handle(), note_log, this));
@@ -441,7 +445,7 @@ Status DatabaseFile::make_reserve_file(std::int64_t bytes) {
   Status status = port_.storage->allocate(file.path(), bytes);
   if (status == Status::kUnsupported) status = write_reserve(file, bytes);
   file.close();
-  // A part of it would hold room and tell that all is well.
+  // A part of it would take room and look like a whole one.
   if (status != Status::kOk) static_cast<void>(file.remove());
   return status;
 }

@@ -1,8 +1,8 @@
 // DatabaseFile: how the database is found, made, opened and left.
 //
-// Purpose: a new file comes into being whole or not at all; what lies there is looked at before anything is written;
-// its log is turned on, written back and cut.
-// Ownership and thread rule: as context.hpp.
+// Purpose: a new file comes into being whole or not at all; what lies there is looked at before
+// anything is written; its log is turned on, written back and cut. Ownership and thread rule: as
+// context.hpp.
 #ifndef PAWL_STORE_SQLITE_DATABASE_FILE_HPP
 #define PAWL_STORE_SQLITE_DATABASE_FILE_HPP
 
@@ -69,7 +69,7 @@ class DatabaseFile final : private Table, public sql::Database {
 
   sqlite::Connection& sqlite_;
   SchemaCheck& schema_;
-  int log_frames_ = 0;  // after the last commit; with checkpoint_apart
+  int log_frames_ = 0;  // after the last commit; with checkpoint_after_commit
   bool has_vfs_ = false;
   IoUse io_at_end_;  // of a closed one
 };

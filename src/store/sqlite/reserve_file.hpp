@@ -1,4 +1,5 @@
-// ReserveFile: a file beside the database that holds room (StoreSpace), by SQLite's own way to files, whatever the port.
+// ReserveFile: a file beside the database that holds room (StoreSpace), by SQLite's own way to
+// files, whatever the port.
 //
 // Ownership: it owns what it has open. Thread rule: one thread.
 #ifndef PAWL_STORE_SQLITE_RESERVE_FILE_HPP

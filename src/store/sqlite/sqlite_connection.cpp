@@ -146,8 +146,8 @@ Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic
   return status;
 }
 
-// Whoever can write the file can put more into it than rows. No trigger and no view of it runs here, no
-// function or virtual table that an index or a column names, and no statement without end.
+// Whoever can write the file can put more into it than rows. No trigger and no view of it runs
+// here, no function or virtual table that an index or a column names, and no statement without end.
 Status Connection::protect(Diagnostic& diagnostic) {
   struct Setting {
     int id;
@@ -174,7 +174,8 @@ Status Connection::protect(Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
-// SQLite counts the steps of a prepared statement over all its uses, so the first slice of a use may be short.
+// SQLite counts the steps of a prepared statement over all its uses, so the first slice of a use
+// may be short.
 int Connection::on_slice(void* self) {
   const Connection& connection = *static_cast<Connection*>(self);
   if (connection.slices_ == nullptr) return 0;

@@ -1,7 +1,7 @@
 // Connection: sql::Connection by SQLite.
 //
-// Purpose: every result code becomes a Status in one place. Ownership: a Connection owns its handle and statements. Thread rule: one
-// thread.
+// Purpose: every result code becomes a Status in one place. Ownership: a Connection owns its handle
+// and statements. Thread rule: one thread.
 #ifndef PAWL_STORE_SQLITE_SQLITE_CONNECTION_HPP
 #define PAWL_STORE_SQLITE_SQLITE_CONNECTION_HPP
 
@@ -36,7 +36,8 @@ inline constexpr Limit kLimits[] = {
 
 class Connection : public sql::Connection {
  public:
-  // `steps_max`: of SQLite's machine in one use of one statement; beyond them it is stopped, with kCorrupt.
+  // `steps_max`: of SQLite's machine in one use of one statement; beyond them it is stopped, with
+  // kCorrupt.
   explicit Connection(std::int64_t steps_max = kStatementStepsMax) : steps_max_(steps_max) {}
   ~Connection() override { close(); }
 
@@ -54,8 +55,8 @@ class Connection : public sql::Connection {
   static constexpr int kStatementsMax = 384;
   // Prepared at a time, the least recently used leave: they fit 512 KiB of SQLite's heap.
   static constexpr int kStatementsKept = 112;
-  // A few seconds. The longest of ours, which credits off time to timers, takes 55 steps a timer; to delete a
-  // history of 1,000,000 events takes 19 million.
+  // A few seconds. The longest of ours, which credits off time to timers, takes 55 steps a timer;
+  // to delete a history of 1,000,000 events takes 19 million.
   static constexpr std::int64_t kStatementStepsMax = 250'000'000;
   static constexpr int kStepsASlice = 100'000;
 
@@ -82,7 +83,7 @@ class Connection : public sql::Connection {
   sqlite3* handle_ = nullptr;
   const std::int64_t steps_max_;
   int* slices_ = nullptr;  // of what runs
-  // Found by the address of its query: the first slot from slot_of() on that has it, or nobody.
+  // Found by the address of its query: the first slot from slot_of() on that has it, or none.
   struct Prepared {
     const sql::Query* query = nullptr;
     sqlite3_stmt* statement = nullptr;  // null: it was forgotten

@@ -55,9 +55,10 @@ class Slots {
 // Of the whole process, because SQLite's allocator is.
 struct Heap {
   std::optional<BuddyPool> pool;  // empty: not installed
-  // Pages of the caches are nearly all of one size, a little over a power of two: in slots of their own they do
-  // not waste half of a block. SQLite's own way, SQLITE_CONFIG_PAGECACHE, links and so touches all of them at start;
-  // and each connection then has a cache for itself, without a lock around every look at a page.
+  // Pages of the caches are nearly all of one size, a little over a power of two: in slots of their
+  // own they do not waste half of a block. SQLite's own way, SQLITE_CONFIG_PAGECACHE, links and so
+  // touches all of them at start; and each connection then has a cache for itself, without a lock
+  // around every look at a page.
   Slots pages;
   // Rows with the largest payloads, when the pool has no room for one.
   Slots rows;
@@ -67,11 +68,12 @@ struct Heap {
 };
 Heap heap;
 
-// SQLite locks around its allocator only while it keeps statistics, and those cost two more calls an
-// allocation; so they are off, and the heap has a lock of its own: the static mutex that SQLite then
-// leaves unused and its own memsys5 takes in this very case. On Linux it sleeps; a spin lock would burn
-// a core whenever a thread is preempted under it. It comes from SQLite's table of functions, because
-// a library built without mutexes lacks the symbols; such a one has one thread and gets no lock.
+// SQLite locks around its allocator only while it keeps statistics, and those cost two more calls
+// an allocation; so they are off, and the heap has a lock of its own: the static mutex that SQLite
+// then leaves unused and its own memsys5 takes in this very case. On Linux it sleeps; a spin lock
+// would burn a core whenever a thread is preempted under it. It comes from SQLite's table of
+// functions, because a library built without mutexes lacks the symbols; such a one has one thread
+// and gets no lock.
 class HeapLock {
  public:
   HeapLock() {
@@ -84,13 +86,15 @@ class HeapLock {
   HeapLock& operator=(const HeapLock&) = delete;
 };
 
-// A row that lies between others of the same table is read whole when one of those is looked for: so even who
-// only removes a row of one byte needs memory for the largest one. In the pool it would take twice as much, in one
-// piece; so the slots are there when the pool cannot serve it. What is smaller never takes one: else a pool that
-// is full of small pieces would take them, too, and hold them for long.
+// A row that lies between others of the same table is read whole when one of those is looked for:
+// so even who only removes a row of one byte needs memory for the largest one. In the pool it would
+// take twice as much, in one piece; so the slots are there when the pool cannot serve it. What is
+// smaller never takes one: else a pool that is full of small pieces would take them, too, and hold
+// them for long.
 constexpr std::size_t kRowSlots = 3;  // one is changed, one made of it, and one compared with it
 constexpr std::size_t kRowSlotAbove = 16 * 1024;
-// A row's columns beside its payload: meta, the largest, and what SQLite puts behind what it compares.
+// A row's columns beside its payload: meta, the largest, and what SQLite puts behind what it
+// compares.
 constexpr std::size_t kRowBytes = 4096;
 
 std::size_t row_slot_bytes(std::size_t payload_bytes) {

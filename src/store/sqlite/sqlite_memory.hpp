@@ -21,8 +21,9 @@ struct HeapUse {
 };
 
 // kSqliteAlreadyInitialised if SQLite was used before (the diagnostic names sqlite_memory = host);
-// kResourceExhausted if the block is too small. `page_count` page-cache slots are cut from the block, and
-// row_slots_memory() bytes for rows with payloads of up to `payload_bytes` (0: none; then those come from the heap).
+// kResourceExhausted if the block is too small. `page_count` page-cache slots are cut from the
+// block, and row_slots_memory() bytes for rows with payloads of up to `payload_bytes` (0: none;
+// then those come from the heap).
 Status install_memory(void* block, std::size_t size, int page_count, std::size_t payload_bytes,
                       Diagnostic& diagnostic);
 [[nodiscard]] std::size_t row_slots_memory(std::size_t payload_bytes);

@@ -1,7 +1,8 @@
-// A VFS over one that SQLite brings: it counts what is written and flushed, and passes everything on.
+// A VFS over one that SQLite brings: it counts what is written and flushed, and passes everything
+// on.
 //
-// Source: sqlite.org/vfs.html, "VFS shims". SQLite's own counters know pages, not flushes, and leave out
-// the header of the log and what a checkpoint writes; on a card these are what counts.
+// Source: sqlite.org/vfs.html, "VFS shims". SQLite's own counters know pages, not flushes, and
+// leave out the header of the log and what a checkpoint writes; on a card these are what counts.
 #include <sqlite3.h>
 
 #include <cerrno>
@@ -77,7 +78,8 @@ int shm_unmap(sqlite3_file* base, int remove) {
   return methods_below(base).xShmUnmap(below(base), remove);
 }
 
-// Version 2, without memory-mapped reading: Pawl does not use it, and what it writes would go uncounted.
+// Version 2, without memory-mapped reading: Pawl does not use it, and what it writes would go
+// uncounted.
 constexpr sqlite3_io_methods kFileMethods = {2,
                                              file_close,
                                              file_read,

@@ -1,7 +1,8 @@
 // SqliteProvider: the storage contract on one SQLite connection.
 //
-// Purpose: makes the tables, each of which knows those above it in the list below and nobody else, and hands each call
-// of the contract to the one that answers it. Ownership: it owns them all. Thread rule: one thread.
+// Purpose: makes the tables, each of which knows those above it in the list below and no other, and
+// hands each call of the contract to the one that answers it. Ownership: it owns them all. Thread
+// rule: one thread.
 #ifndef PAWL_STORE_SQLITE_SQLITE_PROVIDER_HPP
 #define PAWL_STORE_SQLITE_SQLITE_PROVIDER_HPP
 
@@ -20,7 +21,7 @@
 #include "tables/due_index.hpp"
 #include "tables/history_table.hpp"
 #include "tables/instance_directory.hpp"
-#include "tables/instance_mail.hpp"
+#include "tables/instance_messages.hpp"
 #include "tables/instance_reader.hpp"
 #include "tables/instance_table.hpp"
 #include "tables/instance_verbs.hpp"
@@ -99,15 +100,17 @@ class SqliteProvider final : public Provider {
     return new_instances_.create_instance(instance, key);
   }
   Status cancel_instance(std::string_view id, std::string_view reason) override {
-    return mail_.cancel_instance(id, reason);
+    return posted_.cancel_instance(id, reason);
   }
-  Status send_mail(const NewMail& mail, bool* room) override { return mail_.send_mail(mail, room); }
+  Status send_message(const NewMessage& posted, bool* room) override {
+    return posted_.send_message(posted, room);
+  }
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home) override {
-    return mail_.find_instance(id, key, home);
+    return posted_.find_instance(id, key, home);
   }
-  Status last_message(MessageId* number) override { return mail_.last_message(number); }
+  Status last_message(MessageId* number) override { return posted_.last_message(number); }
   Status reserve_messages(MessageId last, std::size_t count) override {
-    return mail_.reserve_messages(last, count);
+    return posted_.reserve_messages(last, count);
   }
   Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                      std::size_t capacity) override {
@@ -126,8 +129,8 @@ class SqliteProvider final : public Provider {
                     std::size_t* count) override {
     return ready_.list_ready(query, out, capacity, count);
   }
-  Status set_aside(InstanceKey key, const ReadyQuery& query) override {
-    return ready_.set_aside(key, query);
+  Status mark_unregistered(InstanceKey key, const ReadyQuery& query) override {
+    return ready_.mark_unregistered(key, query);
   }
   Status fetch_orchestration_item(InstanceKey key, std::int64_t now, std::size_t messages_max,
                                   Arena& arena, OrchestrationItem* out) override {
@@ -189,15 +192,15 @@ class SqliteProvider final : public Provider {
                        const SessionOptions& options) override {
     return moves_.claim_session(me, session, options);
   }
-  Status announce_stop(Incarnation me, std::size_t* told) override {
-    return owners_.announce_stop(me, told);
+  Status announce_stop(Incarnation me, std::size_t* reported) override {
+    return owners_.announce_stop(me, reported);
   }
   Status cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
                                    std::size_t* removed) override {
     return session_sweep_.cleanup_orphaned_sessions(evidence, limit, removed);
   }
-  Status tell_leaks(const SessionOptions& options, LeakCursors* cursors) override {
-    return expiry_.tell_leaks(options, cursors);
+  Status report_leaks(const SessionOptions& options, LeakCursors* cursors) override {
+    return expiry_.report_leaks(options, cursors);
   }
   Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held) override {
     return claims_.declare_session(declare, evidence, held);
@@ -373,7 +376,7 @@ class SqliteProvider final : public Provider {
   HistoryTable history_{context_};
   ValueTable values_{context_, instances_, messages_};
   NewInstances new_instances_{context_, due_, messages_, space_};
-  InstanceMail mail_{context_, instances_, messages_, space_};
+  InstanceMessages posted_{context_, instances_, messages_, space_};
   InstanceReader reader_{context_, history_};
   ParkedInstances parked_instances_{context_,  due_,    instances_, items_,
                                     outcomes_, claims_, expiry_};

@@ -28,8 +28,8 @@ struct Vfs {
 };
 Vfs table[kVfsMax];
 
-// A connection is opened and closed on any thread, and there is no mutex without an operating system.
-// Held for one look at the table, at open and at close only.
+// A connection is opened and closed on any thread, and there is no mutex without an operating
+// system. Held for one look at the table, at open and at close only.
 class TableLock {
  public:
   TableLock() {

@@ -1,6 +1,7 @@
 // The VFS that connections open with: SQLite's own, counted, or one over port::Storage.
 //
-// Purpose: every write and flush of the database's files goes through here. One VFS a Storage, at most
+// Purpose: every write and flush of the database's files goes through here. One VFS a Storage, at
+// most
 // 32. Callable from any thread.
 #ifndef PAWL_PROVIDER_SQLITE_SQLITE_VFS_HPP
 #define PAWL_PROVIDER_SQLITE_SQLITE_VFS_HPP
@@ -29,8 +30,8 @@ struct NativeVfs {
 // What a VFS over `vfs.native` needs but a name; `vfs` outlives the registration.
 void fill_native(NativeVfs& vfs, sqlite3_vfs& methods);
 
-// The name to open with. Every kOk is ended by one forget_vfs(). kCannotOpen: SQLite has no VFS of the
-// name that the Storage says; kResourceExhausted: there are 32.
+// The name to open with. Every kOk is ended by one forget_vfs(). kCannotOpen: SQLite has no VFS of
+// the name that the Storage says; kResourceExhausted: there are 32.
 Status vfs_for(const port::Port& port, const char** name);
 void forget_vfs(port::Storage& storage);
 // Requires: between vfs_for() and forget_vfs().

@@ -1,11 +1,12 @@
-// BranchScan: where a fetch looks next in one branch of candidates, if it cannot take what comes first.
+// BranchScan: where a fetch looks next in one branch of candidates, if it cannot take what comes
+// first.
 //
-// Purpose: items of foreign handlers, or for which no slot is free, may stand in front in any number.
-// A call looks at kLooksMax of them, in three stretches: from the head, so that what can be taken is
-// taken in order; where the sweep over all that was passed over has got to, since some of it may have
-// become possible; and behind all that was ever passed over, so that new items are seen at once. If
-// there are more of those than a call looks at, they are left to the sweep: the next call begins behind
-// all that are there now, and what comes then waits for none of them.
+// Purpose: items of foreign handlers, or for which no slot is free, may stand in front in any
+// number. A call looks at kLooksMax of them, in three stretches: from the head, so that what can be
+// taken is taken in order; where the sweep over all that was passed over has got to, since some of
+// it may have become possible; and behind all that was ever passed over, so that new items are seen
+// at once. If there are more of those than a call looks at, they are left to the sweep: the next
+// call begins behind all that are there now, and what comes then waits for none of them.
 // Ownership: plain values, in memory only; losing them costs looks. Thread rule: one thread.
 #ifndef PAWL_STORE_TABLES_BRANCH_SCAN_HPP
 #define PAWL_STORE_TABLES_BRANCH_SCAN_HPP
@@ -15,7 +16,7 @@
 
 namespace pawl::store {
 
-// Tells whether anything can have become ready: commits of others, and what this connection did.
+// Whether anything can have become ready: commits of others, and what this connection did.
 struct ScanVersion {
   std::int64_t others = 0;
   std::int64_t own = 0;
@@ -64,7 +65,7 @@ class BranchScan {
   // A candidate of this branch was taken out of its way: failed, put off, let go.
   void moved_away() { used_look(true); }
 
-  // It stays where it is. `waits`: only for a slot of this process, which tells by itself.
+  // It stays where it is. `waits`: only for a slot of this process, which wakes the loop by itself.
   void passed_over(std::int64_t id, bool waits) {
     switch (stretch_) {
       case Stretch::kHead: head_ = id; break;
@@ -102,7 +103,7 @@ class BranchScan {
     hot_ = newest;
   }
 
-  // There may be something for this process that it has not seen, and nothing will tell.
+  // There may be something for this process that it has not seen, and no notice will come.
   [[nodiscard]] bool look_again() const {
     return eager_ && stretch_ == Stretch::kShut && !(seen_tail_ && clean_);
   }

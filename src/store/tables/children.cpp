@@ -75,7 +75,7 @@ constexpr sql::Query kReadParent{
     "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
     "(1,2)"};
 
-Status Children::tell_parent(InstanceKey child, ErrorKind error, std::string_view output) {
+Status Children::notify_parent(InstanceKey child, ErrorKind error, std::string_view output) {
   Message done;
   done.kind = MessageKind::kChildDone;
   done.error = error;

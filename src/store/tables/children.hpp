@@ -19,14 +19,14 @@ class Children : private Table {
       : Table(context), messages_(messages), new_instances_(new_instances) {}
 
   // The instance that a kChild or kDetached event of the turn asks for. If there cannot be one, the
-  // parent gets the answer of a child that failed, and of a detached start the sink is told.
+  // parent gets the answer of a child that failed, and a detached start is reported to the sink.
   Status start_instance(const TurnCommit& turn, EventId command);
   // Cancel requests for the open children of these events of an execution.
   Status cancel_children(InstanceKey parent, ExecutionId execution, EventId first, EventId last,
                          std::string_view reason);
-  // Whatever ends an instance calls this once, in the same batch: its parent is told, if that execution
-  // of it still runs.
-  Status tell_parent(InstanceKey child, ErrorKind error, std::string_view output);
+  // Whatever ends an instance calls this once, in the same batch: its parent is notified, if that
+  // execution of it still runs.
+  Status notify_parent(InstanceKey child, ErrorKind error, std::string_view output);
 
  private:
   MessageTable& messages_;

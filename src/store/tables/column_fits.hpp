@@ -1,6 +1,7 @@
 // fits(): a number of a column as the type that it stands for.
 //
-// Purpose: a stored number that no code of Pawl wrote is damage, whatever a checksum says. Ownership: plain values.
+// Purpose: a stored number that no code of Pawl wrote is damage, whatever a checksum says.
+// Ownership: plain values.
 // Thread rule: any.
 #ifndef PAWL_STORE_TABLES_COLUMN_FITS_HPP
 #define PAWL_STORE_TABLES_COLUMN_FITS_HPP

@@ -35,7 +35,7 @@ Status StoreContext::no_progress(const char* table) {
   connection.diagnostic().clear();
   diagnostic.format(
       "an index of table %s has rows that are not where it says: the file is damaged (PRAGMA "
-      "integrity_check tells where, and REINDEX may mend it)",
+      "integrity_check says where, and REINDEX may repair it)",
       table);
   if (in_batch) dead = true;
   return Status::kCorrupt;

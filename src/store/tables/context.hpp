@@ -1,8 +1,8 @@
 // StoreContext: what all tables of one connection share. Table: what each of them begins with.
 //
-// Purpose: one connection, one batch with its time and counters, one diagnostic. A table has a reference to it and to
-// the tables below it, and to nobody above. Ownership: the store owns the context and every table. Thread rule: that
-// of the connection.
+// Purpose: one connection, one batch with its time and counters, one diagnostic. A table has a
+// reference to it and to the tables below it, and to none above. Ownership: the store owns the
+// context and every table. Thread rule: that of the connection.
 #ifndef PAWL_STORE_TABLES_CONTEXT_HPP
 #define PAWL_STORE_TABLES_CONTEXT_HPP
 

@@ -143,7 +143,7 @@ Status DeviceClaims::forget_device(std::string_view device) {
     if (connection_.changes() == 0) return Status::kStillRunning;
   }
   PAWL_TRY(written(summaries_.drop_summary(session)));
-  return written(events_.tell_end(texts.swept()));
+  return written(events_.report_end(texts.swept()));
 }
 
 constexpr sql::Query kNextUnavailable{

@@ -31,7 +31,7 @@ Status DueIndex::next_due(Incarnation me, bool turns, NextDue* out) {
 }
 
 Status DueIndex::find_unknown(Incarnation me, bool turns) {
-  const ReadScope scope(context_);  // tells that nothing is known, if others have committed
+  const ReadScope scope(context_);  // says that nothing is known, if others have committed
   PAWL_TRY(scope.status());
   for (int kind = 0; kind < kDueKinds; ++kind) {
     if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
@@ -107,8 +107,8 @@ constexpr sql::Query kFirstTimers{
     "CROSS JOIN instances AS i ON i.key=q.instance "
     "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due"};
 
-// A timer of a parked instance waits for that; one of another's instance is ours only after the grace.
-// Without both, a due time in the past would keep us awake for what is not ours to do.
+// A timer of a parked instance waits for that; one of another's instance is ours only after the
+// grace. Without both, a due time in the past would keep us awake for what is not ours to do.
 Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
   Statement row = connection_.use(kFirstTimers);
   row.bind(static_cast<std::int64_t>(base));
@@ -134,7 +134,8 @@ Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, b
   return fail(row.status(), "next due timer");
 }
 
-// What is no number stands behind all numbers in its index: it would be looked for for ever, and never found.
+// What is no number stands behind all numbers in its index: it would be looked for for ever, and
+// never found.
 Status DueIndex::first_number(Statement row, RowRef::Table table, OptionalMs* first) {
   if (row.row()) {
     const Suspicion suspect(connection_, table, row.integer(1));

@@ -1,8 +1,7 @@
 // DueIndex: the earliest due time of each kind of row, kept in memory while no such row changes.
 //
-// Purpose: "when is there something to do?" costs no statement while nothing changed. Whoever writes a due column says
-// so here.
-// Ownership and thread rule: as context.hpp.
+// Purpose: "when is there something to do?" costs no statement while nothing changed. Whoever
+// writes a due column says so here. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_DUE_INDEX_HPP
 #define PAWL_STORE_TABLES_DUE_INDEX_HPP
 

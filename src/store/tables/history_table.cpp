@@ -76,8 +76,8 @@ constexpr sql::Query kReadEvent{"SELECT " PAWL_EVENT_COLUMNS
                                 " FROM history WHERE instance=? AND execution=? "
                                 "AND id<=? ORDER BY id DESC"};
 
-// What an ended instance answers is in the end event of its last execution; behind that there are only
-// returns.
+// What an ended instance answers is in the end event of its last execution; behind that there are
+// only returns.
 Status HistoryTable::read_end(InstanceStatus* out, char* buffer, std::size_t capacity) {
   std::int64_t last = 0;
   PAWL_TRY(last_event_of(out->key, out->execution, &last));

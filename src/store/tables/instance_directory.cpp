@@ -70,8 +70,8 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
   Statement row = connection_.use(kList);
   row.bind(page->after);
   page->more = true;
-  std::size_t told = 0;
-  for (std::size_t looks = 0; looks < kListLooksMax && told < page->rows_max; ++looks) {
+  std::size_t reported = 0;
+  for (std::size_t looks = 0; looks < kListLooksMax && reported < page->rows_max; ++looks) {
     if (!row.row()) {
       page->more = false;
       break;
@@ -81,7 +81,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
     page->after = info.key;
     if (row.integer(10) == 0 || !passes(info, filter)) continue;
     visitor.on_instance(info);
-    ++told;
+    ++reported;
   }
   return fail(row.status(), "list instances");
 }
@@ -107,8 +107,8 @@ Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* pa
   Statement row = connection_.use(kListTree);
   row.bind(of).bind(page->after).bind(children_only ? 1 : 0);
   page->more = true;
-  std::size_t told = 0;
-  for (std::size_t looks = 0; looks < kListLooksMax && told < page->rows_max; ++looks) {
+  std::size_t reported = 0;
+  for (std::size_t looks = 0; looks < kListLooksMax && reported < page->rows_max; ++looks) {
     if (!row.row()) {
       page->more = false;
       break;
@@ -117,7 +117,7 @@ Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* pa
     page->after = row.integer(0);
     if (children_only && row.integer(8) != of) continue;
     visitor.on_instance(info_of(row));
-    ++told;
+    ++reported;
   }
   return fail(row.status(), "list a tree");
 }
@@ -232,16 +232,16 @@ Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
     void on_instance(const InstanceInfo& info) noexcept override {
       if (!passes(info, filter)) return;
       visitor.on_instance(info);
-      ++told;
+      ++reported;
     }
     const InstanceFilter& filter;
     InstanceVisitor& visitor;
-    std::size_t told = 0;
+    std::size_t reported = 0;
   } passing(filter, visitor);
   const auto count = static_cast<std::int64_t>(filter.id_count);
   for (std::size_t looks = 0; page->after < count; ++looks) {
     page->more = true;
-    if (looks == kListLooksMax || passing.told == page->rows_max) return Status::kOk;
+    if (looks == kListLooksMax || passing.reported == page->rows_max) return Status::kOk;
     const Status read = read_instance_info(filter.ids[page->after], passing);
     if (read != Status::kNotFound) PAWL_TRY(read);
     ++page->after;

@@ -30,13 +30,13 @@ Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
 
 constexpr sql::Query kFindInstance{
     "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
-    "ifnull(i.ready_id,i.aside) IS NULL,i.home,"
+    "ifnull(i.ready_id,i.unregistered) IS NULL,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 "
     "FROM instances AS i LEFT JOIN executions AS e "
     "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
     ",1)"};
 
-// One whose root is no row is there: nobody deleted its tree.
+// One whose root has no row is there: its tree was not deleted.
 Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(kFindInstance);
@@ -55,7 +55,7 @@ Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out) {
 
 constexpr sql::Query kStopInstance{
     "UPDATE instances SET state=3,parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
-    "ready_at=?5,updated_stamp=?6,aside=NULL,finished_at=NULL,"
+    "ready_at=?5,updated_stamp=?6,unregistered=NULL,finished_at=NULL,"
     "ready_id=iif(typeof(ready_id)='integer',ready_id,NULL),"
     "execution=iif(typeof(execution)='integer',execution,0),"
     "revision=iif(typeof(revision)='integer',revision,0)+1,"

@@ -20,7 +20,7 @@ struct InstanceRow {
   std::int64_t revision = 0;
   bool parked = false;
   std::int64_t last_event = 0;
-  bool ready = false;  // or set aside
+  bool ready = false;  // or marked as unregistered
   Incarnation home = 0;
   bool clean = false;  // nothing was ever counted against it, or it was forgiven
 };

@@ -10,7 +10,7 @@ static_assert(static_cast<int>(ErrorKind::kTerminated) == 15, "in the statements
 
 constexpr sql::Query kTerminate{
     "UPDATE instances SET "
-    "state=0,revision=revision+1,parked_until=NULL,aside=NULL,stop_kind=15,"
+    "state=0,revision=revision+1,parked_until=NULL,unregistered=NULL,stop_kind=15,"
     "stop_text=?2,home=0,ready_at=?3,ready_id=coalesce(ready_id,"
     "(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue)) WHERE key=?1"};
 

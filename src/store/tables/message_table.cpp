@@ -20,7 +20,8 @@ Status MessageTable::insert_message(InstanceKey instance, const Message& message
   PAWL_TRY(store_message(instance, message, nullptr));
   context_.batch_sent = true;
   if (was_ready) return Status::kOk;
-  // The revision stays: it tells of the history, and a turn that did not see this message is right.
+  // The revision stays: it belongs to the history, and a turn that did not see this message is
+  // right.
   return fail_written(connection_.use(kMakeReady)
                           .bind(instance)
                           .bind(connection_.last_insert_id())

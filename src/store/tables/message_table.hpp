@@ -22,7 +22,8 @@ class MessageTable : private Table {
  public:
   MessageTable(StoreContext& context, DueIndex& due) : Table(context), due_(due) {}
 
-  // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended) otherwise.
+  // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended)
+  // otherwise.
   Status insert_message(InstanceKey instance, const Message& message);
   Status store_message(InstanceKey instance, const Message& message, const Due* timer,
                        bool waits = false);

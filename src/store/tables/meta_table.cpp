@@ -18,15 +18,15 @@ std::string_view bytes_of(const port::BootId& id) {
 }
 
 // After a crash in a first turn that nothing was stored of.
-constexpr std::int64_t kStartsApartMs = 3'600'000;
+constexpr std::int64_t kPersistStartsFirstMs = 3'600'000;
 
 }  // namespace
 
-// T1, T3 and what the batch will see. The sample is taken now, with the lock held: an older one could
-// lie before a mark of another process.
+// T1, T3 and what the batch will see. The sample is taken now, with the lock held: an older one
+// could lie before a mark of another process.
 Status MetaTable::start_clock() {
   if (meta_is_known_) {
-    context_.next = context_.committed;  // a batch that wrote nothing took of them in vain
+    context_.next = context_.committed;  // a batch that wrote nothing took of them for nothing
   } else {
     PAWL_TRY(read_meta(&context_.clock));
   }
@@ -41,11 +41,11 @@ Status MetaTable::start_clock() {
       context_.clock.off_known && context_.clock.off_seq == context_.clock.boot_seq;
   batch_.utc_known = context_.clock.off_known;
   batch_.utc_ms = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off) : 0;
-  batch_.starts_apart = batch_.now < apart_until_;
+  batch_.persist_starts_first = batch_.now < persist_starts_until_;
   return Status::kOk;
 }
 
-// It also tells of a sync by another process.
+// It also shows a sync by another process.
 Status MetaTable::refresh_clock() {
   if (meta_is_known_) return Status::kOk;
   ClockRow row;
@@ -76,19 +76,20 @@ std::int64_t MetaTable::boot_ms_of(std::int64_t pawl_time) const {
   return boot_time(context_.clock, pawl_time);
 }
 
-constexpr sql::Query kStartsApart{"UPDATE meta SET apart_until=?1 WHERE id=1"};
+constexpr sql::Query kPersistStartsFirst{"UPDATE meta SET persist_starts_until=?1 WHERE id=1"};
 
-Status MetaTable::keep_starts_apart() {
+Status MetaTable::require_persisted_starts() {
   meta_is_known_ = false;
-  Statement keep = connection_.use(kStartsApart);
-  keep.bind(add_saturating(batch_.now, kStartsApartMs));
-  return fail(keep.run(), "keep starts apart");
+  Statement keep = connection_.use(kPersistStartsFirst);
+  keep.bind(add_saturating(batch_.now, kPersistStartsFirstMs));
+  return fail(keep.run(), "require persisted starts");
 }
 
 void MetaTable::forget_meta() { meta_is_known_ = false; }
 
 constexpr sql::Query kReadMeta{
-    "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,apart_until,next_epoch,next_token,quota,"
+    "SELECT "
+    "boot_id,boot_seq,k,mark,off,off_seq,adopted,persist_starts_until,next_epoch,next_token,quota,"
     "reserve,log_max FROM meta WHERE id=1"};
 
 Status MetaTable::read_meta(ClockRow* out) {
@@ -108,7 +109,7 @@ Status MetaTable::read_meta(ClockRow* out) {
   out->off = row.integer(4);
   out->off_seq = row.integer(5);
   out->adopted = row.integer(6) != 0;
-  apart_until_ = row.integer(7);
+  persist_starts_until_ = row.integer(7);
   context_.stored = {row.integer(8), row.integer(9)};
   context_.next = context_.committed = context_.stored;
   context_.quota_bytes = row.integer(10);
@@ -130,11 +131,16 @@ Status MetaTable::check_meta(const Statement& row) {
     bool may_be_null;
   };
   constexpr Range kRanges[] = {
-      {"boot_seq", 0, kTimeMax, 1, false},    {"k", -kTimeMax, kTimeMax, 2, false},
-      {"mark", 0, kTimeMax, 3, false},        {"off", -kTimeMax, kTimeMax, 4, true},
-      {"off_seq", -1, kTimeMax, 5, false},    {"adopted", 0, 1, 6, false},
-      {"apart_until", 0, kTimeMax, 7, false}, {"next_epoch", 1, kCountMax, 8, false},
-      {"next_token", 1, kCountMax, 9, false}, {"quota", 0, kCountMax, 10, false},
+      {"boot_seq", 0, kTimeMax, 1, false},
+      {"k", -kTimeMax, kTimeMax, 2, false},
+      {"mark", 0, kTimeMax, 3, false},
+      {"off", -kTimeMax, kTimeMax, 4, true},
+      {"off_seq", -1, kTimeMax, 5, false},
+      {"adopted", 0, 1, 6, false},
+      {"persist_starts_until", 0, kTimeMax, 7, false},
+      {"next_epoch", 1, kCountMax, 8, false},
+      {"next_token", 1, kCountMax, 9, false},
+      {"quota", 0, kCountMax, 10, false},
       {"reserve", 0, kCountMax, 11, false},
   };
   for (const Range& range : kRanges) {
@@ -173,10 +179,11 @@ Status MetaTable::write_meta() {
 
 constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? WHERE id=1"};
 
-// Nobody else can take from the counters while the batch has the write lock; so they are written once
-// for all that a batch took. What it took without writing anything is nowhere and may be taken again.
-// Tokens are stored ahead, so that not every commit writes them. As soon as another has committed, both go
-// on where the row says: so whatever is taken later is higher, whoever takes it.
+// No other connection can take from the counters while the batch has the write lock; so they are
+// written once for all that a batch took. What it took without writing anything is nowhere and may
+// be taken again. Tokens are stored ahead, so that not every commit writes them. As soon as another
+// has committed, both go on where the row says: so whatever is taken later is higher, whoever takes
+// it.
 Status MetaTable::store_counters() {
   if (context_.next.epoch == context_.stored.epoch && context_.next.token <= context_.stored.token)
     return Status::kOk;
@@ -221,7 +228,7 @@ Status MetaTable::sync_clock(const ClockSample& sample) {
       !context_.clock.off_known || context_.clock.off_seq != context_.clock.boot_seq;
   const bool stepped = result.step >= kStepMs || result.step <= -kStepMs;
   if (!confirmed && !stepped) {
-    // Drift of a few ms is no reason to write; it rides with the next mark.
+    // Drift of a few ms is no reason to write; it is written with the next mark.
     clock_now_ = result.row;
     return Status::kOk;
   }

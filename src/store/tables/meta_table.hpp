@@ -1,7 +1,8 @@
-// MetaTable: the row of meta: the clock that all processes share, the counters, and what people set of the room.
+// MetaTable: the row of meta: the clock that all processes share, the counters, and what people set
+// of the room.
 //
-// Purpose: what a batch sees as now, and which epochs and tokens were never given out.
-// Ownership and thread rule: as context.hpp.
+// Purpose: what a batch sees as now, and which epochs and tokens were never given out. Ownership
+// and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_META_TABLE_HPP
 #define PAWL_STORE_TABLES_META_TABLE_HPP
 
@@ -29,7 +30,7 @@ class MetaTable : private Table {
   Status refresh_clock();
   // What a commit that happens anyway adds: the mark of the clock, if it is old, and the counters.
   Status write_mark();
-  Status keep_starts_apart();
+  Status require_persisted_starts();
   void forget_meta();
 
  private:
@@ -44,8 +45,8 @@ class MetaTable : private Table {
 
   DueIndex& due_;
   sql::Database& file_;
-  std::int64_t apart_until_ = 0;  // Pawl time, of meta
-  ClockRow clock_now_;            // clock_ with what a commit that happens anyway may add
+  std::int64_t persist_starts_until_ = 0;  // Pawl time, of meta
+  ClockRow clock_now_;                     // clock_ with what a commit that happens anyway may add
   // True of the rows until forget_known(), or until this connection writes them.
   bool meta_is_known_ = false;  // clock_ and the other columns of meta
 };

@@ -13,7 +13,8 @@ Status NewInstances::create_instance(const NewInstance& instance, InstanceKey* k
     context_.diagnostic.format("ids with \"::\" are those of children");
     return Status::kInvalidArgument;
   }
-  // An id that is in use is told as that: whoever asks again learns that the first call arrived.
+  // An id in use is answered as such: a caller that repeats a call learns that the first one
+  // arrived.
   PAWL_TRY(check_new(instance));
   PAWL_TRY(space_.room_for_new());
   return insert_checked(instance, ParentLink(), key);

@@ -51,9 +51,9 @@ Status OpenedSessions::close_row(SessionKey session, session::Cause cause,
     PAWL_TRY(fail(clear.run(), "close a session"));
   }
   if (change.notice == session::Notice::kNone) return Status::kOk;
-  SessionChange told = texts.change(SessionChange::Kind::kClosed);
-  told.reason = reason;
-  return events_.tell_end(told);
+  SessionChange reported = texts.change(SessionChange::Kind::kClosed);
+  reported.reason = reason;
+  return events_.report_end(reported);
 }
 
 constexpr sql::Query kFirstOf{
@@ -87,7 +87,7 @@ Status OpenedSessions::open_session(const TurnCommit& turn, const Event& event) 
   Diagnostic refusal;
   PAWL_TRY(find_refusal(turn, row.session, settings.owner_label, &refusal));
   if (found == Status::kNotFound) return insert_opened(turn, event, settings, refusal.text());
-  if (row.untold) PAWL_TRY(events_.tell_closed(row.session, row.ended.view()));
+  if (row.unreported) PAWL_TRY(events_.report_closed(row.session, row.ended.view()));
   return reopen_session(row.session, settings, refusal.text());
 }
 
@@ -146,7 +146,7 @@ Status OpenedSessions::insert_opened(const TurnCommit& turn, const Event& event,
     session = connection_.last_insert_id();
   }
   if (refusal.empty()) PAWL_TRY(session_limits_.set_limits(session, settings));
-  return events_.tell_session(
+  return events_.report_session(
       session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
       refusal);
 }
@@ -214,7 +214,8 @@ constexpr sql::Query kReopenOpened{
     "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
     "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1"};
 
-// A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds it.
+// A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds
+// it.
 Status OpenedSessions::reopen_session(SessionKey session, const SessionSettings& settings,
                                       std::string_view refusal) {
   session::SessionRow row;
@@ -234,8 +235,8 @@ Status OpenedSessions::reopen_session(SessionKey session, const SessionSettings&
       refusal.empty() ? session::Cause::kOpenAgain : session::Cause::kRefuse;
   PAWL_TRY(owners_.apply(session, session::transition(row, cause, {}), {}, nullptr));
   if (refusal.empty()) PAWL_TRY(session_limits_.set_limits(session, settings));
-  PAWL_TRY(handoff_.set_kind(session, {}, {}));
-  return events_.tell_session(
+  PAWL_TRY(handoff_.set_session_tag(session, {}, {}));
+  return events_.report_session(
       session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
       refusal);
 }

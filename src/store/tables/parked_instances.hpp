@@ -1,6 +1,5 @@
-// ParkedInstances: instances whose turn was given up, for some time or until somebody starts them again; and all rows
-// whose time has come.
-// Ownership and thread rule: as context.hpp.
+// ParkedInstances: instances whose turn was given up, for some time or until a caller starts them
+// again; and all rows whose time has come. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_PARKED_INSTANCES_HPP
 #define PAWL_STORE_TABLES_PARKED_INSTANCES_HPP
 

@@ -16,15 +16,15 @@ constexpr int kTimersMax = 256;  // due ones that belong to others
 constexpr int kFiredMax = 64;  // timers of one instance, in one call
 
 constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
-constexpr int kAsideLooksMax = 16;  // of one name that may be too young
+constexpr int kUnregisteredLooksMax = 16;  // of one name that may be too young
 
-constexpr int kStrangersLeft = 16;  // young ones that stay in the way
+constexpr int kUnregisteredInstancesLeft = 16;  // young ones that stay in the way
 
-constexpr int kNewestLooksMax = 32;  // if strangers are many
+constexpr int kNewestLooksMax = 32;  // if unregistered instances are many
 
 constexpr int kBehindLooksMax = 512;  // likewise, at those of one home, or at due timers
 
-// Columns of every query for candidates: what tells whether one can be run.
+// Columns of every query for candidates: what decides whether one can be run.
 #define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
 
 }  // namespace
@@ -39,21 +39,22 @@ class ReadyInstances::ReadyList {
     if (full() || has(query.skip, query.skip_count, key) || has(out_, count_, key)) return;
     out_[count_++] = key;
   }
-  // Adds the instance of a row that has PAWL_RUN_COLUMNS from `column`; or notes that it is a stranger.
-  // `since`: until then nobody could come for it; none: whoever could has had the time.
+  // Adds the instance of a row that has PAWL_RUN_COLUMNS from `column`; or notes that it is an
+  // unregistered instance. `since`: until then no other could come for it; none: any other has had
+  // the time.
   void add(const Statement& row, InstanceKey key, int column, OptionalMs since) {
     if (can_run(query, row, column)) return add(key);
-    if (query.strangers == nullptr) return;
-    Strangers& strangers = *query.strangers;
-    if (has(strangers.keys, strangers.count, key)) return;
+    if (query.unregistered == nullptr) return;
+    UnregisteredInstances& unregistered = *query.unregistered;
+    if (has(unregistered.keys, unregistered.count, key)) return;
     const bool is_young = since.has_value() && !waited(since.value());
-    if (is_young && young_ < kStrangersLeft) {
+    if (is_young && young_ < kUnregisteredInstancesLeft) {
       ++young_;
       const std::int64_t look = add_saturating(since.value(), query.home_grace_ms + 1);
-      strangers.look_at.keep_earlier(look);
+      unregistered.look_at.keep_earlier(look);
     } else if (!crowded()) {
-      strangers.keys[strangers.count++] = key;
-      strangers.more = true;
+      unregistered.keys[unregistered.count++] = key;
+      unregistered.more = true;
     }
   }
   // Adds it if it can be run; false: it cannot.
@@ -62,17 +63,19 @@ class ReadyInstances::ReadyList {
     add(key);
     return true;
   }
-  // One that nobody may run now, with a timer that is due.
+  // One that may not run now, with a timer that is due.
   void note_parked(InstanceKey key) {
-    if (query.strangers == nullptr || crowded()) return;
-    Strangers& strangers = *query.strangers;
-    if (!has(strangers.keys, strangers.count, key)) strangers.keys[strangers.count++] = key;
-    strangers.more = true;
+    if (query.unregistered == nullptr || crowded()) return;
+    UnregisteredInstances& unregistered = *query.unregistered;
+    if (!has(unregistered.keys, unregistered.count, key))
+      unregistered.keys[unregistered.count++] = key;
+    unregistered.more = true;
   }
   [[nodiscard]] bool full() const { return count_ == capacity_; }
-  // No more strangers can be noted: what lies behind them comes with the next list.
+  // No more unregistered instances can be noted: what lies behind them comes with the next list.
   [[nodiscard]] bool crowded() const {
-    return query.strangers != nullptr && query.strangers->count == Strangers::kMax;
+    return query.unregistered != nullptr &&
+           query.unregistered->count == UnregisteredInstances::kMax;
   }
   static bool can_run(const ReadyQuery& query, const Statement& row, int column) {
     // Anybody can end what an operator ends.
@@ -118,22 +121,23 @@ Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std
   PAWL_TRY(list_due_timers(list, TimeBase::kPawl, query.now));
   if (context_.clock.off_known)
     PAWL_TRY(list_due_timers(list, TimeBase::kUtc, add_saturating(query.now, context_.clock.off)));
-  PAWL_TRY(list_aside(list, capacity));
+  PAWL_TRY(list_unregistered(list, capacity));
   PAWL_TRY(list_own(list));
   PAWL_TRY(list_others(list));
   *count = list.count();
   return Status::kOk;
 }
 
-constexpr sql::Query kFindStranger{"SELECT " PAWL_RUN_COLUMNS
-                                   ",i.parked_until IS NOT NULL,i.aside IS NOT NULL," PAWL_IS_THERE
-                                   " FROM instances AS i "
-                                   "WHERE key=? AND (state=0 OR parked_until IS NOT NULL)"};
-constexpr sql::Query kSetAside{
-    "UPDATE instances SET aside=1,stop_kind=?2,stop_text=?3,"
+constexpr sql::Query kFindUnregistered{
+    "SELECT " PAWL_RUN_COLUMNS
+    ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
+    " FROM instances AS i "
+    "WHERE key=? AND (state=0 OR parked_until IS NOT NULL)"};
+constexpr sql::Query kMarkUnregistered{
+    "UPDATE instances SET unregistered=1,stop_kind=?2,stop_text=?3,"
     "updated_stamp=?4 WHERE key=?1"};
 
-Status ReadyInstances::set_aside(InstanceKey key, const ReadyQuery& query) {
+Status ReadyInstances::mark_unregistered(InstanceKey key, const ReadyQuery& query) {
   require_batch();
   FixedText<kNameBytesMax> name;
   FixedText<kNameBytesMax> version;
@@ -141,8 +145,8 @@ Status ReadyInstances::set_aside(InstanceKey key, const ReadyQuery& query) {
   bool is_out_of_the_way = false;
   bool is_there = false;
   {
-    Statement row = connection_.use(kFindStranger);
-    if (!row.bind(key).row()) return fail(row.status(), "find a stranger");
+    Statement row = connection_.use(kFindUnregistered);
+    if (!row.bind(key).row()) return fail(row.status(), "find an unregistered instance");
     const bool is_parked = row.integer(4) != 0;
     if (!is_parked && ReadyList::can_run(query, row, 0)) return Status::kOk;
     name.assign_cut(row.bytes(0));
@@ -157,13 +161,13 @@ Status ReadyInstances::set_aside(InstanceKey key, const ReadyQuery& query) {
   why.format("no process that looked for work can run \"%s%s%s\"", name.c_str(),
              version.empty() ? "" : "@", version.c_str());
   {
-    Statement put = connection_.use(kSetAside);
+    Statement put = connection_.use(kMarkUnregistered);
     put.bind(key).bind(static_cast<std::int64_t>(ErrorKind::kUnregistered)).bind_text(why.text());
-    PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "set an instance aside"));
+    PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "mark an instance as unregistered"));
   }
-  // One of a deleted tree is in the way until its rows are removed, and nobody's business.
+  // One of a deleted tree is in the way until its rows are removed, and is not logged.
   if (is_there && context_.sink != nullptr)
-    context_.sink->on_stranger(name.view(), version.view(), behaviour, key);
+    context_.sink->on_unregistered_instance(name.view(), version.view(), behaviour, key);
   return Status::kOk;
 }
 
@@ -219,10 +223,10 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
 constexpr sql::Query kOwnReady{
     "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
     " FROM instances AS i INDEXED BY i_ready "
-    "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+    "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
     " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
-    "AND parked_until IS NULL AND aside IS NULL ORDER BY 2"};
+    "AND parked_until IS NULL AND unregistered IS NULL ORDER BY 2"};
 
 Status ReadyInstances::list_own(ReadyList& list) {
   {
@@ -248,7 +252,7 @@ Status ReadyInstances::list_own(ReadyList& list) {
 constexpr sql::Query kNewestReady{"SELECT key," PAWL_RUN_COLUMNS
                                   " FROM instances AS i INDEXED BY i_ready "
                                   "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
-                                  "AND aside IS NULL ORDER BY ready_id DESC"};
+                                  "AND unregistered IS NULL ORDER BY ready_id DESC"};
 
 // What has come last, of all that have not begun.
 Status ReadyInstances::list_newest(ReadyList& list) {
@@ -261,11 +265,11 @@ Status ReadyInstances::list_newest(ReadyList& list) {
 constexpr sql::Query kBehindReady{
     "SELECT key,ready_id," PAWL_RUN_COLUMNS
     " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id>?2 "
-    "AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+    "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "ORDER BY ready_id"};
 
-// What can be run of those whose oldest message came after *after, which gets where the next list can go on:
-// behind strangers only.
+// What can be run of those whose oldest message came after *after, which gets where the next list
+// can go on: behind unregistered instances only.
 Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64_t* after) {
   Statement row = connection_.use(kBehindReady);
   row.bind(home).bind(*after);
@@ -277,15 +281,15 @@ Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64
   return fail(row.status(), "list instances behind others");
 }
 
-constexpr sql::Query kAnyAside{
-    "SELECT key FROM instances INDEXED BY i_aside WHERE ready_id IS NOT NULL "
-    "AND parked_until IS NULL AND aside IS NOT NULL"};
+constexpr sql::Query kAnyUnregistered{
+    "SELECT key FROM instances INDEXED BY i_unregistered WHERE ready_id IS NOT NULL "
+    "AND parked_until IS NULL AND unregistered IS NOT NULL"};
 
-// At most a quarter of a list, beginning with another name each time, so that neither these nor the others
-// starve.
-Status ReadyInstances::list_aside(ReadyList& list, std::size_t capacity) {
+// At most a quarter of a list, beginning with another name each time, so that neither these nor the
+// others starve.
+Status ReadyInstances::list_unregistered(ReadyList& list, std::size_t capacity) {
   {
-    Statement any = connection_.use(kAnyAside);
+    Statement any = connection_.use(kAnyUnregistered);
     const bool everything = list.query.runnable == nullptr;
     bool found = false;
     while (!list.full() && any.row()) {
@@ -293,41 +297,45 @@ Status ReadyInstances::list_aside(ReadyList& list, std::size_t capacity) {
       if (!everything) break;
       list.add(any.integer(0));
     }
-    PAWL_TRY(fail(any.status(), "find what was set aside"));
+    PAWL_TRY(fail(any.status(), "find unregistered instances"));
     // A look per name would be most of what an idle look costs.
     if (everything || !found || list.full()) return Status::kOk;
   }
   const std::size_t kinds = list.query.runnable_count;
   const std::size_t most = list.count() + capacity / 4 + 1;
   for (std::size_t i = 0; i < kinds && list.count() < most; ++i) {
-    aside_cursor_ = (aside_cursor_ + 1) % kinds;
-    PAWL_TRY(list_aside_kind(list, list.query.runnable[aside_cursor_], most));
+    unregistered_cursor_ = (unregistered_cursor_ + 1) % kinds;
+    PAWL_TRY(list_unregistered_kind(list, list.query.runnable[unregistered_cursor_], most));
   }
-  if (list.count() >= most && list.query.strangers != nullptr) list.query.strangers->more = true;
+  if (list.count() >= most && list.query.unregistered != nullptr)
+    list.query.unregistered->more = true;
   return Status::kOk;
 }
 
-constexpr sql::Query kAside{
-    "SELECT key,home,ready_at FROM instances INDEXED BY i_aside WHERE name=?1 AND version=?2 "
-    "AND behaviour=?3 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NOT NULL "
+constexpr sql::Query kUnregisteredOfKind{
+    "SELECT key,home,ready_at FROM instances INDEXED BY i_unregistered WHERE name=?1 AND "
+    "version=?2 "
+    "AND behaviour=?3 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NOT "
+    "NULL "
     "ORDER BY ready_id"};
 
-Status ReadyInstances::list_aside_kind(ReadyList& list, const Runnable& kind, std::size_t most) {
-  Statement row = connection_.use(kAside);
+Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& kind,
+                                              std::size_t most) {
+  Statement row = connection_.use(kUnregisteredOfKind);
   row.bind_text(kind.name).bind_text(kind.version).bind(kind.behaviour);
-  for (int looks = 0; looks < kAsideLooksMax && list.count() < most && !list.full() && row.row();
-       ++looks) {
+  for (int looks = 0;
+       looks < kUnregisteredLooksMax && list.count() < most && !list.full() && row.row(); ++looks) {
     const Incarnation home = row.integer(1);
     bool takes = list.is_mine(home) || list.waited(row.integer(2));
     if (!takes) PAWL_TRY(workers_.is_gone(home, &takes));
     if (takes) list.add(row.integer(0));
   }
-  return fail(row.status(), "list what was set aside");
+  return fail(row.status(), "list unregistered instances");
 }
 
 constexpr sql::Query kNextHome{
     "SELECT home FROM instances INDEXED BY i_ready "
-    "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL "
+    "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "ORDER BY home LIMIT 1"};
 
 Status ReadyInstances::next_home(Incarnation after, Incarnation* home) {
@@ -357,7 +365,7 @@ Status ReadyInstances::list_others(ReadyList& list) {
 constexpr sql::Query kHomeReady{
     "SELECT key,ready_at," PAWL_RUN_COLUMNS
     " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id IS NOT NULL "
-    "AND parked_until IS NULL AND aside IS NULL ORDER BY ready_id"};
+    "AND parked_until IS NULL AND unregistered IS NULL ORDER BY ready_id"};
 
 Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
   bool gone = false;
@@ -396,8 +404,8 @@ constexpr sql::Query kMakeReady{
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
     "AND ready_id IS NULL"};
 
-// As if a look had found them due now: behind all messages that are there. A timer that stays in the index
-// of due times would be met by everybody again and again.
+// As if a look had found them due now: behind all messages that are there. A timer that stays in
+// the index of due times would be met by everybody again and again.
 Status ReadyInstances::fire_due_timers(InstanceKey key) {
   const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off)
                                                     : std::numeric_limits<std::int64_t>::min();

@@ -1,5 +1,5 @@
-// ReadyInstances: which instances have a turn to run, and those set aside since nobody here knows them.
-// Ownership and thread rule: as context.hpp.
+// ReadyInstances: which instances have a turn to run, and those marked as unregistered since no
+// worker here knows them. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_READY_INSTANCES_HPP
 #define PAWL_STORE_TABLES_READY_INSTANCES_HPP
 
@@ -22,7 +22,7 @@ class ReadyInstances : private Table {
   // ---- calls of the contract ----
   Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                     std::size_t* count);
-  Status set_aside(InstanceKey key, const ReadyQuery& query);
+  Status mark_unregistered(InstanceKey key, const ReadyQuery& query);
 
  private:
   class ReadyList;
@@ -40,8 +40,8 @@ class ReadyInstances : private Table {
   Status list_own(ReadyList& list);
   Status list_newest(ReadyList& list);
   Status list_behind(ReadyList& list, Incarnation home, std::int64_t* after);
-  Status list_aside(ReadyList& list, std::size_t capacity);
-  Status list_aside_kind(ReadyList& list, const Runnable& kind, std::size_t most);
+  Status list_unregistered(ReadyList& list, std::size_t capacity);
+  Status list_unregistered_kind(ReadyList& list, const Runnable& kind, std::size_t most);
   Status next_home(Incarnation after, Incarnation* home);
   Status list_others(ReadyList& list);
   Status list_home(ReadyList& list, Incarnation home);
@@ -50,10 +50,11 @@ class ReadyInstances : private Table {
 
   WorkerTable& workers_;
   DueIndex& due_;
-  std::size_t aside_cursor_ = 0;  // which name comes next among what was set aside
-  Incarnation home_cursor_ = 0;   // where the look at other homes goes on
-  // Where lists look for what they can run while strangers are too many for one list: of due timers in Pawl
-  // time and in UTC, of instances without a home, and of those of a home.
+  std::size_t unregistered_cursor_ =
+      0;                         // which name comes next among what was marked as unregistered
+  Incarnation home_cursor_ = 0;  // where the look at other homes goes on
+  // Where lists look for what they can run while unregistered instances are too many for one list:
+  // of due timers in Pawl time and in UTC, of instances without a home, and of those of a home.
   TimerCursor timers_behind_[2];
   std::int64_t unowned_behind_ = 0;
   HomeCursor home_behind_;

@@ -48,8 +48,9 @@ Status RowQuarantine::stop_broken(InstanceKey key, std::string_view text) {
   return written(instances_.stop_damaged(key, ErrorKind::kCorrupt, text));
 }
 
-// It stops, as an instance does whose history cannot be read: a later start tries it again. The state of one that
-// has ended is no state of its history, so it stops, too. Damaged times and counts become none.
+// It stops, as an instance does whose history cannot be read: a later start tries it again. The
+// state of one that has ended is no state of its history, so it stops, too. Damaged times and
+// counts become none.
 Status RowQuarantine::quarantine_instance(InstanceKey key, ErrorKind kind, std::string_view text) {
   due_.moves(DueKind::kParked);
   due_.moves(DueKind::kTimer);
@@ -85,8 +86,8 @@ constexpr sql::Query kHoldMessage{
     "crc=iif(typeof(crc)='integer',crc,0),"
     "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1"};
 
-// Its instance stops. The message stays under a mark that is none of its own (waiting), so that nothing is lost
-// and no timer is due, and the instance stops again as long as it is there.
+// Its instance stops. The message stays under a mark that is none of its own (waiting), so that
+// nothing is lost and no timer is due, and the instance stops again as long as it is there.
 Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::string_view text) {
   due_.moves(DueKind::kTimer);
   InstanceKey instance = 0;
@@ -101,8 +102,8 @@ Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::stri
     has_ended = read.integer(1, &whole) != 0;
   }
   {
-    // What memory does not suffice for cannot be written back either. Only timers are suspected under their own
-    // name, and those have neither name nor payload.
+    // What memory does not suffice for cannot be written back either. Only timers are suspected
+    // under their own name, and those have neither name nor payload.
     const bool is_too_large = kind == ErrorKind::kLimit;
     Statement hold = connection_.use(kHoldMessage);
     hold.bind(id).bind(kWaitingDamaged).bind(is_too_large ? 1 : 0);
@@ -127,8 +128,8 @@ constexpr sql::Query kFreeSession{
     "created_at=iif(typeof(created_at)='integer',created_at,?2),"
     "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1"};
 
-// Nobody owns it any more, and whoever has work of it next takes it as a new one. One that fails on loss is lost.
-// What it was limited to is kept if it can be read.
+// It has no owner any more, and the next worker with work of it takes it as a new one. One that
+// fails on loss is lost. What it was limited to is kept if it can be read.
 Status RowQuarantine::quarantine_session(SessionKey session, std::string_view text) {
   session::SessionRow row;
   InstanceKey scope = 0;
@@ -153,7 +154,8 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
   due_.moves(DueKind::kWork);
   if (row.fails_on_loss) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
   if (!is_owner_whole) {
-    // First: a large text in it would be copied with the row, for which SQLite's memory may not suffice.
+    // First: a large text in it would be copied with the row, for which SQLite's memory may not
+    // suffice.
     session::Transition without_owner;
     without_owner.next = row;
     PAWL_TRY(sessions_.write_owner(session, without_owner, {}));
@@ -169,10 +171,10 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
   return Status::kOk;
 }
 
-// It is nobody's and cannot become anybody's: it is found by its scope.
+// It has no owner and cannot get one: it is found by its scope.
 Status RowQuarantine::drop_session(SessionKey session, std::string_view text) {
   PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
-  PAWL_TRY(items_.drop_ghosts(session));
+  PAWL_TRY(items_.delete_cancelled_running(session));
   PAWL_TRY(sessions_.delete_row(session));
   instances_.log_damage({RowRef::Table::kSessions, session}, 0, text);
   return Status::kOk;

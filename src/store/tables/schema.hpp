@@ -7,8 +7,8 @@
 namespace pawl::store {
 
 inline constexpr int kSchemaVersion = 1;  // PRAGMA user_version
-// A commit writes whole pages to the log, and most of ours change a few rows on each of some ten pages:
-// at 1 KiB a step costs a quarter of the bytes that SQLite's default of 4 KiB would.
+// A commit writes whole pages to the log, and most of ours change a few rows on each of some ten
+// pages: at 1 KiB a step costs a quarter of the bytes that SQLite's default of 4 KiB would.
 inline constexpr int kPageBytes = 1024;
 inline constexpr int kApplicationId = 0x5061776c;  // PRAGMA application_id: "Pawl"
 
@@ -19,7 +19,7 @@ CREATE TABLE meta(
   next_epoch INTEGER NOT NULL, next_token INTEGER NOT NULL,
   boot_id BLOB, boot_seq INTEGER NOT NULL, k INTEGER NOT NULL, mark INTEGER NOT NULL,
   off INTEGER, off_seq INTEGER NOT NULL, adopted INTEGER NOT NULL,
-  apart_until INTEGER NOT NULL DEFAULT 0,
+  persist_starts_until INTEGER NOT NULL DEFAULT 0,
   quota INTEGER NOT NULL DEFAULT 0, reserve INTEGER NOT NULL DEFAULT 0,
   log_max INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE clock_ring(
@@ -37,11 +37,11 @@ CREATE TABLE instances(
   crashes INTEGER NOT NULL, strikes INTEGER NOT NULL, reboots INTEGER NOT NULL,
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER, root INTEGER,
-  behaviour INTEGER NOT NULL DEFAULT 0, aside INTEGER);
+  behaviour INTEGER NOT NULL DEFAULT 0, unregistered INTEGER);
 CREATE INDEX i_ready ON instances(home, ready_id)
-  WHERE ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NULL;
-CREATE INDEX i_aside ON instances(name, version, behaviour, ready_id)
-  WHERE ready_id IS NOT NULL AND parked_until IS NULL AND aside IS NOT NULL;
+  WHERE ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL;
+CREATE INDEX i_unregistered ON instances(name, version, behaviour, ready_id)
+  WHERE ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NOT NULL;
 CREATE INDEX i_children ON instances(parent, parent_execution, parent_event)
   WHERE parent IS NOT NULL;
 CREATE INDEX i_tree ON instances(root) WHERE root IS NOT NULL;

@@ -77,8 +77,8 @@ class Schema {
   std::size_t count_ = 0;
 };
 
-void tell(Diagnostic& diagnostic, const Text& path, std::string_view type, std::string_view name,
-          const char* what) {
+void report(Diagnostic& diagnostic, const Text& path, std::string_view type, std::string_view name,
+            const char* what) {
   const auto shown = [](std::string_view text) {
     return static_cast<int>(text.size() < kShown ? text.size() : kShown);
   };
@@ -105,7 +105,7 @@ Status SchemaCheck::check_schema(const FixedText<kPathBytesMax>& path, Diagnosti
       wrong = "is another one";
     }
     if (wrong != nullptr) {
-      tell(diagnostic, path, type, name, wrong);
+      report(diagnostic, path, type, name, wrong);
       return Status::kCorrupt;
     }
     object->seen = true;
@@ -118,13 +118,14 @@ Status SchemaCheck::check_schema(const FixedText<kPathBytesMax>& path, Diagnosti
   }
   const Object* const missing = ours.first_unseen();
   if (missing == nullptr) return Status::kOk;
-  tell(diagnostic, path, missing->type, missing->name, "is missing");
+  report(diagnostic, path, missing->type, missing->name, "is missing");
   return Status::kCorrupt;
 }
 
 constexpr sql::Query kSchemaVersionOf{"PRAGMA schema_version"};
 
-// Another connection has committed. Requires: a transaction has begun, so nobody changes it from here on.
+// Another connection has committed. Requires: a transaction has begun, so no connection changes it
+// from here on.
 Status SchemaCheck::check_schema_again(const FixedText<kPathBytesMax>& path) {
   std::int64_t version = 0;
   {

@@ -1,8 +1,9 @@
-// SchemaCheck: is the schema in the file ours? Every row of sqlite_schema is held against the text of schema.hpp, which
-// SQLite stores word for word; so it also holds for a copy by VACUUM or .dump, in whatever order.
+// SchemaCheck: is the schema in the file ours? Every row of sqlite_schema is held against the text
+// of schema.hpp, which SQLite stores word for word; so it also holds for a copy by VACUUM or .dump,
+// in whatever order.
 //
-// A table, column default, index or check that others put there would be part of our statements, however
-// the connection is protected; and a missing index would make each of them fail by itself.
+// A table, column default, index or check that others put there would be part of our statements,
+// however the connection is protected; and a missing index would make each of them fail by itself.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SCHEMA_CHECK_HPP
 #define PAWL_STORE_TABLES_SCHEMA_CHECK_HPP
@@ -19,7 +20,8 @@ class SchemaCheck : private Table {
   explicit SchemaCheck(StoreContext& context) : Table(context) {}
 
   Status check_schema(const FixedText<kPathBytesMax>& path, Diagnostic& diagnostic);
-  // Another connection has committed. Requires: a transaction has begun, so nobody changes it from here on.
+  // Another connection has committed. Requires: a transaction has begun, so no connection changes
+  // it from here on.
   Status check_schema_again(const FixedText<kPathBytesMax>& path);
   // check_schema() found it to be ours, at this version of it.
   void note_schema(std::int64_t version) {

@@ -86,8 +86,8 @@ Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
   Statement row = connection_.use(kListSessions);
   row.bind(page->after);
   page->more = true;
-  std::size_t told = 0;
-  for (std::size_t looks = 0; looks < kListLooksMax && told < page->rows_max; ++looks) {
+  std::size_t reported = 0;
+  for (std::size_t looks = 0; looks < kListLooksMax && reported < page->rows_max; ++looks) {
     if (!row.row()) {
       page->more = false;
       break;
@@ -97,7 +97,7 @@ Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
     page->after = info.key;
     if (!passes(info, filter)) continue;
     visitor.on_session(info);
-    ++told;
+    ++reported;
   }
   return fail(row.status(), "list sessions");
 }

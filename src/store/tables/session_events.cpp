@@ -40,24 +40,24 @@ bool put_text(FixedText<1024>* out, const char* key, std::string_view text) {
 }  // namespace
 
 SessionChange SessionTexts::change(SessionChange::Kind of) const {
-  SessionChange told;
-  told.kind = of;
-  told.session = name.view();
-  told.instance = instance.view();
-  told.owner_label = owner_label.view();
-  told.label_kind = kind.view();
-  told.from = node.view();
-  told.epoch = epoch;
-  told.age_ms = age_ms;
-  told.activities = activities;
-  return told;
+  SessionChange reported;
+  reported.kind = of;
+  reported.session = name.view();
+  reported.instance = instance.view();
+  reported.owner_label = owner_label.view();
+  reported.label_kind = kind.view();
+  reported.from = node.view();
+  reported.epoch = epoch;
+  reported.age_ms = age_ms;
+  reported.activities = activities;
+  return reported;
 }
 
 // A shared one is over with its last activity; its row goes some time later.
 SessionChange SessionTexts::swept() const {
-  SessionChange told = change(SessionChange::Kind::kSwept);
-  told.age_ms = subtract_saturating(age_ms, quiet_ms);
-  return told;
+  SessionChange reported = change(SessionChange::Kind::kSwept);
+  reported.age_ms = subtract_saturating(age_ms, quiet_ms);
+  return reported;
 }
 
 constexpr sql::Query kDescribe{
@@ -86,37 +86,37 @@ Status SessionEvents::describe(SessionKey session, SessionTexts* out) {
   return Status::kOk;
 }
 
-Status SessionEvents::tell_session(SessionKey session, SessionChange::Kind kind,
-                                   std::string_view reason) {
+Status SessionEvents::report_session(SessionKey session, SessionChange::Kind kind,
+                                     std::string_view reason) {
   if (context_.sink == nullptr) return Status::kOk;
   SessionTexts texts;
   PAWL_TRY(describe(session, &texts));
-  SessionChange told = texts.change(kind);
-  told.reason = reason;
-  context_.sink->on_session_change(told);
+  SessionChange reported = texts.change(kind);
+  reported.reason = reason;
+  context_.sink->on_session_change(reported);
   return Status::kOk;
 }
 
-Status SessionEvents::tell_closed(SessionKey session, std::string_view reason) {
+Status SessionEvents::report_closed(SessionKey session, std::string_view reason) {
   SessionTexts texts;
   PAWL_TRY(describe(session, &texts));
-  SessionChange told = texts.change(SessionChange::Kind::kClosed);
-  told.reason = reason;
-  return tell_end(told);
+  SessionChange reported = texts.change(SessionChange::Kind::kClosed);
+  reported.reason = reason;
+  return report_end(reported);
 }
 
-Status SessionEvents::tell_use(SessionKey session) {
+Status SessionEvents::report_use(SessionKey session) {
   if (context_.sink == nullptr) return Status::kOk;
   SessionTexts texts;
   PAWL_TRY(describe(session, &texts));
-  SessionChange told = texts.change(SessionChange::Kind::kUsed);
-  told.from = {};
-  told.to = texts.node.view();
-  context_.sink->on_session_change(told);
+  SessionChange reported = texts.change(SessionChange::Kind::kUsed);
+  reported.from = {};
+  reported.to = texts.node.view();
+  context_.sink->on_session_change(reported);
   return Status::kOk;
 }
 
-Status SessionEvents::tell_end(SessionChange end) {
+Status SessionEvents::report_end(SessionChange end) {
   end.is_end = true;
   const std::size_t lasted = SessionEnds::place(SessionEnds::kLastedUpToMs, end.age_ms);
   const std::size_t used = SessionEnds::place(SessionEnds::kActivitiesUpTo, end.activities);
@@ -126,9 +126,9 @@ Status SessionEvents::tell_end(SessionChange end) {
   return Status::kOk;
 }
 
-Status SessionEvents::tell_change(const OwnerChange& change, const SessionChange& told) {
-  SessionChange event = told;
-  const session::Change what = session::change_of(change.to != 0, told.from, told.to);
+Status SessionEvents::report_change(const OwnerChange& change, const SessionChange& reported) {
+  SessionChange event = reported;
+  const session::Change what = session::change_of(change.to != 0, reported.from, reported.to);
   switch (what) {
     case session::Change::kReleased:
       event.kind = SessionChange::Kind::kReleased;
@@ -148,9 +148,9 @@ Status SessionEvents::tell_change(const OwnerChange& change, const SessionChange
 
 constexpr sql::Query kReadNotify{"SELECT coalesce(notify,0) FROM sessions WHERE sid=?1"};
 
-Status SessionEvents::notify_change(SessionKey session, const SessionChange& told) {
+Status SessionEvents::notify_change(SessionKey session, const SessionChange& reported) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  const char* const change = change_name(told.kind);
+  const char* const change = change_name(reported.kind);
   InstanceKey instance = 0;
   {
     Statement read = connection_.use(kReadNotify);
@@ -161,15 +161,15 @@ Status SessionEvents::notify_change(SessionKey session, const SessionChange& tol
   if (instance == 0 || change == nullptr) return Status::kOk;
   FixedText<kNameBytesMax> queue;
   FixedText<1024> payload;
-  const bool fits = queue.append(kSessionEventsPrefix) == Status::kOk &&
-                    queue.append(told.session) == Status::kOk &&
-                    payload.append("{\"change\":\"") == Status::kOk &&
-                    payload.append(change) == Status::kOk &&
-                    payload.append("\",\"epoch\":") == Status::kOk &&
-                    payload.append_number(told.epoch) == Status::kOk &&
-                    put_text(&payload, "from", told.from) && put_text(&payload, "to", told.to) &&
-                    put_text(&payload, "reason", told.reason) && payload.append('}') == Status::kOk;
-  if (!fits) return fail(Status::kResourceExhausted, "tell of a session's change");
+  const bool fits =
+      queue.append(kSessionEventsPrefix) == Status::kOk &&
+      queue.append(reported.session) == Status::kOk &&
+      payload.append("{\"change\":\"") == Status::kOk && payload.append(change) == Status::kOk &&
+      payload.append("\",\"epoch\":") == Status::kOk &&
+      payload.append_number(reported.epoch) == Status::kOk &&
+      put_text(&payload, "from", reported.from) && put_text(&payload, "to", reported.to) &&
+      put_text(&payload, "reason", reported.reason) && payload.append('}') == Status::kOk;
+  if (!fits) return fail(Status::kResourceExhausted, "report a session's change");
   Message message;
   message.kind = MessageKind::kQueue;
   message.name = queue.view();
@@ -199,16 +199,16 @@ Status SessionEvents::describe_loss(SessionKey session, Epoch epoch, std::string
   return Status::kOk;
 }
 
-Status SessionEvents::tell_near_limit(SessionKey session, const SessionSettings& settings) {
+Status SessionEvents::report_near_limit(SessionKey session, const SessionSettings& settings) {
   SessionTexts texts;
   PAWL_TRY(describe(session, &texts));
   Diagnostic why;
   why.format("%" PRId64 " of %" PRId64 " activities (max_activities)", settings.activity_warning,
              settings.max_activities);
-  SessionChange told = texts.change(SessionChange::Kind::kNearLimit);
-  told.reason = why.text();
-  if (context_.sink != nullptr) context_.sink->on_session_change(told);
-  return notify_change(session, told);
+  SessionChange reported = texts.change(SessionChange::Kind::kNearLimit);
+  reported.reason = why.text();
+  if (context_.sink != nullptr) context_.sink->on_session_change(reported);
+  return notify_change(session, reported);
 }
 
 constexpr sql::Query kCountValue{

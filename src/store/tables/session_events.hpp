@@ -1,8 +1,7 @@
 // SessionEvents: what people and orchestrations hear of a session.
 //
-// Purpose: an event has the session's names, its epoch and its age as the row has them; an end is counted for all
-// workers, once.
-// Ownership and thread rule: as context.hpp.
+// Purpose: an event has the session's names, its epoch and its age as the row has them; an end is
+// counted for all workers, once. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_EVENTS_HPP
 #define PAWL_STORE_TABLES_SESSION_EVENTS_HPP
 
@@ -23,7 +22,7 @@ namespace pawl::store {
 inline constexpr int kLasted = 1;
 inline constexpr int kActivities = 2;
 
-// What is told of a session in every event.
+// What every report of a session contains.
 struct SessionTexts {
   FixedText<kNameBytesMax> name;
   FixedText<kNameBytesMax> instance;
@@ -59,19 +58,19 @@ class SessionEvents : private Table {
 
   Status describe(SessionKey session, SessionTexts* out);
   // One that was opened is not open any more, or never was.
-  Status tell_session(SessionKey session, SessionChange::Kind kind, std::string_view reason);
-  Status tell_closed(SessionKey session, std::string_view reason);
+  Status report_session(SessionKey session, SessionChange::Kind kind, std::string_view reason);
+  Status report_closed(SessionKey session, std::string_view reason);
   // One that was opened has the first work of its owner handed over.
-  Status tell_use(SessionKey session);
-  // It ends by this: counted for all workers, and told.
-  Status tell_end(SessionChange end);
-  Status tell_change(const OwnerChange& change, const SessionChange& told);
-  // Who opened it and asked for it is told.
-  Status notify_change(SessionKey session, const SessionChange& told);
+  Status report_use(SessionKey session);
+  // It ends by this: counted for all workers, and reported.
+  Status report_end(SessionChange end);
+  Status report_change(const OwnerChange& change, const SessionChange& reported);
+  // The instance that opened it is notified if it asked for that.
+  Status notify_change(SessionKey session, const SessionChange& reported);
   // The text of kSessionLost: a SessionLoss.
   Status describe_loss(SessionKey session, Epoch epoch, std::string_view reason,
                        FixedText<kErrorTextBytesMax>* text);
-  Status tell_near_limit(SessionKey session, const SessionSettings& settings);
+  Status report_near_limit(SessionKey session, const SessionSettings& settings);
 
  private:
   Status count_value(int what, std::size_t bucket, std::int64_t value);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLeakLooksMax = 256;  // rows of one sweep
 
-constexpr std::size_t kLeaksToldMax = 16;  // of those: one commit has lines for some more
+constexpr std::size_t kLeaksReportedMax = 16;  // of those: one commit has lines for some more
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
     case session::Ending::kNotOwner:
       context_.diagnostic.format(
           "the session belongs to %s%.*s%s; only its owner or an administrator closes it",
-          owner.empty() ? "nobody" : "\"", static_cast<int>(owner.size()), owner.data(),
+          owner.empty() ? "no owner" : "\"", static_cast<int>(owner.size()), owner.data(),
           owner.empty() ? "" : "\"");
       return Status::kNotOwner;
     case session::Ending::kRemove:
@@ -55,16 +55,16 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
   if (owner_label.empty()) why.format("closed by an administrator");
   SessionTexts texts;
   PAWL_TRY(written(events_.describe(row.session, &texts)));
-  SessionChange told = texts.change(SessionChange::Kind::kClosed);
-  told.reason = why.text();
-  // Who calls has no log: a Runtime looks at it, and tells.
-  return written(end_opened(row.session, told, session::Cause::kEnd, 0));
+  SessionChange reported = texts.change(SessionChange::Kind::kClosed);
+  reported.reason = why.text();
+  // The caller has no log: a Runtime looks at it, and logs it.
+  return written(end_opened(row.session, reported, session::Cause::kEnd, 0));
 }
 
-Status SessionExpiry::tell_leaks(const SessionOptions& options, LeakCursors* cursors) {
+Status SessionExpiry::report_leaks(const SessionOptions& options, LeakCursors* cursors) {
   require_batch();
-  PAWL_TRY(tell_old(options.leak_unused_ms, true, &cursors->unused));
-  return tell_old(options.leak_open_ms, false, &cursors->open);
+  PAWL_TRY(report_older_than(options.leak_unused_ms, true, &cursors->unused));
+  return report_older_than(options.leak_open_ms, false, &cursors->open);
 }
 
 constexpr sql::Query kNextLook{
@@ -86,7 +86,7 @@ Status SessionExpiry::look_at_session(const Look& look) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, look.session);
   switch (session::look_at(look.state, look.expires_at, batch_.now)) {
     case session::Look::kLogClosing:
-      PAWL_TRY(events_.tell_closed(look.session, look.ended.view()));
+      PAWL_TRY(events_.report_closed(look.session, look.ended.view()));
       break;
     case session::Look::kRemove: break;
     case session::Look::kExpires: return expire_session(look);
@@ -108,9 +108,9 @@ Status SessionExpiry::announce_expiry(SessionKey session) {
   PAWL_TRY(events_.describe(session, &texts));
   Diagnostic when;
   when.format("expires in %" PRId64 " ms (max_age_ms)", texts.expires_in_ms);
-  SessionChange told = texts.change(SessionChange::Kind::kExpiring);
-  told.reason = when.text();
-  return events_.notify_change(session, told);
+  SessionChange reported = texts.change(SessionChange::Kind::kExpiring);
+  reported.reason = when.text();
+  return events_.notify_change(session, reported);
 }
 
 Status SessionExpiry::expire_session(const Look& look) {
@@ -118,32 +118,32 @@ Status SessionExpiry::expire_session(const Look& look) {
   PAWL_TRY(events_.describe(look.session, &texts));
   Diagnostic why;
   why.format("the session has expired: max_age_ms (%" PRId64 ") has passed", texts.max_age_ms);
-  SessionChange told = texts.change(SessionChange::Kind::kExpired);
-  told.reason = why.text();
-  return end_opened(look.session, told, session::Cause::kExpire, session::kExpiredKeptMs);
+  SessionChange reported = texts.change(SessionChange::Kind::kExpired);
+  reported.reason = why.text();
+  return end_opened(look.session, reported, session::Cause::kExpire, session::kExpiredKeptMs);
 }
 
 constexpr sql::Query kKeepEnded{"UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1"};
 
-Status SessionExpiry::end_opened(SessionKey session, const SessionChange& told,
+Status SessionExpiry::end_opened(SessionKey session, const SessionChange& reported,
                                  session::Cause cause, std::int64_t kept_ms) {
   session::SessionRow row;
   PAWL_TRY(sessions_.read_row(session, &row));
   const session::Transition change = session::transition(row, cause, {});
   Applied how;
-  how.node = told.from;
-  how.reason = told.reason;
+  how.node = reported.from;
+  how.reason = reported.reason;
   PAWL_TRY(owners_.apply(session, change, how, nullptr));
   due_.comes(DueKind::kLook);
   {
     Statement keep = connection_.use(kKeepEnded);
-    keep.bind(session).bind(add_saturating(batch_.now, kept_ms)).bind_text(told.reason);
+    keep.bind(session).bind(add_saturating(batch_.now, kept_ms)).bind_text(reported.reason);
     PAWL_TRY(fail(keep.run(), "end a session"));
   }
-  if (change.notifies) PAWL_TRY(events_.notify_change(session, told));
-  if (change.counts_end) return events_.tell_end(told);
+  if (change.notifies) PAWL_TRY(events_.notify_change(session, reported));
+  if (change.counts_end) return events_.report_end(reported);
   if (change.notice != session::Notice::kNone && context_.sink != nullptr)
-    context_.sink->on_session_change(told);
+    context_.sink->on_session_change(reported);
   return Status::kOk;
 }
 
@@ -153,13 +153,13 @@ constexpr sql::Query kNextOld{
     " ORDER BY created_at,sid LIMIT 1"};
 constexpr sql::Query kNoteLeak{"UPDATE sessions SET leak=1 WHERE sid=?1"};
 
-// In the order in which they were opened, so each is looked at once, and those that are told stay told.
-Status SessionExpiry::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor) {
+// In the order in which they were opened, so each is looked at once and reported once.
+Status SessionExpiry::report_older_than(std::int64_t for_ms, bool unused, LeakCursor* cursor) {
   if (for_ms == 0) return Status::kOk;
-  std::size_t told = 0;
+  std::size_t reported = 0;
   Walk walk;
-  for (std::size_t looks = 0; looks < kLeakLooksMax && told < kLeaksToldMax; ++looks) {
-    bool is_news = false;
+  for (std::size_t looks = 0; looks < kLeakLooksMax && reported < kLeaksReportedMax; ++looks) {
+    bool is_new = false;
     {
       Statement next = connection_.use(kNextOld);
       next.bind(subtract_saturating(batch_.now, for_ms));
@@ -172,17 +172,17 @@ Status SessionExpiry::tell_old(std::int64_t for_ms, bool unused, LeakCursor* cur
       row.age_ms = subtract_saturating(batch_.now, next.integer(1));
       row.activities = next.integer(2);
       const session::LeakLimits limits = {unused ? 0 : for_ms, unused ? for_ms : 0};
-      is_news = next.integer(3) == 0 && session::is_leak(row, limits);
+      is_new = next.integer(3) == 0 && session::is_leak(row, limits);
     }
-    if (!is_news) continue;
-    ++told;
+    if (!is_new) continue;
+    ++reported;
     {
       Statement note = connection_.use(kNoteLeak);
       note.bind(cursor->session);
       PAWL_TRY(fail(note.run(), "note a leak"));
     }
-    PAWL_TRY(events_.tell_session(cursor->session, SessionChange::Kind::kLeak,
-                                  unused ? "never used" : "open for long"));
+    PAWL_TRY(events_.report_session(cursor->session, SessionChange::Kind::kLeak,
+                                    unused ? "never used" : "open for long"));
   }
   return Status::kOk;
 }

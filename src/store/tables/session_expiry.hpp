@@ -1,5 +1,5 @@
-// SessionExpiry: sessions that end, or are looked at, because of their age or of an operator. Rules: docs/rules/session.md.
-// Ownership and thread rule: as context.hpp.
+// SessionExpiry: sessions that end, or are looked at, because of their age or of an operator.
+// Rules: docs/rules/session.md. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_EXPIRY_HPP
 #define PAWL_STORE_TABLES_SESSION_EXPIRY_HPP
 
@@ -37,7 +37,7 @@ class SessionExpiry : private Table {
   // ---- calls of the contract ----
   Status end_session(std::string_view instance, std::string_view session,
                      std::string_view owner_label);
-  Status tell_leaks(const SessionOptions& options, LeakCursors* cursors);
+  Status report_leaks(const SessionOptions& options, LeakCursors* cursors);
 
   // ---- for the other tables ----
   // Sessions whose look_at has come, at most `limit`; adds to *looked.
@@ -54,11 +54,11 @@ class SessionExpiry : private Table {
   Status look_at_session(const Look& look);
   Status announce_expiry(SessionKey session);
   Status expire_session(const Look& look);
-  // The end of an open one, not by its code: its work fails, its instance is told, the row stays
-  // and is looked at after `kept_ms`.
-  Status end_opened(SessionKey session, const SessionChange& told, session::Cause cause,
+  // The end of an open one, not by its code: its work fails, its instance is notified, the row
+  // stays and is looked at after `kept_ms`.
+  Status end_opened(SessionKey session, const SessionChange& reported, session::Cause cause,
                     std::int64_t kept_ms);
-  Status tell_old(std::int64_t for_ms, bool unused, LeakCursor* cursor);
+  Status report_older_than(std::int64_t for_ms, bool unused, LeakCursor* cursor);
 
   DueIndex& due_;
   InstanceTable& instances_;

@@ -20,14 +20,14 @@ Status SessionHandoff::handoff_session(InstanceKey instance, const Event& event)
   Moving row;
   PAWL_TRY(sessions_.read_moving(session, &row));
   if (!session::may_hand_off(row.row)) return Status::kOk;
-  PAWL_TRY(set_kind(session, event.tag, event.payload));
+  PAWL_TRY(set_session_tag(session, event.tag, event.payload));
   return moves_.move_or_stop(row, {{}, session::kMoveStopMs, false, "handoff"});
 }
 
 constexpr sql::Query kSetTag{"UPDATE sessions SET tag=?2 WHERE sid=?1"};
 
-Status SessionHandoff::set_kind(SessionKey session, std::string_view tag,
-                                std::string_view summary) {
+Status SessionHandoff::set_session_tag(SessionKey session, std::string_view tag,
+                                       std::string_view summary) {
   {
     Statement set = connection_.use(kSetTag);
     set.bind(session).bind_text_or_null(tag);

@@ -1,6 +1,5 @@
-// SessionHandoff: sessions that an orchestration hands to workers of another kind, with what those should know. Rules:
-// docs/rules/session.md.
-// Ownership and thread rule: as context.hpp.
+// SessionHandoff: sessions that an orchestration hands to workers of another kind, with what those
+// should know. Rules: docs/rules/session.md. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_HANDOFF_HPP
 #define PAWL_STORE_TABLES_SESSION_HANDOFF_HPP
 
@@ -27,7 +26,7 @@ class SessionHandoff : private Table {
 
   Status handoff_session(InstanceKey instance, const Event& event);
   // Which workers its work is for, and what they should know; empty: none.
-  Status set_kind(SessionKey session, std::string_view tag, std::string_view summary);
+  Status set_session_tag(SessionKey session, std::string_view tag, std::string_view summary);
 
  private:
   SummaryTable& summaries_;

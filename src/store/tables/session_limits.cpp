@@ -64,7 +64,7 @@ Status SessionLimits::admit_work(const Opened& row, Admission* out) {
     count.bind_optional(admission.next.rate_at);
     PAWL_TRY(fail(count.run(), "count a session's work"));
   }
-  return admission.warns ? events_.tell_near_limit(row.session, settings) : Status::kOk;
+  return admission.warns ? events_.report_near_limit(row.session, settings) : Status::kOk;
 }
 
 }  // namespace pawl::store

@@ -1,10 +1,9 @@
-// SessionLimits: what the settings of an opened session limit: its age, how many activities it has, how fast they
-// come. Rules: docs/rules/session.md.
+// SessionLimits: what the settings of an opened session limit: its age, how many activities it has,
+// how fast they come. Rules: docs/rules/session.md.
 //
-// Counted when work is scheduled, in the session's row, which is written then in any case; so a limit is the
-// same for all workers, and survives them. What is too early lies among the delayed work: no look for work
-// meets it before its time.
-// Ownership and thread rule: as context.hpp.
+// Counted when work is scheduled, in the session's row, which is written then in any case; so a
+// limit is the same for all workers, and survives them. What is too early lies among the delayed
+// work: no look for work meets it before its time. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_LIMITS_HPP
 #define PAWL_STORE_TABLES_SESSION_LIMITS_HPP
 

@@ -143,7 +143,7 @@ Status SessionMoves::end_stops(std::size_t limit, std::size_t* ended) {
       case session::StopEnd::kGoesOn: break;
       case session::StopEnd::kMoves: PAWL_TRY(move_now(row, to, "stopped")); break;
       case session::StopEnd::kMovesLate:
-        PAWL_TRY(items_.drop_ghosts(session));
+        PAWL_TRY(items_.delete_cancelled_running(session));
         PAWL_TRY(move_now(row, to, "stopped_late"));
         break;
       case session::StopEnd::kFails: PAWL_TRY(stop_failed(row, name.view())); break;
@@ -221,13 +221,13 @@ Status SessionMoves::hand_device_over(SessionKey session, std::string_view reaso
 Status SessionMoves::tighten(SessionKey session, std::string_view name, const session::Use& more) {
   PAWL_TRY(sessions_.set_use(session, more));
   if (context_.sink != nullptr) {
-    SessionChange told;
-    told.kind = SessionChange::Kind::kConflict;
-    told.session = name;
-    told.reason = !more.device     ? "was not exclusive, and is now"
-                  : more.exclusive ? "was no device and not exclusive, and is both now"
-                                   : "was no device, and is one now";
-    context_.sink->on_session_change(told);
+    SessionChange reported;
+    reported.kind = SessionChange::Kind::kConflict;
+    reported.session = name;
+    reported.reason = !more.device     ? "was not exclusive, and is now"
+                      : more.exclusive ? "was no device and not exclusive, and is both now"
+                                       : "was no device, and is one now";
+    context_.sink->on_session_change(reported);
   }
   PAWL_TRY(sessions_.recompute_head(session));
   if (!more.device) return Status::kOk;
@@ -322,11 +322,11 @@ Status SessionMoves::stop_failed(const Moving& row, std::string_view name) {
   }
   PAWL_TRY(owners_.end_stop(row));
   if (context_.sink == nullptr) return Status::kOk;
-  SessionChange told;
-  told.kind = SessionChange::Kind::kStopFailed;
-  told.session = name;
-  told.reason = "transfer_timed_out";
-  context_.sink->on_session_change(told);
+  SessionChange reported;
+  reported.kind = SessionChange::Kind::kStopFailed;
+  reported.session = name;
+  reported.reason = "transfer_timed_out";
+  context_.sink->on_session_change(reported);
   return Status::kOk;
 }
 

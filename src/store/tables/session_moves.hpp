@@ -1,5 +1,5 @@
-// SessionMoves: sessions that move to another worker, at once or when their work has stopped. Rules: docs/rules/session.md.
-// Ownership and thread rule: as context.hpp.
+// SessionMoves: sessions that move to another worker, at once or when their work has stopped.
+// Rules: docs/rules/session.md. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_MOVES_HPP
 #define PAWL_STORE_TABLES_SESSION_MOVES_HPP
 
@@ -54,7 +54,7 @@ class SessionMoves : private Table {
   // The row of a global implicit session, made if absent.
   Status session_for(std::string_view name, const session::Use& use, SessionKey* key);
   Status move_or_stop(const Moving& row, const Move& move);
-  // The device of a dead or leaving owner goes to a standby, or to nobody.
+  // The device of a dead or leaving owner goes to a standby, or loses its owner.
   Status hand_device_over(SessionKey session, std::string_view reason);
 
  private:

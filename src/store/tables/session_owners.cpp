@@ -24,18 +24,18 @@ Status SessionOwners::change_owner(const OwnerChange& change, Epoch* epoch) {
   PAWL_TRY(apply(change.session, next, how, &taken));
   if (epoch != nullptr) *epoch = next.next.owner.has_value() ? taken : 0;
   if (next.notice == session::Notice::kLost) {
-    SessionChange told = texts.change(SessionChange::Kind::kLost);
-    told.epoch = taken;
-    told.reason = how.reason;
-    PAWL_TRY(events_.tell_end(told));
-    return events_.notify_change(change.session, told);
+    SessionChange reported = texts.change(SessionChange::Kind::kLost);
+    reported.epoch = taken;
+    reported.reason = how.reason;
+    PAWL_TRY(events_.report_end(reported));
+    return events_.notify_change(change.session, reported);
   }
   FixedText<kNameBytesMax> to;
   if (change.to != 0) PAWL_TRY(workers_.node_of(change.to, &to));
-  SessionChange told = texts.change(SessionChange::Kind::kClaimed);
-  told.epoch = taken;
-  told.to = to.view();
-  return events_.tell_change(change, told);
+  SessionChange reported = texts.change(SessionChange::Kind::kClaimed);
+  reported.epoch = taken;
+  reported.to = to.view();
+  return events_.report_change(change, reported);
 }
 
 Status SessionOwners::apply(SessionKey session, const session::Transition& change,
@@ -59,7 +59,7 @@ Status SessionOwners::apply(SessionKey session, const session::Transition& chang
   if (change.deletes_row) return sessions_.delete_row(session);
   PAWL_TRY(sessions_.write_owner(session, change, {taken, how.node, how.lease_ms}));
   if (change.recomputes_head) PAWL_TRY(sessions_.recompute_head(session));
-  if (change.wakes_set_aside) PAWL_TRY(unregistered_.wake_waiting_of(session));
+  if (change.wakes_unregistered) PAWL_TRY(unregistered_.wake_waiting_of(session));
   if (change.makes_ready) ++context_.made_ready;
   return Status::kOk;
 }
@@ -89,7 +89,8 @@ constexpr sql::Query kNextItemOf{
     "SELECT id,state FROM worker_queue INDEXED BY wq_session"
     " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 1"};
 
-// Everything but what was cancelled before; what runs is told when it renews, and its result is refused.
+// Everything but what was cancelled before; what runs is cancelled when it renews, and its result
+// is refused.
 Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Walk walk;
@@ -166,7 +167,7 @@ constexpr sql::Query kNextToAnnounce{
     "SELECT sid FROM sessions INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2"
     " AND notify IS NOT NULL ORDER BY sid LIMIT 1"};
 
-Status SessionOwners::announce_stop(Incarnation me, std::size_t* told) {
+Status SessionOwners::announce_stop(Incarnation me, std::size_t* reported) {
   require_batch();
   SessionKey session = 0;
   Walk walk;
@@ -183,7 +184,7 @@ Status SessionOwners::announce_stop(Incarnation me, std::size_t* told) {
     SessionChange ending = texts.change(SessionChange::Kind::kEnding);
     ending.reason = "shutdown";
     PAWL_TRY(events_.notify_change(session, ending));
-    ++*told;
+    ++*reported;
   }
 }
 
@@ -212,7 +213,8 @@ constexpr sql::Query kFirstLocked{
     "SELECT id FROM worker_queue INDEXED BY wq_session"
     " WHERE sid=?1 AND state=1 ORDER BY id LIMIT 1"};
 
-// The locks of a session's items end with its epoch. They are few: no more than its owner has slots.
+// The locks of a session's items end with its epoch. They are few: no more than its owner has
+// slots.
 Status SessionOwners::unlock_session(SessionKey session, const Applied& how) {
   Walk walk;
   while (true) {

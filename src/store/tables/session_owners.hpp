@@ -1,8 +1,8 @@
 // SessionOwners: every change of a session's owner. Rules: docs/rules/session.md.
 //
-// Purpose: a change takes the next epoch and clears the locks of the session's items with it, so a result that was
-// handed over before a change is never accepted after it.
-// Ownership and thread rule: as context.hpp.
+// Purpose: a change takes the next epoch and clears the locks of the session's items with it, so a
+// result that was handed over before a change is never accepted after it. Ownership and thread
+// rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_OWNERS_HPP
 #define PAWL_STORE_TABLES_SESSION_OWNERS_HPP
 
@@ -44,16 +44,16 @@ class SessionOwners : private Table {
   // ---- calls of the contract ----
   Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
                             std::size_t* renewed, std::size_t* released);
-  Status announce_stop(Incarnation me, std::size_t* told);
+  Status announce_stop(Incarnation me, std::size_t* reported);
 
   // ---- for the other tables ----
   Status change_owner(const OwnerChange& change, Epoch* epoch);
   Status release(SessionKey session, std::string_view reason);
-  // An activity said that its session is of no use any more: one that fails on loss is lost, any other is
-  // released.
+  // An activity said that its session is of no use any more: one that fails on loss is lost, any
+  // other is released.
   Status abort_session(SessionKey session);
-  // Writes what session::transition() decided, with what goes with it; telling of it is the caller's. *epoch, if it is
-  // not null: the one that begins, 0 if none does.
+  // Writes what session::transition() decided, with what goes with it; reporting it is the
+  // caller's. *epoch, if it is not null: the one that begins, 0 if none does.
   Status apply(SessionKey session, const session::Transition& change, const Applied& how,
                Epoch* epoch);
   Status end_stop(const Moving& row);

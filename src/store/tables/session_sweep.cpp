@@ -98,7 +98,7 @@ Status SessionSweep::sweep_row(SessionKey session) {
   SessionTexts texts;
   PAWL_TRY(events_.describe(session, &texts));
   PAWL_TRY(sessions_.delete_row(session));
-  return events_.tell_end(texts.swept());
+  return events_.report_end(texts.swept());
 }
 
 }  // namespace pawl::store

@@ -1,4 +1,4 @@
-// SessionSweep: rows of implicit sessions that nobody needs any more.
+// SessionSweep: rows of implicit sessions that are not needed any more.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_SWEEP_HPP
 #define PAWL_STORE_TABLES_SESSION_SWEEP_HPP

@@ -104,7 +104,7 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
   out->session = read.integer(0);
   const Suspicion suspect(connection_, RowRef::Table::kSessions, out->session);
   out->state = session::state_of(read.integer(1));
-  out->untold = session::is_closing_unlogged(out->state, !read.is_null(2));
+  out->unreported = session::is_closing_unlogged(out->state, !read.is_null(2));
   out->owner_label.assign_cut(read.bytes(3));
   out->ended.assign_cut(read.bytes(4));
   out->limits.assign_cut(read.bytes(5));
@@ -178,8 +178,9 @@ constexpr sql::Query kHead{
     " ELSE (SELECT id FROM worker_queue INDEXED BY wq_session"
     "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1) END WHERE sid=?1"};
 
-// Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest of any state, and only if it is ready.
-// `ORDER BY id LIMIT 1` is a seek where min(id) would scan the session.
+// Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest
+// of any state, and only if it is ready. `ORDER BY id LIMIT 1` is a seek where min(id) would scan
+// the session.
 Status SessionTable::recompute_head(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   ++context_.heads_moved;
@@ -287,7 +288,7 @@ constexpr sql::Query kClaimOf{
     "s.epoch,s.hard=0 AND s.state=0 FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
     " WHERE s.sid=?1"};
 
-// holder 0: nobody owns it. `soft`: open to be taken by who fetches.
+// holder 0: no owner. `soft`: open to be taken by who fetches.
 Status SessionTable::read_claim(SessionKey session, Claim* claim, bool* soft) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement row = connection_.use(kClaimOf);
@@ -305,8 +306,8 @@ Status SessionTable::read_claim(SessionKey session, Claim* claim, bool* soft) {
   return Status::kOk;
 }
 
-// Remembers, of the first sessions of a batch, that their rows say when they were active, and of their
-// lease. 0: whatever that is.
+// Remembers, of the first sessions of a batch, that their rows say when they were active, and of
+// their lease. 0: whatever that is.
 bool SessionTable::is_noted(SessionKey session, std::int64_t lease_until) {
   for (Noted& noted : noted_) {
     if (noted.session != session) continue;

@@ -31,7 +31,7 @@ namespace pawl::store {
 struct Opened {
   SessionKey session = 0;
   session::State state = session::State::kOpen;
-  bool untold = false;  // closed by somebody who tells nobody
+  bool unreported = false;  // closed by a client, which has no log
   FixedText<kSessionLabelBytesMax> owner_label;
   FixedText<Diagnostic::kCapacity> ended;  // why it is not open
   FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
@@ -87,7 +87,7 @@ class SessionTable : private Table {
   Status delete_row(SessionKey session);
   // Claim of the owner of a session that who fetches may take over; kNotFound if there is none.
   Status session_claim(SessionKey session, Claim* claim);
-  // Of any session; holder 0: nobody owns it.
+  // Of any session; holder 0: no owner.
   Status device_claim(SessionKey session, Claim* claim);
   // Soft sessions owned by `me`, counted up to `at_most`.
   Status count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count);

@@ -92,7 +92,7 @@ Status StoreSpace::look_for_room() {
     if (reader.ok()) process.format(": process %lld", static_cast<long long>(reader.value()));
     context_.diagnostic.format(
         "the log has %lld bytes, and log_bytes_max is %lld: it cannot be written back while "
-        "somebody reads one view for long%.*s",
+        "a process reads one view for long%.*s",
         static_cast<long long>(log.bytes), static_cast<long long>(log.most),
         static_cast<int>(process.text().size()), process.text().data());
     return Status::kQuota;

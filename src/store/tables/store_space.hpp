@@ -1,9 +1,8 @@
 // StoreSpace: how much room the database takes, who is refused for it, and the reserve.
 //
-// Removing rows in a log needs room itself: the changed pages go to the log first. So a file beside the
-// database holds some; when the disk is full it is given up, and made again once there is room. While it
-// is missing, all processes refuse what is new.
-// Ownership and thread rule: as context.hpp.
+// Removing rows in a log needs room itself: the changed pages go to the log first. So a file beside
+// the database holds some; when the disk is full it is given up, and made again once there is room.
+// While it is missing, all processes refuse what is new. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_STORE_SPACE_HPP
 #define PAWL_STORE_TABLES_STORE_SPACE_HPP
 

@@ -49,7 +49,7 @@ Status Transactions::commit() {
     rollback();
     return Status::kCorrupt;
   }
-  // A batch that wrote nothing costs no flush and wakes nobody; so the mark never makes it one.
+  // A batch that wrote nothing costs no flush and wakes no process; so the mark never makes it one.
   const bool wrote = connection_.total_changes() != writes_before_;
   Status status = Status::kOk;
   if (wrote) status = meta_.write_mark();
@@ -138,10 +138,10 @@ void Transactions::leave_turns() {
 
 constexpr sql::Query kBegin{"BEGIN IMMEDIATE"};
 
-// SQLite's own wait sleeps longer and longer between its tries, so whoever writes again at once would always be
-// first. So who wants to write waits for its turn before it, and only one waits for the lock. A loop, which
-// has far more to write, goes through that only now and then, and when the lock is held: so a tick
-// that nobody disturbs makes no system call for it.
+// SQLite's own wait sleeps longer and longer between its tries, so whoever writes again at once
+// would always be first. So who wants to write waits for its turn before it, and only one waits for
+// the lock. A loop, which has far more to write, goes through that only now and then, and when the
+// lock is held: so a tick that is not disturbed makes no system call for it.
 Status Transactions::take_write_lock(bool is_loop) {
   if (turn_ == port::kNoFile) return connection_.use(kBegin).run();
   file_.wait_for_locks(0);

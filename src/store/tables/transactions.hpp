@@ -1,8 +1,7 @@
 // Transactions: batches and views.
 //
-// Purpose: a batch begins with the write lock, the clock and a look at whether others have committed; it ends with one
-// commit, or with nothing.
-// Ownership and thread rule: as context.hpp.
+// Purpose: a batch begins with the write lock, the clock and a look at whether others have
+// committed; it ends with one commit, or with nothing. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_TRANSACTIONS_HPP
 #define PAWL_STORE_TABLES_TRANSACTIONS_HPP
 
@@ -59,15 +58,16 @@ class Transactions : private Table {
   // Who writes often takes turns.
   void take_turns();
   void leave_turns();
-  // What is known of rows without reading them is not: others committed, or what was written was rolled
-  // back.
+  // What is known of rows without reading them is not: others committed, or what was written was
+  // rolled back.
   void forget_known();
 
  private:
   Status take_write_lock(bool is_loop);
   Status wait_for_write_lock();
   void end_batch();
-  // Requires: a transaction has begun. Notes whether another connection has committed since the last one.
+  // Requires: a transaction has begun. Notes whether another connection has committed since the
+  // last one.
   Status note_others();
   Status look_at_others();
 

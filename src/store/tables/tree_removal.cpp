@@ -97,7 +97,8 @@ Status TreeRemoval::sweep_deleted(std::size_t events_max, Removed* removed, bool
   return sweep_trees(budget, more);
 }
 
-// Ended trees first; then earlier executions, whose order is by the wall clock, for want of another.
+// Ended trees first; then earlier executions, whose order is by the wall clock, for want of
+// another.
 Status TreeRemoval::remove_oldest(std::size_t events_max, Removed* removed) {
   require_batch();
   Budget budget{static_cast<std::int64_t>(events_max), removed};
@@ -136,7 +137,7 @@ constexpr sql::Query kNextEnded{
 Status TreeRemoval::next_ended(const EndedCursor& after, EndedCursor* out) {
   *out = EndedCursor();
   Statement row = connection_.use(kNextEnded);
-  // What is no number stands behind all of them, and nobody can say when it ended.
+  // What is no number stands behind all of them, and it is unknown when it ended.
   if (row.bind(after.ended).bind(after.key).row() && row.is_integer(0))
     *out = {row.integer(0), row.integer(1)};
   const bool rises =
@@ -186,8 +187,8 @@ constexpr sql::Query kCutHistory{
     "ORDER BY execution,id LIMIT ?3)"};
 constexpr sql::Query kDeleteExecution{"DELETE FROM executions WHERE instance=?1 AND execution<=?2"};
 
-// As much of it as the budget allows; the row of the execution goes with the last event. It is the oldest, so what
-// lies before it is damaged, and goes with it.
+// As much of it as the budget allows; the row of the execution goes with the last event. It is the
+// oldest, so what lies before it is damaged, and goes with it.
 Status TreeRemoval::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
                                    bool* clear) {
   const std::int64_t most = budget.events;
@@ -210,7 +211,8 @@ constexpr sql::Query kDeleteRest{"DELETE FROM history WHERE instance=?1"};
 constexpr sql::Query kDeleteRestOfExecutions{"DELETE FROM executions WHERE instance=?1"};
 constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
 
-// An instance without history but for rows that no execution has. Work in flight is refused when it comes back.
+// An instance without history but for rows that no execution has. Work in flight is refused when it
+// comes back.
 Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
   PAWL_TRY(written(items_.cancel_all_work(key, execution)));
   PAWL_TRY(written(opened_.close_all_sessions(key)));

@@ -1,12 +1,11 @@
 // TreeRemoval: what goes: deleted trees, and earlier executions.
 //
-// A tree may be large and a transaction is bounded, so deletion is two steps. The first marks the root, and
-// from its commit on every look at any instance of the tree finds nothing (PAWL_IS_THERE). The second takes
-// the rows away piece by piece, by whoever comes along; the ids are in use until then, so that nobody's
-// new instance meets a row of the old tree.
-// Pruning is visible: an execution goes whole, and before it the children it started, leaves first, so that
-// no child is ever seen without its parent.
-// Ownership and thread rule: as context.hpp.
+// A tree may be large and a transaction is bounded, so deletion is two steps. The first marks the
+// root, and from its commit on every look at any instance of the tree finds nothing
+// (PAWL_IS_THERE). The second takes the rows away piece by piece, by whoever comes along; the ids
+// are in use until then, so that no other's new instance meets a row of the old tree. Pruning is
+// visible: an execution goes whole, and before it the children it started, leaves first, so that no
+// child is ever seen without its parent. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_TREE_REMOVAL_HPP
 #define PAWL_STORE_TABLES_TREE_REMOVAL_HPP
 

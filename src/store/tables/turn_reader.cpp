@@ -142,7 +142,7 @@ Status TurnReader::read_item_row(InstanceKey key, OrchestrationItem* out) {
   Statement row = connection_.use(kReadItem);
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
-  // Nobody knows of one whose root is no row whether its tree was deleted.
+  // If the root has no row, it is unknown whether its tree was deleted.
   const bool has_root = !row.is_null(17);
   if (has_root && row.integer(17) == 0) return Status::kNotFound;
   bool whole = has_root;
@@ -229,7 +229,8 @@ constexpr sql::Query kReadyMessages{"SELECT " PAWL_MESSAGE_COLUMNS
                                     "oq_instance WHERE instance=? AND waiting=0 "
                                     "ORDER BY due,id"};
 
-// Behind them in the index stand the timers, the first one first: so it is known whether any is due.
+// Behind them in the index stand the timers, the first one first: so it is known whether any is
+// due.
 Status TurnReader::read_ready_messages(MessageReader& reader, InstanceKey key,
                                        std::int64_t* first_due) {
   constexpr int kDueColumn = 8;  // behind those of messages

@@ -89,7 +89,7 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
     PAWL_TRY(insert_timer(turn, turn.timers[i]));
   for (std::size_t i = 0; i < turn.read_count; ++i)
     PAWL_TRY(values_.answer_read(turn, turn.reads[i]));
-  PAWL_TRY(write_mail(turn));
+  PAWL_TRY(write_message(turn));
   // Last: what is asked for and closed in one turn leaves nothing.
   for (std::size_t i = 0; i < turn.closed_count; ++i)
     PAWL_TRY(close_command(turn, turn.closed[i]));
@@ -117,7 +117,7 @@ Status TurnWriter::write_sessions_and_work(const TurnCommit& turn) {
 constexpr sql::Query kKeepMessage{
     "UPDATE orchestrator_queue SET waiting=1 WHERE id=? AND waiting=0"};
 
-Status TurnWriter::write_mail(const TurnCommit& turn) {
+Status TurnWriter::write_message(const TurnCommit& turn) {
   for (std::size_t i = 0; i < turn.kept_count; ++i) {
     Statement keep = connection_.use(kKeepMessage);
     PAWL_TRY(fail(keep.bind(turn.kept[i]).run(), "keep message"));
@@ -191,7 +191,7 @@ Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
 constexpr sql::Query kGoOn{
     "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-    "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),aside=NULL,"
+    "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
     "found_status=iif(?7,custom_status,found_status),"
     "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)) WHERE key=?1"};
 
@@ -228,7 +228,7 @@ constexpr sql::Query kFinish{
     "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
     "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
     "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6),"
-    "behaviour=iif(?7=0,behaviour,?7),aside=NULL WHERE key=?1"};
+    "behaviour=iif(?7=0,behaviour,?7),unregistered=NULL WHERE key=?1"};
 
 Status TurnWriter::end_execution(const TurnCommit& turn) {
   due_.moves(DueKind::kTimer);
@@ -240,7 +240,7 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
                                      ends ? "parent ended" : "parent continued as new"));
   if (!ends) return continue_as_new(turn);
   PAWL_TRY(opened_.close_all_sessions(turn.key));
-  PAWL_TRY(children_.tell_parent(turn.key, turn.error, turn.output));
+  PAWL_TRY(children_.notify_parent(turn.key, turn.error, turn.output));
   PAWL_TRY(fail(connection_.use(kDeleteMessages).bind(turn.key).run(), "delete messages"));
   const bool completed = turn.end == EndKind::kCompleted;
   const InstanceState state = completed ? InstanceState::kCompleted : InstanceState::kFailed;
@@ -260,12 +260,12 @@ constexpr sql::Query kDeleteCompletions{
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4,8,9) AND "
     "execution<=?2"};
 
-// Completions and timers belong to the execution that asked; a cancel request, raised events that came
-// meanwhile and messages of queues to the instance.
+// Completions and timers belong to the execution that asked; a cancel request, raised events that
+// came meanwhile and messages of queues to the instance.
 Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_.use(kDeleteCompletions).bind(turn.key).bind(turn.execution).run(),
                 "delete completions"));
-  PAWL_TRY(write_mail(turn));
+  PAWL_TRY(write_message(turn));
   Message next;
   next.kind = MessageKind::kContinue;
   next.execution = turn.execution + 1;

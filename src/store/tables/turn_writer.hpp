@@ -1,8 +1,7 @@
 // TurnWriter: what one commit of a turn contains.
 //
-// Purpose: all that a turn makes is written here, or nothing of it: events, work, sessions, timers, children, values,
-// and the state of its instance.
-// Ownership and thread rule: as context.hpp.
+// Purpose: all that a turn makes is written here, or nothing of it: events, work, sessions, timers,
+// children, values, and the state of its instance. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_TURN_WRITER_HPP
 #define PAWL_STORE_TABLES_TURN_WRITER_HPP
 
@@ -51,7 +50,7 @@ class TurnWriter : private Table {
   Status check_message(InstanceKey key, MessageId message);
   Status write_turn(const TurnCommit& turn, const InstanceRow& row);
   Status write_sessions_and_work(const TurnCommit& turn);
-  Status write_mail(const TurnCommit& turn);
+  Status write_message(const TurnCommit& turn);
   Status write_custom_status(const TurnCommit& turn);
   Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
   Status close_command(const TurnCommit& turn, EventId command);

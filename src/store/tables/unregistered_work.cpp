@@ -39,11 +39,11 @@ Status UnregisteredWork::must_wait(InstanceKey instance, const NewWork& work, Se
     PAWL_TRY(fail(read.status(), "read the tag of a session"));
   }
   bool elsewhere = false;
-  PAWL_TRY(workers_.handler_elsewhere(work.foreign_name, tag.view(), context_.batch_worker,
+  PAWL_TRY(workers_.handler_elsewhere(work.unregistered_name, tag.view(), context_.batch_worker,
                                       session != 0, &elsewhere));
   *waits = !elsewhere;
   if (*waits && context_.sink != nullptr)
-    context_.sink->on_unregistered(work.foreign_name, tag.view(), instance, work.event);
+    context_.sink->on_unregistered(work.unregistered_name, tag.view(), instance, work.event);
   return Status::kOk;
 }
 
@@ -68,7 +68,7 @@ Status UnregisteredWork::wake_waiting_of(SessionKey session) {
     {
       Statement next = connection_.use(kFirstOfSession);
       next.bind(session).bind(item);
-      if (!next.row()) return fail(next.status(), "find work of a session that was set aside");
+      if (!next.row()) return fail(next.status(), "find waiting work of a session");
       item = next.integer(0);
     }
     PAWL_TRY(wake_waiting_item(item, session));

@@ -1,11 +1,11 @@
-// UnregisteredWork: activities that no living worker can run: where they wait, and when they go on. Rules:
-// docs/rules/session.md.
+// UnregisteredWork: activities that no living worker can run: where they wait, and when they go on.
+// Rules: docs/rules/session.md.
 //
-// Such an item is written once, out of all that a fetch looks at and into an index of names; the next write
-// is made for the worker that registers with the name. So any number of them costs nothing and delays nobody.
-// Rejected: to put it back for some time, longer each time. Each look is a write then, and many items leave
-// no room for other work.
-// Ownership and thread rule: as context.hpp.
+// Such an item is written once, out of all that a fetch looks at and into an index of names; the
+// next write is made for the worker that registers with the name. So any number of them costs
+// nothing and delays no other work. Rejected: to put it back for some time, longer each time. Each
+// look is a write then, and many items leave no room for other work. Ownership and thread rule: as
+// context.hpp.
 #ifndef PAWL_STORE_TABLES_UNREGISTERED_WORK_HPP
 #define PAWL_STORE_TABLES_UNREGISTERED_WORK_HPP
 
@@ -37,13 +37,13 @@ class UnregisteredWork : private Table {
   Status must_wait(InstanceKey instance, const NewWork& work, SessionKey session, bool* waits);
   // Until a worker registers that has the name.
   Status park_work(const WorkRow& row, std::string_view name);
-  // Others may be able to run them now: it has another tag, or as a device another owner. All of the session,
-  // as of one that is closed.
+  // Others may be able to run them now: it has another tag, or as a device another owner. All of
+  // the session, as of one that is closed.
   Status wake_waiting_of(SessionKey session);
   void begin_batch() { parked_ = 0; }
   // The next call begins with the first name: a worker registered, or a batch was rolled back.
   void start_over() { waiting_ = Waiting(); }
-  // This batch has set aside as many as it may.
+  // This batch has marked as unregistered as many as it may.
   [[nodiscard]] bool is_full() const { return parked_ >= kParkedMax; }
 
  private:
@@ -60,7 +60,7 @@ class UnregisteredWork : private Table {
   WorkerTable& workers_;
   SessionTable& sessions_;
   WorkTable& items_;
-  int parked_ = 0;  // items that this batch has set aside
+  int parked_ = 0;  // items that this batch has marked as unregistered
   Waiting waiting_;
 };
 

@@ -80,7 +80,7 @@ Status ValueTable::list_values(std::string_view id, KvPage* page, KvVisitor& vis
   Statement row = connection_.use(kListValues);
   row.bind(instance).bind_text(after.view());
   page->more = true;
-  for (std::size_t told = 0; told < page->rows_max; ++told) {
+  for (std::size_t reported = 0; reported < page->rows_max; ++reported) {
     if (!row.row()) {
       page->more = false;
       break;

@@ -1,8 +1,8 @@
 // ValueTable: values that instances keep under keys.
 //
-// A row has the execution that wrote it, so that what an execution found at its start is still there while it runs,
-// and is read again when its history is.
-// Ownership and thread rule: as context.hpp.
+// A row has the execution that wrote it, so that what an execution found at its start is still
+// there while it runs, and is read again when its history is. Ownership and thread rule: as
+// context.hpp.
 #ifndef PAWL_STORE_TABLES_VALUE_TABLE_HPP
 #define PAWL_STORE_TABLES_VALUE_TABLE_HPP
 

@@ -52,7 +52,7 @@ struct TextsOut {
 
 // What one call of fetch_work_item() carries along.
 struct WorkFetch::Fetch {
-  enum class Verdict { kHandler, kForeign, kNoRoom, kCorrupt, kDeleted, kTooLarge };
+  enum class Verdict { kHandler, kInvalid, kNoRoom, kCorrupt, kDeleted, kTooLarge };
   const FetchWork& how;
   char* buffer;
   std::size_t capacity;
@@ -208,11 +208,11 @@ Status WorkFetch::try_candidate(Fetch& fetch, const Candidate& candidate) {
   const Suspicion work(connection_, RowRef::Table::kWork, candidate.id);
   WorkRow row;
   const Status read = items_.read_work(candidate.id, &row);
-  if (read == Status::kNotFound) return mend_head(candidate);
+  if (read == Status::kNotFound) return repair_head(candidate);
   PAWL_TRY(read);
   session::Take take = session::Take::kYes;
   PAWL_TRY(may_take(fetch, candidate, row, &take));
-  if (is_no_head(candidate, take)) return mend_head(candidate);
+  if (is_no_head(candidate, take)) return repair_head(candidate);
   if (row.damaged) {
     moved_away(candidate);
     return outcomes_.give_up_damaged(row);
@@ -258,7 +258,7 @@ Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRo
     moved_away(candidate);
     return items_.delete_work(row.id, row.session);
   }
-  if (fetch.verdict == Fetch::Verdict::kForeign) return unhandled(fetch, candidate, row);
+  if (fetch.verdict == Fetch::Verdict::kInvalid) return unhandled(fetch, candidate, row);
   if (fetch.verdict == Fetch::Verdict::kTooLarge) return stop_too_large(fetch, candidate, row);
   if (fetch.verdict == Fetch::Verdict::kNoRoom) {
     pass_over(fetch, candidate, true);
@@ -288,7 +288,7 @@ bool WorkFetch::is_no_head(const Candidate& candidate, session::Take take) {
 }
 
 // The row of a session names a head that is none of its work, or is not ready.
-Status WorkFetch::mend_head(const Candidate& candidate) {
+Status WorkFetch::repair_head(const Candidate& candidate) {
   moved_away(candidate);
   SessionKey session = candidate.session;
   if (session == 0) {
@@ -302,7 +302,8 @@ Status WorkFetch::mend_head(const Candidate& candidate) {
   return sessions_.recompute_head(session);
 }
 
-// By its name: the session's row may have been closed or swept, and made anew, under what still runs.
+// By its name: the session's row may have been closed or swept, and made anew, under what still
+// runs.
 Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs) {
   SessionTexts texts;
   PAWL_TRY(events_.describe(row.session, &texts));
@@ -340,7 +341,7 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
     JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
     decoded = decode_meta(read.bytes(5), &event, context_.meta_text, sizeof context_.meta_text);
   }
-  fetch.verdict = Fetch::Verdict::kForeign;
+  fetch.verdict = Fetch::Verdict::kInvalid;
   if (decoded == Status::kOk) fetch.tag.assign_cut(event.tag.empty() ? read.bytes(14) : event.tag);
   if (decoded == Status::kOk &&
       !(fetch.how.tags.serves(fetch.tag.view()) && fetch.how.filter->has_handler(event.name))) {
@@ -391,8 +392,9 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-// This process has no handler, or does not serve the tag: whoever can gets the item, and if nobody can,
-// it waits for one who does, out of the way. So it does if others could but none of them has its device.
+// This process has no handler, or does not serve the tag: a worker that can gets the item, and if
+// none can, it waits for one who does, out of the way. So it does if others could but none of them
+// has its device.
 Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   const std::string_view name = fetch.out->activity_name;
   const std::string_view tag = fetch.out->tag;
@@ -401,7 +403,7 @@ Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const Work
   facts.is_owned = candidate.branch == kOwned;
   facts.device = row.its_session.device;
   facts.unregistered = row.unregistered;
-  facts.may_set_aside = !unregistered_.is_full();
+  facts.may_mark_unregistered = !unregistered_.is_full();
   if (!facts.takes_over)
     PAWL_TRY(
         workers_.handler_elsewhere(name, tag, fetch.how.me, row.session != 0, &facts.is_elsewhere));
@@ -424,7 +426,7 @@ Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const Work
       how.unregistered = true;
       return items_.put_back(row, how);
     }
-    case session::UnhandledTurn::kSetAside: break;
+    case session::UnhandledTurn::kMarkUnregistered: break;
   }
   // It is gone from its branch, so it is not one of the looks that are bounded for each.
   if (!facts.is_elsewhere && context_.sink != nullptr)
@@ -432,8 +434,8 @@ Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const Work
   return unregistered_.park_work(row, name);
 }
 
-// Whoever scheduled it had a larger limit. Its instance stops until a worker with a larger one registers, and the
-// item waits for that under the activity's name, in nobody's way.
+// Whoever scheduled it had a larger limit. Its instance stops until a worker with a larger one
+// registers, and the item waits for that under the activity's name, outside of the queue.
 Status WorkFetch::stop_too_large(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   const Diagnostic why = context_.diagnostic;
   moved_away(candidate);
@@ -525,7 +527,7 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   write.attempts = 1;
   write.unregistered = -row.unregistered;
   PAWL_TRY(items_.write_state(row.id, write));
-  if (out.claimed_now && row.session_scope != 0) PAWL_TRY(events_.tell_use(row.session));
+  if (out.claimed_now && row.session_scope != 0) PAWL_TRY(events_.report_use(row.session));
   if (row.session != 0) {
     {
       Statement touch = connection_.use(kTouchSession);
@@ -558,9 +560,10 @@ constexpr sql::Query kNextExpiredLock{
     " LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (1,3) AND q.locked_until<=?1"
     " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1"};
 
-// Locks and ghosts past their lease whose holder is gone, and own ones that this process does not run
-// (a commit whose answer was lost). At most kExpiredLooksMax a call, in rotation, and each once a batch:
-// within one no time passes, so neither locks nor the evidence get older.
+// Locks and cancelled running items past their lease whose holder is gone, and own ones that this
+// process does not run (a commit whose answer was lost). At most kExpiredLooksMax a call, in
+// rotation, and each once a batch: within one no time passes, so neither locks nor the evidence get
+// older.
 Status WorkFetch::take_expired_locks(Fetch& fetch) {
   for (unsigned looks = 0; looks < kExpiredLooksMax && !expired_lock_.all_seen && !*fetch.found;
        ++looks) {

@@ -66,7 +66,7 @@ class WorkFetch : private Table {
                   session::Take* take);
   Status take_up(Fetch& fetch, const Candidate& candidate, const WorkRow& row, session::Take take);
   [[nodiscard]] static bool is_no_head(const Candidate& candidate, session::Take take);
-  Status mend_head(const Candidate& candidate);
+  Status repair_head(const Candidate& candidate);
   Status runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs);
   Status read_activity(Fetch& fetch, const WorkRow& row);
   Status unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row);

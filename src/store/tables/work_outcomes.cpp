@@ -25,7 +25,7 @@ Status WorkOutcomes::store_outcome(const WorkRow& row, ErrorKind kind, std::stri
   message.ref = row.event;
   message.payload = text;
   const Status stored = messages_.insert_message(row.instance, message);
-  // Nobody waits any more.
+  // No call waits any more.
   if (stored != Status::kOk && stored != Status::kStale && stored != Status::kNotFound)
     return stored;
   return Status::kOk;
@@ -164,8 +164,8 @@ Status WorkOutcomes::give_up_damaged(const WorkRow& row) {
 
 constexpr sql::Query kReadWork{"SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1"};
 
-// It fails, and its orchestration hears of it: a row of the queue is made from the history, and holds nothing that
-// could be repaired.
+// It fails, and its orchestration hears of it: a row of the queue is made from the history, and
+// holds nothing that could be repaired.
 Status WorkOutcomes::quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text) {
   WorkRow row;
   row.id = id;
@@ -190,7 +190,7 @@ Status WorkOutcomes::quarantine_work(WorkItemId id, ErrorKind kind, std::string_
 Status WorkOutcomes::time_out(const WorkRow& row, ErrorKind kind, std::string_view text) {
   PAWL_TRY(store_outcome(row, kind, text));
   const session::Ended end = session::end_with_outcome(row.state, row.its_session.exclusive);
-  return end == session::Ended::kKeepUntilEnd ? items_.make_ghost(row.id)
+  return end == session::Ended::kKeepUntilEnd ? items_.mark_cancelled_running(row.id)
                                               : items_.delete_work(row.id, row.session);
 }
 

@@ -37,8 +37,8 @@ class WorkResults : private Table {
                            const CrashLimits& limits);
 
   // ---- for the other tables ----
-  // A finished item whose result rides with its turn: checked as check_work_item(), and that it is this
-  // instance's unless that is 0; then it goes.
+  // A finished item whose result is piggybacked on its turn: checked as check_work_item(), and that
+  // it is this instance's unless that is 0; then it goes.
   Status check_done(const WorkDone& done, InstanceKey instance);
   // Requires: check_done() was kOk. `again`: that may not hold any more.
   Status take_work(const WorkDone& done, bool again);

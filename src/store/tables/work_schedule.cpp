@@ -29,7 +29,7 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
   Admission to;
   PAWL_TRY(session_of_work(instance, work, options, &to));
   if (to.why != ErrorKind::kNone) {
-    // The failure is its outcome, told with the next turn.
+    // The failure is its outcome, taken by the next turn.
     WorkRow row;
     row.instance = instance;
     row.execution = execution;
@@ -37,9 +37,10 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
     return outcomes_.store_outcome(row, to.why, to.text.view());
   }
   bool waits = false;
-  if (!work.foreign_name.empty() && !to.due.has_value())
+  if (!work.unregistered_name.empty() && !to.due.has_value())
     PAWL_TRY(unregistered_.must_wait(instance, work, to.session, &waits));
-  // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page more.
+  // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page
+  // more.
   const WorkItemId id = context_.next_token();
   if (to.due.has_value()) due_.comes(DueKind::kWork);
   {
@@ -50,7 +51,7 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
     insert.bind(id).bind_text_or_null(work.tag).bind(
         stored(is_ready ? session::WorkState::kReady : session::WorkState::kDelayed));
     insert.bind_optional(to.due);
-    waits ? insert.bind_text(work.foreign_name) : insert.bind_null();
+    waits ? insert.bind_text(work.unregistered_name) : insert.bind_null();
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
   if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));

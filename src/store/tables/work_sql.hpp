@@ -4,11 +4,11 @@
 
 namespace pawl::store {
 
-// What has no tag, and sessions: the lowest id of the branches free, owned and claimable, a column each,
-// which is null where there is none. ?1 me, ?2 may claim sessions, then for these branches: ?3 to ?5 the
-// last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek: the cost hangs on the
-// depth of the indices alone. A constant false in ?2 is tested before the seek. Rows of a union in order
-// would be simpler to read, and take a table in memory each time.
+// What has no tag, and sessions: the lowest id of the branches free, owned and claimable, a column
+// each, which is null where there is none. ?1 me, ?2 may claim sessions, then for these branches:
+// ?3 to ?5 the last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek: the
+// cost hangs on the depth of the indices alone. A constant false in ?2 is tested before the seek.
+// Rows of a union in order would be simpler to read, and take a table in memory each time.
 inline constexpr char kFetchSql[] =
     "SELECT"
     " (SELECT id FROM worker_queue INDEXED BY wq_free"

@@ -109,8 +109,8 @@ Status WorkTable::put_back(const WorkRow& row, const PutBack& how) {
   return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
 }
 
-// Its execution goes on until it is told; until then nothing else of the session may start.
-Status WorkTable::make_ghost(WorkItemId item) {
+// Its execution goes on until it is cancelled; until then nothing else of the session may start.
+Status WorkTable::mark_cancelled_running(WorkItemId item) {
   due_.moves(DueKind::kWork);
   WorkWrite write;
   write.state = session::WorkState::kCancelledRunning;
@@ -144,16 +144,16 @@ Status WorkTable::cancel_all_work(InstanceKey instance, ExecutionId execution) {
   return cancel_range(instance, execution, 0, std::numeric_limits<EventId>::max());
 }
 
-constexpr sql::Query kFirstGhost{
+constexpr sql::Query kFirstCancelledRunning{
     "SELECT id FROM worker_queue INDEXED BY wq_session"
     " WHERE sid=?1 AND state=3 ORDER BY id LIMIT 1"};
 
-Status WorkTable::drop_ghosts(SessionKey session) {
+Status WorkTable::delete_cancelled_running(SessionKey session) {
   Walk walk;
   while (true) {
     WorkItemId item = 0;
     {
-      Statement first = connection_.use(kFirstGhost);
+      Statement first = connection_.use(kFirstCancelledRunning);
       first.bind(session);
       if (!first.row()) return fail(first.status(), "find cancelled work of a session");
       item = first.integer(0);
@@ -211,7 +211,7 @@ Status WorkTable::renew_work_item_lock(const WorkDone& done, Incarnation me,
     session = renew.integer(0);
   }
   if (session == 0) return Status::kOk;
-  // Never the session of somebody who took it meanwhile.
+  // Never the session of a worker that took it meanwhile.
   Statement touch = connection_.use(kRenewItsSession);
   touch.bind(session).bind(me).bind(done.epoch);
   touch.bind(session::lease_until(batch_.now, options.session_lock_timeout_ms)).bind(batch_.now);
@@ -245,7 +245,7 @@ Status WorkTable::cancel_range(InstanceKey instance, ExecutionId execution, Even
     switch (end) {
       case session::Ended::kLeave: break;
       case session::Ended::kDelete: PAWL_TRY(delete_work(item, session)); break;
-      case session::Ended::kKeepUntilEnd: PAWL_TRY(make_ghost(item)); break;
+      case session::Ended::kKeepUntilEnd: PAWL_TRY(mark_cancelled_running(item)); break;
     }
   }
 }

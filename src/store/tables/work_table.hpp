@@ -1,7 +1,7 @@
 // WorkTable: rows of worker_queue.
 //
-// Purpose: reads of a work item, and how it is put back, cancelled or removed, with its session's head.
-// Ownership and thread rule: as context.hpp.
+// Purpose: reads of a work item, and how it is put back, cancelled or removed, with its session's
+// head. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORK_TABLE_HPP
 #define PAWL_STORE_TABLES_WORK_TABLE_HPP
 
@@ -63,7 +63,7 @@ class WorkTable : private Table {
   Status write_state(WorkItemId item, const WorkWrite& write);
   Status put_back(const WorkRow& row, const PutBack& how);
   // Cancelled or past a limit while its execution goes on, in an exclusive session.
-  Status make_ghost(WorkItemId item);
+  Status mark_cancelled_running(WorkItemId item);
   // Removes a work item: its session's head is put right.
   Status delete_work(WorkItemId item, SessionKey session);
   Status delete_row(WorkItemId item);
@@ -71,7 +71,7 @@ class WorkTable : private Table {
   Status cancel_work(InstanceKey instance, ExecutionId execution, EventId event);
   Status cancel_all_work(InstanceKey instance, ExecutionId execution);
   // Of a session that moves though work of it runs: what was cancelled holds it up no longer.
-  Status drop_ghosts(SessionKey session);
+  Status delete_cancelled_running(SessionKey session);
   // Delayed items whose time came become ready, at most `limit`; adds to *woken.
   Status wake_delayed_work(std::size_t limit, std::size_t* woken);
 

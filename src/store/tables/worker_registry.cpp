@@ -10,7 +10,7 @@
 namespace pawl::store {
 namespace {
 
-// Buried rows kept: they name the nodes that sessions came from, and tell a frozen process.
+// Buried rows kept: they name the nodes that sessions came from, and let a frozen process know.
 constexpr std::int64_t kBuriedKept = 64;
 
 }  // namespace
@@ -19,7 +19,7 @@ Status WorkerRegistry::register_worker(const NewWorker& worker, Evidence& eviden
                                        const CrashLimits& limits, Incarnation* out) {
   context_.limits = limits;
   PAWL_TRY(quarantine_.check_keys());
-  PAWL_TRY(refuse_foreign_boot());
+  PAWL_TRY(refuse_earlier_boot());
   if (!worker.node.empty()) PAWL_TRY(check_node(worker, evidence));
   PAWL_TRY(insert_worker(worker, out));
   PAWL_TRY(bury_earlier_boots(*out, worker.node, limits));
@@ -52,7 +52,7 @@ Status WorkerRegistry::bury_worker(Incarnation incarnation, Incarnation heir,
   for (std::size_t i = 0; i < note_count; ++i) {
     if (notes[i].item != 0) PAWL_TRY(outcomes_.count_crash(notes[i].item, limits));
     if (notes[i].instance == CrashNote::kNotStored) {
-      PAWL_TRY(meta_.keep_starts_apart());
+      PAWL_TRY(meta_.require_persisted_starts());
     } else if (notes[i].instance != 0) {
       PAWL_TRY(count_turn_crash(notes[i].instance));
     }
@@ -89,8 +89,8 @@ Status WorkerRegistry::list_workers(WorkerRow* out, std::size_t capacity, std::s
   return fail(list.status(), "list workers");
 }
 
-// One file under two kernels, each with its own boot time: nothing that is due could be told.
-Status WorkerRegistry::refuse_foreign_boot() {
+// One file under two kernels, each with its own boot time: it could not be known what is due.
+Status WorkerRegistry::refuse_earlier_boot() {
   Predecessor row;
   while (true) {
     PAWL_TRY(next_earlier(&row));
@@ -217,8 +217,8 @@ Status WorkerRegistry::bury_earlier_boots(Incarnation newcomer, std::string_view
   }
 }
 
-// Whoever of this boot had the node before. Its notes are in its worker file, which the caller reads;
-// should there be several, all but the last were left over by callers that did not bury.
+// Whoever of this boot had the node before. Its notes are in its worker file, which the caller
+// reads; should there be several, all but the last were left over by callers that did not bury.
 Status WorkerRegistry::inherit(const NewWorker& worker, Incarnation newcomer,
                                const CrashLimits& limits) {
   if (worker.former != nullptr) *worker.former = 0;
@@ -282,7 +282,7 @@ Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limi
   while (true) {
     WorkItemId item = 0;
     SessionKey session = 0;
-    bool ghost = false;
+    bool cancelled_running = false;
     {
       Statement first = connection_.use(kFirstLockOf);
       first.bind(worker);
@@ -290,10 +290,10 @@ Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limi
       item = first.integer(0);
       if (!walk.rises(first.integer(3), item)) return no_progress("worker_queue");
       session = first.integer(1);
-      ghost = first.integer(2) != 0;
+      cancelled_running = first.integer(2) != 0;
     }
-    PAWL_TRY(ghost ? items_.delete_work(item, session)
-                   : outcomes_.unlock_work(item, session, false, limits));
+    PAWL_TRY(cancelled_running ? items_.delete_work(item, session)
+                               : outcomes_.unlock_work(item, session, false, limits));
   }
 }
 

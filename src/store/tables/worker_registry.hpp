@@ -1,8 +1,7 @@
 // WorkerRegistry: registration, burial and orderly end of workers. Rules: docs/rules/session.md.
 //
-// A buried incarnation never writes again: begin() checks its row. Burial is once; what it counts, it
-// counts in its one transaction.
-// Ownership and thread rule: as context.hpp.
+// A buried incarnation never writes again: begin() checks its row. Burial is once; what it counts,
+// it counts in its one transaction. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORKER_REGISTRY_HPP
 #define PAWL_STORE_TABLES_WORKER_REGISTRY_HPP
 
@@ -66,7 +65,7 @@ class WorkerRegistry : private Table {
     std::int64_t locked_until = 0;
     std::int64_t boot_seq = 0;
   };
-  Status refuse_foreign_boot();
+  Status refuse_earlier_boot();
   Status next_earlier(Predecessor* row);
   Status next_of_node(std::string_view node, Predecessor* row);
   Status read_predecessor(Statement& next, Predecessor* row);

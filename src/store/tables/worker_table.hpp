@@ -18,14 +18,15 @@ class WorkerTable : private Table {
 
   // Node of a registration, living or buried; empty if the row is gone.
   Status node_of(Incarnation worker, FixedText<kNameBytesMax>* node);
-  // Does another worker that is not buried (and, to claim a session, not draining) have the handler and
-  // serve the tag?
+  // Does another worker that is not buried (and, to claim a session, not draining) have the handler
+  // and serve the tag?
   Status handler_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
                            bool to_claim, bool* found);
   Status living_worker(std::string_view node, Incarnation* worker);
   Status is_gone(Incarnation home, bool* gone);
   Status check_worker(Incarnation me);
-  // What is known of rows without reading them is not: others committed, or what was written was rolled back.
+  // What is known of rows without reading them is not: others committed, or what was written was
+  // rolled back.
   void forget_known() { known_worker_ = 0; }
 
  private:

@@ -19,7 +19,7 @@ constexpr std::int64_t kHourMs = 3'600'000;
 
 int g_runs = 0;  // of the activity, on the machine at hand
 
-// Answers the session and the attempt, so that the history tells the two executions apart.
+// Answers the session and the attempt, so that the history distinguishes the two executions.
 ActivityResult measure(ActivityContext& ctx) {
   ++g_runs;
   const std::string text =
@@ -37,7 +37,7 @@ Poll waits_an_hour(OrchestrationContext& ctx) {
                       (took >= kHourMs ? "late enough" : "too early"));
 }
 
-// Its second activity is scheduled where nobody knows it, and waits on the session.
+// Its second activity is scheduled where no worker knows it, and waits on the session.
 Poll measures_twice(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("measure", "first", Target::session(ctx.input())));
   if (!first.ok()) return ctx.fail(first.error());

@@ -1,5 +1,6 @@
-// Goal: a message that waits makes nobody ready, is there in every turn until one takes it, keeps its
-// number, outlives an execution and not its instance; a sender is told when there is no room.
+// Goal: a message that waits makes no instance ready, is there in every turn until one takes it,
+// keeps its number, outlives an execution and not its instance; a sender is notified when there is
+// no room.
 #include "provider_world.hpp"
 
 namespace pawl::test {
@@ -7,7 +8,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-class MailBox : public ProviderWorld {
+class MailboxStory : public ProviderWorld {
  protected:
   Item& fetched(Site& at, InstanceKey key, std::size_t messages_max = 16) {
     items_.push_back(std::make_unique<Item>());
@@ -16,15 +17,15 @@ class MailBox : public ProviderWorld {
   }
   Status send(Site& at, std::string_view payload, MessageKind kind = MessageKind::kQueue,
               std::size_t count_max = 100, std::size_t bytes_max = 1000) {
-    NewMail mail;
-    mail.id = "a";
-    mail.kind = kind;
-    mail.name = "q";
-    mail.payload = payload;
-    mail.count_max = count_max;
-    mail.bytes_max = bytes_max;
+    NewMessage posted;
+    posted.id = "a";
+    posted.kind = kind;
+    posted.name = "q";
+    posted.payload = payload;
+    posted.count_max = count_max;
+    posted.bytes_max = bytes_max;
     room = false;
-    return batch(at, [&] { return at->send_mail(mail, &room); });
+    return batch(at, [&] { return at->send_message(posted, &room); });
   }
   void sent(Site& at, std::string_view payload) {
     ASSERT_EQ(send(at, payload), Status::kOk);
@@ -70,9 +71,10 @@ class MailBox : public ProviderWorld {
   std::vector<std::unique_ptr<Item>> items_;
   std::deque<std::vector<MessageId>> lists_;
 };
-INSTANTIATE_TEST_SUITE_P(Ports, MailBox, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
+INSTANTIATE_TEST_SUITE_P(Ports, MailboxStory, ::testing::Values(Ports::kSim, Ports::kPosix),
+                         ports_name);
 
-TEST_P(MailBox, NewOnesMakeReadyAndWaitingOnesDoNot) {
+TEST_P(MailboxStory, NewOnesMakeReadyAndWaitingOnesDoNot) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
   EXPECT_TRUE(ready(at).empty());
@@ -87,7 +89,7 @@ TEST_P(MailBox, NewOnesMakeReadyAndWaitingOnesDoNot) {
   EXPECT_TRUE(ready(at).empty());
 }
 
-TEST_P(MailBox, WaitingOnesTakeNobodysPlace) {
+TEST_P(MailboxStory, WaitingOnesTakeNoPlace) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2", "3"});
   sent(at, "4");
@@ -100,7 +102,7 @@ TEST_P(MailBox, WaitingOnesTakeNobodysPlace) {
   EXPECT_EQ(payloads(fetched(at, key, 1)), (Strings{"1", "2", "3", "4", "5"}));
 }
 
-TEST_P(MailBox, TakenOnesAreGone) {
+TEST_P(MailboxStory, TakenOnesAreGone) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
   sent(at, "3");
@@ -113,7 +115,7 @@ TEST_P(MailBox, TakenOnesAreGone) {
   EXPECT_EQ(payloads(fetched(at, key)), (Strings{"3", "4"}));
 }
 
-TEST_P(MailBox, GivenBackOnesStandWhereTheyStood) {
+TEST_P(MailboxStory, GivenBackOnesStandWhereTheyStood) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2", "3"});
   sent(at, "4");
@@ -136,7 +138,7 @@ TEST_P(MailBox, GivenBackOnesStandWhereTheyStood) {
   EXPECT_EQ(next.is.messages[0].id, first.id);
 }
 
-TEST_P(MailBox, ContinueAsNewCarriesThemBehindItsStart) {
+TEST_P(MailboxStory, ContinueAsNewCarriesThemBehindItsStart) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
   sent(at, "3");
@@ -160,7 +162,7 @@ TEST_P(MailBox, ContinueAsNewCarriesThemBehindItsStart) {
   EXPECT_EQ(next.is.waiting_count, 3U);
 }
 
-TEST_P(MailBox, TheEndTakesThemAll) {
+TEST_P(MailboxStory, TheEndTakesThemAll) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
   sent(at, "3");
@@ -188,7 +190,7 @@ TEST_P(MailBox, TheEndTakesThemAll) {
   EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
 }
 
-TEST_P(MailBox, ATurnThatIsStaleMovesNoMessage) {
+TEST_P(MailboxStory, ATurnThatIsStaleMovesNoMessage) {
   Site& at = site();
   Site& other = site();
   const InstanceKey key = waiting(at, {"1"});
@@ -201,7 +203,7 @@ TEST_P(MailBox, ATurnThatIsStaleMovesNoMessage) {
   EXPECT_EQ(dump(), before);
 }
 
-TEST_P(MailBox, WhatWaitsAndDoesNotFitIsSaid) {
+TEST_P(MailboxStory, WhatWaitsAndDoesNotFitIsSaid) {
   Site& at = site();
   const InstanceKey key = waiting(at, {std::string(300, 'x'), std::string(300, 'y')});
   alignas(64) unsigned char block[18 * sizeof(Message) + 500];
@@ -213,7 +215,7 @@ TEST_P(MailBox, WhatWaitsAndDoesNotFitIsSaid) {
   EXPECT_EQ(item.revision, 1);
 }
 
-TEST_P(MailBox, DamagedOneBreaksItsInstance) {
+TEST_P(MailboxStory, DamagedOneBreaksItsInstance) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1"});
   raw("UPDATE orchestrator_queue SET payload='im'");
@@ -224,7 +226,7 @@ TEST_P(MailBox, DamagedOneBreaksItsInstance) {
 
 // ---- senders ------------------------------------------------------------------------------------
 
-TEST_P(MailBox, SendersAreRefusedByCountAndBytes) {
+TEST_P(MailboxStory, SendersAreRefusedByCountAndBytes) {
   Site& at = site();
   waiting(at, {"1", "2"});
   sent(at, "3");
@@ -246,7 +248,7 @@ TEST_P(MailBox, SendersAreRefusedByCountAndBytes) {
 
 // ---- numbers of what is never stored -----------------------------------------------------------------
 
-TEST_P(MailBox, ReservedNumbers_AreGivenToNobodyElse) {
+TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   Site& at = site();
   MessageId last = -1;
   ASSERT_EQ(at->last_message(&last), Status::kOk);
@@ -259,20 +261,20 @@ TEST_P(MailBox, ReservedNumbers_AreGivenToNobodyElse) {
   // One of them after all: it comes first, and its number is not the last.
   ASSERT_EQ(batch(at, [&] { return at->reserve_messages(last, 2); }), Status::kOk);
   sent(at, "c");
-  NewMail mail;
-  mail.id = "a";
-  mail.kind = MessageKind::kQueue;
-  mail.name = "q";
-  mail.payload = "b";
-  mail.count_max = mail.bytes_max = 100;
-  mail.number = 8;
-  ASSERT_EQ(batch(at, [&] { return at->send_mail(mail, &room); }), Status::kOk);
+  NewMessage posted;
+  posted.id = "a";
+  posted.kind = MessageKind::kQueue;
+  posted.name = "q";
+  posted.payload = "b";
+  posted.count_max = posted.bytes_max = 100;
+  posted.number = 8;
+  ASSERT_EQ(batch(at, [&] { return at->send_message(posted, &room); }), Status::kOk);
   EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c"}));
   sent(at, "d");
   EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c", "d"}));
 }
 
-TEST_P(MailBox, NumbersAreNotReservedBehindAMessageOfAnother) {
+TEST_P(MailboxStory, NumbersAreNotReservedBehindAMessageOfAnother) {
   Site& at = site();
   Site& other = site();
   waiting(at, {"a"});
@@ -286,7 +288,7 @@ TEST_P(MailBox, NumbersAreNotReservedBehindAMessageOfAnother) {
   EXPECT_EQ(batch(at, [&] { return at->reserve_messages(last + 1, 1); }), Status::kQuota);
 }
 
-TEST_P(MailBox, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
+TEST_P(MailboxStory, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
   Site& at = site();
   const Incarnation me = worker(at, "me");
   InstanceKey key = 0;
@@ -304,14 +306,14 @@ TEST_P(MailBox, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
   EXPECT_EQ(home, 0);
 }
 
-TEST_P(MailBox, SendersAreToldOfTheInstance) {
+TEST_P(MailboxStory, SendersAreNotifiedOfTheInstance) {
   Site& at = site();
   EXPECT_EQ(send(at, "1"), Status::kNotFound);
   const InstanceKey key = create(at, "a");
-  NewMail mail;
-  mail.id = "a";
-  mail.count_max = mail.bytes_max = 10;
-  EXPECT_EQ(batch(at, [&] { return at->send_mail(mail, &room); }), Status::kInvalidArgument);
+  NewMessage posted;
+  posted.id = "a";
+  posted.count_max = posted.bytes_max = 10;
+  EXPECT_EQ(batch(at, [&] { return at->send_message(posted, &room); }), Status::kInvalidArgument);
   Events events(1);
   events.add(EventKind::kStarted).name = "n";
   events.add(EventKind::kEnded).end = EndKind::kCompleted;

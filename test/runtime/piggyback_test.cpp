@@ -1,5 +1,6 @@
-// Goal: what the Runtime's own thread raises or enqueues is in one commit with the turn that takes it, and
-// loses nothing by it: what was answered is received once and in order, whoever dies, interferes or refuses.
+// Goal: what the Runtime's own thread raises or enqueues is in one commit with the turn that takes
+// it, and loses nothing by it: what was answered is received once and in order, whoever dies,
+// interferes or refuses.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -24,9 +25,9 @@ void interfere() {
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
 Poll listen(OrchestrationContext& ctx) {
-  PAWL_AWAIT(heard, ctx.schedule_wait("go"));
+  PAWL_AWAIT(received, ctx.schedule_wait("go"));
   interfere();
-  return ctx.complete(heard.value());
+  return ctx.complete(received.value());
 }
 
 Poll listen_twice(OrchestrationContext& ctx) {
@@ -36,8 +37,8 @@ Poll listen_twice(OrchestrationContext& ctx) {
 }
 
 Poll listen_and_work(OrchestrationContext& ctx) {
-  PAWL_AWAIT(heard, ctx.schedule_wait("go"));
-  PAWL_AWAIT(echoed, ctx.schedule_activity("echo", heard.value()));
+  PAWL_AWAIT(received, ctx.schedule_wait("go"));
+  PAWL_AWAIT(echoed, ctx.schedule_activity("echo", received.value()));
   return ctx.complete(echoed.value());
 }
 
@@ -77,13 +78,13 @@ Poll event_or_timer(OrchestrationContext& ctx) {
 bool g_changed = false;
 Poll changes(OrchestrationContext& ctx) {
   if (g_changed) PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "x"));
-  PAWL_AWAIT(heard, ctx.schedule_wait("go"));
-  return ctx.complete(heard.value());
+  PAWL_AWAIT(received, ctx.schedule_wait("go"));
+  return ctx.complete(received.value());
 }
 
-class Rides : public Story {
+class Piggyback : public Story {
  protected:
-  Rides() {
+  Piggyback() {
     g_in_the_turn = nullptr;
     g_changed = false;
     add("listen", listen);
@@ -122,17 +123,17 @@ class Rides : public Story {
   std::vector<Status> answers;
 };
 
-TEST_F(Rides, AnEvent_TakesOneCommit) {
+TEST_F(Piggyback, AnEvent_TakesOneCommit) {
   Worker& worker = with("listen");
   const std::uint64_t before = commits(worker);
   raise(worker, "now");
   ASSERT_TRUE(tick(worker));
   EXPECT_EQ(answers, all_ok(1));
-  EXPECT_EQ(told("a"), "completed now");
+  EXPECT_EQ(outcome_of("a"), "completed now");
   EXPECT_EQ(commits(worker), before + 1);
 }
 
-TEST_F(Rides, AnEvent_IsInTheCommitOfTheHandOverThatItAsksFor) {
+TEST_F(Piggyback, AnEvent_IsInTheCommitOfTheHandOverThatItAsksFor) {
   Worker& worker = with("listen_and_work");
   const std::uint64_t before = commits(worker);
   raise(worker, "now");
@@ -140,7 +141,7 @@ TEST_F(Rides, AnEvent_IsInTheCommitOfTheHandOverThatItAsksFor) {
   EXPECT_EQ(commits(worker), before + 2);
 }
 
-TEST_F(Rides, AColdInstance_IsLoaded) {
+TEST_F(Piggyback, AColdInstance_IsLoaded) {
   options.warm_instances = options.batch = 1;
   Worker& worker = with("listen");
   start("b", "listen");
@@ -149,12 +150,12 @@ TEST_F(Rides, AColdInstance_IsLoaded) {
   const std::uint64_t before = commits(worker);
   raise(worker, "now");
   ASSERT_TRUE(tick(worker));
-  EXPECT_EQ(told("a"), "completed now");
+  EXPECT_EQ(outcome_of("a"), "completed now");
   EXPECT_EQ(commits(worker), before + 1);
   EXPECT_EQ(worker.runtime->stats().cold_loads, loads + 1);
 }
 
-TEST_F(Rides, ManyInOneTick_AreOneCommitAndKeepTheirOrder) {
+TEST_F(Piggyback, ManyInOneTick_AreOneCommitAndKeepTheirOrder) {
   Worker& worker = with("listen_twice");
   start("b", "listen");
   pass(1'000);
@@ -164,13 +165,13 @@ TEST_F(Rides, ManyInOneTick_AreOneCommitAndKeepTheirOrder) {
   raise(worker, "two");
   raise(worker, "unheard");
   ASSERT_TRUE(tick(worker));
-  EXPECT_EQ(told("a"), "completed one,two");
-  EXPECT_EQ(told("b"), "completed other");
+  EXPECT_EQ(outcome_of("a"), "completed one,two");
+  EXPECT_EQ(outcome_of("b"), "completed other");
   EXPECT_EQ(commits(worker), before + 1);
   EXPECT_EQ(answers, all_ok(4));
 }
 
-TEST_F(Rides, AnEventThatNobodyWaitsFor_IsUnheardAsEver) {
+TEST_F(Piggyback, AnEventWithoutAWait_IsUndeliveredAsBefore) {
   Worker& worker = with("takes");
   raise(worker, "no");
   ASSERT_TRUE(tick(worker));
@@ -181,7 +182,7 @@ TEST_F(Rides, AnEventThatNobodyWaitsFor_IsUnheardAsEver) {
 }
 
 // Stored with the turn that saw them, under the numbers that they rode under.
-TEST_F(Rides, MessagesThatNobodyTakesYet_WaitInOrderOverARestart) {
+TEST_F(Piggyback, MessagesNotTakenYet_WaitInOrderOverARestart) {
   Worker& worker = with("takes_late");
   enqueue(worker, "1");
   enqueue(worker, "2");
@@ -201,7 +202,7 @@ TEST_F(Rides, MessagesThatNobodyTakesYet_WaitInOrderOverARestart) {
   EXPECT_EQ(answers, all_ok(6));
 }
 
-TEST_F(Rides, WhatIsStoredAlready_ComesFirst) {
+TEST_F(Piggyback, WhatIsStoredAlready_ComesFirst) {
   options.instance_batch_max = 4;
   Worker& worker = with("takes");
   for (int i = 0; i < 10; ++i)
@@ -213,17 +214,17 @@ TEST_F(Rides, WhatIsStoredAlready_ComesFirst) {
   EXPECT_EQ(answers, all_ok(7));
 }
 
-TEST_F(Rides, AnEvent_WinsAgainstATimerThatTheSameLookFindsDue) {
+TEST_F(Piggyback, AnEvent_WinsAgainstATimerThatTheSameLookFindsDue) {
   Worker& worker = start_worker();
   start("a", "event_or_timer");
   pass(9'500);
   machine.advance(1'000);
   raise(worker, "in time");
   ASSERT_TRUE(tick(worker));
-  EXPECT_EQ(told("a"), "completed in time");
+  EXPECT_EQ(outcome_of("a"), "completed in time");
 }
 
-TEST_F(Rides, MessagesLeftByAContinueAsNew_AreReceivedByTheNext) {
+TEST_F(Piggyback, MessagesLeftByAContinueAsNew_AreReceivedByTheNext) {
   Worker& worker = with("goes_round");
   for (const char* payload : {"1", "2", "3", "4", "end"})
     enqueue(worker, payload);
@@ -231,7 +232,7 @@ TEST_F(Rides, MessagesLeftByAContinueAsNew_AreReceivedByTheNext) {
   EXPECT_EQ(answers, all_ok(5));
 }
 
-TEST_F(Rides, NobodyThere_IsToldAsEver) {
+TEST_F(Piggyback, NoInstanceThere_IsReportedAsEver) {
   Worker& worker = with("listen");
   raise(worker, "now");
   pass(1'000);
@@ -241,7 +242,7 @@ TEST_F(Rides, NobodyThere_IsToldAsEver) {
   EXPECT_EQ(answers, (std::vector<Status>{Status::kOk, Status::kStale, Status::kNotFound}));
 }
 
-TEST_F(Rides, TheLimitOfWaitingMessages_CountsThoseThatRide) {
+TEST_F(Piggyback, TheLimitOfWaitingMessages_CountsThoseThatArePiggybacked) {
   options.queue_messages_max = 4;
   Worker& worker = with("takes_late");
   ASSERT_EQ(client()->enqueue_event("a", "q", "0"), Status::kOk);
@@ -258,7 +259,7 @@ TEST_F(Rides, TheLimitOfWaitingMessages_CountsThoseThatRide) {
   EXPECT_EQ(end_of("a"), "completed 0,1,2,3,");
 }
 
-TEST_F(Rides, TheLimitOfWaitingMessages_CountsThoseThatDoNotRideAfterAllOnce) {
+TEST_F(Piggyback, TheLimitOfWaitingMessages_CountsThoseThatAreStoredAfterAllOnce) {
   options.queue_messages_max = 4;
   Worker& worker = with("takes_late");
   start("b", "listen");
@@ -277,7 +278,7 @@ TEST_F(Rides, TheLimitOfWaitingMessages_CountsThoseThatDoNotRideAfterAllOnce) {
   EXPECT_EQ(end_of("a"), "completed 0,1,2,3,");
 }
 
-TEST_F(Rides, OverTheQuota_NothingIsHeard) {
+TEST_F(Piggyback, OverTheQuota_NothingIsReceived) {
   Worker& worker = with("listen");
   ASSERT_EQ(client()->set_quota(512 * 1024), Status::kOk);
   const std::string filler(60'000, 'x');
@@ -298,7 +299,7 @@ TEST_F(Rides, OverTheQuota_NothingIsHeard) {
 
 // ---- calls behind and before it ------------------------------------------------------------------
 
-TEST_F(Rides, ASuspendedInstance_HearsItWhenItGoesOn) {
+TEST_F(Piggyback, ASuspendedInstance_ReceivesItWhenItGoesOn) {
   Worker& worker = with("listen_twice");
   ASSERT_EQ(worker.runtime->suspend_instance("a"), Status::kOk);
   raise(worker, "one");  // behind it in one tick
@@ -311,7 +312,7 @@ TEST_F(Rides, ASuspendedInstance_HearsItWhenItGoesOn) {
   EXPECT_EQ(end_of("a"), "completed one,two");
 }
 
-TEST_F(Rides, AnEventBeforeASuspendInOneTick_IsNotLost) {
+TEST_F(Piggyback, AnEventBeforeASuspendInOneTick_IsNotLost) {
   Worker& worker = with("listen");
   raise(worker, "now");
   ASSERT_EQ(worker.runtime->suspend_instance("a"), Status::kOk);
@@ -322,7 +323,7 @@ TEST_F(Rides, AnEventBeforeASuspendInOneTick_IsNotLost) {
   EXPECT_EQ(end_of("a"), "completed now");
 }
 
-TEST_F(Rides, AnEventBeforeATermination_DoesNotUndoIt) {
+TEST_F(Piggyback, AnEventBeforeATermination_DoesNotUndoIt) {
   Worker& worker = with("listen");
   raise(worker, "now");
   ASSERT_EQ(worker.runtime->terminate_instance("a", "enough"), Status::kOk);
@@ -333,7 +334,7 @@ TEST_F(Rides, AnEventBeforeATermination_DoesNotUndoIt) {
 // ---- others ------------------------------------------------------------------------------------------
 
 // What another process stores while the turn runs is older: the turn is run again behind it.
-TEST_F(Rides, AMessageOfAnotherWhileTheTurnRuns_ComesFirst) {
+TEST_F(Piggyback, AMessageOfAnotherWhileTheTurnRuns_ComesFirst) {
   Worker& worker = with("takes");
   start("b", "listen");
   pass(1'000);
@@ -347,8 +348,9 @@ TEST_F(Rides, AMessageOfAnotherWhileTheTurnRuns_ComesFirst) {
   EXPECT_EQ(end_of("b"), "completed now");
 }
 
-// The row changed under the turn, and no message was stored: the event is stored instead of the turn.
-TEST_F(Rides, AnInstanceSuspendedWhileTheTurnRuns_HearsItLater) {
+// The row changed under the turn, and no message was stored: the event is stored instead of the
+// turn.
+TEST_F(Piggyback, AnInstanceSuspendedWhileTheTurnRuns_ReceivesItLater) {
   Worker& worker = with("listen");
   g_in_the_turn = [&] { ASSERT_EQ(client()->suspend_instance("a"), Status::kOk); };
   raise(worker, "now");
@@ -360,7 +362,7 @@ TEST_F(Rides, AnInstanceSuspendedWhileTheTurnRuns_HearsItLater) {
   EXPECT_EQ(end_of("a"), "completed now");
 }
 
-TEST_F(Rides, AnInstanceDeletedWhileTheTurnRuns_IsNotThere) {
+TEST_F(Piggyback, AnInstanceDeletedWhileTheTurnRuns_IsNotThere) {
   Worker& worker = with("listen");
   g_in_the_turn = [&] { ASSERT_EQ(client()->delete_instance("a", true), Status::kOk); };
   raise(worker, "now");
@@ -369,7 +371,7 @@ TEST_F(Rides, AnInstanceDeletedWhileTheTurnRuns_IsNotThere) {
 }
 
 // It is warm there: the event is stored, and heard where it is at home.
-TEST_F(Rides, AnInstanceOfAnotherWorker_IsLeftToIt) {
+TEST_F(Piggyback, AnInstanceOfAnotherWorker_IsLeftToIt) {
   options.home_grace_ms = 10'000;
   Worker& home = with("listen");
   Worker& other = start_worker();
@@ -381,7 +383,7 @@ TEST_F(Rides, AnInstanceOfAnotherWorker_IsLeftToIt) {
   EXPECT_EQ(home.runtime->stats().turns, turns + 1);
 }
 
-TEST_F(Rides, AWorkerWithoutOrchestrations_StoresIt) {
+TEST_F(Piggyback, AWorkerWithoutOrchestrations_StoresIt) {
   with("listen");
   Options activities_only = options;
   activities_only.run_orchestrations = false;
@@ -393,7 +395,7 @@ TEST_F(Rides, AWorkerWithoutOrchestrations_StoresIt) {
 
 // ---- turns that fail --------------------------------------------------------------------------------
 
-TEST_F(Rides, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
+TEST_F(Piggyback, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
   with("changes");
   g_changed = true;
   Worker& worker = restart();
@@ -407,8 +409,8 @@ TEST_F(Rides, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
   EXPECT_EQ(end_of("a"), "completed now");
 }
 
-// Nobody was answered, so nothing is stored; but the instance has a row, and is charged.
-TEST_F(Rides, ACrashInTheTurn_IsChargedUntilTheInstanceIsPoisoned) {
+// No call was answered, so nothing is stored; but the instance has a row, and is charged.
+TEST_F(Piggyback, ACrashInTheTurn_IsChargedUntilTheInstanceIsPoisoned) {
   options.crashes_max = 3;
   options.verify_turns = false;
   with("listen");
@@ -423,14 +425,14 @@ TEST_F(Rides, ACrashInTheTurn_IsChargedUntilTheInstanceIsPoisoned) {
       static_cast<void>(tick(worker));
     g_in_the_turn = nullptr;
   }
-  EXPECT_EQ(told("a").substr(0, 13), "failed poison");
+  EXPECT_EQ(outcome_of("a").substr(0, 13), "failed poison");
   EXPECT_EQ(lives, options.crashes_max + 1);
   EXPECT_EQ(answers, all_ok(1)) << "of the last life, which ran no turn of it";
 }
 
-// A death at each write: what was answered is received, once and in order; what was not is not there, or
-// is there once.
-TEST_F(Rides, DeathAtEveryWrite) {
+// A death at each write: what was answered is received, once and in order; what was not is not
+// there, or is there once.
+TEST_F(Piggyback, DeathAtEveryWrite) {
   Worker* worker = &with("takes", "works");
   std::vector<std::string> sent;
   std::vector<bool> answered;

@@ -1,5 +1,5 @@
-// The 33 session checks of the storage contract in test/build/seed_tests.txt, in their order. Where its
-// answer is one that the rules here forbid, the test says so and shows ours.
+// The 33 session checks of the storage contract in test/build/seed_tests.txt, in their order. Where
+// its answer is one that the rules here forbid, the test says so and shows ours.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -11,13 +11,13 @@ constexpr std::int64_t kLease = 30'000;
 constexpr std::int64_t kInterval = 25'000;
 constexpr std::int64_t kIdle = 300'000;
 
-class PeerSessions : public ::testing::Test {
+class SessionContract : public ::testing::Test {
  protected:
-  PeerSessions() {
+  SessionContract() {
     a_.join("A");
     b_.join("B");
   }
-  // The lease alone counts: nobody can ask the kernel whether its holder lives.
+  // The lease alone counts: the kernel cannot be asked whether its holder lives.
   void lease_alone() {
     a_.node.set_locks_testable(false);
     b_.node.set_locks_testable(false);
@@ -34,13 +34,13 @@ class PeerSessions : public ::testing::Test {
   Worker b_{world_};
 };
 
-TEST_F(PeerSessions, test_non_session_items_fetchable_by_any_worker) {
+TEST_F(SessionContract, test_non_session_items_fetchable_by_any_worker) {
   world_.schedule("a", {}, 2);
   EXPECT_TRUE(a_.fetch());
   EXPECT_TRUE(b_.fetch());
 }
 
-TEST_F(PeerSessions, test_session_item_claimable_when_no_session) {
+TEST_F(SessionContract, test_session_item_claimable_when_no_session) {
   world_.schedule("a", "s");
   const auto job = b_.fetch();
   ASSERT_TRUE(job);
@@ -48,21 +48,21 @@ TEST_F(PeerSessions, test_session_item_claimable_when_no_session) {
   EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
 }
 
-TEST_F(PeerSessions, test_session_affinity_same_worker) {
+TEST_F(SessionContract, test_session_affinity_same_worker) {
   ASSERT_TRUE(done(a_, "s"));
   const auto next = done(a_, "s");
   ASSERT_TRUE(next);
   EXPECT_FALSE(next->item.claimed_now);
 }
 
-TEST_F(PeerSessions, test_session_affinity_blocks_other_worker) {
+TEST_F(SessionContract, test_session_affinity_blocks_other_worker) {
   ASSERT_TRUE(done(a_, "s"));
   world_.schedule("a", "s");
   EXPECT_FALSE(b_.fetch());
   EXPECT_TRUE(a_.fetch());
 }
 
-TEST_F(PeerSessions, test_different_sessions_different_workers) {
+TEST_F(SessionContract, test_different_sessions_different_workers) {
   world_.schedule("a", "s", 2);
   world_.schedule("a", "t", 2);
   const auto s = a_.fetch();
@@ -76,7 +76,7 @@ TEST_F(PeerSessions, test_different_sessions_different_workers) {
   EXPECT_FALSE(b_.fetch());
 }
 
-TEST_F(PeerSessions, test_mixed_session_and_non_session_items) {
+TEST_F(SessionContract, test_mixed_session_and_non_session_items) {
   world_.schedule("a", "s");
   ASSERT_TRUE(a_.fetch());
   world_.schedule("a", "s");
@@ -88,7 +88,7 @@ TEST_F(PeerSessions, test_mixed_session_and_non_session_items) {
   EXPECT_EQ(a_.fetch()->session, "s");
 }
 
-TEST_F(PeerSessions, test_session_claimable_after_lock_expiry) {
+TEST_F(SessionContract, test_session_claimable_after_lock_expiry) {
   lease_alone();
   ASSERT_TRUE(done(a_, "s"));
   world_.schedule("a", "s");
@@ -99,7 +99,7 @@ TEST_F(PeerSessions, test_session_claimable_after_lock_expiry) {
 }
 
 // A fetch without sessions: of a worker that has none.
-TEST_F(PeerSessions, test_none_session_skips_session_items) {
+TEST_F(SessionContract, test_none_session_skips_session_items) {
   a_.options.max_sessions_per_worker = 0;
   world_.schedule("a", "s");
   world_.schedule("a");
@@ -109,7 +109,7 @@ TEST_F(PeerSessions, test_none_session_skips_session_items) {
   EXPECT_FALSE(a_.fetch());
 }
 
-TEST_F(PeerSessions, test_some_session_returns_all_items) {
+TEST_F(SessionContract, test_some_session_returns_all_items) {
   world_.schedule("a", "s");
   world_.schedule("a");
   EXPECT_EQ(a_.fetch()->session, "s");
@@ -117,7 +117,7 @@ TEST_F(PeerSessions, test_some_session_returns_all_items) {
   EXPECT_FALSE(a_.fetch());
 }
 
-TEST_F(PeerSessions, test_renew_session_lock_active) {
+TEST_F(SessionContract, test_renew_session_lock_active) {
   world_.schedule("a", "s");
   ASSERT_TRUE(a_.fetch());
   world_.pass(kInterval);
@@ -126,7 +126,7 @@ TEST_F(PeerSessions, test_renew_session_lock_active) {
 }
 
 // Not renewed there, so that the lease runs out; released at once here.
-TEST_F(PeerSessions, test_renew_session_lock_skips_idle) {
+TEST_F(SessionContract, test_renew_session_lock_skips_idle) {
   ASSERT_TRUE(done(a_, "s"));
   world_.pass(kIdle);
   std::size_t released = 0;
@@ -134,12 +134,12 @@ TEST_F(PeerSessions, test_renew_session_lock_skips_idle) {
   EXPECT_EQ(released, 1u);
 }
 
-TEST_F(PeerSessions, test_renew_session_lock_no_sessions) {
+TEST_F(SessionContract, test_renew_session_lock_no_sessions) {
   EXPECT_EQ(a_.renew_sessions(), 0u);
   EXPECT_EQ(a_.renew_sessions(true), 0u);
 }
 
-TEST_F(PeerSessions, test_cleanup_removes_expired_no_items) {
+TEST_F(SessionContract, test_cleanup_removes_expired_no_items) {
   lease_alone();
   ASSERT_TRUE(done(a_, "s"));
   world_.pass(kLease - 1);
@@ -149,7 +149,7 @@ TEST_F(PeerSessions, test_cleanup_removes_expired_no_items) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 0);
 }
 
-TEST_F(PeerSessions, test_cleanup_keeps_sessions_with_pending_items) {
+TEST_F(SessionContract, test_cleanup_keeps_sessions_with_pending_items) {
   lease_alone();
   ASSERT_TRUE(done(a_, "s"));
   world_.schedule("a", "s");
@@ -158,14 +158,14 @@ TEST_F(PeerSessions, test_cleanup_keeps_sessions_with_pending_items) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 1);
 }
 
-TEST_F(PeerSessions, test_cleanup_keeps_active_sessions) {
+TEST_F(SessionContract, test_cleanup_keeps_active_sessions) {
   ASSERT_TRUE(done(a_, "s"));
   EXPECT_EQ(b_.cleanup(), 0u);
   EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
 }
 
 // With an idle window so tight that only the acknowledgement, or the renewal, can be what kept it.
-TEST_F(PeerSessions, test_ack_updates_session_last_activity) {
+TEST_F(SessionContract, test_ack_updates_session_last_activity) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -175,7 +175,7 @@ TEST_F(PeerSessions, test_ack_updates_session_last_activity) {
   EXPECT_EQ(a_.renew_sessions(true), 1u);
 }
 
-TEST_F(PeerSessions, test_renew_work_item_updates_session_last_activity) {
+TEST_F(SessionContract, test_renew_work_item_updates_session_last_activity) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -186,7 +186,7 @@ TEST_F(PeerSessions, test_renew_work_item_updates_session_last_activity) {
   EXPECT_EQ(a_.renew_sessions(true), 1u);
 }
 
-TEST_F(PeerSessions, test_session_items_processed_in_order) {
+TEST_F(SessionContract, test_session_items_processed_in_order) {
   world_.schedule("a", "s", 5);
   WorkItemId last = 0;
   for (int i = 0; i < 5; ++i) {
@@ -198,7 +198,7 @@ TEST_F(PeerSessions, test_session_items_processed_in_order) {
   }
 }
 
-TEST_F(PeerSessions, test_non_session_items_returned_with_session_config) {
+TEST_F(SessionContract, test_non_session_items_returned_with_session_config) {
   a_.options.max_sessions_per_worker = 5;
   world_.schedule("a");
   const auto job = a_.fetch();
@@ -207,7 +207,7 @@ TEST_F(PeerSessions, test_non_session_items_returned_with_session_config) {
 }
 
 // The slots of a process are one owner; another process of its name is refused instead.
-TEST_F(PeerSessions, test_shared_worker_id_any_caller_can_fetch_owned_session) {
+TEST_F(SessionContract, test_shared_worker_id_any_caller_can_fetch_owned_session) {
   world_.schedule("a", "s", 3);
   const auto one = a_.fetch();
   ASSERT_TRUE(one);
@@ -219,7 +219,7 @@ TEST_F(PeerSessions, test_shared_worker_id_any_caller_can_fetch_owned_session) {
   EXPECT_EQ(other.try_join("A"), Status::kNodeIdInUse);
 }
 
-TEST_F(PeerSessions, test_concurrent_session_claim_only_one_wins) {
+TEST_F(SessionContract, test_concurrent_session_claim_only_one_wins) {
   world_.schedule("a", "s", 3);
   const auto one = a_.fetch();
   ASSERT_TRUE(one);
@@ -232,7 +232,7 @@ TEST_F(PeerSessions, test_concurrent_session_claim_only_one_wins) {
   EXPECT_TRUE(a_.fetch());
 }
 
-TEST_F(PeerSessions, test_session_takeover_after_lock_expiry) {
+TEST_F(SessionContract, test_session_takeover_after_lock_expiry) {
   lease_alone();
   const auto first = done(a_, "s");
   ASSERT_TRUE(first);
@@ -245,7 +245,7 @@ TEST_F(PeerSessions, test_session_takeover_after_lock_expiry) {
   EXPECT_FALSE(a_.fetch());
 }
 
-TEST_F(PeerSessions, test_cleanup_then_new_item_recreates_session) {
+TEST_F(SessionContract, test_cleanup_then_new_item_recreates_session) {
   const auto before = done(a_, "s");
   ASSERT_TRUE(before);
   a_.leave();
@@ -256,7 +256,7 @@ TEST_F(PeerSessions, test_cleanup_then_new_item_recreates_session) {
   EXPECT_TRUE(after->item.claimed_now);
 }
 
-TEST_F(PeerSessions, test_abandoned_session_item_retryable) {
+TEST_F(SessionContract, test_abandoned_session_item_retryable) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -273,8 +273,8 @@ TEST_F(PeerSessions, test_abandoned_session_item_retryable) {
   EXPECT_EQ(a_.ack(*again), Status::kOk);
 }
 
-// What does not count there is a strike here; the attempt counts hand-overs and is nobody's fault.
-TEST_F(PeerSessions, test_abandoned_session_item_ignore_attempt) {
+// What does not count there is a strike here; the attempt counts hand-overs and is no fault.
+TEST_F(SessionContract, test_abandoned_session_item_ignore_attempt) {
   world_.schedule("a", "s");
   for (int i = 1; i <= 3; ++i) {
     const auto job = a_.fetch();
@@ -289,15 +289,16 @@ TEST_F(PeerSessions, test_abandoned_session_item_ignore_attempt) {
   EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
 }
 
-// Asked without revive, as that list does; the runtime revives an expired lease that no other worker took.
-TEST_F(PeerSessions, test_renew_session_lock_after_expiry_returns_zero) {
+// Asked without revive, as that list does; the runtime revives an expired lease that no other
+// worker took.
+TEST_F(SessionContract, test_renew_session_lock_after_expiry_returns_zero) {
   ASSERT_TRUE(done(a_, "s"));
   world_.pass(kLease);
   EXPECT_EQ(a_.renew_sessions(false), 0u);
   EXPECT_EQ(a_.renew_sessions(true), 1u);
 }
 
-TEST_F(PeerSessions, test_original_worker_reclaims_expired_session) {
+TEST_F(SessionContract, test_original_worker_reclaims_expired_session) {
   lease_alone();
   const auto before = done(a_, "s");
   ASSERT_TRUE(before);
@@ -309,7 +310,7 @@ TEST_F(PeerSessions, test_original_worker_reclaims_expired_session) {
 }
 
 // A hand-over whose commit's answer was lost: locked by us, but not running here.
-TEST_F(PeerSessions, test_activity_lock_expires_session_lock_valid_same_worker_refetches) {
+TEST_F(SessionContract, test_activity_lock_expires_session_lock_valid_same_worker_refetches) {
   world_.schedule("a", "s");
   const auto lost = a_.fetch();
   ASSERT_TRUE(lost);
@@ -327,7 +328,7 @@ TEST_F(PeerSessions, test_activity_lock_expires_session_lock_valid_same_worker_r
 }
 
 // There only when the activity's own lock has ended, too; a new owner ends all hand-overs here.
-TEST_F(PeerSessions, test_session_lock_expires_new_owner_gets_redelivery) {
+TEST_F(SessionContract, test_session_lock_expires_new_owner_gets_redelivery) {
   lease_alone();
   a_.options.worker_lock_timeout_ms = 4 * kLease;
   world_.schedule("a", "s", 2);
@@ -343,7 +344,7 @@ TEST_F(PeerSessions, test_session_lock_expires_new_owner_gets_redelivery) {
   EXPECT_EQ(b_.ack(*again), Status::kOk);
 }
 
-TEST_F(PeerSessions, test_session_lock_expires_same_worker_reacquires) {
+TEST_F(SessionContract, test_session_lock_expires_same_worker_reacquires) {
   lease_alone();
   world_.schedule("a", "s", 2);
   const auto first = a_.fetch();
@@ -358,7 +359,7 @@ TEST_F(PeerSessions, test_session_lock_expires_same_worker_reacquires) {
   EXPECT_EQ(a_.ack(*first), Status::kOk);
 }
 
-TEST_F(PeerSessions, test_both_locks_expire_different_worker_claims) {
+TEST_F(SessionContract, test_both_locks_expire_different_worker_claims) {
   lease_alone();
   world_.schedule("a", "s");
   const auto first = a_.fetch();
@@ -374,8 +375,8 @@ TEST_F(PeerSessions, test_both_locks_expire_different_worker_claims) {
   EXPECT_EQ(b_.ack(*second), Status::kOk);
 }
 
-// There even after somebody else had taken the session, which lets two owners be acknowledged.
-TEST_F(PeerSessions, test_session_lock_expires_activity_lock_valid_ack_succeeds) {
+// There even after another had taken the session, which lets two owners be acknowledged.
+TEST_F(SessionContract, test_session_lock_expires_activity_lock_valid_ack_succeeds) {
   lease_alone();
   a_.options.worker_lock_timeout_ms = 4 * kLease;
   world_.schedule("a", "s");
@@ -385,7 +386,7 @@ TEST_F(PeerSessions, test_session_lock_expires_activity_lock_valid_ack_succeeds)
   EXPECT_EQ(a_.ack(*job), Status::kOk);
 }
 
-TEST_F(PeerSessions, test_session_lock_renewal_extends_past_original_timeout) {
+TEST_F(SessionContract, test_session_lock_renewal_extends_past_original_timeout) {
   lease_alone();
   world_.schedule("a", "s", 2);
   ASSERT_TRUE(a_.fetch());

@@ -9,9 +9,9 @@ namespace {
 constexpr std::int64_t kLease = 30'000;
 constexpr std::int64_t kInterval = 25'000;
 
-class PeerDefects : public ::testing::Test {
+class SessionDefects : public ::testing::Test {
  protected:
-  PeerDefects() {
+  SessionDefects() {
     a_.join("A");
     b_.join("B");
   }
@@ -21,7 +21,7 @@ class PeerDefects : public ::testing::Test {
 };
 
 // Its capacity counts sessions with work in hand, so that a worker may own any number of idle ones.
-TEST_F(PeerDefects, capacity_counts_what_is_owned_and_not_what_is_in_hand) {
+TEST_F(SessionDefects, capacity_counts_what_is_owned_and_not_what_is_in_hand) {
   a_.options.max_sessions_per_worker = 2;
   for (const char* name : {"s", "t"}) {
     world_.schedule("a", name);
@@ -37,7 +37,7 @@ TEST_F(PeerDefects, capacity_counts_what_is_owned_and_not_what_is_in_hand) {
 }
 
 // There the one that finds itself at capacity puts the item back for 100 ms, and takes it again.
-TEST_F(PeerDefects, a_full_worker_touches_no_item_it_cannot_take) {
+TEST_F(SessionDefects, a_full_worker_touches_no_item_it_cannot_take) {
   a_.options.max_sessions_per_worker = 0;
   world_.schedule("a", "s");
   for (int i = 0; i < 10; ++i)
@@ -48,7 +48,7 @@ TEST_F(PeerDefects, a_full_worker_touches_no_item_it_cannot_take) {
 }
 
 // The fence there is the activity's lock, which a takeover of the session leaves as it is.
-TEST_F(PeerDefects, two_owners_are_never_both_acknowledged) {
+TEST_F(SessionDefects, two_owners_are_never_both_acknowledged) {
   a_.node.set_locks_testable(false);
   b_.node.set_locks_testable(false);
   a_.options.worker_lock_timeout_ms = 10 * kLease;
@@ -67,8 +67,8 @@ TEST_F(PeerDefects, two_owners_are_never_both_acknowledged) {
   EXPECT_EQ(messages[0].payload, "once");
 }
 
-// A claim and a takeover read alike there, and idling is not told at all.
-TEST_F(PeerDefects, claims_takeovers_and_idling_are_told_apart) {
+// A claim and a takeover read alike there, and idling is not reported at all.
+TEST_F(SessionDefects, claims_takeovers_and_idling_are_reported_apart) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -85,7 +85,7 @@ TEST_F(PeerDefects, claims_takeovers_and_idling_are_told_apart) {
 }
 
 // The sweep there has an idle time that it does not look at, and looks at the lease alone.
-TEST_F(PeerDefects, a_sweep_takes_no_session_of_a_living_owner) {
+TEST_F(SessionDefects, a_sweep_takes_no_session_of_a_living_owner) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -97,7 +97,7 @@ TEST_F(PeerDefects, a_sweep_takes_no_session_of_a_living_owner) {
 }
 
 // Two slots of the owner run one session at once there, whatever it is for.
-TEST_F(PeerDefects, a_session_can_be_exclusive) {
+TEST_F(SessionDefects, a_session_can_be_exclusive) {
   world_.schedule("a", "s", 2, "exclusive=1");
   const auto first = a_.fetch();
   ASSERT_TRUE(first);
@@ -108,8 +108,9 @@ TEST_F(PeerDefects, a_session_can_be_exclusive) {
   EXPECT_TRUE(a_.fetch());
 }
 
-// Its leases are wall-clock times: a step takes every session from its owner, or leaves it for ever.
-TEST_F(PeerDefects, a_step_of_the_wall_clock_moves_no_session) {
+// Its leases are wall-clock times: a step takes every session from its owner, or leaves it for
+// ever.
+TEST_F(SessionDefects, a_step_of_the_wall_clock_moves_no_session) {
   world_.machine.set_synced(true);
   world_.schedule("a", "s", 2);
   const auto job = a_.fetch();
@@ -124,7 +125,7 @@ TEST_F(PeerDefects, a_step_of_the_wall_clock_moves_no_session) {
 }
 
 // Deleting an instance leaves its session rows to luck there.
-TEST_F(PeerDefects, a_session_of_a_deleted_instance_is_swept) {
+TEST_F(SessionDefects, a_session_of_a_deleted_instance_is_swept) {
   const InstanceKey instance = world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);

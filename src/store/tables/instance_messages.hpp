@@ -1,7 +1,7 @@
-// InstanceMail: messages from outside, with their limits and numbers.
+// InstanceMessages: messages from outside, with their limits and numbers.
 // Ownership and thread rule: as context.hpp.
-#ifndef PAWL_STORE_TABLES_INSTANCE_MAIL_HPP
-#define PAWL_STORE_TABLES_INSTANCE_MAIL_HPP
+#ifndef PAWL_STORE_TABLES_INSTANCE_MESSAGES_HPP
+#define PAWL_STORE_TABLES_INSTANCE_MESSAGES_HPP
 
 #include <cstddef>
 #include <string_view>
@@ -14,21 +14,21 @@
 
 namespace pawl::store {
 
-class InstanceMail : private Table {
+class InstanceMessages : private Table {
  public:
-  InstanceMail(StoreContext& context, InstanceTable& instances, MessageTable& messages,
-               StoreSpace& space)
+  InstanceMessages(StoreContext& context, InstanceTable& instances, MessageTable& messages,
+                   StoreSpace& space)
       : Table(context), instances_(instances), messages_(messages), space_(space) {}
 
   // ---- calls of the contract ----
-  Status send_mail(const NewMail& mail, bool* room);
+  Status send_message(const NewMessage& posted, bool* room);
   Status cancel_instance(std::string_view id, std::string_view reason);
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home);
   Status last_message(MessageId* number);
   Status reserve_messages(MessageId last, std::size_t count);
 
  private:
-  Status has_room(InstanceKey key, const NewMail& mail, bool* room);
+  Status has_room(InstanceKey key, const NewMessage& posted, bool* room);
 
   InstanceTable& instances_;
   MessageTable& messages_;
@@ -37,4 +37,4 @@ class InstanceMail : private Table {
 
 }  // namespace pawl::store
 
-#endif  // PAWL_STORE_TABLES_INSTANCE_MAIL_HPP
+#endif  // PAWL_STORE_TABLES_INSTANCE_MESSAGES_HPP

@@ -1,6 +1,6 @@
-// Goal: a raised event meets the wait it came for or nobody; a message of a queue is received once, in
-// order, whatever is killed, closed or carried over in between.
-// Method: whole runtimes on the simulated machine; what an orchestration received is its output.
+// Goal: a raised event meets the wait it came for or none; a message of a queue is received once,
+// in order, whatever is killed, closed or carried over in between. Method: whole runtimes on the
+// simulated machine; what an orchestration received is its output.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -135,7 +135,7 @@ Poll collects(OrchestrationContext& ctx) {
   return ctx.continue_as_new(all);
 }
 
-class Mail : public ::testing::Test {
+class Mailbox : public ::testing::Test {
  protected:
   void SetUp() override {
     EXPECT_EQ(registry.add_orchestration("waits", waits), Status::kOk);
@@ -200,7 +200,7 @@ class Mail : public ::testing::Test {
 
 // ---- events -------------------------------------------------------------------------------------
 
-TEST_F(Mail, EventsGoToTheWaitThatIsOpen) {
+TEST_F(Mailbox, EventsGoToTheWaitThatIsOpen) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "waits");
@@ -213,7 +213,7 @@ TEST_F(Mail, EventsGoToTheWaitThatIsOpen) {
   EXPECT_EQ(at->runtime->stats().messages_dropped, 1U);
 }
 
-TEST_F(Mail, EventsOfOneTurnMeetTheWaitsOfThatTurn) {
+TEST_F(Mailbox, EventsOfOneTurnMeetTheWaitsOfThatTurn) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "waits");
@@ -222,7 +222,7 @@ TEST_F(Mail, EventsOfOneTurnMeetTheWaitsOfThatTurn) {
   EXPECT_EQ(output(client, {at.get()}), "completed one,two");
 }
 
-TEST_F(Mail, EventThatNobodyWaitsForIsGone) {
+TEST_F(Mailbox, EventWithoutAWaitIsGone) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "waits_late");
@@ -236,7 +236,7 @@ TEST_F(Mail, EventThatNobodyWaitsForIsGone) {
 
 // ---- queues -------------------------------------------------------------------------------------
 
-TEST_F(Mail, MessagesBeforeAndAfterTheWaitComeInOrder) {
+TEST_F(Mailbox, MessagesBeforeAndAfterTheWaitComeInOrder) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "takes", "6");
@@ -246,7 +246,7 @@ TEST_F(Mail, MessagesBeforeAndAfterTheWaitComeInOrder) {
   EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 6));
 }
 
-TEST_F(Mail, MessagesThatNobodyTakesCostNoTurns) {
+TEST_F(Mailbox, MessagesNotTakenCostNoTurns) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "takes", "1");
@@ -259,13 +259,13 @@ TEST_F(Mail, MessagesThatNobodyTakesCostNoTurns) {
   EXPECT_EQ(output(client, {at.get()}), "completed 1,");
 }
 
-TEST_F(Mail, LosersGiveBackWhatTheyWereGiven) {
+TEST_F(Mailbox, LosersGiveBackWhatTheyWereGiven) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "patient");
   idle({at.get()}, 2'500);  // two timers have won
-  // While nobody looks a timer fires and messages come: the timer is older in history or it is not, and
-  // either way no message is lost or doubled.
+  // While no caller looks a timer fires and messages come: the timer is older in history or it is
+  // not, and either way no message is lost or doubled.
   machine.advance(5'000);
   send(client, 1, 3);
   end(client);
@@ -281,7 +281,7 @@ TEST_F(Mail, LosersGiveBackWhatTheyWereGiven) {
   EXPECT_EQ(received.compare(0, 14, "completed -,-,"), 0) << received;
 }
 
-TEST_F(Mail, ContinueAsNewCarriesAllThatWaits) {
+TEST_F(Mailbox, ContinueAsNewCarriesAllThatWaits) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "goes_round");
@@ -291,7 +291,7 @@ TEST_F(Mail, ContinueAsNewCarriesAllThatWaits) {
   EXPECT_EQ(client.status("i").execution_id, 10);
 }
 
-TEST_F(Mail, MoreMessagesThanATurnHasPasses) {
+TEST_F(Mailbox, MoreMessagesThanATurnHasPasses) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "takes_late", "250");
@@ -302,8 +302,9 @@ TEST_F(Mail, MoreMessagesThanATurnHasPasses) {
   EXPECT_EQ(at->lines.count("text=took "), 250U) << "each trace once, wherever turns are cut";
 }
 
-// A result rides with a turn that reads a part of what is stored: "none" is said of all that came before.
-TEST_F(Mail, DrainingFindsMoreThanATurnReads) {
+// A result is piggybacked on a turn that reads a part of what is stored: "none" is said of all that
+// came before.
+TEST_F(Mailbox, DrainingFindsMoreThanATurnReads) {
   for (const int last : {2, 64, 65, 66, 200}) {
     SCOPED_TRACE(last);
     sim::Machine fresh(static_cast<std::uint64_t>(last));
@@ -324,14 +325,14 @@ TEST_F(Mail, DrainingFindsMoreThanATurnReads) {
   }
 }
 
-TEST_F(Mail, NamesAreChecked) {
+TEST_F(Mailbox, NamesAreChecked) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "bad_names");
   EXPECT_EQ(output(client, {at.get()}), "completed refused");
 }
 
-TEST_F(Mail, TwoWorkersReceiveAsOne) {
+TEST_F(Mailbox, TwoWorkersReceiveAsOne) {
   const auto one = worker();
   const auto two = worker();
   TestClient client(machine, kPath);
@@ -347,7 +348,7 @@ TEST_F(Mail, TwoWorkersReceiveAsOne) {
 
 // ---- who may send -------------------------------------------------------------------------------
 
-TEST_F(Mail, SendersAreToldWhatIsWrong) {
+TEST_F(Mailbox, SendersAreNotifiedWhatIsWrong) {
   const auto at = worker();
   TestClient client(machine, kPath);
   EXPECT_EQ(client->raise_event("i", "go", ""), Status::kNotFound);
@@ -362,7 +363,7 @@ TEST_F(Mail, SendersAreToldWhatIsWrong) {
   EXPECT_EQ(client->enqueue_event("i", "q", ""), Status::kStale);
 }
 
-TEST_F(Mail, OverTheLimitTheSenderIsRefused) {
+TEST_F(Mailbox, OverTheLimitTheSenderIsRefused) {
   const auto at = worker();
   ClientOptions few;
   few.database_path = kPath;
@@ -380,7 +381,7 @@ TEST_F(Mail, OverTheLimitTheSenderIsRefused) {
   EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 5));
 }
 
-TEST_F(Mail, BytesThatWaitAreLimitedToo) {
+TEST_F(Mailbox, BytesThatWaitAreLimitedToo) {
   const auto at = worker();
   TestClient client(machine, kPath);
   start(client, "takes", "1");
@@ -392,7 +393,7 @@ TEST_F(Mail, BytesThatWaitAreLimitedToo) {
   EXPECT_EQ(output(client, {at.get()}), "completed 1,") << "what waits holds nothing up";
 }
 
-TEST_F(Mail, MoreThanThisRuntimeTakesStopsTheInstanceAndLosesNothing) {
+TEST_F(Mailbox, MoreThanThisRuntimeTakesStopsTheInstanceAndLosesNothing) {
   options.queue_messages_max = 4;
   auto at = worker();
   TestClient client(machine, kPath);
@@ -405,38 +406,41 @@ TEST_F(Mail, MoreThanThisRuntimeTakesStopsTheInstanceAndLosesNothing) {
   EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 20));
 }
 
-struct Told {
+struct Reported {
   int calls = 0;
   Status last = Status::kOk;
   static void note(void* user, Status status) noexcept {
-    ++static_cast<Told*>(user)->calls;
-    static_cast<Told*>(user)->last = status;
+    ++static_cast<Reported*>(user)->calls;
+    static_cast<Reported*>(user)->last = status;
   }
 };
 
-TEST_F(Mail, RidingCallsAnswerAsTheClients) {
+TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
   options.queue_messages_max = 2;
   const auto at = worker();
   TestClient client(machine, kPath);
-  Told told;
+  Reported reported;
   const auto ask = [&](Status asked) {
     EXPECT_EQ(asked, Status::kOk);
-    const int calls = told.calls;
-    EXPECT_TRUE(drive(machine, {at.get()}, [&] { return told.calls > calls; }));
-    return told.last;
+    const int calls = reported.calls;
+    EXPECT_TRUE(drive(machine, {at.get()}, [&] { return reported.calls > calls; }));
+    return reported.last;
   };
   Runtime& runtime = *at->runtime;
-  EXPECT_EQ(ask(runtime.raise_event("i", "go", "", Told::note, &told)), Status::kNotFound);
+  EXPECT_EQ(ask(runtime.raise_event("i", "go", "", Reported::note, &reported)), Status::kNotFound);
   ASSERT_EQ(runtime.start_orchestration("i", "takes", "3"), Status::kOk);
   for (int i = 1; i <= 2; ++i)
-    EXPECT_EQ(ask(runtime.enqueue_event("i", "other", "m", Told::note, &told)), Status::kOk);
-  EXPECT_EQ(ask(runtime.enqueue_event("i", "q", "m", Told::note, &told)),
+    EXPECT_EQ(ask(runtime.enqueue_event("i", "other", "m", Reported::note, &reported)),
+              Status::kOk);
+  EXPECT_EQ(ask(runtime.enqueue_event("i", "q", "m", Reported::note, &reported)),
             Status::kResourceExhausted);
-  EXPECT_EQ(ask(runtime.enqueue_event("i", "", "m", Told::note, &told)), Status::kInvalidArgument);
-  EXPECT_EQ(ask(runtime.start_orchestration("j", "waits", "", Told::note, &told)), Status::kOk)
+  EXPECT_EQ(ask(runtime.enqueue_event("i", "", "m", Reported::note, &reported)),
+            Status::kInvalidArgument);
+  EXPECT_EQ(ask(runtime.start_orchestration("j", "waits", "", Reported::note, &reported)),
+            Status::kOk)
       << "a refusal harms no other call";
-  EXPECT_EQ(ask(runtime.raise_event("j", "go", "1", Told::note, &told)), Status::kOk);
-  EXPECT_EQ(ask(runtime.raise_event("j", "go", "2", Told::note, &told)), Status::kOk);
+  EXPECT_EQ(ask(runtime.raise_event("j", "go", "1", Reported::note, &reported)), Status::kOk);
+  EXPECT_EQ(ask(runtime.raise_event("j", "go", "2", Reported::note, &reported)), Status::kOk);
   EXPECT_TRUE(drive(machine, {at.get()},
                     [&] { return client.status("j").state == OrchestrationState::kCompleted; }));
   EXPECT_EQ(client.status("j").output, "1,2");
@@ -446,7 +450,7 @@ TEST_F(Mail, RidingCallsAnswerAsTheClients) {
 // ---- kills --------------------------------------------------------------------------------------
 
 // The worker is killed after this many ticks; a message is sent before each of the first ones.
-TEST_F(Mail, KilledBetweenAnyTwoTicks) {
+TEST_F(Mailbox, KilledBetweenAnyTwoTicks) {
   for (const char* program : {"goes_round", "collects"}) {
     for (int kill_at = 0; kill_at < 24; ++kill_at) {
       SCOPED_TRACE(std::string(program) + " killed after tick " + std::to_string(kill_at));
@@ -477,9 +481,9 @@ TEST_F(Mail, KilledBetweenAnyTwoTicks) {
 }
 
 // Sends, ticks, kills, failing writes and time in random order: what was accepted is received once.
-class RandomMail : public Mail, public ::testing::WithParamInterface<std::uint64_t> {};
+class RandomMessages : public Mailbox, public ::testing::WithParamInterface<std::uint64_t> {};
 
-TEST_P(RandomMail, ReceivedOnceAndInOrder) {
+TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
   std::mt19937_64 random(GetParam());
   const auto upto = [&](std::uint64_t most) { return static_cast<int>(random() % (most + 1)); };
   options.queue_messages_max = 8;
@@ -522,7 +526,7 @@ TEST_P(RandomMail, ReceivedOnceAndInOrder) {
             "completed " + numbers(1, sent) + "end,")
       << refused << " refused";
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomMail, ::testing::Range<std::uint64_t>(1, 41));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomMessages, ::testing::Range<std::uint64_t>(1, 41));
 
 }  // namespace
 }  // namespace pawl

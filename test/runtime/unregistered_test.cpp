@@ -1,5 +1,6 @@
-// Work of names that nobody living knows, in any number: it is in nobody's way, costs nothing while it waits, and
-// goes on when somebody comes who knows the name. Counted in ticks, commits and steps of SQLite, not in time.
+// Work of names that no living worker has, in any number: it is in no other's way, costs nothing
+// while it waits, and goes on when a worker with the name comes. Counted in ticks, commits and
+// steps of SQLite, not in time.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -50,7 +51,7 @@ Poll for_another_kind(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// kEach activities of a name that nobody has; the input says how.
+// kEach activities of a name that no worker has; the input says how.
 Poll flood(OrchestrationContext& ctx) {
   Handle all[kEach];
   for (int i = 0; i < kEach; ++i) {
@@ -85,16 +86,16 @@ Poll hello_after(OrchestrationContext& ctx) {
 class UnknownNames : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (Registry* registry : {&plain, &with_nobody, &holds}) {
+    for (Registry* registry : {&plain, &without_worker, &holds}) {
       ASSERT_EQ(registry->add_orchestration("hello", hello), Status::kOk);
       ASSERT_EQ(registry->add_orchestration("on_session", on_session), Status::kOk);
       ASSERT_EQ(registry->add_orchestration("flood", flood), Status::kOk);
       ASSERT_EQ(registry->add_activity("say", say), Status::kOk);
     }
-    ASSERT_EQ(with_nobody.add_activity("nobody", say), Status::kOk);
+    ASSERT_EQ(without_worker.add_activity("nobody", say), Status::kOk);
     for (int i = 0; i < kEach; ++i) {
       names.push_back("nobody" + std::to_string(i));
-      ASSERT_EQ(with_nobody.add_activity(names.back().c_str(), say), Status::kOk);
+      ASSERT_EQ(without_worker.add_activity(names.back().c_str(), say), Status::kOk);
     }
     ASSERT_EQ(holds.add_cooperative("nobody", forever), Status::kOk);
     machine.set_wall(1'800'000'000'000);
@@ -138,7 +139,7 @@ class UnknownNames : public ::testing::Test {
   std::deque<std::string> names;  // the registry keeps views
   sim::Machine machine{23};
   Registry plain;
-  Registry with_nobody;
+  Registry without_worker;
   Registry holds;
   Options options;
 };
@@ -148,8 +149,8 @@ INSTANTIATE_TEST_SUITE_P(Of, EachKind,
                          ::testing::Values("plain", "policy", "session", "names", "mix"),
                          [](const auto& of) { return std::string(of.param); });
 
-// From the scheduling on; then somebody comes.
-TEST_P(EachKind, activity_delays_nobody_and_costs_nothing) {
+// From the scheduling on; then a worker comes.
+TEST_P(EachKind, activity_delays_no_other_and_costs_nothing) {
   Worker worker(machine, plain, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -180,7 +181,7 @@ TEST_P(EachKind, activity_delays_nobody_and_costs_nothing) {
   again.stop();
   if (std::string(GetParam()) == "mix") return;  // a registry has no room for all of them
 
-  Worker able(machine, with_nobody, options);
+  Worker able(machine, without_worker, options);
   ASSERT_EQ(able.start(), Status::kOk);
   std::uint64_t first = 0;
   while (able.runtime->stats().activities_started == 0 && first < 100) {
@@ -197,7 +198,7 @@ TEST_P(EachKind, activity_delays_nobody_and_costs_nothing) {
 }
 
 // They were ready when their worker went: each is met, once.
-TEST_F(UnknownNames, what_a_worker_left_behind_delays_nobody) {
+TEST_F(UnknownNames, what_a_worker_left_behind_delays_no_other) {
   {
     Worker worker(machine, holds, options);
     ASSERT_EQ(worker.start(), Status::kOk);
@@ -218,14 +219,15 @@ TEST_F(UnknownNames, what_a_worker_left_behind_delays_nobody) {
   EXPECT_LE(worker.runtime->stats().commits, static_cast<std::uint64_t>(kMany) / 64 + 40);
   expect_rest(worker);
   options.worker_node_id = "B";
-  Worker able(machine, with_nobody, options);
+  Worker able(machine, without_worker, options);
   ASSERT_EQ(able.start(), Status::kOk);
   EXPECT_TRUE(drive(
       machine, {&worker, &able},
       [&] { return client.status("plain0").state != OrchestrationState::kRunning; }, 600'000));
 }
 
-// A worker that registers looks through all names that are waited for once, whatever it may take of them.
+// A worker that registers looks through all names that are waited for once, whatever it may take of
+// them.
 TEST_F(UnknownNames, what_waits_for_another_kind_lets_the_worker_sleep) {
   Registry known;
   ASSERT_EQ(known.add_orchestration("for_another_kind", for_another_kind), Status::kOk);
@@ -269,7 +271,7 @@ TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
 
 // ---- instances ----------------------------------------------------------------------------------
 
-TEST_F(UnknownNames, instances_delay_nobody) {
+TEST_F(UnknownNames, instances_delay_no_other) {
   Worker worker(machine, plain, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -292,7 +294,7 @@ TEST_F(UnknownNames, instances_delay_nobody) {
 }
 
 // Their worker is gone, and their timers are due.
-TEST_F(UnknownNames, instances_of_a_former_program_delay_nobody) {
+TEST_F(UnknownNames, instances_of_a_former_program_delay_no_other) {
   Registry former;
   ASSERT_EQ(former.add_orchestration("sleeps", sleeps), Status::kOk);
   ASSERT_EQ(former.add_orchestration("asks", asks), Status::kOk);
