@@ -13,8 +13,8 @@ pawl::Poll start_pump(pawl::OrchestrationContext& ctx) {
   pawl::ActivityOptions options;
   options.retry.max_attempts = 5;
   options.retry.backoff = pawl::Backoff::kExponential;  // 10 ms, 20 ms ..
-  options.retry.base_ms = 10;
-  options.start_to_close_ms = 5'000;  // one attempt
+  options.retry.base = std::chrono::milliseconds(10);
+  options.start_to_close = std::chrono::seconds(5);  // one attempt
   PAWL_AWAIT(pump, ctx.schedule_activity("call_pump", "", options));
   return pump.ok() ? ctx.complete(pump.value()) : ctx.fail(pump.error());
 }

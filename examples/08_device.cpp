@@ -17,7 +17,9 @@ pawl::ActivityResult show(pawl::ActivityContext& ctx) {
 pawl::Poll sample(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(here, ctx.schedule_activity("read", "", pawl::Target::device("probe-1")));
   PAWL_AWAIT_DONE(ctx.schedule_activity("show", here.ok() ? here.value() : here.error().text));
-  PAWL_AWAIT(absent, ctx.schedule_activity("read", "", pawl::Target::device("probe-2", 300)));
+  PAWL_AWAIT(absent,
+             ctx.schedule_activity(
+                 "read", "", pawl::Target::device("probe-2", std::chrono::milliseconds(300))));
   const bool is_absent = absent.error().kind == pawl::ErrorKind::kSessionUnavailable;
   PAWL_AWAIT_DONE(ctx.schedule_activity("show", is_absent ? "no probe-2 here" : absent.value()));
   return ctx.complete("");

@@ -25,12 +25,12 @@ pawl::HostOptions small_host(const char* database_path, const char* node) {
   options.runtime.database_path = database_path;
   options.runtime.worker_node_id = node;
   options.runtime.log = &log;
-  options.runtime.payload_bytes_max = 1024;
-  options.runtime.history_events_max = 256;
-  options.runtime.commands_a_turn_max = 64;
-  options.runtime.warm_bytes = 512 * 1024;
-  options.runtime.inline_slots = 0;
-  options.runtime.thread_slots = 0;
+  options.runtime.limits.payload_bytes_max = 1024;
+  options.runtime.limits.history_events_max = 256;
+  options.runtime.limits.commands_a_turn_max = 64;
+  options.runtime.limits.warm_bytes = 512 * 1024;
+  options.runtime.slots.inline_activities = 0;
+  options.runtime.slots.threads = 0;
   return options;
 }
 

@@ -109,7 +109,8 @@ ActivityStep hydrate(ActivityContext& ctx, Exchange& exchange) {
       return give_up(ctx, exchange, strerror(errno));
   }
   switch (ask(exchange, "load " + load(file_of(worker, ctx)))) {
-    case Asked::kWaiting: return ctx.when_readable(exchange.agent->fd(), kLookAgainMs);
+    case Asked::kWaiting:
+      return ctx.when_readable(exchange.agent->fd(), std::chrono::milliseconds(kLookAgainMs));
     case Asked::kFailed: return give_up(ctx, exchange, "the agent does not start");
     case Asked::kAnswered: break;
   }
@@ -131,7 +132,8 @@ ActivityStep turn(ActivityContext& ctx, Exchange& exchange) {
     ctx.trace(pawl::LogLevel::kInfo, "asks its agent");
   }
   switch (ask(exchange, "say " + std::string(ctx.input()))) {
-    case Asked::kWaiting: return ctx.when_readable(exchange.agent->fd(), kLookAgainMs);
+    case Asked::kWaiting:
+      return ctx.when_readable(exchange.agent->fd(), std::chrono::milliseconds(kLookAgainMs));
     case Asked::kFailed: return give_up(ctx, exchange, "the agent has ended");
     case Asked::kAnswered: break;
   }
@@ -147,7 +149,8 @@ ActivityStep write_down(ActivityContext& ctx, Exchange& exchange, bool ends) {
   if (!exchange.agent) exchange.agent = worker.agents.find(ctx);
   if (!exchange.agent) return ctx.fail("there is no agent");
   switch (ask(exchange, "dump")) {
-    case Asked::kWaiting: return ctx.when_readable(exchange.agent->fd(), kLookAgainMs);
+    case Asked::kWaiting:
+      return ctx.when_readable(exchange.agent->fd(), std::chrono::milliseconds(kLookAgainMs));
     case Asked::kFailed: return give_up(ctx, exchange, "the agent has ended");
     case Asked::kAnswered: break;
   }

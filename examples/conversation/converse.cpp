@@ -47,7 +47,7 @@ std::int64_t number(std::string_view text) {
 Handle on_session(OrchestrationContext& ctx, const char* activity, const std::string& input) {
   pawl::ActivityOptions options;
   options.target = pawl::Target::own(kSession);
-  options.start_to_close_ms = kTurnMsMax;
+  options.start_to_close = std::chrono::milliseconds(kTurnMsMax);
   return ctx.schedule_activity(activity, input, options);
 }
 
@@ -57,7 +57,7 @@ Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
   how.session = kSession;
   how.settings.exclusive = true;
   how.rebuild = "hydrate";
-  how.activity.start_to_close_ms = kTurnMsMax;
+  how.activity.start_to_close = std::chrono::milliseconds(kTurnMsMax);
   Outcome agent;
   PAWL_CALL(pawl::open_rebuilt_session(ctx, how, &agent));
   // It may know more than is accounted for here: the checkpoint was written, and its result was

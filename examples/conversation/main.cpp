@@ -48,7 +48,7 @@ int work(const char* path, const char* node, const char* store, const char* comm
   if (path == nullptr || node == nullptr || store == nullptr) usage();
   pawl::Host host(example::small_host(path, node));
   pawl::SessionCacheSettings<example::Agent> settings;
-  settings.ttl_ms = 0;  // an agent lives as long as its session is here
+  settings.ttl = std::chrono::milliseconds(0);  // an agent lives as long as its session is here
   conversation::Agents agents(host.clock(), settings);
   conversation::Worker worker{agents, command != nullptr ? command : example::own_command("agent"),
                               store};
@@ -57,9 +57,9 @@ int work(const char* path, const char* node, const char* store, const char* comm
   if (conversation::add_activities(host.registry(), worker) != pawl::Status::kOk) return 1;
 
   pawl::Options& options = host.options().runtime;
-  options.session_listener = &agents;
-  options.cooperative_slots = conversation::kAgentsMax;
-  options.cooperative_scratch_bytes = conversation::scratch_bytes();
+  options.sessions.listener = &agents;
+  options.slots.cooperative = conversation::kAgentsMax;
+  options.slots.cooperative_scratch_bytes = conversation::scratch_bytes();
   options.sessions.max_sessions_per_worker = conversation::kAgentsMax / 2;
   return host.run();
 }
@@ -78,7 +78,8 @@ int say(const char* path, const std::string& id, const std::string& text) {
   if (status == pawl::Status::kOk)
     status = client.enqueue_event(id, conversation::kQueue, request + " " + text);
   pawl::KvEntry answer;
-  if (status == pawl::Status::kOk) status = client.wait_for_kv_value(id, request, 60'000, &answer);
+  if (status == pawl::Status::kOk)
+    status = client.wait_for_kv_value(id, request, std::chrono::seconds(60), &answer);
   if (status != pawl::Status::kOk) {
     std::fprintf(stderr, "conversation: %s: %s %.*s\n", id.c_str(), pawl::status_name(status),
                  static_cast<int>(client.error_text().size()), client.error_text().data());

@@ -61,8 +61,8 @@ struct Gateway {
 int run_gateway(const GatewayOptions& wanted) {
   OwnedDevices devices;
   pawl::HostOptions options = example::small_host(wanted.database_path, wanted.node);
-  options.runtime.inline_slots = 4;
-  options.runtime.session_listener = &devices;
+  options.runtime.slots.inline_activities = 4;
+  options.runtime.sessions.listener = &devices;
   pawl::Host host(options);
   host.add_orchestration("measure", measure);
   host.add_activity("read_device", read_device, pawl::ActivityMode::kInline, &devices);
@@ -79,7 +79,7 @@ int run_gateway(const GatewayOptions& wanted) {
   while (!host.runtime().stop_requested()) {
     if (poll(watched, 2, -1) < 0) continue;
     if ((watched[1].revents & POLLIN) != 0) gateway.look();
-    if (!host.runtime().tick(20).ok()) break;
+    if (!host.runtime().tick(std::chrono::milliseconds(20)).ok()) break;
   }
   return host.stop() == pawl::Status::kOk ? 0 : 1;
 }

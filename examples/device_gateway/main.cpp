@@ -72,7 +72,8 @@ int read(int argc, char** argv) {
   const std::string id = "read-" + std::to_string(getpid()) + "-" + std::to_string(now.tv_sec);
   pawl::OrchestrationStatus result;
   pawl::Status status = client.start_orchestration(id, "measure", {input, size});
-  if (status == pawl::Status::kOk) status = client.wait_for_orchestration(id, 3'600'000, &result);
+  if (status == pawl::Status::kOk)
+    status = client.wait_for_orchestration(id, std::chrono::seconds(3'600), &result);
   if (status != pawl::Status::kOk) {
     std::fprintf(stderr, "device_gateway: %s\n", pawl::status_name(status));
     return 1;

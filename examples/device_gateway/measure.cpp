@@ -15,11 +15,12 @@ pawl::Poll measure(pawl::OrchestrationContext& ctx) {
     return ctx.fail(why.text());
   pawl::ActivityOptions options;
   // Only who has declared it, and one at a time, whoever asks.
-  options.target = pawl::Target::device(request.device.view(), request.unavailable_ms);
+  options.target = pawl::Target::device(request.device.view(),
+                                        std::chrono::milliseconds(request.unavailable_ms));
   // A sensor may have a bad moment; who is locked out comes in when the lock is free.
   options.retry.max_attempts = 1'000;
   options.retry.backoff = pawl::Backoff::kFixed;
-  options.retry.base_ms = 50;
+  options.retry.base = std::chrono::milliseconds(50);
   std::string values;
   for (std::int32_t i = 0; i < request.samples; ++i) {
     PAWL_AWAIT(value, ctx.schedule_activity("read_device", "", options));

@@ -118,7 +118,7 @@ int run_worker(const WorkerOptions& wanted) {
   }
   pawl::HostOptions options = example::small_host(wanted.database_path, wanted.node);
   options.runtime.run_orchestrations = false;
-  options.runtime.thread_slots = 2;
+  options.runtime.slots.threads = 2;
   options.runtime.sessions.max_sessions_per_worker = wanted.max_sessions;
   pawl::Host host(options);
   host.add_activity("sample", witnessed<sample>, pawl::ActivityMode::kThreaded, &worker);

@@ -62,7 +62,8 @@ ActivityStep ask(ActivityContext& ctx, Exchange& exchange) {
     return give_up(ctx, exchange, "it does not listen");
   exchange.asked = true;
   switch (exchange.agent->receive(&text)) {
-    case Agent::Received::kNothing: return ctx.when_readable(exchange.agent->fd(), 60'000);
+    case Agent::Received::kNothing:
+      return ctx.when_readable(exchange.agent->fd(), std::chrono::seconds(60));
     case Agent::Received::kLine: return ctx.ok(text.substr(0, kAnswerMax));
     case Agent::Received::kEnd: break;
   }

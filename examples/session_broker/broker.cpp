@@ -38,9 +38,9 @@ Poll post(OrchestrationContext& ctx, const std::string& text) {
 pawl::Handle ask(OrchestrationContext& ctx, const std::string& about) {
   pawl::ActivityOptions options;
   options.target = pawl::Target::own(kSession);
-  options.start_to_close_ms = kAnswerMsMax;
+  options.start_to_close = std::chrono::milliseconds(kAnswerMsMax);
   options.retry.max_attempts = 3;
-  options.retry.base_ms = 100;
+  options.retry.base = std::chrono::milliseconds(100);
   return ctx.schedule_activity("ask", about, options);
 }
 

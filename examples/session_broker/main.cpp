@@ -60,7 +60,7 @@ int work(int argc, char** argv) {
 
   pawl::Host host(example::small_host(path, node));
   pawl::SessionCacheSettings<example::Agent> settings;
-  settings.ttl_ms = 0;  // an agent lives as long as its session is here
+  settings.ttl = std::chrono::milliseconds(0);  // an agent lives as long as its session is here
   session_broker::Agents agents(host.clock(), settings);
   session_broker::Worker worker{
       agents, command != nullptr ? command : example::own_command("agent"), kind, chat};
@@ -68,10 +68,10 @@ int work(int argc, char** argv) {
   if (session_broker::add_activities(host.registry(), worker) != pawl::Status::kOk) return 1;
 
   pawl::Options& options = host.options().runtime;
-  options.session_listener = &agents;
-  options.inline_slots = 8;
-  options.cooperative_slots = session_broker::kAgentsMax;
-  options.cooperative_scratch_bytes = session_broker::scratch_bytes();
+  options.sessions.listener = &agents;
+  options.slots.inline_activities = 8;
+  options.slots.cooperative = session_broker::kAgentsMax;
+  options.slots.cooperative_scratch_bytes = session_broker::scratch_bytes();
   options.worker_tag_filter = pawl::TagFilter::default_and({kind});
   options.sessions.work_root = folder;
   options.sessions.max_sessions_per_worker = session_broker::kAgentsMax / 2;

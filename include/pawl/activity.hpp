@@ -10,6 +10,7 @@
 #ifndef PAWL_ACTIVITY_HPP
 #define PAWL_ACTIVITY_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -104,15 +105,15 @@ class ActivityContext {
   // What the registration gave.
   [[nodiscard]] void* user() const;
   // "I am alive, and so far": copied; the latest counts. Empty: alive, and the progress is what it
-  // was. Written at most once in Options::heartbeat_interval_ms, and sooner only when
-  // heartbeat_timeout_ms asks for it; an attempt that is to be repeated leaves its last one in any
+  // was. Written at most once in TimingOptions::heartbeat_interval, and sooner only when
+  // heartbeat_timeout asks for it; an attempt that is to be repeated leaves its last one in any
   // case.
   // Returns kOk: it was noted.
   // Requires: at most kProgressBytesMax bytes (kResourceExhausted).
   Status heartbeat(std::string_view progress = {});
   // The last heartbeat of an earlier attempt of this activity that was written; empty: none.
   [[nodiscard]] std::string_view last_progress() const;
-  // The result does not wait for Options::commit_window_ms: for activities that moved something.
+  // The result does not wait for TimingOptions::commit_window: for activities that moved something.
   void commit_now();
   // With the result of this activity its session ends here: what this process kept for it is of no
   // use. One that fails on loss is lost, and all its other work with it; any other is released, and
@@ -130,15 +131,15 @@ class ActivityContext {
   ActivityResult fail_permanently(std::string_view text);
 
   // --- of a cooperative activity ------------------------------------------------------------------
-  // The next step is in so many ms (0..kActivityMsMax, cut to that); 0: with the next tick.
+  // The next step is after so long (0..kDurationMax, cut to that); 0: with the next tick.
   // Returns what the step returns.
-  ActivityStep again_after(std::int64_t ms);
-  // The next step is when `fd` is readable (or has hung up), or in `limit_ms` if it is not before
+  ActivityStep again_after(std::chrono::milliseconds wait);
+  // The next step is when `fd` is readable (or has hung up), or in `limit` if it is not before
   // then. The loop sleeps until then. The descriptor stays yours.
   // Returns what the step returns.
   // Requires: a descriptor that is open at least until that step; one that cannot be waited for
   // fails the activity with kInvalidArgument, without a retry.
-  ActivityStep when_readable(int fd, std::int64_t limit_ms);
+  ActivityStep when_readable(int fd, std::chrono::milliseconds limit);
   // Of the step at hand: it runs because its descriptor is readable, and not for the limit.
   [[nodiscard]] bool is_readable() const;
 
@@ -178,8 +179,8 @@ class ActivityCode {
 };
 
 enum class ActivityMode : std::uint8_t {
-  kInline,    // short: runs on the loop; counted and named when it takes longer than inline_ms_max
-  kThreaded,  // may block: runs on a pool thread
+  kInline,  // short: runs on the loop; counted and named when it takes longer than TimingOptions::inline_max
+  kThreaded,     // may block: runs on a pool thread
   kCooperative,  // long, in short steps on the loop: Registry::add_cooperative()
 };
 

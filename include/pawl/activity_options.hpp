@@ -6,6 +6,7 @@
 #ifndef PAWL_ACTIVITY_OPTIONS_HPP
 #define PAWL_ACTIVITY_OPTIONS_HPP
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -16,25 +17,25 @@ namespace pawl {
 // The pause before the next attempt, after the n-th has failed.
 enum class Backoff : std::uint8_t {
   kNone,         // 0
-  kFixed,        // base_ms
-  kLinear,       // n * base_ms
-  kExponential,  // base_ms, 2 * base_ms, 4 * base_ms ..
+  kFixed,        // base
+  kLinear,       // n * base
+  kExponential,  // base, 2 * base, 4 * base ..
 };
 
-// Repeated are: an attempt that said fail(), and one that passed start_to_close_ms or
-// heartbeat_timeout_ms. Never: fail_permanently(), a result that is too long, and everything that
+// Repeated are: an attempt that said fail(), and one that passed start_to_close or
+// heartbeat_timeout. Never: fail_permanently(), a result that is too long, and everything that
 // is not the attempt's own doing (poison, a damaged row, the other limits of ActivityOptions).
 struct Retry {
   std::int32_t max_attempts = 1;  // 1..1000000, with the first; 1: no retries
   Backoff backoff = Backoff::kExponential;
-  std::int64_t base_ms = 1'000;  // 0..kActivityMsMax
-  std::int64_t cap_ms = 60'000;  // no pause is longer; base_ms..kActivityMsMax
+  std::chrono::milliseconds base{1'000};  // 0..kDurationMax
+  std::chrono::milliseconds cap{60'000};  // no pause is longer; base..kDurationMax
   std::int32_t jitter_percent =
       0;  // 0..100: a pause is shortened by up to so much, always by the same
 };
 
-// All limits: 0 is none, at most kActivityMsMax. Time in which the machine is off counts for none
-// of them, nor for a pause. The error is kTimeout, of schedule_to_start_ms kNotStarted, of silence
+// All limits: 0 is none, at most kDurationMax. Time in which the machine is off counts for none
+// of them, nor for a pause. The error is kTimeout, of schedule_to_start kNotStarted, of silence
 // kHeartbeatTimeout; its text names the limit.
 struct ActivityOptions {
   Target target;  // where it runs; by default any worker
@@ -42,17 +43,20 @@ struct ActivityOptions {
   // characters; empty: none.
   std::string_view tag;
   Retry retry;
-  std::int64_t start_to_close_ms = 0;  // one attempt, from its hand-over; then the next may follow
-  std::int64_t schedule_to_close_ms = 0;  // all attempts and pauses, from the commit of the call
+  std::chrono::milliseconds start_to_close{
+      0};  // one attempt, from its hand-over; then the next may follow
+  std::chrono::milliseconds schedule_to_close{
+      0};  // all attempts and pauses, from the commit of the call
   // Until a worker takes it for the first time: also if none lives that serves its tag or has its
   // name registered. Whatever Runtime of the database lives ends it.
-  std::int64_t schedule_to_start_ms = 0;
+  std::chrono::milliseconds schedule_to_start{0};
   // Between two ActivityContext::heartbeat() of an attempt, and before its first; then the next may
   // follow.
-  std::int64_t heartbeat_timeout_ms = 0;
+  std::chrono::milliseconds heartbeat_timeout{0};
 };
 
-inline constexpr std::int64_t kActivityMsMax = 31'536'000'000;  // 365 days
+inline constexpr std::chrono::milliseconds kDurationMax =
+    std::chrono::milliseconds(31'536'000'000);  // 365 days
 
 }  // namespace pawl
 

@@ -8,6 +8,7 @@
 #ifndef PAWL_CLIENT_HPP
 #define PAWL_CLIENT_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,7 +30,7 @@ struct ClientOptions {
   const char* database_path = nullptr;  // required
   bool create = true;                   // false: kCannotOpen when there is no database yet
   bool synchronous_full = true;
-  std::int64_t busy_ms_max = 5'000;           // longest wait for the write lock, then kBusy
+  std::chrono::milliseconds busy_max{5'000};  // longest wait for the write lock, then kBusy
   std::size_t payload_bytes_max = 64 * 1024;  // of inputs and messages given, and outputs read
   std::uint32_t queue_messages_max = 256;     // as in Options
   int cache_pages = 128;
@@ -39,15 +40,15 @@ struct StartOptions {
   // Exactly this one, in the form of Registry. None: the one that the worker that begins it takes
   // by default.
   std::optional<std::string_view> version = std::nullopt;
-  // Waits so long before its first turn, in ms, 0 or more; off time counts as it does for timers.
+  // Waits so long before its first turn, 0 or more; off time counts as it does for timers.
   // Until then the instance is kRunning and takes messages; a cancel request waits with it.
-  std::int64_t start_after_ms = 0;
+  std::chrono::milliseconds start_after{0};
 };
 
 struct TransferOptions {
-  // Running work has so long to end, in ms, 0 or more. Then a session moves all the same and what
+  // Running work has so long to end, 0 or more. Then a session moves all the same and what
   // still runs is refused; but an exclusive one stays where it is, unless `force`.
-  std::int64_t stop_ms = 20'000;
+  std::chrono::milliseconds stop_timeout{20'000};
   bool force = false;
   // Of transfer_session(): the session is one that this instance opened; empty: one that is shared.
   std::string_view instance;
@@ -93,9 +94,9 @@ class Client {
   // Creates an instance; a worker begins it.
   // Returns kOk; kAlreadyExists: the id is in use, running or ended, and that instance is
   // untouched, whatever name, input and options were given now; kQuota: no room for anything new
-  // (Options::quota_bytes, reserve_bytes, log_bytes_max), error_text() has the numbers.
+  // (SpaceOptions::quota_bytes, reserve_bytes, log_bytes_max), error_text() has the numbers.
   // Requires: `id` and `name` of 1..256 bytes without control characters, the id without "::", as
-  // children's have, the version, if there is one, a version, and start_after_ms not below 0
+  // children's have, the version, if there is one, a version, and start_after not below 0
   // (kInvalidArgument); `input` of at most payload_bytes_max (kResourceExhausted).
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              const StartOptions& options = StartOptions());
@@ -122,14 +123,14 @@ class Client {
   // Returns kOk; kNotFound; kTimeout: `out` is the last known status.
   // Requires: not the thread of a Runtime of this database, which would wait for itself
   // (kWouldBlock).
-  Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
+  Status wait_for_orchestration(std::string_view id, std::chrono::milliseconds timeout,
                                 OrchestrationStatus* out);
   // Sleeps until custom_status_version is above `last_version` (-1: answers at once); event-driven.
   // Returns kOk; kNotFound; kStale: it does not run any more, so no change is to come; kTimeout.
   // `out` is the last known status in all of them but kNotFound.
   // Requires: as wait_for_orchestration().
   Status wait_for_status_change(std::string_view id, std::int64_t last_version,
-                                std::int64_t timeout_ms, OrchestrationStatus* out);
+                                std::chrono::milliseconds timeout, OrchestrationStatus* out);
 
   // The value an instance keeps under `key`, as committed last, also after its end; its views live
   // until the next call. *found is false if there is none.
@@ -154,16 +155,17 @@ class Client {
   // Sleeps until there is a value of this key; event-driven.
   // Returns kOk; kNotFound; kStale: there is none and the instance does not run any more; kTimeout.
   // Requires: as get_kv_value() and wait_for_orchestration().
-  Status wait_for_kv_value(std::string_view id, std::string_view key, std::int64_t timeout_ms,
-                           KvEntry* out);
+  Status wait_for_kv_value(std::string_view id, std::string_view key,
+                           std::chrono::milliseconds timeout, KvEntry* out);
   // The same of a struct with a PAWL_JSON.
   // Returns as wait_for_kv_value(); kCorrupt and kResourceExhausted: as from_json() says.
   // Requires: as wait_for_kv_value().
   template <typename T>
-  Status wait_for_kv_value_typed(std::string_view id, std::string_view key, std::int64_t timeout_ms,
-                                 T* out, Diagnostic* why = nullptr) {
+  Status wait_for_kv_value_typed(std::string_view id, std::string_view key,
+                                 std::chrono::milliseconds timeout, T* out,
+                                 Diagnostic* why = nullptr) {
     KvEntry entry;
-    PAWL_TRY(wait_for_kv_value(id, key, timeout_ms, &entry));
+    PAWL_TRY(wait_for_kv_value(id, key, timeout, &entry));
     return from_json(entry.value, out, why);
   }
 
@@ -208,7 +210,7 @@ class Client {
   // What the database holds.
   // Returns kOk.
   Status get_metrics(Metrics* out);
-  // Sets Options::quota_bytes for all processes of the database, until a Runtime with one starts.
+  // Sets SpaceOptions::quota_bytes for all processes of the database, until a Runtime with one starts.
   // 0: none.
   // Returns kOk.
   // Requires: 0, or 256 KiB to 1 << 50 (kInvalidArgument).
@@ -235,7 +237,7 @@ class Client {
   // it moves. The answer does not wait for that.
   // Returns kOk; kNotFound: no such session; kNoEligibleTarget: the worker does not run, is
   // draining, is full or did not declare the device (error_text()).
-  // Requires: stop_ms not below 0 (kInvalidArgument).
+  // Requires: stop_timeout not below 0 (kInvalidArgument).
   Status transfer_session(std::string_view session, std::string_view node,
                           const TransferOptions& options = TransferOptions());
   // The worker takes nothing new and its sessions move away likewise, devices only to who stands by

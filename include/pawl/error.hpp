@@ -34,10 +34,10 @@ enum class [[nodiscard]] ErrorKind : std::uint8_t{
     kSessionUnavailable = 13,
     kInvalidArgument = 14,   // a bad name, session id, delay or option in a call
     kTerminated = 15,        // ended by an operator
-    kNotStarted = 16,        // no worker took the activity within schedule_to_start_ms
+    kNotStarted = 16,        // no worker took the activity within schedule_to_start
     kNotFound = 17,          // there is no value of this key, or no message in this queue
     kNoInstance = 18,        // there is no instance of this id
-    kHeartbeatTimeout = 19,  // an activity was silent for longer than its heartbeat_timeout_ms
+    kHeartbeatTimeout = 19,  // an activity was silent for longer than its heartbeat_timeout
     kRateLimited = 20,       // activities of a session came faster than it allows
     kException = 21,         // an exception left the code of the orchestration
 };

@@ -12,6 +12,7 @@
 #ifndef PAWL_HOST_HPP
 #define PAWL_HOST_HPP
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -30,7 +31,8 @@ struct HostOptions {
   posix::PortOptions port;
   bool catch_signals =
       true;  // SIGINT and SIGTERM stop it in order; a second one of a kind ends the process at once
-  std::int64_t grace_ms = 10'000;  // running activities have so long when it stops, 0 or more
+  std::chrono::milliseconds grace{
+      10'000};  // running activities have so long when it stops, 0 or more
 };
 
 class Host {
@@ -74,7 +76,7 @@ class Host {
   // Returns 0 when it completed, 1 in any other case: the log has its error, or that a signal
   // came before its end.
   int run_until_done(std::string_view id);
-  // Ends in order: running activities have `grace_ms`. Does nothing when it does not run.
+  // Ends in order: running activities have `grace`. Does nothing when it does not run.
   // Returns kOk; kTimeout: an activity did not come back, and what it uses stays where it is until
   // the process ends.
   Status stop();

@@ -205,7 +205,7 @@ struct SessionInfo {
   std::int64_t age_ms = 0;            // since then, in Pawl time as the next
   std::int64_t quiet_for_ms = 0;      // since its last hand-over, renewal or result
   std::int64_t activities = 0;        // handed over so far
-  OptionalMs expires_in_ms;           // SessionSettings::max_age_ms; 0: it has expired; none: never
+  OptionalMs expires_in_ms;           // SessionSettings::max_age; 0: it has expired; none: never
   std::int64_t lease_ends_in_ms = 0;  // with an owner
   bool device = false;                // only who declared it may own it
   bool exclusive = false;             // one activity at a time

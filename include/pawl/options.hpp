@@ -6,6 +6,7 @@
 #ifndef PAWL_OPTIONS_HPP
 #define PAWL_OPTIONS_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -17,18 +18,61 @@
 
 namespace pawl {
 
+// Sizes and counts. Running out is a named error that loses nothing.
+struct LimitOptions {
+  std::uint32_t batch = 64;               // instances a tick, and as many that start here, 1..1024
+  std::uint32_t instance_batch_max = 64;  // messages of one instance a tick, 1..1024
+  std::uint32_t requests_max = 1'024;     // calls of the Runtime's own thread that wait for a tick
+  std::size_t payload_bytes_max = 64 * 1024;  // input, result or output, 256 B .. 1 MiB
+  std::uint32_t history_events_max = 4'096;   // of one execution; continue_as_new is the answer
+  std::uint32_t commands_a_turn_max = 1'024;
+  std::uint32_t traces_a_turn_max = 64;
+  // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold
+  // at most 4 * payload_bytes_max. Counts when this Runtime sends them and sizes its memory to take
+  // them.
+  std::uint32_t queue_messages_max = 256;
+  // Keys of one instance, 1..10000; keys and values together hold at most warm_bytes / 4, and one
+  // value at most payload_bytes_max. A call beyond is answered with kLimit.
+  std::uint32_t kv_keys_max = 150;
+  std::uint32_t warm_instances = 256;        // decoded histories kept between turns
+  std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
+  // How often an instance or activity may be charged before it is poisoned. Each cause is counted
+  // by itself; the counts are never added.
+  std::int32_t crashes_max = 10;   // the process died while it ran
+  std::int32_t strikes_max = 10;   // locks taken over, abandons
+  std::int32_t reboots_max = 100;  // the machine went down while it ran
+};
+
+// How many activities run at once, and their memory.
+struct SlotOptions {
+  std::uint32_t inline_activities = 64;  // handed over a tick; 0: none; up to 1024
+  std::uint32_t threads = 4;             // blocking activities at once, 0..128
+  std::uint32_t cooperative = 8;         // cooperative activities at once, 0..256
+  std::size_t thread_stack_bytes = 256 * 1024;
+  std::size_t cooperative_scratch_bytes = 256;  // state of each, 0..64 KiB
+};
+
+// Until when a worker owns something without renewing it. What they mean: docs/sessions.md.
+struct LeaseOptions {
+  std::chrono::milliseconds session_lock_timeout{30'000};        // lease of a session, at least 1 s
+  std::chrono::milliseconds session_lock_renewal_buffer{5'000};  // renewed this long before its end
+  std::chrono::milliseconds worker_lock_timeout{30'000};         // lease of a handed-over activity
+  std::chrono::milliseconds worker_lock_renewal_buffer{5'000};
+  // Other workers leave an instance's messages to its home for so long.
+  std::chrono::milliseconds home_grace{2'000};
+  // Take over at once from a process whose kernel lock is free; false: only leases count.
+  bool fast_handoff = true;
+};
+
 // What they mean: docs/sessions.md.
 struct SessionOptions {
-  std::int64_t session_lock_timeout_ms = 30'000;        // lease of a session, at least 1 s
-  std::int64_t session_lock_renewal_buffer_ms = 5'000;  // renewed this long before its end
-  std::int64_t session_idle_timeout_ms = 300'000;       // released after so long without work
-  std::int64_t session_cleanup_interval_ms = 300'000;   // sweep of rows that are not needed
-  std::int64_t worker_lock_timeout_ms = 30'000;         // lease of a handed-over activity
-  std::int64_t worker_lock_renewal_buffer_ms = 5'000;
+  // A session is released after so long without work.
+  std::chrono::milliseconds session_idle_timeout{300'000};
+  std::chrono::milliseconds session_cleanup_interval{300'000};  // sweep of rows that are not needed
   std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
   // At that limit, and with work of a session without an owner: this worker releases the one that
   // has been idle for longest, and for at least so long. 0: none.
-  std::int64_t evict_idle_ms = 0;
+  std::chrono::milliseconds evict_idle{0};
   // Sessions that one instance may have open, 1..1000; as the runtime that makes the turn has it.
   std::uint32_t max_sessions_per_orchestration = 10;
   // Sessions of one SessionSettings::owner_label that all instances together may have open,
@@ -36,14 +80,68 @@ struct SessionOptions {
   std::uint32_t max_sessions_per_owner = 0;
   // Sessions that instances opened are reported once, in the log ("session_leak"), when they are
   // open for so long, or for so long without any activity; found with the sweep. 0: never.
-  std::int64_t leak_open_ms = 86'400'000;
-  std::int64_t leak_unused_ms = 3'600'000;
-  // Take over at once from a process whose kernel lock is free; false: only leases count.
-  bool fast_handoff = true;
+  std::chrono::milliseconds leak_open{86'400'000};
+  std::chrono::milliseconds leak_unused{3'600'000};
   // An absolute path of a folder that is there: each session has a folder of its own in it, from
   // its first activity to its end (ActivityContext::session_folder()). Null: none. Workers of one
   // database may share it, and databases may.
   const char* work_root = nullptr;
+  // Called when a session comes to this worker and when it goes; null: not called.
+  SessionListener* listener = nullptr;
+  // Sessions, by their names, that this worker claims when it starts, if no worker owns them then:
+  // so that their first work finds it ready. At most max_sessions_per_worker; no devices.
+  const std::string_view* claim_at_start = nullptr;
+  std::size_t claim_at_start_count = 0;
+};
+
+// When the loop acts, and how long it waits.
+struct TimingOptions {
+  std::chrono::milliseconds tick_max{50};  // a tick starts no inline activity after so long
+  // After a commit that wrote, results, messages and due timers wait up to so long for company, so
+  // that there is no more than one flush in that time. 0: none. Calls of this Runtime's thread
+  // never wait, nor do results of activities that called ActivityContext::commit_now(). At most 10
+  // s.
+  std::chrono::milliseconds commit_window{0};
+  std::chrono::milliseconds busy_max{1'000};  // longest wait for the database's write lock
+  // A longer inline activity or step is counted and logged by name.
+  std::chrono::milliseconds inline_max{20};
+  // Heartbeats (ActivityContext::heartbeat()) are written so often at most: a commit and a flush of
+  // its own, if no other comes along, for each activity that uses it.
+  std::chrono::milliseconds heartbeat_interval{10'000};
+  // An activity that was cancelled (ActivityContext::is_cancelled()) has so long to come back. A
+  // thread that does not is counted and logged, and keeps its slot.
+  std::chrono::milliseconds activity_grace{10'000};
+  // After a cancel request the code has so long to end; then the instance fails with kCancelled.
+  // 0: no limit.
+  std::chrono::milliseconds cancel_grace{60'000};
+};
+
+// What is deleted without a call; trees as Client::delete_instance() deletes them.
+struct RetentionOptions {
+  // Ended instances that are no children go with all below them: so long after their end, in Pawl
+  // time (what the power was off does not count), and the oldest beyond a count. 0: never.
+  std::chrono::milliseconds age{0};
+  std::uint32_t count = 0;
+  // At continue_as_new so many executions of the instance stay, the next one included. 0: all.
+  std::uint32_t executions = 0;
+};
+
+// The database file and its log.
+struct SpaceOptions {
+  // Bytes that pages in use and the log may take; a number of the database, so of all processes
+  // that use it: the Runtime started last decides. With little of it left what is complete goes,
+  // the oldest first; over it new instances and messages from outside are refused (kQuota), and
+  // work that runs goes on. 0: as it is stored, none at first; Client::set_quota() takes it away.
+  std::int64_t quota_bytes = 0;
+  // A file beside the database that is given up when the disk is full, so that there is room to
+  // remove and to go on; as much as the log of checkpoint_pages holds, or more. 0: none.
+  std::size_t reserve_bytes = 1024 * 1024;
+  // Bytes of SQLite's log beyond which new instances and messages from outside are refused
+  // (kQuota); work that runs goes on. It grows while a process reads one view of the database for
+  // long. At least 4 times what checkpoint_pages hold.
+  std::int64_t log_bytes_max = 16 * 1024 * 1024;
+  int cache_pages = 256;         // of this connection, 1 KiB each, 16..65536
+  int checkpoint_pages = 1'000;  // the log is written back when it is this long
 };
 
 // Which activities a worker takes, by ActivityOptions::tag. At start the set has 1..5 different
@@ -99,123 +197,44 @@ struct Options {
   // Its other values are the defaults.
   static Options small();
 
-  // --- where and who ---
   const char* database_path = nullptr;  // required; at most 400 bytes
-  const char* worker_node_id =
-      nullptr;                     // stable identity over restarts; null: a new one each start
+  // Stable identity over restarts; null: a new one each start.
+  const char* worker_node_id = nullptr;
   bool run_orchestrations = true;  // false: worker-only
+  TagFilter worker_tag_filter;     // by default only activities without a tag
   LogSink* log = nullptr;          // null: silent
-  // Called when a session comes to this worker and when it goes; null: not called.
-  SessionListener* session_listener = nullptr;
-  // Sessions, by their names, that this worker claims when it starts, if no worker owns them then:
-  // so that their first work finds it ready. At most sessions.max_sessions_per_worker; no devices.
-  const std::string_view* claim_at_start = nullptr;
-  std::size_t claim_at_start_count = 0;
-
-  // --- durability ---
   // false: WAL with synchronous=NORMAL. A power cut may then lose what was acknowledged since the
   // last checkpoint; a killed process still loses nothing.
   bool synchronous_full = true;
-
-  // --- the tick ---
-  std::uint32_t batch = 64;               // instances a tick, and as many that start here, 1..1024
-  std::uint32_t instance_batch_max = 64;  // messages of one instance a tick, 1..1024
-  std::int64_t tick_ms_max = 50;          // a tick starts no inline activity after so long
-  // After a commit that wrote, results, messages and due timers wait up to so long for company, so
-  // that there is no more than one flush in that time. 0: none. Calls of this Runtime's thread
-  // never wait, nor do results of activities that called ActivityContext::commit_now(). At most 10
-  // s.
-  std::int64_t commit_window_ms = 0;
-  std::int64_t busy_ms_max = 1'000;    // longest wait for the database's write lock
-  std::int64_t home_grace_ms = 2'000;  // others leave an instance's messages to its home so long
-  bool verify_turns =                  // run every turn twice and compare
+  bool verify_turns =  // run every turn twice and compare
 #ifdef NDEBUG
       false;
 #else
       true;
 #endif
 
-  // --- activities ---
-  std::uint32_t inline_slots = 64;      // inline activities handed over a tick; 0: none; up to 1024
-  std::uint32_t thread_slots = 4;       // blocking activities at once, 0..128
-  std::uint32_t cooperative_slots = 8;  // cooperative activities at once, 0..256
-  std::size_t thread_stack_bytes = 256 * 1024;
-  std::size_t cooperative_scratch_bytes = 256;  // state of each, 0..64 KiB
-  std::int64_t inline_ms_max =
-      20;  // a longer inline activity or step is counted and logged by name
-  // Heartbeats (ActivityContext::heartbeat()) are written so often at most: a commit and a flush of
-  // its own, if no other comes along, for each activity that uses it.
-  std::int64_t heartbeat_interval_ms = 10'000;
-  // An activity that was cancelled (ActivityContext::is_cancelled()) has so long to come back. A
-  // thread that does not is counted and logged, and keeps its slot.
-  std::int64_t activity_grace_ms = 10'000;
+  LimitOptions limits;
+  SlotOptions slots;
+  LeaseOptions leases;
   SessionOptions sessions;
-  TagFilter worker_tag_filter;  // by default only activities without a tag
-  // After a cancel request the code has so long to end; then the instance fails with kCancelled.
-  // 0: no limit.
-  std::int64_t cancel_grace_ms = 60'000;
-
-  // --- limits; running out is a named error that loses nothing ---
-  std::size_t payload_bytes_max = 64 * 1024;  // input, result or output, 256 B .. 1 MiB
-  std::uint32_t history_events_max = 4'096;   // of one execution; continue_as_new is the answer
-  std::uint32_t commands_a_turn_max = 1'024;
-  std::uint32_t traces_a_turn_max = 64;
-  // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold
-  // at most 4 * payload_bytes_max. Counts when this Runtime sends them and sizes its memory to take
-  // them.
-  std::uint32_t queue_messages_max = 256;
-  // Keys of one instance, 1..10000; keys and values together hold at most warm_bytes / 4, and one
-  // value at most payload_bytes_max. A call beyond is answered with kLimit.
-  std::uint32_t kv_keys_max = 150;
-  std::uint32_t warm_instances = 256;        // decoded histories kept between turns
-  std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
-
-  // --- what goes by itself; trees as they are deleted by Client::delete_instance() ---
-  // Ended instances that are no children go with all below them: so long after their end, in Pawl
-  // time (what the power was off does not count), and the oldest beyond a count. 0: never.
-  std::int64_t retention_ms = 0;
-  std::uint32_t retention_count = 0;
-  // At continue_as_new so many executions of the instance stay, the next one included. 0: all.
-  std::uint32_t keep_executions = 0;
-
-  std::uint32_t requests_max = 1'024;  // calls of the Runtime's own thread that wait for a tick
-
-  // --- room; of the database, so of all processes that use it: the Runtime started last decides ---
-  // Bytes that pages in use and the log may take. With little of it left what is complete goes, the
-  // oldest first; over it new instances and messages from outside are refused (kQuota), and work
-  // that runs goes on. 0: as it is stored, none at first; Client::set_quota() takes it away.
-  std::int64_t quota_bytes = 0;
-  // A file beside the database that is given up when the disk is full, so that there is room to
-  // remove and to go on; as much as the log of checkpoint_pages holds, or more. 0: none.
-  std::size_t reserve_bytes = 1024 * 1024;
-  // Bytes of SQLite's log beyond which new instances and messages from outside are refused
-  // (kQuota); work that runs goes on. It grows while a process reads one view of the database for
-  // long. At least 4 times what checkpoint_pages hold.
-  std::int64_t log_bytes_max = 16 * 1024 * 1024;
-
-  // --- crash charging: limits apart, never summed ---
-  std::int32_t crashes_max = 10;   // the process died while it ran
-  std::int32_t strikes_max = 10;   // locks taken over, abandons
-  std::int32_t reboots_max = 100;  // the machine went down while it ran
-
-  // --- SQLite ---
-  int cache_pages = 256;         // of this connection, 1 KiB each, 16..65536
-  int checkpoint_pages = 1'000;  // the log is written back when it is this long
+  TimingOptions timing;
+  RetentionOptions retention;
+  SpaceOptions space;
 };
 
 inline Options Options::small() {
   Options options;
-  options.payload_bytes_max = 4'096;
-  options.batch = 8;
-  options.instance_batch_max = 16;
-  options.inline_slots = 8;
-  options.thread_slots = 1;
-  options.warm_instances = 16;
-  options.warm_bytes = std::size_t{128} * 1024;
-  options.requests_max = 32;
-  options.commands_a_turn_max = 64;
-  options.traces_a_turn_max = 8;
-  options.queue_messages_max = 16;
+  options.limits.payload_bytes_max = 4'096;
+  options.limits.batch = 8;
+  options.limits.instance_batch_max = 16;
+  options.limits.warm_instances = 16;
+  options.limits.warm_bytes = std::size_t{128} * 1024;
+  options.limits.requests_max = 32;
+  options.limits.commands_a_turn_max = 64;
+  options.limits.traces_a_turn_max = 8;
+  options.limits.queue_messages_max = 16;
+  options.slots.inline_activities = 8;
+  options.slots.threads = 1;
   return options;
 }
 

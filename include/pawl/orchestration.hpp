@@ -87,16 +87,16 @@ class OrchestrationContext {
   // Returns kNone.
   // Requires: an id as above (kInvalidArgument; nothing is recorded then).
   ErrorKind close_session(std::string_view id);
-  // Its owner keeps it for `hold_ms` from the commit of this turn, though it has no work: no idle
+  // Its owner keeps it for `hold` from the commit of this turn, though it has no work: no idle
   // timeout releases it. It takes no slot, and no commit but the turn's. Of a session of its own
   // the last call counts, and 0 lets it go; one that is shared, by its name, is held as long as
   // anybody asked. A name that is not used for a shared one is that of the session that this
   // instance opened; without one nothing happens.
   // Returns kNone.
-  // Requires: an id or name as above, and 0..kActivityMsMax (kInvalidArgument; nothing is recorded
+  // Requires: an id or name as above, and 0..kDurationMax (kInvalidArgument; nothing is recorded
   // then).
-  ErrorKind hold_session(const Session& session, std::int64_t hold_ms);
-  ErrorKind hold_session(std::string_view session, std::int64_t hold_ms);
+  ErrorKind hold_session(const Session& session, std::chrono::milliseconds hold);
+  ErrorKind hold_session(std::string_view session, std::chrono::milliseconds hold);
   // To the workers that serve `tag` (Options::worker_tag_filter; empty: those that take work
   // without a tag): its owner lets the session go as with Client::transfer_session(), and from the
   // commit of this turn on all work of it that has no tag of its own has this one. The first
@@ -112,7 +112,7 @@ class OrchestrationContext {
                             std::string_view summary = {});
   // The next change of its owner, with SessionSettings::notify; as dequeue_event(). The payload is
   // JSON: "change" (claimed, migrated, released, lost), "epoch", "from" and "to" (nodes), "reason".
-  // Before an orderly stop of its owner: "change" is "ending". With SessionSettings::max_age_ms:
+  // Before an orderly stop of its owner: "change" is "ending". With SessionSettings::max_age:
   // "expiring", "expired"; with activity_warning: "near_limit".
   // Returns its handle.
   // Requires: a session that was opened (kInvalidArgument at the await).

@@ -58,7 +58,7 @@ class Registry {
   // exception.
   // Returns as add_activity().
   // Requires: a name as above and a function (kInvalidArgument); a State of at most
-  // Options::cooperative_scratch_bytes, else Runtime::start() answers kInvalidOptions.
+  // SlotOptions::cooperative_scratch_bytes, else Runtime::start() answers kInvalidOptions.
   template <typename State, typename Mode = internal::ExceptionMode>
   Status add_cooperative(std::string_view name, ActivityStep (*step)(ActivityContext&, State&),
                          void* user = nullptr) {

@@ -11,6 +11,7 @@
 #ifndef PAWL_RUNTIME_HPP
 #define PAWL_RUNTIME_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -55,7 +56,7 @@ struct RuntimeStats {
   std::uint64_t activities_retried = 0;    // failed attempts that are followed by another
   std::uint64_t activities_refused = 0;    // results of work that was taken over or cancelled
   std::uint64_t activities_overlong = 0;   // inline ones beyond inline_ms_max
-  std::uint64_t activities_abandoned = 0;  // cancelled, and not back within activity_grace_ms
+  std::uint64_t activities_abandoned = 0;  // cancelled, and not back within timing.activity_grace
   std::uint64_t messages_dropped = 0;      // duplicates and late ones
   std::uint64_t traces_lost = 0;
   std::uint64_t busy_ticks = 0;        // the write lock was not free in time
@@ -63,20 +64,20 @@ struct RuntimeStats {
   std::uint64_t sessions_opened = 0;   // by orchestrations, again included
   std::uint64_t sessions_refused = 0;  // one too many
   std::uint64_t sessions_closed = 0;
-  std::uint64_t sessions_expired = 0;  // SessionSettings::max_age_ms
+  std::uint64_t sessions_expired = 0;  // SessionSettings::max_age
   std::uint64_t sessions_claimed = 0;
   std::uint64_t sessions_migrated = 0;
   std::uint64_t sessions_released = 0;
   std::uint64_t sessions_lost = 0;
   std::uint64_t sessions_evicted = 0;       // let go for an activity that does not come back
-  std::uint64_t sessions_evicted_idle = 0;  // SessionOptions::evict_idle_ms
+  std::uint64_t sessions_evicted_idle = 0;  // SessionOptions::evict_idle
   std::uint64_t session_folders_removed = 0;
   // Times that one could not be made, and an activity was put back for it, or not be removed.
   std::uint64_t session_folders_failed = 0;
   // Looks for work that met a session with work for this worker, which has max_sessions_per_worker
   // already.
   std::uint64_t capacity_exhausted = 0;
-  std::uint64_t session_leaks = 0;  // reported by this Runtime: SessionOptions::leak_open_ms
+  std::uint64_t session_leaks = 0;  // reported by this Runtime: SessionOptions::leak_open
   SessionEnds session_ends;         // of those whose end this Runtime wrote
   std::uint64_t poisoned = 0;
   std::uint64_t rows_quarantined = 0;  // damaged ones that were taken out of the way
@@ -124,7 +125,7 @@ class Runtime {
   // Opens or creates the database, and registers the worker.
   // Returns kOk; the errors of Client::open() about the place and the file; kNodeIdInUse: a living
   // process has this worker_node_id, the diagnostic has its pid; kForeignBoot; kBusy: others held
-  // the write lock for busy_ms_max, nothing was written, start it again; kAlreadyExists: it is
+  // the write lock for timing.busy_max, nothing was written, start it again; kAlreadyExists: it is
   // started.
   // Requires: a started Process (kInvalidArgument); options that are valid and agree with each
   // other and with the Registry (kInvalidOptions, with both values); a port of this interface's
@@ -132,22 +133,23 @@ class Runtime {
   Status start(Process& process, const Registry& registry, const Options& options,
                const port::Port& port, void* memory, std::size_t bytes, Diagnostic& diagnostic);
 
-  // Does what is there to do, for about `limit_ms` at most; never sleeps.
+  // Does what is there to do, for about `limit` at most; never sleeps.
   // Returns true: more is ready now; kStopped: it is not started, or has stopped; an error of the
   // database that does not pass by itself.
-  Result<bool> tick(std::int64_t limit_ms);
+  Result<bool> tick(std::chrono::milliseconds limit);
   // Absolute Clock::boot_ms of the next thing to do: a time that has passed is at once; none: only
   // events wake it.
   [[nodiscard]] OptionalMs next_due() const;
   // Readable when tick() has something to do; -1: the port has none.
   [[nodiscard]] int fd() const;
-  // Ticks and sleeps until request_stop(), then stops with `grace_ms` for running activities.
+  // Ticks and sleeps until request_stop(), then stops with `grace` for running activities.
   // Returns as stop(), or the error of the tick that failed.
-  Status run(std::int64_t grace_ms = 10'000);
+  Status run(std::chrono::milliseconds grace = std::chrono::seconds(10));
   // Ticks and sleeps for at most this long, or until `until` answers true after a tick.
   // Returns kOk: `until` did; kTimeout: the time is over; kStopped: request_stop() was called; the
   // error of a tick.
-  Status run_for(std::int64_t ms, bool (*until)(void*) noexcept = nullptr, void* user = nullptr);
+  Status run_for(std::chrono::milliseconds duration, bool (*until)(void*) noexcept = nullptr,
+                 void* user = nullptr);
 
   // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing
   // disk, or another process has had the write lock for 10 s), or activities that were cancelled
@@ -158,11 +160,11 @@ class Runtime {
   void request_stop();
   [[nodiscard]] bool stop_requested() const;
 
-  // Orderly end: takes no new work, waits at most `grace_ms` for running activities and commits
+  // Orderly end: takes no new work, waits at most `grace` for running activities and commits
   // their results, releases sessions, closes.
   // Returns kOk, also when it is not started; kTimeout: some thread did not come back; the object
   // must then live until the process ends.
-  Status stop(std::int64_t grace_ms);
+  Status stop(std::chrono::milliseconds grace);
 
   // --- the Client's calls on the Runtime's own thread: piggybacked on the next tick -----------------
   // Asks for what Client's call of this name does. The answer (null: none wanted) has the status

@@ -8,6 +8,7 @@
 #ifndef PAWL_SESSION_HPP
 #define PAWL_SESSION_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -50,28 +51,28 @@ struct SessionSettings {
   bool fail_on_loss = false;
   // Each change of its owner is a message: OrchestrationContext::session_events().
   bool notify = false;
-  // Released after so long without work; 0: never. 0..kActivityMsMax; with fail_on_loss it must be
+  // Released after so long without work; 0: never. 0..kDurationMax; with fail_on_loss it must be
   // 0.
-  std::int64_t idle_ms = 0;
+  std::chrono::milliseconds idle_timeout{0};
   // So long after its opening the session expires, busy or not, in time that truly passed: it is
   // closed, its work fails with kSessionClosed, and so does what is scheduled on it until it is
-  // opened again. 0: never. 0..kActivityMsMax.
-  std::int64_t max_age_ms = 0;
-  // With `notify`, a message so long before that ("expiring"); 0: none. Less than max_age_ms.
-  std::int64_t expiry_notice_ms = 0;
+  // opened again. 0: never. 0..kDurationMax.
+  std::chrono::milliseconds max_age{0};
+  // With `notify`, a message so long before that ("expiring"); 0: none. Less than max_age.
+  std::chrono::milliseconds expiry_notice{0};
   // So many activities may be scheduled on it, retries not counted; one more fails with kLimit,
   // until it is closed and opened again. 0: no limit. 0..kSessionActivitiesMax.
   std::int64_t max_activities = 0;
   // The activity of this number is reported: in the log, and with `notify` as a message
   // ("near_limit"). 0: none; at most max_activities.
   std::int64_t activity_warning = 0;
-  // How fast they may come: rate_burst at once, and one more every rate_interval_ms
-  // (0..kActivityMsMax; 0: as they come). One that is too early waits in the queue for its time, if
-  // that is no longer than rate_wait_ms (0..kActivityMsMax); else it fails with kRateLimited. The
+  // How fast they may come: rate_burst at once, and one more every rate_interval
+  // (0..kDurationMax; 0: as they come). One that is too early waits in the queue for its time, if
+  // that is no longer than rate_wait (0..kDurationMax); else it fails with kRateLimited. The
   // last two only with the first.
-  std::int64_t rate_interval_ms = 0;
+  std::chrono::milliseconds rate_interval{0};
   std::int64_t rate_burst = 1;  // 1..1000000
-  std::int64_t rate_wait_ms = 0;
+  std::chrono::milliseconds rate_wait{0};
 };
 
 class Session {

@@ -4,9 +4,9 @@
 // one session and must be gone when the session is. At most N states lie in the object itself; it
 // never allocates. A state is found by the session's epoch, so nothing that was kept under an
 // earlier owner is ever found. It ends exactly once: when the session is lost, when it was not used
-// for `ttl_ms`, when another one needs its place (the one used longest ago), when it is discarded,
+// for `ttl`, when another one needs its place (the one used longest ago), when it is discarded,
 // or with the cache; but never while a Lease holds it: then with the last Lease. Make it
-// Options::session_listener, so that it is called; with several of them, or a listener of your own,
+// SessionOptions::listener, so that it is called; with several of them, or a listener of your own,
 // each passes it on (`next`).
 // Ownership: the cache outlives the Runtime and every Lease; clock, `next` and `user` outlive the
 // cache.
@@ -17,6 +17,7 @@
 #ifndef PAWL_SESSION_CACHE_HPP
 #define PAWL_SESSION_CACHE_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -35,7 +36,7 @@ namespace pawl {
 // Why a state ended.
 enum class SessionCacheEnd : std::uint8_t {
   kEvicted,    // another session needed the place
-  kExpired,    // not used for ttl_ms
+  kExpired,    // not used for ttl
   kLost,       // the session is not this worker's any more
   kDiscarded,  // Lease::discard()
   kClosed,     // with the cache
@@ -45,7 +46,7 @@ template <typename T>
 struct SessionCacheSettings {
   // Since its last use, as Clock::boot_ms() counts: a machine that sleeps is no use. 0: for ever. A
   // state that is over ends with the next call of anything here.
-  std::int64_t ttl_ms = 600'000;
+  std::chrono::milliseconds ttl{600'000};
   // Just before the state's destructor, on the thread that caused it; null: the destructor is
   // enough.
   void (*dispose)(T& state, SessionCacheEnd why, void* user) noexcept = nullptr;
@@ -284,10 +285,10 @@ class SessionCache final : public SessionListener {
     entry.place = Entry::Place::kFree;
   }
   void end_expired(std::unique_lock<std::mutex>& lock) {
-    if (settings_.ttl_ms <= 0) return;
+    if (settings_.ttl.count() <= 0) return;
     const std::int64_t now = clock_.boot_ms();
     for (Entry& entry : entries_)
-      if (is_idle(entry) && now - entry.used_ms >= settings_.ttl_ms)
+      if (is_idle(entry) && now - entry.used_ms >= settings_.ttl.count())
         end(lock, entry, SessionCacheEnd::kExpired);
   }
 

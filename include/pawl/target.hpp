@@ -8,6 +8,7 @@
 #ifndef PAWL_TARGET_HPP
 #define PAWL_TARGET_HPP
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -29,11 +30,13 @@ class Target {
   static SessionTarget exclusive_session(std::string_view name);
   // The worker that declared the device of this name (Runtime::declare_session()), one activity at
   // a time, in the order of their scheduling. While no worker has declared it the work waits; if no
-  // living worker declares it for `unavailable_ms` (0..kActivityMsMax; 0: for ever) the result is
+  // living worker declares it for `unavailable` (0..kDurationMax; 0: for ever) the result is
   // kSessionUnavailable.
-  static SessionTarget device(std::string_view name, std::int64_t unavailable_ms = 0);
+  static SessionTarget device(std::string_view name,
+                              std::chrono::milliseconds unavailable = std::chrono::milliseconds(0));
   // Likewise, with several activities at a time.
-  static SessionTarget concurrent_device(std::string_view name, std::int64_t unavailable_ms = 0);
+  static SessionTarget concurrent_device(
+      std::string_view name, std::chrono::milliseconds unavailable = std::chrono::milliseconds(0));
   // The owner of a session that this instance opened; by its id, if it was opened in an earlier
   // execution or is to be opened after the call. kSessionClosed at the await: it is not open;
   // kSessionLost: SessionSettings::fail_on_loss.
@@ -47,7 +50,7 @@ class Target {
   Kind kind_ = Kind::kAnyWorker;
   bool exclusive_ = false;
   bool barrier_ = false;
-  std::int64_t unavailable_ms_ = 0;
+  std::chrono::milliseconds unavailable_{0};
   std::string_view session_;
 };
 
@@ -65,28 +68,30 @@ class SessionTarget final : public Target {
 
  private:
   friend class Target;
-  SessionTarget(Kind kind, std::string_view session, bool exclusive, std::int64_t unavailable_ms) {
+  SessionTarget(Kind kind, std::string_view session, bool exclusive,
+                std::chrono::milliseconds unavailable) {
     kind_ = kind;
     session_ = session;
     exclusive_ = exclusive;
-    unavailable_ms_ = unavailable_ms;
+    unavailable_ = unavailable;
   }
 };
 
 inline SessionTarget Target::session(std::string_view name) {
-  return {Kind::kShared, name, false, 0};
+  return {Kind::kShared, name, false, {}};
 }
 inline SessionTarget Target::exclusive_session(std::string_view name) {
-  return {Kind::kShared, name, true, 0};
+  return {Kind::kShared, name, true, {}};
 }
-inline SessionTarget Target::device(std::string_view name, std::int64_t unavailable_ms) {
-  return {Kind::kDevice, name, true, unavailable_ms};
+inline SessionTarget Target::device(std::string_view name, std::chrono::milliseconds unavailable) {
+  return {Kind::kDevice, name, true, unavailable};
 }
-inline SessionTarget Target::concurrent_device(std::string_view name, std::int64_t unavailable_ms) {
-  return {Kind::kDevice, name, false, unavailable_ms};
+inline SessionTarget Target::concurrent_device(std::string_view name,
+                                               std::chrono::milliseconds unavailable) {
+  return {Kind::kDevice, name, false, unavailable};
 }
 inline SessionTarget Target::own(const Session& session) { return own(session.id()); }
-inline SessionTarget Target::own(std::string_view id) { return {Kind::kOwn, id, false, 0}; }
+inline SessionTarget Target::own(std::string_view id) { return {Kind::kOwn, id, false, {}}; }
 
 }  // namespace pawl
 

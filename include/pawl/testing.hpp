@@ -99,7 +99,7 @@ class Worker {
   Status start(Process* process = nullptr);
   // SIGKILL: the machine forgets the process; the object is only freed.
   void kill();
-  void stop() { static_cast<void>(runtime->stop(1'000)); }
+  void stop() { static_cast<void>(runtime->stop(std::chrono::seconds(1))); }
   [[nodiscard]] bool running() const { return runtime != nullptr && !killed; }
 
   sim::Node node;

@@ -328,8 +328,8 @@ pawl::Status leaks(pawl::Client& client, const Command& command) {
   const pawl::SessionOptions usual;
   Command asked = command;
   if (asked.sessions.open_for_ms == 0 && asked.sessions.unused_for_ms == 0) {
-    asked.sessions.open_for_ms = usual.leak_open_ms;
-    asked.sessions.unused_for_ms = usual.leak_unused_ms;
+    asked.sessions.open_for_ms = usual.leak_open.count();
+    asked.sessions.unused_for_ms = usual.leak_unused.count();
   }
   return sessions(client, asked);
 }
@@ -403,7 +403,7 @@ pawl::Status remove_ended(pawl::Client& client, const Command& command) {
 }
 pawl::TransferOptions transfer_options(const Command& command) {
   pawl::TransferOptions options;
-  if (command.stop >= 0) options.stop_ms = command.stop;
+  if (command.stop >= 0) options.stop_timeout = std::chrono::milliseconds(command.stop);
   options.force = command.force;
   options.instance = command.of;
   return options;

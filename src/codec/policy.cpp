@@ -30,24 +30,24 @@ constexpr Member<ActivityPolicy> kMembers[] = {
     {"backoff", "retry.backoff", true, 0, static_cast<std::int64_t>(Backoff::kExponential),
      [](const ActivityPolicy& o) { return static_cast<std::int64_t>(o.retry.backoff); },
      [](ActivityPolicy& o, std::int64_t n) { o.retry.backoff = static_cast<Backoff>(n); }},
-    {"base_ms", "retry.base_ms", true, 0, kActivityMsMax,
-     [](const ActivityPolicy& o) { return o.retry.base_ms; },
-     [](ActivityPolicy& o, std::int64_t n) { o.retry.base_ms = n; }},
-    {"cap_ms", "retry.cap_ms", true, 0, kActivityMsMax,
-     [](const ActivityPolicy& o) { return o.retry.cap_ms; },
-     [](ActivityPolicy& o, std::int64_t n) { o.retry.cap_ms = n; }},
+    {"base_ms", "retry.base", true, 0, kDurationMax.count(),
+     [](const ActivityPolicy& o) -> std::int64_t { return o.retry.base.count(); },
+     [](ActivityPolicy& o, std::int64_t n) { o.retry.base = std::chrono::milliseconds(n); }},
+    {"cap_ms", "retry.cap", true, 0, kDurationMax.count(),
+     [](const ActivityPolicy& o) -> std::int64_t { return o.retry.cap.count(); },
+     [](ActivityPolicy& o, std::int64_t n) { o.retry.cap = std::chrono::milliseconds(n); }},
     {"jitter_percent", "retry.jitter_percent", true, 0, kPercentMax,
      [](const ActivityPolicy& o) -> std::int64_t { return o.retry.jitter_percent; },
      [](ActivityPolicy& o, std::int64_t n) {
        o.retry.jitter_percent = static_cast<std::int32_t>(n);
      }},
-    {"start_to_close_ms", "start_to_close_ms", false, 0, kActivityMsMax,
+    {"start_to_close_ms", "start_to_close", false, 0, kDurationMax.count(),
      [](const ActivityPolicy& o) { return o.start_to_close_ms; },
      [](ActivityPolicy& o, std::int64_t n) { o.start_to_close_ms = n; }},
-    {"schedule_to_close_ms", "schedule_to_close_ms", false, 0, kActivityMsMax,
+    {"schedule_to_close_ms", "schedule_to_close", false, 0, kDurationMax.count(),
      [](const ActivityPolicy& o) { return o.schedule_to_close_ms; },
      [](ActivityPolicy& o, std::int64_t n) { o.schedule_to_close_ms = n; }},
-    {"schedule_to_start_ms", "schedule_to_start_ms", false, 0, kActivityMsMax,
+    {"schedule_to_start_ms", "schedule_to_start", false, 0, kDurationMax.count(),
      [](const ActivityPolicy& o) { return o.schedule_to_start_ms; },
      [](ActivityPolicy& o, std::int64_t n) { o.schedule_to_start_ms = n; }},
     {"device", "device", false, 0, 1,
@@ -62,10 +62,10 @@ constexpr Member<ActivityPolicy> kMembers[] = {
     {"barrier", "barrier", false, 0, 1,
      [](const ActivityPolicy& o) -> std::int64_t { return o.barrier ? 1 : 0; },
      [](ActivityPolicy& o, std::int64_t n) { o.barrier = n != 0; }},
-    {"unavailable_ms", "unavailable_ms", false, 0, kActivityMsMax,
+    {"unavailable_ms", "unavailable", false, 0, kDurationMax.count(),
      [](const ActivityPolicy& o) { return o.unavailable_ms; },
      [](ActivityPolicy& o, std::int64_t n) { o.unavailable_ms = n; }},
-    {"heartbeat_timeout_ms", "heartbeat_timeout_ms", false, 0, kActivityMsMax,
+    {"heartbeat_timeout_ms", "heartbeat_timeout", false, 0, kDurationMax.count(),
      [](const ActivityPolicy& o) { return o.heartbeat_timeout_ms; },
      [](ActivityPolicy& o, std::int64_t n) { o.heartbeat_timeout_ms = n; }},
 };
@@ -80,30 +80,30 @@ constexpr Member<SessionSettings> kSettings[] = {
     {"notify", "notify", false, 0, 1,
      [](const SessionSettings& s) -> std::int64_t { return s.notify ? 1 : 0; },
      [](SessionSettings& s, std::int64_t n) { s.notify = n != 0; }},
-    {"idle_ms", "idle_ms", false, 0, kActivityMsMax,
-     [](const SessionSettings& s) { return s.idle_ms; },
-     [](SessionSettings& s, std::int64_t n) { s.idle_ms = n; }},
-    {"max_age_ms", "max_age_ms", false, 0, kActivityMsMax,
-     [](const SessionSettings& s) { return s.max_age_ms; },
-     [](SessionSettings& s, std::int64_t n) { s.max_age_ms = n; }},
-    {"expiry_notice_ms", "expiry_notice_ms", false, 0, kActivityMsMax,
-     [](const SessionSettings& s) { return s.expiry_notice_ms; },
-     [](SessionSettings& s, std::int64_t n) { s.expiry_notice_ms = n; }},
+    {"idle_ms", "idle_timeout", false, 0, kDurationMax.count(),
+     [](const SessionSettings& s) -> std::int64_t { return s.idle_timeout.count(); },
+     [](SessionSettings& s, std::int64_t n) { s.idle_timeout = std::chrono::milliseconds(n); }},
+    {"max_age_ms", "max_age", false, 0, kDurationMax.count(),
+     [](const SessionSettings& s) -> std::int64_t { return s.max_age.count(); },
+     [](SessionSettings& s, std::int64_t n) { s.max_age = std::chrono::milliseconds(n); }},
+    {"expiry_notice_ms", "expiry_notice", false, 0, kDurationMax.count(),
+     [](const SessionSettings& s) -> std::int64_t { return s.expiry_notice.count(); },
+     [](SessionSettings& s, std::int64_t n) { s.expiry_notice = std::chrono::milliseconds(n); }},
     {"max_activities", "max_activities", false, 0, kSessionActivitiesMax,
      [](const SessionSettings& s) { return s.max_activities; },
      [](SessionSettings& s, std::int64_t n) { s.max_activities = n; }},
     {"activity_warning", "activity_warning", false, 0, kSessionActivitiesMax,
      [](const SessionSettings& s) { return s.activity_warning; },
      [](SessionSettings& s, std::int64_t n) { s.activity_warning = n; }},
-    {"rate_interval_ms", "rate_interval_ms", false, 0, kActivityMsMax,
-     [](const SessionSettings& s) { return s.rate_interval_ms; },
-     [](SessionSettings& s, std::int64_t n) { s.rate_interval_ms = n; }},
+    {"rate_interval_ms", "rate_interval", false, 0, kDurationMax.count(),
+     [](const SessionSettings& s) -> std::int64_t { return s.rate_interval.count(); },
+     [](SessionSettings& s, std::int64_t n) { s.rate_interval = std::chrono::milliseconds(n); }},
     {"rate_burst", "rate_burst", false, 1, kBurstMax,
      [](const SessionSettings& s) { return s.rate_burst; },
      [](SessionSettings& s, std::int64_t n) { s.rate_burst = n; }},
-    {"rate_wait_ms", "rate_wait_ms", false, 0, kActivityMsMax,
-     [](const SessionSettings& s) { return s.rate_wait_ms; },
-     [](SessionSettings& s, std::int64_t n) { s.rate_wait_ms = n; }},
+    {"rate_wait_ms", "rate_wait", false, 0, kDurationMax.count(),
+     [](const SessionSettings& s) -> std::int64_t { return s.rate_wait.count(); },
+     [](SessionSettings& s, std::int64_t n) { s.rate_wait = std::chrono::milliseconds(n); }},
 };
 
 template <typename Of>
@@ -161,7 +161,7 @@ bool decode(const Member<Of> (&members)[N], std::string_view text, Of* out) {
 
 bool encode_policy(const ActivityPolicy& options, PolicyText* out) {
   return encode(kMembers, options, options.retry.max_attempts != 1, out) &&
-         options.retry.cap_ms >= options.retry.base_ms;
+         options.retry.cap.count() >= options.retry.base.count();
 }
 
 bool decode_policy(std::string_view text, ActivityPolicy* out) {
@@ -169,13 +169,14 @@ bool decode_policy(std::string_view text, ActivityPolicy* out) {
 }
 
 bool encode_settings(const SessionSettings& settings, PolicyText* out) {
-  const bool may_notify = settings.expiry_notice_ms == 0 ||
-                          (settings.notify && settings.expiry_notice_ms < settings.max_age_ms);
-  const bool has_rate =
-      settings.rate_interval_ms != 0 || (settings.rate_burst == 1 && settings.rate_wait_ms == 0);
+  const bool may_notify =
+      settings.expiry_notice.count() == 0 ||
+      (settings.notify && settings.expiry_notice.count() < settings.max_age.count());
+  const bool has_rate = settings.rate_interval.count() != 0 ||
+                        (settings.rate_burst == 1 && settings.rate_wait.count() == 0);
   return encode(kSettings, settings, false, out) && may_notify && has_rate &&
          settings.activity_warning <= settings.max_activities &&
-         !(settings.fail_on_loss && settings.idle_ms != 0);
+         !(settings.fail_on_loss && settings.idle_timeout.count() != 0);
 }
 
 bool decode_settings(std::string_view text, SessionSettings* out) {

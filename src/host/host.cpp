@@ -68,7 +68,7 @@ class Block {
   std::size_t bytes_ = 0;
 };
 
-constexpr std::int64_t kRoundMs = 86'400'000;  // of waiting for one instance
+constexpr std::chrono::milliseconds kRound{86'400'000};  // of waiting for one instance
 
 }  // namespace
 
@@ -137,7 +137,7 @@ Status Host::Parts::start() {
 Status Host::Parts::stop() {
   if (!is_started || is_stopped) return is_stuck ? Status::kTimeout : Status::kOk;
   is_stopped = true;
-  const Status stopped = runtime.stop(options.grace_ms);
+  const Status stopped = runtime.stop(options.grace);
   is_stuck = stopped == Status::kTimeout;
   signals.give_back();
   if (stopped != Status::kOk)
@@ -222,7 +222,7 @@ int Host::run() {
   Runtime& runtime = parts_->runtime;
   Status ran = Status::kTimeout;
   while (ran == Status::kTimeout)
-    ran = runtime.run_for(kRoundMs);
+    ran = runtime.run_for(kRound);
   if (ran != Status::kStopped) parts_->note("run", "", ran, runtime.error_text());
   static_cast<void>(stop());  // its error is noted, if it is the first
   return parts_->report();
@@ -241,7 +241,7 @@ int Host::run_until_done(std::string_view id) {
   Runtime& runtime = parts_->runtime;
   Status ran = Status::kTimeout;
   while (ran == Status::kTimeout)
-    ran = runtime.run_for(kRoundMs, is_over, &wanted);
+    ran = runtime.run_for(kRound, is_over, &wanted);
   if (ran != Status::kOk)
     parts_->note("run_until_done", id, ran,
                  ran == Status::kStopped ? "stopped before it was done" : runtime.error_text());

@@ -51,8 +51,9 @@ ErrorKind OrchestrationContext::close_session(std::string_view id) {
   return pass_.close_session(branch_, id);
 }
 
-ErrorKind OrchestrationContext::hold_session(std::string_view session, std::int64_t hold_ms) {
-  return pass_.hold_session(branch_, session, false, hold_ms);
+ErrorKind OrchestrationContext::hold_session(std::string_view session,
+                                             std::chrono::milliseconds hold) {
+  return pass_.hold_session(branch_, session, false, hold.count());
 }
 
 ErrorKind OrchestrationContext::handoff_session(std::string_view session, std::string_view tag,
@@ -65,8 +66,9 @@ ErrorKind OrchestrationContext::handoff_session(const Session& session, std::str
   return pass_.handoff_session(branch_, session.id(), true, tag, summary);
 }
 
-ErrorKind OrchestrationContext::hold_session(const Session& session, std::int64_t hold_ms) {
-  return pass_.hold_session(branch_, session.id(), true, hold_ms);
+ErrorKind OrchestrationContext::hold_session(const Session& session,
+                                             std::chrono::milliseconds hold) {
+  return pass_.hold_session(branch_, session.id(), true, hold.count());
 }
 
 Handle OrchestrationContext::session_events(const Session& session) {

@@ -441,12 +441,12 @@ ActivityPolicy Pass::policy_of(const ActivityOptions& options) {
   policy.own_session = target.kind_ == Target::Kind::kOwn;
   policy.exclusive = target.exclusive_;
   policy.barrier = target.barrier_;
-  policy.unavailable_ms = target.unavailable_ms_;
+  policy.unavailable_ms = target.unavailable_.count();
   policy.retry = options.retry;
-  policy.start_to_close_ms = options.start_to_close_ms;
-  policy.schedule_to_close_ms = options.schedule_to_close_ms;
-  policy.schedule_to_start_ms = options.schedule_to_start_ms;
-  policy.heartbeat_timeout_ms = options.heartbeat_timeout_ms;
+  policy.start_to_close_ms = options.start_to_close.count();
+  policy.schedule_to_close_ms = options.schedule_to_close.count();
+  policy.schedule_to_start_ms = options.schedule_to_start.count();
+  policy.heartbeat_timeout_ms = options.heartbeat_timeout.count();
   return policy;
 }
 

@@ -68,7 +68,7 @@ ErrorKind Pass::hold_session(BranchRun& branch, std::string_view id, bool is_own
   use.own_session = is_own;
   PolicyText policy;
   if (!(is_own ? is_session_id(id) : is_valid_name(id)) || hold_ms < 0 ||
-      hold_ms > kActivityMsMax || !encode_policy(use, &policy))
+      hold_ms > kDurationMax.count() || !encode_policy(use, &policy))
     return ErrorKind::kInvalidArgument;
   Event event;
   event.kind = EventKind::kSessionHold;

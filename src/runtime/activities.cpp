@@ -1,6 +1,6 @@
 #include "activities.hpp"
 
-#include "session_options.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 
@@ -20,7 +20,7 @@ void Activities::plan(std::int64_t now) {
       has_pressing = has_pressing || is_pressing(slot);
     }
     if (!slot.abandoned && slot.lost_boot_ms.has_value() && slot.is_under_way())
-      steps.keep_earlier(slot.lost_boot_ms.value() + loop_.options.activity_grace_ms);
+      steps.keep_earlier(slot.lost_boot_ms.value() + loop_.options.timing.activity_grace.count());
     if (may_step(slot) && (slot.state == internal::Slot::State::kReady ||
                            slot.state == internal::Slot::State::kWaiting))
       steps.keep_earlier(slot.step_is_due(now) ? now : slot.steps.due_boot_ms);
@@ -52,9 +52,10 @@ bool Activities::waits_to_run_alone(std::int32_t crashes) const {
   std::size_t crashed = 0;
   std::int32_t highest = 0;
   slots_.crashed_in_hand(&crashed, &highest);
-  if (crashed > 0 && highest >= loop_.options.crashes_max - 1 && slots_.running_threads() > 0)
+  if (crashed > 0 && highest >= loop_.options.limits.crashes_max - 1 &&
+      slots_.running_threads() > 0)
     return true;
-  if (crashes >= loop_.options.crashes_max - 1) return slots_.running_threads() > 0;
+  if (crashes >= loop_.options.limits.crashes_max - 1) return slots_.running_threads() > 0;
   return crashes > 0 && crashed > 0;
 }
 
@@ -63,8 +64,8 @@ void Activities::run_inline(std::int64_t end_boot_ms) {
   internal::Slot* slot = slots_.next_inline();
   while (slot != nullptr) {
     // Of those that wait to run alone, the end of a thread wakes the loop.
-    if (waits_to_run_alone(0) ||
-        (slot->item.crashes >= loop_.options.crashes_max - 1 && slots_.running_threads() > 0))
+    if (waits_to_run_alone(0) || (slot->item.crashes >= loop_.options.limits.crashes_max - 1 &&
+                                  slots_.running_threads() > 0))
       return;
     slots_.run_inline(*slot);
     ++loop_.stats.activities_started;
@@ -76,11 +77,11 @@ void Activities::run_inline(std::int64_t end_boot_ms) {
 }
 
 void Activities::note_duration(const internal::Slot& slot, std::int64_t took_ms) {
-  if (took_ms <= loop_.options.inline_ms_max) return;
+  if (took_ms <= loop_.options.timing.inline_max.count()) return;
   ++loop_.stats.activities_overlong;
   const LogField fields[] = {{"activity", slot.item.activity_name},
                              {"took_ms", took_ms},
-                             {"inline_ms_max", loop_.options.inline_ms_max}};
+                             {"inline_ms_max", loop_.options.timing.inline_max.count()}};
   loop_.log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
 }
 
@@ -88,7 +89,8 @@ void Activities::note_duration(const internal::Slot& slot, std::int64_t took_ms)
 bool Activities::may_step(const internal::Slot& slot) const {
   return slot.mode == ActivityMode::kCooperative && slots_.can_keep_result() &&
          !waits_to_run_alone(0) &&
-         (slot.item.crashes < loop_.options.crashes_max - 1 || slots_.running_threads() == 0);
+         (slot.item.crashes < loop_.options.limits.crashes_max - 1 ||
+          slots_.running_threads() == 0);
 }
 
 // One step of each cooperative activity that is due, so that none holds up the others.
@@ -167,8 +169,7 @@ Status Activities::renew() {
     // Cancelled work of an exclusive session keeps others out as long as it runs within its grace.
     if (status != Status::kOk || slot.abandoned) return;
     const WorkDone done = slot.done();
-    const Status renewed =
-        loop_.work().renew_work_item_lock(done, loop_.me, loop_.options.sessions);
+    const Status renewed = loop_.work().renew_work_item_lock(done, loop_.me, loop_.terms);
     if (renewed == Status::kStale) {
       if (!slot.lost_boot_ms.has_value()) log_refused_renewal(slot);
       slot.lose();
@@ -179,14 +180,13 @@ Status Activities::renew() {
   PAWL_TRY(status);
   std::size_t renewed = 0;
   std::size_t released = 0;
-  PAWL_TRY(loop_.sessions().renew_session_lock(loop_.me, loop_.options.sessions, true, &renewed,
-                                               &released));
-  return loop_.workers().renew_worker(loop_.me, loop_.options.sessions.worker_lock_timeout_ms);
+  PAWL_TRY(loop_.sessions().renew_session_lock(loop_.me, loop_.terms, true, &renewed, &released));
+  return loop_.workers().renew_worker(loop_.me, loop_.options.leases.worker_lock_timeout.count());
 }
 
 void Activities::renew_leases() {
   const std::int64_t until = loop_.transaction().boot_ms_of(
-      loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms);
+      loop_.batch.now + loop_.options.leases.session_lock_timeout.count());
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
   });
@@ -203,7 +203,7 @@ bool Activities::goes_with_turn(const internal::Slot& slot, const TurnList& turn
       return true;
   }
   // A full batch left its instance over: it comes with the next.
-  return read == loop_.options.batch && warm_.find(slot.item.instance) != nullptr;
+  return read == loop_.options.limits.batch && warm_.find(slot.item.instance) != nullptr;
 }
 
 Status Activities::write_results(const TurnList& turns) {
@@ -324,7 +324,7 @@ void Activities::abandon() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
     if (slot.abandoned || !slot.is_under_way() || !slot.lost_boot_ms.has_value()) return;
-    if (now < slot.lost_boot_ms.value() + loop_.options.activity_grace_ms) return;
+    if (now < slot.lost_boot_ms.value() + loop_.options.timing.activity_grace.count()) return;
     slot.abandoned = true;
     ++loop_.stats.activities_abandoned;
     const LogField fields[] = {{"activity", slot.item.activity_name},

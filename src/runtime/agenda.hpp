@@ -55,7 +55,7 @@ class Agenda {
   struct Holds {
     OptionalMs trouble;  // the store failed: it is left alone until then
     OptionalMs pace;     // the loop gets nothing done (pace.hpp)
-    OptionalMs company;  // Options::commit_window_ms
+    OptionalMs company;  // TimingOptions::commit_window
   };
   enum class Which : std::uint8_t {
     kAll,

@@ -34,7 +34,7 @@ Status ClientConnection::open(Diagnostic& diagnostic) {
   options.path = options_.database_path;
   options.create = options_.create;
   options.synchronous_full = options_.synchronous_full;
-  options.busy_ms_max = options_.busy_ms_max;
+  options.busy_ms_max = options_.busy_max.count();
   options.cache_pages = process_.cache_pages(options_.cache_pages);
   return provider_->open(options, port_, diagnostic);
 }

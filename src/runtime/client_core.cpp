@@ -46,7 +46,7 @@ Status ClientCore::start_orchestration(std::string_view id, std::string_view nam
     instance.name = name;
     instance.version = options.version.value_or("");
     instance.input = input;
-    instance.start_after_ms = options.start_after_ms;
+    instance.start_after_ms = options.start_after.count();
     InstanceKey key = 0;
     return provider_->create_instance(instance, &key);
   });

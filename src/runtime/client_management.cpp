@@ -234,17 +234,19 @@ Status ClientManagement::close_session(std::string_view instance, std::string_vi
 
 Status ClientManagement::transfer_session(std::string_view session, std::string_view node,
                                           const TransferOptions& options) {
-  if (options.stop_ms < 0) return explain(Status::kInvalidArgument, session);
+  if (options.stop_timeout.count() < 0) return explain(Status::kInvalidArgument, session);
   return explain_of("session", session, in_batch(session, [&] {
                       return provider_->transfer_session(options.instance, session, node,
-                                                         options.stop_ms, options.force);
+                                                         options.stop_timeout.count(),
+                                                         options.force);
                     }));
 }
 
 Status ClientManagement::drain_worker(std::string_view node, const TransferOptions& options) {
-  if (options.stop_ms < 0) return explain(Status::kInvalidArgument, node);
-  return explain_of("living worker", node,
-                    in_batch(node, [&] { return provider_->drain_worker(node, options.stop_ms); }));
+  if (options.stop_timeout.count() < 0) return explain(Status::kInvalidArgument, node);
+  return explain_of("living worker", node, in_batch(node, [&] {
+                      return provider_->drain_worker(node, options.stop_timeout.count());
+                    }));
 }
 
 Status ClientManagement::forget_device(std::string_view device) {

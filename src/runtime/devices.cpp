@@ -74,7 +74,7 @@ Status Devices::move_sessions() {
   for (const Declared& device : declared_)
     standby = standby || device.standby;
   if (standby && (loop_.evidence.watching() || loop_.agenda.is_due(Job::kRenew, loop_.boot_ms())))
-    PAWL_TRY(loop_.sessions().take_devices_over(loop_.me, loop_.options.sessions, loop_.evidence));
+    PAWL_TRY(loop_.sessions().take_devices_over(loop_.me, loop_.terms, loop_.evidence));
   std::size_t ended = 0;
   PAWL_TRY(loop_.sessions().end_stops(kStopsMax, &ended));
   if (ended > 0) loop_.agenda.do_now(Job::kFetch);

@@ -38,7 +38,7 @@ Status HandOver::fill_slots() {
   FetchWork how;
   how.me = loop_.me;
   how.draining = loop_.batch.draining;
-  how.options = &loop_.options.sessions;
+  how.options = &loop_.terms;
   how.filter = this;
   how.tags = loop_.options.worker_tag_filter;
   how.evidence = &loop_.evidence;
@@ -76,7 +76,7 @@ internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::Activi
   internal::Slot& slot = slots_.take(item, entry, loop_.provider->database_id());
   slot.session_lease_boot_ms.store(
       loop_.transaction().boot_ms_of(loop_.batch.now +
-                                     loop_.options.sessions.session_lock_timeout_ms),
+                                     loop_.options.leases.session_lock_timeout.count()),
       std::memory_order_relaxed);
   slot.in_batch.fetched = true;
   return slot;
@@ -90,7 +90,7 @@ bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event&
   // The folder of a session has to be there first, and is of a row that is not read here.
   const bool is_plain = work.policy.empty() && work.tag.empty() &&
                         (work.session.empty() || loop_.options.sessions.work_root == nullptr) &&
-                        event.payload.size() <= loop_.options.payload_bytes_max;
+                        event.payload.size() <= loop_.options.limits.payload_bytes_max;
   return is_plain && entry != nullptr && loop_.options.worker_tag_filter.serves({}) &&
          slots_.room(entry->mode) && may_run_with(0);
 }
@@ -108,7 +108,7 @@ void HandOver::hand_over_at_once(Turn& turn) {
       return queue_rest(turn, i);
     }
     WorkItem item;
-    item.locked_until = loop_.batch.now + loop_.options.sessions.worker_lock_timeout_ms;
+    item.locked_until = loop_.batch.now + loop_.options.leases.worker_lock_timeout.count();
     item.instance = turn.commit.key;
     item.execution = turn.commit.execution;
     item.event = work.event;
@@ -121,7 +121,7 @@ void HandOver::hand_over_at_once(Turn& turn) {
     item.activity_name = event.name;
     item.session_name = work.session;
     item.input = event.payload;
-    work.session_lease_until = loop_.batch.now + loop_.options.sessions.session_lock_timeout_ms;
+    work.session_lease_until = loop_.batch.now + loop_.options.leases.session_lock_timeout.count();
     work.handed_over = &take_slot(item, *entry).item;
   }
 }
@@ -186,8 +186,8 @@ bool HandOver::may_run_with(std::int32_t crashes) const {
   std::size_t crashed = 0;
   std::int32_t highest = 0;
   slots_.crashed_in_hand(&crashed, &highest);
-  if (crashed > 0 && highest >= loop_.options.crashes_max - 1) return false;
-  if (crashes >= loop_.options.crashes_max - 1) return slots_.in_hand() == slots_.finished();
+  if (crashed > 0 && highest >= loop_.options.limits.crashes_max - 1) return false;
+  if (crashes >= loop_.options.limits.crashes_max - 1) return slots_.in_hand() == slots_.finished();
   return crashes == 0 || crashed == 0;
 }
 

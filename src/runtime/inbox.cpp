@@ -18,8 +18,8 @@ NewMessage Inbox::message_of(const Request& request) const {
   posted.kind = request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
   posted.name = request.name;
   posted.payload = request.text;
-  posted.count_max = loop_.options.queue_messages_max;
-  posted.bytes_max = mailbox_bytes_max(loop_.options.payload_bytes_max);
+  posted.count_max = loop_.options.limits.queue_messages_max;
+  posted.bytes_max = mailbox_bytes_max(loop_.options.limits.payload_bytes_max);
   return posted;
 }
 
@@ -94,9 +94,9 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
 // Looked at again in the batch; but an instance that is known may be one that crashes.
 bool Inbox::is_unknown(std::string_view instance_id) {
   InstanceStatus row;
-  return loop_.instances().read_status(instance_id, &row, loop_.status_buffer,
-                                       status_buffer_bytes(loop_.options.payload_bytes_max)) ==
-         Status::kNotFound;
+  return loop_.instances().read_status(
+             instance_id, &row, loop_.status_buffer,
+             status_buffer_bytes(loop_.options.limits.payload_bytes_max)) == Status::kNotFound;
 }
 
 void Inbox::collect_messages(TurnList& turns) {
@@ -150,7 +150,7 @@ bool Inbox::takes_message(const Turn& turn, const Request& request) const {
     return false;
   const OrchestrationItem& item = *turn.item;
   if (item.message_count - item.waiting_count + turn.posted_count >=
-      loop_.options.instance_batch_max)
+      loop_.options.limits.instance_batch_max)
     return false;
   std::size_t posted = turn.posted_count + 1;
   std::size_t bytes = turn.posted_bytes + request.name.size() + request.text.size();
@@ -161,8 +161,8 @@ bool Inbox::takes_message(const Turn& turn, const Request& request) const {
     ++posted;
     bytes += message.name.size() + message.payload.size();
   }
-  return posted <= loop_.options.queue_messages_max &&
-         bytes <= mailbox_bytes_max(loop_.options.payload_bytes_max);
+  return posted <= loop_.options.limits.queue_messages_max &&
+         bytes <= mailbox_bytes_max(loop_.options.limits.payload_bytes_max);
 }
 
 Message Inbox::message_of(std::size_t index) {
@@ -329,9 +329,9 @@ Status Inbox::store(const Turn& turn) {
 }
 
 Status Inbox::post(const Request& request) {
-  if (request.text.size() > loop_.options.payload_bytes_max) {
+  if (request.text.size() > loop_.options.limits.payload_bytes_max) {
     loop_.diagnostic.format("the input has %zu bytes; payload_bytes_max is %zu",
-                            request.text.size(), loop_.options.payload_bytes_max);
+                            request.text.size(), loop_.options.limits.payload_bytes_max);
     return Status::kResourceExhausted;
   }
   const bool first = requests_.size() == 0;

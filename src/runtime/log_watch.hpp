@@ -34,7 +34,7 @@ class LogWatch {
   bool looks_at_log_ = false;
   bool is_long_ = false;  // and could not be cut
   bool is_logged_ = false;
-  bool is_full_ = false;   // Options::log_bytes_max
+  bool is_full_ = false;   // SpaceOptions::log_bytes_max
   OptionalMs busy_since_;  // boot time; none: the write lock was had last time
   bool write_lock_blocked_ = false;
 };

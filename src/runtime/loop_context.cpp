@@ -2,15 +2,13 @@
 
 #include <cstring>
 
-#include "session_options.hpp"
-
 namespace pawl {
 namespace {
 
-Evidence::Options evidence_options(const Options& options) {
+Evidence::Options evidence_options(const WorkerTerms& terms) {
   Evidence::Options out;
-  out.fast_handoff = options.sessions.fast_handoff;
-  out.renewal_interval_ms = renewal_interval_ms(options.sessions);
+  out.fast_handoff = terms.fast_handoff;
+  out.renewal_interval_ms = terms.renewal_interval_ms();
   return out;
 }
 
@@ -21,14 +19,15 @@ LoopContext::LoopContext(Process& the_process, const Registry& the_registry,
     : process(the_process),
       registry(the_registry),
       options(the_options),
+      terms(the_options.leases, the_options.sessions),
       port(the_port),
-      evidence(*port.storage, options.database_path, evidence_options(options)) {}
+      evidence(*port.storage, options.database_path, evidence_options(terms)) {}
 
 CrashLimits LoopContext::crash_limits() const {
   CrashLimits limits;
-  limits.crashes_max = options.crashes_max;
-  limits.strikes_max = options.strikes_max;
-  limits.reboots_max = options.reboots_max;
+  limits.crashes_max = options.limits.crashes_max;
+  limits.strikes_max = options.limits.strikes_max;
+  limits.reboots_max = options.limits.reboots_max;
   return limits;
 }
 

@@ -22,6 +22,7 @@
 #include "pawl/registry.hpp"
 #include "pawl/runtime.hpp"
 #include "provider.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 
@@ -32,6 +33,7 @@ struct LoopContext {
   Process& process;
   const Registry& registry;
   const Options options;
+  const WorkerTerms terms;  // of the options
   const port::Port port;
   Provider* provider = nullptr;
   Evidence evidence;
@@ -71,7 +73,7 @@ struct LoopContext {
   [[nodiscard]] CrashLimits crash_limits() const;
   // Items of each kind that a batch takes.
   [[nodiscard]] std::size_t batch_max() const {
-    return single_item_batches_left > 0 ? 1 : options.batch;
+    return single_item_batches_left > 0 ? 1 : options.limits.batch;
   }
   // A batch may run turns of what is not stored: starts, and what is raised.
   [[nodiscard]] bool may_piggyback() const {

@@ -6,7 +6,7 @@
 #include "event.hpp"
 #include "ids.hpp"
 #include "provider.hpp"
-#include "session_options.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 namespace {
@@ -24,43 +24,46 @@ struct Range {
 
 Status check_ranges(const Options& options, Diagnostic& diagnostic) {
   const Range ranges[] = {
-      {"batch", options.batch, 1, 1'024},
-      {"instance_batch_max", options.instance_batch_max, 1, 1'024},
-      {"tick_ms_max", options.tick_ms_max, 1, 10'000},
-      {"commit_window_ms", options.commit_window_ms, 0, 10'000},
-      {"busy_ms_max", options.busy_ms_max, 1, 60'000},
-      {"home_grace_ms", options.home_grace_ms, 0, 3'600'000},
-      {"inline_slots", options.inline_slots, 0, 1'024},
-      {"thread_slots", options.thread_slots, 0, port::kThreadsMax},
-      {"thread_stack_bytes", static_cast<std::int64_t>(options.thread_stack_bytes), 64 * 1024,
+      {"limits.batch", options.limits.batch, 1, 1'024},
+      {"limits.instance_batch_max", options.limits.instance_batch_max, 1, 1'024},
+      {"timing.tick_max", options.timing.tick_max.count(), 1, 10'000},
+      {"timing.commit_window", options.timing.commit_window.count(), 0, 10'000},
+      {"timing.busy_max", options.timing.busy_max.count(), 1, 60'000},
+      {"leases.home_grace", options.leases.home_grace.count(), 0, 3'600'000},
+      {"slots.inline_activities", options.slots.inline_activities, 0, 1'024},
+      {"slots.threads", options.slots.threads, 0, port::kThreadsMax},
+      {"slots.thread_stack_bytes", static_cast<std::int64_t>(options.slots.thread_stack_bytes),
+       64 * 1024, 64 * 1024 * 1024},
+      {"slots.cooperative", options.slots.cooperative, 0, 256},
+      {"slots.cooperative_scratch_bytes",
+       static_cast<std::int64_t>(options.slots.cooperative_scratch_bytes), 0, 64 * 1024},
+      {"timing.inline_max", options.timing.inline_max.count(), 1, 60'000},
+      {"timing.heartbeat_interval", options.timing.heartbeat_interval.count(), 100, 3'600'000},
+      {"timing.activity_grace", options.timing.activity_grace.count(), 0, 3'600'000},
+      {"timing.cancel_grace", options.timing.cancel_grace.count(), 0, 31'536'000'000},
+      {"limits.payload_bytes_max", static_cast<std::int64_t>(options.limits.payload_bytes_max), 256,
+       1024 * 1024},
+      {"limits.history_events_max", options.limits.history_events_max, 16, 1'000'000},
+      {"limits.commands_a_turn_max", options.limits.commands_a_turn_max, 1, 100'000},
+      {"limits.traces_a_turn_max", options.limits.traces_a_turn_max, 0, 10'000},
+      {"limits.queue_messages_max", options.limits.queue_messages_max, 1, 1'024},
+      {"limits.kv_keys_max", options.limits.kv_keys_max, 1, 10'000},
+      {"limits.warm_instances", options.limits.warm_instances, 1, 100'000},
+      {"limits.warm_bytes", static_cast<std::int64_t>(options.limits.warm_bytes), 64 * 1024,
+       1 << 30},
+      {"limits.requests_max", options.limits.requests_max, 1, 100'000},
+      {"retention.age", options.retention.age.count(), 0, 31'536'000'000'000},
+      {"retention.count", options.retention.count, 0, 100'000},
+      {"retention.executions", options.retention.executions, 0, 1'000'000},
+      {"space.quota_bytes", options.space.quota_bytes, 0, 1'125'899'906'842'624},
+      {"space.reserve_bytes", static_cast<std::int64_t>(options.space.reserve_bytes), 0,
        64 * 1024 * 1024},
-      {"cooperative_slots", options.cooperative_slots, 0, 256},
-      {"cooperative_scratch_bytes", static_cast<std::int64_t>(options.cooperative_scratch_bytes), 0,
-       64 * 1024},
-      {"inline_ms_max", options.inline_ms_max, 1, 60'000},
-      {"heartbeat_interval_ms", options.heartbeat_interval_ms, 100, 3'600'000},
-      {"activity_grace_ms", options.activity_grace_ms, 0, 3'600'000},
-      {"cancel_grace_ms", options.cancel_grace_ms, 0, 31'536'000'000},
-      {"payload_bytes_max", static_cast<std::int64_t>(options.payload_bytes_max), 256, 1024 * 1024},
-      {"history_events_max", options.history_events_max, 16, 1'000'000},
-      {"commands_a_turn_max", options.commands_a_turn_max, 1, 100'000},
-      {"traces_a_turn_max", options.traces_a_turn_max, 0, 10'000},
-      {"queue_messages_max", options.queue_messages_max, 1, 1'024},
-      {"kv_keys_max", options.kv_keys_max, 1, 10'000},
-      {"warm_instances", options.warm_instances, 1, 100'000},
-      {"warm_bytes", static_cast<std::int64_t>(options.warm_bytes), 64 * 1024, 1 << 30},
-      {"requests_max", options.requests_max, 1, 100'000},
-      {"retention_ms", options.retention_ms, 0, 31'536'000'000'000},
-      {"retention_count", options.retention_count, 0, 100'000},
-      {"keep_executions", options.keep_executions, 0, 1'000'000},
-      {"quota_bytes", options.quota_bytes, 0, 1'125'899'906'842'624},
-      {"reserve_bytes", static_cast<std::int64_t>(options.reserve_bytes), 0, 64 * 1024 * 1024},
-      {"log_bytes_max", options.log_bytes_max, 64 * 1024, 1'125'899'906'842'624},
-      {"crashes_max", options.crashes_max, 1, 1'000},
-      {"strikes_max", options.strikes_max, 1, 1'000},
-      {"reboots_max", options.reboots_max, 1, 100'000},
-      {"cache_pages", options.cache_pages, 16, 65'536},
-      {"checkpoint_pages", options.checkpoint_pages, 16, 100'000},
+      {"space.log_bytes_max", options.space.log_bytes_max, 64 * 1024, 1'125'899'906'842'624},
+      {"limits.crashes_max", options.limits.crashes_max, 1, 1'000},
+      {"limits.strikes_max", options.limits.strikes_max, 1, 1'000},
+      {"limits.reboots_max", options.limits.reboots_max, 1, 100'000},
+      {"space.cache_pages", options.space.cache_pages, 16, 65'536},
+      {"space.checkpoint_pages", options.space.checkpoint_pages, 16, 100'000},
   };
   for (const Range& range : ranges) {
     if (range.value >= range.least && range.value <= range.most) continue;
@@ -101,18 +104,19 @@ Status check_tags(const TagFilter& filter, Diagnostic& diagnostic) {
 
 Status check_claims(const Options& options, Diagnostic& diagnostic) {
   const std::size_t most = options.sessions.max_sessions_per_worker;
-  if (options.claim_at_start_count > most ||
-      (options.claim_at_start == nullptr && most > 0 && options.claim_at_start_count > 0)) {
+  if (options.sessions.claim_at_start_count > most ||
+      (options.sessions.claim_at_start == nullptr && most > 0 &&
+       options.sessions.claim_at_start_count > 0)) {
     diagnostic.format("claim_at_start has %zu names%s; max_sessions_per_worker is %zu",
-                      options.claim_at_start_count,
-                      options.claim_at_start == nullptr ? " and is null" : "", most);
+                      options.sessions.claim_at_start_count,
+                      options.sessions.claim_at_start == nullptr ? " and is null" : "", most);
     return Status::kInvalidOptions;
   }
-  for (std::size_t i = 0; i < options.claim_at_start_count; ++i) {
-    if (is_valid_name(options.claim_at_start[i])) continue;
+  for (std::size_t i = 0; i < options.sessions.claim_at_start_count; ++i) {
+    if (is_valid_name(options.sessions.claim_at_start[i])) continue;
     diagnostic.format(
         "claim_at_start: name %zu has %zu bytes or a control character; 1..%zu bytes are allowed",
-        i + 1, options.claim_at_start[i].size(), kNameBytesMax);
+        i + 1, options.sessions.claim_at_start[i].size(), kNameBytesMax);
     return Status::kInvalidOptions;
   }
   return Status::kOk;
@@ -142,41 +146,43 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
   PAWL_TRY(check_ranges(options, diagnostic));
   PAWL_TRY(check_tags(options.worker_tag_filter, diagnostic));
   PAWL_TRY(check_claims(options, diagnostic));
-  if (options.warm_bytes < 4 * options.payload_bytes_max) {
+  if (options.limits.warm_bytes < 4 * options.limits.payload_bytes_max) {
     diagnostic.format("warm_bytes = %zu must be at least 4 * payload_bytes_max = %zu",
-                      options.warm_bytes, 4 * options.payload_bytes_max);
+                      options.limits.warm_bytes, 4 * options.limits.payload_bytes_max);
     return Status::kInvalidOptions;
   }
-  if (options.quota_bytes != 0 && options.quota_bytes < kQuotaLeast) {
+  if (options.space.quota_bytes != 0 && options.space.quota_bytes < kQuotaLeast) {
     diagnostic.format("quota_bytes = %lld must be 0 or at least %lld",
-                      static_cast<long long>(options.quota_bytes),
+                      static_cast<long long>(options.space.quota_bytes),
                       static_cast<long long>(kQuotaLeast));
     return Status::kInvalidOptions;
   }
   // Or a full disk would have no room for what is in the log.
-  const std::int64_t log_bytes = options.checkpoint_pages * kLogPageBytes;
-  if (options.reserve_bytes != 0 && static_cast<std::int64_t>(options.reserve_bytes) < log_bytes) {
+  const std::int64_t log_bytes = options.space.checkpoint_pages * kLogPageBytes;
+  if (options.space.reserve_bytes != 0 &&
+      static_cast<std::int64_t>(options.space.reserve_bytes) < log_bytes) {
     diagnostic.format(
         "reserve_bytes = %zu must be 0 or at least %lld, as much as the log of "
         "checkpoint_pages = %d holds",
-        options.reserve_bytes, static_cast<long long>(log_bytes), options.checkpoint_pages);
+        options.space.reserve_bytes, static_cast<long long>(log_bytes),
+        options.space.checkpoint_pages);
     return Status::kInvalidOptions;
   }
   const long long log_bytes_least = kLogsLeast * log_bytes;
-  if (options.log_bytes_max < log_bytes_least) {
+  if (options.space.log_bytes_max < log_bytes_least) {
     diagnostic.format(
         "log_bytes_max = %lld must be at least %lld, %lld times what the log of checkpoint_pages = "
         "%d holds",
-        static_cast<long long>(options.log_bytes_max), log_bytes_least,
-        static_cast<long long>(kLogsLeast), options.checkpoint_pages);
+        static_cast<long long>(options.space.log_bytes_max), log_bytes_least,
+        static_cast<long long>(kLogsLeast), options.space.checkpoint_pages);
     return Status::kInvalidOptions;
   }
-  if (options.warm_instances < options.batch) {
-    diagnostic.format("warm_instances = %u must be at least batch = %u", options.warm_instances,
-                      options.batch);
+  if (options.limits.warm_instances < options.limits.batch) {
+    diagnostic.format("warm_instances = %u must be at least batch = %u",
+                      options.limits.warm_instances, options.limits.batch);
     return Status::kInvalidOptions;
   }
-  return validate(options.sessions, diagnostic);
+  return validate(options.leases, options.sessions, diagnostic);
 }
 
 Status check_payload(const Process& process, std::size_t payload_bytes_max,

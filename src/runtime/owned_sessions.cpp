@@ -29,17 +29,17 @@ void OwnedSessions::committed() {
 }
 
 Status OwnedSessions::claim_at_start() {
-  for (std::size_t i = 0; i < loop_.options.claim_at_start_count; ++i)
-    PAWL_TRY(loop_.sessions().claim_session(loop_.me, loop_.options.claim_at_start[i],
-                                            loop_.options.sessions));
+  for (std::size_t i = 0; i < loop_.options.sessions.claim_at_start_count; ++i)
+    PAWL_TRY(loop_.sessions().claim_session(loop_.me, loop_.options.sessions.claim_at_start[i],
+                                            loop_.terms));
   return Status::kOk;
 }
 
 void OwnedSessions::announce_stop() {
-  if (loop_.options.session_listener != nullptr) {
+  if (loop_.options.sessions.listener != nullptr) {
     for (std::size_t i = 0; i < known_count_; ++i)
-      loop_.options.session_listener->on_session_ending(memory_.known[i].name.view(),
-                                                        memory_.known[i].epoch);
+      loop_.options.sessions.listener->on_session_ending(memory_.known[i].name.view(),
+                                                         memory_.known[i].epoch);
   }
   Status status =
       loop_.me == 0 ? Status::kBuried : loop_.transaction().begin(loop_.me, &loop_.batch);
@@ -52,7 +52,7 @@ void OwnedSessions::announce_stop() {
 }
 
 Status OwnedSessions::look() {
-  if (loop_.options.session_listener == nullptr) return Status::kOk;
+  if (loop_.options.sessions.listener == nullptr) return Status::kOk;
   Epoch last = 0;
   PAWL_TRY(loop_.sessions().last_epoch(&last));
   is_changed_ = last != known_epoch_ || known_of_ != loop_.me;
@@ -64,7 +64,7 @@ Status OwnedSessions::look() {
 void OwnedSessions::notify() {
   if (!is_changed_) return;
   is_changed_ = false;
-  SessionListener& listener = *loop_.options.session_listener;
+  SessionListener& listener = *loop_.options.sessions.listener;
   const auto has = [](const OwnedSession* list, std::size_t count, const OwnedSession& one) {
     for (std::size_t i = 0; i < count; ++i)
       if (list[i].session == one.session && list[i].epoch == one.epoch) return true;
@@ -88,7 +88,7 @@ void OwnedSessions::notify() {
 void OwnedSessions::lose_all() {
   active_ = idle_ = 0;
   loop_.stats.sessions_active = loop_.stats.sessions_idle = 0;
-  if (loop_.options.session_listener == nullptr) return;
+  if (loop_.options.sessions.listener == nullptr) return;
   next_count_ = 0;
   next_epoch_ = 0;
   is_changed_ = true;

@@ -21,7 +21,7 @@ class OwnedSessions {
     std::size_t capacity = 0;
     template <typename AnyArena>
     void allocate(AnyArena& arena, const Options& options) {
-      if (options.session_listener == nullptr) return;
+      if (options.sessions.listener == nullptr) return;
       // An heir may have more than it would claim.
       capacity = 2 * options.sessions.max_sessions_per_worker + Devices::kDevicesMax;
       known = arena.template array<OwnedSession>(capacity);

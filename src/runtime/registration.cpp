@@ -3,7 +3,7 @@
 #include <new>
 
 #include "check.hpp"
-#include "session_options.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 namespace {
@@ -15,9 +15,9 @@ constexpr std::size_t kRetryStoppedMax = 1'024;
 void Registration::start_slots() {
   shared_.clock = loop_.port.clock;
   shared_.threads = loop_.port.threads;
-  shared_.heartbeat_interval_ms = loop_.options.heartbeat_interval_ms;
+  shared_.heartbeat_interval_ms = loop_.options.timing.heartbeat_interval.count();
   shared_.log = loop_.options.log;
-  shared_.payload_bytes_max = loop_.options.payload_bytes_max;
+  shared_.payload_bytes_max = loop_.options.limits.payload_bytes_max;
   slots_.start(shared_);
 }
 
@@ -37,7 +37,7 @@ Status Registration::write() {
       loop_.options.worker_node_id == nullptr ? std::string_view() : loop_.options.worker_node_id;
   worker.pid = loop_.port.threads->process_id();
   worker.start_time = loop_.port.threads->process_start_time(worker.pid);
-  worker.lease_ms = loop_.options.sessions.worker_lock_timeout_ms;
+  worker.lease_ms = loop_.options.leases.worker_lock_timeout.count();
   worker.sessions_max = loop_.options.sessions.max_sessions_per_worker;
   worker.handlers = names;
   worker.handler_count = count;
@@ -54,10 +54,10 @@ Status Registration::write() {
   PAWL_TRY(devices_.declare_again());
   if (former != 0) PAWL_TRY(bury(former, loop_.batch.boot_seq, loop_.me));
   PAWL_TRY(bury_the_dead());
-  PAWL_TRY(
-      loop_.housekeeping().set_space(loop_.options.quota_bytes > 0 ? loop_.options.quota_bytes : -1,
-                                     static_cast<std::int64_t>(loop_.options.reserve_bytes)));
-  PAWL_TRY(loop_.housekeeping().set_log_max(loop_.options.log_bytes_max));
+  PAWL_TRY(loop_.housekeeping().set_space(
+      loop_.options.space.quota_bytes > 0 ? loop_.options.space.quota_bytes : -1,
+      static_cast<std::int64_t>(loop_.options.space.reserve_bytes)));
+  PAWL_TRY(loop_.housekeeping().set_log_max(loop_.options.space.log_bytes_max));
   std::size_t retried = 0;
   if (loop_.options.run_orchestrations)
     PAWL_TRY(loop_.instances().retry_stopped(kRetryStoppedMax, &retried));
@@ -81,7 +81,7 @@ void Registration::committed() {
   set_worker_id();
   const LogField fields[] = {{"worker", worker_id_.view()}, {"incarnation", loop_.me}};
   loop_.log(LogLevel::kInfo, "worker_registered", fields, 2);
-  loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + renewal_interval_ms(loop_.options.sessions));
+  loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + loop_.terms.renewal_interval_ms());
 }
 
 // The registration was not committed.
@@ -114,7 +114,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
 Status Registration::bury_the_dead() {
   std::size_t count = 0;
   PAWL_TRY(loop_.workers().list_workers(memory_.workers, kWorkersMax, &count));
-  const std::int64_t patience = 2 * loop_.options.sessions.worker_lock_timeout_ms;
+  const std::int64_t patience = 2 * loop_.options.leases.worker_lock_timeout.count();
   for (std::size_t i = 0; i < count; ++i) {
     const WorkerRow& worker = memory_.workers[i];
     if (worker.incarnation == loop_.me) continue;

@@ -11,7 +11,7 @@ constexpr std::size_t kSweepMax = 256;
 
 void Removals::registered() {
   loop_.agenda.plan(Job::kCleanUp,
-                    loop_.boot_ms() + loop_.options.sessions.session_cleanup_interval_ms);
+                    loop_.boot_ms() + loop_.options.sessions.session_cleanup_interval.count());
   if (has_retention()) loop_.agenda.do_now(Job::kRetention);
   folders_.plan(0);
 }
@@ -21,7 +21,7 @@ void Removals::begin() { batch_ = OfBatch(); }
 Status Removals::clean_up() {
   std::size_t removed = 0;
   PAWL_TRY(loop_.sessions().cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
-  PAWL_TRY(loop_.sessions().report_leaks(loop_.options.sessions, &leaks_));
+  PAWL_TRY(loop_.sessions().report_leaks(loop_.terms, &leaks_));
   loop_.agenda.do_now(Job::kSweep);  // what others left
   if (has_retention()) loop_.agenda.do_now(Job::kRetention);
   space_.may_relieve();
@@ -33,9 +33,9 @@ Status Removals::write() {
   if (loop_.agenda.is_due(Job::kCleanUp, now)) PAWL_TRY(clean_up());
   if (loop_.agenda.is_due(Job::kRetention, now)) {
     Retention which;
-    if (loop_.options.retention_ms > 0)
-      which.ended_until = loop_.batch.now - loop_.options.retention_ms;
-    which.count_max = loop_.options.retention_count;
+    if (loop_.options.retention.age.count() > 0)
+      which.ended_until = loop_.batch.now - loop_.options.retention.age.count();
+    which.count_max = loop_.options.retention.count;
     PAWL_TRY(loop_.housekeeping().delete_ended(which, &ended_cursor_, &batch_.next_end,
                                                &batch_.retire_more));
     batch_.retired = true;
@@ -68,15 +68,16 @@ void Removals::committed() {
   loop_.agenda.set(Job::kRetention, batch_.retire_more);
   if (batch_.retire_more) return;
   ended_cursor_ = EndedCursor();
-  if (loop_.options.retention_ms > 0 && batch_.next_end.has_value())
-    loop_.agenda.plan(Job::kRetention, loop_.transaction().boot_ms_of(add_saturating(
-                                           batch_.next_end.value(), loop_.options.retention_ms)));
+  if (loop_.options.retention.age.count() > 0 && batch_.next_end.has_value())
+    loop_.agenda.plan(Job::kRetention,
+                      loop_.transaction().boot_ms_of(add_saturating(
+                          batch_.next_end.value(), loop_.options.retention.age.count())));
 }
 
 void Removals::clean_up_committed() {
   const std::int64_t now = loop_.boot_ms();
   if (!loop_.agenda.is_due(Job::kCleanUp, now)) return;
-  loop_.agenda.plan(Job::kCleanUp, now + loop_.options.sessions.session_cleanup_interval_ms);
+  loop_.agenda.plan(Job::kCleanUp, now + loop_.options.sessions.session_cleanup_interval.count());
   folders_.plan(0);
 }
 
@@ -87,10 +88,10 @@ void Removals::rolled_back() {
 
 void Removals::instance_ended() {
   space_.may_relieve();
-  if (loop_.options.retention_count > 0) loop_.agenda.do_now(Job::kRetention);
-  if (loop_.options.retention_ms > 0 && !loop_.agenda.wants(Job::kRetention))
-    loop_.agenda.plan(Job::kRetention,
-                      loop_.transaction().boot_ms_of(loop_.batch.now + loop_.options.retention_ms));
+  if (loop_.options.retention.count > 0) loop_.agenda.do_now(Job::kRetention);
+  if (loop_.options.retention.age.count() > 0 && !loop_.agenda.wants(Job::kRetention))
+    loop_.agenda.plan(Job::kRetention, loop_.transaction().boot_ms_of(
+                                           loop_.batch.now + loop_.options.retention.age.count()));
 }
 
 }  // namespace pawl

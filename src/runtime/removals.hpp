@@ -46,7 +46,7 @@ class Removals {
     OptionalMs next_end;
   };
   [[nodiscard]] bool has_retention() const {
-    return loop_.options.retention_ms > 0 || loop_.options.retention_count > 0;
+    return loop_.options.retention.age.count() > 0 || loop_.options.retention.count > 0;
   }
   Status clean_up();
 

@@ -86,7 +86,7 @@ class Check {
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const Options& options, Parts& parts) {
     parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
-    parts.pool = arena.allocate(options.warm_bytes, kArenaAlign);
+    parts.pool = arena.allocate(options.limits.warm_bytes, kArenaAlign);
     parts.messages = arena.allocate(tick_bytes(options, 1), kArenaAlign);
     parts.group = arena.template make<Group>();
     return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
@@ -119,7 +119,7 @@ Status Check::lay_out(Arena& arena) {
   if (engine_ == nullptr || !engine_->ready()) return Status::kResourceExhausted;
   provider_ = SqliteStore::make(parts_.provider);
   messages_.attach(parts_.messages, tick_bytes(options_, 1));
-  pool_.attach(parts_.pool, options_.warm_bytes);
+  pool_.attach(parts_.pool, options_.limits.warm_bytes);
   return Status::kOk;
 }
 
@@ -128,8 +128,8 @@ Status Check::open(Diagnostic& diagnostic) {
   options.path = options_.database_path;
   options.create = false;
   options.read_only = true;
-  options.busy_ms_max = options_.busy_ms_max;
-  options.cache_pages = options_.cache_pages;
+  options.busy_ms_max = options_.timing.busy_max.count();
+  options.cache_pages = options_.space.cache_pages;
   return provider_->open(options, port_, diagnostic);
 }
 
@@ -198,7 +198,7 @@ Status Check::look_at_messages(const Candidate& candidate, Objection& objection)
   auto* const item = messages_.make<OrchestrationItem>();
   if (item == nullptr) return Status::kResourceExhausted;
   const Status status = provider_->fetch_orchestration_item(
-      candidate.key, INT64_MAX, options_.instance_batch_max, messages_, item);
+      candidate.key, INT64_MAX, options_.limits.instance_batch_max, messages_, item);
   if (status == Status::kNotFound) return Status::kOk;  // stopped, suspended or parked
   if (status == Status::kResourceExhausted && item->more_messages) {
     objection.raise(ErrorKind::kLimit, "its stored messages need more than the options allow");
@@ -274,7 +274,7 @@ Status replay_check(Process& process, const Registry& registry, const Options& o
     return Status::kInvalidArgument;
   }
   PAWL_TRY(check_options(options, diagnostic));
-  PAWL_TRY(check_payload(process, options.payload_bytes_max, diagnostic));
+  PAWL_TRY(check_payload(process, options.limits.payload_bytes_max, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
   Arena arena(memory, memory == nullptr ? 0 : bytes);
   Check* const check = arena.make<Check>(registry, options, port);

@@ -53,9 +53,9 @@ class Requests {
  public:
   template <typename AnyArena>
   Status allocate(AnyArena& arena, const Options& options) {
-    capacity_ = options.requests_max;
+    capacity_ = options.limits.requests_max;
     ring_ = static_cast<Request*>(arena.allocate(sizeof(Request) * capacity_, alignof(Request)));
-    pool_bytes_ = capacity_ * 128 + 4 * options.payload_bytes_max;
+    pool_bytes_ = capacity_ * 128 + 4 * options.limits.payload_bytes_max;
     pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
     return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
   }

@@ -3,6 +3,7 @@
 
 #include "check.hpp"
 #include "client_core.hpp"
+#include "clock_rules.hpp"
 #include "options_check.hpp"
 #include "runtime_core.hpp"
 #include "runtime_limits.hpp"
@@ -14,13 +15,13 @@ namespace {
 
 // The state of a cooperative activity lives in its slot.
 Status check_states(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
-  if (options.cooperative_slots == 0) return Status::kOk;
+  if (options.slots.cooperative == 0) return Status::kOk;
   for (std::size_t i = 0; i < registry.activity_count(); ++i) {
     const Registry::ActivityEntry& entry = registry.activity(i);
-    if (entry.cooperative.state_bytes <= options.cooperative_scratch_bytes) continue;
+    if (entry.cooperative.state_bytes <= options.slots.cooperative_scratch_bytes) continue;
     diagnostic.format("the state of %.*s has %zu bytes; cooperative_scratch_bytes is %zu",
                       static_cast<int>(entry.name.size()), entry.name.data(),
-                      entry.cooperative.state_bytes, options.cooperative_scratch_bytes);
+                      entry.cooperative.state_bytes, options.slots.cooperative_scratch_bytes);
     return Status::kInvalidOptions;
   }
   return Status::kOk;
@@ -31,14 +32,14 @@ Status check_states(const Registry& registry, const Options& options, Diagnostic
 template <typename AnyArena>
 Status LoopMemory::lay_out(AnyArena& arena, const Options& options) {
   provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
-  tick_bytes = pawl::tick_bytes(options, options.batch);
+  tick_bytes = pawl::tick_bytes(options, options.limits.batch);
   tick_block = arena.allocate(tick_bytes, kArenaAlign);
   PAWL_TRY(warm.allocate(arena, options));
   PAWL_TRY(slots.allocate(arena, options));
   PAWL_TRY(requests.allocate(arena, options));
   turns.allocate(arena, options);
   loader.allocate(arena);
-  status_buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
+  status_buffer = arena.buffer(status_buffer_bytes(options.limits.payload_bytes_max));
   registration.allocate(arena);
   owned.allocate(arena, options);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
@@ -82,7 +83,7 @@ Status Runtime::start(Process& process, const Registry& registry, const Options&
     return Status::kInvalidArgument;
   }
   PAWL_TRY(check_options(options, diagnostic));
-  PAWL_TRY(check_payload(process, options.payload_bytes_max, diagnostic));
+  PAWL_TRY(check_payload(process, options.limits.payload_bytes_max, diagnostic));
   PAWL_TRY(check_states(registry, options, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
   Arena arena(memory, memory == nullptr ? 0 : bytes);
@@ -110,25 +111,26 @@ Runtime::~Runtime() {
   if (status == Status::kOk) core_->~RuntimeCore();
 }
 
-Result<bool> Runtime::tick(std::int64_t limit_ms) {
-  return core_ == nullptr ? Result<bool>(Status::kStopped) : core_->tick(limit_ms);
+Result<bool> Runtime::tick(std::chrono::milliseconds limit) {
+  return core_ == nullptr ? Result<bool>(Status::kStopped) : core_->tick(limit.count());
 }
 OptionalMs Runtime::next_due() const { return core_ == nullptr ? OptionalMs() : core_->next_due(); }
 int Runtime::fd() const { return core_ == nullptr ? -1 : core_->fd(); }
 
-Status Runtime::run(std::int64_t grace_ms) {
+Status Runtime::run(std::chrono::milliseconds grace) {
   if (core_ == nullptr) return Status::kStopped;
   while (!core_->stop_requested()) {
     const Result<bool> more = core_->tick(INT64_MAX);
     if (!more.ok()) return more.status();
     if (!more.value() && !core_->stop_requested()) core_->sleep_until_due({});
   }
-  return core_->stop(grace_ms);
+  return core_->stop(grace.count());
 }
 
-Status Runtime::run_for(std::int64_t ms, bool (*until)(void*) noexcept, void* user) {
+Status Runtime::run_for(std::chrono::milliseconds duration, bool (*until)(void*) noexcept,
+                        void* user) {
   if (core_ == nullptr) return Status::kStopped;
-  const std::int64_t end = core_->boot_ms() + ms;
+  const std::int64_t end = add_saturating(core_->boot_ms(), duration.count());
   while (!core_->stop_requested()) {
     const Result<bool> more = core_->tick(INT64_MAX);
     if (!more.ok()) return more.status();
@@ -148,8 +150,8 @@ void Runtime::request_stop() {
   if (core_ != nullptr) core_->request_stop();
 }
 bool Runtime::stop_requested() const { return core_ == nullptr || core_->stop_requested(); }
-Status Runtime::stop(std::int64_t grace_ms) {
-  return core_ == nullptr ? Status::kOk : core_->stop(grace_ms);
+Status Runtime::stop(std::chrono::milliseconds grace) {
+  return core_ == nullptr ? Status::kOk : core_->stop(grace.count());
 }
 
 Status Runtime::piggyback(const Request& request) {
@@ -260,13 +262,13 @@ Status Client::open(Process& process, const ClientOptions& options, const port::
   }
   Options check;
   check.database_path = options.database_path;
-  check.payload_bytes_max = options.payload_bytes_max;
-  check.warm_bytes = 4 * options.payload_bytes_max > check.warm_bytes
-                         ? 4 * options.payload_bytes_max
-                         : check.warm_bytes;
-  check.queue_messages_max = options.queue_messages_max;
-  check.busy_ms_max = options.busy_ms_max;
-  check.cache_pages = options.cache_pages;
+  check.limits.payload_bytes_max = options.payload_bytes_max;
+  check.limits.warm_bytes = 4 * options.payload_bytes_max > check.limits.warm_bytes
+                                ? 4 * options.payload_bytes_max
+                                : check.limits.warm_bytes;
+  check.limits.queue_messages_max = options.queue_messages_max;
+  check.timing.busy_max = std::chrono::milliseconds(options.busy_max.count());
+  check.space.cache_pages = options.cache_pages;
   PAWL_TRY(check_options(check, diagnostic));
   PAWL_TRY(check_payload(process, options.payload_bytes_max, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
@@ -317,14 +319,15 @@ Status Client::enqueue_event(std::string_view id, std::string_view queue,
 Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
   return core_ == nullptr ? Status::kStopped : core_->get_status(id, out);
 }
-Status Client::wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
+Status Client::wait_for_orchestration(std::string_view id, std::chrono::milliseconds timeout,
                                       OrchestrationStatus* out) {
-  return core_ == nullptr ? Status::kStopped : core_->wait_for_orchestration(id, timeout_ms, out);
+  return core_ == nullptr ? Status::kStopped
+                          : core_->wait_for_orchestration(id, timeout.count(), out);
 }
 Status Client::wait_for_status_change(std::string_view id, std::int64_t last_version,
-                                      std::int64_t timeout_ms, OrchestrationStatus* out) {
+                                      std::chrono::milliseconds timeout, OrchestrationStatus* out) {
   if (core_ == nullptr) return Status::kStopped;
-  return core_->wait_for_status_change(id, last_version, timeout_ms, out);
+  return core_->wait_for_status_change(id, last_version, timeout.count(), out);
 }
 
 Status Client::get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found) {
@@ -333,9 +336,10 @@ Status Client::get_kv_value(std::string_view id, std::string_view key, KvEntry* 
 Status Client::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped : core_->get_all_kv_values(id, page, visitor);
 }
-Status Client::wait_for_kv_value(std::string_view id, std::string_view key, std::int64_t timeout_ms,
-                                 KvEntry* out) {
-  return core_ == nullptr ? Status::kStopped : core_->wait_for_kv_value(id, key, timeout_ms, out);
+Status Client::wait_for_kv_value(std::string_view id, std::string_view key,
+                                 std::chrono::milliseconds timeout, KvEntry* out) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->wait_for_kv_value(id, key, timeout.count(), out);
 }
 Status Client::get_instance_stats(std::string_view id, InstanceStats* out) {
   return core_ == nullptr ? Status::kStopped : core_->get_instance_stats(id, out);

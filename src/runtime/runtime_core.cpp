@@ -2,7 +2,7 @@
 
 #include "check.hpp"
 #include "client_connection.hpp"
-#include "session_options.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 namespace {
@@ -27,8 +27,8 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
   PAWL_TRY(open_database(diagnostic));
   PAWL_TRY(loop_.port.threads->open(loop_.options.database_path, diagnostic));
   opened_.waiter = true;
-  PAWL_TRY(loop_.port.threads->executor_start(loop_.options.thread_slots,
-                                              loop_.options.thread_stack_bytes));
+  PAWL_TRY(loop_.port.threads->executor_start(loop_.options.slots.threads,
+                                              loop_.options.slots.thread_stack_bytes));
   opened_.executor = true;
   loop_.arena.attach(memory_.tick_block, memory_.tick_bytes);
   memory_.warm.start();
@@ -53,9 +53,9 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   ProviderOptions options;
   options.path = loop_.options.database_path;
   options.synchronous_full = loop_.options.synchronous_full;
-  options.busy_ms_max = loop_.options.busy_ms_max;
-  options.cache_pages = loop_.process.cache_pages(loop_.options.cache_pages);
-  options.checkpoint_pages = loop_.options.checkpoint_pages;
+  options.busy_ms_max = loop_.options.timing.busy_max.count();
+  options.cache_pages = loop_.process.cache_pages(loop_.options.space.cache_pages);
+  options.checkpoint_pages = loop_.options.space.checkpoint_pages;
   options.checkpoint_after_commit = true;
   options.may_take_reserve = true;
   PAWL_TRY(loop_.provider->open(options, loop_.port, diagnostic));
@@ -140,7 +140,7 @@ Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
   if (stopped_) return Status::kStopped;
   InstanceStatus row;
   const Status status = loop_.instances().read_status(
-      id, &row, loop_.status_buffer, status_buffer_bytes(loop_.options.payload_bytes_max));
+      id, &row, loop_.status_buffer, status_buffer_bytes(loop_.options.limits.payload_bytes_max));
   if (status != Status::kOk) {
     loop_.diagnostic = loop_.provider->diagnostic();
     return status;
@@ -156,7 +156,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   const std::int64_t end = loop_.boot_ms() + grace_ms;
   // Results that come in time are committed; what never ends is left to burial.
   while (loop_.me != 0 && memory_.slots.in_hand() > 0 && loop_.boot_ms() < end) {
-    const Result<bool> more = tick(loop_.options.tick_ms_max);
+    const Result<bool> more = tick(loop_.options.timing.tick_max.count());
     if (!more.ok()) break;
     if (!more.value() && memory_.slots.in_hand() > 0) sleep_until_due(end);
   }
@@ -201,8 +201,9 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   const std::uint64_t done_before = work_done();
   batch_.note_reasons(loop_.port.threads->wait(0));
   const std::int64_t start = loop_.boot_ms();
-  const std::int64_t end =
-      start + (limit_ms < loop_.options.tick_ms_max ? limit_ms : loop_.options.tick_ms_max);
+  const std::int64_t end = start + (limit_ms < loop_.options.timing.tick_max.count()
+                                        ? limit_ms
+                                        : loop_.options.timing.tick_max.count());
   ++loop_.stats.ticks;
   look(start);
   if (is_due(Agenda::Which::kInBatch, start)) batch_.run();

@@ -83,7 +83,7 @@ class RuntimeCore final {
   void plan(std::int64_t now_boot_ms);
   void plan_next_due();
   [[nodiscard]] Agenda::Holds holds(std::int64_t now_boot_ms) const;
-  // What there is to do waits for company (Options::commit_window_ms).
+  // What there is to do waits for company (TimingOptions::commit_window).
   [[nodiscard]] bool waits_for_company(std::int64_t now_boot_ms) const;
   [[nodiscard]] bool is_due(Agenda::Which which, std::int64_t now_boot_ms) const;
   // How much was done so far: rises with each tick that was of use.

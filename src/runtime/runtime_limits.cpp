@@ -8,23 +8,25 @@ namespace pawl {
 std::size_t tick_bytes(const Options& options, std::size_t turns) {
   const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
   // All that can wait for one instance: read, gathered, and sorted out again.
-  const std::size_t posted =
-      mailbox_max(options.queue_messages_max) * (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
-      2 * mailbox_bytes_max(options.payload_bytes_max);
+  const std::size_t posted = mailbox_max(options.limits.queue_messages_max) *
+                                 (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
+                             2 * mailbox_bytes_max(options.limits.payload_bytes_max);
   const std::size_t start = sizeof(OrchestrationItem) + 1024;
-  return turns * (one + start) + posted + 4 * options.payload_bytes_max + 2 * kErrorTextBytesMax +
-         (options.instance_batch_max + options.commands_a_turn_max + 64) * 256 + 64 * 1024;
+  return turns * (one + start) + posted + 4 * options.limits.payload_bytes_max +
+         2 * kErrorTextBytesMax +
+         (options.limits.instance_batch_max + options.limits.commands_a_turn_max + 64) * 256 +
+         64 * 1024;
 }
 
 EngineLimits engine_limits(const Options& options) {
   EngineLimits limits;
-  limits.events_max = options.history_events_max;
-  limits.commands_a_turn_max = options.commands_a_turn_max;
-  limits.payload_bytes_max = options.payload_bytes_max;
-  limits.traces_a_turn_max = options.traces_a_turn_max;
-  limits.mailbox_max = mailbox_max(options.queue_messages_max);
-  limits.kv_keys_max = options.kv_keys_max;
-  limits.kv_bytes_max = options.warm_bytes / 4;
+  limits.events_max = options.limits.history_events_max;
+  limits.commands_a_turn_max = options.limits.commands_a_turn_max;
+  limits.payload_bytes_max = options.limits.payload_bytes_max;
+  limits.traces_a_turn_max = options.limits.traces_a_turn_max;
+  limits.mailbox_max = mailbox_max(options.limits.queue_messages_max);
+  limits.kv_keys_max = options.limits.kv_keys_max;
+  limits.kv_bytes_max = options.limits.warm_bytes / 4;
   return limits;
 }
 

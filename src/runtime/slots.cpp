@@ -121,8 +121,9 @@ namespace {
 // -1 is a step that waits for time alone.
 constexpr int kBadDescriptor = -2;
 
-std::int64_t bounded_wait(std::int64_t ms) {
-  return ms < 0 ? 0 : ms < kActivityMsMax ? ms : kActivityMsMax;
+std::int64_t bounded_wait(std::chrono::milliseconds wait) {
+  const std::int64_t ms = wait.count();
+  return ms < 0 ? 0 : ms < kDurationMax.count() ? ms : kDurationMax.count();
 }
 
 void run_slot(void* slot) { static_cast<internal::Slot*>(slot)->run(); }
@@ -530,10 +531,12 @@ ActivityResult ActivityContext::fail_permanently(std::string_view text) {
   return ActivityResult(ActivityResult::State::kFailed);
 }
 
-ActivityStep ActivityContext::again_after(std::int64_t ms) { return {-1, bounded_wait(ms)}; }
+ActivityStep ActivityContext::again_after(std::chrono::milliseconds wait) {
+  return {-1, bounded_wait(wait)};
+}
 
-ActivityStep ActivityContext::when_readable(int fd, std::int64_t limit_ms) {
-  return {fd < 0 ? kBadDescriptor : fd, bounded_wait(limit_ms)};
+ActivityStep ActivityContext::when_readable(int fd, std::chrono::milliseconds limit) {
+  return {fd < 0 ? kBadDescriptor : fd, bounded_wait(limit)};
 }
 
 bool ActivityContext::is_readable() const { return slot_.steps.is_readable; }

@@ -294,13 +294,13 @@ class Slots {
 
 template <typename AnyArena>
 Status Slots::allocate(AnyArena& arena, const Options& options) {
-  const std::size_t threads_begin = 2 * std::size_t{options.inline_slots};
-  const std::size_t steps_begin = threads_begin + 2 * std::size_t{options.thread_slots};
-  count_ = steps_begin + 2 * std::size_t{options.cooperative_slots};
+  const std::size_t threads_begin = 2 * std::size_t{options.slots.inline_activities};
+  const std::size_t steps_begin = threads_begin + 2 * std::size_t{options.slots.threads};
+  count_ = steps_begin + 2 * std::size_t{options.slots.cooperative};
   ranges_[static_cast<int>(ActivityMode::kInline)] = {0, threads_begin};
   ranges_[static_cast<int>(ActivityMode::kThreaded)] = {threads_begin, steps_begin};
   ranges_[static_cast<int>(ActivityMode::kCooperative)] = {steps_begin, count_};
-  payload_bytes_max_ = options.payload_bytes_max;
+  payload_bytes_max_ = options.limits.payload_bytes_max;
   slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
   taken_ = arena.template array<std::uint64_t>(count_ + 1);
   // Names of five kinds and a version stand beside the input.
@@ -313,7 +313,7 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   inline_result_ = arena.buffer(payload_bytes_max_);
   constexpr std::size_t kStateAlign = alignof(std::max_align_t);
   scratch_bytes_ =
-      (options.cooperative_scratch_bytes + kStateAlign - 1) / kStateAlign * kStateAlign;
+      (options.slots.cooperative_scratch_bytes + kStateAlign - 1) / kStateAlign * kStateAlign;
   scratches_ = static_cast<unsigned char*>(
       arena.allocate(scratch_bytes_ * (count_ - steps_begin) + 1, kStateAlign));
   thread_results_ = arena.buffer(payload_bytes_max_ * (steps_begin - threads_begin) + 1);

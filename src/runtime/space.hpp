@@ -35,7 +35,7 @@ class Space {
   void look_for_reserve_no_more() { looks_for_reserve_ = false; }
   [[nodiscard]] bool looks_for_reserve() const { return looks_for_reserve_; }
   void look_for_reserve();
-  // Has the log reached Options::log_bytes_max? Known from LogWatch.
+  // Has the log reached SpaceOptions::log_bytes_max? Known from LogWatch.
   void set_log_full(bool full);
   [[nodiscard]] bool is_short() const { return is_short_; }
 

@@ -1,6 +1,6 @@
 #include "tick_batch.hpp"
 
-#include "session_options.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 
@@ -58,7 +58,7 @@ Status TickBatch::write_and_commit() {
   }
   if (loop_.transaction().last_commit_wrote()) {
     ++loop_.stats.commits;
-    loop_.window_until = loop_.boot_ms() + loop_.options.commit_window_ms;
+    loop_.window_until = loop_.boot_ms() + loop_.options.timing.commit_window.count();
   }
   // This commit itself may have notified an instance: that a session is closed, or changed its
   // owner.
@@ -138,7 +138,7 @@ void TickBatch::renewal_committed() {
     parts_.registration.watch_workers();
   if (!renewed) return;
   parts_.space.look_for_reserve();
-  loop_.agenda.plan(Job::kRenew, now + renewal_interval_ms(loop_.options.sessions));
+  loop_.agenda.plan(Job::kRenew, now + loop_.terms.renewal_interval_ms());
 }
 
 void TickBatch::plan_checks() {
@@ -191,7 +191,7 @@ void TickBatch::recover(Status status) {
       turns.size() == 0) {
     parts_.recovery.leave_store_alone();
     if (status != Status::kFull) return;
-    loop_.single_item_batches_left = loop_.options.batch;  // less of it may fit
+    loop_.single_item_batches_left = loop_.options.limits.batch;  // less of it may fit
     parts_.space.disk_is_full();
     return;
   }

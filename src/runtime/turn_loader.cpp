@@ -48,7 +48,7 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   turn->item = loop_.arena.make<OrchestrationItem>();
   if (turn->item == nullptr) return Status::kResourceExhausted;
   const Status fetched = loop_.instances().fetch_orchestration_item(
-      key, loop_.now, loop_.options.instance_batch_max, loop_.arena, turn->item);
+      key, loop_.now, loop_.options.limits.instance_batch_max, loop_.arena, turn->item);
   if (fetched == Status::kOk && has_full_mailbox(*turn->item)) {
     turn->abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
                   "more messages wait for it than this worker's queue_messages_max allows");
@@ -107,7 +107,7 @@ bool TurnLoader::has_full_mailbox(const OrchestrationItem& item) const {
     const MessageKind kind = item.messages[i].kind;
     if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) ++posted;
   }
-  return posted > mailbox_max(loop_.options.queue_messages_max);
+  return posted > mailbox_max(loop_.options.limits.queue_messages_max);
 }
 
 Status TurnLoader::load_warm(Turn& turn, bool first) {

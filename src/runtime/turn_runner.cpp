@@ -137,7 +137,8 @@ void TurnRunner::run(Turn& turn) {
 bool TurnRunner::ends_for_limits(Turn& turn, const Message* messages, std::size_t count) {
   const OrchestrationItem& item = *turn.item;
   FixedText<160> text;
-  if (item.crashes >= loop_.options.crashes_max || item.strikes >= loop_.options.strikes_max) {
+  if (item.crashes >= loop_.options.limits.crashes_max ||
+      item.strikes >= loop_.options.limits.strikes_max) {
     const bool fits = text.append("poisoned: its turn met ") == Status::kOk &&
                       text.append_number(item.crashes) == Status::kOk &&
                       text.append(" crashes, ") == Status::kOk &&
@@ -150,8 +151,8 @@ bool TurnRunner::ends_for_limits(Turn& turn, const Message* messages, std::size_
   }
   if (!is_grace_over(turn, messages, count)) return false;
   const bool fits = text.append("the code did not end within ") == Status::kOk &&
-                    text.append_number(loop_.options.cancel_grace_ms) == Status::kOk &&
-                    text.append(" ms (cancel_grace_ms) of the cancel request") == Status::kOk;
+                    text.append_number(loop_.options.timing.cancel_grace.count()) == Status::kOk &&
+                    text.append(" ms (timing.cancel_grace) of the cancel request") == Status::kOk;
   PAWL_CHECK("runtime-33", fits);
   fail(turn, ErrorKind::kCancelled, loop_.keep_text(text.view()));
   return true;
@@ -291,7 +292,7 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
   commit.home = loop_.me;
-  commit.keep_executions = loop_.options.keep_executions;
+  commit.keep_executions = loop_.options.retention.executions;
   commit.removed = removals_.removed();
   commit.sessions_max = loop_.options.sessions.max_sessions_per_orchestration;
   commit.sessions_per_owner_max = loop_.options.sessions.max_sessions_per_owner;
@@ -323,8 +324,10 @@ bool TurnRunner::list_events(Turn& turn) {
       sessions[commit.session_count++] = id;
     else if (event.kind == EventKind::kTimer)
       timers[commit.timer_count++] = {id, event.base, event.number};
-    else if (event.kind == EventKind::kCancelRequested && loop_.options.cancel_grace_ms > 0)
-      timers[commit.timer_count++] = {id, TimerBase::kPawlTime, loop_.options.cancel_grace_ms};
+    else if (event.kind == EventKind::kCancelRequested &&
+             loop_.options.timing.cancel_grace.count() > 0)
+      timers[commit.timer_count++] = {id, TimerBase::kPawlTime,
+                                      loop_.options.timing.cancel_grace.count()};
     else if (event.kind == EventKind::kStateWrite)
       writes[commit.write_count++] = id;
     else if (event.kind == EventKind::kValueRead && history.awaits_completion(id))

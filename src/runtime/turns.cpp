@@ -45,8 +45,8 @@ Status Turns::collect() {
 Status Turns::list_wanted(bool lists, Wanted* wanted) {
   std::size_t ready = 0;
   if (lists)
-    PAWL_TRY(
-        loop_.instances().list_ready(ready_query(), memory_.ready, loop_.options.batch, &ready));
+    PAWL_TRY(loop_.instances().list_ready(ready_query(), memory_.ready, loop_.options.limits.batch,
+                                          &ready));
   wanted->most = keys_max(loop_.options);
   wanted->keys = loop_.arena.array<InstanceKey>(wanted->most);
   if (wanted->keys == nullptr) return Status::kResourceExhausted;
@@ -60,7 +60,7 @@ Status Turns::list_wanted(bool lists, Wanted* wanted) {
   });
   for (std::size_t i = 0; i < ready; ++i)
     wanted->add(memory_.ready[i]);
-  loop_.agenda.set(Job::kTurns, ready == loop_.options.batch);
+  loop_.agenda.set(Job::kTurns, ready == loop_.options.limits.batch);
   return Status::kOk;
 }
 
@@ -100,7 +100,7 @@ ReadyQuery Turns::ready_query() {
   unregistered_ = UnregisteredInstances();
   ReadyQuery query;
   query.me = loop_.me;
-  query.home_grace_ms = loop_.options.home_grace_ms;
+  query.home_grace_ms = loop_.options.leases.home_grace.count();
   query.now = loop_.now;
   query.runnable = loader_.runnable();
   query.runnable_count = loader_.runnable_count();

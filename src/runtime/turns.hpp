@@ -28,8 +28,8 @@ class Turns {
     InstanceKey* left_over = nullptr;
     template <typename AnyArena>
     void allocate(AnyArena& arena, const Options& options) {
-      turns = arena.template array<Turn>(2 * options.batch);  // as many that start here
-      ready = arena.template array<InstanceKey>(options.batch);
+      turns = arena.template array<Turn>(2 * options.limits.batch);  // as many that start here
+      ready = arena.template array<InstanceKey>(options.limits.batch);
       left_over = arena.template array<InstanceKey>(keys_max(options));
     }
   };
@@ -74,7 +74,7 @@ class Turns {
  private:
   // Instances that one tick looks at: ready ones, and as many that it knows of without asking.
   [[nodiscard]] static std::size_t keys_max(const Options& options) {
-    return 2 * std::size_t{options.batch};
+    return 2 * std::size_t{options.limits.batch};
   }
   struct Wanted {
     InstanceKey* keys = nullptr;

@@ -29,8 +29,8 @@ class WarmCache {
  public:
   template <typename AnyArena>
   Status allocate(AnyArena& arena, const Options& options) {
-    count_ = options.warm_instances;
-    pool_bytes_ = options.warm_bytes;
+    count_ = options.limits.warm_instances;
+    pool_bytes_ = options.limits.warm_bytes;
     entries_ = static_cast<Warm*>(arena.allocate(sizeof(Warm) * count_, alignof(Warm)));
     pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
     PAWL_TRY(index_.allocate(arena, count_));

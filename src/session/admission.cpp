@@ -14,9 +14,9 @@ struct Slot {
 
 Slot slot_of(const SessionSettings& settings, OptionalMs full_at, std::int64_t now) {
   const std::int64_t at = full_at.has_value() && full_at.value() > now ? full_at.value() : now;
-  const std::int64_t ahead = (settings.rate_burst - 1) * settings.rate_interval_ms;
+  const std::int64_t ahead = (settings.rate_burst - 1) * settings.rate_interval.count();
   const std::int64_t start = subtract_saturating(at, ahead);
-  return {start > now ? start : now, add_saturating(at, settings.rate_interval_ms)};
+  return {start > now ? start : now, add_saturating(at, settings.rate_interval.count())};
 }
 
 }  // namespace
@@ -34,13 +34,13 @@ Opening admit_opening(const OpenCounts& counts) {
 }
 
 Expiry expiry_of(const SessionSettings& settings, std::int64_t now) {
-  if (settings.max_age_ms == 0) return {};
-  const std::int64_t notice_ms = settings.max_age_ms - settings.expiry_notice_ms;
-  return {make_due(now, settings.max_age_ms), make_due(now, notice_ms)};
+  if (settings.max_age.count() == 0) return {};
+  const std::int64_t notice_ms = settings.max_age.count() - settings.expiry_notice.count();
+  return {make_due(now, settings.max_age.count()), make_due(now, notice_ms)};
 }
 
 bool limits_work(const SessionSettings& settings) {
-  return settings.max_activities != 0 || settings.rate_interval_ms != 0;
+  return settings.max_activities != 0 || settings.rate_interval.count() != 0;
 }
 
 // ---- scheduling -------------------------------------------------------------------------------------
@@ -65,12 +65,12 @@ Admission admit_work(const SessionSettings& settings, const Scheduled& so_far, s
   }
   out.next.given = add_saturating(so_far.given, 1);
   out.warns = out.next.given == settings.activity_warning;
-  if (settings.rate_interval_ms == 0) return out;
+  if (settings.rate_interval.count() == 0) return out;
   const Slot slot = slot_of(settings, so_far.rate_at, now);
   const std::int64_t wait_ms = subtract_saturating(slot.start, now);
-  if (wait_ms > settings.rate_wait_ms) {
+  if (wait_ms > settings.rate_wait.count()) {
     out.verdict = Admitted::kTooFast;
-    out.again_in_ms = wait_ms - settings.rate_wait_ms;
+    out.again_in_ms = wait_ms - settings.rate_wait.count();
     return out;
   }
   out.next.rate_at = slot.next_full;

@@ -21,15 +21,15 @@ std::int64_t retry_delay_ms(const Retry& retry, std::int64_t failures, std::uint
   std::int64_t delay = 0;
   switch (retry.backoff) {
     case Backoff::kNone: return 0;
-    case Backoff::kFixed: delay = retry.base_ms; break;
-    case Backoff::kLinear: delay = failures * retry.base_ms; break;  // at most 2^20 * 2^35
+    case Backoff::kFixed: delay = retry.base.count(); break;
+    case Backoff::kLinear: delay = failures * retry.base.count(); break;  // at most 2^20 * 2^35
     case Backoff::kExponential:
-      delay = retry.base_ms;
-      for (std::int64_t i = 1; i < failures && delay < retry.cap_ms && delay > 0; ++i)
+      delay = retry.base.count();
+      for (std::int64_t i = 1; i < failures && delay < retry.cap.count() && delay > 0; ++i)
         delay *= 2;
       break;
   }
-  if (delay > retry.cap_ms) delay = retry.cap_ms;
+  if (delay > retry.cap.count()) delay = retry.cap.count();
   const auto round = static_cast<std::uint64_t>(failures);
   const auto share =
       static_cast<std::int64_t>(Hash64().add(seed).add(round).value() % (kShares + 1));

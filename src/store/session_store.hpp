@@ -13,9 +13,9 @@
 #include "evidence.hpp"
 #include "ids.hpp"
 #include "pawl/status.hpp"
-#include "session_options.hpp"
 #include "text.hpp"
 #include "work_queue.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 
@@ -48,12 +48,12 @@ struct LeakCursors {
 class SessionStore {
  public:
   // Renews what `me` owns, releases what is idle. `revive`: expired but untaken leases too.
-  virtual Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
+  virtual Status renew_session_lock(Incarnation me, const WorkerTerms& options, bool revive,
                                     std::size_t* renewed, std::size_t* released) = 0;
   // Makes a shared session, if there is none, and claims it, if no worker owns it; it is no device,
   // and there is room.
   virtual Status claim_session(Incarnation me, std::string_view session,
-                               const SessionOptions& options) = 0;
+                               const WorkerTerms& options) = 0;
   // An orderly stop begins: the instances that asked for it are notified of their sessions here.
   // Adds to *reported.
   virtual Status announce_stop(Incarnation me, std::size_t* reported) = 0;
@@ -61,7 +61,7 @@ class SessionStore {
                                            std::size_t* removed) = 0;
   // Sessions that instances opened so long ago, as the options have it; bounded, each reported once
   // (SessionChange::kLeak, with `reason`).
-  virtual Status report_leaks(const SessionOptions& options, LeakCursors* cursors) = 0;
+  virtual Status report_leaks(const WorkerTerms& options, LeakCursors* cursors) = 0;
   // `me` holds the device from here on: its session, made if absent, is this worker's alone. A
   // worker that owns it meanwhile with work running keeps it until that ends, at most `stop_ms`.
   // kDeviceHeld if a living worker has declared it (the diagnostic names it); with `standby` it is
@@ -76,7 +76,7 @@ class SessionStore {
   // Reads; anywhere. kNotFound: not declared by `me`, or withdrawn; *withdrawing: not yet.
   virtual Status read_declaration(Incarnation me, std::string_view device, bool* withdrawing) = 0;
   // Where `me` is a standby and the holder is gone, it is the holder now.
-  virtual Status take_devices_over(Incarnation me, const SessionOptions& options,
+  virtual Status take_devices_over(Incarnation me, const WorkerTerms& options,
                                    Evidence& evidence) = 0;
   // The row of a device that no worker declares and nothing waits for. kNotFound; kStillRunning.
   virtual Status forget_device(std::string_view device) = 0;

@@ -17,7 +17,7 @@
 #include "pawl/error.hpp"
 #include "pawl/options.hpp"
 #include "pawl/status.hpp"
-#include "session_options.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 
@@ -82,7 +82,7 @@ class WorkFilter {
 struct FetchWork {
   Incarnation me = 0;
   bool draining = false;
-  const SessionOptions* options = nullptr;
+  const WorkerTerms* options = nullptr;
   const WorkFilter* filter = nullptr;
   TagFilter tags;                // the same in every call, and as registered
   Evidence* evidence = nullptr;  // who is gone (S47); null: no evidence, so none is
@@ -139,7 +139,7 @@ class WorkQueue {
   // Also renews the item's session if it is mine at this epoch. kStale: the execution is lost. A
   // kept cancelled item answers kOk and keeps its lock: see check_work_item().
   virtual Status renew_work_item_lock(const WorkDone& done, Incarnation me,
-                                      const SessionOptions& options) = 0;
+                                      const WorkerTerms& options) = 0;
   // Delayed items and parked instances whose time came, and items past a limit of their policy:
   // these get kTimeout, or their next attempt; work of absent devices; sessions that a runtime must
   // look at; bounded.

@@ -14,8 +14,8 @@
 #include "ids.hpp"
 #include "pawl/options.hpp"
 #include "pawl/status.hpp"
-#include "session_options.hpp"
 #include "text.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 

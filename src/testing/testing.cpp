@@ -120,7 +120,7 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
     std::int64_t due = end;
     for (Worker* worker : workers) {
       if (!worker->running()) continue;
-      const Result<bool> ticked = worker->runtime->tick(INT64_MAX);
+      const Result<bool> ticked = worker->runtime->tick(std::chrono::milliseconds::max());
       if (!ticked.ok()) continue;
       more = more || ticked.value();
       const OptionalMs next = worker->runtime->next_due();
@@ -167,8 +167,8 @@ Status World::open_client() {
   const Options& runtime = options_.runtime;
   ClientOptions options;
   options.database_path = runtime.database_path;
-  options.payload_bytes_max = runtime.payload_bytes_max;
-  options.queue_messages_max = runtime.queue_messages_max;
+  options.payload_bytes_max = runtime.limits.payload_bytes_max;
+  options.queue_messages_max = runtime.limits.queue_messages_max;
   client_node_ = std::make_unique<sim::Node>(machine_);
   client_memory_ = std::make_unique<Block>(Client::required_memory(options));
   client_ = std::make_unique<Client>();
@@ -180,7 +180,7 @@ Status World::open_client() {
 
 Status World::stop() {
   if (!running()) return Status::kStopped;
-  const Status status = worker_->runtime->stop(1'000);
+  const Status status = worker_->runtime->stop(std::chrono::seconds(1));
   worker_ = nullptr;
   return status;
 }

@@ -91,8 +91,8 @@ class Bare {
         "PRAGMA mmap_size=0;PRAGMA cell_size_check=ON;PRAGMA page_size=" +
         std::to_string(pawl::store::kPageBytes) + ";PRAGMA journal_mode=WAL;PRAGMA synchronous=" +
         (setup.synchronous_full ? "FULL" : "NORMAL") +
-        ";PRAGMA cache_size=" + std::to_string(defaults.cache_pages) +
-        ";PRAGMA wal_autocheckpoint=" + std::to_string(defaults.checkpoint_pages);
+        ";PRAGMA cache_size=" + std::to_string(defaults.space.cache_pages) +
+        ";PRAGMA wal_autocheckpoint=" + std::to_string(defaults.space.checkpoint_pages);
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     well_ = ::sqlite3_open_v2(setup.database.c_str(), &handle_, flags, nullptr) == SQLITE_OK;
     execute(pragmas.c_str());

@@ -113,8 +113,9 @@ struct Started {
   options.database_path = database.c_str();
   options.worker_node_id = node.c_str();
   options.run_orchestrations = decides;
-  options.crashes_max = 1'000;
-  if (decides) options.inline_slots = options.thread_slots = options.cooperative_slots = 0;
+  options.limits.crashes_max = 1'000;
+  if (decides)
+    options.slots.inline_activities = options.slots.threads = options.slots.cooperative = 0;
   all.memory = std::make_unique<char[]>(pawl::Runtime::required_memory(options) + 64);
   pawl::Diagnostic why;
   auto runtime = std::make_unique<pawl::Runtime>();
@@ -164,7 +165,7 @@ bool completes(const std::string& database, long last, bool start) {
       std::_Exit(0);
     }
     pawl::OrchestrationStatus seen;
-    status = client.wait_for_orchestration("handoff", 120'000, &seen);
+    status = client.wait_for_orchestration("handoff", std::chrono::seconds(120), &seen);
     const bool good = status == pawl::Status::kOk &&
                       seen.state == pawl::OrchestrationState::kCompleted &&
                       seen.output == std::to_string(last);

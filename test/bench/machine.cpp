@@ -42,10 +42,12 @@ pawl::Options Machine::default_options() const {
   pawl::Options options;
   options.database_path = setup.database.c_str();
   options.synchronous_full = setup.synchronous_full;
-  options.batch = options.inline_slots = static_cast<std::uint32_t>(setup.batch);
-  if (options.warm_instances < 4 * options.batch) options.warm_instances = 4 * options.batch;
-  options.tick_ms_max = static_cast<std::int64_t>(setup.tick_ms);
-  options.commit_window_ms = static_cast<std::int64_t>(setup.window_ms);
+  options.limits.batch = options.slots.inline_activities = static_cast<std::uint32_t>(setup.batch);
+  if (options.limits.warm_instances < 4 * options.limits.batch)
+    options.limits.warm_instances = 4 * options.limits.batch;
+  options.timing.tick_max = std::chrono::milliseconds(static_cast<std::int64_t>(setup.tick_ms));
+  options.timing.commit_window =
+      std::chrono::milliseconds(static_cast<std::int64_t>(setup.window_ms));
   return options;
 }
 
@@ -61,7 +63,7 @@ pawl::Status Machine::start(const pawl::Options& options) {
 }
 
 pawl::Status Machine::stop() {
-  return explain("stop", runtime_->stop(10'000), runtime_->error_text());
+  return explain("stop", runtime_->stop(std::chrono::seconds(10)), runtime_->error_text());
 }
 
 void Machine::begin() {
@@ -95,7 +97,7 @@ pawl::Status Machine::run_to(std::uint64_t pawl::RuntimeStats::*count, std::uint
   wanted_ = wanted;
   if (note_ends()) return pawl::Status::kOk;
   const pawl::Status status = runtime_->run_for(
-      kPatienceMs,
+      std::chrono::milliseconds(kPatienceMs),
       [](void* machine) noexcept { return static_cast<Machine*>(machine)->note_ends(); }, this);
   return explain("run", status, runtime_->error_text());
 }
@@ -115,7 +117,7 @@ pawl::Status Machine::start_one(std::uint64_t number, const char* name, std::str
     const pawl::Status status = runtime_->start_orchestration(id, name, input);
     if (status != pawl::Status::kResourceExhausted)
       return explain("start of an orchestration", status, runtime_->error_text());
-    const pawl::Result<bool> ticked = runtime_->tick(10'000);
+    const pawl::Result<bool> ticked = runtime_->tick(std::chrono::seconds(10));
     if (!ticked.ok()) return explain("tick", ticked.status(), runtime_->error_text());
     static_cast<void>(note_ends());
   }

@@ -166,7 +166,7 @@ pawl::Status do_work(Machine& machine) {
   });
   machine.begin();
   while (!machine.runtime().stop_requested())
-    static_cast<void>(machine.runtime().run_for(600'000));
+    static_cast<void>(machine.runtime().run_for(std::chrono::seconds(600)));
   waiter.join();
   machine.end();
   print_line(machine.figures);
@@ -205,7 +205,8 @@ class Caller {
   bool wait_all(std::string* error) {
     for (std::uint64_t i = 0; i < setup_.n; ++i) {
       pawl::OrchestrationStatus status;
-      if (client_.wait_for_orchestration(id(i), 60'000, &status) == pawl::Status::kOk &&
+      if (client_.wait_for_orchestration(id(i), std::chrono::seconds(60), &status) ==
+              pawl::Status::kOk &&
           status.state == pawl::OrchestrationState::kCompleted)
         continue;
       *error = "an orchestration did not complete: " + std::string(client_.error_text());

@@ -28,8 +28,9 @@ pawl::Status keep_steps(Machine& machine, std::uint64_t steps, const char* step)
 
 // One history of so many events that stays in memory.
 void fit_history(std::size_t events, pawl::Options* options) {
-  options->history_events_max = static_cast<std::uint32_t>(events + 16);
-  options->warm_bytes = std::max<std::size_t>((events + 16) * 512, options->warm_bytes);
+  options->limits.history_events_max = static_cast<std::uint32_t>(events + 16);
+  options->limits.warm_bytes =
+      std::max<std::size_t>((events + 16) * 512, options->limits.warm_bytes);
 }
 
 // ---- many at once ---------------------------------------------------------------------------------
@@ -102,7 +103,8 @@ pawl::Status run_latency_client(Machine& machine) {
       const double begin_ms = now_ms();
       pawl::OrchestrationStatus end;
       status = client.start_orchestration(id, "hello", "world");
-      if (status == pawl::Status::kOk) status = client.wait_for_orchestration(id, 60'000, &end);
+      if (status == pawl::Status::kOk)
+        status = client.wait_for_orchestration(id, std::chrono::seconds(60), &end);
       latencies_ms.push_back(now_ms() - begin_ms);
     }
     machine.runtime().request_stop();
@@ -112,7 +114,7 @@ pawl::Status run_latency_client(Machine& machine) {
     caller = std::thread(call);
   }
   while (!machine.runtime().stop_requested() && status == pawl::Status::kOk)
-    static_cast<void>(machine.runtime().run_for(60'000));
+    static_cast<void>(machine.runtime().run_for(std::chrono::seconds(60)));
   caller.join();
   machine.end();
   PAWL_TRY(machine.explain("client", status, client.error_text()));
@@ -164,7 +166,7 @@ pawl::Status run_chain(Machine& machine) {
 
 void fanout_options(const Setup& setup, pawl::Options* options) {
   fit_history(2 * setup.n, options);
-  options->commands_a_turn_max = static_cast<std::uint32_t>(setup.n + 1);
+  options->limits.commands_a_turn_max = static_cast<std::uint32_t>(setup.n + 1);
 }
 
 pawl::Status run_fanout(Machine& machine) {
@@ -209,7 +211,8 @@ pawl::Status run_timer(Machine& machine) {
   DueWatch watch{&machine, n, 0, boot_now_ms()};
   machine.begin();
   const pawl::Status status = machine.runtime().run_for(
-      60'000, [](void* given) noexcept { return static_cast<DueWatch*>(given)->look(); }, &watch);
+      std::chrono::seconds(60),
+      [](void* given) noexcept { return static_cast<DueWatch*>(given)->look(); }, &watch);
   machine.end();
   PAWL_TRY(machine.explain("timers", status, machine.runtime().error_text()));
   return keep_steps(machine, n, "timer");
@@ -261,8 +264,8 @@ pawl::Status run_event(Machine& machine) {
 // ---- load for some time ---------------------------------------------------------------------------
 
 void stress_options(const Setup& setup, pawl::Options* options) {
-  options->thread_slots = static_cast<std::uint32_t>(setup.slots);
-  options->inline_slots = 1;
+  options->slots.threads = static_cast<std::uint32_t>(setup.slots);
+  options->slots.inline_activities = 1;
 }
 
 struct StressWatch {
@@ -290,8 +293,8 @@ pawl::Status run_stress(Machine& machine) {
   static_cast<void>(watch.look());
   machine.begin();
   const pawl::Status status = machine.runtime().run_for(
-      3'600'000, [](void* given) noexcept { return static_cast<StressWatch*>(given)->look(); },
-      &watch);
+      std::chrono::seconds(3'600),
+      [](void* given) noexcept { return static_cast<StressWatch*>(given)->look(); }, &watch);
   machine.end();
   PAWL_TRY(watch.status);
   PAWL_TRY(machine.explain("stress", status, machine.runtime().error_text()));
@@ -309,7 +312,7 @@ pawl::Status run_stress(Machine& machine) {
 
 void sensors_options(const Setup& setup, pawl::Options* options) {
   constexpr std::uint64_t kEventsASample = 4;
-  options->history_events_max = static_cast<std::uint32_t>(kEventsASample * setup.n + 16);
+  options->limits.history_events_max = static_cast<std::uint32_t>(kEventsASample * setup.n + 16);
 }
 
 pawl::Status run_sensors(Machine& machine) {
@@ -345,11 +348,11 @@ pawl::Status run_idle(Machine& machine) {
   for (std::uint64_t i = 0; i < kOwned; ++i)
     PAWL_TRY(machine.start_one(i, "pinned", "session-" + std::to_string(i)));
   PAWL_TRY(machine.run_to_ends(kOwned));
-  static_cast<void>(machine.runtime().run_for(kSettleMs));
+  static_cast<void>(machine.runtime().run_for(std::chrono::milliseconds(kSettleMs)));
   const std::uint64_t wakeups = machine.stats().wakeups;
   const double cpu_before_ms = cpu_ms();
   machine.begin();
-  static_cast<void>(machine.runtime().run_for(kMeasuredMs));
+  static_cast<void>(machine.runtime().run_for(std::chrono::milliseconds(kMeasuredMs)));
   const double cpu_used_ms = cpu_ms() - cpu_before_ms;
   machine.end();
   // The last return from sleep is the end of the measurement itself.
@@ -369,7 +372,7 @@ pawl::Status run_instances(Machine& machine) {
   PAWL_TRY(machine.stop());
   const double begin_ms = now_ms();
   PAWL_TRY(machine.start(machine.default_options()));
-  static_cast<void>(machine.runtime().tick(1'000));
+  static_cast<void>(machine.runtime().tick(std::chrono::seconds(1)));
   figures.more.emplace_back("restart_ms", now_ms() - begin_ms);
   const IoCounts before = io_counts();
   const std::uint64_t commits = machine.stats().commits;

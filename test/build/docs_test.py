@@ -146,6 +146,7 @@ def evaluate(text, names=None):
         return int(size[1]) * UNITS[size[2]]
     plain = re.sub(r"(?<=\d)'(?=\d)", "", text)
     plain = re.sub(r"std::u?int\d+_t\{(\d+)\}", r"\1", plain)
+    plain = re.sub(r"std::chrono::milliseconds\((.*)\)", r"\1", plain)
     plain = re.sub(r"static_cast<[^>]*>\((.*)\)", r"\1", plain)
     plain = re.sub(r"\b(0x[0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", plain).replace("^", "**")
     for name, value in (names or {}).items():
@@ -339,7 +340,13 @@ def check_link(where, one, target):
 
 STRUCTS = {
     "Options": "include/pawl/options.hpp",
+    "LimitOptions": "include/pawl/options.hpp",
+    "SlotOptions": "include/pawl/options.hpp",
+    "LeaseOptions": "include/pawl/options.hpp",
     "SessionOptions": "include/pawl/options.hpp",
+    "TimingOptions": "include/pawl/options.hpp",
+    "RetentionOptions": "include/pawl/options.hpp",
+    "SpaceOptions": "include/pawl/options.hpp",
     "ActivityOptions": "include/pawl/activity_options.hpp",
     "Retry": "include/pawl/activity_options.hpp",
     "ProcessOptions": "include/pawl/process.hpp",
@@ -352,12 +359,12 @@ def fields_of(struct, path, *flags):
     """Field -> default, as the preprocessor leaves them."""
     run = subprocess.run([COMPILER, "-std=c++17", "-E", "-P", *flags, f"-I{PROJECT / 'include'}", "-x", "c++", "-"],
                          input=f'#include "{PROJECT / path}"\n', capture_output=True, text=True, check=True)
-    body = re.search(rf"\bstruct {struct}\s*\{{(.*?)\n?\}};", run.stdout, re.S)[1]
+    body = re.search(rf"\bstruct {struct}\s*\{{(.*?)\n\}};", run.stdout, re.S)[1]
     found = {}
     for statement in body.split(";"):
-        field = re.fullmatch(r"\s*[\w:]+(?:\s+const|\s+)?[\w:\s*]*?\b(\w+)\s*(?:=\s*(.*))?", " ".join(statement.split()))
+        field = re.fullmatch(r"\s*[\w:]+(?:\s+const|\s+)?[\w:\s*]*?\b(\w+)\s*(?:=\s*(.*)|\{(.*)\})?", " ".join(statement.split()))
         if field:
-            found[field[1]] = (field[2] or "").strip()
+            found[field[1]] = (field[2] or field[3] or "").strip()
     return found
 
 
@@ -386,16 +393,25 @@ def check_options():
             problem(limits.name, f"the table of {struct} lacks {field} (default {defaults[field] or 'a struct'})")
 
 
+# Member of Options -> its struct.
+GROUPS = {"limits": "LimitOptions", "slots": "SlotOptions", "leases": "LeaseOptions", "sessions": "SessionOptions",
+          "timing": "TimingOptions", "retention": "RetentionOptions", "space": "SpaceOptions"}
+
+
+def owner_of(field):
+    return next(struct for struct in ("LeaseOptions", "SessionOptions") if field in fields_of(struct, STRUCTS[struct]))
+
+
 def ranges_in_code():
     found = {}
     check = "src/runtime/options_check.cpp"
     names = {"port::kThreadsMax": evaluate(constants_of("include/pawl/port.hpp")["kThreadsMax"])}
-    for field, least, most in re.findall(r'\{"(\w+)",[^{}]*?,\s*([^,{}]+),\s*([^,{}]+)\}', without_comments(read(check))):
-        found["Options", field] = (evaluate(least, names), evaluate(most, names))
-    check = "src/session/session_options.cpp"
+    for group, field, least, most in re.findall(r'\{"(\w+)\.(\w+)",[^{}]*?,\s*([^,{}]+),\s*([^,{}]+)\}', without_comments(read(check))):
+        found[GROUPS[group], field] = (evaluate(least, names), evaluate(most, names))
+    check = "src/session/worker_terms.cpp"
     names = {name: evaluate(text) for name, text in constants_of(check).items()}
-    for field, least in re.findall(r'in_range\("\w+",\s*options\.(\w+),\s*(\w+),', read(check)):
-        found["SessionOptions", field] = (evaluate(least, names), names["kDurationMsMax"])
+    for field, least in re.findall(r'in_range\("(\w+)",\s*terms\.\w+,\s*(\w+),', read(check)):
+        found[owner_of(field), field] = (evaluate(least, names), names["kDurationMsMax"])
     for least, most, field in re.findall(r"options\.\w+ < (\d+) \|\|\s*options\.\w+ > ([\d']+)()", read("src/runtime/process.cpp")):
         found["ProcessOptions", len(found)] = (evaluate(least), evaluate(most))
     return found
@@ -417,7 +433,7 @@ def check_ranges():
         # A client's options are checked as those of a runtime.
         if struct in ("ProcessOptions", "ClientOptions") and ".." in text:
             count("ranges")
-            known = in_process if struct == "ProcessOptions" else [ranges.get(("Options", field))]
+            known = in_process if struct == "ProcessOptions" else [value for (struct, name), value in ranges.items() if name == field]
             if tuple(evaluate(part) for part in text.split("..")) not in known:
                 problem(where, f"the code does not check {field} against {text}")
 

@@ -21,7 +21,6 @@ FACET_CALLS_MAX = 25
 WIDER = {
     "OrchestrationContext": "what an orchestration may do is one page of the manual; each call is a line",
     "Client": "likewise of a client",
-    "Options": "plain settings; their groups are still to come",
     "RuntimeStats": "plain counters, a line each",
     "TurnCommit": "what a turn decided, as plain lists; the storage is still to read most of them from the new events",
     "WorkItem": "a plain row",

@@ -16,10 +16,11 @@ std::string text_of(const ActivityPolicy& options) {
 
 ActivityPolicy full() {
   ActivityPolicy options;
-  options.retry = {1'000'000, Backoff::kLinear, kActivityMsMax - 1, kActivityMsMax, 100};
-  options.start_to_close_ms = kActivityMsMax;
-  options.schedule_to_close_ms = kActivityMsMax;
-  options.schedule_to_start_ms = kActivityMsMax;
+  options.retry = {1'000'000, Backoff::kLinear, kDurationMax - std::chrono::milliseconds(1),
+                   kDurationMax, 100};
+  options.start_to_close_ms = kDurationMax.count();
+  options.schedule_to_close_ms = kDurationMax.count();
+  options.schedule_to_start_ms = kDurationMax.count();
   return options;
 }
 
@@ -27,7 +28,7 @@ TEST(Policy, DefaultsHaveNoText) {
   ActivityPolicy options;
   options.session = "bed-1";
   EXPECT_EQ(text_of(options), "");
-  options.retry.base_ms = 7;  // means nothing without retries
+  options.retry.base = std::chrono::milliseconds(7);  // means nothing without retries
   EXPECT_EQ(text_of(options), "");
 }
 
@@ -58,12 +59,15 @@ TEST(Policy, RefusesWhatIsOutOfRange) {
   EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.max_attempts = 0; }));
   EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.max_attempts = 1'000'001; }));
   EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.backoff = static_cast<Backoff>(4); }));
-  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.base_ms = -1; }));
-  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.cap_ms = 999; }));  // below base_ms
-  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.cap_ms = kActivityMsMax + 1; }));
+  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.base = std::chrono::milliseconds(-1); }));
+  EXPECT_TRUE(refused(
+      [](ActivityPolicy& o) { o.retry.cap = std::chrono::milliseconds(999); }));  // below base_ms
+  EXPECT_TRUE(refused(
+      [](ActivityPolicy& o) { o.retry.cap = kDurationMax + std::chrono::milliseconds(1); }));
   EXPECT_TRUE(refused([](ActivityPolicy& o) { o.retry.jitter_percent = 101; }));
   EXPECT_TRUE(refused([](ActivityPolicy& o) { o.start_to_close_ms = -1; }));
-  EXPECT_TRUE(refused([](ActivityPolicy& o) { o.schedule_to_close_ms = kActivityMsMax + 1; }));
+  EXPECT_TRUE(
+      refused([](ActivityPolicy& o) { o.schedule_to_close_ms = kDurationMax.count() + 1; }));
   EXPECT_TRUE(refused([](ActivityPolicy& o) { o.schedule_to_start_ms = -1; }));
 }
 
@@ -80,7 +84,7 @@ TEST(Policy, NamesTheDifference) {
   EXPECT_STREQ(policy_difference("attempts=2,jitter_percent=5", "attempts=2"),
                "retry.jitter_percent");
   EXPECT_STREQ(policy_difference("start_to_close_ms=5", "start_to_close_ms=6"),
-               "start_to_close_ms");
+               "start_to_close");
   EXPECT_STREQ(policy_difference("garbage", ""), "options");
 }
 

@@ -60,8 +60,8 @@ pawl::Poll trying(pawl::OrchestrationContext& ctx) {
   pawl::ActivityOptions options;
   options.retry.max_attempts = 2;
   options.retry.backoff = pawl::Backoff::kFixed;
-  options.retry.base_ms = 86'400'000;
-  options.retry.cap_ms = 86'400'000;
+  options.retry.base = std::chrono::seconds(86'400);
+  options.retry.cap = std::chrono::seconds(86'400);
   PAWL_AWAIT(answer, ctx.schedule_activity("hopeless", "", options));
   return ctx.complete(answer.ok() ? "" : "failed");
 }
@@ -104,9 +104,9 @@ int main(int argc, char** argv) {
   process_options.connections_max = 1;
   pawl::Options options;
   options.database_path = argv[1];
-  options.payload_bytes_max = kMost;
-  options.warm_bytes = 24 * kMost;
-  options.thread_slots = 0;
+  options.limits.payload_bytes_max = kMost;
+  options.limits.warm_bytes = 24 * kMost;
+  options.slots.threads = 0;
   const std::size_t sqlite_bytes = pawl::Process::required_memory(process_options);
   const auto for_sqlite = std::make_unique<unsigned char[]>(sqlite_bytes);
   const std::size_t bytes = pawl::Runtime::required_memory(options);
@@ -133,15 +133,15 @@ int main(int argc, char** argv) {
     if (std::string_view(one.name) == "keeper")
       status = runtime.enqueue_event(one.id, "queue", one.input);
     // Calls that wait for a tick hold a few of the largest payloads, and no more.
-    if (status == pawl::Status::kOk) status = runtime.tick(0).status();
+    if (status == pawl::Status::kOk) status = runtime.tick(std::chrono::milliseconds(0)).status();
     if (status != pawl::Status::kOk) die(one.id, status, runtime.error_text());
   }
   Goal goal = {&runtime};
-  status = runtime.run_for(100'000, Goal::reached, &goal);
+  status = runtime.run_for(std::chrono::seconds(100), Goal::reached, &goal);
   if (status != pawl::Status::kOk) die("run", status, runtime.error_text());
   if (process.memory_use().failures != 0)
     die("SQLite's memory", pawl::Status::kResourceExhausted, "something did not fit");
-  status = runtime.stop(5'000);
+  status = runtime.stop(std::chrono::seconds(5));
   if (status != pawl::Status::kOk) die("stop", status, runtime.error_text());
   return 0;
 }

@@ -134,8 +134,8 @@ struct Steps {
 pawl::ActivityStep echo_in_steps(pawl::ActivityContext& ctx, Steps& steps) {
   static const int silent = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   switch (steps.done++) {
-    case 0: return ctx.again_after(1);
-    case 1: return ctx.when_readable(silent, 1);
+    case 0: return ctx.again_after(std::chrono::milliseconds(1));
+    case 1: return ctx.when_readable(silent, std::chrono::milliseconds(1));
     default: return ctx.ok(ctx.input());
   }
 }
@@ -231,7 +231,7 @@ class Gateway {
     fill(registry_);
     options_.database_path = database_.c_str();
     options_.log = &log_;
-    options_.thread_slots = 2;
+    options_.slots.threads = 2;
     bytes_ = pawl::Runtime::required_memory(options_);
     block_ = std::make_unique<unsigned char[]>(bytes_);
   }
@@ -248,9 +248,11 @@ class Gateway {
   }
   // Nothing of the test itself allocates in here.
   Status run(bool (*until)(void*) noexcept, void* user) {
-    return runtime_.run_for(kPatienceMs, until, user);
+    return runtime_.run_for(std::chrono::milliseconds(kPatienceMs), until, user);
   }
-  void stop() { EXPECT_EQ(runtime_.stop(5'000), Status::kOk) << runtime_.error_text(); }
+  void stop() {
+    EXPECT_EQ(runtime_.stop(std::chrono::seconds(5)), Status::kOk) << runtime_.error_text();
+  }
   pawl::Runtime& runtime() { return runtime_; }
   [[nodiscard]] std::uint64_t ended() const {
     return runtime_.stats().orchestrations_completed + runtime_.stats().orchestrations_failed;
@@ -325,12 +327,12 @@ class ClientThread {
       PAWL_TRY(client.start_orchestration(id, "everything", "{}"));
     PAWL_TRY(client.start_orchestration("c4", "wait_for_ever", ""));
     for (const char* id : {"c1", "c2", "c3"})
-      PAWL_TRY(client.wait_for_orchestration(id, kPatienceMs, &seen));
+      PAWL_TRY(client.wait_for_orchestration(id, std::chrono::milliseconds(kPatienceMs), &seen));
     if (client.start_orchestration("c1", "hello", "") != Status::kAlreadyExists) {
       return Status::kInvalidArgument;
     }
     PAWL_TRY(client.cancel_instance("c4", "enough"));
-    PAWL_TRY(client.wait_for_orchestration("c4", kPatienceMs, &seen));
+    PAWL_TRY(client.wait_for_orchestration("c4", std::chrono::milliseconds(kPatienceMs), &seen));
     if (client.get_status("nobody", &seen) != Status::kNotFound) return Status::kInvalidArgument;
     return client.get_status("c4", &seen);
   }

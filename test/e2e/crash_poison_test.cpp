@@ -9,7 +9,7 @@ namespace crash_test {
 namespace {
 
 constexpr int kOthers = 100;
-constexpr int kCrashesMax = 10;  // Options::crashes_max
+constexpr int kCrashesMax = 10;  // LimitOptions::crashes_max
 
 TEST(CrashPoison, TurnAndActivityThatAbort_EndPoisonedWhileOthersFinish) {
   const Folder folder;

@@ -439,13 +439,13 @@ pawl::Options options_of(const Arguments& arguments, pawl::LogSink* log) {
   options.database_path = arguments.database.c_str();
   options.worker_node_id = arguments.node.empty() ? nullptr : arguments.node.c_str();
   options.log = log;
-  options.thread_slots = 2;
+  options.slots.threads = 2;
   if (arguments.long_leases) {
     constexpr std::int64_t kHourMs = 3'600'000;
-    options.sessions.session_lock_timeout_ms = kHourMs;
-    options.sessions.worker_lock_timeout_ms = kHourMs;
-    options.sessions.session_idle_timeout_ms = 10 * kHourMs;
-    options.sessions.session_cleanup_interval_ms = kHourMs;
+    options.leases.session_lock_timeout = std::chrono::milliseconds(kHourMs);
+    options.leases.worker_lock_timeout = std::chrono::milliseconds(kHourMs);
+    options.sessions.session_idle_timeout = std::chrono::milliseconds(10 * kHourMs);
+    options.sessions.session_cleanup_interval = std::chrono::milliseconds(kHourMs);
   }
   return options;
 }
@@ -481,13 +481,13 @@ int serve(pawl::Process& process, const Arguments& arguments) {
   const bool has_client = arguments.client.last >= arguments.client.first;
   if (has_client) client.start();
   start_own(runtime, arguments.own);
-  const pawl::Status ran = runtime.run_for(3'600'000, Loop::after_tick, &loop);
+  const pawl::Status ran = runtime.run_for(std::chrono::seconds(3'600), Loop::after_tick, &loop);
   if (ran != pawl::Status::kOk && ran != pawl::Status::kStopped) {
     die("run", ran, runtime.error_text());
   }
   if (has_client) ::pthread_join(client.thread, nullptr);
   ::signal(SIGTERM, SIG_IGN);
-  const pawl::Status stopped = runtime.stop(5'000);
+  const pawl::Status stopped = runtime.stop(std::chrono::seconds(5));
   if (stopped != pawl::Status::kOk) die("stop", stopped, runtime.error_text());
   return 0;
 }

@@ -78,7 +78,7 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
         << diagnostic.text();
     ASSERT_EQ(client.start_orchestration("a", "nap", "from another thread"), Status::kOk);
     OrchestrationStatus status;
-    EXPECT_EQ(client.wait_for_orchestration("a", 20'000, &status), Status::kOk);
+    EXPECT_EQ(client.wait_for_orchestration("a", std::chrono::seconds(20), &status), Status::kOk);
     output = std::string(status.output);
     done = true;
     runtime.wake();
@@ -90,13 +90,13 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
       pollfd wanted = {runtime.fd(), POLLIN, 0};
       ASSERT_GE(poll(&wanted, 1, 30'000), 1) << "the descriptor did not say that work is due";
     }
-    const Result<bool> ticked = runtime.tick(20);
+    const Result<bool> ticked = runtime.tick(std::chrono::milliseconds(20));
     ASSERT_TRUE(ticked.ok());
     more = ticked.value();
   }
   other.join();
   EXPECT_EQ(output, "from another thread");
-  EXPECT_EQ(runtime.stop(1'000), Status::kOk);
+  EXPECT_EQ(runtime.stop(std::chrono::seconds(1)), Status::kOk);
 }
 
 // What Process::required_memory() asks for is enough for as many connections as it was reported.
@@ -121,7 +121,7 @@ TEST_F(Embedding, sqlites_memory_suffices_for_every_connection) {
   while (completed < 200) {
     completed = 0;
     for (One& one : all) {
-      ASSERT_TRUE(one.runtime.tick(20).ok());
+      ASSERT_TRUE(one.runtime.tick(std::chrono::milliseconds(20)).ok());
       completed += one.runtime.stats().orchestrations_completed;
     }
   }
@@ -143,7 +143,7 @@ TEST_F(Embedding, request_stop_from_a_signal_handler_ends_run) {
   g_runtime = &runtime;
   std::signal(SIGALRM, [](int) { g_runtime->request_stop(); });
   alarm(1);
-  EXPECT_EQ(runtime.run(1'000), Status::kOk);
+  EXPECT_EQ(runtime.run(std::chrono::seconds(1)), Status::kOk);
   std::signal(SIGALRM, SIG_DFL);
   EXPECT_TRUE(runtime.stop_requested());
 }
@@ -172,8 +172,8 @@ TEST_F(Embedding, two_runtimes_on_two_files_in_one_loop) {
       pollfd wanted[] = {{first.fd(), POLLIN, 0}, {second.fd(), POLLIN, 0}};
       ASSERT_GE(poll(wanted, 2, 30'000), 1);
     }
-    const Result<bool> one = first.tick(20);
-    const Result<bool> two = second.tick(20);
+    const Result<bool> one = first.tick(std::chrono::milliseconds(20));
+    const Result<bool> two = second.tick(std::chrono::milliseconds(20));
     ASSERT_TRUE(one.ok() && two.ok());
     more = one.value() || two.value();
   }

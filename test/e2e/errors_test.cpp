@@ -174,7 +174,7 @@ class Errors : public ::testing::Test {
       const char* id;
     } wanted{this, id};
     return runtime_->run_for(
-               ms,
+               std::chrono::milliseconds(ms),
                [](void* user) noexcept {
                  auto* const what = static_cast<Wanted*>(user);
                  return what->test->status(what->id).state != OrchestrationState::kRunning;
@@ -187,13 +187,13 @@ class Errors : public ::testing::Test {
     open_client();
     ASSERT_EQ(client_.start_orchestration("bad", "slow", ""), Status::kOk);
     ASSERT_EQ(runtime_->run_for(
-                  5'000,
+                  std::chrono::seconds(5),
                   [](void* user) noexcept {
                     return static_cast<Runtime*>(user)->stats().activities_completed == 1;
                   },
                   runtime_.get()),
               Status::kOk);
-    ASSERT_EQ(runtime_->stop(1'000), Status::kOk);
+    ASSERT_EQ(runtime_->stop(std::chrono::seconds(1)), Status::kOk);
     runtime_.reset();
   }
   // After tampering: another instance completes at once; "bad" is stopped with a text that names
@@ -255,7 +255,7 @@ TEST_F(Errors, a_mended_row_lets_the_instance_go_on) {
   park_one();
   sql(path_, "UPDATE history SET payload=CAST('onE' AS BLOB) WHERE kind=32");
   expect_stopped_alone("event");
-  ASSERT_EQ(runtime_->stop(1'000), Status::kOk);
+  ASSERT_EQ(runtime_->stop(std::chrono::seconds(1)), Status::kOk);
   sql(path_,
       "UPDATE history SET payload=CAST('one' AS BLOB) WHERE kind=32 AND CAST(payload AS "
       "TEXT)='onE'");
@@ -276,11 +276,11 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   const auto has_failed = [](void* user) noexcept {
     return static_cast<Runtime*>(user)->stats().failed_ticks > 0;
   };
-  ASSERT_EQ(runtime_->tick(INT64_MAX).status(), Status::kOk);
+  ASSERT_EQ(runtime_->tick(std::chrono::milliseconds::max()).status(), Status::kOk);
   sql(path_,
       "CREATE TRIGGER endless AFTER INSERT ON history BEGIN INSERT INTO kv WITH RECURSIVE c(x) AS"
       " (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x,x,1,0,x,0,0 FROM c; END");
-  ASSERT_EQ(runtime_->run_for(20'000, has_failed, runtime_.get()), Status::kOk);
+  ASSERT_EQ(runtime_->run_for(std::chrono::seconds(20), has_failed, runtime_.get()), Status::kOk);
   EXPECT_FALSE(runtime_->ready());
   EXPECT_GT(lines.count("trigger \"endless\""), 0U) << lines.all();
   EXPECT_EQ(client_.start_orchestration("b", "hello", ""), Status::kCorrupt);
@@ -296,8 +296,8 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   testing::Lines lines;
   Options given = options();
   given.log = &lines;
-  given.checkpoint_pages = 64;
-  given.log_bytes_max = 512 * 1024;
+  given.space.checkpoint_pages = 64;
+  given.space.log_bytes_max = 512 * 1024;
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
   open_client();
   ASSERT_EQ(client_.start_orchestration("first", "hello", "x"), Status::kOk);
@@ -317,16 +317,18 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   const auto is_reported = [](void* user) noexcept {
     return static_cast<testing::Lines*>(user)->count("log_is_full") > 0;
   };
-  ASSERT_EQ(runtime_->run_for(20'000, is_reported, &lines), Status::kOk) << lines.all();
+  ASSERT_EQ(runtime_->run_for(std::chrono::seconds(20), is_reported, &lines), Status::kOk)
+      << lines.all();
   EXPECT_EQ(lines.count("process=" + process), 2U) << lines.all();
   shell.end();
   const auto is_cut = [](void* user) noexcept {
     return static_cast<testing::Lines*>(user)->count("log_is_cut") > 0;
   };
-  ASSERT_EQ(runtime_->run_for(20'000, is_cut, &lines), Status::kOk) << lines.all();
+  ASSERT_EQ(runtime_->run_for(std::chrono::seconds(20), is_cut, &lines), Status::kOk)
+      << lines.all();
   struct stat log {};
   ASSERT_EQ(stat((path_ + "-wal").c_str(), &log), 0);
-  EXPECT_LT(log.st_size, given.log_bytes_max / 2);
+  EXPECT_LT(log.st_size, given.space.log_bytes_max / 2);
   EXPECT_EQ(client_.start_orchestration("again", "hello", "x"), Status::kOk);
 }
 
@@ -334,13 +336,14 @@ TEST_F(Errors, a_writer_that_stays_is_named_and_the_runtime_is_not_ready) {
   testing::Lines lines;
   Options given = options();
   given.log = &lines;
-  given.busy_ms_max = 10;
+  given.timing.busy_max = std::chrono::milliseconds(10);
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
   open_client();
   ASSERT_EQ(client_.start_orchestration("a", "hello", "x"), Status::kOk);
   Shell shell(path_, "BEGIN IMMEDIATE;");
   const auto is_stuck = [](void* user) noexcept { return !static_cast<Runtime*>(user)->ready(); };
-  ASSERT_EQ(runtime_->run_for(60'000, is_stuck, runtime_.get()), Status::kOk) << lines.all();
+  ASSERT_EQ(runtime_->run_for(std::chrono::seconds(60), is_stuck, runtime_.get()), Status::kOk)
+      << lines.all();
   EXPECT_EQ(lines.count("write_lock_is_held"), 1U) << lines.all();
   EXPECT_EQ(lines.count("process=" + std::to_string(shell.pid)), 1U) << lines.all();
   shell.end();
@@ -386,8 +389,8 @@ TEST_F(Errors, an_input_too_large_for_the_worker_stops_alone) {
   large.database_path = path_.c_str();
   large.payload_bytes_max = 1'024 * 1'024;
   Options small = options();
-  small.payload_bytes_max = 4 * 1024;
-  small.queue_messages_max = 16;
+  small.limits.payload_bytes_max = 4 * 1024;
+  small.limits.queue_messages_max = 16;
   ASSERT_EQ(start(small), Status::kOk);
   open_client();
   posix::SystemPort port;
@@ -410,18 +413,18 @@ TEST_F(Errors, an_input_too_large_for_the_worker_stops_alone) {
 
 TEST_F(Errors, a_stopped_runtime_answers_instead_of_breaking) {
   ASSERT_EQ(start(options()), Status::kOk);
-  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
   OrchestrationStatus out;
   EXPECT_EQ(runtime_->get_status("a", &out), Status::kStopped);
   EXPECT_EQ(runtime_->start_orchestration("a", "hello", ""), Status::kStopped);
-  EXPECT_EQ(runtime_->tick(10).status(), Status::kStopped);
+  EXPECT_EQ(runtime_->tick(std::chrono::milliseconds(10)).status(), Status::kStopped);
 }
 
 TEST_F(Errors, a_history_beyond_the_warm_memory_stops_alone_and_the_others_go_on) {
   Options small = options();
-  small.payload_bytes_max = 8 * 1024;
-  small.warm_bytes = 128 * 1024;
-  small.warm_instances = 64;
+  small.limits.payload_bytes_max = 8 * 1024;
+  small.limits.warm_bytes = 128 * 1024;
+  small.limits.warm_instances = 64;
   ASSERT_EQ(start(small), Status::kOk) << diagnostic_.text();
   open_client();
   ASSERT_EQ(client_.start_orchestration("bad", "hoarder", ""), Status::kOk);
@@ -459,7 +462,7 @@ TEST_F(Errors, a_file_that_is_no_database_is_named) {
 
 TEST_F(Errors, newer_database_is_named_with_both_versions) {
   ASSERT_EQ(start(options()), Status::kOk);
-  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
   sql(path_, "PRAGMA user_version=99");
   EXPECT_EQ(start(options()), Status::kNewerDatabase);
   EXPECT_NE(diagnostic_.text().find("99"), std::string_view::npos) << diagnostic_.text();
@@ -468,7 +471,7 @@ TEST_F(Errors, newer_database_is_named_with_both_versions) {
 // It begins the names of the folders of sessions.
 TEST_F(Errors, a_database_id_that_is_none_is_named) {
   ASSERT_EQ(start(options()), Status::kOk);
-  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
   const std::string outside = folder_ + "/outside";
   const std::string root = folder_ + "/root";
   ASSERT_EQ(mkdir(outside.c_str(), 0700), 0);
@@ -498,7 +501,7 @@ TEST_F(Errors, a_second_name_of_the_database_is_refused) {
   ASSERT_EQ(client_.start_orchestration("a", "hello", "1"), Status::kOk);
   ASSERT_TRUE(run_until_ended("a"));
   client_.close();
-  ASSERT_EQ(runtime_->stop(1'000), Status::kOk);
+  ASSERT_EQ(runtime_->stop(std::chrono::seconds(1)), Status::kOk);
   const std::string first = path_;
   const std::string second = folder_ + "/second.db";
   ASSERT_EQ(link(first.c_str(), second.c_str()), 0);
@@ -567,11 +570,11 @@ TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
   given.log = &lines;
   ASSERT_EQ(start(given), Status::kOk);
   EXPECT_TRUE(lines.paths.empty());
-  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
   ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
   ASSERT_EQ(start(given), Status::kOk);
   EXPECT_EQ(lines.paths, std::vector<std::string>{path_});
-  ASSERT_EQ(runtime_->stop(100), Status::kOk);
+  ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
 }
 
 TEST_F(Errors, read_only_place_is_named) {

@@ -73,14 +73,14 @@ struct Steps {
   int count = 0;
 };
 ActivityStep throws_in_step(ActivityContext& ctx, Steps& steps) {
-  if (++steps.count == 1) return ctx.again_after(0);
+  if (++steps.count == 1) return ctx.again_after(std::chrono::milliseconds(0));
   throw std::runtime_error("the second step");
 }
 
 Poll asks(OrchestrationContext& ctx) {
   pawl::ActivityOptions options;
   options.retry.max_attempts = ctx.input() == "throws_once" ? 2 : 1;
-  options.retry.base_ms = 0;
+  options.retry.base = std::chrono::milliseconds(0);
   PAWL_AWAIT(answer, ctx.schedule_activity(ctx.input(), "ok first", options));
   if (answer.ok()) return ctx.complete(answer.value());
   return ctx.complete(std::string(error_kind_name(answer.error().kind)) + ": " +
@@ -148,7 +148,7 @@ OrchestrationStatus wait_for(Host& host, const char* id, std::string* text) {
     OrchestrationStatus status;
   } wanted = {&host, id, {}};
   const Status waited = host.runtime().run_for(
-      20'000,
+      std::chrono::seconds(20),
       [](void* user) noexcept {
         Wanted& of = *static_cast<Wanted*>(user);
         return of.host->runtime().get_status(of.id, &of.status) == Status::kOk &&

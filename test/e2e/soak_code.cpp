@@ -431,7 +431,7 @@ Poll retrier(OrchestrationContext& ctx) {
     pawl::ActivityOptions options;
     options.retry.max_attempts = 5;
     options.retry.backoff = pawl::Backoff::kFixed;
-    options.retry.base_ms = 20;
+    options.retry.base = std::chrono::milliseconds(20);
     const Handle tried = ctx.schedule_activity("flaky", token, options);
     const Handle threaded = ctx.schedule_activity("slow", token);
     const Handle given_up = ctx.schedule_activity("slow", "never");

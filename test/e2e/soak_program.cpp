@@ -91,7 +91,7 @@ int serve(pawl::Process& process, int count, char** words) {
   // One has another limit, as a smaller machine would.
   if (count > 7) {
     options.worker_node_id = words[7];
-    options.instance_batch_max = 2;
+    options.limits.instance_batch_max = 2;
   }
   if (std::getenv("SOAK_PROGRAM_LOG") != nullptr) options.log = &log;
   const std::size_t bytes = pawl::Runtime::required_memory(options);

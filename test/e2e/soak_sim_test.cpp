@@ -107,20 +107,20 @@ class SimSoak {
     pawl::Options options;
     options.database_path = kPath;
     if (number == 0) options.worker_node_id = "gateway";
-    options.payload_bytes_max = 4'096;
-    options.queue_messages_max = kQueueMessages;
-    options.batch = one_of<std::uint32_t>({1, 3, 64});
-    options.instance_batch_max = one_of<std::uint32_t>({1, 2, 5, 64});
-    options.warm_instances = one_of<std::uint32_t>({64, 256});
-    options.warm_bytes = one_of<std::size_t>({512 * 1'024, 2 * 1'024 * 1'024});
-    options.commit_window_ms = one_of<std::int64_t>({0, 0, 30});
-    options.home_grace_ms = one_of<std::int64_t>({0, 2'000});
-    options.inline_slots = one_of<std::uint32_t>({1, 64});
-    options.thread_slots = one_of<std::uint32_t>({1, 4});
-    options.keep_executions = one_of<std::uint32_t>({0, 1, 2});
-    options.sessions.evict_idle_ms = 50;
-    options.crashes_max = 1'000;
-    options.strikes_max = 1'000;
+    options.limits.payload_bytes_max = 4'096;
+    options.limits.queue_messages_max = kQueueMessages;
+    options.limits.batch = one_of<std::uint32_t>({1, 3, 64});
+    options.limits.instance_batch_max = one_of<std::uint32_t>({1, 2, 5, 64});
+    options.limits.warm_instances = one_of<std::uint32_t>({64, 256});
+    options.limits.warm_bytes = one_of<std::size_t>({512 * 1'024, 2 * 1'024 * 1'024});
+    options.timing.commit_window = std::chrono::milliseconds(one_of<std::int64_t>({0, 0, 30}));
+    options.leases.home_grace = std::chrono::milliseconds(one_of<std::int64_t>({0, 2'000}));
+    options.slots.inline_activities = one_of<std::uint32_t>({1, 64});
+    options.slots.threads = one_of<std::uint32_t>({1, 4});
+    options.retention.executions = one_of<std::uint32_t>({0, 1, 2});
+    options.sessions.evict_idle = std::chrono::milliseconds(50);
+    options.limits.crashes_max = 1'000;
+    options.limits.strikes_max = 1'000;
     return options;
   }
 
@@ -291,7 +291,8 @@ class SimSoak {
       Life* const life = workers_[i].get();
       if (life == nullptr || (has_trouble && any(4) == 0)) continue;
       pawl::Result<bool> ticked(false);
-      const bool dies = dies_in([&] { ticked = life->process->runtime->tick(INT64_MAX); });
+      const bool dies =
+          dies_in([&] { ticked = life->process->runtime->tick(std::chrono::milliseconds::max()); });
       if (dies) {
         kill(i);
         continue;

@@ -41,7 +41,7 @@ Poll asks_later(OrchestrationContext& ctx) {
 Poll retries(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.retry.max_attempts = 3;
-  options.retry.base_ms = options.retry.cap_ms = kHourMs;
+  options.retry.base = options.retry.cap = std::chrono::milliseconds(kHourMs);
   PAWL_AWAIT(said, ctx.schedule_activity("fails", "", options));
   if (!said.ok()) return ctx.fail(said.error());
   return ctx.complete("");
@@ -141,7 +141,7 @@ TEST_F(DamagedRow, DueTimeThatIsNoNumberFailsThatWorkAlone) {
 TEST_F(DamagedRow, ParkedUntilNoNumberStopsThatInstanceAlone) {
   start_worker();
   StartOptions delayed;
-  delayed.start_after_ms = kHourMs;
+  delayed.start_after = std::chrono::milliseconds(kHourMs);
   ASSERT_EQ(client()->start_orchestration("a", "says_hello", "", delayed), Status::kOk);
   pass(1'000);
   damage("UPDATE instances SET parked_until='x'");
@@ -250,7 +250,7 @@ TEST_F(DamagedRow, CountersOutOfTheirRangeAreRefusedByName) {
 
 // SQLite calls it a full disk; nothing may be removed for it.
 TEST_F(DamagedRow, HighestKeyIsNoFullDisk) {
-  options.retention_ms = 0;
+  options.retention.age = std::chrono::milliseconds(0);
   start_worker();
   expect_others_go_on();
   damage("UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='orchestrator_queue'");
@@ -267,14 +267,14 @@ TEST_F(DamagedRow, InputThatIsTooLargeHereWaitsForAWorkerThatTakesIt) {
   start_worker();
   start("large", "asks_later", std::string(60'000, 'x'));
   pass(1'000);
-  options.payload_bytes_max = 1'024;
+  options.limits.payload_bytes_max = 1'024;
   Worker& small = serve_later();
   pass(60'000);
   EXPECT_EQ(outcome_of("large").substr(0, 13), "stopped limit");
   EXPECT_GE(small.lines.count("60000 bytes"), 1U);
   expect_others_go_on();
   expect_rest();
-  options.payload_bytes_max = 64 * 1'024;
+  options.limits.payload_bytes_max = 64 * 1'024;
   small.stop();
   workers.clear();
   serve_later();

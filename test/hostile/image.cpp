@@ -24,12 +24,12 @@ struct Nothing {};
 
 ActivityStep hold(ActivityContext& ctx, Nothing&) {
   static_cast<void>(ctx.heartbeat("half"));
-  if (g_holds) return ctx.again_after(1'000);
+  if (g_holds) return ctx.again_after(std::chrono::seconds(1));
   return ctx.ok("held");
 }
 
 ActivityStep slow(ActivityContext& ctx, std::int64_t& steps) {
-  return ++steps == 2 ? ActivityStep(ctx.ok("slow")) : ctx.again_after(8'000);
+  return ++steps == 2 ? ActivityStep(ctx.ok("slow")) : ctx.again_after(std::chrono::seconds(8));
 }
 
 ActivityResult flaky(ActivityContext& ctx) {
@@ -73,20 +73,20 @@ Poll retries(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.retry.max_attempts = 1'000;
   options.retry.backoff = Backoff::kExponential;
-  options.retry.base_ms = 20'000;
+  options.retry.base = std::chrono::seconds(20);
   options.retry.jitter_percent = 10;
-  options.start_to_close_ms = 50'000;
-  options.schedule_to_close_ms = 3'600'000;
-  options.heartbeat_timeout_ms = 40'000;
+  options.start_to_close = std::chrono::seconds(50);
+  options.schedule_to_close = std::chrono::seconds(3'600);
+  options.heartbeat_timeout = std::chrono::seconds(40);
   PAWL_AWAIT(done, ctx.schedule_activity("flaky", "in", options));
   return ctx.complete(done.value());
 }
 
 Poll holds(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.start_to_close_ms = 3'000'000;
-  options.schedule_to_start_ms = 2'000'000;
-  options.heartbeat_timeout_ms = 1'000'000;
+  options.start_to_close = std::chrono::seconds(3'000);
+  options.schedule_to_start = std::chrono::seconds(2'000);
+  options.heartbeat_timeout = std::chrono::seconds(1'000);
   PAWL_AWAIT(done, ctx.schedule_activity("hold", "in", options));
   return ctx.complete(done.value());
 }
@@ -116,14 +116,14 @@ Poll asks_for_unknown_work(OrchestrationContext& ctx) {
 Poll asks_for_unserved_tag(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.tag = "unserved";
-  options.schedule_to_start_ms = 400'000;
+  options.schedule_to_start = std::chrono::seconds(400);
   PAWL_AWAIT_DONE(ctx.schedule_activity("note", "in", options));
   return ctx.complete("");
 }
 
 Poll asks_for_absent_device(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.target = Target::concurrent_device("absent", 200'000);
+  options.target = Target::concurrent_device("absent", std::chrono::seconds(200));
   PAWL_AWAIT_DONE(ctx.schedule_activity("note", "in", options));
   return ctx.complete("");
 }
@@ -133,7 +133,7 @@ Poll asks_for_absent_device(OrchestrationContext& ctx) {
 // Shared ones of the name in the input: one activity runs on, others wait behind it.
 Poll uses_session(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("note", "0", Target::session(ctx.input())));
-  static_cast<void>(ctx.hold_session(ctx.input(), 60'000));
+  static_cast<void>(ctx.hold_session(ctx.input(), std::chrono::seconds(60)));
   const Handle first = ctx.schedule_activity("hold", "1", Target::session(ctx.input()));
   ActivityOptions options;
   options.target = Target::session(ctx.input()).barrier();
@@ -173,13 +173,13 @@ SessionSettings rich_settings() {
   settings.owner_label = "alice";
   settings.kind = "agent";
   settings.notify = true;
-  settings.max_age_ms = 300'000;
-  settings.expiry_notice_ms = 60'000;
+  settings.max_age = std::chrono::seconds(300);
+  settings.expiry_notice = std::chrono::seconds(60);
   settings.max_activities = 100;
   settings.activity_warning = 3;
-  settings.rate_interval_ms = 5'000;
+  settings.rate_interval = std::chrono::seconds(5);
   settings.rate_burst = 2;
-  settings.rate_wait_ms = 60'000;
+  settings.rate_wait = std::chrono::seconds(60);
   return settings;
 }
 
@@ -201,7 +201,7 @@ Poll ends_session(OrchestrationContext& ctx) {
   SessionSettings settings;
   settings.exclusive = true;
   settings.notify = true;
-  if (ctx.input() == "expires") settings.max_age_ms = 10'000;
+  if (ctx.input() == "expires") settings.max_age = std::chrono::seconds(10);
   if (ctx.input() == "is lost") settings.fail_on_loss = true;
   const Session session = ctx.open_session("one", settings);
   const Handle work = ctx.schedule_activity("hold", "1", Target::own(session));
@@ -275,7 +275,7 @@ Poll n_timer(OrchestrationContext& ctx) {
 Poll n_retry(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.retry.max_attempts = 3;
-  options.retry.base_ms = 500;
+  options.retry.base = std::chrono::milliseconds(500);
   PAWL_AWAIT(done, ctx.schedule_activity("second time", "", options));
   return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
@@ -460,10 +460,10 @@ class ImageMaker {
  private:
   void start_worker(const char* node, std::unique_ptr<Worker>* worker) {
     Options options = options_of(node);
-    options.activity_grace_ms = 3'600'000;
+    options.timing.activity_grace = std::chrono::seconds(3'600);
     // Nothing is removed while the image is made.
-    options.retention_ms = 0;
-    options.sessions.session_cleanup_interval_ms = 3'600'000;
+    options.retention.age = std::chrono::milliseconds(0);
+    options.sessions.session_cleanup_interval = std::chrono::seconds(3'600);
     *worker = std::make_unique<Worker>(machine_, known_code(), options);
     EXPECT_EQ((*worker)->start(&process_), Status::kOk) << (*worker)->diagnostic.text();
   }
@@ -486,7 +486,7 @@ class ImageMaker {
     for (const Start& start : kStarts)
       must(client().start_orchestration(start.id, start.name, start.input));
     StartOptions later;
-    later.start_after_ms = 90'000;
+    later.start_after = std::chrono::seconds(90);
     must(client().start_orchestration("delayed", "ends", "", later));
   }
   void send() {
@@ -504,13 +504,14 @@ class ImageMaker {
     must(client().raise_event("changes", "go", ""));
     must(client().start_orchestration("late ghost", "leaves ghost", "x2"));
     must(client().start_orchestration("closes late", "ends session", "closes"));
-    must(client().transfer_session("s2", "", TransferOptions{600'000, false, {}}));
+    must(
+        client().transfer_session("s2", "", TransferOptions{std::chrono::seconds(600), false, {}}));
   }
 
   void end(Ending ending) {
     if (ending == Ending::kStopped) {
-      EXPECT_EQ(b_->runtime->stop(1'000), Status::kOk);
-      EXPECT_EQ(a_->runtime->stop(1'000), Status::kOk);
+      EXPECT_EQ(b_->runtime->stop(std::chrono::seconds(1)), Status::kOk);
+      EXPECT_EQ(a_->runtime->stop(std::chrono::seconds(1)), Status::kOk);
     }
     // Calls of a client that no worker has seen.
     must(client().start_orchestration("last minute", "n-activity", ""));
@@ -562,27 +563,27 @@ Options options_of(const char* node) {
   out.database_path = kPath;
   out.worker_node_id = node;
   out.worker_tag_filter = TagFilter::default_and({"gpu"});
-  out.cooperative_slots = 64;
-  out.heartbeat_interval_ms = 1'000;
+  out.slots.cooperative = 64;
+  out.timing.heartbeat_interval = std::chrono::seconds(1);
   out.sessions.max_sessions_per_worker = 64;
   out.sessions.max_sessions_per_orchestration = 2;
   out.sessions.max_sessions_per_owner = 10;
   // Short, so that all that goes by itself goes within the minutes of a case.
-  out.sessions.session_idle_timeout_ms = 60'000;
-  out.sessions.session_cleanup_interval_ms = 30'000;
-  out.sessions.leak_open_ms = 60'000;
-  out.sessions.leak_unused_ms = 30'000;
-  out.retention_ms = 200'000;
-  out.keep_executions = 2;
-  out.cancel_grace_ms = 5'000;
-  out.activity_grace_ms = 5'000;
+  out.sessions.session_idle_timeout = std::chrono::seconds(60);
+  out.sessions.session_cleanup_interval = std::chrono::seconds(30);
+  out.sessions.leak_open = std::chrono::seconds(60);
+  out.sessions.leak_unused = std::chrono::seconds(30);
+  out.retention.age = std::chrono::seconds(200);
+  out.retention.executions = 2;
+  out.timing.cancel_grace = std::chrono::seconds(5);
+  out.timing.activity_grace = std::chrono::seconds(5);
   // Little memory: a case begins with a process of its own.
-  out.batch = 32;
-  out.warm_instances = 64;
-  out.warm_bytes = 512 * 1024;
-  out.checkpoint_pages = 200;
-  out.reserve_bytes = 256 * 1024;
-  out.thread_slots = 0;
+  out.limits.batch = 32;
+  out.limits.warm_instances = 64;
+  out.limits.warm_bytes = 512 * 1024;
+  out.space.checkpoint_pages = 200;
+  out.space.reserve_bytes = 256 * 1024;
+  out.slots.threads = 0;
   return out;
 }
 

@@ -220,7 +220,7 @@ class Case {
     const std::int64_t end = machine_.boot_ms() + ms;
     Runtime& runtime = *worker_->runtime;
     while (machine_.boot_ms() < end) {
-      const Result<bool> more = runtime.tick(INT64_MAX);
+      const Result<bool> more = runtime.tick(std::chrono::milliseconds::max());
       shared_.ticks = runtime.stats().ticks;
       shared_.commits = runtime.stats().commits;
       if (!more.ok()) {

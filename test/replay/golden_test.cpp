@@ -127,7 +127,7 @@ Poll retries(OrchestrationContext& ctx) {
   options.retry.max_attempts = 5;
   options.retry.backoff = Backoff::kLinear;
   options.retry.jitter_percent = 10;
-  options.start_to_close_ms = 30'000;
+  options.start_to_close = std::chrono::seconds(30);
   const Handle pump = ctx.schedule_activity("pump", "on", options);
   const Handle read = ctx.schedule_activity("read", "", ActivityOptions());
   PAWL_AWAIT(pumped, pump);

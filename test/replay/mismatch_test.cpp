@@ -106,9 +106,9 @@ TEST(Mismatch, EachOptionOfAnActivity) {
   ActivityOptions recorded;
   recorded.target = Target::session("bed-1");
   recorded.tag = "gpu";
-  recorded.retry = {5, Backoff::kFixed, 1'000, 2'000, 10};
-  recorded.start_to_close_ms = recorded.schedule_to_close_ms = 9'000;
-  recorded.schedule_to_start_ms = 9'000;
+  recorded.retry = {5, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(2), 10};
+  recorded.start_to_close = recorded.schedule_to_close = std::chrono::seconds(9);
+  recorded.schedule_to_start = std::chrono::seconds(9);
   const auto differs = [&](auto change) {
     Bench bench;
     g_options = recorded;
@@ -126,12 +126,17 @@ TEST(Mismatch, EachOptionOfAnActivity) {
   EXPECT_EQ(differs([](Options& o) { o.retry.max_attempts = 6; }), "retry.max_attempts");
   EXPECT_EQ(differs([](Options& o) { o.retry.max_attempts = 1; }), "retry.max_attempts");
   EXPECT_EQ(differs([](Options& o) { o.retry.backoff = Backoff::kLinear; }), "retry.backoff");
-  EXPECT_EQ(differs([](Options& o) { o.retry.base_ms = 1'001; }), "retry.base_ms");
-  EXPECT_EQ(differs([](Options& o) { o.retry.cap_ms = 2'001; }), "retry.cap_ms");
+  EXPECT_EQ(differs([](Options& o) { o.retry.base = std::chrono::milliseconds(1'001); }),
+            "retry.base");
+  EXPECT_EQ(differs([](Options& o) { o.retry.cap = std::chrono::milliseconds(2'001); }),
+            "retry.cap");
   EXPECT_EQ(differs([](Options& o) { o.retry.jitter_percent = 0; }), "retry.jitter_percent");
-  EXPECT_EQ(differs([](Options& o) { o.start_to_close_ms = 0; }), "start_to_close_ms");
-  EXPECT_EQ(differs([](Options& o) { o.schedule_to_close_ms = 1; }), "schedule_to_close_ms");
-  EXPECT_EQ(differs([](Options& o) { o.schedule_to_start_ms = 1; }), "schedule_to_start_ms");
+  EXPECT_EQ(differs([](Options& o) { o.start_to_close = std::chrono::milliseconds(0); }),
+            "start_to_close");
+  EXPECT_EQ(differs([](Options& o) { o.schedule_to_close = std::chrono::milliseconds(1); }),
+            "schedule_to_close");
+  EXPECT_EQ(differs([](Options& o) { o.schedule_to_start = std::chrono::milliseconds(1); }),
+            "schedule_to_start");
 }
 
 TEST(Mismatch, OptionsAddedOrRemoved) {
@@ -140,10 +145,10 @@ TEST(Mismatch, OptionsAddedOrRemoved) {
   EXPECT_NE(mismatch(activity, with_options).find("tag differs"), std::string::npos);
   EXPECT_NE(mismatch(with_options, activity).find("tag differs"), std::string::npos);
   g_options = ActivityOptions();
-  g_options.schedule_to_start_ms = 5;
-  EXPECT_NE(mismatch(activity, with_options).find("schedule_to_start_ms differs"),
+  g_options.schedule_to_start = std::chrono::milliseconds(5);
+  EXPECT_NE(mismatch(activity, with_options).find("schedule_to_start differs"),
             std::string::npos);
-  EXPECT_NE(mismatch(with_options, activity).find("schedule_to_start_ms differs"),
+  EXPECT_NE(mismatch(with_options, activity).find("schedule_to_start differs"),
             std::string::npos);
 }
 

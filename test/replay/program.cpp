@@ -182,13 +182,16 @@ enum class Flow { kGoOn, kPending, kEnded };
 
 ActivityOptions options_of(const Step& step) {
   static const Retry kRetries[] = {
-      {}, {3, Backoff::kFixed, 500, 60'000, 0}, {5, Backoff::kExponential, 1'000, 8'000, 20}, {}};
+      {},
+      {3, Backoff::kFixed, std::chrono::milliseconds(500), std::chrono::seconds(60), 0},
+      {5, Backoff::kExponential, std::chrono::seconds(1), std::chrono::seconds(8), 20},
+      {}};
   ActivityOptions options;
   if (!step.on.empty()) options.target = Target::session(step.on);
   options.tag = step.version;
   options.retry = kRetries[step.number % 4];
-  if (step.number % 4 == 2) options.start_to_close_ms = 4'000;
-  if (step.number % 4 == 3) options.schedule_to_close_ms = 90'000;
+  if (step.number % 4 == 2) options.start_to_close = std::chrono::seconds(4);
+  if (step.number % 4 == 3) options.schedule_to_close = std::chrono::seconds(90);
   return options;
 }
 

@@ -26,7 +26,7 @@ std::string g_seen;
 
 void tick_all() {
   for (Worker* loop : g_loops)
-    if (!loop->killed) static_cast<void>(loop->runtime->tick(INT64_MAX));
+    if (!loop->killed) static_cast<void>(loop->runtime->tick(std::chrono::milliseconds::max()));
 }
 
 // A pool thread that looks at the flag every 10 ms, while the loops go on.
@@ -82,7 +82,8 @@ ActivityResult with_client(ActivityContext& ctx) {
   if (client->start_orchestration(child, "nothing", "") != Status::kOk) return ctx.fail("start");
   OrchestrationStatus status;
   if (client->get_status(child, &status) != Status::kOk) return ctx.fail("status");
-  return ctx.ok(client->wait_for_orchestration(child, 1'000, &status) == Status::kWouldBlock
+  return ctx.ok(client->wait_for_orchestration(child, std::chrono::seconds(1), &status) ==
+                        Status::kWouldBlock
                     ? "would block"
                     : "waited");
 }
@@ -97,7 +98,7 @@ Poll call(OrchestrationContext& ctx) {
 Poll look_around(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.target = Target::session("bed-7");
-  options.start_to_close_ms = 5'000;
+  options.start_to_close = std::chrono::seconds(5);
   PAWL_AWAIT(done, ctx.schedule_activity("look", "", options));
   PAWL_AWAIT(again, ctx.schedule_activity("look_without_limits", ""));
   return ctx.complete("");
@@ -153,7 +154,7 @@ class ActivitiesTest : public ::testing::Test {
     out.database_path = kPath;
     out.worker_node_id = node;
     out.verify_turns = true;
-    out.activity_grace_ms = kGraceMs;
+    out.timing.activity_grace = std::chrono::milliseconds(kGraceMs);
     return out;
   }
   bool run(std::initializer_list<Worker*> workers, const std::function<bool()>& until,
@@ -259,7 +260,7 @@ TEST_F(ActivitiesTest, an_operator_who_terminates_the_instance_reaches_its_activ
 
 TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace) {
   Options one_thread = options();
-  one_thread.thread_slots = 1;
+  one_thread.slots.threads = 1;
   Worker worker(machine, registry, one_thread);
   ASSERT_EQ(worker.start(), Status::kOk);
   EXPECT_TRUE(worker.runtime->ready());
@@ -270,15 +271,15 @@ TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace)
   worker.node.hold_jobs(true);
   ASSERT_EQ(client->start_orchestration("a", "race", "deaf"), Status::kOk);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(worker.runtime->tick(INT64_MAX));
+    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   // Its thread does not come back while time passes.
   const std::int64_t end = machine.boot_ms() + 1'000 + kGraceMs;
   while (machine.boot_ms() < end) {
     EXPECT_TRUE(worker.runtime->ready());
     EXPECT_EQ(worker.runtime->stats().activities_abandoned, 0U);
     machine.advance(100);
-    static_cast<void>(worker.runtime->tick(INT64_MAX));
-    static_cast<void>(worker.runtime->tick(INT64_MAX));
+    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
+    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   }
   EXPECT_EQ(worker.runtime->stats().activities_abandoned, 1U);
   EXPECT_EQ(worker.lines.count("activity_abandoned activity=deaf instance=a"), 1U);
@@ -289,7 +290,7 @@ TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace)
   // It comes back after all: its result is refused, its slot is free again.
   worker.node.hold_jobs(false);
   ASSERT_TRUE(run({&worker}, [&] { return worker.runtime->stats().activities_refused == 1; }));
-  static_cast<void>(worker.runtime->tick(INT64_MAX));
+  static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   EXPECT_TRUE(worker.runtime->ready());
   EXPECT_EQ(worker.runtime->stats().slots_abandoned, 0U);
   EXPECT_EQ(worker.runtime->stats().activities_abandoned, 1U);
@@ -303,11 +304,11 @@ TEST_F(ActivitiesTest, the_end_of_the_grace_is_a_due_time) {
   ASSERT_EQ(client->start_orchestration("a", "race", "deaf"), Status::kOk);
   const std::int64_t begin = machine.boot_ms();
   for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(worker.runtime->tick(INT64_MAX));
+    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   while (worker.runtime->stats().activities_abandoned == 0 && machine.boot_ms() - begin < 60'000) {
     const OptionalMs due = worker.runtime->next_due();
     if (due.value_or(0) > machine.boot_ms()) machine.advance(due.value() - machine.boot_ms());
-    static_cast<void>(worker.runtime->tick(INT64_MAX));
+    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   }
   EXPECT_EQ(machine.boot_ms() - begin, 1'000 + kGraceMs);
   worker.node.hold_jobs(false);
@@ -336,7 +337,7 @@ TEST_F(ActivitiesTest, a_cancelled_instance_notifies_its_activity) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("a", "call", "blocking"), Status::kOk);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(worker.runtime->tick(INT64_MAX));
+    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   const std::int64_t begin = machine.boot_ms();
   ASSERT_EQ(client->cancel_instance("a", "no water"), Status::kOk);
   ASSERT_TRUE(ends({&worker}, client));

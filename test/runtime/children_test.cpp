@@ -186,7 +186,7 @@ TEST_F(Children, ExactlyOneNoticeOverKillsBetweenTicks) {
     sim::Machine own(static_cast<std::uint64_t>(kill_every));
     own.set_wall(1'800'000'000'000);
     own.set_synced(true);
-    options.crashes_max = options.strikes_max = 1'000;
+    options.limits.crashes_max = options.limits.strikes_max = 1'000;
     std::unique_ptr<Worker> worker;
     const auto replace = [&] {
       if (worker != nullptr) worker->kill();
@@ -196,14 +196,14 @@ TEST_F(Children, ExactlyOneNoticeOverKillsBetweenTicks) {
     };
     replace();
     ASSERT_EQ(start(*worker, "f", "family", ""), Status::kOk);
-    ASSERT_EQ(worker->runtime->tick(INT64_MAX).status(), Status::kOk);
+    ASSERT_EQ(worker->runtime->tick(std::chrono::milliseconds::max()).status(), Status::kOk);
     OrchestrationStatus status;
     int ticks = 0;
     for (; ticks < 4'000; ++ticks) {
       // One life is long enough to do something.
       if (ticks % (kill_every + 2) == kill_every + 1) replace();
       worker->node.run_jobs();
-      const Result<bool> more = worker->runtime->tick(INT64_MAX);
+      const Result<bool> more = worker->runtime->tick(std::chrono::milliseconds::max());
       ASSERT_TRUE(more.ok()) << status_name(more.status());
       ASSERT_EQ(worker->runtime->get_status("f", &status), Status::kOk);
       if (status.state != OrchestrationState::kRunning) break;

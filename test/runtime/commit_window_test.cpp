@@ -1,4 +1,4 @@
-// Options::commit_window_ms: fewer flushes, a bounded wait, and what never waits.
+// TimingOptions::commit_window: fewer flushes, a bounded wait, and what never waits.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -54,7 +54,7 @@ Poll steps(OrchestrationContext& ctx) {
 
 Poll hurried(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.start_to_close_ms = kWindowMs / 2;
+  options.start_to_close = std::chrono::milliseconds(kWindowMs / 2);
   PAWL_AWAIT(value, ctx.schedule_activity("sample", "x", options));
   return value.ok() ? ctx.complete("in time") : ctx.fail(value.error());
 }
@@ -83,7 +83,7 @@ class CommitWindowTest : public ::testing::Test {
     Options out;
     out.database_path = kPath;
     out.verify_turns = true;
-    out.commit_window_ms = window_ms;
+    out.timing.commit_window = std::chrono::milliseconds(window_ms);
     return out;
   }
   // Runs one to its end; how long that took.
@@ -157,7 +157,7 @@ TEST_F(CommitWindowTest, a_result_is_not_kept_waiting_beyond_its_own_limit) {
 
 TEST_F(CommitWindowTest, a_machine_with_nothing_left_to_do_does_not_wait) {
   Options few = options(kWindowMs);
-  few.inline_slots = 4;
+  few.slots.inline_activities = 4;
   // Ten commits for forty activities; only what fills no slots waits.
   EXPECT_LE(time_of(few, "fan", ""), 2 * kWindowMs);
 }
@@ -189,7 +189,7 @@ TEST_F(CommitWindowTest, a_stop_does_not_wait) {
   ASSERT_EQ(client->start_orchestration("a", "steps", "sample"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_ran.size() == 1; }));
   const std::int64_t begin = machine.boot_ms();
-  EXPECT_EQ(worker.runtime->stop(1'000), Status::kOk);
+  EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(1)), Status::kOk);
   EXPECT_EQ(worker.runtime->stats().activities_completed, 1U);
   EXPECT_EQ(machine.boot_ms(), begin);
 }

@@ -51,40 +51,43 @@ ActivityStep blink(ActivityContext& ctx, Counted& state) {
   g_machine->advance(g_step_ms);
   if (ctx.is_cancelled()) return ctx.fail("told to stop");
   if (++state.steps == 10) return ctx.ok("blinked");
-  return ctx.again_after(20);
+  return ctx.again_after(std::chrono::milliseconds(20));
 }
 
 ActivityStep sense(ActivityContext& ctx, Counted& state) {
   g_steps.push_back(g_machine->boot_ms());
   if (ctx.is_cancelled()) return ctx.fail("told to stop");
-  if (state.steps++ == 0) return ctx.when_readable(kSensorFd, 20'000);
+  if (state.steps++ == 0) return ctx.when_readable(kSensorFd, std::chrono::seconds(20));
   return ctx.ok(ctx.is_readable() ? "a value" : "silence");
 }
 
 // Closes its valve in two steps when it is cancelled.
 ActivityStep valve(ActivityContext& ctx, Counted& state) {
-  if (!ctx.is_cancelled()) return ctx.again_after(60'000);
+  if (!ctx.is_cancelled()) return ctx.again_after(std::chrono::seconds(60));
   ++g_clean_up_steps;
-  if (++state.steps < 2) return ctx.again_after(100);
+  if (++state.steps < 2) return ctx.again_after(std::chrono::milliseconds(100));
   return ctx.ok("closed");
 }
 
 ActivityStep stubborn(ActivityContext& ctx, Counted& state) {
   ++state.steps;
   g_clean_up_steps += ctx.is_cancelled() ? 1 : 0;
-  return ctx.again_after(3'600'000);
+  return ctx.again_after(std::chrono::seconds(3'600));
 }
 
 ActivityStep second_time(ActivityContext& ctx, Counted& state) {
-  if (++state.steps < 3) return ctx.again_after(0);
+  if (++state.steps < 3) return ctx.again_after(std::chrono::milliseconds(0));
   return ctx.retry_attempt() == 1 ? ActivityStep(ctx.fail("bus")) : ctx.ok("second time");
 }
 
-ActivityStep bad_descriptor(ActivityContext& ctx, Counted&) { return ctx.when_readable(-1, 1'000); }
+ActivityStep bad_descriptor(ActivityContext& ctx, Counted&) {
+  return ctx.when_readable(-1, std::chrono::seconds(1));
+}
 
 ActivityStep long_result(ActivityContext& ctx, Counted& state) {
   static const std::string kLong(60'000, 'x');
-  return state.steps++ == 0 ? ctx.again_after(10) : ActivityStep(ctx.ok(kLong));
+  return state.steps++ == 0 ? ctx.again_after(std::chrono::milliseconds(10))
+                            : ActivityStep(ctx.ok(kLong));
 }
 
 ActivityStep dies_in_a_step(ActivityContext& ctx, Counted&) {
@@ -109,14 +112,15 @@ Poll call(OrchestrationContext& ctx) {
 
 Poll call_again(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.retry = {3, Backoff::kNone, 0, 0, 0};
+  options.retry = {3, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
+                   0};
   PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "", options));
   return ctx.complete(text_of(done));
 }
 
 Poll call_with_limit(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.start_to_close_ms = 5'000;
+  options.start_to_close = std::chrono::seconds(5);
   PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "", options));
   return ctx.complete(text_of(done));
 }
@@ -171,7 +175,7 @@ class CooperativeTest : public ::testing::Test {
     out.database_path = kPath;
     out.worker_node_id = "node";
     out.verify_turns = true;
-    out.activity_grace_ms = kGraceMs;
+    out.timing.activity_grace = std::chrono::milliseconds(kGraceMs);
     return out;
   }
   // A worker with this orchestration under way.
@@ -218,10 +222,10 @@ TEST_F(CooperativeTest, waits_for_its_descriptor_without_a_wake_up) {
   TestClient client(machine, kPath);
   begin(worker, client, "call", "sense");
   // The looks after the last commit end within seven seconds.
-  EXPECT_EQ(worker.runtime->run_for(7'000), Status::kTimeout);
+  EXPECT_EQ(worker.runtime->run_for(std::chrono::seconds(7)), Status::kTimeout);
   ASSERT_EQ(g_steps.size(), 1U);
   const std::uint64_t before = worker.runtime->stats().wakeups;
-  EXPECT_EQ(worker.runtime->run_for(10'000), Status::kTimeout);
+  EXPECT_EQ(worker.runtime->run_for(std::chrono::seconds(10)), Status::kTimeout);
   EXPECT_EQ(worker.runtime->stats().wakeups, before + 1) << "for the end of run_for() alone";
   worker.node.set_readable(kSensorFd, true);
   const std::int64_t readable_at = machine.boot_ms();
@@ -243,9 +247,9 @@ TEST_F(CooperativeTest, a_descriptor_that_is_not_read_does_not_keep_the_loop_awa
   begin(worker, client, "call", "sense");
   worker.node.set_readable(kSensorFd, true);
   ASSERT_TRUE(ends(worker, client));
-  EXPECT_EQ(worker.runtime->run_for(7'000), Status::kTimeout);
+  EXPECT_EQ(worker.runtime->run_for(std::chrono::seconds(7)), Status::kTimeout);
   const std::uint64_t before = worker.runtime->stats().wakeups;
-  EXPECT_EQ(worker.runtime->run_for(10'000), Status::kTimeout);
+  EXPECT_EQ(worker.runtime->run_for(std::chrono::seconds(10)), Status::kTimeout);
   EXPECT_EQ(worker.runtime->stats().wakeups, before + 1);
 }
 
@@ -284,7 +288,7 @@ TEST_F(CooperativeTest, holds_up_no_other) {
 
 TEST_F(CooperativeTest, takes_a_slot_as_long_as_it_runs) {
   Options two = options();
-  two.cooperative_slots = 2;
+  two.slots.cooperative = 2;
   Worker worker(machine, registry, two);
   TestClient client(machine, kPath);
   begin(worker, client, "many", "blink");
@@ -295,7 +299,7 @@ TEST_F(CooperativeTest, takes_a_slot_as_long_as_it_runs) {
 
 TEST_F(CooperativeTest, a_window_of_commits_does_not_delay_steps) {
   Options gathering = options();
-  gathering.commit_window_ms = 1'000;
+  gathering.timing.commit_window = std::chrono::seconds(1);
   Worker worker(machine, registry, gathering);
   TestClient client(machine, kPath);
   begin(worker, client, "call", "blink");
@@ -341,7 +345,7 @@ TEST_F(CooperativeTest, a_loser_gets_steps_to_clean_up) {
 
 TEST_F(CooperativeTest, a_loser_that_does_not_end_is_ended_after_the_grace) {
   Options one = options();
-  one.cooperative_slots = 1;
+  one.slots.cooperative = 1;
   Worker worker(machine, registry, one);
   TestClient client(machine, kPath);
   begin(worker, client, "race", "stubborn");
@@ -358,7 +362,7 @@ TEST_F(CooperativeTest, a_loser_that_does_not_end_is_ended_after_the_grace) {
 }
 
 TEST_F(CooperativeTest, past_its_limit_it_is_reported_and_ends) {
-  EXPECT_EQ(run("call_with_limit", "valve"), "timeout: start_to_close_ms (5000) passed");
+  EXPECT_EQ(run("call_with_limit", "valve"), "timeout: start_to_close (5000 ms) passed");
   EXPECT_EQ(took, 5'000);
 }
 
@@ -368,7 +372,7 @@ TEST_F(CooperativeTest, a_stop_puts_it_back_and_the_next_worker_begins_anew) {
     Worker worker(machine, registry, options());
     begin(worker, client, "call", "sense");
     ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 1; }));
-    EXPECT_EQ(worker.runtime->stop(500), Status::kOk);
+    EXPECT_EQ(worker.runtime->stop(std::chrono::milliseconds(500)), Status::kOk);
     EXPECT_EQ(machine.boot_ms() - begun, 500);
     EXPECT_EQ(g_alive, 0);
   }
@@ -387,7 +391,7 @@ TEST_F(CooperativeTest, a_stop_waits_for_what_ends_in_time) {
   Worker worker(machine, registry, options());
   begin(worker, client, "call", "blink");
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 2; }));
-  EXPECT_EQ(worker.runtime->stop(10'000), Status::kOk);
+  EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(10)), Status::kOk);
   EXPECT_EQ(g_steps.size(), 10U);
   EXPECT_EQ(worker.runtime->stats().activities_completed, 1U);
 }
@@ -406,7 +410,7 @@ TEST_F(CooperativeTest, a_full_disk_keeps_the_result_and_destroys_the_state_once
 
 TEST_F(CooperativeTest, a_death_in_a_step_is_charged_to_it) {
   Options twice = options();
-  twice.crashes_max = 2;
+  twice.limits.crashes_max = 2;
   TestClient client(machine, kPath);
   g_kills = 2;
   {
@@ -431,7 +435,7 @@ TEST_F(CooperativeTest, a_death_in_a_step_is_charged_to_it) {
 
 TEST_F(CooperativeTest, a_death_between_steps_is_not) {
   Options once = options();
-  once.crashes_max = 1;
+  once.limits.crashes_max = 1;
   TestClient client(machine, kPath);
   for (std::size_t i = 0; i < 3; ++i) {
     Worker worker(machine, registry, once);
@@ -461,14 +465,14 @@ TEST_F(CooperativeTest, a_state_that_does_not_fit_is_refused_at_the_start) {
   EXPECT_EQ(worker.diagnostic.text(),
             "the state of large has 300 bytes; cooperative_scratch_bytes is 256");
   Options enough = options();
-  enough.cooperative_scratch_bytes = 300;
+  enough.slots.cooperative_scratch_bytes = 300;
   Worker other(machine, registry, enough);
   EXPECT_EQ(other.start(), Status::kOk) << other.diagnostic.text();
 }
 
 TEST_F(CooperativeTest, without_slots_others_run_it) {
   Options none = options();
-  none.cooperative_slots = 0;
+  none.slots.cooperative = 0;
   Worker worker(machine, registry, none);
   TestClient client(machine, kPath);
   begin(worker, client, "call", "blink");

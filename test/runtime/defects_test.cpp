@@ -24,7 +24,7 @@ ActivityResult slow(ActivityContext& ctx) {
   g_meanwhile();
   for (int i = 0; i < 10; ++i) {
     g_machine->advance(1'000);
-    static_cast<void>(g_worker->runtime->tick(INT64_MAX));
+    static_cast<void>(g_worker->runtime->tick(std::chrono::milliseconds::max()));
   }
   return ctx.ok("of the first");
 }
@@ -89,7 +89,7 @@ class Defects : public Story {
 TEST_F(Defects, LimitInAChildReachesItsParent) {
   add("over_a_limit", over_a_limit);
   add("asks", asks);
-  options.history_events_max = 64;
+  options.limits.history_events_max = 64;
   start_worker();
   for (const char* which : {"output", "input", "history", "calls"}) {
     const std::string id = std::string("parent of ") + which;
@@ -103,8 +103,8 @@ TEST_F(Defects, LimitInAChildReachesItsParent) {
 
 TEST_F(Defects, JoinOfTwoThousandActivities) {
   add("join", join_of_two_thousand);
-  options.commands_a_turn_max = 4'096;
-  options.history_events_max = 8'192;
+  options.limits.commands_a_turn_max = 4'096;
+  options.limits.history_events_max = 8'192;
   options.verify_turns = false;
   start_worker();
   start("a", "join");

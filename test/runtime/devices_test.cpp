@@ -30,7 +30,7 @@ Poll read_device(OrchestrationContext& ctx) {
 
 Poll impatient(OrchestrationContext& ctx) {
   ActivityOptions options;
-  options.target = Target::concurrent_device(ctx.input(), 30'000);
+  options.target = Target::concurrent_device(ctx.input(), std::chrono::seconds(30));
   PAWL_AWAIT(done, ctx.schedule_activity("note", "1", options));
   if (done.ok()) return ctx.complete(done.value());
   return ctx.complete(error_kind_name(done.error().kind));
@@ -253,7 +253,7 @@ TEST_F(DeviceRuntime, exclusive_work_of_many_orchestrations_is_in_order) {
 TEST_F(DeviceRuntime, the_listener_is_called_before_the_first_activity_and_after_the_last) {
   Reported reported;
   Options with_listener = options("a");
-  with_listener.session_listener = &reported;
+  with_listener.sessions.listener = &reported;
   Worker a(machine, registry, with_listener);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -275,7 +275,7 @@ TEST_F(DeviceRuntime, the_listener_is_called_before_the_first_activity_and_after
 TEST_F(DeviceRuntime, a_transfer_moves_the_session_and_both_listeners_are_called) {
   Reported reported;
   Options a_options = options("a");
-  a_options.session_listener = &reported;
+  a_options.sessions.listener = &reported;
   Worker a(machine, registry, a_options);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);

@@ -25,7 +25,7 @@ ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 Poll retries(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.retry.max_attempts = 3;
-  options.retry.base_ms = options.retry.cap_ms = 600'000;
+  options.retry.base = options.retry.cap = std::chrono::seconds(600);
   PAWL_AWAIT(done, ctx.schedule_activity("fails_at_first", "", options));
   return ctx.complete(done.value());
 }
@@ -93,7 +93,7 @@ TEST_F(DueTimes, RetryThatCameDueInAnEarlierBoot) {
 TEST_F(DueTimes, DelayedStartThatCameDueInAnEarlierBoot) {
   start_worker();
   StartOptions delayed;
-  delayed.start_after_ms = 600'000;
+  delayed.start_after = std::chrono::seconds(600);
   ASSERT_EQ(client()->start_orchestration("a", "says_hello", "", delayed), Status::kOk);
   pass(1'000);
   power_off_after_a_commit();

@@ -30,9 +30,10 @@ struct Since {
 
 // Takes its time to stop.
 ActivityStep hold(ActivityContext& ctx, Since& since) {
-  if (!ctx.is_cancelled()) return ctx.again_after(3'600'000);
+  if (!ctx.is_cancelled()) return ctx.again_after(std::chrono::seconds(3'600));
   if (since.reported < 0) since.reported = g_machine->boot_ms();
-  if (g_machine->boot_ms() - since.reported < g_clean_up_ms) return ctx.again_after(1'000);
+  if (g_machine->boot_ms() - since.reported < g_clean_up_ms)
+    return ctx.again_after(std::chrono::seconds(1));
   g_ended = g_machine->boot_ms();
   return ctx.ok("");
 }
@@ -79,7 +80,7 @@ class Exclusive : public ::testing::Test {
     Options out;
     out.database_path = kPath;
     out.worker_node_id = node;
-    out.activity_grace_ms = minutes(10) / std::chrono::milliseconds(1);
+    out.timing.activity_grace = std::chrono::minutes(10);
     return out;
   }
   bool ends(const std::vector<Worker*>& workers, std::string_view id, std::int64_t ms = 3'600'000) {
@@ -139,7 +140,7 @@ TEST_F(Exclusive, what_was_cancelled_is_not_overtaken_by_another_worker) {
 TEST_F(Exclusive, what_was_cancelled_and_never_ends_is_overtaken_after_its_grace) {
   g_clean_up_ms = minutes(60) / std::chrono::milliseconds(1);
   Options patient = options("a");
-  patient.activity_grace_ms = 10'000;
+  patient.timing.activity_grace = std::chrono::seconds(10);
   Worker a(machine, registry, patient);
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(a.start(), Status::kOk);

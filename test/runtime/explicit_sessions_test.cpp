@@ -280,7 +280,7 @@ TEST_F(ExplicitSessions, session_exclusively_owned) {
     PAWL_AWAIT_DONE(ctx.join_all(all, 10));
     return ctx.complete("");
   });
-  options.inline_slots = 1;
+  options.slots.inline_activities = 1;
   boss();
   Worker& a = hand("a");
   Worker& b = hand("b");
@@ -389,7 +389,7 @@ TEST_F(ExplicitSessions, session_lock_renewal_stops_on_close) {
   start("i", "code");
   const auto seconds_go_by = [&](int count) {
     for (int i = 0; i < count * 10; ++i) {
-      static_cast<void>(a.runtime->tick(INT64_MAX));
+      static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
       machine.advance(100);
     }
   };
@@ -431,7 +431,7 @@ TEST_F(ExplicitSessions, idle_timeout_none_keeps_session_forever) {
 
 TEST_F(ExplicitSessions, idle_timeout_releases_after_duration) {
   SessionSettings settings;
-  settings.idle_ms = 2'000;
+  settings.idle_timeout = std::chrono::seconds(2);
   code(two(minutes(2), settings));
   boss();
   hand("a");
@@ -617,8 +617,8 @@ TEST_F(ExplicitSessions, close_ignores_late_completions) {
   a.node.hold_jobs(true);
   start("i", "code");
   for (int i = 0; i < 60; ++i) {
-    static_cast<void>(decides.runtime->tick(INT64_MAX));
-    static_cast<void>(a.runtime->tick(INT64_MAX));
+    static_cast<void>(decides.runtime->tick(std::chrono::milliseconds::max()));
+    static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
     machine.advance(100);
   }
   ASSERT_EQ(a.runtime->stats().activities_started, 1U);
@@ -1145,7 +1145,7 @@ TEST_F(ExplicitSessions, continue_as_new_during_inflight_session_activity) {
 TEST_F(ExplicitSessions, session_lock_expires_during_activity) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
-    settings.idle_ms = 30'000;
+    settings.idle_timeout = std::chrono::seconds(30);
     const Session session = ctx.open_session("s", settings);
     PAWL_AWAIT_DONE(ctx.schedule_activity("slow", "300", Target::own(session)));
     PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(session)));
@@ -1195,7 +1195,7 @@ TEST_F(ExplicitSessions, session_activity_on_worker_with_no_registry) {
 }
 
 TEST_F(ExplicitSessions, poison_message_in_session) {
-  options.crashes_max = 2;
+  options.limits.crashes_max = 2;
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
     PAWL_AWAIT(bad, ctx.schedule_activity("deadly", "1", Target::own(session)));
@@ -1311,14 +1311,14 @@ TEST_F(ExplicitSessions, session_renewal_failure_logged) {
 // ---- 18: there is one thread in any case ------------------------------------------------------------
 
 TEST_F(ExplicitSessions, sessions_work_in_current_thread) {
-  options.inline_slots = 1;
-  options.thread_slots = 0;
+  options.slots.inline_activities = 1;
+  options.slots.threads = 0;
   EXPECT_EQ(run(two(seconds(1))), "completed a");
 }
 
 TEST_F(ExplicitSessions, session_renewal_works_single_thread) {
-  options.inline_slots = 1;
-  options.thread_slots = 0;
+  options.slots.inline_activities = 1;
+  options.slots.threads = 0;
   EXPECT_EQ(run(two(hours(1))), "completed a");
   EXPECT_EQ(epochs_of("s").size(), 1U);
 }

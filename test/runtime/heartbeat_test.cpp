@@ -31,7 +31,7 @@ void work(std::int64_t ms) {
   for (; ms > 0; ms -= 10) {
     g_machine->advance(10);
     for (Worker* loop : g_loops)
-      if (!loop->killed) static_cast<void>(loop->runtime->tick(INT64_MAX));
+      if (!loop->killed) static_cast<void>(loop->runtime->tick(std::chrono::milliseconds::max()));
   }
 }
 
@@ -77,7 +77,7 @@ ActivityStep in_steps(ActivityContext& ctx, Beats& beats) {
     EXPECT_EQ(ctx.heartbeat(std::to_string(beats.steps)), Status::kOk);
   }
   if (beats.steps > 6 && g_silent_attempts < ctx.retry_attempt()) return ctx.ok("stepped");
-  return ctx.again_after(3'000);
+  return ctx.again_after(std::chrono::seconds(3));
 }
 
 Poll one(OrchestrationContext& ctx) {
@@ -119,7 +119,7 @@ class HeartbeatTest : public ::testing::Test {
     out.database_path = kPath;
     out.worker_node_id = node;
     out.verify_turns = true;
-    out.heartbeat_interval_ms = 4'000;
+    out.timing.heartbeat_interval = std::chrono::seconds(4);
     return out;
   }
   std::string run(std::initializer_list<Worker*> workers, const char* activity) {
@@ -145,23 +145,23 @@ class HeartbeatTest : public ::testing::Test {
 };
 
 TEST_F(HeartbeatTest, silence_has_a_limit_of_its_own) {
-  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   g_silent_attempts = 1;
   EXPECT_EQ(run_alone("copy"),
-            "heartbeat_timeout: heartbeat_timeout_ms (5000) passed without a heartbeat");
+            "heartbeat_timeout: heartbeat_timeout (5000 ms) passed without a heartbeat");
   EXPECT_TRUE(g_cancelled_count);
   EXPECT_EQ(stats.activities_refused, 1U);
 }
 
 TEST_F(HeartbeatTest, who_never_beats_is_silent_too) {
-  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   g_silent_attempts = 1;
   g_beats_every_ms = 10'000;
   EXPECT_EQ(run_alone("copy").substr(0, 17), "heartbeat_timeout");
 }
 
 TEST_F(HeartbeatTest, who_beats_goes_on) {
-  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   for (const std::int64_t every_ms : {100, 1'000, 2'600, 4'000, 4'900}) {
     g_beats_every_ms = every_ms;
     g_works_ms = 4 * 4'900;
@@ -179,8 +179,8 @@ TEST_F(HeartbeatTest, who_beats_goes_on) {
 }
 
 TEST_F(HeartbeatTest, silence_is_repeated_under_the_policy) {
-  g_options.heartbeat_timeout_ms = kSilenceMs;
-  g_options.retry = {2, Backoff::kFixed, 30'000, 30'000, 0};
+  g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
+  g_options.retry = {2, Backoff::kFixed, std::chrono::seconds(30), std::chrono::seconds(30), 0};
   g_silent_attempts = 1;
   EXPECT_EQ(run_alone("copy"), "copied");
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 0"}));
@@ -213,7 +213,7 @@ TEST_F(HeartbeatTest, costs_one_commit_an_interval_however_often_it_beats) {
   sim::Machine another(9);
   g_machine = &another;
   Options seldom = options();
-  seldom.heartbeat_interval_ms = 3'600'000;
+  seldom.timing.heartbeat_interval = std::chrono::seconds(3'600);
   Worker worker(another, registry, seldom);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(another, kPath);
@@ -228,7 +228,7 @@ TEST_F(HeartbeatTest, costs_one_commit_an_interval_however_often_it_beats) {
 }
 
 TEST_F(HeartbeatTest, a_failed_attempt_leaves_its_last_word_without_a_commit_of_its_own) {
-  g_options.retry = {3, Backoff::kFixed, 1'000, 1'000, 0};
+  g_options.retry = {3, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
   EXPECT_EQ(run_alone("quick"), "done");
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "try 1", "try 2"}));
   // Registration, start and hand-over, two failures, two wake-ups, and the end.
@@ -236,7 +236,7 @@ TEST_F(HeartbeatTest, a_failed_attempt_leaves_its_last_word_without_a_commit_of_
 }
 
 TEST_F(HeartbeatTest, clients_see_open_activities) {
-  g_options.retry = {3, Backoff::kFixed, 60'000, 60'000, 0};
+  g_options.retry = {3, Backoff::kFixed, std::chrono::seconds(60), std::chrono::seconds(60), 0};
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -257,7 +257,7 @@ TEST_F(HeartbeatTest, clients_see_open_activities) {
   ASSERT_EQ(client->start_orchestration("c", "one", "copy"), Status::kOk);
   worker.node.hold_jobs(true);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_running == 0; ++i)
-    static_cast<void>(worker.runtime->tick(INT64_MAX));
+    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   ASSERT_EQ((*watcher)->list_activities("c", seen), Status::kOk);
   EXPECT_EQ(seen.reported, (std::vector<std::string>{"2 copy running 1 1 [node] [] []"}));
   worker.node.hold_jobs(false);
@@ -269,11 +269,12 @@ TEST_F(HeartbeatTest, clients_see_open_activities) {
 }
 
 TEST_F(HeartbeatTest, a_cooperative_activity_beats_too) {
-  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   EXPECT_EQ(run_alone("in_steps"), "stepped");
   g_found.clear();
   g_silent_attempts = 1;  // goes on in silence after six beats
-  g_options.retry = {2, Backoff::kNone, 0, 0, 0};
+  g_options.retry = {2, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
+                     0};
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -287,14 +288,14 @@ TEST_F(HeartbeatTest, a_cooperative_activity_beats_too) {
 }
 
 TEST_F(HeartbeatTest, another_worker_ends_the_silence_of_a_frozen_one) {
-  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   g_silent_attempts = 1;
   TestClient client(machine, kPath);
   Worker frozen(machine, registry, options("a"));
   ASSERT_EQ(frozen.start(), Status::kOk);
   ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
   for (int i = 0; i < 10 && frozen.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(frozen.runtime->tick(INT64_MAX));
+    static_cast<void>(frozen.runtime->tick(std::chrono::milliseconds::max()));
   ASSERT_EQ(frozen.runtime->stats().activities_started, 1U);
   Worker other(machine, registry, options("b"));
   ASSERT_EQ(other.start(), Status::kOk);
@@ -308,14 +309,15 @@ TEST_F(HeartbeatTest, what_a_full_disk_refused_is_written_later) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   g_loops = {&worker};
-  g_options.retry = {2, Backoff::kNone, 0, 0, 0};
-  g_options.heartbeat_timeout_ms = 30'000;
+  g_options.retry = {2, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
+                     0};
+  g_options.heartbeat_timeout = std::chrono::seconds(30);
   g_works_ms = 60'000;
   g_silent_attempts = 1;  // one beat, then silence
   machine.set_synced(false);
   ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
   for (int i = 0; i < 10 && worker.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(worker.runtime->tick(INT64_MAX));
+    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   machine.fail_write(1, Status::kFull, false);
   ASSERT_TRUE(drive(
       machine, {&worker}, [&] { return client.status("a").state != OrchestrationState::kRunning; },
@@ -325,9 +327,9 @@ TEST_F(HeartbeatTest, what_a_full_disk_refused_is_written_later) {
 }
 
 TEST_F(HeartbeatTest, a_window_of_commits_does_not_make_it_silent) {
-  g_options.heartbeat_timeout_ms = kSilenceMs;
+  g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   Options gathering = options();
-  gathering.commit_window_ms = 10'000;
+  gathering.timing.commit_window = std::chrono::seconds(10);
   g_beats_every_ms = 2'000;
   EXPECT_EQ(run_alone("copy", gathering), "copied");
 }

@@ -85,7 +85,7 @@ TEST_F(ImplicitSessions, test_session_pins_to_claiming_worker) {
 }
 
 TEST_F(ImplicitSessions, test_non_session_work_distributes_across_workers) {
-  options.inline_slots = 1;
+  options.slots.inline_activities = 1;
   code(fan_out(8, 24));
   full("a");
   full("b");
@@ -130,7 +130,7 @@ TEST_F(ImplicitSessions, test_session_handoff_on_idle_timeout) {
 TEST_F(ImplicitSessions, test_session_no_handoff_while_active) {
   wait_for_leases();
   code(fan_out(2, 0, "slow", "120"));
-  options.cooperative_slots = 1;
+  options.slots.cooperative = 1;
   full("a");
   full("b");
   start("i", "code");
@@ -143,7 +143,7 @@ TEST_F(ImplicitSessions, test_session_no_handoff_while_active) {
 TEST_F(ImplicitSessions, test_concurrent_session_claim_race) {
   // Of each session more work is queued than its owner has slots for, so that the other one always
   // meets some.
-  options.cooperative_slots = 1;
+  options.slots.cooperative = 1;
   code([](OrchestrationContext& ctx) {
     Handle all[6];
     for (Handle& one : all)
@@ -195,7 +195,7 @@ TEST_F(ImplicitSessions, test_session_pin_survives_continue_as_new) {
 }
 
 TEST_F(ImplicitSessions, test_session_and_non_session_isolation) {
-  options.cooperative_slots = 2;
+  options.slots.cooperative = 2;
   code(fan_out(1, 6, "slow", "3"));
   full("a");
   full("b");
@@ -260,14 +260,14 @@ TEST_F(ImplicitSessions, test_different_session_lock_timeout_recovery) {
   code(a_second_apart(4));
   boss();
   Options brief = working("a");
-  brief.sessions.session_lock_timeout_ms = brief.sessions.worker_lock_timeout_ms = 5'000;
-  brief.sessions.session_lock_renewal_buffer_ms = 1'000;
-  brief.sessions.worker_lock_renewal_buffer_ms = 1'000;
+  brief.leases.session_lock_timeout = brief.leases.worker_lock_timeout = std::chrono::seconds(5);
+  brief.leases.session_lock_renewal_buffer = std::chrono::seconds(1);
+  brief.leases.worker_lock_renewal_buffer = std::chrono::seconds(1);
   Worker& a = start_worker(registry, brief);
   start("i", "code", "s");
   ASSERT_TRUE(runs_are(2));
   Options patient = working("b");
-  patient.sessions.session_lock_timeout_ms = 60'000;
+  patient.leases.session_lock_timeout = std::chrono::seconds(60);
   start_worker(registry, patient);
   pass(500);
   a.kill();
@@ -283,16 +283,17 @@ TEST_F(ImplicitSessions, test_different_session_idle_timeout) {
   code(one("note", "1"));
   boss();
   Options restless = working("a");
-  restless.sessions.session_lock_timeout_ms = restless.sessions.worker_lock_timeout_ms = 2'000;
-  restless.sessions.session_lock_renewal_buffer_ms = 1'000;
-  restless.sessions.worker_lock_renewal_buffer_ms = 1'000;
-  restless.sessions.session_idle_timeout_ms = 3'000;
+  restless.leases.session_lock_timeout = restless.leases.worker_lock_timeout =
+      std::chrono::seconds(2);
+  restless.leases.session_lock_renewal_buffer = std::chrono::seconds(1);
+  restless.leases.worker_lock_renewal_buffer = std::chrono::seconds(1);
+  restless.sessions.session_idle_timeout = std::chrono::seconds(3);
   restless.sessions.max_sessions_per_worker = 1;
   start_worker(registry, restless);
   start("i0", "code", "s0");
   ASSERT_TRUE(runs_are(1));
   Options patient = working("b");
-  patient.sessions.session_idle_timeout_ms = 600'000;
+  patient.sessions.session_idle_timeout = std::chrono::seconds(600);
   start_worker(registry, patient);
   start("i1", "code", "s1");
   ASSERT_TRUE(runs_are(2));
@@ -303,7 +304,7 @@ TEST_F(ImplicitSessions, test_different_session_idle_timeout) {
 }
 
 TEST_F(ImplicitSessions, test_different_max_sessions_load_distribution) {
-  options.inline_slots = 1;
+  options.slots.inline_activities = 1;
   code([](OrchestrationContext& ctx) {
     for (int i = 0; i < 3; ++i) {
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session(ctx.input())));
@@ -324,7 +325,7 @@ TEST_F(ImplicitSessions, test_different_max_sessions_load_distribution) {
 }
 
 TEST_F(ImplicitSessions, test_zero_max_sessions_non_session_worker) {
-  options.inline_slots = 1;
+  options.slots.inline_activities = 1;
   code(fan_out(8, 24));
   boss();
   Options none = working("a");
@@ -342,14 +343,14 @@ TEST_F(ImplicitSessions, test_session_adopts_claimer_lock_characteristics) {
   code(a_second_apart(6));
   boss();
   Options brief = working("a");
-  brief.sessions.session_lock_timeout_ms = brief.sessions.worker_lock_timeout_ms = 10'000;
+  brief.leases.session_lock_timeout = brief.leases.worker_lock_timeout = std::chrono::seconds(10);
   Worker& a = start_worker(registry, brief);
   start("i", "code", "s");
   ASSERT_TRUE(runs_are(2));
   EXPECT_LE(row("s").lease_ms, 10'000);
   a.kill();
   Options patient = working("b");
-  patient.sessions.session_lock_timeout_ms = 60'000;
+  patient.leases.session_lock_timeout = std::chrono::seconds(60);
   Worker& b = start_worker(registry, patient);
   ASSERT_TRUE(runs_are(3, 180'000));
   EXPECT_GT(row("s").lease_ms, 50'000);
@@ -366,13 +367,13 @@ TEST_F(ImplicitSessions, test_different_cleanup_intervals_no_conflict) {
   code(twice(minutes(4)));
   boss();
   Options eager = working("a");
-  eager.sessions.session_cleanup_interval_ms = 5'000;
+  eager.sessions.session_cleanup_interval = std::chrono::seconds(5);
   eager.sessions.max_sessions_per_worker = 1;
   start_worker(registry, eager);
   start("i0", "code", "s0");
   ASSERT_TRUE(runs_are(1));
   Options lazy = working("b");
-  lazy.sessions.session_cleanup_interval_ms = 600'000;
+  lazy.sessions.session_cleanup_interval = std::chrono::seconds(600);
   start_worker(registry, lazy);
   start("i1", "code", "s1");
   EXPECT_EQ(end_of("i0"), "completed a");
@@ -419,12 +420,12 @@ TEST_F(ImplicitSessions, test_asymmetric_concurrency_no_bottleneck) {
   });
   boss();
   Options narrow = working("a");
-  narrow.cooperative_slots = 1;
+  narrow.slots.cooperative = 1;
   start_worker(registry, narrow);
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   Options wide = working("b");
-  wide.cooperative_slots = 4;
+  wide.slots.cooperative = 4;
   start_worker(registry, wide);
   start("j", "other");
   EXPECT_EQ(end_of("j", 10'000), "completed free");
@@ -449,8 +450,8 @@ TEST_F(ImplicitSessions, test_worker_lock_timeout_vs_session_idle_timeout_safe) 
 
 TEST_F(ImplicitSessions, test_worker_lock_timeout_exceeds_session_idle_timeout_errors) {
   Options wrong = of("a");
-  wrong.sessions.worker_lock_timeout_ms = 600'000;
-  wrong.sessions.session_idle_timeout_ms = 300'000;
+  wrong.leases.worker_lock_timeout = std::chrono::seconds(600);
+  wrong.sessions.session_idle_timeout = std::chrono::seconds(300);
   Worker a(machine, registry, wrong);
   EXPECT_EQ(a.start(), Status::kInvalidOptions);
   const std::string text(a.diagnostic.text());
@@ -519,7 +520,7 @@ TEST_F(ImplicitSessions, test_session_activity_cancellation_via_select) {
 }
 
 TEST_F(ImplicitSessions, test_session_poison_message) {
-  options.crashes_max = 3;
+  options.limits.crashes_max = 3;
   code([](OrchestrationContext& ctx) {
     PAWL_AWAIT(bad, ctx.schedule_activity("deadly", "1", Target::session("s")));
     PAWL_AWAIT(next, ctx.schedule_activity("note", "2", Target::session("s")));

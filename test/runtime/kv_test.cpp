@@ -190,7 +190,7 @@ class Kv : public ::testing::Test {
     EXPECT_EQ(registry.add_orchestration("polls", polls), Status::kOk);
     options.database_path = kPath;
     options.verify_turns = true;
-    options.home_grace_ms = 0;
+    options.leases.home_grace = std::chrono::milliseconds(0);
   }
   std::unique_ptr<Worker> worker() {
     auto made = std::make_unique<Worker>(machine, registry, options);
@@ -275,7 +275,7 @@ TEST_F(Kv, CrossReadSurvivesAKillAtEveryStep) {
   for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
     ASSERT_LT(step, 200);
     auto at = worker();
-    static_cast<void>(at->runtime->tick(INT64_MAX));
+    static_cast<void>(at->runtime->tick(std::chrono::milliseconds::max()));
     at->kill();
     if (step % 8 == 7) machine.advance(15'000);
   }
@@ -333,7 +333,7 @@ TEST_F(Kv, SurvivesAKillAtEveryTick) {
   for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
     ASSERT_LT(step, 200);
     auto at = worker();
-    static_cast<void>(at->runtime->tick(INT64_MAX));
+    static_cast<void>(at->runtime->tick(std::chrono::milliseconds::max()));
     at->kill();
     machine.advance(400);
   }
@@ -363,7 +363,7 @@ TEST_F(Kv, WarmTurnsReadNoValues) {
 }
 
 TEST_F(Kv, KeysAreLimitedOverTurnsAndExecutions) {
-  options.kv_keys_max = 6;
+  options.limits.kv_keys_max = 6;
   const auto at = worker();
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("i", "fills", ""), Status::kOk);
@@ -415,26 +415,32 @@ TEST_F(Kv, WaitForValue) {
   {
     const auto at = worker();
     ASSERT_EQ(client->start_orchestration("i", "publisher", "first"), Status::kOk);
-    EXPECT_EQ(client->wait_for_kv_value("i", "k", 1'000, &entry), Status::kWouldBlock);
+    EXPECT_EQ(client->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry),
+              Status::kWouldBlock);
     run(*at, 100);
   }  // on its thread no call may wait
-  ASSERT_EQ(client->wait_for_kv_value("i", "k", 1'000, &entry), Status::kOk);
+  ASSERT_EQ(client->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry), Status::kOk);
   EXPECT_EQ(entry.value, "first");
   EXPECT_EQ(client.node.sleeps(), 0U);
   const std::int64_t before = machine.boot_ms();
-  EXPECT_EQ(client->wait_for_kv_value("i", "late", 1'800'000, &entry), Status::kTimeout);
+  EXPECT_EQ(client->wait_for_kv_value("i", "late", std::chrono::seconds(1'800), &entry),
+            Status::kTimeout);
   EXPECT_EQ(machine.boot_ms(), before + 1'800'000);
   EXPECT_LT(client.node.sleeps(), 10U);  // it listens, and does not poll
-  EXPECT_EQ(client->wait_for_kv_value("j", "k", 1'000, &entry), Status::kNotFound);
-  EXPECT_EQ(client->wait_for_kv_value("i", "", 1'000, &entry), Status::kInvalidArgument);
+  EXPECT_EQ(client->wait_for_kv_value("j", "k", std::chrono::seconds(1), &entry),
+            Status::kNotFound);
+  EXPECT_EQ(client->wait_for_kv_value("i", "", std::chrono::seconds(1), &entry),
+            Status::kInvalidArgument);
   {
     const auto at = worker();
     EXPECT_EQ(output(client, *at), "completed ");
   }
-  EXPECT_EQ(client->wait_for_kv_value("i", "late", 1'000, &entry), Status::kOk);
-  EXPECT_EQ(client->wait_for_kv_value("i", "never", 1'000, &entry), Status::kStale);
+  EXPECT_EQ(client->wait_for_kv_value("i", "late", std::chrono::seconds(1), &entry), Status::kOk);
+  EXPECT_EQ(client->wait_for_kv_value("i", "never", std::chrono::seconds(1), &entry),
+            Status::kStale);
   Bed bed;
-  EXPECT_EQ(client->wait_for_kv_value_typed("i", "late", 1'000, &bed), Status::kCorrupt);
+  EXPECT_EQ(client->wait_for_kv_value_typed("i", "late", std::chrono::seconds(1), &bed),
+            Status::kCorrupt);
 }
 
 // ---- messages taken without waiting -------------------------------------------------------------
@@ -450,7 +456,7 @@ TEST_F(Kv, TryDequeueTakesEachMessageOnceOverKills) {
       ASSERT_EQ(client->enqueue_event("i", "q", std::to_string(++sent)), Status::kOk);
       ASSERT_EQ(client->enqueue_event("i", "q", std::to_string(++sent)), Status::kOk);
     }
-    static_cast<void>(at->runtime->tick(INT64_MAX));
+    static_cast<void>(at->runtime->tick(std::chrono::milliseconds::max()));
     at->kill();
     machine.advance(1'000);
   }

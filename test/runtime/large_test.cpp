@@ -100,7 +100,7 @@ class Large : public ::testing::Test {
 
 TEST_F(Large, JoinOfTwoThousand_WarmAndCold) {
   WorldOptions options;
-  options.runtime.commands_a_turn_max = 2'000;
+  options.runtime.limits.commands_a_turn_max = 2'000;
   for (const bool crashes : {false, true}) {
     World world(registry_, options);
     ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
@@ -119,7 +119,7 @@ TEST_F(Large, JoinOfTwoThousand_WarmAndCold) {
 TEST_F(Large, HistoryAtItsLimitOfEvents_StillEnds) {
   World world(registry_);
   ASSERT_EQ(world.start(), Status::kOk);
-  const std::uint32_t most = Options().history_events_max;
+  const std::uint32_t most = Options().limits.history_events_max;
   ASSERT_EQ(most, 4'096U);
   ASSERT_EQ(world.client().start_orchestration("full", "rounds", "2047"), Status::kOk);
   EXPECT_EQ(end_of(world, "full").output, "done");
@@ -139,7 +139,7 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_FailsAloneAndTheRestGoesOn) {
   ASSERT_EQ(world.start(), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("fits", "heavy", "900"), Status::kOk);
   EXPECT_EQ(end_of(world, "fits").output, "done");
-  EXPECT_LE(peak_, Options().warm_bytes);
+  EXPECT_LE(peak_, Options().limits.warm_bytes);
   ASSERT_EQ(world.client().start_orchestration("over", "heavy", "1500"), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("other", "rounds", "700"), Status::kOk);
   const OrchestrationStatus over = end_of(world, "over");
@@ -186,7 +186,7 @@ TEST_F(Large, HistoriesThatDoNotFitBesideEachOther_TakeTurns) {
 TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
   WorldOptions options;
   options.runtime.verify_turns = false;
-  options.runtime.warm_bytes = std::size_t{256} * 1024;
+  options.runtime.limits.warm_bytes = std::size_t{256} * 1024;
   World world(registry_, options);
   ASSERT_EQ(world.start(), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("largest", "heavy", "95"), Status::kOk);
@@ -207,9 +207,9 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
 TEST_F(Large, ResultsThatDoNotFitATick_ComeInSeveralTurns) {
   WorldOptions options;
   options.runtime.verify_turns = false;
-  options.runtime.batch = 1;
-  options.runtime.instance_batch_max = 1'024;
-  options.runtime.warm_bytes = std::size_t{16} * 1024 * 1024;
+  options.runtime.limits.batch = 1;
+  options.runtime.limits.instance_batch_max = 1'024;
+  options.runtime.limits.warm_bytes = std::size_t{16} * 1024 * 1024;
   World world(registry_, options);
   ASSERT_EQ(world.start(), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("a", "wide", "1000"), Status::kOk);

@@ -151,8 +151,8 @@ class Mailbox : public ::testing::Test {
     EXPECT_EQ(registry.add_activity("slow", echo, ActivityMode::kThreaded), Status::kOk);
     options.database_path = kPath;
     options.verify_turns = true;
-    options.home_grace_ms = 0;
-    options.traces_a_turn_max = 400;
+    options.leases.home_grace = std::chrono::milliseconds(0);
+    options.limits.traces_a_turn_max = 400;
   }
   std::unique_ptr<Worker> worker() {
     auto made = std::make_unique<Worker>(machine, registry, options);
@@ -394,14 +394,14 @@ TEST_F(Mailbox, BytesThatWaitAreLimitedToo) {
 }
 
 TEST_F(Mailbox, MoreThanThisRuntimeTakesStopsTheInstanceAndLosesNothing) {
-  options.queue_messages_max = 4;
+  options.limits.queue_messages_max = 4;
   auto at = worker();
   TestClient client(machine, kPath);
   start(client, "takes", "20");
   send(client, 1, 20);
   const std::string stopped = output(client, {at.get()});
   EXPECT_NE(stopped.find("stopped more messages wait for it"), std::string::npos) << stopped;
-  options.queue_messages_max = 256;
+  options.limits.queue_messages_max = 256;
   at = revive(std::move(at));
   EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 20));
 }
@@ -416,7 +416,7 @@ struct Reported {
 };
 
 TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
-  options.queue_messages_max = 2;
+  options.limits.queue_messages_max = 2;
   const auto at = worker();
   TestClient client(machine, kPath);
   Reported reported;
@@ -470,7 +470,7 @@ TEST_F(Mailbox, KilledBetweenAnyTwoTicks) {
           at->kill();
           at = make();
         }
-        ASSERT_TRUE(at->runtime->tick(INT64_MAX).ok());
+        ASSERT_TRUE(at->runtime->tick(std::chrono::milliseconds::max()).ok());
         fresh.advance(10);
       }
       ASSERT_TRUE(drive(fresh, {at.get()},
@@ -486,7 +486,7 @@ class RandomMessages : public Mailbox, public ::testing::WithParamInterface<std:
 TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
   std::mt19937_64 random(GetParam());
   const auto upto = [&](std::uint64_t most) { return static_cast<int>(random() % (most + 1)); };
-  options.queue_messages_max = 8;
+  options.limits.queue_messages_max = 8;
   ClientOptions same;
   same.database_path = kPath;
   same.queue_messages_max = 8;
@@ -508,7 +508,7 @@ TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
       if (what == 16)
         machine.fail_write(static_cast<std::uint64_t>(upto(20)) + 1, Status::kIo, false);
       one->node.run_jobs();
-      ASSERT_TRUE(one->runtime->tick(INT64_MAX).ok());
+      ASSERT_TRUE(one->runtime->tick(std::chrono::milliseconds::max()).ok());
       machine.fail_write(0, Status::kOk, false);
     } else if (what == 17) {
       one = revive(std::move(one));

@@ -77,7 +77,7 @@ class Management : public ::testing::Test {
     EXPECT_EQ(registry.add_orchestration("on_session", on_session), Status::kOk);
     Options options;
     options.database_path = kPath;
-    options.warm_instances = 64;
+    options.limits.warm_instances = 64;
     options.worker_node_id = "me";
     worker = std::make_unique<Worker>(machine, registry, options);
     EXPECT_EQ(worker->start(), Status::kOk) << worker->diagnostic.text();
@@ -136,7 +136,7 @@ TEST_F(Management, TerminateOfASuspendedAndOfADelayedOne) {
   settle();
   ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
   StartOptions later;
-  later.start_after_ms = 3'600'000;
+  later.start_after = std::chrono::seconds(3'600);
   ASSERT_EQ((*client)->start_orchestration("b", "sleeper", "", later), Status::kOk);
   settle();
   ASSERT_EQ((*client)->terminate_instance("a", ""), Status::kOk);
@@ -203,19 +203,20 @@ TEST_F(Management, WaitingGoesOnWhileSuspended) {
   ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
   worker->stop();  // it would be on this very thread
   OrchestrationStatus status;
-  EXPECT_EQ((*client)->wait_for_orchestration("a", 0, &status), Status::kTimeout);
+  EXPECT_EQ((*client)->wait_for_orchestration("a", std::chrono::milliseconds(0), &status),
+            Status::kTimeout);
   EXPECT_EQ(status.state, OrchestrationState::kSuspended);
 }
 
 TEST_F(Management, DelayedStartRunsWhenItsTimeCame) {
   StartOptions later;
-  later.start_after_ms = 10'000;
+  later.start_after = std::chrono::seconds(10);
   ASSERT_EQ((*client)->start_orchestration("a", "rounds", "5", later), Status::kOk);
   EXPECT_EQ((*client)->start_orchestration("a", "rounds", "1"), Status::kAlreadyExists);
   EXPECT_FALSE(until(OrchestrationState::kCompleted, "a", 9'900)) << "nor by the second call";
   EXPECT_EQ(g_runs, 0);
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 200));
-  later.start_after_ms = -1;
+  later.start_after = std::chrono::milliseconds(-1);
   EXPECT_EQ((*client)->start_orchestration("b", "rounds", "5", later), Status::kInvalidArgument);
 }
 

@@ -122,10 +122,10 @@ TEST_F(NameStats, RolledBackWorkIsNotCountedTwice) {
   start("a", "steps", "last");
   for (std::uint64_t nth = 1; is_running("a") && nth < 400; ++nth) {
     machine.fail_write(1 + nth % 3, Status::kFull, false);
-    static_cast<void>(runtime.tick(INT64_MAX));
+    static_cast<void>(runtime.tick(std::chrono::milliseconds::max()));
     machine.fail_write(0, Status::kOk, false);
     machine.advance(5'000);
-    static_cast<void>(runtime.tick(INT64_MAX));
+    static_cast<void>(runtime.tick(std::chrono::milliseconds::max()));
   }
   EXPECT_EQ(end_of("a"), "completed ");
   EXPECT_GE(runtime.stats().failed_ticks, 3U);

@@ -147,7 +147,7 @@ TEST_F(OpenedSessions, bad_ids_and_settings_are_invalid_arguments) {
               if (ctx.close_session("") != ErrorKind::kInvalidArgument) return ctx.fail("close");
               SessionSettings settings;
               settings.fail_on_loss = true;
-              settings.idle_ms = 1'000;
+              settings.idle_timeout = std::chrono::seconds(1);
               const Session bad = ctx.open_session(settings);
               if (!bad.id().empty()) return ctx.fail("settings");
               PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::own(bad)));
@@ -280,7 +280,7 @@ TEST_F(OpenedSessions, exclusive_ones_run_in_order) {
 TEST_F(OpenedSessions, are_released_when_idle_only_if_asked) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings;
-              settings.idle_ms = 30'000;
+              settings.idle_timeout = std::chrono::seconds(30);
               const Session idles = ctx.open_session("idles", settings);
               const Session stays = ctx.open_session("stays");
               for (const Session& one : {idles, stays})

@@ -117,7 +117,9 @@ class Piggyback : public Story {
     ASSERT_EQ(worker.runtime->enqueue_event("a", "q", payload, keep, &answers), Status::kOk);
   }
   static std::uint64_t commits(Worker& worker) { return worker.runtime->stats().commits; }
-  static bool tick(Worker& worker) { return worker.runtime->tick(INT64_MAX).ok(); }
+  static bool tick(Worker& worker) {
+    return worker.runtime->tick(std::chrono::milliseconds::max()).ok();
+  }
   std::vector<Status> all_ok(std::size_t count) { return std::vector<Status>(count, Status::kOk); }
 
   std::vector<Status> answers;
@@ -142,7 +144,7 @@ TEST_F(Piggyback, AnEvent_IsInTheCommitOfTheHandOverThatItAsksFor) {
 }
 
 TEST_F(Piggyback, AColdInstance_IsLoaded) {
-  options.warm_instances = options.batch = 1;
+  options.limits.warm_instances = options.limits.batch = 1;
   Worker& worker = with("listen");
   start("b", "listen");
   pass(1'000);
@@ -203,7 +205,7 @@ TEST_F(Piggyback, MessagesNotTakenYet_WaitInOrderOverARestart) {
 }
 
 TEST_F(Piggyback, WhatIsStoredAlready_ComesFirst) {
-  options.instance_batch_max = 4;
+  options.limits.instance_batch_max = 4;
   Worker& worker = with("takes");
   for (int i = 0; i < 10; ++i)
     ASSERT_EQ(client()->enqueue_event("a", "q", std::to_string(i)), Status::kOk);
@@ -243,7 +245,7 @@ TEST_F(Piggyback, NoInstanceThere_IsReportedAsEver) {
 }
 
 TEST_F(Piggyback, TheLimitOfWaitingMessages_CountsThoseThatArePiggybacked) {
-  options.queue_messages_max = 4;
+  options.limits.queue_messages_max = 4;
   Worker& worker = with("takes_late");
   ASSERT_EQ(client()->enqueue_event("a", "q", "0"), Status::kOk);
   pass(1'000);
@@ -260,7 +262,7 @@ TEST_F(Piggyback, TheLimitOfWaitingMessages_CountsThoseThatArePiggybacked) {
 }
 
 TEST_F(Piggyback, TheLimitOfWaitingMessages_CountsThoseThatAreStoredAfterAllOnce) {
-  options.queue_messages_max = 4;
+  options.limits.queue_messages_max = 4;
   Worker& worker = with("takes_late");
   start("b", "listen");
   pass(1'000);
@@ -372,7 +374,7 @@ TEST_F(Piggyback, AnInstanceDeletedWhileTheTurnRuns_IsNotThere) {
 
 // It is warm there: the event is stored, and heard where it is at home.
 TEST_F(Piggyback, AnInstanceOfAnotherWorker_IsLeftToIt) {
-  options.home_grace_ms = 10'000;
+  options.leases.home_grace = std::chrono::seconds(10);
   Worker& home = with("listen");
   Worker& other = start_worker();
   pass(1'000);
@@ -411,7 +413,7 @@ TEST_F(Piggyback, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
 
 // No call was answered, so nothing is stored; but the instance has a row, and is charged.
 TEST_F(Piggyback, ACrashInTheTurn_IsChargedUntilTheInstanceIsPoisoned) {
-  options.crashes_max = 3;
+  options.limits.crashes_max = 3;
   options.verify_turns = false;
   with("listen");
   int lives = 0;
@@ -426,7 +428,7 @@ TEST_F(Piggyback, ACrashInTheTurn_IsChargedUntilTheInstanceIsPoisoned) {
     g_in_the_turn = nullptr;
   }
   EXPECT_EQ(outcome_of("a").substr(0, 13), "failed poison");
-  EXPECT_EQ(lives, options.crashes_max + 1);
+  EXPECT_EQ(lives, options.limits.crashes_max + 1);
   EXPECT_EQ(answers, all_ok(1)) << "of the last life, which ran no turn of it";
 }
 

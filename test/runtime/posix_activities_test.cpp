@@ -56,17 +56,18 @@ ActivityStep read_three(ActivityContext& ctx, Three& state) {
       continue;
     }
     g_waits.store(++state.waits);
-    return ctx.when_readable(fd, kGuardMs);
+    return ctx.when_readable(fd, std::chrono::milliseconds(kGuardMs));
   }
   return ctx.ok({state.bytes, state.size});
 }
 
 ActivityStep wait_for_a_file(ActivityContext& ctx, Three&) {
-  return ctx.when_readable(*static_cast<int*>(ctx.user()), kGuardMs);
+  return ctx.when_readable(*static_cast<int*>(ctx.user()), std::chrono::milliseconds(kGuardMs));
 }
 
 ActivityStep hung_up(ActivityContext& ctx, Three& state) {
-  if (state.waits++ == 0) return ctx.when_readable(*static_cast<int*>(ctx.user()), kGuardMs);
+  if (state.waits++ == 0)
+    return ctx.when_readable(*static_cast<int*>(ctx.user()), std::chrono::milliseconds(kGuardMs));
   return ctx.ok(ctx.is_readable() ? "hung up" : "silent");
 }
 
@@ -75,7 +76,8 @@ ActivityResult ask_another(ActivityContext& ctx) {
   Client& client = *static_cast<Client*>(ctx.user());
   if (client.start_orchestration("other", "answer", "42") != Status::kOk) return ctx.fail("start");
   OrchestrationStatus status;
-  if (client.wait_for_orchestration("other", kGuardMs, &status) != Status::kOk)
+  if (client.wait_for_orchestration("other", std::chrono::milliseconds(kGuardMs), &status) !=
+      Status::kOk)
     return ctx.fail("wait");
   return ctx.ok(status.output);
 }
@@ -85,7 +87,8 @@ ActivityResult ask_on_the_loop(ActivityContext& ctx) {
   Client& client = *static_cast<Client*>(ctx.user());
   if (client.start_orchestration("other", "answer", "42") != Status::kOk) return ctx.fail("start");
   OrchestrationStatus status;
-  const Status waited = client.wait_for_orchestration("other", kGuardMs, &status);
+  const Status waited =
+      client.wait_for_orchestration("other", std::chrono::milliseconds(kGuardMs), &status);
   return ctx.ok(status_name(waited));
 }
 
@@ -221,7 +224,7 @@ class PosixActivities : public ::testing::Test {
     g_waits.store(0);
   }
   void TearDown() override {
-    static_cast<void>(runtime_.stop(0));
+    static_cast<void>(runtime_.stop(std::chrono::milliseconds(0)));
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
@@ -249,7 +252,7 @@ class PosixActivities : public ::testing::Test {
       return here->runtime_.get_status("a", &here->status_) == Status::kOk &&
              here->status_.state != OrchestrationState::kRunning;
     };
-    EXPECT_EQ(runtime_.run_for(kGuardMs, is_over, this), Status::kOk);
+    EXPECT_EQ(runtime_.run_for(std::chrono::milliseconds(kGuardMs), is_over, this), Status::kOk);
     return std::string(status_.output);
   }
 
@@ -309,23 +312,23 @@ TEST_F(PosixActivities, a_threaded_one_waits_with_a_client_of_its_own) {
   open(client, port, memory);
   start();
   EXPECT_EQ(output_of("ask"), "42");
-  static_cast<void>(runtime_.stop(kGuardMs));
+  static_cast<void>(runtime_.stop(std::chrono::milliseconds(kGuardMs)));
 }
 
 TEST_F(PosixActivities, heartbeats_of_a_thread_are_written_whole) {
   posix::SystemPort port;
   std::unique_ptr<Block> memory;
   Client client;
-  options_.heartbeat_interval_ms = 100;
+  options_.timing.heartbeat_interval = std::chrono::milliseconds(100);
   ASSERT_EQ(registry_.add_activity("beat", beat, ActivityMode::kThreaded, &client), Status::kOk);
   open(client, port, memory);
   start();
   EXPECT_EQ(output_of("beat"), "whole");
-  static_cast<void>(runtime_.stop(kGuardMs));
+  static_cast<void>(runtime_.stop(std::chrono::milliseconds(kGuardMs)));
 }
 
 TEST_F(PosixActivities, a_slow_session_never_blocks_another) {
-  options_.thread_slots = 2;
+  options_.slots.threads = 2;
   g_others.store(0);
   ASSERT_EQ(registry_.add_orchestration("slow_among_others", slow_among_others), Status::kOk);
   constexpr ActivityMode kMode = ActivityMode::kThreaded;
@@ -333,18 +336,18 @@ TEST_F(PosixActivities, a_slow_session_never_blocks_another) {
   ASSERT_EQ(registry_.add_activity("count_me", count_me, kMode), Status::kOk);
   start();
   EXPECT_EQ(output_of("", "slow_among_others"), "none was held up");
-  static_cast<void>(runtime_.stop(kGuardMs));
+  static_cast<void>(runtime_.stop(std::chrono::milliseconds(kGuardMs)));
 }
 
 TEST_F(PosixActivities, as_many_threads_as_thread_slots_may_have_run_at_once) {
-  options_.thread_slots = port::kThreadsMax;
+  options_.slots.threads = port::kThreadsMax;
   Meeting meeting;
   ASSERT_EQ(registry_.add_orchestration("meet", meet), Status::kOk);
   ASSERT_EQ(registry_.add_activity("meet", meet_all, ActivityMode::kThreaded, &meeting),
             Status::kOk);
   start();
   EXPECT_EQ(output_of("", "meet"), "all met");
-  EXPECT_EQ(runtime_.stop(kGuardMs), Status::kOk);
+  EXPECT_EQ(runtime_.stop(std::chrono::milliseconds(kGuardMs)), Status::kOk);
 }
 
 TEST_F(PosixActivities, an_inline_one_starts_with_a_client_and_must_not_wait) {
@@ -362,11 +365,11 @@ TEST_F(PosixActivities, threads_share_the_states_of_a_session_cache) {
   SharedCache cache(*port_.port().clock);
   ASSERT_EQ(registry_.add_orchestration("share_all", share_all), Status::kOk);
   ASSERT_EQ(registry_.add_activity("share", share, ActivityMode::kThreaded, &cache), Status::kOk);
-  options_.session_listener = &cache;
+  options_.sessions.listener = &cache;
   start();
   EXPECT_EQ(output_of("", "share_all"), "");
   EXPECT_EQ(status_.state, OrchestrationState::kCompleted);
-  EXPECT_EQ(runtime_.stop(kGuardMs), Status::kOk);
+  EXPECT_EQ(runtime_.stop(std::chrono::milliseconds(kGuardMs)), Status::kOk);
   EXPECT_EQ(cache.size(), 0u);
   EXPECT_GE(Shared::made.load(), 3);
   EXPECT_EQ(Shared::made.load(), Shared::ended.load());

@@ -110,7 +110,7 @@ TEST_F(PosixSessionFolders, files_outlive_their_process_and_go_with_the_session)
     Runtime runtime;
     if (start(runtime, port, memory) == Status::kOk &&
         runtime.start_orchestration("i", "day", "") == Status::kOk)
-      static_cast<void>(runtime.run_for(kGuardMs));
+      static_cast<void>(runtime.run_for(std::chrono::milliseconds(kGuardMs)));
     ::_exit(1);
   }
   int how = 0;
@@ -125,12 +125,12 @@ TEST_F(PosixSessionFolders, files_outlive_their_process_and_go_with_the_session)
   const auto gone = [](void* given) noexcept {
     return static_cast<Runtime*>(given)->stats().session_folders_removed == 1;
   };
-  EXPECT_EQ(runtime.run_for(kGuardMs, gone, &runtime), Status::kOk);
+  EXPECT_EQ(runtime.run_for(std::chrono::milliseconds(kGuardMs), gone, &runtime), Status::kOk);
   EXPECT_EQ(folders(), 0U);
   OrchestrationStatus status;
   ASSERT_EQ(runtime.get_status("i", &status), Status::kOk);
   EXPECT_EQ(status.output, "remember");
-  EXPECT_EQ(runtime.stop(kGuardMs), Status::kOk);
+  EXPECT_EQ(runtime.stop(std::chrono::milliseconds(kGuardMs)), Status::kOk);
 }
 
 }  // namespace

@@ -89,14 +89,16 @@ class RealDisk : public ::testing::Test {
   }
   void stop() {
     client_.reset();
-    if (runtime_ != nullptr) static_cast<void>(runtime_->stop(0));
+    if (runtime_ != nullptr) static_cast<void>(runtime_->stop(std::chrono::milliseconds(0)));
     runtime_.reset();
   }
-  void run(std::int64_t ms) { ASSERT_EQ(runtime_->run_for(ms), Status::kTimeout); }
+  void run(std::int64_t ms) {
+    ASSERT_EQ(runtime_->run_for(std::chrono::milliseconds(ms)), Status::kTimeout);
+  }
   template <typename Until>
   bool run_until(Until until) {
     const auto call = [](void* given) noexcept { return (*static_cast<Until*>(given))(); };
-    EXPECT_EQ(runtime_->run_for(kGuardMs, call, &until), Status::kOk);
+    EXPECT_EQ(runtime_->run_for(std::chrono::milliseconds(kGuardMs), call, &until), Status::kOk);
     return until();
   }
   Status start_one(const char* name, int number, std::size_t bytes) {

@@ -40,7 +40,7 @@ class FileClient {
  public:
   explicit FileClient(const char* path, std::int64_t busy_ms_max = 5'000) {
     options_.database_path = path;
-    options_.busy_ms_max = busy_ms_max;
+    options_.busy_max = std::chrono::milliseconds(busy_ms_max);
     memory_ = std::make_unique<Block>(Client::required_memory(options_));
     Diagnostic why;
     opened = client_.open(testing::shared_process(), options_, port_.port(), memory_->data(),
@@ -73,7 +73,7 @@ class PosixTurns : public ::testing::Test {
         << why_.text();
   }
   void TearDown() override {
-    static_cast<void>(runtime_.stop(1'000));
+    static_cast<void>(runtime_.stop(std::chrono::seconds(1)));
     EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
   }
   static void* run_flood(void* self) {
@@ -121,7 +121,7 @@ class PosixTurns : public ::testing::Test {
     while (!done_.load() ||
            runtime_.stats().orchestrations_completed < static_cast<std::uint64_t>(answered_)) {
       if (done_.load() && at_start == 0) at_start = calls_.load();
-      const Result<bool> more = runtime_.tick(50);
+      const Result<bool> more = runtime_.tick(std::chrono::milliseconds(50));
       ASSERT_TRUE(more.ok());
       if (!more.value()) static_cast<void>(::usleep(200));
     }

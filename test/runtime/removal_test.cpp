@@ -94,7 +94,7 @@ class Removal : public ::testing::Test {
     EXPECT_EQ(registry.add_orchestration("eternal", eternal), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("rounds", rounds), Status::kOk);
     options.database_path = kPath;
-    options.warm_instances = 64;
+    options.limits.warm_instances = 64;
     client = std::make_unique<TestClient>(machine, kPath);
     g_client = client.get();
     g_runs = 0;
@@ -188,9 +188,9 @@ Poll many_events(OrchestrationContext& ctx) {
 }
 
 void allow_many_events(Options& options, Registry& registry) {
-  options.history_events_max = 16'000;
-  options.warm_bytes = std::size_t{16} * 1024 * 1024;
-  options.commands_a_turn_max = 6'000;
+  options.limits.history_events_max = 16'000;
+  options.limits.warm_bytes = std::size_t{16} * 1024 * 1024;
+  options.limits.commands_a_turn_max = 6'000;
   ASSERT_EQ(registry.add_orchestration("many_events", many_events), Status::kOk);
 }
 
@@ -362,7 +362,7 @@ TEST_F(Removal, PruneInBulkTakesRunningOnesToo) {
 // ---- what goes by itself ------------------------------------------------------------------------------
 
 TEST_F(Removal, EndedTreesGoAfterTheirTime) {
-  options.retention_ms = 30'000;
+  options.retention.age = std::chrono::seconds(30);
   begin();
   ASSERT_TRUE(start("p", "parent"));
   ASSERT_TRUE(start("q", "quick"));
@@ -390,7 +390,7 @@ TEST_F(Removal, WhatEndedBeforeTheStartGoesToo) {
   worker->stop();
   worker.reset();
   machine.advance(40'000);
-  options.retention_ms = 60'000;
+  options.retention.age = std::chrono::seconds(60);
   begin();
   settle(1'000);
   EXPECT_TRUE(is_there("q"));
@@ -399,7 +399,7 @@ TEST_F(Removal, WhatEndedBeforeTheStartGoesToo) {
 }
 
 TEST_F(Removal, OldestGoBeyondACount) {
-  options.retention_count = 3;
+  options.retention.count = 3;
   begin();
   for (int i = 0; i < 10; ++i) {
     const std::string id = "q" + std::to_string(i);
@@ -413,7 +413,7 @@ TEST_F(Removal, OldestGoBeyondACount) {
 }
 
 TEST_F(Removal, EternalOnesKeepSoManyExecutions) {
-  options.keep_executions = 3;
+  options.retention.executions = 3;
   begin();
   ASSERT_TRUE(start("r", "rounds", "1"));
   ASSERT_TRUE(until([&] { return client->status("r").execution_id == 20; }, 600'000));
@@ -426,8 +426,8 @@ TEST_F(Removal, EternalOnesKeepSoManyExecutions) {
 
 // The next removal is a due time like others; without one nothing wakes.
 TEST_F(Removal, IdleRuntimeSleepsUntilSomethingIsDue) {
-  options.retention_ms = 3'600'000;
-  options.retention_count = 5;
+  options.retention.age = std::chrono::seconds(3'600);
+  options.retention.count = 5;
   begin();
   ASSERT_TRUE(start("q", "quick"));
   ASSERT_TRUE(until([&] { return has_ended("q"); }));
@@ -444,7 +444,7 @@ TEST_F(Removal, IdleRuntimeSleepsUntilSomethingIsDue) {
 }
 
 TEST_F(Removal, FailedRetentionIsTriedAgain) {
-  options.retention_ms = 1'000;
+  options.retention.age = std::chrono::seconds(1);
   begin();
   for (const char* id : {"q1", "q2", "q3"})
     ASSERT_TRUE(start(id, "quick"));

@@ -60,7 +60,7 @@ ActivityResult slow(ActivityContext& ctx) {
   if (ctx.retry_attempt() > g_failures) return ctx.ok("in time");
   for (int i = 0; i < 10; ++i) {
     g_machine->advance(1'000);
-    static_cast<void>(g_worker->runtime->tick(INT64_MAX));
+    static_cast<void>(g_worker->runtime->tick(std::chrono::milliseconds::max()));
   }
   g_cancelled_count = ctx.is_cancelled();
   return ctx.ok("late");
@@ -159,7 +159,7 @@ using Gaps = std::vector<std::int64_t>;
 
 TEST_F(RetryTest, attempts_come_after_their_pauses_and_write_no_history) {
   g_failures = 3;
-  g_options.retry = {5, Backoff::kExponential, 1'000, 3'000, 0};
+  g_options.retry = {5, Backoff::kExponential, std::chrono::seconds(1), std::chrono::seconds(3), 0};
   EXPECT_EQ(run_alone("one"), "4");
   EXPECT_EQ(gaps(), (Gaps{1'000, 2'000, 3'000}));
   EXPECT_EQ(stats.turns, 2U);
@@ -169,14 +169,16 @@ TEST_F(RetryTest, attempts_come_after_their_pauses_and_write_no_history) {
 
 TEST_F(RetryTest, without_pause_the_next_attempt_is_at_once) {
   g_failures = 2;
-  g_options.retry = {3, Backoff::kNone, 0, 0, 0};
+  g_options.retry = {3, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
+                     0};
   EXPECT_EQ(run_alone("one"), "3");
   EXPECT_EQ(gaps(), (Gaps{0, 0}));
 }
 
 TEST_F(RetryTest, the_last_error_is_the_outcome) {
   g_failures = 9;
-  g_options.retry = {3, Backoff::kLinear, 100, 1'000, 0};
+  g_options.retry = {3, Backoff::kLinear, std::chrono::milliseconds(100), std::chrono::seconds(1),
+                     0};
   EXPECT_EQ(run_alone("one"), "application: bus 3");
   EXPECT_EQ(gaps(), (Gaps{100, 200}));
 }
@@ -196,26 +198,27 @@ TEST_F(RetryTest, a_result_that_is_too_long_stays_so) {
 
 TEST_F(RetryTest, joins_like_any_other_handle) {
   g_failures = 2;
-  g_options.retry = {5, Backoff::kFixed, 700, 700, 0};
+  g_options.retry = {5, Backoff::kFixed, std::chrono::milliseconds(700),
+                     std::chrono::milliseconds(700), 0};
   EXPECT_EQ(run_alone("both"), "3, application: no such valve");
 }
 
 TEST_F(RetryTest, loses_a_select_between_two_attempts) {
   g_failures = 1'000;
-  g_options.retry = {1'000, Backoff::kFixed, 1'000, 1'000, 0};
+  g_options.retry = {1'000, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
   EXPECT_EQ(run_alone("first_of"), "0");
   EXPECT_EQ(g_runs.size(), 3U);  // at 0, 1 and 2 s, and never again
 }
 
 TEST_F(RetryTest, wins_a_select_by_its_outcome) {
   g_failures = 1;
-  g_options.retry = {5, Backoff::kFixed, 1'000, 1'000, 0};
+  g_options.retry = {5, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
   EXPECT_EQ(run_alone("first_of"), "12");
 }
 
 TEST_F(RetryTest, a_kill_between_two_attempts_changes_neither_count_nor_time) {
   g_failures = 2;
-  g_options.retry = {5, Backoff::kFixed, 60'000, 60'000, 0};
+  g_options.retry = {5, Backoff::kFixed, std::chrono::seconds(60), std::chrono::seconds(60), 0};
   TestClient client(machine, kPath);
   Worker first(machine, registry, options("node"));
   ASSERT_EQ(first.start(), Status::kOk);
@@ -237,7 +240,7 @@ TEST_F(RetryTest, a_kill_between_two_attempts_changes_neither_count_nor_time) {
 }
 
 TEST_F(RetryTest, a_kill_during_an_attempt_is_a_hand_over_and_no_failure) {
-  g_options.retry = {2, Backoff::kFixed, 1'000, 1'000, 0};
+  g_options.retry = {2, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
   TestClient client(machine, kPath);
   Registry threaded;
   ASSERT_EQ(threaded.add_orchestration("one", one), Status::kOk);
@@ -246,7 +249,7 @@ TEST_F(RetryTest, a_kill_during_an_attempt_is_a_hand_over_and_no_failure) {
   ASSERT_EQ(first.start(), Status::kOk);
   ASSERT_EQ(client->start_orchestration("a", "one", "flaky"), Status::kOk);
   for (int i = 0; i < 10 && first.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(first.runtime->tick(INT64_MAX));
+    static_cast<void>(first.runtime->tick(std::chrono::milliseconds::max()));
   ASSERT_EQ(first.runtime->stats().activities_started, 1U);
   first.kill();  // before its thread ran
   Worker second(machine, registry, options("node"));
@@ -261,7 +264,8 @@ TEST_F(RetryTest, a_kill_during_an_attempt_is_a_hand_over_and_no_failure) {
 TEST_F(RetryTest, stays_on_the_owner_of_its_session) {
   g_failures = 8;
   g_options.target = Target::session("bed-1");
-  g_options.retry = {9, Backoff::kFixed, 400'000, 400'000, 0};  // longer than a session may idle
+  g_options.retry = {9, Backoff::kFixed, std::chrono::seconds(400), std::chrono::seconds(400),
+                     0};  // longer than a session may idle
   Worker a(machine, registry, options("a"));
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(a.start(), Status::kOk);
@@ -274,8 +278,8 @@ TEST_F(RetryTest, stays_on_the_owner_of_its_session) {
 
 TEST_F(RetryTest, an_attempt_past_its_limit_is_reported_refused_and_repeated) {
   g_failures = 1;
-  g_options.start_to_close_ms = 5'000;
-  g_options.retry = {2, Backoff::kFixed, 20'000, 20'000, 0};
+  g_options.start_to_close = std::chrono::seconds(5);
+  g_options.retry = {2, Backoff::kFixed, std::chrono::seconds(20), std::chrono::seconds(20), 0};
   EXPECT_EQ(run_alone("one", "slow"), "in time");
   EXPECT_TRUE(g_cancelled_count);
   EXPECT_EQ(gaps(), (Gaps{25'000}));
@@ -285,57 +289,57 @@ TEST_F(RetryTest, an_attempt_past_its_limit_is_reported_refused_and_repeated) {
 
 TEST_F(RetryTest, the_last_attempt_past_its_limit_is_a_timeout) {
   g_failures = 1;
-  g_options.start_to_close_ms = 5'000;
-  EXPECT_EQ(run_alone("one", "slow"), "timeout: start_to_close_ms (5000) passed");
+  g_options.start_to_close = std::chrono::seconds(5);
+  EXPECT_EQ(run_alone("one", "slow"), "timeout: start_to_close (5000 ms) passed");
 }
 
 TEST_F(RetryTest, an_inline_activity_past_its_limit_is_refused_too) {
-  g_options.start_to_close_ms = 5'000;
-  EXPECT_EQ(run_alone("one", "blocking"), "timeout: start_to_close_ms (5000) passed");
+  g_options.start_to_close = std::chrono::seconds(5);
+  EXPECT_EQ(run_alone("one", "blocking"), "timeout: start_to_close (5000 ms) passed");
   EXPECT_EQ(stats.activities_refused, 1U);
 }
 
 TEST_F(RetryTest, all_attempts_together_have_a_limit) {
   g_failures = 100;
-  g_options.schedule_to_close_ms = 2'500;
-  g_options.retry = {100, Backoff::kFixed, 1'000, 1'000, 0};
+  g_options.schedule_to_close = std::chrono::milliseconds(2'500);
+  g_options.retry = {100, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(run_alone("one"),
-            "timeout: schedule_to_close_ms (2500) passed; the last error was: bus 3");
+            "timeout: schedule_to_close (2500 ms) passed; the last error was: bus 3");
   EXPECT_EQ(g_runs.size(), 3U);
   EXPECT_EQ(machine.boot_ms() - begin, 2'500);
 }
 
 TEST_F(RetryTest, what_no_worker_takes_ends_by_its_limit) {
-  g_options.schedule_to_start_ms = 90'000;
+  g_options.schedule_to_start = std::chrono::seconds(90);
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(run_alone("one", "nobody_has_it"),
-            "not_started: schedule_to_start_ms (90000) passed: no worker took it");
+            "not_started: schedule_to_start (90000 ms) passed: no worker took it");
   EXPECT_EQ(machine.boot_ms() - begin, 90'000);
 }
 
 TEST_F(RetryTest, what_was_taken_in_time_may_run_on) {
   g_failures = 3;
-  g_options.schedule_to_start_ms = 500;
-  g_options.retry = {5, Backoff::kFixed, 1'000, 1'000, 0};
+  g_options.schedule_to_start = std::chrono::milliseconds(500);
+  g_options.retry = {5, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
   EXPECT_EQ(run_alone("one"), "4");
 }
 
 TEST_F(RetryTest, another_worker_ends_what_a_frozen_one_holds) {
   g_failures = 1'000;
-  g_options.start_to_close_ms = 5'000;
+  g_options.start_to_close = std::chrono::seconds(5);
   TestClient client(machine, kPath);
   Worker frozen(machine, registry, options("a"));
   ASSERT_EQ(frozen.start(), Status::kOk);
   ASSERT_EQ(client->start_orchestration("a", "one", "slow"), Status::kOk);
   for (int i = 0; i < 10 && frozen.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(frozen.runtime->tick(INT64_MAX));
+    static_cast<void>(frozen.runtime->tick(std::chrono::milliseconds::max()));
   ASSERT_EQ(frozen.runtime->stats().activities_started, 1U);
   Worker other(machine, registry, options("b"));
   ASSERT_EQ(other.start(), Status::kOk);
   ASSERT_TRUE(drive(machine, {&other},
                     [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-  EXPECT_EQ(client.status("a").output, "timeout: start_to_close_ms (5000) passed");
+  EXPECT_EQ(client.status("a").output, "timeout: start_to_close (5000 ms) passed");
   g_failures = 0;
   ASSERT_TRUE(drive(machine, {&frozen, &other},
                     [&] { return frozen.runtime->stats().activities_refused == 1; }));

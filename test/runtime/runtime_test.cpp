@@ -343,7 +343,7 @@ TEST_F(RuntimeTest, activity_failure_is_an_error_of_its_kind) {
 // Rules: R8.4.
 TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace) {
   Options options = base_options();
-  options.cancel_grace_ms = 45'000;
+  options.timing.cancel_grace = std::chrono::seconds(45);
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -356,7 +356,7 @@ TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace)
   EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
   EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
   EXPECT_EQ(client.status("a").output,
-            "the code did not end within 45000 ms (cancel_grace_ms) of the cancel request");
+            "the code did not end within 45000 ms (timing.cancel_grace) of the cancel request");
   EXPECT_EQ(client->cancel_instance("a", "again"), Status::kStale);
 }
 
@@ -378,7 +378,7 @@ TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {
 
 TEST_F(RuntimeTest, without_grace_only_the_code_ends_what_was_cancelled) {
   Options options = base_options();
-  options.cancel_grace_ms = 0;
+  options.timing.cancel_grace = std::chrono::milliseconds(0);
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -448,7 +448,7 @@ TEST_F(RuntimeTest, stopped_instance_goes_on_when_its_code_fits_again) {
 
 TEST_F(RuntimeTest, history_at_its_limit_fails_with_limit) {
   Options options = base_options();
-  options.history_events_max = 64;
+  options.limits.history_events_max = 64;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -478,7 +478,7 @@ TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_no_other) {
 
 TEST_F(RuntimeTest, traces_leave_once_whatever_is_replayed) {
   Options options = base_options();
-  options.warm_instances = 64;
+  options.limits.warm_instances = 64;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -528,7 +528,7 @@ TEST_F(RuntimeTest, every_commit_killed_and_restarted_still_ends_right) {
     Worker worker(machine, registry, base_options());
     ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
     for (int i = 0; i <= life % 3; ++i)
-      static_cast<void>(worker.runtime->tick(INT64_MAX));
+      static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
     done = client.status("a").state != OrchestrationState::kRunning &&
            client.status("b").state != OrchestrationState::kRunning;
     worker.kill();
@@ -550,7 +550,7 @@ TEST_F(RuntimeTest, timer_that_is_due_with_a_call_is_not_late) {
       machine, {&worker}, [] { return false; }, 20 * 60'000 - 10);
   machine.advance(due + 5 - machine.wall_ms());
   ASSERT_EQ(worker.runtime->cancel_instance("nobody", "r"), Status::kOk);
-  ASSERT_EQ(worker.runtime->tick(100).status(), Status::kOk);
+  ASSERT_EQ(worker.runtime->tick(std::chrono::milliseconds(100)).status(), Status::kOk);
   EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
 }
 
@@ -593,7 +593,7 @@ TEST_F(RuntimeTest, a_disk_in_trouble_loses_nothing) {
   ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
   for (const Status trouble : {Status::kFull, Status::kIo}) {
     for (int i = 0; i < 3; ++i)
-      static_cast<void>(worker.runtime->tick(INT64_MAX));
+      static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
     machine.fail_write(1, trouble, true);
     ASSERT_FALSE(run(worker, client, "a", 5'000));
     machine.fail_write(0, Status::kOk, false);
@@ -618,13 +618,14 @@ TEST_F(RuntimeTest, waiting_on_the_loops_own_thread_would_block) {
       << diagnostic.text();
   ASSERT_EQ(client.start_orchestration("a", "hello", "x"), Status::kOk);
   OrchestrationStatus status;
-  EXPECT_EQ(client.wait_for_orchestration("a", 1'000, &status), Status::kWouldBlock);
+  EXPECT_EQ(client.wait_for_orchestration("a", std::chrono::seconds(1), &status),
+            Status::kWouldBlock);
 }
 
 TEST_F(RuntimeTest, wrong_options_name_both_values) {
   Options options = base_options();
-  options.sessions.session_idle_timeout_ms = 20'000;
-  options.sessions.worker_lock_timeout_ms = 60'000;
+  options.sessions.session_idle_timeout = std::chrono::seconds(20);
+  options.leases.worker_lock_timeout = std::chrono::seconds(60);
   testing::Block memory(1 << 24);
   sim::Node node(machine);
   Runtime runtime;

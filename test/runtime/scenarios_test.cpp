@@ -43,7 +43,7 @@ ActivityResult refuse(ActivityContext& ctx) { return ctx.fail("no such valve"); 
 ActivityResult slow(ActivityContext& ctx) {
   for (int i = 0; i < 20 && !ctx.is_cancelled(); ++i) {
     g_machine->advance(1'000);
-    static_cast<void>(g_worker->runtime->tick(INT64_MAX));
+    static_cast<void>(g_worker->runtime->tick(std::chrono::milliseconds::max()));
   }
   g_cancelled = ctx.is_cancelled();
   return ctx.ok("late");
@@ -292,7 +292,7 @@ TEST_F(Scenario, GivenUpInTheSameTurnNeverRuns) {
 ActivityResult deaf(ActivityContext& ctx) {
   for (int i = 0; i < 30; ++i) {
     g_machine->advance(1'000);
-    static_cast<void>(g_worker->runtime->tick(INT64_MAX));
+    static_cast<void>(g_worker->runtime->tick(std::chrono::milliseconds::max()));
   }
   return ctx.ok("at last");
 }
@@ -307,7 +307,7 @@ TEST_F(Scenario, ActivityThatIgnoresItsCancellationHoldsNothingUp) {
   add("deaf", deaf, ActivityMode::kThreaded);
   g_worker = &start_worker();
   start("a", "waits");
-  static_cast<void>(g_worker->runtime->tick(INT64_MAX));
+  static_cast<void>(g_worker->runtime->tick(std::chrono::milliseconds::max()));
   ASSERT_EQ(client()->cancel_instance("a", "enough"), Status::kOk);
   EXPECT_EQ(end_of("a"), "completed gave up");
   pass(1'000);
@@ -731,7 +731,7 @@ TEST_F(Scenario, SessionFanOutMixed) {
   g_places.clear();
   add("mixed", mixed);
   add("place", place);
-  options.inline_slots = 2;
+  options.slots.inline_activities = 2;
   start_worker();
   start_worker();
   for (int i = 0; i < 5; ++i)
@@ -793,7 +793,7 @@ TEST_F(Scenario, SessionSurvivesVersionedUpgrade) {
   holder.worker_node_id = "holder";
   start_worker(registry, holder);
   Options decider = options;
-  decider.inline_slots = decider.thread_slots = 0;
+  decider.slots.inline_activities = decider.slots.threads = 0;
   Worker& old = start_worker(registry, decider);
   start("a", "session_upgrade");
   pass(5'000);
@@ -851,10 +851,10 @@ TEST_F(Scenario, LargePayloads) {
 
 TEST_F(Scenario, ManyInstancesOnOneSlot) {
   add("loop", loop);
-  options.inline_slots = 1;
-  options.thread_slots = 1;
-  options.batch = 1;
-  options.warm_instances = 2;
+  options.slots.inline_activities = 1;
+  options.slots.threads = 1;
+  options.limits.batch = 1;
+  options.limits.warm_instances = 2;
   start_worker();
   for (int i = 0; i < 40; ++i)
     start("i" + std::to_string(i), "loop");

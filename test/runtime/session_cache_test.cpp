@@ -127,7 +127,7 @@ std::string g_stayed;
 ActivityStep stay(ActivityContext& ctx, Stay& stay) {
   if (!ctx.is_cancelled()) {
     if (!stay.lease) stay.lease = g_cache->acquire(ctx, ctx.session_id());
-    return ctx.again_after(100);
+    return ctx.again_after(std::chrono::milliseconds(100));
   }
   g_stayed = stay.lease.lost() ? "lost, " : "not lost, ";
   g_stayed += state_text(g_cache->acquire(ctx, ctx.session_id()));
@@ -164,12 +164,12 @@ class SessionCacheTest : public ::testing::Test {
     Options out;
     out.database_path = kPath;
     out.worker_node_id = node;
-    out.session_listener = listener;
+    out.sessions.listener = listener;
     return out;
   }
   static SessionCacheSettings<State> settings(SessionListener* next) {
     SessionCacheSettings<State> out;
-    out.ttl_ms = 60'000;
+    out.ttl = std::chrono::minutes(1);
     out.dispose = note_end;
     out.user = &g_ends;
     out.next = next;
@@ -282,7 +282,7 @@ TEST_F(SessionCacheTest, an_activity_that_outlives_its_session_makes_no_state) {
   ASSERT_EQ(client->start_orchestration("i", "stays", ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [] { return g_states == 1; }));
   TransferOptions at_once;
-  at_once.stop_ms = 0;
+  at_once.stop_timeout = std::chrono::milliseconds(0);
   ASSERT_EQ(client->transfer_session("s", "b", at_once), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a, &b}, [] { return !g_stayed.empty(); }));
   EXPECT_EQ(g_stayed, "lost, stale, stale, 1");

@@ -341,7 +341,7 @@ TEST_F(SessionDirectory, the_worker_logs_a_closing_from_outside) {
   } received;
   g_code = opens_one;
   Options how = options("a");
-  how.session_listener = &received;
+  how.sessions.listener = &received;
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);

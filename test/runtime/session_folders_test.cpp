@@ -68,7 +68,7 @@ class SessionFolders : public SessionStory {
   // One tick of each; then time goes on.
   void tick_all() {
     for (const auto& worker : workers)
-      EXPECT_TRUE(worker->runtime->tick(INT64_MAX).ok());
+      EXPECT_TRUE(worker->runtime->tick(std::chrono::milliseconds::max()).ok());
   }
 };
 
@@ -169,8 +169,8 @@ TEST_F(SessionFolders, goes_when_the_session_is_lost_and_when_its_instance_ends)
 
 // A shared session ends when its row is swept; letting it go does not end it.
 TEST_F(SessionFolders, of_a_shared_session_stays_while_it_idles_and_goes_with_its_row) {
-  options.sessions.session_idle_timeout_ms = 40'000;
-  options.sessions.session_cleanup_interval_ms = 200'000;
+  options.sessions.session_idle_timeout = std::chrono::seconds(40);
+  options.sessions.session_cleanup_interval = std::chrono::seconds(200);
   code([](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("put", "f", Target::session("s")));
     return ctx.complete("");
@@ -338,7 +338,7 @@ TEST_F(SessionFolders, something_else_in_its_place_is_reported_and_left) {
 // Removing that fails is notified once a look, and tried again with the next.
 // Rules: S46.
 TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
-  options.sessions.session_cleanup_interval_ms = 60'000;
+  options.sessions.session_cleanup_interval = std::chrono::seconds(60);
   code(opening(1));
   Worker& a = full("a");
   start("i", "code");
@@ -386,7 +386,7 @@ TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
 
 // Another worker, with a root of its own, sees the close; the one with the folder hears of it.
 TEST_F(SessionFolders, goes_when_others_end_its_session) {
-  options.sessions.session_cleanup_interval_ms = 3'600'000;
+  options.sessions.session_cleanup_interval = std::chrono::seconds(3'600);
   code(opening(1));
   Options deciding_alone = options;
   deciding_alone.sessions.work_root = nullptr;

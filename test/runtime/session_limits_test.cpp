@@ -20,8 +20,8 @@ constexpr std::int64_t kHour = 60 * kMinute;
 SessionSettings aged(std::int64_t max_age_ms, std::int64_t notice_ms = 0) {
   SessionSettings settings;
   settings.notify = true;
-  settings.max_age_ms = max_age_ms;
-  settings.expiry_notice_ms = notice_ms;
+  settings.max_age = std::chrono::milliseconds(max_age_ms);
+  settings.expiry_notice = std::chrono::milliseconds(notice_ms);
   return settings;
 }
 
@@ -66,8 +66,8 @@ class SessionLimits : public SessionStory {
 };
 
 constexpr char kGathered[] =
-    "completed claimed expiring expired session_closed: the session has expired: max_age_ms "
-    "(60000) has passed";
+    "completed claimed expiring expired session_closed: the session has expired: max_age "
+    "(60000 ms) has passed";
 
 // ---- age ------------------------------------------------------------------------------------------------
 
@@ -256,11 +256,11 @@ TEST_F(SessionLimits, settings_that_contradict_each_other_are_refused) {
                 ids += ctx.open_session(settings).id().empty() ? "-" : "+";
               };
               open(aged(kMinute, kMinute - 1));
-              open(aged(kActivityMsMax, kActivityMsMax - 1));
+              open(aged(kDurationMax.count(), kDurationMax.count() - 1));
               open(aged(kMinute, kMinute));
               open(aged(0, 1));
               open(aged(-1));
-              open(aged(kActivityMsMax + 1));
+              open(aged(kDurationMax.count() + 1));
               SessionSettings silent = aged(kMinute, 1);
               silent.notify = false;
               open(silent);
@@ -272,7 +272,7 @@ TEST_F(SessionLimits, settings_that_contradict_each_other_are_refused) {
 TEST_F(SessionLimits, an_idle_release_is_reported) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings = aged(0);
-              settings.idle_ms = kMinute;
+              settings.idle_timeout = std::chrono::milliseconds(kMinute);
               const Session session = ctx.open_session("s", settings);
               PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
               PAWL_AWAIT_DONE(ctx.session_events(session));  // claimed
@@ -381,9 +381,9 @@ TEST_F(SessionLimits, many_of_one_turn_are_counted_one_by_one) {
 
 SessionSettings paced(std::int64_t interval_ms, std::int64_t burst, std::int64_t wait_ms) {
   SessionSettings settings;
-  settings.rate_interval_ms = interval_ms;
+  settings.rate_interval = std::chrono::milliseconds(interval_ms);
   settings.rate_burst = burst;
-  settings.rate_wait_ms = wait_ms;
+  settings.rate_wait = std::chrono::milliseconds(wait_ms);
   return settings;
 }
 
@@ -497,7 +497,7 @@ TEST_F(SessionLimits, paced_work_of_an_exclusive_session_keeps_its_order) {
 TEST_F(SessionLimits, a_session_with_paced_work_is_not_idle_and_closing_ends_it) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings = paced(10 * kMinute, 1, kHour);
-    settings.idle_ms = kMinute;
+    settings.idle_timeout = std::chrono::milliseconds(kMinute);
     const Session session = ctx.open_session("s", settings);
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     const Handle second = ctx.schedule_activity("note", "", Target::own(session));
@@ -519,11 +519,11 @@ TEST_F(SessionLimits, limits_that_contradict_each_other_are_refused) {
               const auto open = [&](const SessionSettings& settings) {
                 ids += ctx.open_session(settings).id().empty() ? "-" : "+";
               };
-              SessionSettings all = aged(kActivityMsMax, kActivityMsMax - 1);
-              all.idle_ms = kActivityMsMax;
+              SessionSettings all = aged(kDurationMax.count(), kDurationMax.count() - 1);
+              all.idle_timeout = kDurationMax;
               all.exclusive = true;
               all.max_activities = all.activity_warning = kSessionActivitiesMax;
-              all.rate_interval_ms = all.rate_wait_ms = kActivityMsMax;
+              all.rate_interval = all.rate_wait = kDurationMax;
               all.rate_burst = 1'000'000;
               open(all);
               open(at_most(5, 5));

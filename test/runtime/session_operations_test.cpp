@@ -33,7 +33,7 @@ struct Minute {
 };
 ActivityStep slow(ActivityContext& ctx, Minute& minute) {
   if (++minute.seconds == 60) return ctx.ok("");
-  return ctx.again_after(1'000);
+  return ctx.again_after(std::chrono::seconds(1));
 }
 
 class SessionOperations : public testing::MachineTest {
@@ -50,7 +50,7 @@ class SessionOperations : public testing::MachineTest {
   }
   static Options one_thread(const char* node) {
     Options out = options(node);
-    out.thread_slots = 1;
+    out.slots.threads = 1;
     return out;
   }
   // Runs the code to its end at one worker; its output, or "kind: text".
@@ -91,7 +91,9 @@ Poll half_an_hour(OrchestrationContext& ctx, const std::function<ErrorKind()>& h
 // Rules: S33.
 TEST_F(SessionOperations, a_held_session_stays_at_its_owner_without_work) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              return half_an_hour(ctx, [&] { return ctx.hold_session("s", 40 * kMinuteMs); });
+              return half_an_hour(ctx, [&] {
+                return ctx.hold_session("s", std::chrono::milliseconds(40 * kMinuteMs));
+              });
             }),
             "kept");
 }
@@ -105,7 +107,9 @@ TEST_F(SessionOperations, one_that_is_not_held_does_not) {
 
 TEST_F(SessionOperations, a_hold_ends_with_its_time) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              return half_an_hour(ctx, [&] { return ctx.hold_session("s", 20 * kMinuteMs); });
+              return half_an_hour(ctx, [&] {
+                return ctx.hold_session("s", std::chrono::milliseconds(20 * kMinuteMs));
+              });
             }),
             "released");
 }
@@ -114,8 +118,8 @@ TEST_F(SessionOperations, a_hold_ends_with_its_time) {
 TEST_F(SessionOperations, of_a_shared_session_the_longest_hold_counts) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               return half_an_hour(ctx, [&] {
-                static_cast<void>(ctx.hold_session("s", 40 * kMinuteMs));
-                return ctx.hold_session("s", 0);
+                static_cast<void>(ctx.hold_session("s", std::chrono::milliseconds(40 * kMinuteMs)));
+                return ctx.hold_session("s", std::chrono::milliseconds(0));
               });
             }),
             "kept");
@@ -125,22 +129,24 @@ TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
   int runs = 0;
   for (const bool releases : {false, true, true}) {
     const bool by_name = runs++ == 2;
-    EXPECT_EQ(
-        run([releases, by_name](OrchestrationContext& ctx) {
-          SessionSettings settings;
-          settings.idle_ms = 60'000;
-          const Session session = ctx.open_session("own", settings);
-          PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::own(session)));
-          if (ctx.hold_session(session, 40 * kMinuteMs) != ErrorKind::kNone)
-            return ctx.fail("hold");
-          PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
-          if (releases)
-            static_cast<void>(by_name ? ctx.hold_session("own", 0) : ctx.hold_session(session, 0));
-          PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(10)));
-          PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(session)));
-          return ctx.complete(first.value() == second.value() ? "kept" : "released");
-        }),
-        releases ? "released" : "kept");
+    EXPECT_EQ(run([releases, by_name](OrchestrationContext& ctx) {
+                SessionSettings settings;
+                settings.idle_timeout = std::chrono::seconds(60);
+                const Session session = ctx.open_session("own", settings);
+                PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::own(session)));
+                if (ctx.hold_session(session, std::chrono::milliseconds(40 * kMinuteMs)) !=
+                    ErrorKind::kNone)
+                  return ctx.fail("hold");
+                PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(1)));
+                if (releases)
+                  static_cast<void>(by_name
+                                        ? ctx.hold_session("own", std::chrono::milliseconds(0))
+                                        : ctx.hold_session(session, std::chrono::milliseconds(0)));
+                PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(10)));
+                PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(session)));
+                return ctx.complete(first.value() == second.value() ? "kept" : "released");
+              }),
+              releases ? "released" : "kept");
     Worker a(machine, registry, options("a"));
     ASSERT_EQ(a.start(), Status::kOk);
     TestClient client(machine, kPath);
@@ -151,10 +157,13 @@ TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
 TEST_F(SessionOperations, what_cannot_be_held_is_an_invalid_argument_and_records_nothing) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               for (const ErrorKind kind :
-                   {ctx.hold_session("", 1), ctx.hold_session(Session(), 1),
-                    ctx.hold_session("s", -1), ctx.hold_session("s", kActivityMsMax + 1)})
+                   {ctx.hold_session("", std::chrono::milliseconds(1)),
+                    ctx.hold_session(Session(), std::chrono::milliseconds(1)),
+                    ctx.hold_session("s", std::chrono::milliseconds(-1)),
+                    ctx.hold_session("s", kDurationMax + std::chrono::milliseconds(1))})
                 if (kind != ErrorKind::kInvalidArgument) return ctx.fail("accepted");
-              if (ctx.hold_session("nobody's", 1) != ErrorKind::kNone) return ctx.fail("refused");
+              if (ctx.hold_session("nobody's", std::chrono::milliseconds(1)) != ErrorKind::kNone)
+                return ctx.fail("refused");
               return ctx.complete("ok");
             }),
             "ok");
@@ -166,10 +175,11 @@ TEST_F(SessionOperations, a_hold_outlives_continue_as_new_and_a_restart_of_its_o
     on.target = Target::own("s");
     if (ctx.execution_id() == 1) {
       SessionSettings settings;
-      settings.idle_ms = 60'000;
+      settings.idle_timeout = std::chrono::seconds(60);
       const Session session = ctx.open_session("s", settings);
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
-      if (ctx.hold_session(session, 60 * kMinuteMs) != ErrorKind::kNone) return ctx.fail("hold");
+      if (ctx.hold_session(session, std::chrono::milliseconds(60 * kMinuteMs)) != ErrorKind::kNone)
+        return ctx.fail("hold");
       return ctx.continue_as_new("");
     }
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(5)));
@@ -202,7 +212,7 @@ TEST_F(SessionOperations, a_held_session_takes_no_slot_and_no_commit) {
   g_code = [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("s")));
     if (ctx.execution_id() == 1 && ctx.input() == "hold")
-      static_cast<void>(ctx.hold_session("s", 60 * kMinuteMs));
+      static_cast<void>(ctx.hold_session("s", std::chrono::milliseconds(60 * kMinuteMs)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(4)));
     return ctx.complete("");
   };
@@ -226,7 +236,7 @@ TEST_F(SessionOperations, a_held_session_takes_no_slot_and_no_commit) {
 TEST_F(SessionOperations, another_hold_under_a_history_is_noticed) {
   std::int64_t hold_ms = 1'000;
   g_code = [&hold_ms](OrchestrationContext& ctx) {
-    static_cast<void>(ctx.hold_session("s", hold_ms));
+    static_cast<void>(ctx.hold_session("s", std::chrono::milliseconds(hold_ms)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     return ctx.complete("");
   };
@@ -257,7 +267,7 @@ bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, cons
     bool more = false;
     std::int64_t due = end;
     for (Worker* worker : workers) {
-      const Result<bool> ticked = worker->runtime->tick(INT64_MAX);
+      const Result<bool> ticked = worker->runtime->tick(std::chrono::milliseconds::max());
       more = (ticked.ok() && ticked.value()) || more;
       if (worker != &hung) more = worker->node.run_jobs() > 0 || more;
       const OptionalMs next = worker->runtime->next_due();
@@ -273,9 +283,9 @@ bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, cons
 Poll one_behind_another(OrchestrationContext& ctx, bool exclusive) {
   ActivityOptions first;
   first.target = exclusive ? Target::exclusive_session("s") : Target::session("s");
-  first.start_to_close_ms = 1'000;
+  first.start_to_close = std::chrono::seconds(1);
   ActivityOptions second = first;
-  second.start_to_close_ms = 0;
+  second.start_to_close = std::chrono::milliseconds(0);
   const Handle hangs = ctx.schedule_activity("block", "1", first);
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(10)));
   const Handle waits = ctx.schedule_activity("block", "2", second);
@@ -320,9 +330,9 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
     const Session session = ctx.open_session("s", settings);
     ActivityOptions on;
     on.target = Target::own(session);
-    on.start_to_close_ms = 1'000;
+    on.start_to_close = std::chrono::seconds(1);
     PAWL_AWAIT(hung, ctx.schedule_activity("block", "1", on));
-    on.start_to_close_ms = 0;
+    on.start_to_close = std::chrono::milliseconds(0);
     PAWL_AWAIT(lost, ctx.schedule_activity("block", "2", on));
     return ctx.complete(std::string(error_kind_name(hung.error().kind)) + " " +
                         error_kind_name(lost.error().kind));
@@ -365,7 +375,7 @@ TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
         fresh, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, 25'000));
     EXPECT_EQ(a.runtime->stats().sessions_evicted, 0U);
     TransferOptions now;
-    now.stop_ms = 0;
+    now.stop_timeout = std::chrono::milliseconds(0);
     now.force = true;
     if (forced) {
       ASSERT_EQ(client->transfer_session("s", "", now), Status::kOk);
@@ -389,9 +399,9 @@ TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
     g_code = [](OrchestrationContext& ctx) -> Poll {
       ActivityOptions on;
       on.target = Target::concurrent_device("bed");
-      on.start_to_close_ms = 1'000;
+      on.start_to_close = std::chrono::seconds(1);
       PAWL_AWAIT(hung, ctx.schedule_activity("block", "1", on));
-      on.start_to_close_ms = 0;
+      on.start_to_close = std::chrono::milliseconds(0);
       PAWL_AWAIT(done, ctx.schedule_activity("block", "2", on));
       return ctx.complete(std::string(error_kind_name(hung.error().kind)) + " " +
                           std::string(done.value()));
@@ -524,7 +534,7 @@ TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_configured) {
   g_code = many_sessions;
   Options how = options("a");
   how.sessions.max_sessions_per_worker = 2;
-  how.sessions.evict_idle_ms = 1'500;
+  how.sessions.evict_idle = std::chrono::milliseconds(1'500);
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -544,7 +554,7 @@ TEST_F(SessionOperations, what_is_held_busy_or_never_idle_makes_no_room) {
     for (const Session& one : never)
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("held")));
-    static_cast<void>(ctx.hold_session("held", 10 * kMinuteMs));
+    static_cast<void>(ctx.hold_session("held", std::chrono::milliseconds(10 * kMinuteMs)));
     static_cast<void>(ctx.schedule_activity("nobody's", "1", Target::session("busy")));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("busy")));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
@@ -553,7 +563,7 @@ TEST_F(SessionOperations, what_is_held_busy_or_never_idle_makes_no_room) {
   };
   Options how = options("a");
   how.sessions.max_sessions_per_worker = 4;
-  how.sessions.evict_idle_ms = 1;
+  how.sessions.evict_idle = std::chrono::milliseconds(1);
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -588,9 +598,9 @@ TEST_F(SessionOperations, a_worker_claims_at_its_start_what_no_worker_owns) {
   const std::string_view names[] = {"model", "bus", "bed"};
   Listener listener;
   Options how = options("a");
-  how.claim_at_start = names;
-  how.claim_at_start_count = 3;
-  how.session_listener = &listener;
+  how.sessions.claim_at_start = names;
+  how.sessions.claim_at_start_count = 3;
+  how.sessions.listener = &listener;
   Worker first(machine, workers, options("first"));
   ASSERT_EQ(first.start(), Status::kOk);
   ASSERT_EQ(first.runtime->declare_session("bed", false), Status::kOk);
@@ -614,7 +624,7 @@ TEST_F(SessionOperations, a_worker_claims_at_its_start_what_no_worker_owns) {
   EXPECT_EQ(g_runs[0], "a bus@3 1") << "though another worker looked first";
   Worker late(machine, workers, how);
   late.options.worker_node_id = "late";
-  late.options.session_listener = nullptr;
+  late.options.sessions.listener = nullptr;
   ASSERT_EQ(late.start(), Status::kOk);
   EXPECT_EQ(late.runtime->stats().sessions_claimed, 0U) << "they are owned";
   drive(
@@ -625,14 +635,14 @@ TEST_F(SessionOperations, a_worker_claims_at_its_start_what_no_worker_owns) {
 TEST_F(SessionOperations, names_to_claim_are_checked) {
   const std::string_view names[] = {"a", ""};
   Options how = options("a");
-  how.claim_at_start = names;
-  how.claim_at_start_count = 2;
+  how.sessions.claim_at_start = names;
+  how.sessions.claim_at_start_count = 2;
   EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
-  how.claim_at_start_count = 1;
+  how.sessions.claim_at_start_count = 1;
   how.sessions.max_sessions_per_worker = 0;
   EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
   how.sessions.max_sessions_per_worker = 1;
-  how.claim_at_start = nullptr;
+  how.sessions.claim_at_start = nullptr;
   EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
 }
 
@@ -653,7 +663,7 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
   };
   Listener listener;
   Options how = options("a");
-  how.session_listener = &listener;
+  how.sessions.listener = &listener;
   Worker boss(machine, coordinator, options("boss"));
   Worker a(machine, workers, how);
   ASSERT_EQ(boss.start(), Status::kOk);

@@ -51,7 +51,7 @@ ActivityResult leave(ActivityContext& ctx) {
 // In steps, so that another could begin meanwhile.
 ActivityStep build_slowly(ActivityContext& ctx, int& steps) {
   if (steps == 0) g_most_building = std::max(g_most_building, ++g_building);
-  if (++steps < 5) return ctx.again_after(50);
+  if (++steps < 5) return ctx.again_after(std::chrono::milliseconds(50));
   --g_building;
   g_runs.push_back({"build", ctx.session_epoch(), std::string(ctx.worker_id())});
   return ctx.ok("");
@@ -60,7 +60,7 @@ ActivityStep build_slowly(ActivityContext& ctx, int& steps) {
 ActivityStep work_slowly(ActivityContext& ctx, int& steps) {
   if (steps == 0) ++g_working;
   g_beside_a_building += g_building > 0 ? 1 : 0;
-  if (++steps < 5) return ctx.again_after(70);
+  if (++steps < 5) return ctx.again_after(std::chrono::milliseconds(70));
   --g_working;
   g_runs.push_back({std::string(ctx.input()), ctx.session_epoch(), std::string(ctx.worker_id())});
   return ctx.ok(ctx.input());
@@ -69,7 +69,7 @@ ActivityStep work_slowly(ActivityContext& ctx, int& steps) {
 // "a[ .. a]": begins and ends. One whose input is "x" fails the first time.
 ActivityStep in_order(ActivityContext& ctx, int& steps) {
   if (steps == 0) g_order += std::string(ctx.input()) + "[ ";
-  if (++steps < 5) return ctx.again_after(50);
+  if (++steps < 5) return ctx.again_after(std::chrono::milliseconds(50));
   g_order += std::string(ctx.input()) + "] ";
   if (ctx.input() == "x" && ctx.retry_attempt() == 1) return ctx.fail("once more");
   return ctx.ok("");
@@ -123,7 +123,7 @@ Poll two_branches(OrchestrationContext& ctx) {
   SessionRecovery how = recovery();
   how.settings.exclusive = false;
   how.rebuild = "build_slowly";
-  how.activity.start_to_close_ms = 60'000;
+  how.activity.start_to_close = std::chrono::seconds(60);
   Outcome out;
   PAWL_CALL(open_rebuilt_session(ctx, how, &out));
   if (!out.ok()) return ctx.fail(out.error());
@@ -151,7 +151,7 @@ Poll around_a_barrier(OrchestrationContext& ctx) {
   ActivityOptions barrier = on;
   barrier.target = Target::session("s").barrier();
   barrier.retry.max_attempts = 2;
-  barrier.retry.base_ms = 500;
+  barrier.retry.base = std::chrono::milliseconds(500);
   const Handle x = ctx.schedule_activity("in_order", "x", barrier);
   const Handle y = ctx.schedule_activity("in_order", "y", barrier);
   const Handle c = ctx.schedule_activity("in_order", "c", on);

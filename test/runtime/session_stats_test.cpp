@@ -131,8 +131,8 @@ TEST_F(SessionStats, a_shared_one_counts_when_its_row_goes_and_up_to_its_last_ac
     return ctx.complete("");
   };
   Options how = options("a");
-  how.sessions.session_idle_timeout_ms = 60'000;
-  how.sessions.session_cleanup_interval_ms = 120'000;
+  how.sessions.session_idle_timeout = std::chrono::seconds(60);
+  how.sessions.session_cleanup_interval = std::chrono::seconds(120);
   auto a = std::make_unique<Worker>(machine, registry, how);
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -219,9 +219,9 @@ class SessionLeaks : public SessionStats {
  protected:
   static Options looks_often(const char* node) {
     Options out = options(node);
-    out.sessions.session_cleanup_interval_ms = 10'000;
-    out.sessions.leak_open_ms = 300'000;
-    out.sessions.leak_unused_ms = 60'000;
+    out.sessions.session_cleanup_interval = std::chrono::seconds(10);
+    out.sessions.leak_open = std::chrono::seconds(300);
+    out.sessions.leak_unused = std::chrono::seconds(60);
     return out;
   }
   // Opens, uses unless its input says otherwise, and closes when asked to.
@@ -285,7 +285,7 @@ TEST_F(SessionLeaks, those_that_work_and_shared_ones_are_none_and_0_is_never) {
     return opens(ctx);
   };
   Options never = looks_often("a");
-  never.sessions.leak_open_ms = 0;
+  never.sessions.leak_open = std::chrono::milliseconds(0);
   Worker a(machine, registry, never);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);

@@ -58,13 +58,13 @@ class SessionStory : public Story {
   Worker& full(const char* node) { return start_worker(registry, of(node)); }
   Worker& boss() {
     Options out = of("boss");
-    out.inline_slots = out.thread_slots = out.cooperative_slots = 0;
+    out.slots.inline_activities = out.slots.threads = out.slots.cooperative = 0;
     out.sessions.max_sessions_per_worker = 0;
     return start_worker(deciding, out);
   }
   Worker& hand(const char* node) { return start_worker(registry, working(node)); }
   // Where a seed's test waits for a lease, no caller asks the kernel who lives.
-  void wait_for_leases() { options.sessions.fast_handoff = false; }
+  void wait_for_leases() { options.leases.fast_handoff = false; }
 
   // --- orchestrations ---
   void code(Code what) { codes["code"] = std::move(what); }
@@ -154,7 +154,7 @@ class SessionStory : public Story {
       ++cancelled;
       return ctx.ok("cancelled");
     }
-    if (state.left-- > 0) return ctx.again_after(1'000);
+    if (state.left-- > 0) return ctx.again_after(std::chrono::seconds(1));
     ++ended_slow;
     return ctx.ok(ctx.worker_id());
   }

@@ -122,8 +122,8 @@ TEST_F(SessionRuntime, session_pins_to_claiming_worker) {
 
 TEST_F(SessionRuntime, coordinator_and_worker_only_processes) {
   Options coordinator = options("coordinator");
-  coordinator.inline_slots = 0;
-  coordinator.thread_slots = 0;
+  coordinator.slots.inline_activities = 0;
+  coordinator.slots.threads = 0;
   Worker c(machine, coordinating, coordinator);
   Worker a(machine, threaded, worker_only("a"));
   Worker b(machine, threaded, worker_only("b"));
@@ -198,8 +198,8 @@ TEST_F(SessionRuntime, work_in_flight_moves_with_its_session) {
   bool held = false;
   // run_jobs() would run it: tick by hand.
   for (int i = 0; i < 20 && !held; ++i) {
-    static_cast<void>(c.runtime->tick(INT64_MAX));
-    static_cast<void>(a.runtime->tick(INT64_MAX));
+    static_cast<void>(c.runtime->tick(std::chrono::milliseconds::max()));
+    static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
     held = a.runtime->stats().activities_started == 1;
   }
   ASSERT_TRUE(held);
@@ -214,9 +214,9 @@ TEST_F(SessionRuntime, work_in_flight_moves_with_its_session) {
 
 TEST_F(SessionRuntime, without_fast_handoff_the_lease_decides) {
   Options slow = worker_only("b");
-  slow.sessions.fast_handoff = false;
+  slow.leases.fast_handoff = false;
   Options coordinator = options("c");
-  coordinator.sessions.fast_handoff = false;
+  coordinator.leases.fast_handoff = false;
   Worker c(machine, coordinating, coordinator);
   Worker a(machine, inlined, worker_only("a"));
   ASSERT_EQ(c.start(), Status::kOk);
@@ -322,8 +322,8 @@ TEST_F(SessionRuntime, frozen_owner_loses_its_session_after_its_lease_and_its_la
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("x", "once", "s"), Status::kOk);
   for (int i = 0; i < 20 && a.runtime->stats().activities_started == 0; ++i) {
-    static_cast<void>(c.runtime->tick(INT64_MAX));
-    static_cast<void>(a.runtime->tick(INT64_MAX));
+    static_cast<void>(c.runtime->tick(std::chrono::milliseconds::max()));
+    static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
   }
   ASSERT_EQ(a.runtime->stats().activities_started, 1U);
   // `a` is frozen: it holds its kernel lock and is not driven.
@@ -351,7 +351,7 @@ TEST_F(SessionRuntime, twelve_reboots_in_one_activity_poison_nothing) {
     ASSERT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
     a.node.hold_jobs(true);
     for (int i = 0; i < 20 && a.runtime->stats().activities_started == 0; ++i)
-      static_cast<void>(a.runtime->tick(INT64_MAX));
+      static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
     ASSERT_EQ(a.runtime->stats().activities_started, 1U) << "boot " << reboot;
     machine.reboot(5'000);
     a.killed = true;
@@ -376,7 +376,7 @@ TEST_F(SessionRuntime, stopping_gracefully_hands_over_at_once) {
   ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
   ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_EQ(a.runtime->stop(1'000), Status::kOk);
+  ASSERT_EQ(a.runtime->stop(std::chrono::seconds(1)), Status::kOk);
   const std::int64_t stopped_at = machine.boot_ms();
   ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return g_runs.size() == 3; }));
   EXPECT_LT(machine.boot_ms() - stopped_at, 2'000);

@@ -28,7 +28,7 @@ struct Once {
 ActivityStep late(ActivityContext& ctx, Once& state) {
   if (state.waited) return ctx.ok(std::string(16'000, 'x'));
   state.waited = true;
-  return ctx.again_after(20 * 60'000);
+  return ctx.again_after(std::chrono::milliseconds(20 * 60'000));
 }
 
 Poll slow(OrchestrationContext& ctx) {
@@ -81,7 +81,7 @@ class Space : public ::testing::Test {
     EXPECT_EQ(registry.add_orchestration("chain", chain), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("eternal", eternal), Status::kOk);
     options.database_path = kPath;
-    options.warm_instances = 64;
+    options.limits.warm_instances = 64;
   }
   static bool run(
       sim::Machine& machine, Worker& worker, std::int64_t ms,
@@ -132,7 +132,7 @@ class Space : public ::testing::Test {
 
 TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) {
   sim::Machine machine{7};
-  options.quota_bytes = 1024 * 1024;
+  options.space.quota_bytes = 1024 * 1024;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
@@ -243,8 +243,8 @@ TEST_F(Space, QuotaOfAClientHoldsForWhoRuns) {
 // The log is written back instead.
 TEST_F(Space, LongLogIsNoReasonToRemoveAnything) {
   sim::Machine machine{10};
-  options.quota_bytes = 640 * 1024;
-  options.keep_executions = 1;
+  options.space.quota_bytes = 640 * 1024;
+  options.retention.executions = 1;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
@@ -260,7 +260,7 @@ TEST_F(Space, LongLogIsNoReasonToRemoveAnything) {
 
 TEST_F(Space, EarlierExecutionsGoAfterEndedTrees) {
   sim::Machine machine{11};
-  options.quota_bytes = 640 * 1024;
+  options.space.quota_bytes = 640 * 1024;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
@@ -272,15 +272,15 @@ TEST_F(Space, EarlierExecutionsGoAfterEndedTrees) {
   const std::uint64_t before = stats.continued_as_new;
   ASSERT_TRUE(
       run(machine, worker, 600'000, [&] { return stats.continued_as_new == before + 100; }));
-  EXPECT_LE(stats.used_bytes, options.quota_bytes);
+  EXPECT_LE(stats.used_bytes, options.space.quota_bytes);
   EXPECT_NE(stats.room, Room::kRejectingNew);
 }
 
 // The pages of what was removed are as good as the reserve.
 TEST_F(Space, DiskThatStaysFullOfCompleteWorkTakesNewWork) {
   sim::Machine machine{12};
-  options.reserve_bytes = 256 * 1024;
-  options.checkpoint_pages = 256;
+  options.space.reserve_bytes = 256 * 1024;
+  options.space.checkpoint_pages = 256;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
@@ -308,8 +308,8 @@ TEST_F(Space, DiskThatStaysFullOfCompleteWorkTakesNewWork) {
 // Who runs has nothing to write, and learns of it by the reserve.
 TEST_F(Space, ClientThatFindsTheDiskFullHasRoomMade) {
   sim::Machine machine{15};
-  options.reserve_bytes = 256 * 1024;
-  options.checkpoint_pages = 256;
+  options.space.reserve_bytes = 256 * 1024;
+  options.space.checkpoint_pages = 256;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
@@ -355,8 +355,8 @@ TEST_F(Space, ReserveThatIsMissingIsMadeAgain) {
 // As many as a batch holds, each of which fits alone.
 TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
   sim::Machine machine{16};
-  options.reserve_bytes = 256 * 1024;
-  options.checkpoint_pages = 256;
+  options.space.reserve_bytes = 256 * 1024;
+  options.space.checkpoint_pages = 256;
   leave_free_pages(machine, [](TestClient& client) {
     for (int i = 0; i < 64; ++i)
       ASSERT_EQ(client->start_orchestration("l" + std::to_string(i), "loud", text()), Status::kOk);
@@ -382,9 +382,9 @@ TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
 // Likewise results that come together.
 TEST_F(Space, ResultsThatDoNotFitAreTakenInPieces) {
   sim::Machine machine{17};
-  options.reserve_bytes = 256 * 1024;
-  options.checkpoint_pages = 256;
-  options.cooperative_slots = 64;
+  options.space.reserve_bytes = 256 * 1024;
+  options.space.checkpoint_pages = 256;
+  options.slots.cooperative = 64;
   leave_free_pages(machine, [](TestClient&) {});
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
@@ -404,7 +404,7 @@ TEST_F(Space, ResultsThatDoNotFitAreTakenInPieces) {
 
 TEST_F(Space, WithoutAReserveThereIsNoneToMiss) {
   sim::Machine machine{14};
-  options.reserve_bytes = 0;
+  options.space.reserve_bytes = 0;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
@@ -423,8 +423,8 @@ TEST_F(Space, WithoutAReserveThereIsNoneToMiss) {
 
 // Whatever its size, what was accepted ends, at the latest when there is space again.
 TEST_F(Space, NothingIsLostOnADiskOfAnySize) {
-  options.reserve_bytes = 256 * 1024;
-  options.checkpoint_pages = 256;
+  options.space.reserve_bytes = 256 * 1024;
+  options.space.checkpoint_pages = 256;
   for (std::int64_t kib = 0; kib <= 2'400; kib += 240) {
     SCOPED_TRACE(kib);
     sim::Machine machine{static_cast<std::uint64_t>(kib) + 1};
@@ -501,8 +501,8 @@ class Other {
 // goes on.
 TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   sim::Machine machine{21};
-  options.checkpoint_pages = 64;
-  options.log_bytes_max = 512 * 1024;
+  options.space.checkpoint_pages = 64;
+  options.space.log_bytes_max = 512 * 1024;
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
@@ -524,7 +524,7 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   run(machine, worker, 10'000);
   const RuntimeStats& stats = worker.runtime->stats();
   EXPECT_EQ(stats.room, Room::kRejectingNew);
-  EXPECT_LT(stats.log_bytes, 2 * options.log_bytes_max);
+  EXPECT_LT(stats.log_bytes, 2 * options.space.log_bytes_max);
   EXPECT_EQ(worker.lines.count("log_is_held"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("log_is_full"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("process=" + reader.pid()), 2U) << worker.lines.all();
@@ -543,8 +543,8 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
 // No worker runs, and the reader has left: whoever comes next cuts it.
 TEST_F(Space, ClientCutsALongLogWithoutARuntime) {
   sim::Machine machine{22};
-  options.checkpoint_pages = 64;
-  options.log_bytes_max = 512 * 1024;
+  options.space.checkpoint_pages = 64;
+  options.space.log_bytes_max = 512 * 1024;
   {
     Worker worker(machine, registry, options);
     ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
@@ -574,7 +574,7 @@ TEST_F(Space, WriteLockThatIsHeldForLongIsReportedAndNotReady) {
   const auto stays = [&](std::int64_t ms) {
     for (std::int64_t i = 0; i < ms / 100; ++i) {
       machine.advance(100);
-      static_cast<void>(worker.runtime->tick(INT64_MAX));
+      static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
     }
   };
   stays(5'000);

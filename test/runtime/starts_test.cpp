@@ -85,7 +85,7 @@ class Starts : public Story {
     ASSERT_EQ(worker.runtime->start_orchestration(id, name, input, keep, &answers), Status::kOk);
   }
   static std::uint64_t commits(Worker& worker) { return worker.runtime->stats().commits; }
-  bool tick(Worker& worker) { return worker.runtime->tick(INT64_MAX).ok(); }
+  bool tick(Worker& worker) { return worker.runtime->tick(std::chrono::milliseconds::max()).ok(); }
 
   std::vector<Status> answers;
 };
@@ -125,7 +125,7 @@ TEST_F(Starts, OneSlot_IsHandedOverAgainWithTheCommitOfItsResult) {
       ASSERT_EQ(known.add_orchestration("five_steps", five_steps), Status::kOk);
       ASSERT_EQ(known.add_activity("echo", echo, ActivityMode::kThreaded), Status::kOk);
     }
-    options.inline_slots = options.thread_slots = 1;
+    options.slots.inline_activities = options.slots.threads = 1;
     Worker& worker = start_worker(known, options);
     pass(10);
     const std::string id = threaded ? "threaded" : "inline";
@@ -140,7 +140,7 @@ TEST_F(Starts, OneSlot_IsHandedOverAgainWithTheCommitOfItsResult) {
 
 // What is scheduled now is handed over with its turn only if nothing waits for a slot.
 TEST_F(Starts, WorkThatWaitsForASlotComesBeforeWhatIsScheduledLater) {
-  options.inline_slots = 1;
+  options.slots.inline_activities = 1;
   Worker& worker = start_worker();
   pass(10);
   piggyback(worker, "a", "notes_all", "abcd");
@@ -178,7 +178,7 @@ TEST_F(Starts, OfAnUnknownName_AreStored) {
 
 // More than one tick takes, and each once.
 TEST_F(Starts, ManyAtOnce_AllEnd) {
-  options.batch = 8;
+  options.limits.batch = 8;
   Worker& worker = start_worker();
   for (int i = 0; i < 100; ++i)
     piggyback(worker, "i" + std::to_string(i), "hello", std::to_string(i));
@@ -197,7 +197,7 @@ TEST_F(Starts, AreAnsweredBeforeTheLogIsWrittenBack) {
     auto* all = static_cast<Seen*>(kept);
     all->writes = all->machine->writes();
   };
-  options.checkpoint_pages = 16;
+  options.space.checkpoint_pages = 16;
   Worker& worker = start_worker();
   pass(10);
   int written_later = 0;
@@ -242,7 +242,7 @@ TEST_F(Starts, DeathAtEveryWrite) {
 // Nothing is stored when the first turn takes the process along; so the next start is stored first,
 // and what crashes then is charged until it is poisoned.
 TEST_F(Starts, ACrashInTheFirstTurn_IsChargedFromTheSecondOn) {
-  options.crashes_max = 3;
+  options.limits.crashes_max = 3;
   int lives = 0;
   for (; lives < 20; ++lives) {
     Worker& worker = restart();
@@ -257,7 +257,7 @@ TEST_F(Starts, ACrashInTheFirstTurn_IsChargedFromTheSecondOn) {
   }
   g_victim = nullptr;
   EXPECT_EQ(outcome_of("a").substr(0, 13), "failed poison");
-  EXPECT_EQ(g_turns, 1 + options.crashes_max);
+  EXPECT_EQ(g_turns, 1 + options.limits.crashes_max);
   // Others' starts are stored first for an hour, then no more.
   Worker& worker = restart();
   pass(10);

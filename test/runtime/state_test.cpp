@@ -173,10 +173,12 @@ TEST_F(CustomStatus, waiting_answers_a_newer_version_at_once) {
   run_to(worker, client, 1);
   worker.stop();  // on its thread no call may wait
   OrchestrationStatus is;
-  EXPECT_EQ(client->wait_for_status_change("a", 1, kHourMs, &is), Status::kOk);
+  EXPECT_EQ(client->wait_for_status_change("a", 1, std::chrono::milliseconds(kHourMs), &is),
+            Status::kOk);
   EXPECT_EQ(is.custom_status, "open");
   EXPECT_EQ(is.custom_status_version, 2);
-  EXPECT_EQ(client->wait_for_status_change("a", -1, 0, &is), Status::kOk);
+  EXPECT_EQ(client->wait_for_status_change("a", -1, std::chrono::milliseconds(0), &is),
+            Status::kOk);
   EXPECT_EQ(client.node.sleeps(), 0U);
 }
 
@@ -189,7 +191,8 @@ TEST_F(CustomStatus, waiting_for_a_change_sleeps_until_its_time_has_passed) {
   worker.stop();  // on its thread no call may wait
   const std::int64_t before = machine.boot_ms();
   OrchestrationStatus is;
-  EXPECT_EQ(client->wait_for_status_change("a", 2, kHourMs / 2, &is), Status::kTimeout);
+  EXPECT_EQ(client->wait_for_status_change("a", 2, std::chrono::milliseconds(kHourMs / 2), &is),
+            Status::kTimeout);
   EXPECT_EQ(is.custom_status_version, 2);
   EXPECT_EQ(machine.boot_ms(), before + kHourMs / 2);
   EXPECT_LT(client.node.sleeps(), 10U);  // it listens, and does not poll
@@ -200,7 +203,8 @@ TEST_F(CustomStatus, waiting_on_the_loops_own_thread_would_block) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   OrchestrationStatus is;
-  EXPECT_EQ(client->wait_for_status_change("a", 0, kHourMs, &is), Status::kWouldBlock);
+  EXPECT_EQ(client->wait_for_status_change("a", 0, std::chrono::milliseconds(kHourMs), &is),
+            Status::kWouldBlock);
 }
 
 TEST_F(CustomStatus, waiting_for_what_cannot_change_says_so) {
@@ -211,8 +215,10 @@ TEST_F(CustomStatus, waiting_for_what_cannot_change_says_so) {
   run_to(worker, client, 1);
   worker.stop();  // on its thread no call may wait
   OrchestrationStatus is;
-  EXPECT_EQ(client->wait_for_status_change("b", 0, kHourMs, &is), Status::kNotFound);
-  EXPECT_EQ(client->wait_for_status_change("a", 0, kHourMs, &is), Status::kStale);
+  EXPECT_EQ(client->wait_for_status_change("b", 0, std::chrono::milliseconds(kHourMs), &is),
+            Status::kNotFound);
+  EXPECT_EQ(client->wait_for_status_change("a", 0, std::chrono::milliseconds(kHourMs), &is),
+            Status::kStale);
   EXPECT_EQ(is.state, OrchestrationState::kCompleted);
 }
 

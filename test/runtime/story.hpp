@@ -30,9 +30,9 @@ class Story : public ::testing::Test {
     machine.set_synced(true);
     options.database_path = kStoryPath;
     options.verify_turns = true;
-    options.home_grace_ms = 0;
+    options.leases.home_grace = std::chrono::milliseconds(0);
     // The stories kill often; poison has tests of its own.
-    options.crashes_max = options.strikes_max = 1'000;
+    options.limits.crashes_max = options.limits.strikes_max = 1'000;
   }
   void add(const char* name, Orchestration function, const char* version = "1.0.0") {
     ASSERT_EQ(registry.add_orchestration(name, function, version), Status::kOk);
@@ -95,7 +95,7 @@ class Story : public ::testing::Test {
     for (int life = 0; life < 1'000 && is_running(id); ++life) {
       Worker& worker = restart();
       for (int tick = 0; tick <= life % 3; ++tick)
-        EXPECT_EQ(worker.runtime->tick(INT64_MAX).status(), Status::kOk);
+        EXPECT_EQ(worker.runtime->tick(std::chrono::milliseconds::max()).status(), Status::kOk);
       if (!worker.runtime->next_due().has_passed(machine.boot_ms())) machine.advance(500);
     }
     return outcome_of(id);

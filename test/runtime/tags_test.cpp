@@ -59,7 +59,7 @@ Poll composed(OrchestrationContext& ctx) {
 
 Poll starves(OrchestrationContext& ctx) {
   ActivityOptions options = tagged("nobody");
-  options.schedule_to_start_ms = 30'000;
+  options.schedule_to_start = std::chrono::seconds(30);
   PAWL_AWAIT(done, ctx.schedule_activity("work", "", options));
   PAWL_AWAIT(after, ctx.schedule_activity("work", ""));
   return ctx.complete(text_of(done) + " " + text_of(after));

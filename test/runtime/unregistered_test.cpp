@@ -26,7 +26,7 @@ ActivityResult say(ActivityContext& ctx) { return ctx.ok("said"); }
 struct Nothing {};
 // Holds its slot until its process dies.
 ActivityStep forever(ActivityContext& ctx, Nothing& /*state*/) {
-  return ctx.again_after(3'600'000);
+  return ctx.again_after(std::chrono::seconds(3'600));
 }
 
 Poll hello(OrchestrationContext& ctx) {
@@ -56,7 +56,7 @@ Poll flood(OrchestrationContext& ctx) {
   Handle all[kEach];
   for (int i = 0; i < kEach; ++i) {
     ActivityOptions options;
-    if (ctx.input() == "policy") options.schedule_to_close_ms = 3'600'000;
+    if (ctx.input() == "policy") options.schedule_to_close = std::chrono::seconds(3'600);
     if (ctx.input() == "session") options.target = Target::session("shared");
     std::string name = "nobody";
     if (ctx.input() == "names") name += std::to_string(i);
@@ -112,7 +112,7 @@ class UnknownNames : public ::testing::Test {
   std::uint64_t ticks(Worker& worker, TestClient& client, std::string_view id, std::uint64_t most) {
     std::uint64_t count = 0;
     while (count <= most && client.status(id).state == OrchestrationState::kRunning) {
-      const Result<bool> more = worker.runtime->tick(1'000);
+      const Result<bool> more = worker.runtime->tick(std::chrono::seconds(1));
       EXPECT_TRUE(more.ok());
       ++count;
     }
@@ -159,7 +159,7 @@ TEST_P(EachKind, activity_delays_no_other_and_costs_nothing) {
   for (int i = 0; worker.runtime->stats().unregistered < static_cast<std::uint64_t>(kMany) / 2;
        ++i) {
     ASSERT_LT(i, kMany);
-    ASSERT_TRUE(worker.runtime->tick(1'000).ok());
+    ASSERT_TRUE(worker.runtime->tick(std::chrono::seconds(1)).ok());
   }
   expect_hello(worker, client, "hello", "in the middle");
   expect_hello(worker, client, "on_session", "in the middle, on their session");
@@ -185,7 +185,7 @@ TEST_P(EachKind, activity_delays_no_other_and_costs_nothing) {
   ASSERT_EQ(able.start(), Status::kOk);
   std::uint64_t first = 0;
   while (able.runtime->stats().activities_started == 0 && first < 100) {
-    ASSERT_TRUE(able.runtime->tick(1'000).ok());
+    ASSERT_TRUE(able.runtime->tick(std::chrono::seconds(1)).ok());
     ++first;
   }
   EXPECT_LE(first, 3U) << "at once";
@@ -251,7 +251,7 @@ TEST_F(UnknownNames, what_waits_for_another_kind_lets_the_worker_sleep) {
 
 // Nor do calls of the Runtime's own thread, as many as it takes: what was begun ends beside them.
 TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
-  options.requests_max = 1'024;
+  options.limits.requests_max = 1'024;
   Worker worker(machine, plain, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   int next = 0;
@@ -262,7 +262,7 @@ TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
       while (status == Status::kOk)
         status = worker.runtime->start_orchestration("own" + std::to_string(next++), "hello", "");
       ASSERT_EQ(status, Status::kResourceExhausted);
-      ASSERT_TRUE(worker.runtime->tick(1'000).ok());
+      ASSERT_TRUE(worker.runtime->tick(std::chrono::seconds(1)).ok());
     }
     EXPECT_GE(worker.runtime->stats().orchestrations_completed, completed + 10) << round;
     completed = worker.runtime->stats().orchestrations_completed;

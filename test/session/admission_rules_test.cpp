@@ -41,22 +41,22 @@ TEST(AdmissionRules, expiry_of) {
   SessionSettings settings;
   EXPECT_FALSE(expiry_of(settings, kNow).expires_at.has_value());
   EXPECT_FALSE(expiry_of(settings, kNow).look_at.has_value());
-  settings.max_age_ms = 60'000;
+  settings.max_age = std::chrono::seconds(60);
   EXPECT_EQ(expiry_of(settings, kNow).expires_at, OptionalMs(kNow + 60'000));
   EXPECT_EQ(expiry_of(settings, kNow).look_at, OptionalMs(kNow + 60'000));
-  settings.expiry_notice_ms = 5'000;
+  settings.expiry_notice = std::chrono::seconds(5);
   EXPECT_EQ(expiry_of(settings, kNow).expires_at, OptionalMs(kNow + 60'000));
   EXPECT_EQ(expiry_of(settings, kNow).look_at, OptionalMs(kNow + 55'000));
 }
 
 TEST(AdmissionRules, limits_work) {
   SessionSettings settings;
-  settings.max_age_ms = 1;
+  settings.max_age = std::chrono::milliseconds(1);
   EXPECT_FALSE(limits_work(settings));
   settings.max_activities = 1;
   EXPECT_TRUE(limits_work(settings));
   settings.max_activities = 0;
-  settings.rate_interval_ms = 1;
+  settings.rate_interval = std::chrono::milliseconds(1);
   EXPECT_TRUE(limits_work(settings));
 }
 
@@ -77,9 +77,9 @@ SessionSettings counted(std::int64_t most, std::int64_t warning) {
 }
 SessionSettings paced(std::int64_t interval, std::int64_t burst, std::int64_t wait) {
   SessionSettings settings;
-  settings.rate_interval_ms = interval;
+  settings.rate_interval = std::chrono::milliseconds(interval);
   settings.rate_burst = burst;
-  settings.rate_wait_ms = wait;
+  settings.rate_wait = std::chrono::milliseconds(wait);
   return settings;
 }
 

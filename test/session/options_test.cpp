@@ -1,5 +1,5 @@
-// Validation of SessionOptions: defaults stand, and every refusal names both values.
-#include "session_options.hpp"
+// Validation of LeaseOptions and SessionOptions: defaults stand, and every refusal names both values.
+#include "worker_terms.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,29 +8,29 @@
 namespace pawl {
 namespace {
 
-std::string refusal(const SessionOptions& options) {
+std::string refusal(const Options& options) {
   Diagnostic diagnostic;
-  const Status status = validate(options, diagnostic);
+  const Status status = validate(options.leases, options.sessions, diagnostic);
   EXPECT_EQ(status, Status::kInvalidOptions);
   return std::string(diagnostic.text());
 }
 
 TEST(SessionOptions, test_runtime_options_session_defaults) {
-  const SessionOptions options;
+  const Options options;
   Diagnostic diagnostic;
-  EXPECT_EQ(validate(options, diagnostic), Status::kOk);
-  EXPECT_EQ(options.session_lock_timeout_ms, 30'000);
-  EXPECT_EQ(options.session_lock_renewal_buffer_ms, 5'000);
-  EXPECT_EQ(options.session_idle_timeout_ms, 300'000);
-  EXPECT_EQ(options.session_cleanup_interval_ms, 300'000);
-  EXPECT_EQ(options.max_sessions_per_worker, 10u);
-  EXPECT_EQ(renewal_interval_ms(options), 25'000);
+  EXPECT_EQ(validate(options.leases, options.sessions, diagnostic), Status::kOk);
+  EXPECT_EQ(options.leases.session_lock_timeout.count(), 30'000);
+  EXPECT_EQ(options.leases.session_lock_renewal_buffer.count(), 5'000);
+  EXPECT_EQ(options.sessions.session_idle_timeout.count(), 300'000);
+  EXPECT_EQ(options.sessions.session_cleanup_interval.count(), 300'000);
+  EXPECT_EQ(options.sessions.max_sessions_per_worker, 10u);
+  EXPECT_EQ(WorkerTerms(options.leases, options.sessions).renewal_interval_ms(), 25'000);
 }
 
 TEST(SessionOptions, worker_lock_timeout_exceeds_session_idle_timeout_errors) {
-  SessionOptions options;
-  options.worker_lock_timeout_ms = 600'000;
-  options.session_idle_timeout_ms = 300'000;
+  Options options;
+  options.leases.worker_lock_timeout = std::chrono::seconds(600);
+  options.sessions.session_idle_timeout = std::chrono::seconds(300);
   const std::string text = refusal(options);
   EXPECT_NE(text.find("300000"), std::string::npos) << text;
   EXPECT_NE(text.find("595000"), std::string::npos) << text;
@@ -39,48 +39,48 @@ TEST(SessionOptions, worker_lock_timeout_exceeds_session_idle_timeout_errors) {
 }
 
 TEST(SessionOptions, idle_must_be_above_the_renewal_interval_by_a_hair) {
-  SessionOptions options;
+  Options options;
   Diagnostic diagnostic;
-  options.session_idle_timeout_ms = 25'000;
-  EXPECT_EQ(validate(options, diagnostic), Status::kInvalidOptions);
-  options.session_idle_timeout_ms = 25'001;
-  EXPECT_EQ(validate(options, diagnostic), Status::kOk);
+  options.sessions.session_idle_timeout = std::chrono::seconds(25);
+  EXPECT_EQ(validate(options.leases, options.sessions, diagnostic), Status::kInvalidOptions);
+  options.sessions.session_idle_timeout = std::chrono::milliseconds(25'001);
+  EXPECT_EQ(validate(options.leases, options.sessions, diagnostic), Status::kOk);
 }
 
 TEST(SessionOptions, buffers_lie_inside_their_timeouts) {
-  SessionOptions options;
-  options.session_lock_renewal_buffer_ms = 30'000;
+  Options options;
+  options.leases.session_lock_renewal_buffer = std::chrono::seconds(30);
   EXPECT_NE(refusal(options).find("session_lock_renewal_buffer (30000 ms)"), std::string::npos);
-  options = SessionOptions();
-  options.worker_lock_renewal_buffer_ms = 0;
+  options = Options();
+  options.leases.worker_lock_renewal_buffer = std::chrono::milliseconds(0);
   EXPECT_NE(refusal(options).find("worker_lock_renewal_buffer (0 ms)"), std::string::npos);
-  options.worker_lock_renewal_buffer_ms = -1;
+  options.leases.worker_lock_renewal_buffer = std::chrono::milliseconds(-1);
   EXPECT_NE(refusal(options).find("-1"), std::string::npos);
 }
 
 TEST(SessionOptions, leases_have_a_least_and_a_most) {
-  SessionOptions options;
-  options.session_lock_timeout_ms = 999;
+  Options options;
+  options.leases.session_lock_timeout = std::chrono::milliseconds(999);
   EXPECT_NE(refusal(options).find("session_lock_timeout (999 ms)"), std::string::npos);
-  options = SessionOptions();
-  options.worker_lock_timeout_ms = INT64_MAX;
+  options = Options();
+  options.leases.worker_lock_timeout = std::chrono::milliseconds(INT64_MAX);
   EXPECT_NE(refusal(options).find("worker_lock_timeout"), std::string::npos);
-  options = SessionOptions();
-  options.session_cleanup_interval_ms = 0;
+  options = Options();
+  options.sessions.session_cleanup_interval = std::chrono::milliseconds(0);
   EXPECT_NE(refusal(options).find("session_cleanup_interval (0 ms)"), std::string::npos);
 }
 
 TEST(SessionOptions, no_sessions_at_all_is_a_valid_worker) {
-  SessionOptions options;
-  options.max_sessions_per_worker = 0;
+  Options options;
+  options.sessions.max_sessions_per_worker = 0;
   Diagnostic diagnostic;
-  EXPECT_EQ(validate(options, diagnostic), Status::kOk);
+  EXPECT_EQ(validate(options.leases, options.sessions, diagnostic), Status::kOk);
 }
 
 TEST(SessionOptions, the_shorter_interval_renews_everything) {
-  SessionOptions options;
-  options.worker_lock_timeout_ms = 10'000;
-  EXPECT_EQ(renewal_interval_ms(options), 5'000);
+  Options options;
+  options.leases.worker_lock_timeout = std::chrono::seconds(10);
+  EXPECT_EQ(WorkerTerms(options.leases, options.sessions).renewal_interval_ms(), 5'000);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST_F(WorkPolicy, an_attempt_past_its_limit_is_refused) {
   world_.pass(1);
   EXPECT_EQ(a_.wake(), 1U);
   EXPECT_EQ(a_.ack(*job), Status::kStale);
-  EXPECT_EQ(world_.text("SELECT last_error FROM worker_queue"), "start_to_close_ms (1000) passed");
+  EXPECT_EQ(world_.text("SELECT last_error FROM worker_queue"), "start_to_close (1000 ms) passed");
   EXPECT_EQ(next_due(), OptionalMs());
   ASSERT_TRUE(a_.fetch());
 }

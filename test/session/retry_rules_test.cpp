@@ -28,20 +28,38 @@ TEST(RetryRules, pauses_by_backoff) {
     std::vector<std::int64_t> pauses;  // after 1, 2, 3, 4 and a million failures
   };
   const Row rows[] = {
-      {"none", {9, Backoff::kNone, 100, 350, 0}, {0, 0, 0, 0, 0}},
-      {"fixed", {9, Backoff::kFixed, 100, 350, 0}, {100, 100, 100, 100, 100}},
-      {"fixed, at its cap", {9, Backoff::kFixed, 350, 350, 0}, {350, 350, 350, 350, 350}},
-      {"linear", {9, Backoff::kLinear, 100, 350, 0}, {100, 200, 300, 350, 350}},
-      {"exponential", {9, Backoff::kExponential, 100, 350, 0}, {100, 200, 350, 350, 350}},
-      {"exponential, uncapped", {9, Backoff::kExponential, 100, 900, 0}, {100, 200, 400, 800, 900}},
-      {"exponential, of the least", {9, Backoff::kExponential, 1, 350, 0}, {1, 2, 4, 8, 350}},
-      {"exponential, of nothing", {9, Backoff::kExponential, 0, 350, 0}, {0, 0, 0, 0, 0}},
+      {"none",
+       {9, Backoff::kNone, std::chrono::milliseconds(100), std::chrono::milliseconds(350), 0},
+       {0, 0, 0, 0, 0}},
+      {"fixed",
+       {9, Backoff::kFixed, std::chrono::milliseconds(100), std::chrono::milliseconds(350), 0},
+       {100, 100, 100, 100, 100}},
+      {"fixed, at its cap",
+       {9, Backoff::kFixed, std::chrono::milliseconds(350), std::chrono::milliseconds(350), 0},
+       {350, 350, 350, 350, 350}},
+      {"linear",
+       {9, Backoff::kLinear, std::chrono::milliseconds(100), std::chrono::milliseconds(350), 0},
+       {100, 200, 300, 350, 350}},
+      {"exponential",
+       {9, Backoff::kExponential, std::chrono::milliseconds(100), std::chrono::milliseconds(350),
+        0},
+       {100, 200, 350, 350, 350}},
+      {"exponential, uncapped",
+       {9, Backoff::kExponential, std::chrono::milliseconds(100), std::chrono::milliseconds(900),
+        0},
+       {100, 200, 400, 800, 900}},
+      {"exponential, of the least",
+       {9, Backoff::kExponential, std::chrono::milliseconds(1), std::chrono::milliseconds(350), 0},
+       {1, 2, 4, 8, 350}},
+      {"exponential, of nothing",
+       {9, Backoff::kExponential, std::chrono::milliseconds(0), std::chrono::milliseconds(350), 0},
+       {0, 0, 0, 0, 0}},
       {"the longest",
-       {9, Backoff::kExponential, kActivityMsMax, kActivityMsMax, 0},
-       std::vector<std::int64_t>(5, kActivityMsMax)},
+       {9, Backoff::kExponential, kDurationMax, kDurationMax, 0},
+       std::vector<std::int64_t>(5, kDurationMax.count())},
       {"the longest, linear",
-       {9, Backoff::kLinear, kActivityMsMax, kActivityMsMax, 0},
-       std::vector<std::int64_t>(5, kActivityMsMax)},
+       {9, Backoff::kLinear, kDurationMax, kDurationMax, 0},
+       std::vector<std::int64_t>(5, kDurationMax.count())},
   };
   const int failures[] = {1, 2, 3, 4, 1'000'000};
   for (const Row& one : rows) {
@@ -52,7 +70,7 @@ TEST(RetryRules, pauses_by_backoff) {
 }
 
 TEST(RetryRules, jitter_is_bounded_and_repeatable) {
-  const Retry retry = {9, Backoff::kFixed, 10'000, 10'000, 20};
+  const Retry retry = {9, Backoff::kFixed, std::chrono::seconds(10), std::chrono::seconds(10), 20};
   std::int64_t least = 10'000;
   std::int64_t most = 0;
   for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
@@ -70,7 +88,7 @@ TEST(RetryRules, jitter_is_bounded_and_repeatable) {
 
 // The share of the jitter comes from a hash that never changes, so a pause can be foretold.
 TEST(RetryRules, jitter_is_pinned) {
-  const Retry retry = {9, Backoff::kFixed, 10'000, 10'000, 100};
+  const Retry retry = {9, Backoff::kFixed, std::chrono::seconds(10), std::chrono::seconds(10), 100};
   const std::int64_t pauses[] = {retry_delay_ms(retry, 1, 1), retry_delay_ms(retry, 2, 1),
                                  retry_delay_ms(retry, 1, 2), retry_delay_ms(retry, 3, 99)};
   const std::int64_t expected[] = {6'743, 2'282, 4'970, 1'032};

@@ -73,7 +73,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   if (!evidence_) {
     Evidence::Options observer;
     observer.fast_handoff = options.fast_handoff;
-    observer.renewal_interval_ms = observe_ms >= 0 ? observe_ms : renewal_interval_ms(options);
+    observer.renewal_interval_ms = observe_ms >= 0 ? observe_ms : options.renewal_interval_ms();
     observer.oversleep_ms = oversleep_ms;
     evidence_ = std::make_unique<Evidence>(*port_.storage, kPath, observer);
   }

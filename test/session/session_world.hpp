@@ -92,7 +92,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   // Rows it has written.
   [[nodiscard]] std::int64_t writes() { return sqlite3_total_changes(handle_); }
 
-  SessionOptions options;
+  WorkerTerms options;
   CrashLimits limits;
   bool draining = false;
   std::set<std::string> handlers;  // empty: all

@@ -212,7 +212,7 @@ TEST_F(Tags, expires_if_the_tag_is_unserved) {
     ASSERT_EQ(reported.size(), 1U);
     EXPECT_EQ(reported[0].error, ErrorKind::kNotStarted);
     EXPECT_EQ(reported[0].payload,
-              "schedule_to_start_ms (5000) passed: no worker took it; its tag is \"gpu\"");
+              "schedule_to_start (5000 ms) passed: no worker took it; its tag is \"gpu\"");
   }
 }
 

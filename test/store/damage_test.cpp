@@ -81,7 +81,7 @@ TEST_P(Damage, LocksOfASessionThatChangesItsOwner) {
   const Incarnation me = worker(at, "me");
   start(at, create(at, "a"), {}, {{2, "s", ""}});
   lie("wq_session", "worker_queue(sid,(1),id) WHERE sid IS NOT NULL");
-  expect_named(at, batch(at, [&] { return at->claim_session(me, "s", SessionOptions()); }),
+  expect_named(at, batch(at, [&] { return at->claim_session(me, "s", WorkerTerms()); }),
                "worker_queue");
 }
 
@@ -96,9 +96,8 @@ TEST_P(Damage, IdleSessions) {
   std::size_t released = 0;
   expect_named(
       at,
-      batch(
-          at,
-          [&] { return at->renew_session_lock(me, SessionOptions(), false, &renewed, &released); }),
+      batch(at,
+            [&] { return at->renew_session_lock(me, WorkerTerms(), false, &renewed, &released); }),
       "sessions");
 }
 

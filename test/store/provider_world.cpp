@@ -324,7 +324,7 @@ WorkDone ProviderWorld::take_work(Site& at) {
     bool runs_session(InstanceKey, std::string_view) const override { return false; }
     bool may_run_with(std::int32_t) const override { return true; }
   } any;
-  const SessionOptions options;
+  const WorkerTerms options;
   FetchWork how;
   how.me = worker(at, "w");
   how.options = &options;

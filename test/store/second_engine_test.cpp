@@ -120,12 +120,12 @@ TEST_P(SecondEngineTest, NothingGoesRoundIt) {
   const WorkDone done = hand_over(at, other);
   EXPECT_EQ(batch(at, [&] { return at->note_progress(done, "half", clock.boot); }), Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->ack_work_item(done, {}); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->claim_session(me, "s", SessionOptions()); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->claim_session(me, "s", WorkerTerms()); }), Status::kOk);
   std::size_t count = 0;
   std::size_t released = 0;
   EXPECT_EQ(
       batch(at,
-            [&] { return at->renew_session_lock(me, SessionOptions(), false, &count, &released); }),
+            [&] { return at->renew_session_lock(me, WorkerTerms(), false, &count, &released); }),
       Status::kOk);
   clock.advance(6'000);
   EXPECT_EQ(batch(at, [&] { return at->wake_delayed(16, &count); }), Status::kOk);

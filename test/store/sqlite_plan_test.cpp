@@ -181,7 +181,7 @@ class Plans : public ProviderWorld {
                   at, [&] { return at->forget_device("bed"); }, me),
               Status::kOk);
     ASSERT_EQ(batch(
-                  at, [&] { return at->take_devices_over(me, SessionOptions(), evidence); }, me),
+                  at, [&] { return at->take_devices_over(me, WorkerTerms(), evidence); }, me),
               Status::kOk);
     ASSERT_EQ(batch(
                   at, [&] { return at->transfer_session({}, "bank", "nobody", 0, true); }, me),
@@ -203,7 +203,7 @@ class Plans : public ProviderWorld {
               Status::kOk);
     LeakCursors cursors;
     ASSERT_EQ(batch(
-                  at, [&] { return at->report_leaks(SessionOptions(), &cursors); }, me),
+                  at, [&] { return at->report_leaks(WorkerTerms(), &cursors); }, me),
               Status::kOk);
     std::uint32_t active = 0;
     std::uint32_t idle = 0;

@@ -75,9 +75,9 @@ class ReplayCheckFiles : public ::testing::Test {
     ASSERT_EQ(runtime.start_orchestration("a", "flow", "1"), Status::kOk);
     ASSERT_EQ(runtime.start_orchestration("b", "flow", "2"), Status::kOk);
     for (bool more = true; more || runtime.stats().activities_completed < 2;)
-      more = runtime.tick(1'000).value();
+      more = runtime.tick(std::chrono::seconds(1)).value();
     meanwhile();
-    ASSERT_EQ(runtime.stop(1'000), Status::kOk);
+    ASSERT_EQ(runtime.stop(std::chrono::seconds(1)), Status::kOk);
   }
 
   std::string reported(Status expected = Status::kOk) {

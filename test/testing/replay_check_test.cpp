@@ -112,7 +112,7 @@ Poll chooser(OrchestrationContext& ctx) {
 Poll retrier(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.retry.max_attempts = 1'000;
-  options.retry.base_ms = 60'000;
+  options.retry.base = std::chrono::seconds(60);
   PAWL_AWAIT(a, ctx.schedule_activity("refuse", "", options));
   return ctx.complete(a.value());
 }
@@ -163,7 +163,7 @@ struct Setting {
 testing::WorldOptions world_options() {
   testing::WorldOptions options;
   options.runtime.database_path = kPath;
-  options.runtime.history_events_max = kEventsMax;
+  options.runtime.limits.history_events_max = kEventsMax;
   return options;
 }
 
@@ -174,7 +174,7 @@ void fill(World& world) {
     ASSERT_EQ(world.client().start_orchestration(name, name, ""), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("held", "sleeper", ""), Status::kOk);
   StartOptions later;
-  later.start_after_ms = 1'000'000;
+  later.start_after = std::chrono::seconds(1'000);
   ASSERT_EQ(world.client().start_orchestration("later", "sleeper", "", later), Status::kOk);
   for (int i = 0; i < 5; ++i)
     ASSERT_EQ(world.client().enqueue_event("drinker", "q", "m"), Status::kOk);
@@ -194,7 +194,7 @@ TEST(ReplayCheck, UnchangedCode_IsGoForAll_AndNothingIsWritten) {
   const std::string log = file(world, std::string(kPath) + "-wal");
   const std::uint64_t commits = world.stats().commits;
   Options options = check_options();
-  options.history_events_max = kEventsMax;
+  options.limits.history_events_max = kEventsMax;
   Answers answers;
   ReplayTotals totals;
   ASSERT_EQ(check(world, setting.registry, &answers, &totals, options), Status::kOk);
@@ -421,7 +421,7 @@ TEST(ReplayCheck, AHistoryThatDoesNotFit_IsNoGo) {
   Setting setting;
   ASSERT_EQ(setting.registry.add_orchestration("large", large), Status::kOk);
   testing::WorldOptions options = world_options();
-  options.runtime.history_events_max = 4'096;
+  options.runtime.limits.history_events_max = 4'096;
   World world(setting.registry, options);
   ASSERT_EQ(world.start(), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("big", "large", ""), Status::kOk);
@@ -430,8 +430,8 @@ TEST(ReplayCheck, AHistoryThatDoesNotFit_IsNoGo) {
   Answers answers;
   ReplayTotals totals;
   Options small = check_options();
-  small.payload_bytes_max = 4'096;
-  small.warm_bytes = 64 * 1024;
+  small.limits.payload_bytes_max = 4'096;
+  small.limits.warm_bytes = 64 * 1024;
   ASSERT_EQ(check(world, setting.registry, &answers, &totals, small), Status::kOk);
   EXPECT_EQ(answers.of["big"].why, ErrorKind::kLimit);
   EXPECT_EQ(answers.of["big"].text, "its history does not fit warm_bytes");
@@ -451,7 +451,7 @@ TEST(ReplayCheck, WhatCannotBeDone_IsAnErrorWithAText) {
   EXPECT_NE(why.text(), "");
   EXPECT_EQ(file(world, kPath), "none");  // and none was made
   Options wrong = check_options();
-  wrong.batch = 0;
+  wrong.limits.batch = 0;
   EXPECT_EQ(replay_check_memory(wrong), 0U);
   EXPECT_EQ(check(world, setting.registry, &answers, &totals, wrong, &why),
             Status::kInvalidOptions);

@@ -102,7 +102,7 @@ TEST(TestingWorld, FailuresAreValues) {
   EXPECT_EQ(status.output, "no sensor");
 
   WorldOptions wrong;
-  wrong.runtime.batch = 0;
+  wrong.runtime.limits.batch = 0;
   World none(garden.registry, wrong);
   EXPECT_EQ(none.start(), Status::kInvalidOptions);
   EXPECT_NE(none.error_text().find("batch"), std::string_view::npos) << none.error_text();

@@ -180,16 +180,16 @@ class SqliteProvider final : public Provider {
     return results_.abandon_work_item(done, delay_ms, strike, limits);
   }
   Status renew_work_item_lock(const WorkDone& done, Incarnation me,
-                              const SessionOptions& options) override {
+                              const WorkerTerms& options) override {
     return items_.renew_work_item_lock(done, me, options);
   }
 
-  Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
+  Status renew_session_lock(Incarnation me, const WorkerTerms& options, bool revive,
                             std::size_t* renewed, std::size_t* released) override {
     return owners_.renew_session_lock(me, options, revive, renewed, released);
   }
   Status claim_session(Incarnation me, std::string_view session,
-                       const SessionOptions& options) override {
+                       const WorkerTerms& options) override {
     return moves_.claim_session(me, session, options);
   }
   Status announce_stop(Incarnation me, std::size_t* reported) override {
@@ -199,7 +199,7 @@ class SqliteProvider final : public Provider {
                                    std::size_t* removed) override {
     return session_sweep_.cleanup_orphaned_sessions(evidence, limit, removed);
   }
-  Status report_leaks(const SessionOptions& options, LeakCursors* cursors) override {
+  Status report_leaks(const WorkerTerms& options, LeakCursors* cursors) override {
     return expiry_.report_leaks(options, cursors);
   }
   Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held) override {
@@ -211,7 +211,7 @@ class SqliteProvider final : public Provider {
   Status read_declaration(Incarnation me, std::string_view device, bool* withdrawing) override {
     return claims_.read_declaration(me, device, withdrawing);
   }
-  Status take_devices_over(Incarnation me, const SessionOptions& options,
+  Status take_devices_over(Incarnation me, const WorkerTerms& options,
                            Evidence& evidence) override {
     return claims_.take_devices_over(me, options, evidence);
   }

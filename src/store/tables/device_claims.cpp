@@ -91,7 +91,7 @@ constexpr sql::Query kNextStandbyOf{
     "SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1"
     " AND sid>?2 AND role=1 ORDER BY sid LIMIT 1"};
 
-Status DeviceClaims::take_devices_over(Incarnation me, const SessionOptions& options,
+Status DeviceClaims::take_devices_over(Incarnation me, const WorkerTerms& options,
                                        Evidence& evidence) {
   require_batch();
   SessionKey session = 0;
@@ -185,7 +185,7 @@ Status DeviceClaims::end_unavailable_work(std::size_t limit, std::size_t* ended)
       continue;
     }
     Diagnostic why;
-    why.format("no living worker declares device \"%.*s\" (unavailable_ms %" PRId64 ")",
+    why.format("no living worker declares device \"%.*s\" (unavailable %" PRId64 " ms)",
                static_cast<int>(name.size()), name.view().data(), policy.unavailable_ms);
     PAWL_TRY(outcomes_.end_work(item, ErrorKind::kSessionUnavailable, why.text()));
     ++*ended;

@@ -13,12 +13,12 @@
 #include "evidence.hpp"
 #include "session_events.hpp"
 #include "session_moves.hpp"
-#include "session_options.hpp"
 #include "session_owners.hpp"
 #include "session_store.hpp"
 #include "session_table.hpp"
 #include "summary_table.hpp"
 #include "work_outcomes.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::store {
 
@@ -41,7 +41,7 @@ class DeviceClaims : private Table {
   Status declare_session(const DeclareSession& declare, Evidence& evidence, bool* held);
   Status withdraw_session(Incarnation me, std::string_view device, std::int64_t stop_ms);
   Status read_declaration(Incarnation me, std::string_view device, bool* withdrawing);
-  Status take_devices_over(Incarnation me, const SessionOptions& options, Evidence& evidence);
+  Status take_devices_over(Incarnation me, const WorkerTerms& options, Evidence& evidence);
   Status forget_device(std::string_view device);
 
   // ---- for the other tables ----

@@ -136,7 +136,8 @@ Status OpenedSessions::insert_opened(const TurnCommit& turn, const Event& event,
     Statement insert = connection_.use(kInsertOpened);
     insert.bind(turn.key).bind_text(event.name);
     insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
-    settings.idle_ms == 0 ? insert.bind_null() : insert.bind(settings.idle_ms);
+    settings.idle_timeout.count() == 0 ? insert.bind_null()
+                                       : insert.bind(settings.idle_timeout.count());
     settings.notify ? insert.bind(turn.key) : insert.bind_null();
     insert.bind(stored(refusal.empty() ? session::State::kOpen : session::State::kRefused));
     insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
@@ -225,7 +226,8 @@ Status OpenedSessions::reopen_session(SessionKey session, const SessionSettings&
     Statement open = connection_.use(kReopenOpened);
     open.bind(session);
     open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
-    settings.idle_ms == 0 ? open.bind_null() : open.bind(settings.idle_ms);
+    settings.idle_timeout.count() == 0 ? open.bind_null()
+                                       : open.bind(settings.idle_timeout.count());
     open.bind(settings.notify ? 1 : 0).bind(batch_.now).bind(batch_.stamp_ms);
     open.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
     open.bind_text_or_null(refusal);

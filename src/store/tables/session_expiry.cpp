@@ -61,7 +61,7 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
   return written(end_opened(row.session, reported, session::Cause::kEnd, 0));
 }
 
-Status SessionExpiry::report_leaks(const SessionOptions& options, LeakCursors* cursors) {
+Status SessionExpiry::report_leaks(const WorkerTerms& options, LeakCursors* cursors) {
   require_batch();
   PAWL_TRY(report_older_than(options.leak_unused_ms, true, &cursors->unused));
   return report_older_than(options.leak_open_ms, false, &cursors->open);
@@ -107,7 +107,7 @@ Status SessionExpiry::announce_expiry(SessionKey session) {
   SessionTexts texts;
   PAWL_TRY(events_.describe(session, &texts));
   Diagnostic when;
-  when.format("expires in %" PRId64 " ms (max_age_ms)", texts.expires_in_ms);
+  when.format("expires in %" PRId64 " ms (max_age)", texts.expires_in_ms);
   SessionChange reported = texts.change(SessionChange::Kind::kExpiring);
   reported.reason = when.text();
   return events_.notify_change(session, reported);
@@ -117,7 +117,7 @@ Status SessionExpiry::expire_session(const Look& look) {
   SessionTexts texts;
   PAWL_TRY(events_.describe(look.session, &texts));
   Diagnostic why;
-  why.format("the session has expired: max_age_ms (%" PRId64 ") has passed", texts.max_age_ms);
+  why.format("the session has expired: max_age (%" PRId64 " ms) has passed", texts.max_age_ms);
   SessionChange reported = texts.change(SessionChange::Kind::kExpired);
   reported.reason = why.text();
   return end_opened(look.session, reported, session::Cause::kExpire, session::kExpiredKeptMs);

@@ -13,11 +13,11 @@
 #include "instance_table.hpp"
 #include "opened_sessions.hpp"
 #include "session_events.hpp"
-#include "session_options.hpp"
 #include "session_owners.hpp"
 #include "session_store.hpp"
 #include "session_table.hpp"
 #include "text.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::store {
 
@@ -37,7 +37,7 @@ class SessionExpiry : private Table {
   // ---- calls of the contract ----
   Status end_session(std::string_view instance, std::string_view session,
                      std::string_view owner_label);
-  Status report_leaks(const SessionOptions& options, LeakCursors* cursors);
+  Status report_leaks(const WorkerTerms& options, LeakCursors* cursors);
 
   // ---- for the other tables ----
   // Sessions whose look_at has come, at most `limit`; adds to *looked.

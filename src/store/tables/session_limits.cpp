@@ -52,7 +52,7 @@ Status SessionLimits::admit_work(const Opened& row, Admission* out) {
       out->why = ErrorKind::kRateLimited;
       why.format("more activities of the session than rate_burst (%" PRId64
                  ") and one every rate_interval_ms (%" PRId64 "): again in %" PRId64 " ms",
-                 settings.rate_burst, settings.rate_interval_ms, admission.again_in_ms);
+                 settings.rate_burst, settings.rate_interval.count(), admission.again_in_ms);
       out->text.assign_cut(why.text());
       return Status::kOk;
     case session::Admitted::kLater: out->due = admission.due; break;

@@ -153,7 +153,7 @@ Status SessionMoves::end_stops(std::size_t limit, std::size_t* ended) {
 }
 
 Status SessionMoves::claim_session(Incarnation me, std::string_view session,
-                                   const SessionOptions& options) {
+                                   const WorkerTerms& options) {
   require_batch();
   OwnerChange change;
   PAWL_TRY(session_for(session, {}, &change.session));

@@ -12,12 +12,12 @@
 #include "device_table.hpp"
 #include "due_index.hpp"
 #include "instance_table.hpp"
-#include "session_options.hpp"
 #include "session_owners.hpp"
 #include "session_table.hpp"
 #include "work_queue.hpp"
 #include "work_table.hpp"
 #include "worker_table.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::store {
 
@@ -48,7 +48,7 @@ class SessionMoves : private Table {
   Status evict_session(const WorkDone& hung, SessionKey session, Incarnation me, bool* moves);
   Status drain_worker(std::string_view node, std::int64_t stop_ms);
   Status end_stops(std::size_t limit, std::size_t* ended);
-  Status claim_session(Incarnation me, std::string_view session, const SessionOptions& options);
+  Status claim_session(Incarnation me, std::string_view session, const WorkerTerms& options);
 
   // ---- for the other tables ----
   // The row of a global implicit session, made if absent.

@@ -150,7 +150,7 @@ constexpr sql::Query kRenew{
     "UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"
     " AND (?3 OR locked_until>?4)"};
 
-Status SessionOwners::renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
+Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& options, bool revive,
                                          std::size_t* renewed, std::size_t* released) {
   *renewed = 0;
   *released = 0;
@@ -188,7 +188,7 @@ Status SessionOwners::announce_stop(Incarnation me, std::size_t* reported) {
   }
 }
 
-Status SessionOwners::release_idle(Incarnation me, const SessionOptions& options,
+Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
                                    std::size_t* released) {
   Walk walk;
   while (true) {

@@ -13,11 +13,11 @@
 #include "context.hpp"
 #include "leases.hpp"
 #include "session_events.hpp"
-#include "session_options.hpp"
 #include "session_table.hpp"
 #include "unregistered_work.hpp"
 #include "work_outcomes.hpp"
 #include "worker_table.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::store {
 
@@ -42,7 +42,7 @@ class SessionOwners : private Table {
         unregistered_(unregistered) {}
 
   // ---- calls of the contract ----
-  Status renew_session_lock(Incarnation me, const SessionOptions& options, bool revive,
+  Status renew_session_lock(Incarnation me, const WorkerTerms& options, bool revive,
                             std::size_t* renewed, std::size_t* released);
   Status announce_stop(Incarnation me, std::size_t* reported);
 
@@ -63,7 +63,7 @@ class SessionOwners : private Table {
 
  private:
   static session::IdleRow idle_row(const Statement& row);
-  Status release_idle(Incarnation me, const SessionOptions& options, std::size_t* released);
+  Status release_idle(Incarnation me, const WorkerTerms& options, std::size_t* released);
   Status unlock_session(SessionKey session, const Applied& how);
 
   WorkerTable& workers_;

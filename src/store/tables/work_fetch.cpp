@@ -496,7 +496,7 @@ constexpr sql::Query kTouchSession{
     "locked_until=max(locked_until,?3) WHERE sid=?1"};
 
 Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
-  const SessionOptions& options = *fetch.how.options;
+  const WorkerTerms& options = *fetch.how.options;
   WorkItem& out = *fetch.out;
   out.session_summary = {};
   out.claimed_now = row.session != 0 && row.epoch_used != row.session_epoch;

@@ -11,7 +11,6 @@
 #include "evidence.hpp"
 #include "row_quarantine.hpp"
 #include "session_events.hpp"
-#include "session_options.hpp"
 #include "session_owners.hpp"
 #include "session_table.hpp"
 #include "summary_table.hpp"
@@ -21,6 +20,7 @@
 #include "work_row.hpp"
 #include "work_table.hpp"
 #include "worker_table.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::store {
 

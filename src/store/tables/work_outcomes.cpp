@@ -217,7 +217,7 @@ Status WorkOutcomes::describe_overdue(const WorkRow& row, session::Overdue limit
       read.bind(row.id);
       if (!read.row()) return fail(read.status(), "read the tag of work");
       const std::string_view tag = read.bytes(0);
-      why->format("schedule_to_start_ms (%" PRId64 ") passed: no worker took it%s%.*s%s",
+      why->format("schedule_to_start (%" PRId64 " ms) passed: no worker took it%s%.*s%s",
                   row.policy.schedule_to_start_ms, tag.empty() ? "" : "; its tag is \"",
                   static_cast<int>(tag.size()), tag.data(), tag.empty() ? "" : "\"");
       break;
@@ -227,17 +227,17 @@ Status WorkOutcomes::describe_overdue(const WorkRow& row, session::Overdue limit
       last.bind(row.id);
       if (!last.row()) return fail(last.status(), "read the last error of work");
       const std::string_view error = last.bytes(0);
-      why->format("schedule_to_close_ms (%" PRId64 ") passed%s%.*s",
+      why->format("schedule_to_close (%" PRId64 " ms) passed%s%.*s",
                   row.policy.schedule_to_close_ms,
                   error.empty() ? "" : "; the last error was: ", static_cast<int>(error.size()),
                   error.data());
       break;
     }
     case session::Overdue::kAttempt:
-      why->format("start_to_close_ms (%" PRId64 ") passed", row.policy.start_to_close_ms);
+      why->format("start_to_close (%" PRId64 " ms) passed", row.policy.start_to_close_ms);
       break;
     case session::Overdue::kSilence:
-      why->format("heartbeat_timeout_ms (%" PRId64 ") passed without a heartbeat",
+      why->format("heartbeat_timeout (%" PRId64 " ms) passed without a heartbeat",
                   row.policy.heartbeat_timeout_ms);
       break;
   }

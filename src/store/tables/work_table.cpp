@@ -199,7 +199,7 @@ constexpr sql::Query kRenewItsSession{
     " WHERE sid=?1 AND owner=?2 AND epoch=?3"};
 
 Status WorkTable::renew_work_item_lock(const WorkDone& done, Incarnation me,
-                                       const SessionOptions& options) {
+                                       const WorkerTerms& options) {
   SessionKey session = 0;
   {
     Statement renew = connection_.use(kRenewItem);

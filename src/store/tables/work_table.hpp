@@ -10,10 +10,10 @@
 
 #include "context.hpp"
 #include "due_index.hpp"
-#include "session_options.hpp"
 #include "session_table.hpp"
 #include "work_queue.hpp"
 #include "work_row.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::store {
 
@@ -55,7 +55,7 @@ class WorkTable : private Table {
       : Table(context), due_(due), sessions_(sessions) {}
 
   // ---- calls of the contract ----
-  Status renew_work_item_lock(const WorkDone& done, Incarnation me, const SessionOptions& options);
+  Status renew_work_item_lock(const WorkDone& done, Incarnation me, const WorkerTerms& options);
 
   // ---- for the other tables ----
   Status read_work(WorkItemId item, WorkRow* row);

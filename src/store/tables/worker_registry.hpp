@@ -16,7 +16,6 @@
 #include "meta_table.hpp"
 #include "row_quarantine.hpp"
 #include "session_moves.hpp"
-#include "session_options.hpp"
 #include "session_owners.hpp"
 #include "sql/database.hpp"
 #include "text.hpp"
@@ -26,6 +25,7 @@
 #include "work_table.hpp"
 #include "worker_store.hpp"
 #include "worker_table.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::store {
 
