@@ -26,6 +26,11 @@ Statement& Statement::bind_blob(std::string_view value) {
   return bound(connection_.bind_bytes(prepared_, next_bind_, value));
 }
 
+Statement& Statement::bind_due(OptionalMs due, unsigned mark) {
+  if (due.has_value()) connection_.add_marks(mark);
+  return bind_optional(due);
+}
+
 bool Statement::failed(int failure) {
   failure_ = failure;
   status_ = connection_.explain(prepared_, failure);
@@ -68,6 +73,13 @@ bool Statement::is_null(int column) const { return connection_.is_nothing(prepar
 
 std::string_view Statement::bytes(int column) const {
   return connection_.read_bytes(prepared_, column);
+}
+
+Statement Connection::use(const Query& query) {
+  marks_ |= query.marks();
+  int failure = 0;
+  void* const prepared = prepare(query, &failure);
+  return {*this, prepared, failure};
 }
 
 void Connection::blame(Status status, std::string_view text) {

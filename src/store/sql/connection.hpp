@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "damage.hpp"
 #include "pawl/optional_ms.hpp"
@@ -40,6 +41,8 @@ class Statement {
   Statement& bind_optional(OptionalMs value) {
     return value.has_value() ? bind(value.value()) : bind_null();
   }
+  // A due time. One that is there marks the connection, as the use of a query with this mark does.
+  Statement& bind_due(OptionalMs due, unsigned mark);
   // What has the default value is NULL in the database: 0, or an empty text.
   Statement& bind_or_null(std::int64_t value) { return value == 0 ? bind_null() : bind(value); }
   Statement& bind_text_or_null(std::string_view value) {
@@ -113,11 +116,10 @@ class Connection {
 
   // Prepares the statement on first use and keeps it. It is not used again while a Statement of it
   // lives: an invariant. The query is a static object.
-  Statement use(const Query& query) {
-    int failure = 0;
-    void* const prepared = prepare(query, &failure);
-    return {*this, prepared, failure};
-  }
+  Statement use(const Query& query);
+  // The marks of all queries that were used since the last call, and those that were added.
+  unsigned take_marks() { return std::exchange(marks_, 0U); }
+  void add_marks(unsigned marks) { marks_ |= marks; }
   // Rows that the last statement changed, and all statements so far.
   [[nodiscard]] virtual std::int64_t changes() const = 0;
   [[nodiscard]] virtual std::int64_t total_changes() const = 0;
@@ -163,6 +165,7 @@ class Connection {
   std::optional<RowRef> suspect_;
   std::optional<RowRef> named_by_;
   std::optional<Damage> damage_;
+  unsigned marks_ = 0;
 };
 
 }  // namespace pawl::sql

@@ -11,14 +11,16 @@ namespace pawl::sql {
 
 class Query {
  public:
-  // `text`: a literal.
-  constexpr explicit Query(const char* text) : text_(text) {}
+  // `text`: a literal. `marks`: what a use of it means besides, for Connection::take_marks().
+  constexpr explicit Query(const char* text, unsigned marks = 0) : text_(text), marks_(marks) {}
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
   [[nodiscard]] constexpr const char* text() const { return text_; }
+  [[nodiscard]] constexpr unsigned marks() const { return marks_; }
 
  private:
   const char* text_;
+  unsigned marks_;
 };
 
 }  // namespace pawl::sql

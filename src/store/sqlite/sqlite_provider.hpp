@@ -345,52 +345,51 @@ class SqliteProvider final : public Provider {
   WorkerTable workers_{context_};
   DueIndex due_{context_, workers_};
   InstanceTable instances_{context_};
-  MessageTable messages_{context_, due_};
+  MessageTable messages_{context_};
   SummaryTable summaries_{context_};
   SessionEvents events_{context_, messages_};
-  SessionTable sessions_{context_, due_, summaries_};
-  WorkTable items_{context_, due_, sessions_};
-  WorkOutcomes outcomes_{context_, due_, instances_, messages_, sessions_, items_};
+  SessionTable sessions_{context_, summaries_};
+  WorkTable items_{context_, sessions_};
+  WorkOutcomes outcomes_{context_, instances_, messages_, sessions_, items_};
   UnregisteredWork unregistered_{context_, workers_, sessions_, items_};
   SessionOwners owners_{context_, workers_, events_, sessions_, outcomes_, unregistered_};
   DeviceTable devices_{context_};
   SessionMoves moves_{context_, workers_, due_, instances_, sessions_, items_, owners_, devices_};
-  DeviceClaims claims_{context_,  due_,    summaries_, events_, sessions_,
-                       outcomes_, owners_, devices_,   moves_};
-  SessionLimits session_limits_{context_, due_, events_};
+  DeviceClaims claims_{context_,  summaries_, events_,  sessions_,
+                       outcomes_, owners_,    devices_, moves_};
+  SessionLimits session_limits_{context_, events_};
   SessionHandoff handoff_{context_, summaries_, sessions_, unregistered_, moves_};
-  OpenedSessions opened_{context_, due_, events_, sessions_, owners_, session_limits_, handoff_};
-  SessionExpiry expiry_{context_, due_, instances_, events_, sessions_, owners_, opened_};
+  OpenedSessions opened_{context_, events_, sessions_, owners_, session_limits_, handoff_};
+  SessionExpiry expiry_{context_, instances_, events_, sessions_, owners_, opened_};
   SessionSweep session_sweep_{context_, events_, sessions_, owners_};
   SessionDirectory directory_{context_, instances_};
-  WorkSchedule schedule_{context_,  due_,          events_, sessions_,
-                         outcomes_, unregistered_, moves_,  session_limits_};
-  WorkResults results_{context_, due_, sessions_, items_, outcomes_, owners_};
-  RowQuarantine quarantine_{context_, due_, instances_, sessions_, items_, outcomes_, owners_};
-  WorkFetch fetch_{context_, workers_,  due_,          summaries_, events_,    sessions_,
-                   items_,   outcomes_, unregistered_, owners_,    quarantine_};
+  WorkSchedule schedule_{context_,      events_, sessions_,      outcomes_,
+                         unregistered_, moves_,  session_limits_};
+  WorkResults results_{context_, sessions_, items_, outcomes_, owners_};
+  RowQuarantine quarantine_{context_, instances_, sessions_, items_, outcomes_, owners_};
+  WorkFetch fetch_{context_, workers_,  summaries_,    events_, sessions_,
+                   items_,   outcomes_, unregistered_, owners_, quarantine_};
   SchemaCheck schema_{context_};
   DatabaseFile file_{context_, engine_, schema_};
-  MetaTable meta_{context_, due_, file_};
+  MetaTable meta_{context_, file_};
   StoreSpace space_{context_, file_};
   HistoryTable history_{context_};
   ValueTable values_{context_, instances_, messages_};
-  NewInstances new_instances_{context_, due_, messages_, space_};
+  NewInstances new_instances_{context_, messages_, space_};
   InstanceMessages posted_{context_, instances_, messages_, space_};
   InstanceReader reader_{context_, history_};
-  ParkedInstances parked_instances_{context_,  due_,    instances_, items_,
-                                    outcomes_, claims_, expiry_};
+  ParkedInstances parked_instances_{context_, instances_, items_, outcomes_, claims_, expiry_};
   Children children_{context_, messages_, new_instances_};
   ReadyInstances ready_{context_, workers_, due_};
   TurnReader turn_reader_{context_};
-  WorkerRegistry registry_{context_, workers_, due_,        items_, outcomes_, unregistered_,
-                           owners_,  moves_,   quarantine_, file_,  meta_};
+  WorkerRegistry registry_{context_, workers_, items_,      outcomes_, unregistered_,
+                           owners_,  moves_,   quarantine_, file_,     meta_};
   InstanceDirectory instance_directory_{context_, instances_};
   StoreMetrics metrics_{context_, sessions_, directory_, space_};
-  InstanceVerbs verbs_{context_, due_};
-  TreeRemoval removal_{context_, due_, instances_, items_, opened_};
-  TurnWriter turn_writer_{context_,  due_,     instances_, messages_, items_,    opened_,
-                          schedule_, results_, history_,   values_,   children_, removal_};
+  InstanceVerbs verbs_{context_};
+  TreeRemoval removal_{context_, instances_, items_, opened_};
+  TurnWriter turn_writer_{context_, instances_, messages_, items_,    opened_, schedule_,
+                          results_, history_,   values_,   children_, removal_};
   Transactions transactions_{context_, workers_, due_,  sessions_, unregistered_, results_,
                              fetch_,   schema_,  file_, meta_,     space_};
 };

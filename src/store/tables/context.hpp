@@ -14,6 +14,7 @@
 #include "change_sink.hpp"
 #include "clock_rules.hpp"
 #include "crash_limits.hpp"
+#include "due.hpp"
 #include "event.hpp"
 #include "ids.hpp"
 #include "instance_store.hpp"

@@ -127,7 +127,8 @@ Status DeviceClaims::take_devices_over(Incarnation me, const WorkerTerms& option
 constexpr sql::Query kForgetDevice{
     "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
     " AND NOT EXISTS(SELECT 1 FROM devices d WHERE d.sid=?1)"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)"};
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)",
+    kStopMoves};
 
 Status DeviceClaims::forget_device(std::string_view device) {
   require_batch();
@@ -135,7 +136,6 @@ Status DeviceClaims::forget_device(std::string_view device) {
   PAWL_TRY(sessions_.find_session(0, device, &session));
   SessionTexts texts;
   PAWL_TRY(events_.describe(session, &texts));
-  due_.moves(DueKind::kStop);
   {
     Statement forget = connection_.use(kForgetDevice);
     forget.bind(session);
@@ -151,7 +151,8 @@ constexpr sql::Query kNextUnavailable{
     " INDEXED BY wq_unavailable LEFT JOIN sessions s ON s.sid=q.sid"
     " WHERE q.unavailable_due IS NOT NULL AND q.unavailable_due<=?1"
     " ORDER BY q.unavailable_due LIMIT 1"};
-constexpr sql::Query kPostpone{"UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1"};
+constexpr sql::Query kPostpone{"UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1",
+                               kWorkComes};
 
 Status DeviceClaims::end_unavailable_work(std::size_t limit, std::size_t* ended) {
   Walk walk;
@@ -178,7 +179,6 @@ Status DeviceClaims::end_unavailable_work(std::size_t limit, std::size_t* ended)
     bool declared = false;
     PAWL_TRY(devices_.has_declarer(session, &declared));
     if (!session::is_unavailable(state, declared)) {
-      due_.comes(DueKind::kWork);
       Statement postpone = connection_.use(kPostpone);
       postpone.bind(item).bind(make_due(batch_.now, policy.unavailable_ms));
       PAWL_TRY(fail(postpone.run(), "postpone a limit"));

@@ -9,7 +9,6 @@
 
 #include "context.hpp"
 #include "device_table.hpp"
-#include "due_index.hpp"
 #include "evidence.hpp"
 #include "session_events.hpp"
 #include "session_moves.hpp"
@@ -24,11 +23,10 @@ namespace pawl::store {
 
 class DeviceClaims : private Table {
  public:
-  DeviceClaims(StoreContext& context, DueIndex& due, SummaryTable& summaries, SessionEvents& events,
+  DeviceClaims(StoreContext& context, SummaryTable& summaries, SessionEvents& events,
                SessionTable& sessions, WorkOutcomes& outcomes, SessionOwners& owners,
                DeviceTable& devices, SessionMoves& moves)
       : Table(context),
-        due_(due),
         summaries_(summaries),
         events_(events),
         sessions_(sessions),
@@ -49,7 +47,6 @@ class DeviceClaims : private Table {
   Status end_unavailable_work(std::size_t limit, std::size_t* ended);
 
  private:
-  DueIndex& due_;
   SummaryTable& summaries_;
   SessionEvents& events_;
   SessionTable& sessions_;

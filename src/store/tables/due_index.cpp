@@ -12,8 +12,9 @@ constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
 }  // namespace
 
 Status DueIndex::next_due(Incarnation me, bool turns, NextDue* out) {
-  if (me != first_due_of_) comes(DueKind::kTimer);
+  if (me != first_due_of_) connection_.add_marks(kTimerComes);
   first_due_of_ = me;
+  hear_of_changes();
   for (int kind = 0; kind < kDueKinds; ++kind) {
     if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
     PAWL_TRY(find_unknown(me, turns));
@@ -28,6 +29,17 @@ Status DueIndex::next_due(Incarnation me, bool turns, NextDue* out) {
   out->waiting_for_utc =
       turns && first_due(DueKind::kTimer).waits_for_utc && !context_.clock.off_known;
   return Status::kOk;
+}
+
+void DueIndex::hear_of_changes() {
+  const unsigned marks = connection_.take_marks();
+  if (marks == 0) return;
+  for (int kind = 0; kind < kDueKinds; ++kind) {
+    FirstDue& first = first_due_[kind];
+    const bool has_any = first.at.has_value() || first.waits_for_utc;
+    const auto is = static_cast<DueKind>(kind);
+    if ((marks & comes(is)) != 0 || ((marks & moves(is)) != 0 && has_any)) first.is_known = false;
+  }
 }
 
 Status DueIndex::find_unknown(Incarnation me, bool turns) {

@@ -1,7 +1,7 @@
 // DueIndex: the earliest due time of each kind of row, kept in memory while no such row changes.
 //
-// Purpose: "when is there something to do?" costs no statement while nothing changed. Whoever
-// writes a due column says so here. Ownership and thread rule: as context.hpp.
+// Purpose: "when is there something to do?" costs no statement while nothing changed. What changed,
+// it takes from the marks of the statements (due.hpp). Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_DUE_INDEX_HPP
 #define PAWL_STORE_TABLES_DUE_INDEX_HPP
 
@@ -15,11 +15,7 @@
 
 namespace pawl::store {
 
-inline constexpr int kDueKinds = 5;
-
 // The earliest due time of a kind, kept while no row that has one changes.
-enum class DueKind : std::uint8_t { kTimer, kParked, kWork, kStop, kLook };
-
 struct FirstDue {
   bool is_known = false;
   bool waits_for_utc = false;
@@ -34,20 +30,14 @@ class DueIndex : private Table {
   Status next_due(Incarnation me, bool turns, NextDue* out);
 
   // ---- for the other tables ----
-  // A row of the kind was given a due time.
-  void comes(DueKind kind) { first_due(kind).is_known = false; }
-  // Rows of the kind may have lost theirs, or have it at another time.
-  void moves(DueKind kind) {
-    FirstDue& first = first_due(kind);
-    if (first.at.has_value() || first.waits_for_utc) first.is_known = false;
-  }
   // So long the instances of a living home are left to it.
   void set_home_grace(std::int64_t grace_ms) {
-    if (home_grace_ms_ != grace_ms) moves(DueKind::kTimer);
+    if (home_grace_ms_ != grace_ms) connection_.add_marks(kTimerMoves);
     home_grace_ms_ = grace_ms;
   }
   // It is known that no row of the kind is due at any time.
   [[nodiscard]] bool knows_none(DueKind kind) {
+    hear_of_changes();
     return first_due(kind).is_known && !first_due(kind).at.has_value();
   }
   void forget_known() {
@@ -56,6 +46,7 @@ class DueIndex : private Table {
   }
 
  private:
+  void hear_of_changes();
   FirstDue& first_due(DueKind kind) { return first_due_[static_cast<int>(kind)]; }
   // Only who runs turns asks for these.
   [[nodiscard]] static bool is_of_turns(int kind) {

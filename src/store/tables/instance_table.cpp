@@ -64,7 +64,8 @@ constexpr sql::Query kStopInstance{
     "reboots=iif(typeof(reboots)='integer',reboots,0),"
     "root=iif(typeof(root)='integer',root,NULL),"
     "parent=iif(typeof(parent)='integer',parent,NULL),"
-    "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1"};
+    "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1",
+    kParkedComes | kTimerMoves};
 
 Status InstanceTable::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
   Statement stop = connection_.use(kStopInstance);

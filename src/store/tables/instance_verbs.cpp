@@ -12,14 +12,13 @@ constexpr sql::Query kTerminate{
     "UPDATE instances SET "
     "state=0,revision=revision+1,parked_until=NULL,unregistered=NULL,stop_kind=15,"
     "stop_text=?2,home=0,ready_at=?3,ready_id=coalesce(ready_id,"
-    "(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue)) WHERE key=?1"};
+    "(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue)) WHERE key=?1",
+    kParkedMoves | kTimerComes};
 
 Status InstanceVerbs::terminate_instance(std::string_view id, std::string_view reason) {
   require_batch();
   Managed found;
   PAWL_TRY(find_managed(id, &found));
-  due_.moves(DueKind::kParked);
-  due_.comes(DueKind::kTimer);  // of one that was suspended or stopped none counted
   return fail_written(connection_.use(kTerminate)
                           .bind(found.key)
                           .bind_text(cut_text(reason, kErrorTextBytesMax))
@@ -29,15 +28,14 @@ Status InstanceVerbs::terminate_instance(std::string_view id, std::string_view r
 }
 
 constexpr sql::Query kChangeState{
-    "UPDATE instances SET state=4,parked_until=?2,updated_stamp=?3 WHERE key=?1"};
+    "UPDATE instances SET state=4,parked_until=?2,updated_stamp=?3 WHERE key=?1",
+    kParkedComes | kTimerMoves};
 
 Status InstanceVerbs::suspend_instance(std::string_view id) {
   require_batch();
   Managed found;
   PAWL_TRY(find_managed(id, &found));
   if (found.terminating) return Status::kStale;
-  due_.comes(DueKind::kParked);
-  due_.moves(DueKind::kTimer);
   return fail_written(
       connection_.use(kChangeState).bind(found.key).bind(kNever).bind(batch_.stamp_ms).run(),
       "suspend instance");
@@ -45,14 +43,13 @@ Status InstanceVerbs::suspend_instance(std::string_view id) {
 
 constexpr sql::Query kResume{
     "UPDATE instances SET state=0,parked_until=NULL,ready_at=?2,updated_stamp=?3 "
-    "WHERE key=?1 AND state IN (3,4)"};
+    "WHERE key=?1 AND state IN (3,4)",
+    kParkedMoves | kTimerComes};
 
 Status InstanceVerbs::resume_instance(std::string_view id) {
   require_batch();
   Managed found;
   PAWL_TRY(find_managed(id, &found));
-  due_.moves(DueKind::kParked);
-  due_.comes(DueKind::kTimer);  // while it was suspended or stopped none of it counted
   return fail_written(
       connection_.use(kResume).bind(found.key).bind(batch_.now).bind(batch_.stamp_ms).run(),
       "resume instance");

@@ -6,13 +6,12 @@
 #include <string_view>
 
 #include "context.hpp"
-#include "due_index.hpp"
 
 namespace pawl::store {
 
 class InstanceVerbs : private Table {
  public:
-  InstanceVerbs(StoreContext& context, DueIndex& due) : Table(context), due_(due) {}
+  explicit InstanceVerbs(StoreContext& context) : Table(context) {}
 
   // ---- calls of the contract ----
   Status terminate_instance(std::string_view id, std::string_view reason);
@@ -26,8 +25,6 @@ class InstanceVerbs : private Table {
     bool terminating = false;
   };
   Status find_managed(std::string_view id, Managed* out);
-
-  DueIndex& due_;
 };
 
 }  // namespace pawl::store

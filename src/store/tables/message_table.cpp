@@ -46,10 +46,10 @@ Status MessageTable::store_message(InstanceKey instance, const Message& message,
       .bind(static_cast<std::int64_t>(message.kind))
       .bind(static_cast<std::int64_t>(message.error))
       .bind(message.ref);
-  if (timer != nullptr) due_.comes(DueKind::kTimer);
   ++context_.messages_stored;
   if (timer != nullptr) {
-    insert.bind(static_cast<std::int64_t>(timer->base)).bind(timer->due).bind(batch_.boot_seq);
+    insert.bind(static_cast<std::int64_t>(timer->base));
+    insert.bind_due(timer->due, kTimerComes).bind(batch_.boot_seq);
   } else {
     insert.bind_null().bind_null().bind_null();
   }

@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "context.hpp"
-#include "due_index.hpp"
 #include "event.hpp"
 
 namespace pawl::store {
@@ -20,7 +19,7 @@ struct Due {
 
 class MessageTable : private Table {
  public:
-  MessageTable(StoreContext& context, DueIndex& due) : Table(context), due_(due) {}
+  explicit MessageTable(StoreContext& context) : Table(context) {}
 
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended)
   // otherwise.
@@ -29,7 +28,6 @@ class MessageTable : private Table {
                        bool waits = false);
 
  private:
-  DueIndex& due_;
 };
 
 }  // namespace pawl::store

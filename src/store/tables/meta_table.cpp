@@ -157,10 +157,10 @@ Status MetaTable::check_meta(const Statement& row) {
 }
 
 constexpr sql::Query kWriteMeta{
-    "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1"};
+    "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1",
+    kTimerMoves};
 
 Status MetaTable::write_meta() {
-  due_.moves(DueKind::kTimer);  // one in UTC is due by the clock
   Statement statement = connection_.use(kWriteMeta);
   if (context_.clock.boot_id.known) {
     statement.bind_blob(bytes_of(context_.clock.boot_id));
@@ -219,7 +219,8 @@ Status MetaTable::adopt_boot(const ClockSample& sample) {
 
 constexpr sql::Query kCredit{
     "UPDATE orchestrator_queue INDEXED BY oq_due SET due=due-?1 "
-    "WHERE base=0 AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2"};
+    "WHERE base=0 AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
+    kTimerMoves};
 
 Status MetaTable::sync_clock(const ClockSample& sample) {
   const SyncResult result = sync(context_.clock, sample, SyncLimits());

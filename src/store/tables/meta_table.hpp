@@ -10,15 +10,13 @@
 #include <string_view>
 
 #include "context.hpp"
-#include "due_index.hpp"
 #include "sql/database.hpp"
 
 namespace pawl::store {
 
 class MetaTable : private Table {
  public:
-  MetaTable(StoreContext& context, DueIndex& due, sql::Database& file)
-      : Table(context), due_(due), file_(file) {}
+  MetaTable(StoreContext& context, sql::Database& file) : Table(context), file_(file) {}
 
   // ---- calls of the contract ----
   [[nodiscard]] std::int64_t pawl_now();
@@ -43,7 +41,6 @@ class MetaTable : private Table {
   Status sync_clock(const ClockSample& sample);
   Status note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail);
 
-  DueIndex& due_;
   sql::Database& file_;
   std::int64_t persist_starts_until_ = 0;  // Pawl time, of meta
   ClockRow clock_now_;                     // clock_ with what a commit that happens anyway may add

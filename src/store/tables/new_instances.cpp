@@ -58,13 +58,12 @@ constexpr sql::Query kInsertInstance{
 
 Status NewInstances::insert_checked(const NewInstance& instance, const ParentLink& parent,
                                     InstanceKey* key) {
-  const std::int64_t parked =
-      instance.start_after_ms == 0 ? 0 : make_due(batch_.now, instance.start_after_ms);
-  if (parked != 0) due_.comes(DueKind::kParked);
+  const OptionalMs parked =
+      instance.start_after_ms == 0 ? OptionalMs() : make_due(batch_.now, instance.start_after_ms);
   Statement insert = connection_.use(kInsertInstance);
   insert.bind_text(instance.id).bind_text(instance.name).bind_text(instance.version);
   insert.bind(batch_.stamp_ms).bind_or_null(parent.instance).bind_or_null(parent.execution);
-  insert.bind_or_null(parent.event).bind_or_null(parked);
+  insert.bind_or_null(parent.event).bind_due(parked, kParkedComes);
   PAWL_TRY(fail_written(insert.run(), "insert instance"));
   *key = connection_.last_insert_id();
   if (instance.with_turn) return Status::kOk;

@@ -4,7 +4,6 @@
 #define PAWL_STORE_TABLES_NEW_INSTANCES_HPP
 
 #include "context.hpp"
-#include "due_index.hpp"
 #include "instance_store.hpp"
 #include "message_table.hpp"
 #include "store_space.hpp"
@@ -19,8 +18,8 @@ struct ParentLink {
 
 class NewInstances : private Table {
  public:
-  NewInstances(StoreContext& context, DueIndex& due, MessageTable& messages, StoreSpace& space)
-      : Table(context), due_(due), messages_(messages), space_(space) {}
+  NewInstances(StoreContext& context, MessageTable& messages, StoreSpace& space)
+      : Table(context), messages_(messages), space_(space) {}
 
   // ---- calls of the contract ----
   Status create_instance(const NewInstance& instance, InstanceKey* key);
@@ -33,7 +32,6 @@ class NewInstances : private Table {
   Status check_new(const NewInstance& instance);
   Status insert_checked(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
 
-  DueIndex& due_;
   MessageTable& messages_;
   StoreSpace& space_;
 };

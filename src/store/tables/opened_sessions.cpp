@@ -29,7 +29,7 @@ Status OpenedSessions::write_session(const TurnCommit& turn, const Event& event)
   }
 }
 
-constexpr sql::Query kClearLook{"UPDATE sessions SET look_at=NULL WHERE sid=?1"};
+constexpr sql::Query kClearLook{"UPDATE sessions SET look_at=NULL WHERE sid=?1", kLookMoves};
 
 Status OpenedSessions::close_row(SessionKey session, session::Cause cause,
                                  std::string_view reason) {
@@ -45,7 +45,6 @@ Status OpenedSessions::close_row(SessionKey session, session::Cause cause,
   how.reason = "the session was closed";
   PAWL_TRY(owners_.apply(session, change, how, nullptr));
   if (change.clears_look && !change.deletes_row) {
-    due_.moves(DueKind::kLook);
     Statement clear = connection_.use(kClearLook);
     clear.bind(session);
     PAWL_TRY(fail(clear.run(), "close a session"));
@@ -213,7 +212,8 @@ constexpr sql::Query kReopenOpened{
     "UPDATE sessions SET gen=gen+1,fail=?2,excl=?3,"
     "idle_ms=?4,notify=iif(?5,scope,NULL),last_activity_at=?6,created_stamp=?7,created_at=?6,"
     "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
-    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1"};
+    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1",
+    kLookMoves};
 
 // A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds
 // it.
@@ -222,7 +222,6 @@ Status OpenedSessions::reopen_session(SessionKey session, const SessionSettings&
   session::SessionRow row;
   PAWL_TRY(sessions_.read_row(session, &row));
   {
-    due_.moves(DueKind::kLook);
     Statement open = connection_.use(kReopenOpened);
     open.bind(session);
     open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "context.hpp"
-#include "due_index.hpp"
 #include "event.hpp"
 #include "pawl/session.hpp"
 #include "session_events.hpp"
@@ -20,11 +19,9 @@ namespace pawl::store {
 
 class OpenedSessions : private Table {
  public:
-  OpenedSessions(StoreContext& context, DueIndex& due, SessionEvents& events,
-                 SessionTable& sessions, SessionOwners& owners, SessionLimits& session_limits,
-                 SessionHandoff& handoff)
+  OpenedSessions(StoreContext& context, SessionEvents& events, SessionTable& sessions,
+                 SessionOwners& owners, SessionLimits& session_limits, SessionHandoff& handoff)
       : Table(context),
-        due_(due),
         events_(events),
         sessions_(sessions),
         owners_(owners),
@@ -53,7 +50,6 @@ class OpenedSessions : private Table {
   Status reopen_session(SessionKey session, const SessionSettings& settings,
                         std::string_view refusal);
 
-  DueIndex& due_;
   SessionEvents& events_;
   SessionTable& sessions_;
   SessionOwners& owners_;

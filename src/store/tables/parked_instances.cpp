@@ -7,7 +7,8 @@ namespace pawl::store {
 constexpr sql::Query kPark{
     "UPDATE instances SET state=?2,parked_until=?3,stop_kind=iif(stop_kind=15,15,?4),"
     "stop_text=iif(stop_kind=15,stop_text,?5),strikes=strikes+?6,home=0,updated_stamp=?7 "
-    "WHERE key=?1"};
+    "WHERE key=?1",
+    kParkedComes | kTimerMoves};
 
 Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t revision,
                                                    std::int64_t delay_ms, bool strike,
@@ -19,8 +20,6 @@ Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t
   PAWL_TRY(found);
   if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
     return Status::kStale;
-  due_.comes(DueKind::kParked);
-  due_.moves(DueKind::kTimer);
   const bool stop = delay_ms == InstanceStore::kStoppedForGood;
   const InstanceState state = stop ? InstanceState::kStopped : InstanceState::kRunning;
   // Keep a pending terminate request. Clear the home, so that any worker may retry at once.
@@ -40,12 +39,11 @@ Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t
 
 constexpr sql::Query kRetryStopped{
     "UPDATE instances SET state=0,parked_until=NULL,ready_at=?1 WHERE key IN "
-    "(SELECT key FROM instances INDEXED BY i_stopped WHERE state=3 LIMIT ?2)"};
+    "(SELECT key FROM instances INDEXED BY i_stopped WHERE state=3 LIMIT ?2)",
+    kParkedMoves | kTimerComes};
 
 Status ParkedInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();
-  due_.moves(DueKind::kParked);
-  due_.comes(DueKind::kTimer);  // while they were stopped none of theirs counted
   *retried = 0;
   PAWL_TRY(fail_written(
       connection_.use(kRetryStopped).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
@@ -57,12 +55,11 @@ Status ParkedInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
 constexpr sql::Query kUnpark{
     "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
     "(SELECT key FROM instances INDEXED BY i_parked WHERE parked_until IS NOT NULL "
-    "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)"};
+    "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)",
+    kParkedMoves | kTimerMoves};
 
 Status ParkedInstances::wake_delayed(std::size_t limit, std::size_t* woken) {
   require_batch();
-  due_.moves(DueKind::kParked);
-  due_.moves(DueKind::kTimer);
   *woken = 0;
   PAWL_TRY(fail_written(
       connection_.use(kUnpark).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),

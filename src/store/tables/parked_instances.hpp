@@ -9,7 +9,6 @@
 
 #include "context.hpp"
 #include "device_claims.hpp"
-#include "due_index.hpp"
 #include "instance_store.hpp"
 #include "instance_table.hpp"
 #include "session_expiry.hpp"
@@ -20,10 +19,9 @@ namespace pawl::store {
 
 class ParkedInstances : private Table {
  public:
-  ParkedInstances(StoreContext& context, DueIndex& due, InstanceTable& instances, WorkTable& items,
+  ParkedInstances(StoreContext& context, InstanceTable& instances, WorkTable& items,
                   WorkOutcomes& outcomes, DeviceClaims& claims, SessionExpiry& expiry)
       : Table(context),
-        due_(due),
         instances_(instances),
         items_(items),
         outcomes_(outcomes),
@@ -37,7 +35,6 @@ class ParkedInstances : private Table {
   Status wake_delayed(std::size_t limit, std::size_t* woken);
 
  private:
-  DueIndex& due_;
   InstanceTable& instances_;
   WorkTable& items_;
   WorkOutcomes& outcomes_;

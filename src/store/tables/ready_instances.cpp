@@ -399,7 +399,7 @@ constexpr sql::Query kFire{
     "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,waiting,name,"
     "payload,crc) SELECT instance,execution,kind,error,ref,0,name,payload,crc "
     "FROM orchestrator_queue WHERE id=?"};
-constexpr sql::Query kForget{"DELETE FROM orchestrator_queue WHERE id=?"};
+constexpr sql::Query kForget{"DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves};
 constexpr sql::Query kMakeReady{
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
     "AND ready_id IS NULL"};
@@ -421,7 +421,6 @@ Status ReadyInstances::fire_due_timers(InstanceKey key) {
       timer = row.integer(0);
     }
     const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
-    due_.moves(DueKind::kTimer);
     PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).run(), "fire a timer"));
     if (connection_.changes() == 0) return no_progress("orchestrator_queue");
     const MessageId message = connection_.last_insert_id();

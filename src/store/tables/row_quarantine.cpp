@@ -43,8 +43,6 @@ Status RowQuarantine::stop_broken(InstanceKey key, std::string_view text) {
     if (!read.bind(key).row() || read.integer(0) != 0)
       return read.status() == Status::kOk ? Status::kStale : fail(read.status(), "instances");
   }
-  due_.moves(DueKind::kParked);
-  due_.moves(DueKind::kTimer);
   return written(instances_.stop_damaged(key, ErrorKind::kCorrupt, text));
 }
 
@@ -52,8 +50,6 @@ Status RowQuarantine::stop_broken(InstanceKey key, std::string_view text) {
 // state of one that has ended is no state of its history, so it stops, too. Damaged times and
 // counts become none.
 Status RowQuarantine::quarantine_instance(InstanceKey key, ErrorKind kind, std::string_view text) {
-  due_.moves(DueKind::kParked);
-  due_.moves(DueKind::kTimer);
   PAWL_TRY(instances_.stop_damaged(key, kind, text));
   instances_.log_damage({RowRef::Table::kInstances, key}, key, text);
   return Status::kOk;
@@ -84,12 +80,12 @@ constexpr sql::Query kHoldMessage{
     "ref=iif(typeof(ref)='integer',ref,0),seg=iif(typeof(seg)='integer',seg,NULL),"
     "execution=iif(typeof(execution)='integer',execution,0),"
     "crc=iif(typeof(crc)='integer',crc,0),"
-    "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1"};
+    "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1",
+    kTimerMoves};
 
 // Its instance stops. The message stays under a mark that is none of its own (waiting), so that
 // nothing is lost and no timer is due, and the instance stops again as long as it is there.
 Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::string_view text) {
-  due_.moves(DueKind::kTimer);
   InstanceKey instance = 0;
   bool has_ended = false;
   {
@@ -126,7 +122,8 @@ constexpr sql::Query kFreeSession{
     "idle_ms=iif(typeof(idle_ms)='integer',idle_ms,NULL),"
     "notify=iif(typeof(notify)='integer',notify,NULL),"
     "created_at=iif(typeof(created_at)='integer',created_at,?2),"
-    "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1"};
+    "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1",
+    kLookMoves};
 
 // It has no owner any more, and the next worker with work of it takes it as a new one. One that
 // fails on loss is lost. What it was limited to is kept if it can be read.
@@ -149,9 +146,6 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
     is_owner_whole = read.integer(3) != 0;
   }
   if (!has_scope) return drop_session(session, text);
-  due_.moves(DueKind::kStop);
-  due_.moves(DueKind::kLook);
-  due_.moves(DueKind::kWork);
   if (row.fails_on_loss) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
   if (!is_owner_whole) {
     // First: a large text in it would be copied with the row, for which SQLite's memory may not

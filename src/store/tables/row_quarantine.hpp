@@ -8,7 +8,6 @@
 
 #include "context.hpp"
 #include "damage.hpp"
-#include "due_index.hpp"
 #include "instance_table.hpp"
 #include "session_owners.hpp"
 #include "session_table.hpp"
@@ -25,11 +24,9 @@ inline constexpr std::int64_t kTotalsKeys = 1'000;
 
 class RowQuarantine : private Table {
  public:
-  RowQuarantine(StoreContext& context, DueIndex& due, InstanceTable& instances,
-                SessionTable& sessions, WorkTable& items, WorkOutcomes& outcomes,
-                SessionOwners& owners)
+  RowQuarantine(StoreContext& context, InstanceTable& instances, SessionTable& sessions,
+                WorkTable& items, WorkOutcomes& outcomes, SessionOwners& owners)
       : Table(context),
-        due_(due),
         instances_(instances),
         sessions_(sessions),
         items_(items),
@@ -51,7 +48,6 @@ class RowQuarantine : private Table {
   Status drop_session(SessionKey session, std::string_view text);
   Status drop_totals(std::int64_t key, std::string_view text);
 
-  DueIndex& due_;
   InstanceTable& instances_;
   SessionTable& sessions_;
   WorkTable& items_;

@@ -95,10 +95,9 @@ Status SessionExpiry::look_at_session(const Look& look) {
   return opened_.close_row(look.session, session::Cause::kDrop, {});
 }
 
-constexpr sql::Query kLookAtEnd{"UPDATE sessions SET look_at=expires_at WHERE sid=?1"};
+constexpr sql::Query kLookAtEnd{"UPDATE sessions SET look_at=expires_at WHERE sid=?1", kLookComes};
 
 Status SessionExpiry::announce_expiry(SessionKey session) {
-  due_.comes(DueKind::kLook);
   {
     Statement next = connection_.use(kLookAtEnd);
     next.bind(session);
@@ -123,7 +122,7 @@ Status SessionExpiry::expire_session(const Look& look) {
   return end_opened(look.session, reported, session::Cause::kExpire, session::kExpiredKeptMs);
 }
 
-constexpr sql::Query kKeepEnded{"UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1"};
+constexpr sql::Query kKeepEnded{"UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1", kLookComes};
 
 Status SessionExpiry::end_opened(SessionKey session, const SessionChange& reported,
                                  session::Cause cause, std::int64_t kept_ms) {
@@ -134,7 +133,6 @@ Status SessionExpiry::end_opened(SessionKey session, const SessionChange& report
   how.node = reported.from;
   how.reason = reported.reason;
   PAWL_TRY(owners_.apply(session, change, how, nullptr));
-  due_.comes(DueKind::kLook);
   {
     Statement keep = connection_.use(kKeepEnded);
     keep.bind(session).bind(add_saturating(batch_.now, kept_ms)).bind_text(reported.reason);

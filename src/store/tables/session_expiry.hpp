@@ -9,7 +9,6 @@
 
 #include "change_sink.hpp"
 #include "context.hpp"
-#include "due_index.hpp"
 #include "instance_table.hpp"
 #include "opened_sessions.hpp"
 #include "session_events.hpp"
@@ -23,11 +22,9 @@ namespace pawl::store {
 
 class SessionExpiry : private Table {
  public:
-  SessionExpiry(StoreContext& context, DueIndex& due, InstanceTable& instances,
-                SessionEvents& events, SessionTable& sessions, SessionOwners& owners,
-                OpenedSessions& opened)
+  SessionExpiry(StoreContext& context, InstanceTable& instances, SessionEvents& events,
+                SessionTable& sessions, SessionOwners& owners, OpenedSessions& opened)
       : Table(context),
-        due_(due),
         instances_(instances),
         events_(events),
         sessions_(sessions),
@@ -60,7 +57,6 @@ class SessionExpiry : private Table {
                     std::int64_t kept_ms);
   Status report_older_than(std::int64_t for_ms, bool unused, LeakCursor* cursor);
 
-  DueIndex& due_;
   InstanceTable& instances_;
   SessionEvents& events_;
   SessionTable& sessions_;

@@ -20,8 +20,7 @@ Status SessionLimits::set_limits(SessionKey session, const SessionSettings& sett
   if (counts && !encode_settings(settings, &text))
     return fail(Status::kInvalidArgument, "keep the limits of a session");
   Statement set = connection_.use(kSetLimits);
-  if (expiry.look_at.has_value()) due_.comes(DueKind::kLook);
-  set.bind(session).bind_optional(expiry.expires_at).bind_optional(expiry.look_at);
+  set.bind(session).bind_optional(expiry.expires_at).bind_due(expiry.look_at, kLookComes);
   set.bind_text_or_null(text.view());
   return fail(set.run(), "limit a session");
 }

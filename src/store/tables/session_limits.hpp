@@ -9,7 +9,6 @@
 
 #include "clock_rules.hpp"
 #include "context.hpp"
-#include "due_index.hpp"
 #include "pawl/session.hpp"
 #include "session_events.hpp"
 #include "session_table.hpp"
@@ -27,8 +26,7 @@ struct Admission {
 
 class SessionLimits : private Table {
  public:
-  SessionLimits(StoreContext& context, DueIndex& due, SessionEvents& events)
-      : Table(context), due_(due), events_(events) {}
+  SessionLimits(StoreContext& context, SessionEvents& events) : Table(context), events_(events) {}
 
   // What its settings limit; of one that was just opened.
   Status set_limits(SessionKey session, const SessionSettings& settings);
@@ -36,7 +34,6 @@ class SessionLimits : private Table {
   Status admit_work(const Opened& row, Admission* out);
 
  private:
-  DueIndex& due_;
   SessionEvents& events_;
 };
 

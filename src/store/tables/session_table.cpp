@@ -43,13 +43,13 @@ constexpr sql::Query kWriteOwner{
     "UPDATE sessions SET state=?2,owner=?3,epoch=coalesce(?4,epoch),"
     "prev_node=iif(?5,prev_node,?6),locked_until=coalesce(?7,locked_until),"
     "boot_seq=coalesce(?8,boot_seq),stop_to=?9,stop_due=?10,stop_force=?11,"
-    "head_id=iif(?12,NULL,head_id) WHERE sid=?1"};
+    "head_id=iif(?12,NULL,head_id) WHERE sid=?1",
+    kStopMoves};
 
 Status SessionTable::write_owner(SessionKey session, const session::Transition& change,
                                  const OwnerWrite& how) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   const session::SessionRow& next = change.next;
-  next.stop.has_value() ? due_.comes(DueKind::kStop) : due_.moves(DueKind::kStop);
   Statement write = connection_.use(kWriteOwner);
   write.bind(session).bind(stored(next.state));
   next.owner.has_value() ? write.bind(*next.owner) : write.bind_null();
@@ -64,7 +64,7 @@ Status SessionTable::write_owner(SessionKey session, const session::Transition& 
   }
   if (next.stop.has_value()) {
     next.stop->to.has_value() ? write.bind(*next.stop->to) : write.bind_null();
-    write.bind(next.stop->due_ms).bind(next.stop->force ? 1 : 0);
+    write.bind_due(next.stop->due_ms, kStopComes).bind(next.stop->force ? 1 : 0);
   } else {
     write.bind_null().bind_null().bind_null();
   }
@@ -72,12 +72,10 @@ Status SessionTable::write_owner(SessionKey session, const session::Transition& 
   return fail(write.run(), "change a session");
 }
 
-constexpr sql::Query kDeleteRow{"DELETE FROM sessions WHERE sid=?1"};
+constexpr sql::Query kDeleteRow{"DELETE FROM sessions WHERE sid=?1", kStopMoves | kLookMoves};
 
 Status SessionTable::delete_row(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
-  due_.moves(DueKind::kStop);
-  due_.moves(DueKind::kLook);
   {
     Statement remove = connection_.use(kDeleteRow);
     remove.bind(session);

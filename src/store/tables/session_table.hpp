@@ -11,7 +11,6 @@
 
 #include "clock_rules.hpp"
 #include "context.hpp"
-#include "due_index.hpp"
 #include "evidence.hpp"
 #include "lifetime.hpp"
 #include "moving.hpp"
@@ -63,8 +62,8 @@ struct Expired {
 
 class SessionTable : private Table {
  public:
-  SessionTable(StoreContext& context, DueIndex& due, SummaryTable& summaries)
-      : Table(context), due_(due), summaries_(summaries) {}
+  SessionTable(StoreContext& context, SummaryTable& summaries)
+      : Table(context), summaries_(summaries) {}
 
   // ---- calls of the contract ----
   Status owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
@@ -110,7 +109,6 @@ class SessionTable : private Table {
   Status read_claim(SessionKey session, Claim* claim, bool* soft);
   bool is_noted(SessionKey session, std::int64_t lease_until);
 
-  DueIndex& due_;
   SummaryTable& summaries_;
   FixedVector<Noted, 16> noted_;  // sessions whose rows this batch has touched
 };

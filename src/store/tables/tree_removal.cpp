@@ -20,7 +20,8 @@ constexpr sql::Query kFindRoot{
     "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE};
 constexpr sql::Query kMark{
     "UPDATE instances SET state=5,revision=revision+1,home=0,ready_id=NULL,"
-    "ready_at=NULL,parked_until=?2,finished_at=NULL WHERE key=?1"};
+    "ready_at=NULL,parked_until=?2,finished_at=NULL WHERE key=?1",
+    kParkedComes | kTimerMoves};
 
 Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
   require_batch();
@@ -31,8 +32,6 @@ Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
     if (!row.is_null(1)) return Status::kChildInstance;
     if (!force && (!has_ended(row.integer(0)) || row.integer(2) != 0)) return Status::kStillRunning;
   }
-  due_.comes(DueKind::kParked);
-  due_.moves(DueKind::kTimer);
   return fail_written(connection_.use(kMark).bind(key).bind(kNever).run(), "delete instance");
 }
 
@@ -205,7 +204,8 @@ Status TreeRemoval::delete_history(InstanceKey key, ExecutionId execution, Budge
   return Status::kOk;
 }
 
-constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?1"};
+constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?1",
+                                     kTimerMoves};
 constexpr sql::Query kDeleteState{"DELETE FROM kv WHERE instance=?1"};
 constexpr sql::Query kDeleteRest{"DELETE FROM history WHERE instance=?1"};
 constexpr sql::Query kDeleteRestOfExecutions{"DELETE FROM executions WHERE instance=?1"};
@@ -216,7 +216,6 @@ constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
 Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
   PAWL_TRY(written(items_.cancel_all_work(key, execution)));
   PAWL_TRY(written(opened_.close_all_sessions(key)));
-  due_.moves(DueKind::kTimer);
   PAWL_TRY(fail_written(connection_.use(kDeleteMessages).bind(key).run(), "delete messages"));
   PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
   PAWL_TRY(fail_written(connection_.use(kDeleteRest).bind(key).run(), "delete history"));

@@ -15,7 +15,6 @@
 #include "admin_store.hpp"
 #include "clock_rules.hpp"
 #include "context.hpp"
-#include "due_index.hpp"
 #include "housekeeping.hpp"
 #include "instance_table.hpp"
 #include "opened_sessions.hpp"
@@ -26,9 +25,9 @@ namespace pawl::store {
 
 class TreeRemoval : private Table {
  public:
-  TreeRemoval(StoreContext& context, DueIndex& due, InstanceTable& instances, WorkTable& items,
+  TreeRemoval(StoreContext& context, InstanceTable& instances, WorkTable& items,
               OpenedSessions& opened)
-      : Table(context), due_(due), instances_(instances), items_(items), opened_(opened) {}
+      : Table(context), instances_(instances), items_(items), opened_(opened) {}
 
   // ---- calls of the contract ----
   Status delete_instance(InstanceKey key, bool force);
@@ -74,7 +73,6 @@ class TreeRemoval : private Table {
   Status next_past(const PastCursor& after, PastCursor* out);
   Status prune_oldest(std::size_t events_max, Removed* removed);
 
-  DueIndex& due_;
   InstanceTable& instances_;
   WorkTable& items_;
   OpenedSessions& opened_;

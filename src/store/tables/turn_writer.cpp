@@ -63,11 +63,10 @@ Status TurnWriter::check_message(InstanceKey key, MessageId message) {
   return due(base, row.integer(1), context_.clock, batch_.now) ? Status::kOk : Status::kStale;
 }
 
-constexpr sql::Query kDeleteMessage{"DELETE FROM orchestrator_queue WHERE id=?"};
+constexpr sql::Query kDeleteMessage{"DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves};
 
 Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   const std::int64_t stored_before = context_.messages_stored;
-  if (turn.message_count > 0) due_.moves(DueKind::kTimer);
   for (std::size_t i = 0; i < turn.message_count; ++i) {
     Statement statement = connection_.use(kDeleteMessage);
     PAWL_TRY(fail(statement.bind(turn.messages[i]).run(), "delete message"));
@@ -154,10 +153,10 @@ Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
 
 constexpr sql::Query kDeleteTimer{
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=0 "
-    "AND due IS NOT NULL AND execution=?2 AND ref=?3"};
+    "AND due IS NOT NULL AND execution=?2 AND ref=?3",
+    kTimerMoves};
 
 Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
-  due_.moves(DueKind::kTimer);
   PAWL_TRY(items_.cancel_work(turn.key, turn.execution, command));
   PAWL_TRY(children_.cancel_children(turn.key, turn.execution, command, command,
                                      "parent does not wait for it any more"));
@@ -193,12 +192,11 @@ constexpr sql::Query kGoOn{
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
     "found_status=iif(?7,custom_status,found_status),"
-    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)) WHERE key=?1"};
+    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)) WHERE key=?1",
+    kTimerMoves | kParkedMoves};
 
 // What was counted against the turn is forgiven: it got through.
 Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution) {
-  due_.moves(DueKind::kTimer);  // they may have been another home's
-  due_.moves(DueKind::kParked);
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
   Statement update = connection_.use(kGoOn);
@@ -223,16 +221,16 @@ Status TurnWriter::go_on_as_before(const TurnCommit& turn) {
   return fail(update.bind(turn.key).bind(batch_.stamp_ms).run(), "update instance");
 }
 
-constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?"};
+constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?",
+                                     kTimerMoves};
 constexpr sql::Query kFinish{
     "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
     "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
     "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6),"
-    "behaviour=iif(?7=0,behaviour,?7),unregistered=NULL WHERE key=?1"};
+    "behaviour=iif(?7=0,behaviour,?7),unregistered=NULL WHERE key=?1",
+    kTimerMoves | kParkedMoves};
 
 Status TurnWriter::end_execution(const TurnCommit& turn) {
-  due_.moves(DueKind::kTimer);
-  due_.moves(DueKind::kParked);
   PAWL_TRY(items_.cancel_all_work(turn.key, turn.execution));
   PAWL_TRY(values_.settle_values(turn.key, turn.execution));
   const bool ends = turn.end != EndKind::kContinuedAsNew;

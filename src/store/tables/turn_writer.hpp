@@ -9,7 +9,6 @@
 
 #include "children.hpp"
 #include "context.hpp"
-#include "due_index.hpp"
 #include "history_table.hpp"
 #include "instance_table.hpp"
 #include "message_table.hpp"
@@ -26,11 +25,10 @@ namespace pawl::store {
 
 class TurnWriter : private Table {
  public:
-  TurnWriter(StoreContext& context, DueIndex& due, InstanceTable& instances, MessageTable& messages,
+  TurnWriter(StoreContext& context, InstanceTable& instances, MessageTable& messages,
              WorkTable& items, OpenedSessions& opened, WorkSchedule& schedule, WorkResults& results,
              HistoryTable& history, ValueTable& values, Children& children, TreeRemoval& removal)
       : Table(context),
-        due_(due),
         instances_(instances),
         messages_(messages),
         items_(items),
@@ -60,7 +58,6 @@ class TurnWriter : private Table {
   Status end_execution(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
 
-  DueIndex& due_;
   InstanceTable& instances_;
   MessageTable& messages_;
   WorkTable& items_;

@@ -515,8 +515,6 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   out.deadline = run_due;
   out.deadline.keep_earlier(row.limits.close_due);
   out.silence_ms = row.policy.heartbeat_timeout_ms;
-  if (run_due.has_value() || out.silence_ms > 0) due_.comes(DueKind::kWork);
-  due_.moves(DueKind::kWork);  // it is not waiting to start any more
   const WorkLock lock = {out.token, fetch.how.me, row.session_epoch, out.locked_until};
   WorkWrite write;
   write.state = session::WorkState::kLocked;

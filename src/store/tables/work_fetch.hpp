@@ -7,7 +7,6 @@
 
 #include "branch_scan.hpp"
 #include "context.hpp"
-#include "due_index.hpp"
 #include "evidence.hpp"
 #include "row_quarantine.hpp"
 #include "session_events.hpp"
@@ -26,12 +25,11 @@ namespace pawl::store {
 
 class WorkFetch : private Table {
  public:
-  WorkFetch(StoreContext& context, WorkerTable& workers, DueIndex& due, SummaryTable& summaries,
+  WorkFetch(StoreContext& context, WorkerTable& workers, SummaryTable& summaries,
             SessionEvents& events, SessionTable& sessions, WorkTable& items, WorkOutcomes& outcomes,
             UnregisteredWork& unregistered, SessionOwners& owners, RowQuarantine& quarantine)
       : Table(context),
         workers_(workers),
-        due_(due),
         summaries_(summaries),
         events_(events),
         sessions_(sessions),
@@ -80,7 +78,6 @@ class WorkFetch : private Table {
   Status take_expired_session(Fetch& fetch, const Candidate& candidate);
 
   WorkerTable& workers_;
-  DueIndex& due_;
   SummaryTable& summaries_;
   SessionEvents& events_;
   SessionTable& sessions_;

@@ -117,7 +117,6 @@ Status WorkOutcomes::count_crash(WorkItemId item, const CrashLimits& limits) {
 
 Status WorkOutcomes::unlock_work(WorkItemId item, SessionKey session, bool strike,
                                  const CrashLimits& limits) {
-  due_.moves(DueKind::kWork);
   Counted row;
   const Status read = read_counts(item, &row);
   if (read == Status::kNotFound) return Status::kOk;

@@ -11,7 +11,6 @@
 #include "context.hpp"
 #include "counts.hpp"
 #include "crash_limits.hpp"
-#include "due_index.hpp"
 #include "instance_table.hpp"
 #include "message_table.hpp"
 #include "session_table.hpp"
@@ -23,10 +22,9 @@ namespace pawl::store {
 
 class WorkOutcomes : private Table {
  public:
-  WorkOutcomes(StoreContext& context, DueIndex& due, InstanceTable& instances,
-               MessageTable& messages, SessionTable& sessions, WorkTable& items)
+  WorkOutcomes(StoreContext& context, InstanceTable& instances, MessageTable& messages,
+               SessionTable& sessions, WorkTable& items)
       : Table(context),
-        due_(due),
         instances_(instances),
         messages_(messages),
         sessions_(sessions),
@@ -62,7 +60,6 @@ class WorkOutcomes : private Table {
   Status read_counts(WorkItemId item, Counted* out);
   Status poison_for(WorkItemId item, const session::Counts& counts, const CrashLimits& limits);
 
-  DueIndex& due_;
   InstanceTable& instances_;
   MessageTable& messages_;
   SessionTable& sessions_;

@@ -57,12 +57,11 @@ Status WorkResults::note_progress(const WorkDone& done, std::string_view progres
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
   if (!session::accepts(row.handed_over(), returned(done))) return Status::kStale;
-  if (row.policy.heartbeat_timeout_ms > 0) due_.comes(DueKind::kWork);
   Statement note = connection_.use(kNoteProgress);
   note.bind(row.id);
   note.bind_blob_or_null(progress);
   const std::int64_t silence_ms = row.policy.heartbeat_timeout_ms;
-  silence_ms == 0 ? note.bind_null() : note.bind(make_due(at, silence_ms));
+  note.bind_due(silence_ms == 0 ? OptionalMs() : make_due(at, silence_ms), kWorkComes);
   return fail(note.run(), "note the progress of work");
 }
 

@@ -8,7 +8,6 @@
 
 #include "context.hpp"
 #include "crash_limits.hpp"
-#include "due_index.hpp"
 #include "session_owners.hpp"
 #include "session_table.hpp"
 #include "work_outcomes.hpp"
@@ -20,14 +19,9 @@ namespace pawl::store {
 
 class WorkResults : private Table {
  public:
-  WorkResults(StoreContext& context, DueIndex& due, SessionTable& sessions, WorkTable& items,
+  WorkResults(StoreContext& context, SessionTable& sessions, WorkTable& items,
               WorkOutcomes& outcomes, SessionOwners& owners)
-      : Table(context),
-        due_(due),
-        sessions_(sessions),
-        items_(items),
-        outcomes_(outcomes),
-        owners_(owners) {}
+      : Table(context), sessions_(sessions), items_(items), outcomes_(outcomes), owners_(owners) {}
 
   // ---- calls of the contract ----
   Status check_work_item(const WorkDone& done);
@@ -51,7 +45,6 @@ class WorkResults : private Table {
     bool open = false;
   };
 
-  DueIndex& due_;
   SessionTable& sessions_;
   WorkTable& items_;
   WorkOutcomes& outcomes_;

@@ -42,7 +42,6 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
   // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page
   // more.
   const WorkItemId id = context_.next_token();
-  if (to.due.has_value()) due_.comes(DueKind::kWork);
   {
     Statement insert = connection_.use(kInsert);
     insert.bind(instance).bind(execution).bind(work.event);
@@ -50,7 +49,7 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
     const bool is_ready = !to.due.has_value() && !waits;
     insert.bind(id).bind_text_or_null(work.tag).bind(
         stored(is_ready ? session::WorkState::kReady : session::WorkState::kDelayed));
-    insert.bind_optional(to.due);
+    insert.bind_due(to.due, kWorkComes);
     waits ? insert.bind_text(work.unregistered_name) : insert.bind_null();
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
@@ -135,11 +134,11 @@ Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
 
 constexpr sql::Query kSetPolicy{
     "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5,"
-    "barrier=?6 WHERE id=?1"};
+    "barrier=?6 WHERE id=?1",
+    kWorkComes};
 
 Status WorkSchedule::set_policy(WorkItemId item, std::string_view policy,
                                 const ActivityPolicy& options) {
-  due_.comes(DueKind::kWork);
   Statement set = connection_.use(kSetPolicy);
   set.bind(item).bind_text(policy);
   for (const std::int64_t limit_ms :

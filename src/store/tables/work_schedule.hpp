@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "context.hpp"
-#include "due_index.hpp"
 #include "policy.hpp"
 #include "session_events.hpp"
 #include "session_limits.hpp"
@@ -20,11 +19,10 @@ namespace pawl::store {
 
 class WorkSchedule : private Table {
  public:
-  WorkSchedule(StoreContext& context, DueIndex& due, SessionEvents& events, SessionTable& sessions,
+  WorkSchedule(StoreContext& context, SessionEvents& events, SessionTable& sessions,
                WorkOutcomes& outcomes, UnregisteredWork& unregistered, SessionMoves& moves,
                SessionLimits& session_limits)
       : Table(context),
-        due_(due),
         events_(events),
         sessions_(sessions),
         outcomes_(outcomes),
@@ -40,7 +38,6 @@ class WorkSchedule : private Table {
                          Admission* out);
   Status set_policy(WorkItemId item, std::string_view policy, const ActivityPolicy& options);
 
-  DueIndex& due_;
   SessionEvents& events_;
   SessionTable& sessions_;
   WorkOutcomes& outcomes_;

@@ -77,7 +77,8 @@ constexpr sql::Query kWriteState{
     "epoch=iif(?3,epoch,?6),locked_until=iif(?3,locked_until,?7),boot_seq=iif(?3,boot_seq,?8),"
     "run_due=?9,silent_due=?10,due=?11,waits_for=?12,start_due=iif(?13,NULL,start_due),"
     "close_due=iif(?14,NULL,close_due),attempt=attempt+?15,strikes=strikes+?16,"
-    "reboots=reboots+?17,unregistered=unregistered+?18 WHERE id=?1"};
+    "reboots=reboots+?17,unregistered=unregistered+?18 WHERE id=?1",
+    kWorkMoves};
 
 Status WorkTable::write_state(WorkItemId item, const WorkWrite& write) {
   Statement row = connection_.use(kWriteState);
@@ -88,7 +89,8 @@ Status WorkTable::write_state(WorkItemId item, const WorkWrite& write) {
   } else {
     row.bind_null().bind_null().bind_null().bind_null().bind_null();
   }
-  row.bind_optional(write.run_due).bind_optional(write.silent_due).bind_optional(write.due);
+  row.bind_due(write.run_due, kWorkComes).bind_due(write.silent_due, kWorkComes);
+  row.bind_due(write.due, kWorkComes);
   row.bind_text_or_null(write.waits_for);
   row.bind(write.ends_start_due ? 1 : 0).bind(write.ends_close_due ? 1 : 0);
   row.bind(write.attempts).bind(write.strikes).bind(write.reboots).bind(write.unregistered);
@@ -96,7 +98,6 @@ Status WorkTable::write_state(WorkItemId item, const WorkWrite& write) {
 }
 
 Status WorkTable::put_back(const WorkRow& row, const PutBack& how) {
-  how.delay_ms > 0 ? due_.comes(DueKind::kWork) : due_.moves(DueKind::kWork);
   WorkWrite write;
   if (how.delay_ms > 0) {
     write.state = session::WorkState::kDelayed;
@@ -111,7 +112,6 @@ Status WorkTable::put_back(const WorkRow& row, const PutBack& how) {
 
 // Its execution goes on until it is cancelled; until then nothing else of the session may start.
 Status WorkTable::mark_cancelled_running(WorkItemId item) {
-  due_.moves(DueKind::kWork);
   WorkWrite write;
   write.state = session::WorkState::kCancelledRunning;
   write.keeps_lock = true;
@@ -127,10 +127,9 @@ Status WorkTable::delete_work(WorkItemId item, SessionKey session) {
   return sessions_.forget_if_closed(session);
 }
 
-constexpr sql::Query kDelete{"DELETE FROM worker_queue WHERE id=?1"};
+constexpr sql::Query kDelete{"DELETE FROM worker_queue WHERE id=?1", kWorkMoves};
 
 Status WorkTable::delete_row(WorkItemId item) {
-  due_.moves(DueKind::kWork);
   Statement remove = connection_.use(kDelete);
   remove.bind(item);
   return fail(remove.run(), "delete a work item");
@@ -168,7 +167,6 @@ constexpr sql::Query kFirstDelayed{
     " WHERE state=2 AND due<=?1 ORDER BY due LIMIT 1"};
 
 Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
-  due_.moves(DueKind::kWork);
   Walk walk;
   for (std::size_t i = 0; i < limit; ++i) {
     WorkItemId item = 0;

@@ -9,10 +9,10 @@
 #include <cstdint>
 
 #include "context.hpp"
-#include "due_index.hpp"
 #include "session_table.hpp"
 #include "work_queue.hpp"
 #include "work_row.hpp"
+#include "worker_terms.hpp"
 #include "worker_terms.hpp"
 
 namespace pawl::store {
@@ -51,8 +51,7 @@ struct WorkWrite {
 
 class WorkTable : private Table {
  public:
-  WorkTable(StoreContext& context, DueIndex& due, SessionTable& sessions)
-      : Table(context), due_(due), sessions_(sessions) {}
+  WorkTable(StoreContext& context, SessionTable& sessions) : Table(context), sessions_(sessions) {}
 
   // ---- calls of the contract ----
   Status renew_work_item_lock(const WorkDone& done, Incarnation me, const WorkerTerms& options);
@@ -78,7 +77,6 @@ class WorkTable : private Table {
  private:
   Status cancel_range(InstanceKey instance, ExecutionId execution, EventId first, EventId last);
 
-  DueIndex& due_;
   SessionTable& sessions_;
 };
 

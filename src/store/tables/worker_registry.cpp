@@ -297,7 +297,7 @@ Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limi
   }
 }
 
-constexpr sql::Query kBuryRow{"UPDATE workers SET buried=1 WHERE inc=?1"};
+constexpr sql::Query kBuryRow{"UPDATE workers SET buried=1 WHERE inc=?1", kTimerMoves};
 constexpr sql::Query kDeleteHandlers{"DELETE FROM handlers WHERE inc=?1"};
 constexpr sql::Query kDeleteTags{"DELETE FROM worker_tags WHERE inc=?1"};
 constexpr sql::Query kDeleteDeclarations{
@@ -309,7 +309,6 @@ constexpr sql::Query kPruneBuried{
 
 Status WorkerRegistry::bury_row(Incarnation worker) {
   workers_.forget_known();
-  due_.moves(DueKind::kTimer);  // of instances whose home it was
   {
     Statement bury = connection_.use(kBuryRow);
     bury.bind(worker);

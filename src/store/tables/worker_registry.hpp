@@ -11,7 +11,6 @@
 
 #include "context.hpp"
 #include "crash_limits.hpp"
-#include "due_index.hpp"
 #include "evidence.hpp"
 #include "meta_table.hpp"
 #include "row_quarantine.hpp"
@@ -31,13 +30,12 @@ namespace pawl::store {
 
 class WorkerRegistry : private Table {
  public:
-  WorkerRegistry(StoreContext& context, WorkerTable& workers, DueIndex& due, WorkTable& items,
+  WorkerRegistry(StoreContext& context, WorkerTable& workers, WorkTable& items,
                  WorkOutcomes& outcomes, UnregisteredWork& unregistered, SessionOwners& owners,
                  SessionMoves& moves, RowQuarantine& quarantine, sql::Database& file,
                  MetaTable& meta)
       : Table(context),
         workers_(workers),
-        due_(due),
         items_(items),
         outcomes_(outcomes),
         unregistered_(unregistered),
@@ -81,7 +79,6 @@ class WorkerRegistry : private Table {
   Status count_turn_crash(InstanceKey instance);
 
   WorkerTable& workers_;
-  DueIndex& due_;
   WorkTable& items_;
   WorkOutcomes& outcomes_;
   UnregisteredWork& unregistered_;

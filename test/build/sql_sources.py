@@ -1,0 +1,67 @@
+"""Reads the texts of the SQL statements out of the sources of the storage."""
+import re
+from typing import NamedTuple
+
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+TOKEN = re.compile(rf"(?P<string>{STRING})|//[^\n]*|(?P<macro>\bPAWL_\w+)")
+
+
+class Query(NamedTuple):
+    path: object  # pathlib.Path
+    where: str    # path and line
+    name: str
+    text: str     # as the engine sees it
+    marks: str    # what stands beside the text
+
+
+def macros(project):
+    """Parts of texts that have a name: PAWL_... is a text of literals."""
+    found = {}
+    for path in (project / "src/store").rglob("*.[ch]pp"):
+        for at in re.finditer(r"#define (PAWL_\w+)((?:[^\n\\]|\\\n|\\.)*)", path.read_text(encoding="utf-8")):
+            literals = re.findall(STRING, at[2])
+            if literals:
+                found[at[1]] = at[2]
+    return found
+
+
+def text_of(body, named):
+    """The text of adjoining literals and macros of them."""
+    text = ""
+    for at in TOKEN.finditer(body):
+        if at["string"]:
+            text += re.sub(r"\\(.)", r"\1", at["string"][1:-1])
+        elif at["macro"] in named:
+            text += text_of(named[at["macro"]], named)
+    return text
+
+
+def queries(project, path):
+    """The statements of a file, in their order."""
+    source = path.read_text(encoding="utf-8")
+    named = macros(project)
+    for at in re.finditer(r"constexpr sql::\w+ (\w+)\{((?:" + STRING + r"|[^{}\"])*)\};", source):
+        where = f"{path.relative_to(project)}:{source.count(chr(10), 0, at.start()) + 1}"
+        text = re.sub(r"\s+", " ", text_of(at[2], named)).strip()
+        yield Query(path, where, at[1], text, re.sub(STRING, "", at[2]))
+
+
+def update_of(text):
+    """(table, {column: value}) of an UPDATE, or None."""
+    at = re.match(r"UPDATE (?:OR \w+ )?(\w+)(?: AS \w+)?(?: INDEXED BY \w+)? SET ", text)
+    if at is None:
+        return None
+    columns, depth, part = {}, 0, ""
+    for character in text[at.end():] + ",":
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character != "," or depth != 0:
+            part += character
+            continue
+        name = re.match(r"\s*(\w+)\s*=(.*)", part)
+        if name is None:
+            break
+        columns[name[1]] = re.split(r"\sWHERE\s", name[2])[0].strip()
+        if re.search(r"\sWHERE\s", part):
+            break
+        part = ""
+    return at[1], columns

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""The statements of the storage, read as texts.
+
+usage: sql_texts.py PROJECT
+
+Due times: a statement that changes when a row is due has a mark of tables/due.hpp, or binds the due time with
+bind_due(). What needs neither stands in DUE_EXCEPTIONS, with its reason.
+"""
+import pathlib
+import re
+import sys
+
+import sql_sources
+
+PROJECT = pathlib.Path(sys.argv[1])
+STORE = PROJECT / "src/store"
+
+# Columns on which a due time hangs, by table: the kinds whose earliest due time changes with them.
+UPDATED = {
+    "orchestrator_queue": {"due": ["Timer"], "base": ["Timer"]},
+    "instances": {"parked_until": ["Parked", "Timer"], "home": ["Timer"]},
+    "worker_queue": {name: ["Work"] for name in
+                     ("due", "start_due", "close_due", "run_due", "silent_due", "unavailable_due")},
+    "sessions": {"stop_due": ["Stop"], "look_at": ["Look"]},
+    "workers": {"buried": ["Timer"]},
+    "meta": {"off": ["Timer"]},
+}
+INSERTED = {
+    "orchestrator_queue": {"due": ["Timer"]},
+    "instances": {"parked_until": ["Parked"]},
+    "worker_queue": UPDATED["worker_queue"],
+    "sessions": UPDATED["sessions"],
+}
+DELETED = {
+    "orchestrator_queue": ["Timer"],
+    "instances": ["Parked"],
+    "worker_queue": ["Work"],
+    "sessions": ["Stop", "Look"],
+}
+# Of these a change of the column makes nothing due that was not: "Moves" is enough, whatever is written.
+NEVER_COMES = {("instances", "home"), ("workers", "buried"), ("meta", "off"), ("orchestrator_queue", "base")}
+# File and name of a query: why it needs no mark.
+DUE_EXCEPTIONS = {
+    ("device_claims.cpp", "kForgetDevice"): "only an opened session is looked at, and a device is none",
+    ("turn_writer.cpp", "kDeleteCompletions"): "what it deletes is no timer, and kGoOn, which follows, has the mark",
+    ("session_table.cpp", "kForget"): "a closed session that nobody looks at has no due time",
+    ("tree_removal.cpp", "kDeleteInstance"): "what is swept was parked for ever by kMark, which has the mark",
+}
+problems = []
+unused = set(DUE_EXCEPTIONS)
+
+
+def is_own(column, value):
+    """The column keeps what it has, or loses it."""
+    return value == "NULL" or re.search(rf"\b{column}\b", value) is not None
+
+
+def needs(sql):
+    """(kind, must it come, column, value) of each due time that the statement changes."""
+    update = sql_sources.update_of(sql)
+    if update is not None:
+        table, values = update
+        for column, value in values.items():
+            for kind in UPDATED.get(table, {}).get(column, []):
+                moves = is_own(column, value) or (table, column) in NEVER_COMES or kind == "Timer" != UPDATED[table][column][0]
+                yield kind, not moves, column, value
+    insert = re.match(r"INSERT (?:OR \w+ )?INTO (\w+)\((.*?)\)", sql)
+    if insert:
+        for column in insert[2].split(","):
+            for kind in INSERTED.get(insert[1], {}).get(column, []):
+                yield kind, True, column, "?"
+    delete = re.match(r"DELETE FROM (\w+)", sql)
+    if delete:
+        for kind in DELETED.get(delete[1], []):
+            yield kind, False, "row", "NULL"
+
+
+def bound_after(source, name):
+    """The least number of due times that are bound where the query is used, by kind."""
+    counts = []
+    for at in re.finditer(rf"use\({name}\)", source):
+        use = re.split(r"\n}\n|\buse\(", source[at.end():], maxsplit=1)[0]
+        counts.append(re.findall(r"bind_due\([^;]*?\bk(\w+)Comes\)", use))
+    return {kind: min(count.count(kind) for count in counts) for kind in sum(counts, [])} if counts else {}
+
+
+def check_due(query, source):
+    key = (query.path.name, query.name)
+    wanted = list(needs(query.text))
+    marked = set(re.findall(r"\bk(\w+?(?:Comes|Moves))\b", query.marks))
+    missing = []
+    to_bind = {}
+    for kind, comes, column, value in wanted:
+        if kind + "Comes" in marked or (not comes and kind + "Moves" in marked):
+            continue
+        if comes and re.fullmatch(r"\?\d*", value):
+            to_bind.setdefault(kind, []).append(column)
+        else:
+            missing.append(f"{column} ({kind})")
+    bound = bound_after(source, query.name) if to_bind else {}
+    for kind, columns in to_bind.items():
+        if bound.get(kind, 0) < len(columns):
+            missing.append(f"{', '.join(columns)} ({kind}; bind_due() binds {bound.get(kind, 0)})")
+    if missing and key in DUE_EXCEPTIONS:
+        unused.discard(key)
+    elif missing:
+        problems.append(f"{query.where}: {query.name} changes due times and says so by no mark: {'; '.join(missing)}")
+
+
+def main():
+    seen = 0
+    changing = 0
+    for path in sorted(STORE.rglob("*.[ch]pp")):
+        source = path.read_text(encoding="utf-8")
+        queries = list(sql_sources.queries(PROJECT, path))
+        if len(queries) != len(re.findall(r"\bsql::Query k\w+", source)):
+            problems.append(f"{path.name}: not every statement in it can be read")
+        for query in queries:
+            seen += 1
+            changing += bool(list(needs(query.text)))
+            check_due(query, source)
+    problems.extend(f"{path}: {name} needs no exception" for path, name in sorted(unused))
+    if seen < 200 or changing < 30:
+        problems.append(f"only {seen} statements were found, {changing} that change due times: they are read wrongly")
+    print("\n".join(problems) or f"{seen} statements, of which {changing} change due times")
+    return 1 if problems else 0
+
+
+sys.exit(main())
