@@ -10,48 +10,37 @@ import pathlib
 import re
 import sys
 
+import sql_sources
+
 PROJECT = pathlib.Path(sys.argv[1])
 # Table, columns that no second statement sets, and what they say.
 GROUPS = [
     ("sessions", ("owner", "epoch", "state", "prev_node", "stop_to", "stop_due", "stop_force"), "who owns a session"),
     ("worker_queue", ("state", "token", "inc", "epoch", "boot_seq", "run_due", "due", "waits_for", "attempt", "strikes",
                       "reboots", "unregistered"), "what state an item of work is in"),
+    ("instances", ("state", "finished_at"), "what state an instance is in, and when it ended"),
+    ("executions", ("end", "ended_stamp"), "how an execution ended, and when"),
     ("workers", ("buried",), "that a worker is buried"),
     ("workers", ("draining",), "that a worker is drained"),
     ("workers", ("locked_until",), "a worker's lease"),
 ]
-LITERALS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*(?://[^\n]*\n\s*)*)+')
-LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# Of a worker's row these never change after it was inserted.
+FIXED = [("workers", ("inc", "pid", "start_time", "boot_seq", "lock_visible", "any_tag", "sessions_max"))]
 problems = []
 
 
 def statements():
     """Each text of adjoining string literals in the sources: where it is, and the text."""
     for path in sorted((PROJECT / "src").rglob("*.[ch]pp")):
-        source = path.read_text(encoding="utf-8")
-        for at in LITERALS.finditer(source):
-            text = "".join(LITERAL.findall(at[0]))
-            line = source.count("\n", 0, at.start()) + 1
-            yield f"{path.relative_to(PROJECT)}:{line}", text
+        yield from sql_sources.texts(PROJECT, path)
 
 
 def columns_set(text):
-    """(table, columns) of an UPDATE; what stands in parentheses is none of its columns."""
-    for at in re.finditer(r"\bUPDATE (?:OR \w+ )?(\w+)(?: AS \w+)?(?: INDEXED BY \w+)? SET ", text):
-        columns, depth, part = [], 0, ""
-        for character in text[at.end():] + ",":
-            depth += {"(": 1, ")": -1}.get(character, 0)
-            if character == "," and depth == 0:
-                name = re.match(r"\s*(\w+)\s*=", part)
-                if name is None:
-                    break
-                columns.append(name[1])
-                if re.search(r"\sWHERE\s", part):
-                    break
-                part = ""
-            else:
-                part += character
-        yield at[1], columns
+    """(table, columns) of an UPDATE, also of one that an INSERT does where the row is there already."""
+    insert = re.match(r"INSERT (?:OR \w+ )?INTO (\w+)\(.* DO UPDATE (SET .*)", text)
+    found = sql_sources.update_of(f"UPDATE {insert[1]} {insert[2]}" if insert else text)
+    if found is not None:
+        yield found[0], list(found[1])
 
 
 def main():
@@ -60,6 +49,9 @@ def main():
     for where, text in statements():
         for table, columns in columns_set(text):
             updates += 1
+            for fixed, names in FIXED:
+                if fixed == table and set(names) & set(columns):
+                    problems.append(f"{where}: changes {', '.join(sorted(set(names) & set(columns)))} of {table}")
             for group in GROUPS:
                 if group[0] == table and set(group[1]) & set(columns):
                     writers[group].append((where, columns))

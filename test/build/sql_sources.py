@@ -36,6 +36,15 @@ def text_of(body, named):
     return text
 
 
+def texts(project, path):
+    """(where, text) of all adjoining literals of a file, whatever they are for."""
+    source = path.read_text(encoding="utf-8")
+    named = macros(project)
+    for at in re.finditer(rf"(?:(?:{STRING}|\bPAWL_\w+)\s*(?://[^\n]*\n\s*)*)+", source):
+        where = f"{path.relative_to(project)}:{source.count(chr(10), 0, at.start()) + 1}"
+        yield where, re.sub(r"\s+", " ", text_of(at[0], named)).strip()
+
+
 def queries(project, path):
     """The statements of a file, in their order."""
     source = path.read_text(encoding="utf-8")
@@ -48,7 +57,7 @@ def queries(project, path):
 
 def update_of(text):
     """(table, {column: value}) of an UPDATE, or None."""
-    at = re.match(r"UPDATE (?:OR \w+ )?(\w+)(?: AS \w+)?(?: INDEXED BY \w+)? SET ", text)
+    at = re.search(r"\bUPDATE (?:OR \w+ )?(\w+)(?: AS \w+)?(?: INDEXED BY \w+)? SET ", text)
     if at is None:
         return None
     columns, depth, part = {}, 0, ""

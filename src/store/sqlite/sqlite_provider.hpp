@@ -386,7 +386,7 @@ class SqliteProvider final : public Provider {
                            owners_,  moves_,   quarantine_, file_,     meta_};
   InstanceDirectory instance_directory_{context_, instances_};
   StoreMetrics metrics_{context_, sessions_, directory_, space_};
-  InstanceVerbs verbs_{context_};
+  InstanceVerbs verbs_{context_, instances_};
   TreeRemoval removal_{context_, instances_, items_, opened_};
   TurnWriter turn_writer_{context_, instances_, messages_, items_,    opened_, schedule_,
                           results_, history_,   values_,   children_, removal_};

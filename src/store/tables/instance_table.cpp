@@ -31,7 +31,8 @@ Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
 constexpr sql::Query kFindInstance{
     "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
     "ifnull(i.ready_id,i.unregistered) IS NULL,i.home,"
-    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 "
+    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
+    "coalesce(i.stop_kind=15,0) "
     "FROM instances AS i LEFT JOIN executions AS e "
     "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
     ",1)"};
@@ -50,12 +51,42 @@ Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out) {
   out->ready = row.integer(5) == 0;
   out->home = row.integer(6);
   out->clean = row.integer(7) != 0;
+  out->terminating = row.integer(8) != 0;
   return Status::kOk;
 }
 
-constexpr sql::Query kStopInstance{
-    "UPDATE instances SET state=3,parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
-    "ready_at=?5,updated_stamp=?6,unregistered=NULL,finished_at=NULL,"
+constexpr sql::Query kWriteState{
+    "UPDATE instances SET state=?2,parked_until=?3,finished_at=?4,home=coalesce(?5,home),"
+    "ready_id=iif(?6,NULL,ready_id),ready_at=iif(?6,NULL,coalesce(?7,ready_at)),"
+    "stop_kind=iif(?8,stop_kind,?9),stop_text=iif(?8,stop_text,?10),unregistered=iif(?11,unregistered,NULL),"
+    "crashes=iif(?12,0,crashes),strikes=iif(?12,0,strikes+?13),reboots=iif(?12,0,reboots),"
+    "updated_stamp=coalesce(?14,updated_stamp),revision=revision+?15,"
+    "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17) WHERE key=?1",
+    kParkedMoves | kTimerMoves};
+
+Status InstanceTable::write_state(InstanceKey key, const InstanceWrite& write) {
+  Statement row = connection_.use(kWriteState);
+  row.bind(key).bind(static_cast<std::int64_t>(write.state));
+  row.bind_due(write.parked_until, kParkedComes).bind_optional(write.ended_at);
+  write.home.has_value() ? row.bind(*write.home) : row.bind_null();
+  row.bind(write.leaves_queue ? 1 : 0).bind_optional(write.ready_at);
+  row.bind(write.keeps_why ? 1 : 0).bind_or_null(static_cast<std::int64_t>(write.why));
+  row.bind_text_or_null(write.text).bind(write.keeps_unregistered ? 1 : 0);
+  row.bind(write.forgives ? 1 : 0).bind(write.strikes);
+  write.stamps ? row.bind(batch_.stamp_ms) : row.bind_null();
+  row.bind(write.revisions).bind_text(write.version).bind(write.behaviour);
+  // While it was parked none of its timers counted.
+  if (write.state == InstanceState::kRunning && !write.parked_until.has_value())
+    connection_.add_marks(kTimerComes);
+  return fail(row.run(), "change an instance");
+}
+
+constexpr sql::Query kIsStateWhole{
+    "SELECT typeof(state)='integer' AND typeof(finished_at) IN ('integer','null') FROM instances "
+    "WHERE key=?1"};
+constexpr sql::Query kMend{
+    "UPDATE instances SET parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
+    "ready_at=?5,updated_stamp=?6,unregistered=NULL,"
     "ready_id=iif(typeof(ready_id)='integer',ready_id,NULL),"
     "execution=iif(typeof(execution)='integer',execution,0),"
     "revision=iif(typeof(revision)='integer',revision,0)+1,"
@@ -67,12 +98,28 @@ constexpr sql::Query kStopInstance{
     "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1",
     kParkedComes | kTimerMoves};
 
+// What is damaged is written first: a large text in it would be copied with the row, for which SQLite's memory may not
+// suffice.
 Status InstanceTable::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
-  Statement stop = connection_.use(kStopInstance);
-  stop.bind(key).bind(kNever).bind(static_cast<std::int64_t>(kind));
-  stop.bind_text(text).bind(batch_.now).bind(batch_.stamp_ms);
-  PAWL_TRY(fail(stop.run(), "stop a damaged instance"));
-  return connection_.changes() == 0 ? Status::kNotFound : Status::kOk;
+  bool is_whole = true;
+  {
+    Statement read = connection_.use(kIsStateWhole);
+    if (!read.bind(key).row())
+      return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "instances");
+    is_whole = read.integer(0) != 0;
+  }
+  InstanceWrite stopped;
+  stopped.state = InstanceState::kStopped;
+  stopped.parked_until = kNever;
+  stopped.keeps_why = true;
+  if (!is_whole) PAWL_TRY(write_state(key, stopped));
+  {
+    Statement mend = connection_.use(kMend);
+    mend.bind(key).bind(kNever).bind(static_cast<std::int64_t>(kind));
+    mend.bind_text(text).bind(batch_.now).bind(batch_.stamp_ms);
+    PAWL_TRY(fail(mend.run(), "stop a damaged instance"));
+  }
+  return is_whole ? write_state(key, stopped) : Status::kOk;
 }
 
 constexpr sql::Query kIdOf{"SELECT id FROM instances WHERE key=?1"};

@@ -1,11 +1,13 @@
 // InstanceTable: rows of instances, as other tables ask for them.
 //
-// Purpose: who has an id, in which state it is, and what is left of one whose row is damaged.
+// Purpose: who has an id, in which state it is, the one statement that writes the state, and what is left of one whose
+// row is damaged.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_INSTANCE_TABLE_HPP
 #define PAWL_STORE_TABLES_INSTANCE_TABLE_HPP
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "context.hpp"
@@ -23,6 +25,27 @@ struct InstanceRow {
   bool ready = false;  // or marked as unregistered
   Incarnation home = 0;
   bool clean = false;  // nothing was ever counted against it, or it was forgiven
+  bool terminating = false;
+};
+
+// What an instance's row says next of its state. What is not set is as the comment says; counts are added.
+struct InstanceWrite {
+  InstanceState state = InstanceState::kRunning;
+  OptionalMs parked_until;          // none: a turn may run at once
+  OptionalMs ended_at;              // none: it has not ended
+  std::optional<Incarnation> home;  // none: as it is
+  OptionalMs ready_at;              // none: as it is
+  bool leaves_queue = false;        // it has nothing to run, and ready_at is none
+  bool keeps_why = false;           // why it stopped is as it is; else as here
+  ErrorKind why = ErrorKind::kNone;
+  std::string_view text;
+  bool keeps_unregistered = false;  // else no worker is known to lack its name
+  bool forgives = false;            // all counts become 0
+  bool stamps = false;              // people see that it changed
+  std::int64_t revisions = 0;
+  std::int64_t strikes = 0;
+  std::string_view version;    // empty: as it is
+  std::int64_t behaviour = 0;  // 0: as it is
 };
 
 class InstanceTable : private Table {
@@ -32,10 +55,10 @@ class InstanceTable : private Table {
   Status find_running(std::string_view id, InstanceKey* key, Incarnation* home = nullptr);
   Status find_key(std::string_view id, InstanceKey* key);
   Status read_instance(InstanceKey key, InstanceRow* out);
+  // The one statement that writes the state of a row, and when it ended.
+  Status write_state(InstanceKey key, const InstanceWrite& write);
   Status stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text);
   void log_damage(RowRef row, InstanceKey instance, std::string_view text);
-
- private:
 };
 
 }  // namespace pawl::store

@@ -6,12 +6,14 @@
 #include <string_view>
 
 #include "context.hpp"
+#include "instance_table.hpp"
 
 namespace pawl::store {
 
 class InstanceVerbs : private Table {
  public:
-  explicit InstanceVerbs(StoreContext& context) : Table(context) {}
+  InstanceVerbs(StoreContext& context, InstanceTable& instances)
+      : Table(context), instances_(instances) {}
 
   // ---- calls of the contract ----
   Status terminate_instance(std::string_view id, std::string_view reason);
@@ -21,10 +23,13 @@ class InstanceVerbs : private Table {
  private:
   struct Managed {
     InstanceKey key = 0;
+    InstanceState state = InstanceState::kRunning;
     bool ended = false;
     bool terminating = false;
   };
   Status find_managed(std::string_view id, Managed* out);
+
+  InstanceTable& instances_;
 };
 
 }  // namespace pawl::store

@@ -1,14 +1,9 @@
 #include "parked_instances.hpp"
 
 #include "clock_rules.hpp"
+#include "walk.hpp"
 
 namespace pawl::store {
-
-constexpr sql::Query kPark{
-    "UPDATE instances SET state=?2,parked_until=?3,stop_kind=iif(stop_kind=15,15,?4),"
-    "stop_text=iif(stop_kind=15,stop_text,?5),strikes=strikes+?6,home=0,updated_stamp=?7 "
-    "WHERE key=?1",
-    kParkedComes | kTimerMoves};
 
 Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t revision,
                                                    std::int64_t delay_ms, bool strike,
@@ -21,34 +16,45 @@ Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t
   if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
     return Status::kStale;
   const bool stop = delay_ms == InstanceStore::kStoppedForGood;
-  const InstanceState state = stop ? InstanceState::kStopped : InstanceState::kRunning;
-  // Keep a pending terminate request. Clear the home, so that any worker may retry at once.
-  Statement park = connection_.use(kPark);
-  park.bind(key).bind(static_cast<std::int64_t>(state));
+  InstanceWrite park;
   if (stop) {
-    park.bind(kNever);
+    park.state = InstanceState::kStopped;
+    park.parked_until = kNever;
   } else if (delay_ms > 0) {
-    park.bind(make_due(batch_.now, delay_ms));
-  } else {
-    park.bind_null();
+    park.parked_until = make_due(batch_.now, delay_ms);
   }
-  park.bind_or_null(static_cast<std::int64_t>(why));
-  park.bind_text_or_null(cut_text(text, kErrorTextBytesMax));
-  return fail_written(park.bind(strike ? 1 : 0).bind(batch_.stamp_ms).run(), "park instance");
+  // Keep a pending terminate request. Clear the home, so that any worker may retry at once.
+  park.home = 0;
+  park.keeps_why = row.terminating;
+  park.why = why;
+  park.text = cut_text(text, kErrorTextBytesMax);
+  park.keeps_unregistered = true;
+  park.stamps = true;
+  park.strikes = strike ? 1 : 0;
+  return written(instances_.write_state(key, park));
 }
 
-constexpr sql::Query kRetryStopped{
-    "UPDATE instances SET state=0,parked_until=NULL,ready_at=?1 WHERE key IN "
-    "(SELECT key FROM instances INDEXED BY i_stopped WHERE state=3 LIMIT ?2)",
-    kParkedMoves | kTimerComes};
+constexpr sql::Query kNextStopped{
+    "SELECT key FROM instances INDEXED BY i_stopped WHERE state=3 ORDER BY key LIMIT 1"};
 
 Status ParkedInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();
-  *retried = 0;
-  PAWL_TRY(fail_written(
-      connection_.use(kRetryStopped).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
-      "retry stopped instances"));
-  *retried = static_cast<std::size_t>(connection_.changes());
+  Walk walk;
+  for (*retried = 0; *retried < limit; ++*retried) {
+    InstanceKey key = 0;
+    {
+      Statement next = connection_.use(kNextStopped);
+      if (!next.row()) return fail(next.status(), "find a stopped instance");
+      key = next.integer(0);
+      if (!walk.rises(key)) return no_progress("instances");
+    }
+    const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+    InstanceWrite write;
+    write.ready_at = batch_.now;
+    write.keeps_why = true;
+    write.keeps_unregistered = true;
+    PAWL_TRY(written(instances_.write_state(key, write)));
+  }
   return Status::kOk;
 }
 

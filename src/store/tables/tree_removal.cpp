@@ -18,11 +18,6 @@ constexpr sql::Query kFindRoot{
     "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c INDEXED BY "
     "i_alive WHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
     "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE};
-constexpr sql::Query kMark{
-    "UPDATE instances SET state=5,revision=revision+1,home=0,ready_id=NULL,"
-    "ready_at=NULL,parked_until=?2,finished_at=NULL WHERE key=?1",
-    kParkedComes | kTimerMoves};
-
 Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
   require_batch();
   {
@@ -32,7 +27,15 @@ Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
     if (!row.is_null(1)) return Status::kChildInstance;
     if (!force && (!has_ended(row.integer(0)) || row.integer(2) != 0)) return Status::kStillRunning;
   }
-  return fail_written(connection_.use(kMark).bind(key).bind(kNever).run(), "delete instance");
+  InstanceWrite write;
+  write.state = InstanceState::kDeleted;
+  write.parked_until = kNever;
+  write.home = 0;
+  write.leaves_queue = true;
+  write.keeps_why = true;
+  write.keeps_unregistered = true;
+  write.revisions = 1;
+  return written(instances_.write_state(key, write));
 }
 
 Status TreeRemoval::prune_executions(InstanceKey key, const PruneLimits& limits,

@@ -223,13 +223,6 @@ Status TurnWriter::go_on_as_before(const TurnCommit& turn) {
 
 constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?",
                                      kTimerMoves};
-constexpr sql::Query kFinish{
-    "UPDATE instances SET state=?2,revision=revision+1,home=?3,ready_id=NULL,"
-    "ready_at=NULL,parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,"
-    "reboots=0,updated_stamp=?4,finished_at=?5,version=iif(?6='',version,?6),"
-    "behaviour=iif(?7=0,behaviour,?7),unregistered=NULL WHERE key=?1",
-    kTimerMoves | kParkedMoves};
-
 Status TurnWriter::end_execution(const TurnCommit& turn) {
   PAWL_TRY(items_.cancel_all_work(turn.key, turn.execution));
   PAWL_TRY(values_.settle_values(turn.key, turn.execution));
@@ -240,18 +233,18 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
   PAWL_TRY(opened_.close_all_sessions(turn.key));
   PAWL_TRY(children_.notify_parent(turn.key, turn.error, turn.output));
   PAWL_TRY(fail(connection_.use(kDeleteMessages).bind(turn.key).run(), "delete messages"));
-  const bool completed = turn.end == EndKind::kCompleted;
-  const InstanceState state = completed ? InstanceState::kCompleted : InstanceState::kFailed;
-  return fail(connection_.use(kFinish)
-                  .bind(turn.key)
-                  .bind(static_cast<std::int64_t>(state))
-                  .bind(turn.home)
-                  .bind(batch_.stamp_ms)
-                  .bind(batch_.now)
-                  .bind_text(turn.version)
-                  .bind(turn.behaviour)
-                  .run(),
-              "end instance");
+  InstanceWrite write;
+  write.state =
+      turn.end == EndKind::kCompleted ? InstanceState::kCompleted : InstanceState::kFailed;
+  write.ended_at = batch_.now;
+  write.home = turn.home;
+  write.leaves_queue = true;
+  write.forgives = true;
+  write.stamps = true;
+  write.revisions = 1;
+  write.version = turn.version;
+  write.behaviour = turn.behaviour;
+  return instances_.write_state(turn.key, write);
 }
 
 constexpr sql::Query kDeleteCompletions{
