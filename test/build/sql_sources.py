@@ -3,14 +3,15 @@ import re
 from typing import NamedTuple
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
-TOKEN = re.compile(rf"(?P<string>{STRING})|//[^\n]*|(?P<macro>\bPAWL_\w+)")
+NUMBER = r"\bsql::number<(?:(?:\w+::)*\w+)>"
+TOKEN = re.compile(rf"(?P<string>{STRING})|//[^\n]*|(?P<macro>\bPAWL_\w+)|(?P<number>{NUMBER})")
 
 
 class Query(NamedTuple):
     path: object  # pathlib.Path
     where: str    # path and line
     name: str
-    text: str     # as the engine sees it
+    text: str     # as the engine sees it, but {State::kOpen} where a number has a name
     marks: str    # what stands beside the text
 
 
@@ -26,13 +27,15 @@ def macros(project):
 
 
 def text_of(body, named):
-    """The text of adjoining literals and macros of them."""
+    """The text of literals, macros of them, and numbers."""
     text = ""
     for at in TOKEN.finditer(body):
         if at["string"]:
             text += re.sub(r"\\(.)", r"\1", at["string"][1:-1])
         elif at["macro"] in named:
             text += text_of(named[at["macro"]], named)
+        elif at["number"]:
+            text += "{" + at["number"][len("sql::number<"):-1] + "}"
     return text
 
 
@@ -40,7 +43,7 @@ def texts(project, path):
     """(where, text) of all adjoining literals of a file, whatever they are for."""
     source = path.read_text(encoding="utf-8")
     named = macros(project)
-    for at in re.finditer(rf"(?:(?:{STRING}|\bPAWL_\w+)\s*(?://[^\n]*\n\s*)*)+", source):
+    for at in re.finditer(rf"(?:(?:{STRING}|\bPAWL_\w+|,\s*{NUMBER}\s*,)\s*(?://[^\n]*\n\s*)*)+", source):
         where = f"{path.relative_to(project)}:{source.count(chr(10), 0, at.start()) + 1}"
         yield where, re.sub(r"\s+", " ", text_of(at[0], named)).strip()
 
@@ -55,22 +58,40 @@ def queries(project, path):
         yield Query(path, where, at[1], text, re.sub(STRING, "", at[2]))
 
 
+def constants(project):
+    """The numbers of all enum classes, by "Enum::kName"."""
+    found = {}
+    for folder in ("src", "include"):
+        for path in sorted((project / folder).rglob("*.hpp")):
+            for at in re.finditer(r"enum class (?:\[\[\w+\]\] ?)?(\w+)[^{;]*\{(.*?)\}", path.read_text(encoding="utf-8"), re.S):
+                for name, number in re.findall(r"(k\w+) = (\d+)", at[2]):
+                    found[f"{at[1]}::{name}"] = int(number)
+    return found
+
+
+def split(text):
+    """The parts of a list at its commas; what stands in parentheses is one."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
+
+
 def update_of(text):
     """(table, {column: value}) of an UPDATE, or None."""
     at = re.search(r"\bUPDATE (?:OR \w+ )?(\w+)(?: AS \w+)?(?: INDEXED BY \w+)? SET ", text)
     if at is None:
         return None
-    columns, depth, part = {}, 0, ""
-    for character in text[at.end():] + ",":
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character != "," or depth != 0:
-            part += character
-            continue
-        name = re.match(r"\s*(\w+)\s*=(.*)", part)
+    columns = {}
+    for part in split(text[at.end():]):
+        name = re.match(r"(\w+)\s*=(.*)", part)
         if name is None:
             break
         columns[name[1]] = re.split(r"\sWHERE\s", name[2])[0].strip()
         if re.search(r"\sWHERE\s", part):
             break
-        part = ""
     return at[1], columns

@@ -5,6 +5,9 @@ usage: sql_texts.py PROJECT
 
 Due times: a statement that changes when a row is due has a mark of tables/due.hpp, or binds the due time with
 bind_due(). What needs neither stands in DUE_EXCEPTIONS, with its reason.
+
+States: a number that is one of an enum stands under its name, as sql::number<State::kOpen>. The text of the schema is
+stored as it is, so it has digits; SCHEMA_STATES says which constant each of them is.
 """
 import pathlib
 import re
@@ -45,6 +48,33 @@ DUE_EXCEPTIONS = {
     ("turn_writer.cpp", "kDeleteCompletions"): "what it deletes is no timer, and kGoOn, which follows, has the mark",
     ("session_table.cpp", "kForget"): "a closed session that nobody looks at has no due time",
     ("tree_removal.cpp", "kDeleteInstance"): "what is swept was parked for ever by kMark, which has the mark",
+}
+# Columns whose numbers are those of an enum, and the enums.
+STATES = {
+    "state": ("State", "WorkState", "InstanceState"),
+    "kind": ("MessageKind", "EventKind"),
+    "base": ("TimeBase",),
+    "end": ("EndKind",),
+    "role": ("Role",),
+    "waiting": ("Waiting",),
+    "stop_kind": ("ErrorKind",),
+    "error": ("ErrorKind",),
+}
+# By index of the schema: the constants of its condition, in their order.
+SCHEMA_STATES = {
+    "i_removed": ["InstanceState::kDeleted"],
+    "i_stopped": ["InstanceState::kStopped"],
+    "e_past": ["EndKind::kContinuedAsNew"],
+    "s_owned": ["State::kOpen"],
+    "s_claim": ["State::kOpen"],
+    "s_stopping": ["State::kStopping"],
+    "s_opened": ["State::kClosed"],
+    "s_label": ["State::kClosed"],
+    "wq_free": ["WorkState::kReady"],
+    "wq_tagged": ["WorkState::kReady"],
+    "wq_tag": ["WorkState::kReady"],
+    "wq_delayed": ["WorkState::kDelayed"],
+    "wq_locked": ["WorkState::kLocked", "WorkState::kCancelledRunning"],
 }
 problems = []
 unused = set(DUE_EXCEPTIONS)
@@ -107,22 +137,70 @@ def check_due(query, source):
         problems.append(f"{query.where}: {query.name} changes due times and says so by no mark: {'; '.join(missing)}")
 
 
+def numbers_of(text):
+    """(column, enum or None, what stands there) of each number that a column of a state is compared with or set to."""
+    value = r"(?:\{(?:\w+::)*(\w+)::\w+\}|(-?\d+))"
+    columns = "|".join(STATES)
+    for at in re.finditer(rf"\b({columns})(?: ?(?:=|<>|<=|>=|<|>) ?|\)? (?:NOT )?IN ?\()(?={value})", text):
+        rest = re.match(rf"{value}(?:, ?{value})*" if at[0].endswith("(") else value, text[at.end():])[0]
+        for number in re.finditer(value, rest):
+            yield at[1], number[1], number[0]
+    for at in re.finditer(rf"\bCASE (?:\w+\.)?({columns})((?: WHEN {value} THEN [^ ]+)+)", text):
+        for number in re.finditer(rf"WHEN {value}", at[2]):
+            yield at[1], number[1], number[0]
+    # PAWL_IS_THERE, and what else compares an expression of states.
+    for at in re.finditer(rf"\biif\([^?]*?\b({columns})\b[^?]*?\)\)(?:=|<>|<|>){value}", text):
+        yield at[1], at[2], at[0]
+    insert = re.match(r"INSERT (?:OR \w+ )?INTO \w+\((.*?)\) (?:VALUES ?\((.*)\)|SELECT (.*?) FROM)", text)
+    if insert:
+        for column, given in zip(insert[1].split(","), sql_sources.split(insert[2] or insert[3])):
+            number = re.fullmatch(value, given)
+            if column in STATES and number:
+                yield column, number[1], given
+
+
+def check_states(query):
+    for column, enum, found in numbers_of(query.text):
+        if enum is None:
+            problems.append(f"{query.where}: {query.name} has a number for {column}: {found}; its name is sql::number<...>")
+        elif enum not in STATES[column]:
+            problems.append(f"{query.where}: {query.name} has {found} for {column}")
+
+
+def check_schema():
+    """The digits of states in the conditions of the indices are the constants that SCHEMA_STATES names."""
+    constants = sql_sources.constants(PROJECT)
+    left = dict(SCHEMA_STATES)
+    schema = (STORE / "tables/schema.hpp").read_text(encoding="utf-8")
+    for at in re.finditer(r"CREATE INDEX (\w+) ON [^;]*?WHERE ([^;]*);", schema):
+        found = [number for _, _, number in numbers_of(re.sub(r"\s+", " ", at[2]))]
+        names = left.pop(at[1], [])
+        if [str(constants.get(name)) for name in names] != found:
+            problems.append(f"schema.hpp: {at[1]} has the states {', '.join(found)}, and not {', '.join(names) or 'none'}")
+    problems.extend(f"schema.hpp has no index {name}" for name in left)
+
+
 def main():
+    check_schema()
     seen = 0
+    named = 0
     changing = 0
     for path in sorted(STORE.rglob("*.[ch]pp")):
         source = path.read_text(encoding="utf-8")
         queries = list(sql_sources.queries(PROJECT, path))
-        if len(queries) != len(re.findall(r"\bsql::Query k\w+", source)):
+        if len(queries) != len(re.findall(r"\bsql::(?:Query|Text) k\w+", source)):
             problems.append(f"{path.name}: not every statement in it can be read")
         for query in queries:
             seen += 1
             changing += bool(list(needs(query.text)))
+            named += len(re.findall(r"\{\w+::", query.text))
             check_due(query, source)
+            check_states(query)
     problems.extend(f"{path}: {name} needs no exception" for path, name in sorted(unused))
-    if seen < 200 or changing < 30:
-        problems.append(f"only {seen} statements were found, {changing} that change due times: they are read wrongly")
-    print("\n".join(problems) or f"{seen} statements, of which {changing} change due times")
+    if seen < 200 or changing < 30 or named < 60:
+        problems.append(f"only {seen} statements were found, {changing} that change due times, and {named} numbers with a "
+                        "name: they are read wrongly")
+    print("\n".join(problems) or f"{seen} statements, of which {changing} change due times; {named} numbers have names")
     return 1 if problems else 0
 
 

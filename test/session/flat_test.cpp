@@ -37,7 +37,7 @@ class Plan : public ::testing::Test {
   // Steps of one fetch by worker 1, and the id found.
   int steps(bool may_claim, std::int64_t* id) {
     sqlite3_stmt* statement = nullptr;
-    EXPECT_EQ(sqlite3_prepare_v2(db_, store::kFetchSql, -1, &statement, nullptr), SQLITE_OK);
+    EXPECT_EQ(sqlite3_prepare_v2(db_, store::kFetchSql.text(), -1, &statement, nullptr), SQLITE_OK);
     sqlite3_bind_int64(statement, 1, 1);
     sqlite3_bind_int64(statement, 2, may_claim ? 1 : 0);
     for (int i = 3; i <= 5; ++i)
@@ -71,7 +71,7 @@ constexpr char kManyItems[] =
     "0,0,0,0,0 FROM n";
 
 TEST_F(Plan, every_branch_of_the_fetch_is_one_seek) {
-  const std::string all = plan(store::kFetchSql);
+  const std::string all = plan(store::kFetchSql.text());
   for (const char* seek :
        {"SEARCH worker_queue USING INDEX wq_free (id>? AND id<?)",
         "SEARCH sessions USING INDEX s_owned (owner=? AND head_id>? AND head_id<?)",
@@ -82,13 +82,13 @@ TEST_F(Plan, every_branch_of_the_fetch_is_one_seek) {
 }
 
 TEST_F(Plan, every_tag_is_one_seek) {
-  EXPECT_NE(plan(store::kFetchTagSql)
+  EXPECT_NE(plan(store::kFetchTagSql.text())
                 .find("SEARCH worker_queue USING INDEX wq_tag (tag=? AND id>? AND id<?)"),
             std::string::npos)
-      << plan(store::kFetchTagSql);
-  EXPECT_NE(plan(store::kFetchTaggedSql).find("USING INDEX wq_tagged (id>? AND id<?)"),
+      << plan(store::kFetchTagSql.text());
+  EXPECT_NE(plan(store::kFetchTaggedSql.text()).find("USING INDEX wq_tagged (id>? AND id<?)"),
             std::string::npos)
-      << plan(store::kFetchTaggedSql);
+      << plan(store::kFetchTaggedSql.text());
 }
 
 TEST_F(Plan, its_steps_do_not_depend_on_the_rows) {

@@ -1,11 +1,14 @@
-// Query: one statement of the store, as a static object.
+// Query and Text: one statement of the store, as a static object.
 //
 // Purpose: a statement is named by its object and nothing else: it is prepared when it is first
 // used and found again by the object's address, so no two can be mixed up and none needs a number.
-// Rejected: an enum of ids a file, whose ranges must not overlap. Ownership: constants. Thread
-// rule: any.
+// Rejected: an enum of ids a file, whose ranges must not overlap. The numbers of states in a
+// statement have their names: Text joins literals and numbers when it is compiled.
+// Ownership: constants. Thread rule: any.
 #ifndef PAWL_STORE_SQL_QUERY_HPP
 #define PAWL_STORE_SQL_QUERY_HPP
+
+#include <cstddef>
 
 namespace pawl::sql {
 
@@ -22,6 +25,61 @@ class Query {
   const char* text_;
   unsigned marks_;
 };
+
+// A part of a Text: a constant as a decimal number, as in {"SELECT ... WHERE state=", number<State::kOpen>}.
+template <auto kValue>
+struct Number {};
+template <auto kValue>
+inline constexpr Number<kValue> number;
+
+// How long a part of a Text is: a literal, a number, or marks, which are no characters.
+template <typename Part>
+inline constexpr std::size_t kLength = 0;
+template <std::size_t kBytes>
+inline constexpr std::size_t kLength<char[kBytes]> = kBytes - 1;
+template <auto kValue>
+inline constexpr std::size_t kLength<Number<kValue>> =
+    static_cast<std::size_t>(kValue) < 10
+        ? 1
+        : 1 + kLength<Number<static_cast<std::size_t>(kValue) / 10>>;
+
+// A statement of several parts, and its marks among them. It is made by the compiler, and nothing is copied later.
+template <std::size_t kBytes>
+class Text final : public Query {
+ public:
+  template <typename... Part>
+  constexpr explicit Text(const Part&... parts) : Query(text_, (marks_in(parts) | ...)) {
+    std::size_t at = 0;
+    ((at = put(parts, at)), ...);
+  }
+  [[nodiscard]] static constexpr std::size_t size() { return kBytes - 1; }
+
+ private:
+  template <typename Part>
+  static constexpr unsigned marks_in(const Part&) {
+    return 0;
+  }
+  static constexpr unsigned marks_in(unsigned marks) { return marks; }
+  template <std::size_t kPartBytes>
+  constexpr std::size_t put(const char (&part)[kPartBytes], std::size_t at) {
+    for (std::size_t i = 0; i + 1 < kPartBytes; ++i)
+      text_[at + i] = part[i];
+    return at + kPartBytes - 1;
+  }
+  template <auto kValue>
+  constexpr std::size_t put(Number<kValue> part, std::size_t at) {
+    const std::size_t end = at + kLength<decltype(part)>;
+    std::size_t rest = static_cast<std::size_t>(kValue);
+    for (std::size_t i = end; i > at; --i, rest /= 10)
+      text_[i - 1] = static_cast<char>('0' + rest % 10);
+    return end;
+  }
+  static constexpr std::size_t put(unsigned, std::size_t at) { return at; }
+
+  char text_[kBytes] = {};
+};
+template <typename... Part>
+Text(const Part&... parts) -> Text<(kLength<Part> + ... + 1)>;
 
 }  // namespace pawl::sql
 

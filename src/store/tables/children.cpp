@@ -43,9 +43,11 @@ Status Children::start_instance(const TurnCommit& turn, EventId command) {
   return messages_.store_message(turn.key, refused, nullptr);
 }
 
-constexpr sql::Query kNextChild{
+constexpr sql::Text kNextChild{
     "SELECT key,parent_event FROM instances INDEXED BY i_children WHERE parent=?1 AND "
-    "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (1,2) "
+    "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (",
+    sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>,
+    ") "
     "ORDER BY parent_event LIMIT 1"};
 
 // One at a time, so that no row is written that a reader stands on.
@@ -70,10 +72,11 @@ Status Children::cancel_children(InstanceKey parent, ExecutionId execution, Even
   }
 }
 
-constexpr sql::Query kReadParent{
+constexpr sql::Text kReadParent{
     "SELECT p.key,c.parent_execution,c.parent_event FROM instances AS c JOIN instances AS p "
     "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
-    "(1,2)"};
+    "(",
+    sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>, ")"};
 
 Status Children::notify_parent(InstanceKey child, ErrorKind error, std::string_view output) {
   Message done;

@@ -31,9 +31,10 @@ using sql::Connection;
 using sql::kPathBytesMax;
 using sql::Statement;
 
-// Of a row i of instances: its tree was not removed.
-#define PAWL_IS_THERE \
-  "iif(i.root IS NULL,i.state,(SELECT r.state FROM instances AS r WHERE r.key=i.root))<>5"
+// Of a row i of instances: its tree was not removed. Parts of a sql::Text.
+#define PAWL_IS_THERE                                                                      \
+  "iif(i.root IS NULL,i.state,(SELECT r.state FROM instances AS r WHERE r.key=i.root))<>", \
+      sql::number<InstanceState::kDeleted>, ""
 
 inline bool has_ended(std::int64_t state) {
   return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||

@@ -87,9 +87,10 @@ Status DeviceClaims::read_declaration(Incarnation me, std::string_view device, b
   return Status::kOk;
 }
 
-constexpr sql::Query kNextStandbyOf{
+constexpr sql::Text kNextStandbyOf{
     "SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1"
-    " AND sid>?2 AND role=1 ORDER BY sid LIMIT 1"};
+    " AND sid>?2 AND role=",
+    sql::number<session::Role::kStandby>, " ORDER BY sid LIMIT 1"};
 
 Status DeviceClaims::take_devices_over(Incarnation me, const WorkerTerms& options,
                                        Evidence& evidence) {

@@ -4,10 +4,11 @@
 
 namespace pawl::store {
 
-constexpr sql::Query kReadHolder{
+constexpr sql::Text kReadHolder{
     "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),"
     "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
-    " WHERE d.sid=?1 AND d.role<>1 LIMIT 1"};
+    " WHERE d.sid=?1 AND d.role<>",
+    sql::number<session::Role::kStandby>, " LIMIT 1"};
 
 // The living or dead holder; worker 0: none.
 Status DeviceTable::read_holder(SessionKey session, Declaration* out) {
@@ -56,9 +57,11 @@ Status DeviceTable::drop_declaration(SessionKey session, Incarnation worker) {
   return fail(drop.run(), "withdraw a device");
 }
 
-constexpr sql::Query kFirstStandby{
+constexpr sql::Text kFirstStandby{
     "SELECT d.inc FROM devices d JOIN workers w ON w.inc=d.inc"
-    " WHERE d.sid=?1 AND d.role=1 AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1"};
+    " WHERE d.sid=?1 AND d.role=",
+    sql::number<session::Role::kStandby>,
+    " AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1"};
 
 Status DeviceTable::first_standby(SessionKey session, std::optional<Incarnation>* worker) {
   Statement first = connection_.use(kFirstStandby);

@@ -1,6 +1,7 @@
 #include "due_index.hpp"
 
 #include "check.hpp"
+#include "rows.hpp"
 
 namespace pawl::store {
 namespace {
@@ -57,9 +58,10 @@ Status DueIndex::find_unknown(Incarnation me, bool turns) {
 constexpr sql::Query kFirstParked{
     "SELECT parked_until,key FROM instances INDEXED BY i_parked "
     "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"};
-constexpr sql::Query kFirstStop{
+constexpr sql::Text kFirstStop{
     "SELECT stop_due,sid FROM sessions INDEXED BY s_stopping "
-    "WHERE state=1 AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"};
+    "WHERE state=",
+    sql::number<session::State::kStopping>, " AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"};
 constexpr sql::Query kFirstLook{
     "SELECT look_at,sid FROM sessions INDEXED BY s_look "
     "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"};
@@ -81,9 +83,10 @@ Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
   return Status::kOk;
 }
 
-constexpr sql::Query kFirstDelayed{
+constexpr sql::Text kFirstDelayed{
     "SELECT due,id FROM worker_queue INDEXED BY wq_delayed "
-    "WHERE state=2 AND due IS NOT NULL ORDER BY due LIMIT 1"};
+    "WHERE state=",
+    sql::number<session::WorkState::kDelayed>, " AND due IS NOT NULL ORDER BY due LIMIT 1"};
 constexpr sql::Query kFirstDeadline{
     "SELECT deadline,id FROM worker_queue INDEXED BY wq_deadline "
     "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"};

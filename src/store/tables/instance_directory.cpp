@@ -5,6 +5,7 @@
 
 #include "clock_rules.hpp"
 #include "event.hpp"
+#include "rows.hpp"
 
 namespace pawl::store {
 namespace {
@@ -55,8 +56,8 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 
 }  // namespace
 
-constexpr sql::Query kList{"SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
-                           " FROM instances AS i WHERE i.key>?1 ORDER BY i.key"};
+constexpr sql::Text kList{"SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
+                          " FROM instances AS i WHERE i.key>?1 ORDER BY i.key"};
 
 Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* page,
                                          InstanceVisitor& visitor) {
@@ -86,7 +87,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
   return fail(row.status(), "list instances");
 }
 
-constexpr sql::Query kListTree{
+constexpr sql::Text kListTree{
     "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
@@ -122,8 +123,8 @@ Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* pa
   return fail(row.status(), "list a tree");
 }
 
-constexpr sql::Query kInfo{"SELECT " PAWL_INFO_COLUMNS
-                           " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE};
+constexpr sql::Text kInfo{"SELECT " PAWL_INFO_COLUMNS
+                          " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE};
 
 Status InstanceDirectory::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
   const ReadScope scope(context_);
@@ -191,11 +192,12 @@ Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& vis
   return fail(row.status(), "list executions");
 }
 
-constexpr sql::Query kListActivities{
+constexpr sql::Text kListActivities{
     "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"
     " FROM worker_queue q INDEXED BY wq_event LEFT JOIN workers w ON w.inc=q.inc"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
-    " WHERE q.instance=?1 AND q.execution=?2 AND q.state<3 ORDER BY q.event"};
+    " WHERE q.instance=?1 AND q.execution=?2 AND q.state<",
+    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY q.event"};
 
 Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution,
                                           ActivityVisitor& visitor) {

@@ -67,10 +67,18 @@ Status InstanceMessages::reserve_messages(MessageId last, std::size_t count) {
   return connection_.changes() == 1 ? Status::kOk : Status::kStale;
 }
 
-constexpr sql::Query kCountMailbox{
+constexpr sql::Text kCountMailbox{
     "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
     "FROM orchestrator_queue INDEXED BY oq_instance "
-    "WHERE instance=? AND waiting IN (0,1) AND due IS NULL AND kind IN (6,7)"};
+    "WHERE instance=? AND waiting IN (",
+    sql::number<Waiting::kNo>,
+    ",",
+    sql::number<Waiting::kYes>,
+    ") AND due IS NULL AND kind IN (",
+    sql::number<MessageKind::kEvent>,
+    ",",
+    sql::number<MessageKind::kQueue>,
+    ")"};
 
 // What no turn took is counted from its rows: bounded by the limit itself, and by the completions
 // that wait beside.

@@ -4,7 +4,7 @@
 
 namespace pawl::store {
 
-constexpr sql::Query kReadStatus{
+constexpr sql::Text kReadStatus{
     "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
     "custom_status,custom_status_version FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
 

@@ -5,7 +5,7 @@
 
 namespace pawl::store {
 
-constexpr sql::Query kFindRunning{
+constexpr sql::Text kFindRunning{
     "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
     "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
 
@@ -18,7 +18,7 @@ Status InstanceTable::find_running(std::string_view id, InstanceKey* key, Incarn
   return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
 }
 
-constexpr sql::Query kFindKey{"SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
+constexpr sql::Text kFindKey{"SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
 
 Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
   Statement row = connection_.use(kFindKey);
@@ -28,11 +28,13 @@ Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
   return Status::kOk;
 }
 
-constexpr sql::Query kFindInstance{
+constexpr sql::Text kFindInstance{
     "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
     "ifnull(i.ready_id,i.unregistered) IS NULL,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
-    "coalesce(i.stop_kind=15,0) "
+    "coalesce(i.stop_kind=",
+    sql::number<ErrorKind::kTerminated>,
+    ",0) "
     "FROM instances AS i LEFT JOIN executions AS e "
     "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
     ",1)"};
@@ -58,7 +60,8 @@ Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out) {
 constexpr sql::Query kWriteState{
     "UPDATE instances SET state=?2,parked_until=?3,finished_at=?4,home=coalesce(?5,home),"
     "ready_id=iif(?6,NULL,ready_id),ready_at=iif(?6,NULL,coalesce(?7,ready_at)),"
-    "stop_kind=iif(?8,stop_kind,?9),stop_text=iif(?8,stop_text,?10),unregistered=iif(?11,unregistered,NULL),"
+    "stop_kind=iif(?8,stop_kind,?9),stop_text=iif(?8,stop_text,?10),unregistered=iif(?11,"
+    "unregistered,NULL),"
     "crashes=iif(?12,0,crashes),strikes=iif(?12,0,strikes+?13),reboots=iif(?12,0,reboots),"
     "updated_stamp=coalesce(?14,updated_stamp),revision=revision+?15,"
     "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17) WHERE key=?1",

@@ -52,7 +52,7 @@ Status InstanceVerbs::resume_instance(std::string_view id) {
   return written(instances_.write_state(found.key, write));
 }
 
-constexpr sql::Query kFind{
+constexpr sql::Text kFind{
     "SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
 
 Status InstanceVerbs::find_managed(std::string_view id, Managed* out) {

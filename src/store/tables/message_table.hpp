@@ -17,6 +17,13 @@ struct Due {
   std::int64_t due = 0;
 };
 
+// Of a message that is stored; stored as these numbers.
+enum class Waiting : std::uint8_t {
+  kNo = 0,
+  kYes = 1,      // a turn saw it, and it waits on: it makes its instance ready no more
+  kDamaged = 2,  // no turn gets it
+};
+
 class MessageTable : private Table {
  public:
   explicit MessageTable(StoreContext& context) : Table(context) {}

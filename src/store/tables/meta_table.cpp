@@ -217,9 +217,10 @@ Status MetaTable::adopt_boot(const ClockSample& sample) {
                     static_cast<std::int64_t>(stamp(context_.clock, sample).quality));
 }
 
-constexpr sql::Query kCredit{
+constexpr sql::Text kCredit{
     "UPDATE orchestrator_queue INDEXED BY oq_due SET due=due-?1 "
-    "WHERE base=0 AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
+    "WHERE base=",
+    sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
     kTimerMoves};
 
 Status MetaTable::sync_clock(const ClockSample& sample) {

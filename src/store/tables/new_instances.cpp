@@ -50,10 +50,12 @@ Status NewInstances::check_new(const NewInstance& instance) {
   return fail(row.status(), "instances");
 }
 
-constexpr sql::Query kInsertInstance{
+constexpr sql::Text kInsertInstance{
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
     "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,root) "
-    "VALUES(?1,?2,?3,0,1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,"
+    "VALUES(?1,?2,?3,",
+    sql::number<InstanceState::kRunning>,
+    ",1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,"
     "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))"};
 
 Status NewInstances::insert_checked(const NewInstance& instance, const ParentLink& parent,

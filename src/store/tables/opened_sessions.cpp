@@ -55,8 +55,8 @@ Status OpenedSessions::close_row(SessionKey session, session::Cause cause,
   return events_.report_end(reported);
 }
 
-constexpr sql::Query kFirstOf{
-    "SELECT sid FROM sessions WHERE scope=?1 AND state<>3 ORDER BY name LIMIT 1"};
+constexpr sql::Text kFirstOf{"SELECT sid FROM sessions WHERE scope=?1 AND state<>",
+                             sql::number<session::State::kClosed>, " ORDER BY name LIMIT 1"};
 
 Status OpenedSessions::close_all_sessions(InstanceKey instance) {
   Walk walk;
@@ -151,15 +151,18 @@ Status OpenedSessions::insert_opened(const TurnCommit& turn, const Event& event,
       refusal);
 }
 
-constexpr sql::Query kCountOpened{
+constexpr sql::Text kCountOpened{
     "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
-    " AND state<3 AND sid<>?2 LIMIT ?3)"};
-constexpr sql::Query kCountOfOwner{
+    " AND state<",
+    sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)"};
+constexpr sql::Text kCountOfOwner{
     "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_label WHERE owner_label=?1"
-    " AND state<3 AND sid<>?2 LIMIT ?3)"};
-constexpr sql::Query kFirstOfOwner{
+    " AND state<",
+    sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)"};
+constexpr sql::Text kFirstOfOwner{
     "SELECT s.name,i.id FROM sessions s INDEXED BY s_label LEFT JOIN instances i ON i.key=s.scope"
-    " WHERE s.owner_label=?1 AND s.state<3 AND s.sid<>?2 ORDER BY s.sid LIMIT 1"};
+    " WHERE s.owner_label=?1 AND s.state<",
+    sql::number<session::State::kClosed>, " AND s.sid<>?2 ORDER BY s.sid LIMIT 1"};
 
 Status OpenedSessions::find_refusal(const TurnCommit& turn, SessionKey session,
                                     std::string_view owner_label, Diagnostic* refusal) {

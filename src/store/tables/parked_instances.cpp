@@ -34,8 +34,8 @@ Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t
   return written(instances_.write_state(key, park));
 }
 
-constexpr sql::Query kNextStopped{
-    "SELECT key FROM instances INDEXED BY i_stopped WHERE state=3 ORDER BY key LIMIT 1"};
+constexpr sql::Text kNextStopped{"SELECT key FROM instances INDEXED BY i_stopped WHERE state=",
+                                 sql::number<InstanceState::kStopped>, " ORDER BY key LIMIT 1"};
 
 Status ParkedInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();

@@ -2,6 +2,7 @@
 
 #include "clock_rules.hpp"
 #include "damage.hpp"
+#include "message_table.hpp"
 #include "text.hpp"
 
 namespace pawl::store {
@@ -128,11 +129,12 @@ Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std
   return Status::kOk;
 }
 
-constexpr sql::Query kFindUnregistered{
+constexpr sql::Text kFindUnregistered{
     "SELECT " PAWL_RUN_COLUMNS
     ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
     " FROM instances AS i "
-    "WHERE key=? AND (state=0 OR parked_until IS NOT NULL)"};
+    "WHERE key=? AND (state=",
+    sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)"};
 constexpr sql::Query kMarkUnregistered{
     "UPDATE instances SET unregistered=1,stop_kind=?2,stop_text=?3,"
     "updated_stamp=?4 WHERE key=?1"};
@@ -389,15 +391,25 @@ Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
   return list_behind(list, home, &home_behind_.after);
 }
 
-constexpr sql::Query kFirstDue{
+constexpr sql::Text kFirstDue{
     "SELECT id FROM orchestrator_queue INDEXED BY oq_instance WHERE "
-    "instance=?1 AND waiting=0 "
+    "instance=?1 AND waiting=",
+    sql::number<Waiting::kNo>,
+    " "
     "AND due IS NOT NULL AND due<=max(?2,?3) "
-    "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
-    "ORDER BY iif(base=0,due,due-?4),id LIMIT 1"};
-constexpr sql::Query kFire{
+    "AND due<=CASE base WHEN ",
+    sql::number<TimeBase::kPawl>,
+    " THEN ?2 WHEN ",
+    sql::number<TimeBase::kUtc>,
+    " THEN ?3 END "
+    "ORDER BY iif(base=",
+    sql::number<TimeBase::kPawl>,
+    ",due,due-?4),id LIMIT 1"};
+constexpr sql::Text kFire{
     "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,waiting,name,"
-    "payload,crc) SELECT instance,execution,kind,error,ref,0,name,payload,crc "
+    "payload,crc) SELECT instance,execution,kind,error,ref,",
+    sql::number<Waiting::kNo>,
+    ",name,payload,crc "
     "FROM orchestrator_queue WHERE id=?"};
 constexpr sql::Query kForget{"DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves};
 constexpr sql::Query kMakeReady{

@@ -2,6 +2,8 @@
 
 #include <cinttypes>
 
+#include "message_table.hpp"
+
 namespace pawl::store {
 
 Status RowQuarantine::quarantine(const Damage& damage) {
@@ -71,9 +73,11 @@ Status RowQuarantine::quarantine_row(const RowRef& row, const Damage& damage) {
   return Status::kNotFound;
 }
 
-constexpr sql::Query kReadMessage{
-    "SELECT q.instance,i.state IN (1,2) FROM orchestrator_queue AS q LEFT JOIN instances AS i "
-    "ON i.key=q.instance WHERE q.id=?1"};
+constexpr sql::Text kReadMessage{"SELECT q.instance,i.state IN (",
+                                 sql::number<InstanceState::kCompleted>, ",",
+                                 sql::number<InstanceState::kFailed>,
+                                 ") FROM orchestrator_queue AS q LEFT JOIN instances AS i "
+                                 "ON i.key=q.instance WHERE q.id=?1"};
 constexpr sql::Query kHoldMessage{
     "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
     "kind=iif(typeof(kind)='integer',kind,0),error=iif(typeof(error)='integer',error,0),"
@@ -102,7 +106,7 @@ Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::stri
     // under their own name, and those have neither name nor payload.
     const bool is_too_large = kind == ErrorKind::kLimit;
     Statement hold = connection_.use(kHoldMessage);
-    hold.bind(id).bind(kWaitingDamaged).bind(is_too_large ? 1 : 0);
+    hold.bind(id).bind(static_cast<std::int64_t>(Waiting::kDamaged)).bind(is_too_large ? 1 : 0);
     PAWL_TRY(fail(hold.run(), "hold a damaged message"));
   }
   instances_.log_damage({RowRef::Table::kMessages, id}, instance, text);

@@ -17,8 +17,6 @@
 
 namespace pawl::store {
 
-// orchestrator_queue.waiting of a message that cannot be given to its instance.
-inline constexpr std::int64_t kWaitingDamaged = 2;
 // RowRef::key of a row of session_totals: what * kTotalsKeys + bucket.
 inline constexpr std::int64_t kTotalsKeys = 1'000;
 

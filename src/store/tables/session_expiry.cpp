@@ -145,9 +145,11 @@ Status SessionExpiry::end_opened(SessionKey session, const SessionChange& report
   return Status::kOk;
 }
 
-constexpr sql::Query kNextOld{
+constexpr sql::Text kNextOld{
     "SELECT sid,created_at,activities,leak FROM sessions INDEXED BY s_opened"
-    " WHERE lifecycle=1 AND state<3 AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
+    " WHERE lifecycle=1 AND state<",
+    sql::number<session::State::kClosed>,
+    " AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
     " ORDER BY created_at,sid LIMIT 1"};
 constexpr sql::Query kNoteLeak{"UPDATE sessions SET leak=1 WHERE sid=?1"};
 

@@ -85,9 +85,10 @@ Status SessionOwners::abort_session(SessionKey session) {
   return change_owner(change, nullptr);
 }
 
-constexpr sql::Query kNextItemOf{
+constexpr sql::Text kNextItemOf{
     "SELECT id,state FROM worker_queue INDEXED BY wq_session"
-    " WHERE sid=?1 AND state<>3 ORDER BY state,id LIMIT 1"};
+    " WHERE sid=?1 AND state<>",
+    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY state,id LIMIT 1"};
 
 // Everything but what was cancelled before; what runs is cancelled when it renews, and its result
 // is refused.
@@ -209,9 +210,10 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
   }
 }
 
-constexpr sql::Query kFirstLocked{
+constexpr sql::Text kFirstLocked{
     "SELECT id FROM worker_queue INDEXED BY wq_session"
-    " WHERE sid=?1 AND state=1 ORDER BY id LIMIT 1"};
+    " WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kLocked>, " ORDER BY id LIMIT 1"};
 
 // The locks of a session's items end with its epoch. They are few: no more than its owner has
 // slots.

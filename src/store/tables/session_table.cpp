@@ -5,7 +5,8 @@
 
 namespace pawl::store {
 
-constexpr sql::Query kFindNamed{"SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<2"};
+constexpr sql::Text kFindNamed{"SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<",
+                               sql::number<session::State::kLost>};
 
 Status SessionTable::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
   Statement find = connection_.use(kFindNamed);
@@ -111,9 +112,12 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
   return Status::kOk;
 }
 
-constexpr sql::Query kHasRunning{
-    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1),"
-    "EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"};
+constexpr sql::Text kHasRunning{
+    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kLocked>,
+    "),"
+    "EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kCancelledRunning>, ")"};
 
 Status SessionTable::has_running(SessionKey session, session::Running* running) {
   Statement find = connection_.use(kHasRunning);
@@ -147,9 +151,10 @@ Status SessionTable::count_owned(Incarnation me, std::int64_t at_most, std::int6
   return Status::kOk;
 }
 
-constexpr sql::Query kCountWaiting{
+constexpr sql::Text kCountWaiting{
     "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_claim WHERE head_id>0"
-    " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0 LIMIT ?1)"};
+    " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
+    sql::number<session::State::kOpen>, " LIMIT ?1)"};
 
 // In the order of the index of what can be claimed.
 Status SessionTable::count_waiting(std::int64_t* count) {
@@ -160,21 +165,35 @@ Status SessionTable::count_waiting(std::int64_t* count) {
   return Status::kOk;
 }
 
-constexpr sql::Query kHead{
+constexpr sql::Text kHead{
     "UPDATE sessions SET head_id=CASE"
     " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_barrier"
     "  WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
-    "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
+    "  INDEXED BY wq_session WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kReady>,
+    " ORDER BY id LIMIT 1),0) THEN NULL"
     " WHEN excl=0 THEN (SELECT id FROM worker_queue INDEXED BY wq_session"
-    "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1)"
-    " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=1)"
-    "  OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=3)"
+    "  WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kReady>,
+    " ORDER BY id LIMIT 1)"
+    " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kLocked>,
+    ")"
+    "  OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kCancelledRunning>,
+    ")"
     "  THEN NULL"
     " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_session"
-    "  WHERE sid=?1 AND state=2 ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
-    "  INDEXED BY wq_session WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1),0) THEN NULL"
+    "  WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kDelayed>,
+    " ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+    "  INDEXED BY wq_session WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kReady>,
+    " ORDER BY id LIMIT 1),0) THEN NULL"
     " ELSE (SELECT id FROM worker_queue INDEXED BY wq_session"
-    "  WHERE sid=?1 AND state=0 ORDER BY id LIMIT 1) END WHERE sid=?1"};
+    "  WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kReady>,
+    " ORDER BY id LIMIT 1) END WHERE sid=?1"};
 
 // Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest
 // of any state, and only if it is ready. `ORDER BY id LIMIT 1` is a seek where min(id) would scan
@@ -196,8 +215,9 @@ Status SessionTable::set_use(SessionKey session, const session::Use& use) {
   return fail(write.run(), "tighten a session");
 }
 
-constexpr sql::Query kForget{
-    "DELETE FROM sessions WHERE sid=?1 AND state=3 AND look_at IS NULL"
+constexpr sql::Text kForget{
+    "DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<session::State::kClosed>,
+    " AND look_at IS NULL"
     " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session"
     " WHERE q.sid=?1)"};
 
@@ -263,8 +283,9 @@ Status SessionTable::count_sessions(Incarnation me, std::uint32_t* active, std::
   return fail(row.status(), "count own sessions");
 }
 
-constexpr sql::Query kLives{
-    "SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<2)"};
+constexpr sql::Text kLives{
+    "SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<",
+    sql::number<session::State::kLost>, ")"};
 
 Status SessionTable::session_lives(SessionKey session, std::int64_t generation, bool* lives) {
   Statement read = connection_.use(kLives);
@@ -280,10 +301,12 @@ Status SessionTable::last_epoch(Epoch* epoch) {
   return Status::kOk;
 }
 
-constexpr sql::Query kClaimOf{
+constexpr sql::Text kClaimOf{
     "SELECT "
     "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
-    "s.epoch,s.hard=0 AND s.state=0 FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+    "s.epoch,s.hard=0 AND s.state=",
+    sql::number<session::State::kOpen>,
+    " FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
     " WHERE s.sid=?1"};
 
 // holder 0: no owner. `soft`: open to be taken by who fetches.

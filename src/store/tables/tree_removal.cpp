@@ -5,8 +5,6 @@
 namespace pawl::store {
 namespace {
 
-static_assert(static_cast<int>(InstanceState::kDeleted) == 5, "in the statements");
-
 constexpr int kEndedLooksMax = 64;  // ended trees looked at in one call
 
 constexpr std::int64_t kEventsPlausible = 1'000'000;
@@ -14,7 +12,7 @@ constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, 
 
 }  // namespace
 
-constexpr sql::Query kFindRoot{
+constexpr sql::Text kFindRoot{
     "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c INDEXED BY "
     "i_alive WHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
     "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE};
@@ -160,8 +158,9 @@ Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
   return fail(row.status(), "count ended instances");
 }
 
-constexpr sql::Query kNextDeleted{
-    "SELECT key,execution FROM instances INDEXED BY i_removed WHERE state=5 LIMIT 1"};
+constexpr sql::Text kNextDeleted{
+    "SELECT key,execution FROM instances INDEXED BY i_removed WHERE state=",
+    sql::number<InstanceState::kDeleted>, " LIMIT 1"};
 constexpr sql::Query kNextOfTree{
     "SELECT key,execution FROM instances INDEXED BY i_tree "
     "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
@@ -300,8 +299,10 @@ Status TreeRemoval::delete_oldest_ended(bool* any) {
   return Status::kOk;
 }
 
-constexpr sql::Query kNextPast{
-    "SELECT ended_stamp,instance,execution FROM executions INDEXED BY e_past WHERE end=3 AND "
+constexpr sql::Text kNextPast{
+    "SELECT ended_stamp,instance,execution FROM executions INDEXED BY e_past WHERE end=",
+    sql::number<EndKind::kContinuedAsNew>,
+    " AND "
     "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "
     "1"};
 

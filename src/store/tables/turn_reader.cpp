@@ -9,6 +9,7 @@
 #include "column_fits.hpp"
 #include "damage.hpp"
 #include "event.hpp"
+#include "message_table.hpp"
 
 namespace pawl::store {
 namespace {
@@ -129,11 +130,13 @@ Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
   return none_fits ? Status::kResourceExhausted : Status::kOk;
 }
 
-constexpr sql::Query kReadItem{
+constexpr sql::Text kReadItem{
     "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
     "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
     "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
-    "WHERE instance=i.key AND waiting>0),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
+    "WHERE instance=i.key AND waiting>",
+    sql::number<Waiting::kNo>,
+    "),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
     " FROM instances AS i LEFT JOIN executions AS e "
     "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?"};
 
@@ -196,10 +199,15 @@ Status TurnReader::read_last_stored_event(OrchestrationItem* out) {
   return Status::kOk;
 }
 
-constexpr sql::Query kFirstMessage{
-    "SELECT " PAWL_MESSAGE_COLUMNS
-    " FROM orchestrator_queue INDEXED BY oq_instance "
-    "WHERE instance=? AND waiting=0 AND due IS NULL AND kind IN (1,2) ORDER BY id LIMIT 1"};
+constexpr sql::Text kFirstMessage{"SELECT " PAWL_MESSAGE_COLUMNS
+                                  " FROM orchestrator_queue INDEXED BY oq_instance "
+                                  "WHERE instance=? AND waiting=",
+                                  sql::number<Waiting::kNo>,
+                                  " AND due IS NULL AND kind IN (",
+                                  sql::number<MessageKind::kStart>,
+                                  ",",
+                                  sql::number<MessageKind::kContinue>,
+                                  ") ORDER BY id LIMIT 1"};
 
 // What was kept from the execution before is older than the start of this one.
 Status TurnReader::read_first_message(MessageReader& reader, const OrchestrationItem& item) {
@@ -208,9 +216,10 @@ Status TurnReader::read_first_message(MessageReader& reader, const Orchestration
   return fail(first.status(), "read first message");
 }
 
-constexpr sql::Query kWaitingMessages{"SELECT " PAWL_MESSAGE_COLUMNS
-                                      " FROM orchestrator_queue INDEXED BY oq_instance "
-                                      "WHERE instance=? AND waiting=1 AND due IS NULL ORDER BY id"};
+constexpr sql::Text kWaitingMessages{"SELECT " PAWL_MESSAGE_COLUMNS
+                                     " FROM orchestrator_queue INDEXED BY oq_instance "
+                                     "WHERE instance=? AND waiting=",
+                                     sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id"};
 
 Status TurnReader::read_waiting_messages(MessageReader& reader, const OrchestrationItem& item) {
   Statement row = connection_.use(kWaitingMessages);
@@ -224,10 +233,10 @@ Status TurnReader::read_waiting_messages(MessageReader& reader, const Orchestrat
   return fail(row.status(), "read waiting messages");
 }
 
-constexpr sql::Query kReadyMessages{"SELECT " PAWL_MESSAGE_COLUMNS
-                                    ",due,base FROM orchestrator_queue INDEXED BY "
-                                    "oq_instance WHERE instance=? AND waiting=0 "
-                                    "ORDER BY due,id"};
+constexpr sql::Text kReadyMessages{"SELECT " PAWL_MESSAGE_COLUMNS
+                                   ",due,base FROM orchestrator_queue INDEXED BY "
+                                   "oq_instance WHERE instance=? AND waiting=",
+                                   sql::number<Waiting::kNo>, " ORDER BY due,id"};
 
 // Behind them in the index stand the timers, the first one first: so it is known whether any is
 // due.
@@ -249,12 +258,19 @@ Status TurnReader::read_ready_messages(MessageReader& reader, InstanceKey key,
   return fail(row.status(), "read messages");
 }
 
-constexpr sql::Query kDueMessages{
-    "SELECT " PAWL_MESSAGE_COLUMNS
-    " FROM orchestrator_queue INDEXED BY oq_instance "
-    "WHERE instance=?1 AND waiting=0 AND due IS NOT NULL AND due<=max(?2,?3) "
-    "AND due<=CASE base WHEN 0 THEN ?2 WHEN 1 THEN ?3 END "
-    "ORDER BY iif(base=0,due,due-?4),id"};
+constexpr sql::Text kDueMessages{"SELECT " PAWL_MESSAGE_COLUMNS
+                                 " FROM orchestrator_queue INDEXED BY oq_instance "
+                                 "WHERE instance=?1 AND waiting=",
+                                 sql::number<Waiting::kNo>,
+                                 " AND due IS NOT NULL AND due<=max(?2,?3) "
+                                 "AND due<=CASE base WHEN ",
+                                 sql::number<TimeBase::kPawl>,
+                                 " THEN ?2 WHEN ",
+                                 sql::number<TimeBase::kUtc>,
+                                 " THEN ?3 END "
+                                 "ORDER BY iif(base=",
+                                 sql::number<TimeBase::kPawl>,
+                                 ",due,due-?4),id"};
 
 Status TurnReader::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
                                      std::int64_t first_due) {

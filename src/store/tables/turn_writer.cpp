@@ -113,8 +113,9 @@ Status TurnWriter::write_sessions_and_work(const TurnCommit& turn) {
   return Status::kOk;
 }
 
-constexpr sql::Query kKeepMessage{
-    "UPDATE orchestrator_queue SET waiting=1 WHERE id=? AND waiting=0"};
+constexpr sql::Text kKeepMessage{
+    "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kYes>,
+    " WHERE id=? AND waiting=", sql::number<Waiting::kNo>};
 
 Status TurnWriter::write_message(const TurnCommit& turn) {
   for (std::size_t i = 0; i < turn.kept_count; ++i) {
@@ -151,8 +152,9 @@ Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
   return messages_.store_message(turn.key, fired, &due);
 }
 
-constexpr sql::Query kDeleteTimer{
-    "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=0 "
+constexpr sql::Text kDeleteTimer{
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=", sql::number<Waiting::kNo>,
+    " "
     "AND due IS NOT NULL AND execution=?2 AND ref=?3",
     kTimerMoves};
 
@@ -164,9 +166,11 @@ Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
               "delete timer");
 }
 
-constexpr sql::Query kFirstReady{
+constexpr sql::Text kFirstReady{
     "SELECT id FROM orchestrator_queue INDEXED BY oq_instance "
-    "WHERE instance=? AND waiting=0 AND due IS NULL "
+    "WHERE instance=? AND waiting=",
+    sql::number<Waiting::kNo>,
+    " AND due IS NULL "
     "ORDER BY id LIMIT 1"};
 constexpr sql::Query kHighestMessage{"SELECT coalesce(max(id),0)+1 FROM orchestrator_queue"};
 
@@ -247,8 +251,16 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
   return instances_.write_state(turn.key, write);
 }
 
-constexpr sql::Query kDeleteCompletions{
-    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (3,4,8,9) AND "
+constexpr sql::Text kDeleteCompletions{
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
+    sql::number<MessageKind::kActivityDone>,
+    ",",
+    sql::number<MessageKind::kTimerFired>,
+    ",",
+    sql::number<MessageKind::kChildDone>,
+    ",",
+    sql::number<MessageKind::kValueAnswer>,
+    ") AND "
     "execution<=?2"};
 
 // Completions and timers belong to the execution that asked; a cancel request, raised events that

@@ -58,8 +58,10 @@ Status UnregisteredWork::park_work(const WorkRow& row, std::string_view name) {
   return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
 }
 
-constexpr sql::Query kFirstOfSession{
-    "SELECT id FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=2 AND id>?2"
+constexpr sql::Text kFirstOfSession{
+    "SELECT id FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kDelayed>,
+    " AND id>?2"
     " AND waits_for IS NOT NULL ORDER BY id LIMIT 1"};
 
 Status UnregisteredWork::wake_waiting_of(SessionKey session) {

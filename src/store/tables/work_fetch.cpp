@@ -157,14 +157,12 @@ Status WorkFetch::next_candidate(Fetch& fetch, Candidate* candidate) {
   return Status::kOk;
 }
 
-constexpr sql::Query kCandidate{kFetchSql};
-
 Status WorkFetch::first_untagged(const Fetch& fetch, Candidate* candidate) {
   constexpr BranchScan::Range kNothing = {BranchScan::kIdMax, BranchScan::kIdMax};
   BranchScan::Range ranges[kSessionBranches];
   for (int branch = kFree; branch < kSessionBranches; ++branch)
     ranges[branch] = fetch.is_open(branch) ? scans_[branch].range() : kNothing;
-  Statement next = connection_.use(kCandidate);
+  Statement next = connection_.use(kFetchSql);
   next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
   for (const BranchScan::Range& range : ranges)
     next.bind(range.after);
@@ -178,13 +176,10 @@ Status WorkFetch::first_untagged(const Fetch& fetch, Candidate* candidate) {
   return Status::kOk;
 }
 
-constexpr sql::Query kTaggedCandidate{kFetchTaggedSql};
-constexpr sql::Query kTagCandidate{kFetchTagSql};
-
 Status WorkFetch::first_tagged(const Fetch& fetch, int branch, Candidate* candidate) {
   const bool any = fetch.how.tags.mode == TagFilter::Mode::kAny;
   const BranchScan::Range range = scans_[branch].range();
-  Statement next = any ? connection_.use(kTaggedCandidate) : connection_.use(kTagCandidate);
+  Statement next = any ? connection_.use(kFetchTaggedSql) : connection_.use(kFetchTagSql);
   if (!any) next.bind_text(fetch.how.tags.set[branch - kTagged]);
   next.bind(range.after).bind(range.until);
   if (!next.row()) return fail(next.status(), "find tagged work");
@@ -267,13 +262,14 @@ Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRo
   return take == session::Take::kAfterClaim ? claim(fetch, candidate, row) : hand_over(fetch, row);
 }
 
-constexpr sql::Query kSessionOfOwnedHead{
+constexpr sql::Text kSessionOfOwnedHead{
     "SELECT sid FROM sessions INDEXED BY s_owned WHERE owner=?2"
-    " AND head_id=?1 AND head_id IS NOT NULL AND state=0 LIMIT 1"};
-constexpr sql::Query kSessionOfHead{
+    " AND head_id=?1 AND head_id IS NOT NULL AND state=",
+    sql::number<session::State::kOpen>, " LIMIT 1"};
+constexpr sql::Text kSessionOfHead{
     "SELECT sid FROM sessions INDEXED BY s_claim WHERE head_id=?1"
-    " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0"
-    " LIMIT 1"};
+    " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
+    sql::number<session::State::kOpen>, " LIMIT 1"};
 
 // What the row of a session calls its head is not.
 bool WorkFetch::is_no_head(const Candidate& candidate, session::Take take) {
@@ -311,7 +307,7 @@ Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* 
   return Status::kOk;
 }
 
-constexpr sql::Query kActivity{
+constexpr sql::Text kActivity{
     "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
     "i.version,q.progress," PAWL_IS_THERE
     ",s.tag"
@@ -552,10 +548,13 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-constexpr sql::Query kNextExpiredLock{
+constexpr sql::Text kNextExpiredLock{
     "SELECT q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,"
     "q.boot_seq,q.token FROM worker_queue q INDEXED BY wq_locked"
-    " LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (1,3) AND q.locked_until<=?1"
+    " LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (",
+    sql::number<session::WorkState::kLocked>, ",",
+    sql::number<session::WorkState::kCancelledRunning>,
+    ") AND q.locked_until<=?1"
     " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1"};
 
 // Locks and cancelled running items past their lease whose holder is gone, and own ones that this
@@ -613,11 +612,11 @@ Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId 
       item, row.session, verdict == session::ExpiredLock::kUnlockWithStrike, fetch.how.limits);
 }
 
-constexpr sql::Query kNextExpiredSession{
+constexpr sql::Text kNextExpiredSession{
     "SELECT head_id,sid,locked_until FROM sessions INDEXED BY s_lease"
     " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
-    " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=0"
-    " ORDER BY locked_until,sid LIMIT 1"};
+    " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=",
+    sql::number<session::State::kOpen>, " ORDER BY locked_until,sid LIMIT 1"};
 
 Status WorkFetch::take_expired_sessions(Fetch& fetch) {
   for (unsigned looks = 0;

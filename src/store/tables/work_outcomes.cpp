@@ -103,8 +103,8 @@ Status WorkOutcomes::poison_if_at_limit(WorkItemId item, const CrashLimits& limi
                                                     : Status::kOk;
 }
 
-constexpr sql::Query kCountCrash{
-    "UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>3"};
+constexpr sql::Text kCountCrash{"UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
+                                sql::number<session::WorkState::kCancelledRunning>};
 
 Status WorkOutcomes::count_crash(WorkItemId item, const CrashLimits& limits) {
   {

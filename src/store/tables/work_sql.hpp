@@ -2,6 +2,9 @@
 #ifndef PAWL_STORE_TABLES_WORK_SQL_HPP
 #define PAWL_STORE_TABLES_WORK_SQL_HPP
 
+#include "rows.hpp"
+#include "sql/query.hpp"
+
 namespace pawl::store {
 
 // What has no tag, and sessions: the lowest id of the branches free, owned and claimable, a column
@@ -9,26 +12,32 @@ namespace pawl::store {
 // ?3 to ?5 the last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek: the
 // cost hangs on the depth of the indices alone. A constant false in ?2 is tested before the seek.
 // Rows of a union in order would be simpler to read, and take a table in memory each time.
-inline constexpr char kFetchSql[] =
+inline constexpr sql::Text kFetchSql{
     "SELECT"
     " (SELECT id FROM worker_queue INDEXED BY wq_free"
-    "  WHERE sid IS NULL AND state=0 AND tag IS NULL AND id>?3 AND id<=?6 ORDER BY id LIMIT 1),"
+    "  WHERE sid IS NULL AND state=",
+    sql::number<session::WorkState::kReady>,
+    " AND tag IS NULL AND id>?3 AND id<=?6 ORDER BY id LIMIT 1),"
     " (SELECT head_id FROM sessions INDEXED BY s_owned"
-    "  WHERE owner=?1 AND head_id IS NOT NULL AND state=0 AND head_id>?4 AND head_id<=?7"
+    "  WHERE owner=?1 AND head_id IS NOT NULL AND state=",
+    sql::number<session::State::kOpen>,
+    " AND head_id>?4 AND head_id<=?7"
     "  ORDER BY head_id LIMIT 1),"
     " (SELECT head_id FROM sessions INDEXED BY s_claim"
-    "  WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0"
-    "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)";
+    "  WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
+    sql::number<session::State::kOpen>,
+    "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)"};
 
 // Items of tag ?1 without a session; ?2 and ?3 as above. One seek.
-inline constexpr char kFetchTagSql[] =
-    "SELECT id FROM worker_queue INDEXED BY wq_tag WHERE tag=?1 AND sid IS NULL AND state=0"
-    " AND id>?2 AND id<=?3 ORDER BY id LIMIT 1";
+inline constexpr sql::Text kFetchTagSql{
+    "SELECT id FROM worker_queue INDEXED BY wq_tag WHERE tag=?1 AND sid IS NULL AND state=",
+    sql::number<session::WorkState::kReady>, " AND id>?2 AND id<=?3 ORDER BY id LIMIT 1"};
 
 // Items of any tag without a session; ?1 and ?2 as above. One seek.
-inline constexpr char kFetchTaggedSql[] =
+inline constexpr sql::Text kFetchTaggedSql{
     "SELECT id FROM worker_queue INDEXED BY wq_tagged WHERE tag IS NOT NULL AND sid IS NULL"
-    " AND state=0 AND id>?1 AND id<=?2 ORDER BY id LIMIT 1";
+    " AND state=",
+    sql::number<session::WorkState::kReady>, " AND id>?1 AND id<=?2 ORDER BY id LIMIT 1"};
 
 }  // namespace pawl::store
 

@@ -143,9 +143,10 @@ Status WorkTable::cancel_all_work(InstanceKey instance, ExecutionId execution) {
   return cancel_range(instance, execution, 0, std::numeric_limits<EventId>::max());
 }
 
-constexpr sql::Query kFirstCancelledRunning{
+constexpr sql::Text kFirstCancelledRunning{
     "SELECT id FROM worker_queue INDEXED BY wq_session"
-    " WHERE sid=?1 AND state=3 ORDER BY id LIMIT 1"};
+    " WHERE sid=?1 AND state=",
+    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY id LIMIT 1"};
 
 Status WorkTable::delete_cancelled_running(SessionKey session) {
   Walk walk;
@@ -162,9 +163,10 @@ Status WorkTable::delete_cancelled_running(SessionKey session) {
   }
 }
 
-constexpr sql::Query kFirstDelayed{
+constexpr sql::Text kFirstDelayed{
     "SELECT id,sid FROM worker_queue INDEXED BY wq_delayed"
-    " WHERE state=2 AND due<=?1 ORDER BY due LIMIT 1"};
+    " WHERE state=",
+    sql::number<session::WorkState::kDelayed>, " AND due<=?1 ORDER BY due LIMIT 1"};
 
 Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   Walk walk;
@@ -189,9 +191,11 @@ Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   return Status::kOk;
 }
 
-constexpr sql::Query kRenewItem{
+constexpr sql::Text kRenewItem{
     "UPDATE worker_queue SET locked_until=max(locked_until,?4)"
-    " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (1,3) RETURNING sid"};
+    " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (",
+    sql::number<session::WorkState::kLocked>, ",",
+    sql::number<session::WorkState::kCancelledRunning>, ") RETURNING sid"};
 constexpr sql::Query kRenewItsSession{
     "UPDATE sessions SET locked_until=max(locked_until,?4),last_activity_at=?5"
     " WHERE sid=?1 AND owner=?2 AND epoch=?3"};

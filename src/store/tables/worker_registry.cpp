@@ -272,9 +272,14 @@ Status WorkerRegistry::hand_sessions_over(Incarnation from, Incarnation heir,
   }
 }
 
-constexpr sql::Query kFirstLockOf{
-    "SELECT id,sid,state=3,locked_until FROM worker_queue INDEXED BY wq_locked"
-    " WHERE state IN (1,3) AND inc=?1 ORDER BY locked_until,id LIMIT 1"};
+constexpr sql::Text kFirstLockOf{"SELECT id,sid,state=",
+                                 sql::number<session::WorkState::kCancelledRunning>,
+                                 ",locked_until FROM worker_queue INDEXED BY wq_locked"
+                                 " WHERE state IN (",
+                                 sql::number<session::WorkState::kLocked>,
+                                 ",",
+                                 sql::number<session::WorkState::kCancelledRunning>,
+                                 ") AND inc=?1 ORDER BY locked_until,id LIMIT 1"};
 
 // Items without a session, and what is left of cancelled ones; the others went with their sessions.
 Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limits) {
