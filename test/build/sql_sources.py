@@ -12,6 +12,8 @@ class Query(NamedTuple):
     where: str    # path and line
     name: str
     text: str     # as the engine sees it, but {State::kOpen} where a number has a name
+    common: str   # without the parts that are marked as SQLite's
+    parts: list   # these parts
     marks: str    # what stands beside the text
 
 
@@ -31,7 +33,7 @@ def text_of(body, named):
     text = ""
     for at in TOKEN.finditer(body):
         if at["string"]:
-            text += re.sub(r"\\(.)", r"\1", at["string"][1:-1])
+            text += re.sub(r"\\(.)", lambda found: {"f": "\f", "r": "\r"}.get(found[1], found[1]), at["string"][1:-1])
         elif at["macro"] in named:
             text += text_of(named[at["macro"]], named)
         elif at["number"]:
@@ -54,8 +56,10 @@ def queries(project, path):
     named = macros(project)
     for at in re.finditer(r"constexpr sql::\w+ (\w+)\{((?:" + STRING + r"|[^{}\"])*)\};", source):
         where = f"{path.relative_to(project)}:{source.count(chr(10), 0, at.start()) + 1}"
-        text = re.sub(r"\s+", " ", text_of(at[2], named)).strip()
-        yield Query(path, where, at[1], text, re.sub(STRING, "", at[2]))
+        text = text_of(at[2], named)
+        common = re.sub(r"\f[^\r]*\r", " ", text)
+        yield Query(path, where, at[1], re.sub(r"\s+", " ", text).strip(), common,
+                    re.findall(r"\f([^\r]*)\r", text), re.sub(STRING, "", at[2]))
 
 
 def constants(project):

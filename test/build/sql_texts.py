@@ -6,6 +6,8 @@ usage: sql_texts.py PROJECT
 Due times: a statement that changes when a row is due has a mark of tables/due.hpp, or binds the due time with
 bind_due(). What needs neither stands in DUE_EXCEPTIONS, with its reason.
 
+Engines: what only SQLite has is marked (sql/query.hpp), in the text or for the whole statement.
+
 States: a number that is one of an enum stands under its name, as sql::number<State::kOpen>. The text of the schema is
 stored as it is, so it has digits; SCHEMA_STATES says which constant each of them is.
 """
@@ -76,6 +78,12 @@ SCHEMA_STATES = {
     "wq_delayed": ["WorkState::kDelayed"],
     "wq_locked": ["WorkState::kLocked", "WorkState::kCancelledRunning"],
 }
+# What only SQLite has: in no text outside of a marked part. Of marked parts there are these only.
+SQLITE_WORDS = re.compile(r"\b(?:INDEXED|CROSS|OR (?:IGNORE|REPLACE|ABORT|FAIL|ROLLBACK)|REPLACE INTO|IMMEDIATE|EXCLUSIVE|"
+                          r"PRAGMA|sqlite_\w+|[Rr][Oo][Ww][Ii][Dd]|oid|GLOB|MATCH|AUTOINCREMENT|UNINDEXED|"
+                          r"(?:typeof|ifnull|printf|total|group_concat|json_\w+|likely|unlikely|last_insert_rowid|changes|"
+                          r"total_changes|randomblob|zeroblob|hex|quote|julianday|strftime)(?=\())|==")
+MARKED = re.compile(r"INDEXED BY \w+|CROSS|typeof\(\w+\)='integer'")
 problems = []
 unused = set(DUE_EXCEPTIONS)
 
@@ -167,6 +175,17 @@ def check_states(query):
             problems.append(f"{query.where}: {query.name} has {found} for {column}")
 
 
+def check_dialect(query):
+    for part in query.parts:
+        if not MARKED.fullmatch(part):
+            problems.append(f"{query.where}: {query.name} marks what sql/query.hpp does not name: {part}")
+    found = SQLITE_WORDS.search(query.common)
+    if found and "kEnginesOwn" not in query.marks:
+        problems.append(f"{query.where}: {query.name} has {found[0]}, which only SQLite has, and no mark around it")
+    if not found and "kEnginesOwn" in query.marks:
+        problems.append(f"{query.where}: {query.name} needs no mark kEnginesOwn")
+
+
 def check_schema():
     """The digits of states in the conditions of the indices are the constants that SCHEMA_STATES names."""
     constants = sql_sources.constants(PROJECT)
@@ -196,6 +215,7 @@ def main():
             named += len(re.findall(r"\{\w+::", query.text))
             check_due(query, source)
             check_states(query)
+            check_dialect(query)
     problems.extend(f"{path}: {name} needs no exception" for path, name in sorted(unused))
     if seen < 200 or changing < 30 or named < 60:
         problems.append(f"only {seen} statements were found, {changing} that change due times, and {named} numbers with a "

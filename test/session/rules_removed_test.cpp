@@ -52,6 +52,8 @@ int __wrap_sqlite3_prepare_v3(sqlite3* db, const char* sql, int bytes, unsigned 
 int __wrap_sqlite3_prepare_v3(sqlite3* db, const char* sql, int bytes, unsigned flags,
                               sqlite3_stmt** out, const char** tail) {
   std::string changed(sql);
+  for (char& c : changed)
+    if (c == '\f' || c == '\r') c = ' ';  // around what only SQLite has (sql/query.hpp)
   int taken = 0;
   for (const Edit& edit : g_edits) {
     if (edit.out == nullptr || changed.find(edit.out) == std::string::npos) continue;

@@ -4,6 +4,17 @@
 // used and found again by the object's address, so no two can be mixed up and none needs a number.
 // Rejected: an enum of ids a file, whose ranges must not overlap. The numbers of states in a
 // statement have their names: Text joins literals and numbers when it is compiled.
+//
+// A statement has one text for all engines. What only some have stands in it between a form feed
+// and a carriage return, both of which SQLite takes as white space:
+// "FROM sessions\fINDEXED BY s_owner\rWHERE". Another engine puts a space in its place when it
+// prepares the statement: "INDEXED BY" and "CROSS" (of a join: the left table is the outer loop)
+// say how to find the rows and not which. "typeof(x)='integer'" finds damage that an engine with
+// typed columns cannot have, and is "x IS NOT NULL" there. A statement that speaks of what only
+// SQLite has, such as a pragma, has the mark kEnginesOwn: another engine has a text of its own for
+// it, by the address of the query.
+// Every engine has the rest: ON CONFLICT, RETURNING, partial indices, comparisons of rows,
+// parameters ? and ?1, truth values as 0 and 1, iif(), and max() and min() of two values.
 // Ownership: constants. Thread rule: any.
 #ifndef PAWL_STORE_SQL_QUERY_HPP
 #define PAWL_STORE_SQL_QUERY_HPP
@@ -11,6 +22,9 @@
 #include <cstddef>
 
 namespace pawl::sql {
+
+// A mark of a query, see above.
+inline constexpr unsigned kEnginesOwn = 1U << 31U;
 
 class Query {
  public:
@@ -26,7 +40,7 @@ class Query {
   unsigned marks_;
 };
 
-// A part of a Text: a constant as a decimal number, as in {"SELECT ... WHERE state=", number<State::kOpen>}.
+// A part of a Text: a constant as a decimal number, as in {"... state=", number<State::kOpen>}.
 template <auto kValue>
 struct Number {};
 template <auto kValue>
@@ -43,7 +57,8 @@ inline constexpr std::size_t kLength<Number<kValue>> =
         ? 1
         : 1 + kLength<Number<static_cast<std::size_t>(kValue) / 10>>;
 
-// A statement of several parts, and its marks among them. It is made by the compiler, and nothing is copied later.
+// A statement of several parts, and its marks among them. The compiler makes it, and nothing is
+// copied later.
 template <std::size_t kBytes>
 class Text final : public Query {
  public:

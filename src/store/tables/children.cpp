@@ -44,7 +44,7 @@ Status Children::start_instance(const TurnCommit& turn, EventId command) {
 }
 
 constexpr sql::Text kNextChild{
-    "SELECT key,parent_event FROM instances INDEXED BY i_children WHERE parent=?1 AND "
+    "SELECT key,parent_event FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
     "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (",
     sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>,
     ") "

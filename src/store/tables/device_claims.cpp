@@ -88,7 +88,7 @@ Status DeviceClaims::read_declaration(Incarnation me, std::string_view device, b
 }
 
 constexpr sql::Text kNextStandbyOf{
-    "SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1"
+    "SELECT sid FROM devices\fINDEXED BY d_worker\rWHERE inc=?1"
     " AND sid>?2 AND role=",
     sql::number<session::Role::kStandby>, " ORDER BY sid LIMIT 1"};
 
@@ -128,7 +128,7 @@ Status DeviceClaims::take_devices_over(Incarnation me, const WorkerTerms& option
 constexpr sql::Query kForgetDevice{
     "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
     " AND NOT EXISTS(SELECT 1 FROM devices d WHERE d.sid=?1)"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=?1)",
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=?1)",
     kStopMoves};
 
 Status DeviceClaims::forget_device(std::string_view device) {
@@ -149,7 +149,7 @@ Status DeviceClaims::forget_device(std::string_view device) {
 
 constexpr sql::Query kNextUnavailable{
     "SELECT q.id,q.sid,q.state,q.policy,s.name FROM worker_queue q"
-    " INDEXED BY wq_unavailable LEFT JOIN sessions s ON s.sid=q.sid"
+    "\fINDEXED BY wq_unavailable\rLEFT JOIN sessions s ON s.sid=q.sid"
     " WHERE q.unavailable_due IS NOT NULL AND q.unavailable_due<=?1"
     " ORDER BY q.unavailable_due LIMIT 1"};
 constexpr sql::Query kPostpone{"UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1",

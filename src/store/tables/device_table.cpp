@@ -41,7 +41,8 @@ Status DeviceTable::read_role(SessionKey session, Incarnation worker, session::R
 }
 
 constexpr sql::Query kPutDeclaration{
-    "INSERT OR REPLACE INTO devices(sid,inc,role) VALUES(?1,?2,?3)"};
+    "INSERT INTO devices(sid,inc,role) VALUES(?1,?2,?3) "
+    "ON CONFLICT(sid,inc) DO UPDATE SET role=excluded.role"};
 
 Status DeviceTable::put_declaration(SessionKey session, Incarnation worker, session::Role role) {
   Statement put = connection_.use(kPutDeclaration);

@@ -56,14 +56,14 @@ Status DueIndex::find_unknown(Incarnation me, bool turns) {
 }
 
 constexpr sql::Query kFirstParked{
-    "SELECT parked_until,key FROM instances INDEXED BY i_parked "
+    "SELECT parked_until,key FROM instances\fINDEXED BY i_parked\r"
     "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"};
 constexpr sql::Text kFirstStop{
-    "SELECT stop_due,sid FROM sessions INDEXED BY s_stopping "
+    "SELECT stop_due,sid FROM sessions\fINDEXED BY s_stopping\r"
     "WHERE state=",
     sql::number<session::State::kStopping>, " AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"};
 constexpr sql::Query kFirstLook{
-    "SELECT look_at,sid FROM sessions INDEXED BY s_look "
+    "SELECT look_at,sid FROM sessions\fINDEXED BY s_look\r"
     "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"};
 
 Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
@@ -84,14 +84,14 @@ Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
 }
 
 constexpr sql::Text kFirstDelayed{
-    "SELECT due,id FROM worker_queue INDEXED BY wq_delayed "
+    "SELECT due,id FROM worker_queue\fINDEXED BY wq_delayed\r"
     "WHERE state=",
     sql::number<session::WorkState::kDelayed>, " AND due IS NOT NULL ORDER BY due LIMIT 1"};
 constexpr sql::Query kFirstDeadline{
-    "SELECT deadline,id FROM worker_queue INDEXED BY wq_deadline "
+    "SELECT deadline,id FROM worker_queue\fINDEXED BY wq_deadline\r"
     "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"};
 constexpr sql::Query kFirstUnavailable{
-    "SELECT unavailable_due,id FROM worker_queue INDEXED BY wq_unavailable "
+    "SELECT unavailable_due,id FROM worker_queue\fINDEXED BY wq_unavailable\r"
     "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"};
 
 Status DueIndex::find_first_work(OptionalMs* first) {
@@ -117,9 +117,9 @@ Status DueIndex::check_first(Incarnation me) {
 #endif
 
 constexpr sql::Query kFirstTimers{
-    "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q "
-    "INDEXED BY oq_due "
-    "CROSS JOIN instances AS i ON i.key=q.instance "
+    "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q"
+    "\fINDEXED BY oq_due\r"
+    "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
     "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due"};
 
 // A timer of a parked instance waits for that; one of another's instance is ours only after the

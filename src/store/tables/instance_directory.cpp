@@ -92,7 +92,7 @@ constexpr sql::Text kListTree{
     " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
     ") UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
-    " FROM instances AS i INDEXED BY i_tree WHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
+    " FROM instances AS i\fINDEXED BY i_tree\rWHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
     " ORDER BY i.key)"};
 
@@ -141,8 +141,8 @@ constexpr sql::Query kHistoryStats{
     "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
     "execution=(SELECT execution FROM instances WHERE key=?1)"};
 constexpr sql::Query kMessageStats{
-    "SELECT count(*) FROM orchestrator_queue INDEXED BY "
-    "oq_instance WHERE instance=?1 AND due IS NULL"};
+    "SELECT count(*) FROM orchestrator_queue"
+    "\fINDEXED BY oq_instance\rWHERE instance=?1 AND due IS NULL"};
 constexpr sql::Query kValueStats{
     "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
     "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
@@ -194,7 +194,7 @@ Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& vis
 
 constexpr sql::Text kListActivities{
     "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"
-    " FROM worker_queue q INDEXED BY wq_event LEFT JOIN workers w ON w.inc=q.inc"
+    " FROM worker_queue q\fINDEXED BY wq_event\rLEFT JOIN workers w ON w.inc=q.inc"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
     " WHERE q.instance=?1 AND q.execution=?2 AND q.state<",
     sql::number<session::WorkState::kCancelledRunning>, " ORDER BY q.event"};

@@ -43,8 +43,8 @@ Status InstanceMessages::find_instance(std::string_view id, InstanceKey* key, In
   return instances_.find_running(id, key, home);
 }
 
-constexpr sql::Query kLastMessage{
-    "SELECT seq FROM sqlite_sequence WHERE name='orchestrator_queue'"};
+constexpr sql::Query kLastMessage{"SELECT seq FROM sqlite_sequence WHERE name='orchestrator_queue'",
+                                  sql::kEnginesOwn};
 
 Status InstanceMessages::last_message(MessageId* number) {
   const ReadScope scope(context_);
@@ -56,7 +56,8 @@ Status InstanceMessages::last_message(MessageId* number) {
 
 constexpr sql::Query kReserveMessages{
     "UPDATE sqlite_sequence SET seq=?1+?2 "
-    "WHERE name='orchestrator_queue' AND seq=?1"};
+    "WHERE name='orchestrator_queue' AND seq=?1",
+    sql::kEnginesOwn};
 
 Status InstanceMessages::reserve_messages(MessageId last, std::size_t count) {
   require_batch();
@@ -69,7 +70,7 @@ Status InstanceMessages::reserve_messages(MessageId last, std::size_t count) {
 
 constexpr sql::Text kCountMailbox{
     "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
-    "FROM orchestrator_queue INDEXED BY oq_instance "
+    "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting IN (",
     sql::number<Waiting::kNo>,
     ",",

@@ -30,13 +30,13 @@ Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
 
 constexpr sql::Text kFindInstance{
     "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
-    "ifnull(i.ready_id,i.unregistered) IS NULL,i.home,"
+    "coalesce(i.ready_id,i.unregistered) IS NULL,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
     "coalesce(i.stop_kind=",
     sql::number<ErrorKind::kTerminated>,
     ",0) "
     "FROM instances AS i LEFT JOIN executions AS e "
-    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND ifnull(" PAWL_IS_THERE
+    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND coalesce(" PAWL_IS_THERE
     ",1)"};
 
 // One whose root has no row is there: its tree was not deleted.
@@ -85,24 +85,25 @@ Status InstanceTable::write_state(InstanceKey key, const InstanceWrite& write) {
 }
 
 constexpr sql::Query kIsStateWhole{
-    "SELECT typeof(state)='integer' AND typeof(finished_at) IN ('integer','null') FROM instances "
+    "SELECT \ftypeof(state)='integer'\r AND (\ftypeof(finished_at)='integer'\r OR finished_at IS "
+    "NULL) FROM instances "
     "WHERE key=?1"};
 constexpr sql::Query kMend{
     "UPDATE instances SET parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
     "ready_at=?5,updated_stamp=?6,unregistered=NULL,"
-    "ready_id=iif(typeof(ready_id)='integer',ready_id,NULL),"
-    "execution=iif(typeof(execution)='integer',execution,0),"
-    "revision=iif(typeof(revision)='integer',revision,0)+1,"
-    "crashes=iif(typeof(crashes)='integer',crashes,0),"
-    "strikes=iif(typeof(strikes)='integer',strikes,0),"
-    "reboots=iif(typeof(reboots)='integer',reboots,0),"
-    "root=iif(typeof(root)='integer',root,NULL),"
-    "parent=iif(typeof(parent)='integer',parent,NULL),"
-    "behaviour=iif(typeof(behaviour)='integer',behaviour,0) WHERE key=?1",
+    "ready_id=iif(\ftypeof(ready_id)='integer'\r,ready_id,NULL),"
+    "execution=iif(\ftypeof(execution)='integer'\r,execution,0),"
+    "revision=iif(\ftypeof(revision)='integer'\r,revision,0)+1,"
+    "crashes=iif(\ftypeof(crashes)='integer'\r,crashes,0),"
+    "strikes=iif(\ftypeof(strikes)='integer'\r,strikes,0),"
+    "reboots=iif(\ftypeof(reboots)='integer'\r,reboots,0),"
+    "root=iif(\ftypeof(root)='integer'\r,root,NULL),"
+    "parent=iif(\ftypeof(parent)='integer'\r,parent,NULL),"
+    "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0) WHERE key=?1",
     kParkedComes | kTimerMoves};
 
-// What is damaged is written first: a large text in it would be copied with the row, for which SQLite's memory may not
-// suffice.
+// What is damaged is written first: a large text in it would be copied with the row, for which
+// SQLite's memory may not suffice.
 Status InstanceTable::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
   bool is_whole = true;
   {

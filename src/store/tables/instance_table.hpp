@@ -1,7 +1,7 @@
 // InstanceTable: rows of instances, as other tables ask for them.
 //
-// Purpose: who has an id, in which state it is, the one statement that writes the state, and what is left of one whose
-// row is damaged.
+// Purpose: who has an id, in which state it is, the one statement that writes the state, and what
+// is left of one whose row is damaged.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_INSTANCE_TABLE_HPP
 #define PAWL_STORE_TABLES_INSTANCE_TABLE_HPP
@@ -28,7 +28,8 @@ struct InstanceRow {
   bool terminating = false;
 };
 
-// What an instance's row says next of its state. What is not set is as the comment says; counts are added.
+// What an instance's row says next of its state. What is not set is as the comment says; counts are
+// added.
 struct InstanceWrite {
   InstanceState state = InstanceState::kRunning;
   OptionalMs parked_until;          // none: a turn may run at once

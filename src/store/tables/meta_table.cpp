@@ -218,7 +218,7 @@ Status MetaTable::adopt_boot(const ClockSample& sample) {
 }
 
 constexpr sql::Text kCredit{
-    "UPDATE orchestrator_queue INDEXED BY oq_due SET due=due-?1 "
+    "UPDATE orchestrator_queue\fINDEXED BY oq_due\rSET due=due-?1 "
     "WHERE base=",
     sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
     kTimerMoves};
@@ -250,9 +250,12 @@ Status MetaTable::sync_clock(const ClockSample& sample) {
 }
 
 constexpr sql::Query kNoteClock{
-    "INSERT OR REPLACE INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
+    "INSERT INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
     "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
-    "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring)"};
+    "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring) WHERE true "
+    "ON CONFLICT(slot) DO UPDATE SET seq=excluded.seq,kind=excluded.kind,"
+    "boot_seq=excluded.boot_seq,at=excluded.at,wall_stamp=excluded.wall_stamp,"
+    "detail=excluded.detail"};
 
 // For people: the last 64 happenings.
 Status MetaTable::note_clock(std::string_view kind, const ClockSample& sample,

@@ -156,11 +156,11 @@ constexpr sql::Text kCountOpened{
     " AND state<",
     sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)"};
 constexpr sql::Text kCountOfOwner{
-    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_label WHERE owner_label=?1"
+    "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_label\rWHERE owner_label=?1"
     " AND state<",
     sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)"};
 constexpr sql::Text kFirstOfOwner{
-    "SELECT s.name,i.id FROM sessions s INDEXED BY s_label LEFT JOIN instances i ON i.key=s.scope"
+    "SELECT s.name,i.id FROM sessions s\fINDEXED BY s_label\rLEFT JOIN instances i ON i.key=s.scope"
     " WHERE s.owner_label=?1 AND s.state<",
     sql::number<session::State::kClosed>, " AND s.sid<>?2 ORDER BY s.sid LIMIT 1"};
 

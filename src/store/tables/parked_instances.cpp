@@ -34,7 +34,7 @@ Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t
   return written(instances_.write_state(key, park));
 }
 
-constexpr sql::Text kNextStopped{"SELECT key FROM instances INDEXED BY i_stopped WHERE state=",
+constexpr sql::Text kNextStopped{"SELECT key FROM instances\fINDEXED BY i_stopped\rWHERE state=",
                                  sql::number<InstanceState::kStopped>, " ORDER BY key LIMIT 1"};
 
 Status ParkedInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
@@ -60,7 +60,7 @@ Status ParkedInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
 
 constexpr sql::Query kUnpark{
     "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
-    "(SELECT key FROM instances INDEXED BY i_parked WHERE parked_until IS NOT NULL "
+    "(SELECT key FROM instances\fINDEXED BY i_parked\rWHERE parked_until IS NOT NULL "
     "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)",
     kParkedMoves | kTimerMoves};
 

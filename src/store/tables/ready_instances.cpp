@@ -187,8 +187,8 @@ Status ReadyInstances::list_due_timers(ReadyList& list, TimeBase base, std::int6
 
 constexpr sql::Query kDueTimers{
     "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
-    ",q.id,q.waiting,i.state FROM orchestrator_queue AS q INDEXED BY oq_due "
-    "CROSS JOIN instances AS i ON i.key=q.instance "
+    ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
+    "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
     "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
     "ORDER BY q.due,q.id"};
 
@@ -224,10 +224,10 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
 
 constexpr sql::Query kOwnReady{
     "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
-    " FROM instances AS i INDEXED BY i_ready "
+    " FROM instances AS i\fINDEXED BY i_ready\r"
     "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
-    " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
+    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
     "AND parked_until IS NULL AND unregistered IS NULL ORDER BY 2"};
 
 Status ReadyInstances::list_own(ReadyList& list) {
@@ -252,7 +252,7 @@ Status ReadyInstances::list_own(ReadyList& list) {
 }
 
 constexpr sql::Query kNewestReady{"SELECT key," PAWL_RUN_COLUMNS
-                                  " FROM instances AS i INDEXED BY i_ready "
+                                  " FROM instances AS i\fINDEXED BY i_ready\r"
                                   "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
                                   "AND unregistered IS NULL ORDER BY ready_id DESC"};
 
@@ -266,7 +266,7 @@ Status ReadyInstances::list_newest(ReadyList& list) {
 
 constexpr sql::Query kBehindReady{
     "SELECT key,ready_id," PAWL_RUN_COLUMNS
-    " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id>?2 "
+    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id>?2 "
     "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "ORDER BY ready_id"};
 
@@ -284,7 +284,7 @@ Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64
 }
 
 constexpr sql::Query kAnyUnregistered{
-    "SELECT key FROM instances INDEXED BY i_unregistered WHERE ready_id IS NOT NULL "
+    "SELECT key FROM instances\fINDEXED BY i_unregistered\rWHERE ready_id IS NOT NULL "
     "AND parked_until IS NULL AND unregistered IS NOT NULL"};
 
 // At most a quarter of a list, beginning with another name each time, so that neither these nor the
@@ -315,7 +315,7 @@ Status ReadyInstances::list_unregistered(ReadyList& list, std::size_t capacity) 
 }
 
 constexpr sql::Query kUnregisteredOfKind{
-    "SELECT key,home,ready_at FROM instances INDEXED BY i_unregistered WHERE name=?1 AND "
+    "SELECT key,home,ready_at FROM instances\fINDEXED BY i_unregistered\rWHERE name=?1 AND "
     "version=?2 "
     "AND behaviour=?3 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NOT "
     "NULL "
@@ -336,7 +336,7 @@ Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& k
 }
 
 constexpr sql::Query kNextHome{
-    "SELECT home FROM instances INDEXED BY i_ready "
+    "SELECT home FROM instances\fINDEXED BY i_ready\r"
     "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "ORDER BY home LIMIT 1"};
 
@@ -366,7 +366,7 @@ Status ReadyInstances::list_others(ReadyList& list) {
 
 constexpr sql::Query kHomeReady{
     "SELECT key,ready_at," PAWL_RUN_COLUMNS
-    " FROM instances AS i INDEXED BY i_ready WHERE home=?1 AND ready_id IS NOT NULL "
+    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id IS NOT NULL "
     "AND parked_until IS NULL AND unregistered IS NULL ORDER BY ready_id"};
 
 Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
@@ -392,7 +392,7 @@ Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
 }
 
 constexpr sql::Text kFirstDue{
-    "SELECT id FROM orchestrator_queue INDEXED BY oq_instance WHERE "
+    "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE "
     "instance=?1 AND waiting=",
     sql::number<Waiting::kNo>,
     " "

@@ -19,7 +19,8 @@ Status RowQuarantine::quarantine(const Damage& damage) {
 constexpr sql::Query kHighestKeys{
     "SELECT (SELECT max(key) FROM instances),(SELECT max(id) FROM orchestrator_queue),"
     "(SELECT max(inc) FROM workers),(SELECT max(sid) FROM sessions),(SELECT max(CASE typeof(seq) "
-    "WHEN 'integer' THEN seq ELSE 9223372036854775807 END) FROM sqlite_sequence)"};
+    "WHEN 'integer' THEN seq ELSE 9223372036854775807 END) FROM sqlite_sequence)",
+    sql::kEnginesOwn};
 
 Status RowQuarantine::check_keys() {
   constexpr std::int64_t kKeyMax = std::int64_t{1} << 62;
@@ -80,10 +81,10 @@ constexpr sql::Text kReadMessage{"SELECT q.instance,i.state IN (",
                                  "ON i.key=q.instance WHERE q.id=?1"};
 constexpr sql::Query kHoldMessage{
     "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
-    "kind=iif(typeof(kind)='integer',kind,0),error=iif(typeof(error)='integer',error,0),"
-    "ref=iif(typeof(ref)='integer',ref,0),seg=iif(typeof(seg)='integer',seg,NULL),"
-    "execution=iif(typeof(execution)='integer',execution,0),"
-    "crc=iif(typeof(crc)='integer',crc,0),"
+    "kind=iif(\ftypeof(kind)='integer'\r,kind,0),error=iif(\ftypeof(error)='integer'\r,error,0),"
+    "ref=iif(\ftypeof(ref)='integer'\r,ref,0),seg=iif(\ftypeof(seg)='integer'\r,seg,NULL),"
+    "execution=iif(\ftypeof(execution)='integer'\r,execution,0),"
+    "crc=iif(\ftypeof(crc)='integer'\r,crc,0),"
     "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1",
     kTimerMoves};
 
@@ -116,17 +117,18 @@ Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::stri
 }
 
 constexpr sql::Query kReadSession{
-    "SELECT fail,scope,state,typeof(owner) IN ('integer','null') FROM sessions WHERE sid=?1"};
+    "SELECT fail,scope,state,\ftypeof(owner)='integer'\r OR owner IS NULL FROM sessions WHERE "
+    "sid=?1"};
 constexpr sql::Query kFreeSession{
     "UPDATE sessions SET epoch_used=0,last_activity_at=?2,"
     "hold_until=0,look_at=NULL,expires_at=NULL,"
-    "leak=0,activities=0,gen=iif(typeof(gen)='integer' AND gen<4611686018427387904,gen,0)+1,"
+    "leak=0,activities=0,gen=iif(\ftypeof(gen)='integer'\r AND gen<4611686018427387904,gen,0)+1,"
     "fail=?3,hard=iif(hard=1,1,0),"
     "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle=1,1,0),"
-    "idle_ms=iif(typeof(idle_ms)='integer',idle_ms,NULL),"
-    "notify=iif(typeof(notify)='integer',notify,NULL),"
-    "created_at=iif(typeof(created_at)='integer',created_at,?2),"
-    "given=iif(typeof(given)='integer',given,NULL),rate_at=NULL WHERE sid=?1",
+    "idle_ms=iif(\ftypeof(idle_ms)='integer'\r,idle_ms,NULL),"
+    "notify=iif(\ftypeof(notify)='integer'\r,notify,NULL),"
+    "created_at=iif(\ftypeof(created_at)='integer'\r,created_at,?2),"
+    "given=iif(\ftypeof(given)='integer'\r,given,NULL),rate_at=NULL WHERE sid=?1",
     kLookMoves};
 
 // It has no owner any more, and the next worker with work of it takes it as a new one. One that

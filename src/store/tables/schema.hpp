@@ -1,5 +1,7 @@
 // The stored form, version 1. Every byte of it is described in docs/format.md.
 //
+// The text is SQLite's own, as the form is. Another engine has another text, with the same tables,
+// columns and indices.
 // Small integer keys, never reused; times in ms; Pawl time unless the name says stamp or utc.
 #ifndef PAWL_STORE_TABLES_SCHEMA_HPP
 #define PAWL_STORE_TABLES_SCHEMA_HPP

@@ -88,7 +88,8 @@ void report(Diagnostic& diagnostic, const Text& path, std::string_view type, std
 
 }  // namespace
 
-constexpr sql::Query kReadSchema{"SELECT type,name,tbl_name,sql FROM sqlite_schema"};
+constexpr sql::Query kReadSchema{"SELECT type,name,tbl_name,sql FROM sqlite_schema",
+                                 sql::kEnginesOwn};
 
 Status SchemaCheck::check_schema(const FixedText<kPathBytesMax>& path, Diagnostic& diagnostic) {
   Schema ours;
@@ -122,7 +123,7 @@ Status SchemaCheck::check_schema(const FixedText<kPathBytesMax>& path, Diagnosti
   return Status::kCorrupt;
 }
 
-constexpr sql::Query kSchemaVersionOf{"PRAGMA schema_version"};
+constexpr sql::Query kSchemaVersionOf{"PRAGMA schema_version", sql::kEnginesOwn};
 
 // Another connection has committed. Requires: a transaction has begun, so no connection changes it
 // from here on.

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 
-#define PAWL_SESSION_COLUMNS                                                                  \
-  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"            \
-  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl,"        \
-  "EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid),s.expires_at" \
-  " FROM sessions AS s LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON "  \
+#define PAWL_SESSION_COLUMNS                                                                    \
+  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"              \
+  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl,"          \
+  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),s.expires_at" \
+  " FROM sessions AS s LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON "    \
   "i.key=s.scope "
 
 SessionState state_of(std::int64_t stored, bool has_work) {
@@ -142,7 +142,7 @@ Status SessionDirectory::read_session_totals(SessionEnds* out) {
 }
 
 constexpr sql::Query kCountStates{
-    "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
+    "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
     " FROM sessions AS s WHERE s.sid>0 LIMIT ?1"};
 
 Status SessionDirectory::count_states(std::int64_t rows_max, Metrics* out) {

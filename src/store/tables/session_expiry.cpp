@@ -68,8 +68,8 @@ Status SessionExpiry::report_leaks(const WorkerTerms& options, LeakCursors* curs
 }
 
 constexpr sql::Query kNextLook{
-    "SELECT sid,state,expires_at,ended FROM sessions INDEXED BY s_look"
-    " WHERE look_at<=?1 ORDER BY look_at LIMIT 1"};
+    "SELECT sid,state,expires_at,ended FROM sessions\fINDEXED BY s_look\r"
+    "WHERE look_at<=?1 ORDER BY look_at LIMIT 1"};
 
 Status SessionExpiry::next_look(Look* out) {
   Statement next = connection_.use(kNextLook);
@@ -146,8 +146,8 @@ Status SessionExpiry::end_opened(SessionKey session, const SessionChange& report
 }
 
 constexpr sql::Text kNextOld{
-    "SELECT sid,created_at,activities,leak FROM sessions INDEXED BY s_opened"
-    " WHERE lifecycle=1 AND state<",
+    "SELECT sid,created_at,activities,leak FROM sessions\fINDEXED BY s_opened\r"
+    "WHERE lifecycle=1 AND state<",
     sql::number<session::State::kClosed>,
     " AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
     " ORDER BY created_at,sid LIMIT 1"};

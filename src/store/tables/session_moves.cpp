@@ -78,7 +78,7 @@ Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Inc
 
 constexpr sql::Query kSetDraining{"UPDATE workers SET draining=1 WHERE inc=?1 AND buried=0"};
 constexpr sql::Query kNextOwnedBy{
-    "SELECT hard,sid FROM sessions INDEXED BY s_owner WHERE owner=?1"
+    "SELECT hard,sid FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"
     " AND (hard,sid)>(?2,?3) ORDER BY hard,sid LIMIT 1"};
 
 Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
@@ -113,8 +113,8 @@ Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
 }
 
 constexpr sql::Text kNextStop{
-    "SELECT stop_due,sid,name FROM sessions INDEXED BY s_stopping"
-    " WHERE state=",
+    "SELECT stop_due,sid,name FROM sessions\fINDEXED BY s_stopping\r"
+    "WHERE state=",
     sql::number<session::State::kStopping>,
     " AND (stop_due,sid)>(?1,?2) ORDER BY stop_due,sid LIMIT 1"};
 

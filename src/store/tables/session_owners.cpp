@@ -86,8 +86,8 @@ Status SessionOwners::abort_session(SessionKey session) {
 }
 
 constexpr sql::Text kNextItemOf{
-    "SELECT id,state FROM worker_queue INDEXED BY wq_session"
-    " WHERE sid=?1 AND state<>",
+    "SELECT id,state FROM worker_queue\fINDEXED BY wq_session\r"
+    "WHERE sid=?1 AND state<>",
     sql::number<session::WorkState::kCancelledRunning>, " ORDER BY state,id LIMIT 1"};
 
 // Everything but what was cancelled before; what runs is cancelled when it renews, and its result
@@ -111,8 +111,8 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
 // All soft sessions of an owner.
 constexpr sql::Query kOwnedSoft{
     "SELECT sid,state,hard,fail,lifecycle,idle_ms,hold_until,last_activity_at,"
-    "EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-    " FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 ORDER BY sid"};
+    "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
+    " FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 ORDER BY sid"};
 
 session::IdleRow SessionOwners::idle_row(const Statement& row) {
   session::IdleRow out;
@@ -165,7 +165,7 @@ Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& opti
 }
 
 constexpr sql::Query kNextToAnnounce{
-    "SELECT sid FROM sessions INDEXED BY s_owner WHERE owner=?1 AND hard=0 AND sid>?2"
+    "SELECT sid FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 AND sid>?2"
     " AND notify IS NOT NULL ORDER BY sid LIMIT 1"};
 
 Status SessionOwners::announce_stop(Incarnation me, std::size_t* reported) {
@@ -211,8 +211,8 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
 }
 
 constexpr sql::Text kFirstLocked{
-    "SELECT id FROM worker_queue INDEXED BY wq_session"
-    " WHERE sid=?1 AND state=",
+    "SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    "WHERE sid=?1 AND state=",
     sql::number<session::WorkState::kLocked>, " ORDER BY id LIMIT 1"};
 
 // The locks of a session's items end with its epoch. They are few: no more than its owner has

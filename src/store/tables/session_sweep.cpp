@@ -14,7 +14,7 @@ Status SessionSweep::cleanup_orphaned_sessions(Evidence& evidence, std::size_t l
 }
 
 constexpr sql::Query kHasWork{
-    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1) AS has_work"};
+    "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1) AS has_work"};
 
 // Of a row that begins with sid, state, hard, lifecycle. The queue is asked only if it matters.
 Status SessionSweep::may_be_swept(const Statement& row, bool* may) {
@@ -33,8 +33,8 @@ Status SessionSweep::may_be_swept(const Statement& row, bool* may) {
 }
 
 constexpr sql::Query kUnowned{
-    "SELECT sid,state,hard,lifecycle FROM sessions INDEXED BY s_orphan"
-    " WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at"};
+    "SELECT sid,state,hard,lifecycle FROM sessions\fINDEXED BY s_orphan\r"
+    "WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at"};
 
 Status SessionSweep::sweep_unowned(std::size_t limit, std::size_t* removed) {
   Walk walk;
@@ -57,8 +57,8 @@ Status SessionSweep::sweep_unowned(std::size_t limit, std::size_t* removed) {
 }
 
 constexpr sql::Query kExpired{
-    "SELECT sid,state,hard,lifecycle,locked_until FROM sessions INDEXED BY s_lease"
-    " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
+    "SELECT sid,state,hard,lifecycle,locked_until FROM sessions\fINDEXED BY s_lease\r"
+    "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
     " ORDER BY locked_until,sid"};
 
 Status SessionSweep::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,

@@ -113,10 +113,10 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
 }
 
 constexpr sql::Text kHasRunning{
-    "SELECT EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kLocked>,
     "),"
-    "EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    "EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kCancelledRunning>, ")"};
 
 Status SessionTable::has_running(SessionKey session, session::Running* running) {
@@ -140,8 +140,8 @@ Status SessionTable::device_claim(SessionKey session, Claim* claim) {
 }
 
 constexpr sql::Query kCountOwned{
-    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_owner"
-    " WHERE owner=?1 AND hard=0 LIMIT ?2)"};
+    "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_owner\r"
+    "WHERE owner=?1 AND hard=0 LIMIT ?2)"};
 
 Status SessionTable::count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count) {
   Statement owned = connection_.use(kCountOwned);
@@ -152,7 +152,7 @@ Status SessionTable::count_owned(Incarnation me, std::int64_t at_most, std::int6
 }
 
 constexpr sql::Text kCountWaiting{
-    "SELECT count(*) FROM (SELECT 1 FROM sessions INDEXED BY s_claim WHERE head_id>0"
+    "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_claim\rWHERE head_id>0"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<session::State::kOpen>, " LIMIT ?1)"};
 
@@ -167,31 +167,31 @@ Status SessionTable::count_waiting(std::int64_t* count) {
 
 constexpr sql::Text kHead{
     "UPDATE sessions SET head_id=CASE"
-    " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_barrier"
-    "  WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
-    "  INDEXED BY wq_session WHERE sid=?1 AND state=",
+    " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_barrier\r"
+    " WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+    " \fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kReady>,
     " ORDER BY id LIMIT 1),0) THEN NULL"
-    " WHEN excl=0 THEN (SELECT id FROM worker_queue INDEXED BY wq_session"
-    "  WHERE sid=?1 AND state=",
+    " WHEN excl=0 THEN (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    " WHERE sid=?1 AND state=",
     sql::number<session::WorkState::kReady>,
     " ORDER BY id LIMIT 1)"
-    " WHEN EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    " WHEN EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kLocked>,
     ")"
-    "  OR EXISTS(SELECT 1 FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    "  OR EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kCancelledRunning>,
     ")"
     "  THEN NULL"
-    " WHEN coalesce((SELECT id FROM worker_queue INDEXED BY wq_session"
-    "  WHERE sid=?1 AND state=",
+    " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    " WHERE sid=?1 AND state=",
     sql::number<session::WorkState::kDelayed>,
     " ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
-    "  INDEXED BY wq_session WHERE sid=?1 AND state=",
+    " \fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kReady>,
     " ORDER BY id LIMIT 1),0) THEN NULL"
-    " ELSE (SELECT id FROM worker_queue INDEXED BY wq_session"
-    "  WHERE sid=?1 AND state=",
+    " ELSE (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    " WHERE sid=?1 AND state=",
     sql::number<session::WorkState::kReady>,
     " ORDER BY id LIMIT 1) END WHERE sid=?1"};
 
@@ -218,8 +218,8 @@ Status SessionTable::set_use(SessionKey session, const session::Use& use) {
 constexpr sql::Text kForget{
     "DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<session::State::kClosed>,
     " AND look_at IS NULL"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session"
-    " WHERE q.sid=?1)"};
+    " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
+    "WHERE q.sid=?1)"};
 
 Status SessionTable::forget_if_closed(SessionKey session) {
   Statement forget = connection_.use(kForget);
@@ -254,7 +254,7 @@ Status SessionTable::count_activity(SessionKey session, std::int64_t lease_until
 }
 
 constexpr sql::Query kListOwned{
-    "SELECT sid,epoch,name FROM sessions INDEXED BY s_owner WHERE owner=?1"};
+    "SELECT sid,epoch,name FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"};
 
 Status SessionTable::owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                                     std::size_t* count) {
@@ -271,8 +271,8 @@ Status SessionTable::owned_sessions(Incarnation me, OwnedSession* out, std::size
 }
 
 constexpr sql::Query kCountOwn{
-    "SELECT EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-    " FROM sessions AS s INDEXED BY s_owner WHERE s.owner=?1"};
+    "SELECT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
+    " FROM sessions AS s\fINDEXED BY s_owner\rWHERE s.owner=?1"};
 
 Status SessionTable::count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) {
   *active = *idle = 0;

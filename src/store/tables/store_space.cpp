@@ -13,8 +13,8 @@ static_assert(kPageBytes == kLogPageBytes);
 
 }  // namespace
 
-constexpr sql::Query kPageCount{"PRAGMA page_count"};
-constexpr sql::Query kFreeCount{"PRAGMA freelist_count"};
+constexpr sql::Query kPageCount{"PRAGMA page_count", sql::kEnginesOwn};
+constexpr sql::Query kFreeCount{"PRAGMA freelist_count", sql::kEnginesOwn};
 
 Status StoreSpace::read_use(SpaceUse* out) {
   const ReadScope scope(context_);

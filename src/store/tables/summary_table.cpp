@@ -28,7 +28,8 @@ Status SummaryTable::drop_summary(SessionKey session) {
 }
 
 constexpr sql::Query kPutSummary{
-    "INSERT OR REPLACE INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3)"};
+    "INSERT INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3) "
+    "ON CONFLICT(sid) DO UPDATE SET summary=excluded.summary,crc=excluded.crc"};
 
 Status SummaryTable::put_summary(SessionKey session, std::string_view summary) {
   Statement put = connection_.use(kPutSummary);

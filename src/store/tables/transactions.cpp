@@ -136,7 +136,7 @@ void Transactions::leave_turns() {
   turn_ = port::kNoFile;
 }
 
-constexpr sql::Query kBegin{"BEGIN IMMEDIATE"};
+constexpr sql::Query kBegin{"BEGIN IMMEDIATE", sql::kEnginesOwn};
 
 // SQLite's own wait sleeps longer and longer between its tries, so whoever writes again at once
 // would always be first. So who wants to write waits for its turn before it, and only one waits for
@@ -190,7 +190,7 @@ Status Transactions::note_others() {
   return schema_.check_schema_again(file_.path());
 }
 
-constexpr sql::Query kDataVersion{"PRAGMA data_version"};
+constexpr sql::Query kDataVersion{"PRAGMA data_version", sql::kEnginesOwn};
 
 // The cheapest statement that begins to read; its answer would do, but cannot be had of a batch for
 // nothing, as the pager's can.

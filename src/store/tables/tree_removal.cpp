@@ -13,8 +13,8 @@ constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, 
 }  // namespace
 
 constexpr sql::Text kFindRoot{
-    "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c INDEXED BY "
-    "i_alive WHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
+    "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c"
+    "\fINDEXED BY i_alive\rWHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
     "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE};
 Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
   require_batch();
@@ -130,7 +130,7 @@ Status TreeRemoval::sweep_trees(Budget& budget, bool* more) {
 }
 
 constexpr sql::Query kNextEnded{
-    "SELECT finished_at,key FROM instances INDEXED BY i_finished WHERE "
+    "SELECT finished_at,key FROM instances\fINDEXED BY i_finished\rWHERE "
     "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
     "ORDER BY finished_at,key LIMIT 1"};
 
@@ -147,7 +147,7 @@ Status TreeRemoval::next_ended(const EndedCursor& after, EndedCursor* out) {
 }
 
 constexpr sql::Query kFirstThatStays{
-    "SELECT finished_at,key FROM instances INDEXED BY i_finished "
+    "SELECT finished_at,key FROM instances\fINDEXED BY i_finished\r"
     "WHERE finished_at IS NOT NULL AND root IS NULL "
     "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1"};
 
@@ -159,10 +159,10 @@ Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
 }
 
 constexpr sql::Text kNextDeleted{
-    "SELECT key,execution FROM instances INDEXED BY i_removed WHERE state=",
+    "SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
     sql::number<InstanceState::kDeleted>, " LIMIT 1"};
 constexpr sql::Query kNextOfTree{
-    "SELECT key,execution FROM instances INDEXED BY i_tree "
+    "SELECT key,execution FROM instances\fINDEXED BY i_tree\r"
     "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
 
 // Children before the root, which is the mark.
@@ -245,7 +245,7 @@ Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest*
 }
 
 constexpr sql::Query kFirstChild{
-    "SELECT key,execution,state FROM instances INDEXED BY i_children WHERE parent=?1 AND "
+    "SELECT key,execution,state FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
     "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
     "ORDER BY parent_execution LIMIT 1"};
 
@@ -300,7 +300,7 @@ Status TreeRemoval::delete_oldest_ended(bool* any) {
 }
 
 constexpr sql::Text kNextPast{
-    "SELECT ended_stamp,instance,execution FROM executions INDEXED BY e_past WHERE end=",
+    "SELECT ended_stamp,instance,execution FROM executions\fINDEXED BY e_past\rWHERE end=",
     sql::number<EndKind::kContinuedAsNew>,
     " AND "
     "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "

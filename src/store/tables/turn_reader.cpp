@@ -133,7 +133,7 @@ Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
 constexpr sql::Text kReadItem{
     "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
     "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
-    "(SELECT count(*) FROM orchestrator_queue INDEXED BY oq_instance "
+    "(SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=i.key AND waiting>",
     sql::number<Waiting::kNo>,
     "),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
@@ -200,7 +200,7 @@ Status TurnReader::read_last_stored_event(OrchestrationItem* out) {
 }
 
 constexpr sql::Text kFirstMessage{"SELECT " PAWL_MESSAGE_COLUMNS
-                                  " FROM orchestrator_queue INDEXED BY oq_instance "
+                                  " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                                   "WHERE instance=? AND waiting=",
                                   sql::number<Waiting::kNo>,
                                   " AND due IS NULL AND kind IN (",
@@ -217,7 +217,7 @@ Status TurnReader::read_first_message(MessageReader& reader, const Orchestration
 }
 
 constexpr sql::Text kWaitingMessages{"SELECT " PAWL_MESSAGE_COLUMNS
-                                     " FROM orchestrator_queue INDEXED BY oq_instance "
+                                     " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                                      "WHERE instance=? AND waiting=",
                                      sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id"};
 
@@ -234,8 +234,8 @@ Status TurnReader::read_waiting_messages(MessageReader& reader, const Orchestrat
 }
 
 constexpr sql::Text kReadyMessages{"SELECT " PAWL_MESSAGE_COLUMNS
-                                   ",due,base FROM orchestrator_queue INDEXED BY "
-                                   "oq_instance WHERE instance=? AND waiting=",
+                                   ",due,base FROM orchestrator_queue"
+                                   "\fINDEXED BY oq_instance\rWHERE instance=? AND waiting=",
                                    sql::number<Waiting::kNo>, " ORDER BY due,id"};
 
 // Behind them in the index stand the timers, the first one first: so it is known whether any is
@@ -259,7 +259,7 @@ Status TurnReader::read_ready_messages(MessageReader& reader, InstanceKey key,
 }
 
 constexpr sql::Text kDueMessages{"SELECT " PAWL_MESSAGE_COLUMNS
-                                 " FROM orchestrator_queue INDEXED BY oq_instance "
+                                 " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                                  "WHERE instance=?1 AND waiting=",
                                  sql::number<Waiting::kNo>,
                                  " AND due IS NOT NULL AND due<=max(?2,?3) "

@@ -167,7 +167,7 @@ Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
 }
 
 constexpr sql::Text kFirstReady{
-    "SELECT id FROM orchestrator_queue INDEXED BY oq_instance "
+    "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting=",
     sql::number<Waiting::kNo>,
     " AND due IS NULL "

@@ -59,7 +59,7 @@ Status UnregisteredWork::park_work(const WorkRow& row, std::string_view name) {
 }
 
 constexpr sql::Text kFirstOfSession{
-    "SELECT id FROM worker_queue INDEXED BY wq_session WHERE sid=?1 AND state=",
+    "SELECT id FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kDelayed>,
     " AND id>?2"
     " AND waits_for IS NOT NULL ORDER BY id LIMIT 1"};
@@ -79,7 +79,7 @@ Status UnregisteredWork::wake_waiting_of(SessionKey session) {
 
 constexpr sql::Query kNextName{
     "SELECT name FROM handlers AS h WHERE inc=?1 AND name>?2 AND EXISTS("
-    "SELECT 1 FROM worker_queue AS q INDEXED BY wq_waiting WHERE q.waits_for=h.name)"
+    "SELECT 1 FROM worker_queue AS q\fINDEXED BY wq_waiting\rWHERE q.waits_for=h.name)"
     " ORDER BY name LIMIT 1"};
 
 // Of those that `me` has; none behind the one before: the cursor is at the beginning again.
@@ -98,7 +98,7 @@ constexpr sql::Query kNextWaiting{
     "SELECT q.id,q.sid,(coalesce(s.hard,0)=0 OR s.owner=?1) AND EXISTS(SELECT 1 FROM workers w"
     " WHERE w.inc=?1 AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=?1"
     " AND t.tag=coalesce(q.tag,s.tag,''))))"
-    " FROM worker_queue AS q INDEXED BY wq_waiting LEFT JOIN sessions AS s ON s.sid=q.sid"
+    " FROM worker_queue AS q\fINDEXED BY wq_waiting\rLEFT JOIN sessions AS s ON s.sid=q.sid"
     " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.id LIMIT 1"};
 
 Status UnregisteredWork::wake_next_waiting(Incarnation me, std::size_t* woken) {

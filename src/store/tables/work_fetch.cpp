@@ -263,11 +263,11 @@ Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRo
 }
 
 constexpr sql::Text kSessionOfOwnedHead{
-    "SELECT sid FROM sessions INDEXED BY s_owned WHERE owner=?2"
+    "SELECT sid FROM sessions\fINDEXED BY s_owned\rWHERE owner=?2"
     " AND head_id=?1 AND head_id IS NOT NULL AND state=",
     sql::number<session::State::kOpen>, " LIMIT 1"};
 constexpr sql::Text kSessionOfHead{
-    "SELECT sid FROM sessions INDEXED BY s_claim WHERE head_id=?1"
+    "SELECT sid FROM sessions\fINDEXED BY s_claim\rWHERE head_id=?1"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<session::State::kOpen>, " LIMIT 1"};
 
@@ -550,8 +550,8 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
 
 constexpr sql::Text kNextExpiredLock{
     "SELECT q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,"
-    "q.boot_seq,q.token FROM worker_queue q INDEXED BY wq_locked"
-    " LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (",
+    "q.boot_seq,q.token FROM worker_queue q\fINDEXED BY wq_locked\r"
+    "LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (",
     sql::number<session::WorkState::kLocked>, ",",
     sql::number<session::WorkState::kCancelledRunning>,
     ") AND q.locked_until<=?1"
@@ -613,8 +613,8 @@ Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId 
 }
 
 constexpr sql::Text kNextExpiredSession{
-    "SELECT head_id,sid,locked_until FROM sessions INDEXED BY s_lease"
-    " WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
+    "SELECT head_id,sid,locked_until FROM sessions\fINDEXED BY s_lease\r"
+    "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
     " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=",
     sql::number<session::State::kOpen>, " ORDER BY locked_until,sid LIMIT 1"};
 

@@ -134,8 +134,8 @@ Status WorkOutcomes::unlock_work(WorkItemId item, SessionKey session, bool strik
 }
 
 constexpr sql::Query kNextOverdue{
-    "SELECT id FROM worker_queue INDEXED BY wq_deadline"
-    " WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1"};
+    "SELECT id FROM worker_queue\fINDEXED BY wq_deadline\r"
+    "WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1"};
 
 Status WorkOutcomes::end_overdue_work(std::size_t limit, std::size_t* ended) {
   Walk walk;

@@ -60,7 +60,7 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
 
 constexpr sql::Query kFindHeld{
     "SELECT sid,epoch,gen,state,hard,excl,owner,head_id,epoch_used,tag,EXISTS(SELECT 1 FROM"
-    " worker_queue q INDEXED BY wq_barrier WHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"
+    " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"
     " FROM sessions WHERE scope=0 AND name=?1"};
 constexpr sql::Text kInsertHandedOver{
     "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"

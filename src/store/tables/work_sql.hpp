@@ -14,28 +14,28 @@ namespace pawl::store {
 // Rows of a union in order would be simpler to read, and take a table in memory each time.
 inline constexpr sql::Text kFetchSql{
     "SELECT"
-    " (SELECT id FROM worker_queue INDEXED BY wq_free"
-    "  WHERE sid IS NULL AND state=",
+    " (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
+    " WHERE sid IS NULL AND state=",
     sql::number<session::WorkState::kReady>,
     " AND tag IS NULL AND id>?3 AND id<=?6 ORDER BY id LIMIT 1),"
-    " (SELECT head_id FROM sessions INDEXED BY s_owned"
-    "  WHERE owner=?1 AND head_id IS NOT NULL AND state=",
+    " (SELECT head_id FROM sessions\fINDEXED BY s_owned\r"
+    " WHERE owner=?1 AND head_id IS NOT NULL AND state=",
     sql::number<session::State::kOpen>,
     " AND head_id>?4 AND head_id<=?7"
     "  ORDER BY head_id LIMIT 1),"
-    " (SELECT head_id FROM sessions INDEXED BY s_claim"
-    "  WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
+    " (SELECT head_id FROM sessions\fINDEXED BY s_claim\r"
+    " WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<session::State::kOpen>,
     "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)"};
 
 // Items of tag ?1 without a session; ?2 and ?3 as above. One seek.
 inline constexpr sql::Text kFetchTagSql{
-    "SELECT id FROM worker_queue INDEXED BY wq_tag WHERE tag=?1 AND sid IS NULL AND state=",
+    "SELECT id FROM worker_queue\fINDEXED BY wq_tag\rWHERE tag=?1 AND sid IS NULL AND state=",
     sql::number<session::WorkState::kReady>, " AND id>?2 AND id<=?3 ORDER BY id LIMIT 1"};
 
 // Items of any tag without a session; ?1 and ?2 as above. One seek.
 inline constexpr sql::Text kFetchTaggedSql{
-    "SELECT id FROM worker_queue INDEXED BY wq_tagged WHERE tag IS NOT NULL AND sid IS NULL"
+    "SELECT id FROM worker_queue\fINDEXED BY wq_tagged\rWHERE tag IS NOT NULL AND sid IS NULL"
     " AND state=",
     sql::number<session::WorkState::kReady>, " AND id>?1 AND id<=?2 ORDER BY id LIMIT 1"};
 

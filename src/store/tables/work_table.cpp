@@ -144,8 +144,8 @@ Status WorkTable::cancel_all_work(InstanceKey instance, ExecutionId execution) {
 }
 
 constexpr sql::Text kFirstCancelledRunning{
-    "SELECT id FROM worker_queue INDEXED BY wq_session"
-    " WHERE sid=?1 AND state=",
+    "SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    "WHERE sid=?1 AND state=",
     sql::number<session::WorkState::kCancelledRunning>, " ORDER BY id LIMIT 1"};
 
 Status WorkTable::delete_cancelled_running(SessionKey session) {
@@ -164,8 +164,8 @@ Status WorkTable::delete_cancelled_running(SessionKey session) {
 }
 
 constexpr sql::Text kFirstDelayed{
-    "SELECT id,sid FROM worker_queue INDEXED BY wq_delayed"
-    " WHERE state=",
+    "SELECT id,sid FROM worker_queue\fINDEXED BY wq_delayed\r"
+    "WHERE state=",
     sql::number<session::WorkState::kDelayed>, " AND due<=?1 ORDER BY due LIMIT 1"};
 
 Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
@@ -222,7 +222,7 @@ Status WorkTable::renew_work_item_lock(const WorkDone& done, Incarnation me,
 
 constexpr sql::Query kNextCancelled{
     "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) FROM worker_queue q"
-    " INDEXED BY wq_event LEFT JOIN sessions s ON s.sid=q.sid"
+    "\fINDEXED BY wq_event\rLEFT JOIN sessions s ON s.sid=q.sid"
     " WHERE q.instance=?1 AND q.execution=?2 AND q.event<=?3 AND (q.event,q.id)>(?4,?5)"
     " ORDER BY q.event,q.id LIMIT 1"};
 

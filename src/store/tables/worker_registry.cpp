@@ -69,7 +69,7 @@ Status WorkerRegistry::unregister_worker(Incarnation me) {
 
 constexpr sql::Query kListWorkers{
     "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
-    " FROM workers INDEXED BY w_living WHERE buried=0 ORDER BY inc"};
+    " FROM workers\fINDEXED BY w_living\rWHERE buried=0 ORDER BY inc"};
 
 Status WorkerRegistry::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) {
   *count = 0;
@@ -106,8 +106,8 @@ Status WorkerRegistry::refuse_earlier_boot() {
 }
 
 constexpr sql::Query kNextEarlier{
-    "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers INDEXED BY w_living"
-    " WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1"};
+    "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers\fINDEXED BY w_living\r"
+    "WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1"};
 
 // The next living registration of an earlier boot after *row; worker 0: none.
 Status WorkerRegistry::next_earlier(Predecessor* row) {
@@ -117,8 +117,8 @@ Status WorkerRegistry::next_earlier(Predecessor* row) {
 }
 
 constexpr sql::Query kNextOfNode{
-    "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers INDEXED BY w_living"
-    " WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1"};
+    "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers\fINDEXED BY w_living\r"
+    "WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1"};
 
 // The next living registration of this boot and node after *row; worker 0: none.
 Status WorkerRegistry::next_of_node(std::string_view node, Predecessor* row) {
@@ -168,7 +168,8 @@ constexpr sql::Query kInsertWorker{
     "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
     "buried,any_tag,sessions_max) VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8)"};
 constexpr sql::Query kNameWorker{"UPDATE workers SET node='~'||inc WHERE inc=?1"};
-constexpr sql::Query kInsertHandler{"INSERT OR IGNORE INTO handlers(name,inc) VALUES(?1,?2)"};
+constexpr sql::Query kInsertHandler{
+    "INSERT INTO handlers(name,inc) VALUES(?1,?2) ON CONFLICT DO NOTHING"};
 
 Status WorkerRegistry::insert_worker(const NewWorker& worker, Incarnation* out) {
   unregistered_.start_over();
@@ -193,7 +194,8 @@ Status WorkerRegistry::insert_worker(const NewWorker& worker, Incarnation* out) 
   return insert_tags(worker.tags, *out);
 }
 
-constexpr sql::Query kInsertTag{"INSERT OR IGNORE INTO worker_tags(inc,tag) VALUES(?1,?2)"};
+constexpr sql::Query kInsertTag{
+    "INSERT INTO worker_tags(inc,tag) VALUES(?1,?2) ON CONFLICT DO NOTHING"};
 
 // No tag is the empty one; of who serves any tag the row of the worker says so.
 Status WorkerRegistry::insert_tags(const TagFilter& tags, Incarnation worker) {
@@ -238,8 +240,8 @@ Status WorkerRegistry::inherit(const NewWorker& worker, Incarnation newcomer,
 
 constexpr sql::Query kReadHeir{"SELECT locked_until FROM workers WHERE inc=?1 AND buried=0"};
 constexpr sql::Query kFirstSessionOf{
-    "SELECT sid,hard FROM sessions INDEXED BY s_owner"
-    " WHERE owner=?1 ORDER BY hard,sid LIMIT 1"};
+    "SELECT sid,hard FROM sessions\fINDEXED BY s_owner\r"
+    "WHERE owner=?1 ORDER BY hard,sid LIMIT 1"};
 
 Status WorkerRegistry::hand_sessions_over(Incarnation from, Incarnation heir,
                                           std::string_view reason, const CrashLimits& limits) {
@@ -274,8 +276,8 @@ Status WorkerRegistry::hand_sessions_over(Incarnation from, Incarnation heir,
 
 constexpr sql::Text kFirstLockOf{"SELECT id,sid,state=",
                                  sql::number<session::WorkState::kCancelledRunning>,
-                                 ",locked_until FROM worker_queue INDEXED BY wq_locked"
-                                 " WHERE state IN (",
+                                 ",locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
+                                 "WHERE state IN (",
                                  sql::number<session::WorkState::kLocked>,
                                  ",",
                                  sql::number<session::WorkState::kCancelledRunning>,
@@ -307,7 +309,7 @@ constexpr sql::Query kDeleteHandlers{"DELETE FROM handlers WHERE inc=?1"};
 constexpr sql::Query kDeleteTags{"DELETE FROM worker_tags WHERE inc=?1"};
 constexpr sql::Query kDeleteDeclarations{
     "DELETE FROM devices WHERE inc=?1 AND sid IN"
-    " (SELECT sid FROM devices INDEXED BY d_worker WHERE inc=?1)"};
+    " (SELECT sid FROM devices\fINDEXED BY d_worker\rWHERE inc=?1)"};
 constexpr sql::Query kPruneBuried{
     "DELETE FROM workers WHERE buried=1 AND inc<=(SELECT inc FROM workers WHERE buried=1"
     " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2"};

@@ -27,7 +27,7 @@ Status WorkerTable::handler_elsewhere(std::string_view activity, std::string_vie
 }
 
 constexpr sql::Query kFindNode{
-    "SELECT inc FROM workers INDEXED BY w_living WHERE buried=0 AND "
+    "SELECT inc FROM workers\fINDEXED BY w_living\rWHERE buried=0 AND "
     "node=?1 ORDER BY inc DESC LIMIT 1"};
 
 Status WorkerTable::living_worker(std::string_view node, Incarnation* worker) {
