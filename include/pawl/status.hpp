@@ -34,7 +34,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kForeignBoot,        // a worker of another kernel still holds its lock on this file
     kNetworkFilesystem,  // locks of a network file system cannot be trusted
     kSqliteAlreadyInitialised,  // the host used SQLite first; use sqlite_memory = host
-    kUnsupported,               // the port or provider lacks this
+    kUnsupported,               // the port or the storage lacks this
     kNondeterminism,            // the code does not match its history
     kAwaitSteppedOver,          // an orchestration went on after a pending await
     kBuried,                    // this worker was declared dead by others and must register anew

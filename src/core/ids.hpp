@@ -1,4 +1,4 @@
-// Ids and limits of stored things; one place for every number that both the engine and a provider
+// Ids and limits of stored things; one place for every number that both the engine and a storage
 // must agree on.
 #ifndef PAWL_CORE_IDS_HPP
 #define PAWL_CORE_IDS_HPP

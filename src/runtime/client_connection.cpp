@@ -30,19 +30,19 @@ OrchestrationStatus public_status(const InstanceStatus& row) {
 }
 
 Status ClientConnection::open(Diagnostic& diagnostic) {
-  ProviderOptions options;
+  StoreOptions options;
   options.path = options_.database_path;
   options.create = options_.create;
   options.synchronous_full = options_.synchronous_full;
   options.busy_ms_max = options_.busy_max.count();
   options.cache_pages = process_.cache_pages(options_.cache_pages);
-  return provider_->open(options, port_, diagnostic);
+  return store_->open(options, port_, diagnostic);
 }
 
 void ClientConnection::close() {
   if (watching_) port_.threads->close();
   watching_ = false;
-  provider_->close();
+  store_->close();
 }
 
 Status ClientConnection::explain(Status status, std::string_view id) {
@@ -65,7 +65,7 @@ Status ClientConnection::explain(Status status, std::string_view id) {
       diagnostic_.format("the instance \"%.*s\" is a child and goes with its root", size,
                          id.data());
       break;
-    default: diagnostic_ = provider_->diagnostic(); break;
+    default: diagnostic_ = store_->diagnostic(); break;
   }
   return status;
 }
@@ -73,8 +73,8 @@ Status ClientConnection::explain(Status status, std::string_view id) {
 Status ClientConnection::refuse_early(std::string_view id, bool must_run) {
   if (!was_refused_) return Status::kOk;
   InstanceStatus row;
-  const Status found =
-      provider_->read_status(id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
+  const Status found = store_->instances().read_status(
+      id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
   if (!must_run) return found == Status::kOk ? explain(Status::kAlreadyExists, id) : Status::kOk;
   if (found == Status::kNotFound) return explain(found, id);
   const bool has_ended =
@@ -83,14 +83,15 @@ Status ClientConnection::refuse_early(std::string_view id, bool must_run) {
 }
 
 bool ClientConnection::cut_long_log() {
-  const LogUse log = provider_->log_use();
-  return log.most > 0 && log.bytes > log.most && provider_->empty_log() == Status::kOk;
+  const LogUse log = store_->housekeeping().log_use();
+  return log.most > 0 && log.bytes > log.most && store_->housekeeping().empty_log() == Status::kOk;
 }
 
 void ClientConnection::give_up_reserve() {
   // No room helps a table that has no keys left.
-  if (provider_->check_keys() == Status::kCorrupt) return;
-  if (provider_->release_reserve() == Status::kOk) port_.storage->ring(options_.database_path);
+  if (store_->batch().check_keys() == Status::kCorrupt) return;
+  if (store_->housekeeping().release_reserve() == Status::kOk)
+    port_.storage->ring(options_.database_path);
 }
 
 Status ClientConnection::explain_of(const char* what, std::string_view name, Status status) {

@@ -7,7 +7,7 @@
 
 #include "arena.hpp"
 #include "pawl/client.hpp"
-#include "sqlite_store.hpp"
+#include "store_factory.hpp"
 
 namespace pawl {
 
@@ -28,20 +28,20 @@ class ClientConnection {
       : process_(process), options_(options), port_(port) {}
 
   ~ClientConnection() {
-    if (provider_ != nullptr) SqliteStore::destroy(provider_);
+    if (store_ != nullptr) StoreFactory::destroy(store_);
   }
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
   // What lies in the caller's memory.
   struct Parts {
-    void* provider = nullptr;
+    void* store = nullptr;
     char* buffer = nullptr;
     WorkerRow* workers = nullptr;
   };
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const ClientOptions& options, Parts& parts) {
-    parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
+    parts.store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
     parts.buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
     parts.workers = arena.template array<WorkerRow>(kWorkersMax);
     return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
@@ -49,7 +49,7 @@ class ClientConnection {
   Status lay_out(Arena& arena) {
     Parts parts;
     PAWL_TRY(lay_out(arena, options_, parts));
-    provider_ = SqliteStore::make(parts.provider);
+    store_ = StoreFactory::make(parts.store);
     buffer_ = parts.buffer;
     workers_ = parts.workers;
     return Status::kOk;
@@ -72,14 +72,14 @@ class ClientConnection {
   template <typename Work>
   Status try_batch(std::string_view id, Work& work) {
     BatchInfo info;
-    Status status = provider_->begin(0, &info);
+    Status status = store_->batch().begin(0, &info);
     const bool begun = status == Status::kOk;
     if (begun) status = work();
-    if (status == Status::kOk) status = provider_->commit();
+    if (status == Status::kOk) status = store_->batch().commit();
     was_refused_ = begun && status != Status::kOk;
     if (status == Status::kOk) return status;
     static_cast<void>(explain(status, id));
-    if (begun) provider_->rollback();
+    if (begun) store_->batch().rollback();
     return status;
   }
   // A call that was refused may be so again and again: then it is read first, and does not wait for
@@ -109,7 +109,7 @@ class ClientConnection {
   Process& process_;
   ClientOptions options_;
   port::Port port_;
-  Provider* provider_ = nullptr;
+  Store* store_ = nullptr;
   char* buffer_ = nullptr;
   WorkerRow* workers_ = nullptr;
   bool watching_ = false;

@@ -48,7 +48,7 @@ Status ClientCore::start_orchestration(std::string_view id, std::string_view nam
     instance.input = input;
     instance.start_after_ms = options.start_after.count();
     InstanceKey key = 0;
-    return provider_->create_instance(instance, &key);
+    return store_->instances().create_instance(instance, &key);
   });
 }
 
@@ -59,7 +59,7 @@ Status ClientCore::cancel_instance(std::string_view id, std::string_view reason)
     return Status::kResourceExhausted;
   }
   PAWL_TRY(refuse_early(id, true));
-  return in_batch(id, [&] { return provider_->cancel_instance(id, reason); });
+  return in_batch(id, [&] { return store_->instances().cancel_instance(id, reason); });
 }
 
 Status ClientCore::send_message(std::string_view id, MessageKind kind, std::string_view name,
@@ -79,15 +79,15 @@ Status ClientCore::send_message(std::string_view id, MessageKind kind, std::stri
     posted.count_max = options_.queue_messages_max;
     posted.bytes_max = mailbox_bytes_max(options_.payload_bytes_max);
     bool room = false;
-    PAWL_TRY(provider_->send_message(posted, &room));
+    PAWL_TRY(store_->instances().send_message(posted, &room));
     return room ? Status::kOk : Status::kResourceExhausted;
   });
 }
 
 Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   InstanceStatus row;
-  const Status status =
-      provider_->read_status(id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
+  const Status status = store_->instances().read_status(
+      id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
   if (status != Status::kOk) return explain(status, id);
   *out = public_status(row);
   return Status::kOk;
@@ -144,12 +144,12 @@ Status ClientCore::get_kv_value(std::string_view id, std::string_view key, KvEnt
     diagnostic_.format("a key is 1 to 256 bytes without control characters");
     return Status::kInvalidArgument;
   }
-  return explain(provider_->read_value(id, key, out, found, buffer_, options_.payload_bytes_max),
-                 id);
+  return explain(
+      store_->instances().read_value(id, key, out, found, buffer_, options_.payload_bytes_max), id);
 }
 
 Status ClientCore::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
-  return explain(provider_->list_values(id, page, visitor), id);
+  return explain(store_->instances().list_values(id, page, visitor), id);
 }
 
 Status ClientCore::wait_for_kv_value(std::string_view id, std::string_view key,

@@ -134,41 +134,41 @@ const char* execution_state_name(ExecutionState state) {
 }
 
 Status ClientManagement::terminate_instance(std::string_view id, std::string_view reason) {
-  return in_batch(id, [&] { return provider_->terminate_instance(id, reason); });
+  return in_batch(id, [&] { return store_->admin().terminate_instance(id, reason); });
 }
 
 Status ClientManagement::suspend_instance(std::string_view id) {
-  return in_batch(id, [&] { return provider_->suspend_instance(id); });
+  return in_batch(id, [&] { return store_->admin().suspend_instance(id); });
 }
 
 Status ClientManagement::resume_instance(std::string_view id) {
-  return in_batch(id, [&] { return provider_->resume_instance(id); });
+  return in_batch(id, [&] { return store_->admin().resume_instance(id); });
 }
 
 Status ClientManagement::list_instances(const InstanceFilter& filter, Page* page,
                                         InstanceVisitor& visitor) {
-  return explain(provider_->list_instances(filter, page, visitor), {});
+  return explain(store_->admin().list_instances(filter, page, visitor), {});
 }
 
 Status ClientManagement::get_instance_info(std::string_view id, InstanceInfo* out) {
   KeepInfo keep(buffer_, out);
-  return explain(provider_->read_instance_info(id, keep), id);
+  return explain(store_->admin().read_instance_info(id, keep), id);
 }
 
 Status ClientManagement::get_instance_stats(std::string_view id, InstanceStats* out) {
-  return explain(provider_->read_instance_stats(id, out), id);
+  return explain(store_->admin().read_instance_stats(id, out), id);
 }
 
 Status ClientManagement::list_executions(std::string_view id, ExecutionVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return explain(provider_->list_executions(info.key, visitor), id);
+  return explain(store_->admin().list_executions(info.key, visitor), id);
 }
 
 Status ClientManagement::list_activities(std::string_view id, ActivityVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return explain(provider_->list_activities(info.key, info.execution_id, visitor), id);
+  return explain(store_->admin().list_activities(info.key, info.execution_id, visitor), id);
 }
 
 Status ClientManagement::read_history(std::string_view id, std::int64_t execution_id,
@@ -177,14 +177,14 @@ Status ClientManagement::read_history(std::string_view id, std::int64_t executio
   PAWL_TRY(get_instance_info(id, &info));
   if (execution_id == 0) execution_id = info.execution_id;
   EventVisitor events(visitor);
-  PAWL_TRY(explain(provider_->load_history(info.key, execution_id, 0, events), id));
+  PAWL_TRY(explain(store_->instances().load_history(info.key, execution_id, 0, events), id));
   if (events.any) return Status::kOk;
   diagnostic_.format("execution %lld has no history", static_cast<long long>(execution_id));
   return Status::kNotFound;
 }
 
 Status ClientManagement::get_metrics(Metrics* out) {
-  return explain(provider_->read_metrics(out), {});
+  return explain(store_->admin().read_metrics(out), {});
 }
 
 Status ClientManagement::set_quota(std::int64_t bytes) {
@@ -193,14 +193,15 @@ Status ClientManagement::set_quota(std::int64_t bytes) {
                        static_cast<long long>(kQuotaMost));
     return Status::kInvalidArgument;
   }
-  return in_batch({}, [&] { return provider_->set_space(bytes, -1); });
+  return in_batch({}, [&] { return store_->housekeeping().set_space(bytes, -1); });
 }
 
 Status ClientManagement::list_workers(WorkerVisitor& visitor) {
   std::size_t count = 0;
   // In a batch: only those know what time it is.
-  PAWL_TRY(in_batch({}, [&] { return provider_->list_workers(workers_, kWorkersMax, &count); }));
-  const std::int64_t now = provider_->pawl_now();
+  PAWL_TRY(
+      in_batch({}, [&] { return store_->workers().list_workers(workers_, kWorkersMax, &count); }));
+  const std::int64_t now = store_->batch().pawl_now();
   for (std::size_t i = 0; i < count; ++i) {
     WorkerInfo info;
     info.incarnation = workers_[i].incarnation;
@@ -214,21 +215,21 @@ Status ClientManagement::list_workers(WorkerVisitor& visitor) {
 
 Status ClientManagement::list_sessions(const SessionFilter& filter, Page* page,
                                        SessionVisitor& visitor) {
-  return in_batch({}, [&] { return provider_->list_sessions(filter, page, visitor); });
+  return in_batch({}, [&] { return store_->admin().list_sessions(filter, page, visitor); });
 }
 
 Status ClientManagement::get_session(std::string_view instance, std::string_view session,
                                      SessionInfo* out) {
   KeepSession keep(buffer_, out);
   return explain_of("session", session, in_batch(session, [&] {
-                      return provider_->read_session(instance, session, keep);
+                      return store_->admin().read_session(instance, session, keep);
                     }));
 }
 
 Status ClientManagement::close_session(std::string_view instance, std::string_view session,
                                        std::string_view owner_label) {
   return explain_of("session", session, in_batch(session, [&] {
-                      return provider_->end_session(instance, session, owner_label);
+                      return store_->admin().end_session(instance, session, owner_label);
                     }));
 }
 
@@ -236,29 +237,28 @@ Status ClientManagement::transfer_session(std::string_view session, std::string_
                                           const TransferOptions& options) {
   if (options.stop_timeout.count() < 0) return explain(Status::kInvalidArgument, session);
   return explain_of("session", session, in_batch(session, [&] {
-                      return provider_->transfer_session(options.instance, session, node,
-                                                         options.stop_timeout.count(),
-                                                         options.force);
+                      return store_->sessions().transfer_session(options.instance, session, node,
+                                                                 options.stop_timeout.count(), options.force);
                     }));
 }
 
 Status ClientManagement::drain_worker(std::string_view node, const TransferOptions& options) {
   if (options.stop_timeout.count() < 0) return explain(Status::kInvalidArgument, node);
   return explain_of("living worker", node, in_batch(node, [&] {
-                      return provider_->drain_worker(node, options.stop_timeout.count());
+                      return store_->workers().drain_worker(node, options.stop_timeout.count());
                     }));
 }
 
 Status ClientManagement::forget_device(std::string_view device) {
   return explain_of("device", device,
-                    in_batch(device, [&] { return provider_->forget_device(device); }));
+                    in_batch(device, [&] { return store_->sessions().forget_device(device); }));
 }
 
 Status ClientManagement::list_tree(std::string_view id, bool children_only, Page* page,
                                    InstanceVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return explain(provider_->list_tree(info.key, children_only, page, visitor), id);
+  return explain(store_->admin().list_tree(info.key, children_only, page, visitor), id);
 }
 
 // Deleted with the first transaction; what follows sweeps, one transaction a step, so that the
@@ -266,9 +266,11 @@ Status ClientManagement::list_tree(std::string_view id, bool children_only, Page
 Status ClientManagement::remove(InstanceKey key, std::string_view id, bool force,
                                 Removed* removed) {
   bool more = false;
-  const auto sweep = [&] { return provider_->sweep_deleted(kSweepEventsMax, &step_, &more); };
+  const auto sweep = [&] {
+    return store_->housekeeping().sweep_deleted(kSweepEventsMax, &step_, &more);
+  };
   PAWL_TRY(in_counted_batch(id, removed, [&] {
-    const Status status = provider_->delete_instance(key, force);
+    const Status status = store_->admin().delete_instance(key, force);
     return status == Status::kOk ? sweep() : status;
   }));
   while (more)
@@ -307,7 +309,7 @@ Status ClientManagement::prune(InstanceKey key, std::string_view id, const Prune
   bool more = true;
   while (more) {
     PAWL_TRY(in_counted_batch(id, removed, [&] {
-      return provider_->prune_executions(key, limits, kSweepEventsMax, &step_, &more);
+      return store_->admin().prune_executions(key, limits, kSweepEventsMax, &step_, &more);
     }));
   }
   return Status::kOk;

@@ -14,7 +14,7 @@
 
 #include "ids.hpp"
 #include "pawl/port.hpp"
-#include "provider.hpp"
+#include "store.hpp"
 
 namespace pawl {
 

@@ -64,7 +64,7 @@ Status Folders::check_root(Diagnostic& diagnostic) const {
 void Folders::put_path(const WorkItem& item, Text* path) const {
   if (loop_.options.sessions.work_root == nullptr || item.session == 0) return;
   const FolderName name =
-      folder_name(loop_.provider->database_id(), item.session, item.session_generation);
+      folder_name(loop_.store->database_id(), item.session, item.session_generation);
   const bool fits = path->append(loop_.options.sessions.work_root) == Status::kOk &&
                     path->append('/') == Status::kOk && path->append(name.view()) == Status::kOk;
   PAWL_CHECK("runtime-61", fits);  // check_root() measured it
@@ -82,7 +82,7 @@ void Folders::committed() {
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.in_batch.fetched || slot.item.session == 0) return;
     const FolderName name =
-        folder_name(loop_.provider->database_id(), slot.item.session, slot.item.session_generation);
+        folder_name(loop_.store->database_id(), slot.item.session, slot.item.session_generation);
     Diagnostic why;
     const Status made =
         loop_.port.folders->make(loop_.options.sessions.work_root, name.c_str(), why);
@@ -144,7 +144,7 @@ bool Folders::begin_list() {
 bool Folders::is_of_the_past(std::string_view name) {
   SessionKey session = 0;
   std::int64_t generation = 0;
-  if (!read_name(name, loop_.provider->database_id(), &session, &generation)) return false;
+  if (!read_name(name, loop_.store->database_id(), &session, &generation)) return false;
   bool in_use = false;
   slots_.for_each([&](const internal::Slot& slot) {
     in_use = in_use || (slot.item.session == session && slot.item.session_generation == generation);

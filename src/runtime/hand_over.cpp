@@ -73,7 +73,7 @@ Status HandOver::fill_slots() {
 }
 
 internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
-  internal::Slot& slot = slots_.take(item, entry, loop_.provider->database_id());
+  internal::Slot& slot = slots_.take(item, entry, loop_.store->database_id());
   slot.session_lease_boot_ms.store(
       loop_.transaction().boot_ms_of(loop_.batch.now +
                                      loop_.options.leases.session_lock_timeout.count()),

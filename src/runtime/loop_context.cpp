@@ -57,8 +57,7 @@ void LoopContext::log(LogLevel level, std::string_view event, const LogField* fi
 }
 
 void LoopContext::log_status(LogLevel level, std::string_view event, Status status) const {
-  const LogField fields[] = {{"status", status_name(status)},
-                             {"text", provider->diagnostic().text()}};
+  const LogField fields[] = {{"status", status_name(status)}, {"text", store->diagnostic().text()}};
   log(level, event, fields, 2);
 }
 

@@ -21,8 +21,7 @@
 #include "pawl/process.hpp"
 #include "pawl/registry.hpp"
 #include "pawl/runtime.hpp"
-#include "provider.hpp"
-#include "worker_terms.hpp"
+#include "store.hpp"
 
 namespace pawl {
 
@@ -35,7 +34,7 @@ struct LoopContext {
   const Options options;
   const WorkerTerms terms;  // of the options
   const port::Port port;
-  Provider* provider = nullptr;
+  Store* store = nullptr;
   Evidence evidence;
   Arena arena;                    // of the tick at hand
   char* status_buffer = nullptr;  // for one status that is read, status_buffer_bytes() long
@@ -58,13 +57,13 @@ struct LoopContext {
   Diagnostic diagnostic;
 
   // The facets of the storage: a part takes those that it needs.
-  [[nodiscard]] Batch& transaction() const { return *provider; }
-  [[nodiscard]] InstanceStore& instances() const { return *provider; }
-  [[nodiscard]] WorkQueue& work() const { return *provider; }
-  [[nodiscard]] SessionStore& sessions() const { return *provider; }
-  [[nodiscard]] WorkerStore& workers() const { return *provider; }
-  [[nodiscard]] AdminStore& admin() const { return *provider; }
-  [[nodiscard]] Housekeeping& housekeeping() const { return *provider; }
+  [[nodiscard]] Batch& transaction() const { return store->batch(); }
+  [[nodiscard]] InstanceStore& instances() const { return store->instances(); }
+  [[nodiscard]] WorkQueue& work() const { return store->work(); }
+  [[nodiscard]] SessionStore& sessions() const { return store->sessions(); }
+  [[nodiscard]] WorkerStore& workers() const { return store->workers(); }
+  [[nodiscard]] AdminStore& admin() const { return store->admin(); }
+  [[nodiscard]] Housekeeping& housekeeping() const { return store->housekeeping(); }
 
   [[nodiscard]] std::int64_t boot_ms() const { return port.clock->boot_ms(); }
   [[nodiscard]] bool takes_activities() const {

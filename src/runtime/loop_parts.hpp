@@ -39,7 +39,7 @@ struct LoopMemory {
   Turns::Memory turns;
   Registration::Memory registration;
   OwnedSessions::Memory owned;
-  void* provider = nullptr;
+  void* store = nullptr;
   void* tick_block = nullptr;
   std::size_t tick_bytes = 0;
   char* status_buffer = nullptr;

@@ -5,8 +5,8 @@
 #include "crash_notes.hpp"
 #include "event.hpp"
 #include "ids.hpp"
-#include "provider.hpp"
 #include "worker_terms.hpp"
+#include "store.hpp"
 
 namespace pawl {
 namespace {

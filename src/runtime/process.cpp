@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "sqlite_store.hpp"
+#include "store_factory.hpp"
 
 namespace pawl {
 namespace {
@@ -27,7 +27,7 @@ std::size_t Process::required_memory(const ProcessOptions& options) {
   const std::size_t pages =
       options.page_cache_pages > 0 ? static_cast<std::size_t>(options.page_cache_pages) : 0;
   return kHeapBytesBase + kHeapBytesConnection * options.connections_max + kPageBytes * pages +
-         SqliteStore::row_slots_memory(options.payload_bytes_max);
+         StoreFactory::row_slots_memory(options.payload_bytes_max);
 }
 
 Status Process::start(const ProcessOptions& options, void* block, std::size_t bytes,
@@ -54,8 +54,8 @@ Status Process::start(const ProcessOptions& options, void* block, std::size_t by
       diagnostic.format("Process::start() was given %zu bytes and needs %zu", bytes, needed);
       return Status::kResourceExhausted;
     }
-    PAWL_TRY(SqliteStore::install_memory(block, bytes, options.page_cache_pages,
-                                         options.payload_bytes_max, diagnostic));
+    PAWL_TRY(StoreFactory::install_memory(block, bytes, options.page_cache_pages,
+                                          options.payload_bytes_max, diagnostic));
     own_memory_ = true;
     payload_bytes_max_ = options.payload_bytes_max;
     cache_pages_each_ = pages_each(options);
@@ -65,7 +65,7 @@ Status Process::start(const ProcessOptions& options, void* block, std::size_t by
 }
 
 void Process::stop() {
-  if (own_memory_) SqliteStore::remove_memory();
+  if (own_memory_) StoreFactory::remove_memory();
   own_memory_ = false;
   cache_pages_each_ = 0;
   payload_bytes_max_ = kPayloadBytesMost;
@@ -79,7 +79,7 @@ int Process::cache_pages(int wanted) const {
 MemoryUse Process::memory_use() const {
   MemoryUse use;
   if (!own_memory_) return use;
-  const SqliteStore::HeapUse heap = SqliteStore::heap_use();
+  const StoreFactory::HeapUse heap = StoreFactory::heap_use();
   use.used = heap.used;
   use.high_water = heap.high_water;
   use.failures = heap.failures;

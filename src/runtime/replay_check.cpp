@@ -2,7 +2,7 @@
 
 #include "options_check.hpp"
 #include "runtime_limits.hpp"
-#include "sqlite_store.hpp"
+#include "store_factory.hpp"
 
 namespace pawl {
 namespace {
@@ -71,21 +71,21 @@ class Check {
   Check(const Registry& registry, const Options& options, const port::Port& port)
       : registry_(registry), options_(options), port_(port) {}
   ~Check() {
-    if (provider_ != nullptr) SqliteStore::destroy(provider_);
+    if (store_ != nullptr) StoreFactory::destroy(store_);
   }
   Check(const Check&) = delete;
   Check& operator=(const Check&) = delete;
 
   // What lies in the caller's memory.
   struct Parts {
-    void* provider = nullptr;
+    void* store = nullptr;
     void* pool = nullptr;
     void* messages = nullptr;
     Group* group = nullptr;
   };
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const Options& options, Parts& parts) {
-    parts.provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
+    parts.store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
     parts.pool = arena.allocate(options.limits.warm_bytes, kArenaAlign);
     parts.messages = arena.allocate(tick_bytes(options, 1), kArenaAlign);
     parts.group = arena.template make<Group>();
@@ -106,7 +106,7 @@ class Check {
   const Registry& registry_;
   const Options& options_;
   const port::Port& port_;
-  Provider* provider_ = nullptr;
+  Store* store_ = nullptr;
   Engine* engine_ = nullptr;
   Parts parts_;
   Arena messages_;
@@ -117,20 +117,20 @@ Status Check::lay_out(Arena& arena) {
   PAWL_TRY(lay_out(arena, options_, parts_));
   engine_ = arena.make<Engine>(arena, engine_limits(options_));
   if (engine_ == nullptr || !engine_->ready()) return Status::kResourceExhausted;
-  provider_ = SqliteStore::make(parts_.provider);
+  store_ = StoreFactory::make(parts_.store);
   messages_.attach(parts_.messages, tick_bytes(options_, 1));
   pool_.attach(parts_.pool, options_.limits.warm_bytes);
   return Status::kOk;
 }
 
 Status Check::open(Diagnostic& diagnostic) {
-  ProviderOptions options;
+  StoreOptions options;
   options.path = options_.database_path;
   options.create = false;
   options.read_only = true;
   options.busy_ms_max = options_.timing.busy_max.count();
   options.cache_pages = options_.space.cache_pages;
-  return provider_->open(options, port_, diagnostic);
+  return store_->open(options, port_, diagnostic);
 }
 
 Status Check::run(ReplayVisitor& visitor, ReplayTotals* totals, Diagnostic& diagnostic) {
@@ -140,13 +140,13 @@ Status Check::run(ReplayVisitor& visitor, ReplayTotals* totals, Diagnostic& diag
   page.more = true;
   Status status = Status::kOk;
   while (page.more && status == Status::kOk) {
-    status = provider_->begin_read();
+    status = store_->batch().begin_read();
     if (status != Status::kOk) break;
     status = check_group(&page, visitor, totals);
-    provider_->end_read();
+    store_->batch().end_read();
   }
-  if (status != Status::kOk) diagnostic = provider_->diagnostic();
-  provider_->close();
+  if (status != Status::kOk) diagnostic = store_->diagnostic();
+  store_->close();
   return status;
 }
 
@@ -154,7 +154,7 @@ Status Check::check_group(Page* page, ReplayVisitor& visitor, ReplayTotals* tota
   Group& group = *parts_.group;
   group.count = 0;
   Collector collector(group);
-  PAWL_TRY(provider_->list_instances(InstanceFilter(), page, collector));
+  PAWL_TRY(store_->admin().list_instances(InstanceFilter(), page, collector));
   for (std::size_t i = 0; i < group.count; ++i)
     PAWL_TRY(check(group.candidates[i], visitor, totals));
   return Status::kOk;
@@ -197,7 +197,7 @@ Status Check::look_at_messages(const Candidate& candidate, Objection& objection)
   messages_.rewind(Arena::Mark());
   auto* const item = messages_.make<OrchestrationItem>();
   if (item == nullptr) return Status::kResourceExhausted;
-  const Status status = provider_->fetch_orchestration_item(
+  const Status status = store_->instances().fetch_orchestration_item(
       candidate.key, INT64_MAX, options_.limits.instance_batch_max, messages_, item);
   if (status == Status::kNotFound) return Status::kOk;  // stopped, suspended or parked
   if (status == Status::kResourceExhausted && item->more_messages) {
@@ -212,10 +212,11 @@ Status Check::look_at_messages(const Candidate& candidate, Objection& objection)
 Status Check::load(const Candidate& candidate, History& history, Objection& objection) {
   Diagnostic text;
   Loader loader(history, text);
-  const Status status = provider_->load_history(candidate.key, candidate.execution, 0, loader);
+  const Status status =
+      store_->instances().load_history(candidate.key, candidate.execution, 0, loader);
   if (status == Status::kCorrupt) {
     objection.raise(ErrorKind::kCorrupt,
-                    text.text().empty() ? provider_->diagnostic().text() : text.text());
+                    text.text().empty() ? store_->diagnostic().text() : text.text());
     return Status::kOk;
   }
   if (status == Status::kResourceExhausted) {

@@ -14,7 +14,7 @@
 #include "check.hpp"
 #include "pawl/options.hpp"
 #include "pawl/runtime.hpp"
-#include "provider.hpp"
+#include "store.hpp"
 
 namespace pawl {
 

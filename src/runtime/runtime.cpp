@@ -31,7 +31,7 @@ Status check_states(const Registry& registry, const Options& options, Diagnostic
 
 template <typename AnyArena>
 Status LoopMemory::lay_out(AnyArena& arena, const Options& options) {
-  provider = arena.allocate(SqliteStore::bytes(), SqliteStore::kAlign);
+  store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
   tick_bytes = pawl::tick_bytes(options, options.limits.batch);
   tick_block = arena.allocate(tick_bytes, kArenaAlign);
   PAWL_TRY(warm.allocate(arena, options));
@@ -47,7 +47,7 @@ Status LoopMemory::lay_out(AnyArena& arena, const Options& options) {
 
 Status RuntimeCore::lay_out(Arena& arena) {
   PAWL_TRY(memory_.lay_out(arena, loop_.options));
-  loop_.provider = SqliteStore::make(memory_.provider);
+  loop_.store = StoreFactory::make(memory_.store);
   engine_ = arena.make<Engine>(arena, engine_limits(loop_.options));
   return engine_ != nullptr && engine_->ready() ? Status::kOk : Status::kResourceExhausted;
 }

@@ -50,7 +50,7 @@ const RuntimeStats& RuntimeCore::stats() {
 }
 
 Status RuntimeCore::open_database(Diagnostic& diagnostic) {
-  ProviderOptions options;
+  StoreOptions options;
   options.path = loop_.options.database_path;
   options.synchronous_full = loop_.options.synchronous_full;
   options.busy_ms_max = loop_.options.timing.busy_max.count();
@@ -58,12 +58,12 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.checkpoint_pages = loop_.options.space.checkpoint_pages;
   options.checkpoint_after_commit = true;
   options.may_take_reserve = true;
-  PAWL_TRY(loop_.provider->open(options, loop_.port, diagnostic));
+  PAWL_TRY(loop_.store->open(options, loop_.port, diagnostic));
   if (loop_.port.storage->others_may_write(loop_.options.database_path)) {
     const LogField path("database", loop_.options.database_path);
     loop_.log(LogLevel::kWarning, "database_folder_open_to_others", &path, 1);
   }
-  loop_.provider->set_change_sink(&parts_.notices);
+  loop_.store->set_change_sink(&parts_.notices);
   return Status::kOk;
 }
 
@@ -88,7 +88,7 @@ Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
     if (status == Status::kOk) status = loop_.transaction().commit();
     if (status != Status::kOk) {
       // Taken before the rollback, which may say something itself.
-      diagnostic = loop_.provider->diagnostic();
+      diagnostic = loop_.store->diagnostic();
       loop_.transaction().rollback();
       parts_.registration.rolled_back();
       return status;
@@ -99,7 +99,7 @@ Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
     parts_.clock.committed();
     return Status::kOk;
   }
-  diagnostic = loop_.provider->diagnostic();
+  diagnostic = loop_.store->diagnostic();
   return status;
 }
 
@@ -142,7 +142,7 @@ Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
   const Status status = loop_.instances().read_status(
       id, &row, loop_.status_buffer, status_buffer_bytes(loop_.options.limits.payload_bytes_max));
   if (status != Status::kOk) {
-    loop_.diagnostic = loop_.provider->diagnostic();
+    loop_.diagnostic = loop_.store->diagnostic();
     return status;
   }
   *out = public_status(row);
@@ -170,7 +170,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   parts_.folders.stop();
   if (opened_.waiter) loop_.port.threads->close();
   memory_.warm.stop();
-  loop_.provider->close();
+  loop_.store->close();
   stopped_ = true;
   return threads_stuck_ ? Status::kTimeout : Status::kOk;
 }

@@ -14,7 +14,7 @@
 #include "loop_parts.hpp"
 #include "pace.hpp"
 #include "pawl/runtime.hpp"
-#include "sqlite_store.hpp"
+#include "store_factory.hpp"
 #include "tick_batch.hpp"
 
 namespace pawl {
@@ -24,7 +24,7 @@ class RuntimeCore final {
   RuntimeCore(Process& process, const Registry& registry, const Options& options,
               const port::Port& port);
   ~RuntimeCore() {
-    if (loop_.provider != nullptr) SqliteStore::destroy(loop_.provider);
+    if (loop_.store != nullptr) StoreFactory::destroy(loop_.store);
   }
 
   [[nodiscard]] static std::size_t required_memory(const Options& options);

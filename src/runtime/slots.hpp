@@ -21,7 +21,7 @@
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
 #include "pawl/registry.hpp"
-#include "provider.hpp"
+#include "store.hpp"
 #include "text.hpp"
 
 namespace pawl {
@@ -149,7 +149,7 @@ struct Slot {
   [[nodiscard]] bool is_under_way() const {
     return state == State::kRunning || state == State::kWaiting;
   }
-  // The provider will not take its failure as the outcome, but put the item back.
+  // The storage will not take its failure as the outcome, but put the item back.
   [[nodiscard]] bool is_repeated() const {
     return lacks_folder || (result.error == ErrorKind::kApplication && !result.permanent &&
                             !aborts_session && item.may_retry);

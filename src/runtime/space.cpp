@@ -30,7 +30,8 @@ void Space::make_first_reserve() {
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
 }
 
-// Half of it would do (Provider::set_space()); so there is something left until the next removal.
+// Half of it would do (Housekeeping::set_space()); so there is something left until the next
+// removal.
 bool Space::lacks_free_pages() const {
   const auto reserve = static_cast<std::int64_t>(loop_.options.space.reserve_bytes);
   return is_short_ && use_.free_bytes < 2 * (reserve > kPagesLeast ? reserve : kPagesLeast);

@@ -11,8 +11,8 @@
 
 #include "engine.hpp"
 #include "history.hpp"
-#include "provider.hpp"
 #include "slots.hpp"
+#include "store.hpp"
 #include "warm.hpp"
 
 namespace pawl {

@@ -50,13 +50,13 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   const Status fetched = loop_.instances().fetch_orchestration_item(
       key, loop_.now, loop_.options.limits.instance_batch_max, loop_.arena, turn->item);
   if (fetched == Status::kOk && has_full_mailbox(*turn->item)) {
-    turn->abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
+    turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
                   "more messages wait for it than this worker's queue_messages_max allows");
     return Status::kOk;
   }
   if (fetched == Status::kResourceExhausted && first && turn->item->more_messages) {
     // Alone, and still too large: whoever stored it had a higher payload_bytes_max.
-    turn->abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
+    turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
                   "a stored message is larger than this worker's payload_bytes_max allows");
     return Status::kOk;
   }
@@ -66,7 +66,8 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   }
   if (turn->item->more_messages) loop_.agenda.do_now(Job::kTurns);
   if (turn->item->broken != Status::kOk) {
-    turn->abandon(Provider::kStoppedForGood, ErrorKind::kCorrupt, turn->item->broken_text.view());
+    turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt,
+                  turn->item->broken_text.view());
     return Status::kOk;
   }
   if (turn->item->terminate) {
@@ -126,8 +127,8 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
     ++loop_.stats.cold_loads;
     if (loaded == Status::kCorrupt) {
       const std::string_view why =
-          text.text().empty() ? loop_.provider->diagnostic().text() : text.text();
-      turn.abandon(Provider::kStoppedForGood, ErrorKind::kCorrupt, loop_.keep_text(why));
+          text.text().empty() ? loop_.store->diagnostic().text() : text.text();
+      turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt, loop_.keep_text(why));
       warm_.drop(warm);
       turn.warm = nullptr;
       return Status::kOk;
@@ -136,7 +137,7 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
       warm_.drop(warm);
       turn.warm = nullptr;
       if (!first) return Status::kResourceExhausted;  // alone, with the next tick
-      turn.abandon(Provider::kStoppedForGood, ErrorKind::kLimit,
+      turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
                    "its history and values do not fit warm_bytes");
       return Status::kOk;
     }

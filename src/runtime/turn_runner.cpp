@@ -186,10 +186,10 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
     case Status::kResourceExhausted:
       return fail(turn, ErrorKind::kLimit, loop_.keep_text(why.text()));
     case Status::kUnsupported:  // and the row of the instance says otherwise
-      return turn.abandon(Provider::kStoppedForGood, ErrorKind::kCorrupt,
+      return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt,
                           loop_.keep_text(why.text()));
     default:
-      return turn.abandon(Provider::kStoppedForGood, turn_error_kind(result.status),
+      return turn.abandon(InstanceStore::kStoppedForGood, turn_error_kind(result.status),
                           loop_.keep_text(why.text()));
   }
 }
@@ -407,7 +407,7 @@ void TurnRunner::fail(Turn& turn, ErrorKind kind, std::string_view text) {
   if (appended != Status::kOk) {
     if (warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
     history.rewind(turn.before);
-    turn.abandon(Provider::kStoppedForGood, kind, text);
+    turn.abandon(InstanceStore::kStoppedForGood, kind, text);
     return;
   }
   TurnResult result;

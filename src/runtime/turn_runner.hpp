@@ -44,7 +44,7 @@ class TurnRunner {
   static bool is_grace_over(const Turn& turn, const Message* messages, std::size_t count);
   // As if it had not run: messages and results stay where they are.
   void wait_for_room(Turn& turn);
-  // Lists what the provider stores beside the new events.
+  // Lists what the storage stores beside the new events.
   void finish(Turn& turn, const TurnResult& result);
   bool list_events(Turn& turn);
   static void list_end(Turn& turn, const Event& event);

@@ -2,7 +2,7 @@
 //
 // Purpose: what operators and applications see of instances, sessions and numbers, and what they
 // may do to one of them.
-// Ownership: what a visitor is given ends with its call. Thread rule: as provider.hpp.
+// Ownership: what a visitor is given ends with its call. Thread rule: as store.hpp.
 #ifndef PAWL_STORE_ADMIN_STORE_HPP
 #define PAWL_STORE_ADMIN_STORE_HPP
 

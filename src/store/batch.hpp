@@ -3,7 +3,7 @@
 // Purpose: every call of a facet under "in a batch" stands between begin() and commit() or
 // rollback(), which are one write transaction. If a call answers kIo, kFull, kCorrupt or
 // kResourceExhausted the batch is dead: roll it back. kStale, kNotFound and kAlreadyExists leave it
-// alive and unchanged. Ownership and thread rule: as provider.hpp. Times: Pawl time in ms
+// alive and unchanged. Ownership and thread rule: as store.hpp. Times: Pawl time in ms
 // (clock_rules.hpp) unless a name says otherwise.
 #ifndef PAWL_STORE_BATCH_HPP
 #define PAWL_STORE_BATCH_HPP

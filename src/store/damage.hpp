@@ -2,7 +2,7 @@
 //
 // Purpose: one row that cannot be read, or whose columns cannot be what they say, must cost its own
 // instance, work item or session, and no other. A failed tick knows by this which row to take out
-// of the way (Provider::quarantine()). Ownership: plain values. Thread rule: one thread.
+// of the way (Batch::quarantine()). Ownership: plain values. Thread rule: one thread.
 #ifndef PAWL_STORE_DAMAGE_HPP
 #define PAWL_STORE_DAMAGE_HPP
 

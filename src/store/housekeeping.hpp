@@ -2,7 +2,7 @@
 //
 // Purpose: retention and sweeps of ended trees, quota and reserve, the length of the log.
 // Ownership: plain values.
-// Thread rule: as provider.hpp.
+// Thread rule: as store.hpp.
 #ifndef PAWL_STORE_HOUSEKEEPING_HPP
 #define PAWL_STORE_HOUSEKEEPING_HPP
 

@@ -3,7 +3,7 @@
 // Purpose: what a client makes and reads of one instance, and what the loop fetches and commits of
 // one turn. The storage keeps bytes and indices, never meaning. Ownership: views handed in must
 // live until the call returns; views handed out live in the buffer that the caller gave. Thread
-// rule: as provider.hpp.
+// rule: as store.hpp.
 #ifndef PAWL_STORE_INSTANCE_STORE_HPP
 #define PAWL_STORE_INSTANCE_STORE_HPP
 

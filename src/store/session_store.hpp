@@ -1,7 +1,7 @@
 // SessionStore: who owns which session, and where it moves.
 //
 // Purpose: owners, their leases, devices, moves and stops of sessions. Ownership: views handed in
-// must live until the call returns. Thread rule: as provider.hpp.
+// must live until the call returns. Thread rule: as store.hpp.
 #ifndef PAWL_STORE_SESSION_STORE_HPP
 #define PAWL_STORE_SESSION_STORE_HPP
 

@@ -2,7 +2,7 @@
 //
 // Purpose: which item a worker gets next, under which lock, and how its result goes back to its
 // instance. Ownership: views handed out live in the buffer that the caller gave. Thread rule: as
-// provider.hpp.
+// store.hpp.
 #ifndef PAWL_STORE_WORK_QUEUE_HPP
 #define PAWL_STORE_WORK_QUEUE_HPP
 

@@ -1,7 +1,7 @@
 // WorkerStore: the processes that share a database.
 //
 // Purpose: who is registered, who is alive, and what happens to the work of those who are gone.
-// Ownership: views handed in must live until the call returns. Thread rule: as provider.hpp.
+// Ownership: views handed in must live until the call returns. Thread rule: as store.hpp.
 #ifndef PAWL_STORE_WORKER_STORE_HPP
 #define PAWL_STORE_WORKER_STORE_HPP
 

@@ -26,7 +26,6 @@ WIDER = {
     "WorkItem": "a plain row",
     "Pass": "one run of the engine; still to be cut into commands, awaits and its end",
     "Slot": "still to lose two members",
-    "SqliteProvider": "one-line calls of the tables until every caller takes the facet that it needs",
 }
 
 KEYWORDS = ("public:", "private:", "protected:")

@@ -102,7 +102,7 @@ class Bench {
         history_(std::make_unique<History>(pool_)) {}
 
   // The status is checked by the caller; events of the turn are in `added()`.
-  // Messages that wait are handed in again, as a provider does.
+  // Messages that wait are handed in again, as the storage does.
   Status turn(Orchestration function, std::vector<Message> messages = {}) {
     TurnInput input = input_of(function);
     messages.insert(messages.begin(), posted_.begin(), posted_.end());

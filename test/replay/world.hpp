@@ -1,4 +1,4 @@
-// The world around the engine: what a provider stores of an instance and a runtime does with a
+// The world around the engine: what the storage keeps of an instance and a runtime does with a
 // turn, with everything that can come between. One program lives in it from its start to its end.
 //
 // Method: messages arrive in random order and batches, as rows, as results piggybacked on a turn,

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sqlite_store.hpp"
+#include "store_factory.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -477,21 +477,21 @@ TEST_F(Space, FailedWritesLoseNothing) {
 // Another process with a connection of its own, which goes on as long as it likes.
 class Other {
  public:
-  explicit Other(sim::Machine& machine) : node(machine), place_(SqliteStore::bytes()) {
-    provider = SqliteStore::make(place_.data());
-    ProviderOptions options;
+  explicit Other(sim::Machine& machine) : node(machine), place_(StoreFactory::bytes()) {
+    store = StoreFactory::make(place_.data());
+    StoreOptions options;
     options.path = kPath;
     Diagnostic why;
-    EXPECT_EQ(provider->open(options, node.port(), why), Status::kOk) << why.text();
+    EXPECT_EQ(store->open(options, node.port(), why), Status::kOk) << why.text();
   }
   ~Other() {
-    provider->close();
-    SqliteStore::destroy(provider);
+    store->close();
+    StoreFactory::destroy(store);
   }
   std::string pid() { return std::to_string(node.port().threads->process_id()); }
 
   sim::Node node;
-  Provider* provider;
+  Store* store;
 
  private:
   testing::Block place_;
@@ -509,7 +509,7 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   ASSERT_EQ(client->start_orchestration("running", "sleeper", ""), Status::kOk);
   run(machine, worker, 1'000);
   Other reader(machine);
-  ASSERT_EQ(reader.provider->begin_read(), Status::kOk);
+  ASSERT_EQ(reader.store->batch().begin_read(), Status::kOk);
   Status why = Status::kOk;
   int count = 0;
   for (; why == Status::kOk && count < 4'000; ++count) {
@@ -532,7 +532,7 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   ASSERT_TRUE(run(machine, worker, 30 * 60'000, [&] {
     return stats.orchestrations_completed == began + 1;
   })) << "what runs goes on";
-  reader.provider->end_read();
+  reader.store->batch().end_read();
   run(machine, worker, 5'000);
   EXPECT_EQ(worker.lines.count("log_is_cut"), 1U) << worker.lines.all();
   EXPECT_EQ(stats.room, Room::kEnough);
@@ -552,11 +552,11 @@ TEST_F(Space, ClientCutsALongLogWithoutARuntime) {
   }
   TestClient client(machine, kPath);
   Other reader(machine);
-  ASSERT_EQ(reader.provider->begin_read(), Status::kOk);
+  ASSERT_EQ(reader.store->batch().begin_read(), Status::kOk);
   Status why = Status::kOk;
   EXPECT_GT(accepted(client, "quick", 4'000, &why), 10);
   ASSERT_EQ(why, Status::kQuota);
-  reader.provider->end_read();
+  reader.store->batch().end_read();
   EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
 }
 
@@ -570,7 +570,7 @@ TEST_F(Space, WriteLockThatIsHeldForLongIsReportedAndNotReady) {
   ASSERT_TRUE(worker.runtime->ready());
   Other writer(machine);
   BatchInfo info;
-  ASSERT_EQ(writer.provider->begin(0, &info), Status::kOk);
+  ASSERT_EQ(writer.store->batch().begin(0, &info), Status::kOk);
   const auto stays = [&](std::int64_t ms) {
     for (std::int64_t i = 0; i < ms / 100; ++i) {
       machine.advance(100);
@@ -583,7 +583,7 @@ TEST_F(Space, WriteLockThatIsHeldForLongIsReportedAndNotReady) {
   EXPECT_FALSE(worker.runtime->ready());
   EXPECT_EQ(worker.lines.count("write_lock_is_held"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("process=" + writer.pid()), 1U) << worker.lines.all();
-  writer.provider->rollback();
+  writer.store->batch().rollback();
   run(machine, worker, 5'000);
   EXPECT_TRUE(worker.runtime->ready());
   EXPECT_EQ(worker.lines.count("write_lock_is_free"), 1U) << worker.lines.all();

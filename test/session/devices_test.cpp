@@ -264,7 +264,7 @@ TEST_F(Devices, are_never_idle_nor_swept) {
 TEST_F(Devices, can_be_forgotten_when_undeclared_and_nothing_waits) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   const auto forget = [&] {
-    return a_.batch([](Provider& provider) { return provider.forget_device("bed"); });
+    return a_.batch([](Store& store) { return store.sessions().forget_device("bed"); });
   };
   EXPECT_EQ(forget(), Status::kStillRunning);
   EXPECT_EQ(a_.withdraw("bed"), Status::kOk);

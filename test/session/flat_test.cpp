@@ -109,7 +109,7 @@ TEST_F(Plan, its_steps_do_not_depend_on_the_rows) {
   EXPECT_EQ(id, 500000);
 }
 
-// Steps of whole calls through the provider, all of its statements together.
+// Steps of whole calls through the storage, all of its statements together.
 class Flat : public ::testing::Test {
  protected:
   static int on_step(void* counter) {

@@ -1,4 +1,4 @@
-// What a provider keeps of an activity's policy: attempts and limits live in the item's row, and
+// What the storage keeps of an activity's policy: attempts and limits live in the item's row, and
 // only the outcome reaches the instance.
 #include <gtest/gtest.h>
 
@@ -12,11 +12,11 @@ class WorkPolicy : public ::testing::Test {
   WorkPolicy() { a_.join("A"); }
   Status fail(const Job& job, std::string_view text, bool permanent = false) {
     const WorkResult result = {ErrorKind::kApplication, text, permanent};
-    return a_.batch([&](Provider& provider) { return provider.ack_work_item(job.done(), result); });
+    return a_.batch([&](Store& store) { return store.work().ack_work_item(job.done(), result); });
   }
   OptionalMs next_due() {
     NextDue due;
-    EXPECT_EQ(a_.provider().next_due(a_.me(), false, &due), Status::kOk);
+    EXPECT_EQ(a_.store().instances().next_due(a_.me(), false, &due), Status::kOk);
     return due.pawl_time;
   }
 

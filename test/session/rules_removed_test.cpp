@@ -1,6 +1,6 @@
 // Each rule of docs/rules/session.md is left out once, and the simulation notices. In this program
 // alone: sqlite3_prepare_v3() is wrapped by the linker, and takes one condition out of one of the
-// provider's statements; so is session::may_take(), which does not see then what the statement does
+// storage's statements; so is session::may_take(), which does not see then what the statement does
 // not look at either. Rules that workers keep are left out by the simulated workers themselves.
 // Nothing of it is in the product.
 //
@@ -293,7 +293,7 @@ Found look(const Removal& removal, std::uint64_t seeds) {
   return found;
 }
 
-// In a process of its own, for a check of the provider may end it: that is noticing, too.
+// In a process of its own, for a check of the storage may end it: that is noticing, too.
 Found look_apart(const Removal& removal, std::uint64_t seeds) {
   int ends[2] = {-1, -1};
   EXPECT_EQ(pipe(ends), 0);
@@ -317,7 +317,7 @@ Found look_apart(const Removal& removal, std::uint64_t seeds) {
   Found found;
   EXPECT_FALSE(WIFEXITED(state) && WEXITSTATUS(state) == kNoStatement);
   if (WIFSIGNALED(state)) {
-    found.what = "a check of the provider ended the program";
+    found.what = "a check of the storage ended the program";
     return found;
   }
   const std::size_t space = text.find(' ');

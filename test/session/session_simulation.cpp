@@ -396,7 +396,8 @@ void Simulation::bury_dead(int index) {
   Worker& worker = *processes_[index].worker;
   WorkerRow rows[64];
   std::size_t count = 0;
-  expect(worker.provider().list_workers(rows, 64, &count) == Status::kOk, "workers are listed");
+  expect(worker.store().workers().list_workers(rows, 64, &count) == Status::kOk,
+         "workers are listed");
   for (std::size_t i = 0; i < count; ++i) {
     Claim claim;
     claim.holder = rows[i].incarnation;

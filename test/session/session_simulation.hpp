@@ -1,4 +1,4 @@
-// Several workers under random trouble, from a seed, on the real provider: kills with work in hand,
+// Several workers under random trouble, from a seed, on the real storage: kills with work in hand,
 // freezes past every lease and waking again, suspends, oversleeping, reboots, clock steps, drains,
 // transfers, withdrawals, cancelled instances, sessions opened, closed, expired, lost and aborted,
 // duplicate and late acknowledgements, handlers that not everybody has.

@@ -14,14 +14,14 @@ namespace pawl::test {
 namespace {
 
 // A broken setting makes every later result meaningless.
-void must(Status status, const Provider& provider, const char* what) {
+void must(Status status, const Store& store, const char* what) {
   if (status == Status::kOk) return;
-  const std::string text(provider.diagnostic().text());
+  const std::string text(store.diagnostic().text());
   std::fprintf(stderr, "%s: %s: %s\n", what, status_name(status), text.c_str());
   std::abort();
 }
 
-// SQLite calls it for every connection that opens; a provider shows its own to no other.
+// SQLite calls it for every connection that opens; the storage shows nobody its own.
 sqlite3* last_opened = nullptr;
 int remember(sqlite3* handle, const char**, const sqlite3_api_routines*) {
   last_opened = handle;
@@ -46,21 +46,21 @@ Job keep(const WorkItem& item) {
 // ---- Worker ---------------------------------------------------------------------------------------
 
 Worker::Worker(World& world)
-    : node(world.machine), world_(world), port_(node.port()), provider_(new store::SqliteProvider) {
+    : node(world.machine), world_(world), port_(node.port()), store_(new store::SqliteStore) {
   Diagnostic diagnostic;
   EXPECT_EQ(port_.clock->open(diagnostic), Status::kOk);
-  ProviderOptions open;
+  StoreOptions open;
   open.path = kPath;
   const auto entry = reinterpret_cast<void (*)()>(remember);
   sqlite3_auto_extension(entry);
-  const Status opened = provider_->open(open, port_, diagnostic);
+  const Status opened = store_->open(open, port_, diagnostic);
   sqlite3_cancel_auto_extension(entry);
   if (opened != Status::kOk) {
     std::fprintf(stderr, "open: %s\n", std::string(diagnostic.text()).c_str());
     std::abort();
   }
   handle_ = last_opened;
-  provider_->set_change_sink(this);
+  store_->set_change_sink(this);
   world_.workers.push_back(this);
 }
 
@@ -78,7 +78,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
     evidence_ = std::make_unique<Evidence>(*port_.storage, kPath, observer);
   }
   BatchInfo info;
-  Status status = provider_->begin(0, &info);
+  Status status = store_->batch().begin(0, &info);
   if (status != Status::kOk) return status;
   evidence_->observe_tick(info.now);
   std::vector<std::string_view> names(handlers.begin(), handlers.end());
@@ -94,11 +94,11 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   row.former = &former;
   row.tags = tags;
   Incarnation registered = 0;
-  status = provider_->register_worker(row, *evidence_, limits, &registered);
+  status = store_->workers().register_worker(row, *evidence_, limits, &registered);
   if (status == Status::kOk && former != 0)
-    status = provider_->bury_worker(former, registered, notes.data(), notes.size(), limits);
+    status = store_->workers().bury_worker(former, registered, notes.data(), notes.size(), limits);
   if (status != Status::kOk) {
-    provider_->rollback();
+    store_->batch().rollback();
     return status;
   }
   // Buried by others and registered anew: the old lock goes.
@@ -109,11 +109,11 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   const auto file = port_.storage->worker_create(kPath, me_, 4096);
   EXPECT_TRUE(file.ok());
   file_ = file.value();
-  return provider_->commit();
+  return store_->batch().commit();
 }
 
 void Worker::join(std::string_view name, const std::vector<CrashNote>& notes) {
-  must(try_join(name, notes), *provider_, "join");
+  must(try_join(name, notes), *store_, "join");
 }
 
 void Worker::kill() {
@@ -122,23 +122,23 @@ void Worker::kill() {
   all.erase(std::remove(all.begin(), all.end(), this), all.end());
 }
 
-Status Worker::batch(const std::function<Status(Provider&)>& call) {
+Status Worker::batch(const std::function<Status(Store&)>& call) {
   BatchInfo info;
-  const Status begun = provider_->begin(me_, &info);
+  const Status begun = store_->batch().begin(me_, &info);
   if (begun != Status::kOk) return begun;
-  const Status status = call(*provider_);
+  const Status status = call(*store_);
   if (status == Status::kOk || status == Status::kStale) {
-    const Status committed = provider_->commit();
+    const Status committed = store_->batch().commit();
     return committed == Status::kOk ? status : committed;
   }
-  provider_->rollback();
+  store_->batch().rollback();
   return status;
 }
 
 std::optional<Job> Worker::fetch() {
   std::optional<Job> job;
   char buffer[4096];
-  const Status status = batch([&](Provider& provider) {
+  const Status status = batch([&](Store& store) {
     FetchWork how;
     how.me = me_;
     how.draining = draining;
@@ -151,82 +151,82 @@ std::optional<Job> Worker::fetch() {
     WorkItem item;
     bool found = false;
     std::size_t woken = 0;
-    if (wakes_ && !draining) PAWL_TRY(provider.wake_unregistered(me_, 64, &woken, &wakes_));
-    const Status fetched = provider.fetch_work_item(how, buffer, sizeof buffer, &item, &found);
+    if (wakes_ && !draining) PAWL_TRY(store.work().wake_unregistered(me_, 64, &woken, &wakes_));
+    const Status fetched = store.work().fetch_work_item(how, buffer, sizeof buffer, &item, &found);
     if (fetched == Status::kOk && found) job = keep(item);
     return fetched;
   });
-  must(status, *provider_, "fetch");
+  must(status, *store_, "fetch");
   return job;
 }
 
 Status Worker::ack(const Job& job, std::string_view payload, bool abort_session) {
-  return batch([&](Provider& provider) {
+  return batch([&](Store& store) {
     WorkResult result;
     result.payload = payload;
     WorkDone done = job.done();
     done.abort_session = abort_session;
-    return provider.ack_work_item(done, result);
+    return store.work().ack_work_item(done, result);
   });
 }
 
 Status Worker::check(const Job& job) {
-  return batch([&](Provider& provider) { return provider.check_work_item(job.done()); });
+  return batch([&](Store& store) { return store.work().check_work_item(job.done()); });
 }
 
 Status Worker::abandon(const Job& job, std::int64_t delay_ms, bool strike) {
-  return batch([&](Provider& provider) {
-    return provider.abandon_work_item(job.done(), delay_ms, strike, limits);
+  return batch([&](Store& store) {
+    return store.work().abandon_work_item(job.done(), delay_ms, strike, limits);
   });
 }
 
 Status Worker::renew(const Job& job) {
   return batch(
-      [&](Provider& provider) { return provider.renew_work_item_lock(job.done(), me_, options); });
+      [&](Store& store) { return store.work().renew_work_item_lock(job.done(), me_, options); });
 }
 
 std::size_t Worker::renew_sessions(bool revive, std::size_t* released) {
   std::size_t renewed = 0;
   std::size_t let_go = 0;
-  must(batch([&](Provider& provider) {
-         return provider.renew_session_lock(me_, options, revive, &renewed, &let_go);
+  must(batch([&](Store& store) {
+         return store.sessions().renew_session_lock(me_, options, revive, &renewed, &let_go);
        }),
-       *provider_, "renew sessions");
+       *store_, "renew sessions");
   if (released != nullptr) *released = let_go;
   return renewed;
 }
 
 Status Worker::renew_self() {
-  return batch([&](Provider& provider) {
-    return provider.renew_worker(me_, options.session_lock_timeout_ms);
+  return batch([&](Store& store) {
+    return store.workers().renew_worker(me_, options.session_lock_timeout_ms);
   });
 }
 
 std::size_t Worker::cleanup(std::size_t limit) {
   std::size_t removed = 0;
-  must(batch([&](Provider& provider) {
-         return provider.cleanup_orphaned_sessions(*evidence_, limit, &removed);
+  must(batch([&](Store& store) {
+         return store.sessions().cleanup_orphaned_sessions(*evidence_, limit, &removed);
        }),
-       *provider_, "cleanup");
+       *store_, "cleanup");
   return removed;
 }
 
 std::size_t Worker::wake() {
   std::size_t woken = 0;
-  must(batch([&](Provider& provider) { return provider.wake_delayed(100, &woken); }), *provider_,
+  must(batch([&](Store& store) { return store.work().wake_delayed(100, &woken); }), *store_,
        "wake");
   return woken;
 }
 
 void Worker::bury(Incarnation incarnation, const std::vector<CrashNote>& notes, Incarnation heir) {
-  must(batch([&](Provider& provider) {
-         return provider.bury_worker(incarnation, heir, notes.data(), notes.size(), limits);
+  must(batch([&](Store& store) {
+         return store.workers().bury_worker(incarnation, heir, notes.data(), notes.size(), limits);
        }),
-       *provider_, "bury");
+       *store_, "bury");
 }
 
 void Worker::leave() {
-  must(batch([&](Provider& provider) { return provider.unregister_worker(me_); }), *provider_,
+  must(batch([&](Store& store) { return store.workers().unregister_worker(me_); }), *store_,
        "leave");
   port_.storage->worker_close(kPath, me_, file_);
   me_ = 0;
@@ -234,7 +234,7 @@ void Worker::leave() {
 
 void Worker::drain() {
   draining = true;
-  must(batch([&](Provider& provider) { return provider.drain_worker(name_, kStopMs); }), *provider_,
+  must(batch([&](Store& store) { return store.workers().drain_worker(name_, kStopMs); }), *store_,
        "drain");
 }
 
@@ -245,32 +245,33 @@ Status Worker::declare(std::string_view device, bool standby, bool* held) {
   how.standby = standby;
   how.stop_ms = kStopMs;
   bool holds = false;
-  const Status status =
-      batch([&](Provider& provider) { return provider.declare_session(how, *evidence_, &holds); });
+  const Status status = batch(
+      [&](Store& store) { return store.sessions().declare_session(how, *evidence_, &holds); });
   if (held != nullptr) *held = holds;
   return status;
 }
 
 Status Worker::withdraw(std::string_view device) {
-  return batch([&](Provider& provider) { return provider.withdraw_session(me_, device, kStopMs); });
+  return batch(
+      [&](Store& store) { return store.sessions().withdraw_session(me_, device, kStopMs); });
 }
 
 void Worker::take_devices_over() {
-  must(batch([&](Provider& provider) {
-         return provider.take_devices_over(me_, options, *evidence_);
+  must(batch([&](Store& store) {
+         return store.sessions().take_devices_over(me_, options, *evidence_);
        }),
-       *provider_, "take devices over");
+       *store_, "take devices over");
 }
 
 Status Worker::transfer(std::string_view session, std::string_view to, bool force) {
-  return batch([&](Provider& provider) {
-    return provider.transfer_session({}, session, to, kStopMs, force);
+  return batch([&](Store& store) {
+    return store.sessions().transfer_session({}, session, to, kStopMs, force);
   });
 }
 
 std::size_t Worker::end_stops() {
   std::size_t ended = 0;
-  must(batch([&](Provider& provider) { return provider.end_stops(100, &ended); }), *provider_,
+  must(batch([&](Store& store) { return store.sessions().end_stops(100, &ended); }), *store_,
        "end stops");
   return ended;
 }
@@ -279,7 +280,7 @@ void Worker::observe() {
   if (evidence_) evidence_->observe_tick(world_.now());
 }
 
-std::string Worker::refusal() const { return std::string(provider_->diagnostic().text()); }
+std::string Worker::refusal() const { return std::string(store_->diagnostic().text()); }
 
 void Worker::on_session_change(const SessionChange& change) {
   const std::string what = std::string(change.session) + "@" + std::to_string(change.epoch);
@@ -382,19 +383,19 @@ World::~World() { close_client(); }
 
 void World::open_client() {
   client_node_ = std::make_unique<sim::Node>(machine);
-  client_ = std::make_unique<store::SqliteProvider>();
+  client_ = std::make_unique<store::SqliteStore>();
   const port::Port port = client_node_->port();
   Diagnostic diagnostic;
   EXPECT_EQ(port.clock->open(diagnostic), Status::kOk);
-  ProviderOptions options;
+  StoreOptions options;
   options.path = kPath;
   if (client_->open(options, port, diagnostic) != Status::kOk) {
     std::fprintf(stderr, "open: %s\n", std::string(diagnostic.text()).c_str());
     std::abort();
   }
   BatchInfo info;
-  must(client_->begin(0, &info), *client_, "adopt");
-  must(client_->commit(), *client_, "adopt");
+  must(client_->batch().begin(0, &info), *client_, "adopt");
+  must(client_->batch().commit(), *client_, "adopt");
   const char* vfs = nullptr;
   EXPECT_EQ(sqlite::vfs_for(port, &vfs), Status::kOk);
   EXPECT_EQ(sqlite3_open_v2(kPath, &raw_, SQLITE_OPEN_READWRITE, vfs), SQLITE_OK);
@@ -419,7 +420,7 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   std::vector<char> block(1 << 20);
   Arena arena(block.data(), block.size());
   OrchestrationItem item;
-  must(client_->fetch_orchestration_item(key, now(), 1000, arena, &item), *client_,
+  must(client_->instances().fetch_orchestration_item(key, now(), 1000, arena, &item), *client_,
        "fetch instance");
   std::vector<MessageId> ids;
   for (std::size_t i = 0; i < item.message_count; ++i) {
@@ -437,9 +438,9 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   commit.last_new = item.last_event;
   fill(commit);
   BatchInfo info;
-  must(client_->begin(0, &info), *client_, "begin turn");
-  must(client_->ack_orchestration_item(commit), *client_, "commit turn");
-  must(client_->commit(), *client_, "commit");
+  must(client_->batch().begin(0, &info), *client_, "begin turn");
+  must(client_->instances().ack_orchestration_item(commit), *client_, "commit turn");
+  must(client_->batch().commit(), *client_, "commit");
 }
 
 InstanceKey World::create() {
@@ -449,9 +450,9 @@ InstanceKey World::create() {
   instance.name = "orchestration";
   InstanceKey key = 0;
   BatchInfo info;
-  must(client_->begin(0, &info), *client_, "begin");
-  must(client_->create_instance(instance, &key), *client_, "create");
-  must(client_->commit(), *client_, "commit");
+  must(client_->batch().begin(0, &info), *client_, "begin");
+  must(client_->instances().create_instance(instance, &key), *client_, "create");
+  must(client_->batch().commit(), *client_, "commit");
   return key;
 }
 
@@ -591,7 +592,7 @@ void World::pass(std::int64_t ms) {
   }
 }
 
-std::int64_t World::now() { return client_->pawl_now(); }
+std::int64_t World::now() { return client_->batch().pawl_now(); }
 
 std::int64_t World::number(const char* sql, const std::vector<std::int64_t>& values) {
   sqlite3_stmt* statement = nullptr;

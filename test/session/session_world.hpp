@@ -19,8 +19,8 @@
 
 #include "evidence.hpp"
 #include "pawl/port_sim.hpp"
-#include "provider.hpp"
-#include "sqlite/sqlite_provider.hpp"
+#include "sqlite/sqlite_store.hpp"
+#include "store.hpp"
 
 namespace pawl::test {
 
@@ -80,14 +80,14 @@ class Worker final : private ChangeSink, private WorkFilter {
   // What a runtime does before its ticks: the observer's clock.
   void observe();
   // Any other call, in a batch.
-  Status batch(const std::function<Status(Provider&)>& call);
+  Status batch(const std::function<Status(Store&)>& call);
 
   [[nodiscard]] Incarnation me() const { return me_; }
-  [[nodiscard]] Provider& provider() { return *provider_; }
+  [[nodiscard]] Store& store() { return *store_; }
   [[nodiscard]] Evidence& evidence() { return *evidence_; }
   [[nodiscard]] std::string refusal() const;
   [[nodiscard]] bool look_again() const { return look_again_; }
-  // The provider's own connection, for counting its steps.
+  // The storage's own connection, for counting its steps.
   [[nodiscard]] sqlite3* handle() { return handle_; }
   // Rows it has written.
   [[nodiscard]] std::int64_t writes() { return sqlite3_total_changes(handle_); }
@@ -116,7 +116,7 @@ class Worker final : private ChangeSink, private WorkFilter {
 
   World& world_;
   port::Port port_;
-  std::unique_ptr<store::SqliteProvider> provider_;
+  std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<Evidence> evidence_;
   port::Storage::WorkerFile file_;
   sqlite3* handle_ = nullptr;
@@ -179,7 +179,7 @@ class World {
   void close_client();
 
   std::unique_ptr<sim::Node> client_node_;
-  std::unique_ptr<store::SqliteProvider> client_;
+  std::unique_ptr<store::SqliteStore> client_;
   sqlite3* raw_ = nullptr;
   int next_instance_ = 1;
 };

@@ -50,8 +50,8 @@ TEST_F(WorkContract, worker_ack_atomicity) {
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
   const WorkResult result = {ErrorKind::kNone, "r"};
-  EXPECT_EQ(a_.batch([&](Provider& provider) {
-    EXPECT_EQ(provider.ack_work_item(job->done(), result), Status::kOk);
+  EXPECT_EQ(a_.batch([&](Store& store) {
+    EXPECT_EQ(store.work().ack_work_item(job->done(), result), Status::kOk);
     return Status::kFull;  // the batch is rolled back
   }),
             Status::kFull);

@@ -2,12 +2,12 @@
 // validations of the family by their names. There a filter is a range of versions that is parsed
 // from JSON; here it is a list of kinds, so where a test is about ranges or JSON its nearest
 // counterpart says what holds instead. Behind them: unregistered instances stand in no other's way.
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
-class Capability : public ProviderWorld {
+class Capability : public StoreWorld {
  protected:
   using Kinds = std::vector<Runnable>;
 
@@ -18,14 +18,14 @@ class Capability : public ProviderWorld {
     given.reserve(1);  // an empty list is no null
     query = ReadyQuery();
     query.me = me;
-    query.now = at->pawl_now();
+    query.now = at->batch().pawl_now();
     query.runnable = given.data();
     query.runnable_count = given.size();
     query.unregistered = &unregistered;
     unregistered = UnregisteredInstances();
     std::vector<InstanceKey> keys(capacity);
     std::size_t count = 0;
-    EXPECT_EQ(at->list_ready(query, keys.data(), capacity, &count), Status::kOk)
+    EXPECT_EQ(at->instances().list_ready(query, keys.data(), capacity, &count), Status::kOk)
         << at->diagnostic().text();
     keys.resize(count);
     return keys;
@@ -39,7 +39,7 @@ class Capability : public ProviderWorld {
     ASSERT_EQ(batch(at,
                     [&] {
                       for (std::size_t i = 0; i < unregistered.count; ++i)
-                        PAWL_TRY(at->mark_unregistered(unregistered.keys[i], query));
+                        PAWL_TRY(at->instances().mark_unregistered(unregistered.keys[i], query));
                       return Status::kOk;
                     }),
               Status::kOk)
@@ -53,7 +53,8 @@ class Capability : public ProviderWorld {
     instance.version = version;
     instance.input = "in";
     InstanceKey key = 0;
-    EXPECT_EQ(batch(at, [&] { return at->create_instance(instance, &key); }), Status::kOk);
+    EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(instance, &key); }),
+              Status::kOk);
     return key;
   }
   // A turn under `behaviour`, which ends as `end` says, or leaves a message behind.
@@ -75,7 +76,7 @@ class Capability : public ProviderWorld {
     ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }
   void wake(Site& at, std::string_view id) {
-    ASSERT_EQ(batch(at, [&] { return at->cancel_instance(id, "r"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance(id, "r"); }), Status::kOk);
   }
   std::int64_t behaviour_of(InstanceKey key) {
     return raw_number("SELECT behaviour FROM instances WHERE key=" + std::to_string(key));
@@ -237,7 +238,7 @@ TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
   EXPECT_EQ(list(at, of(3, 3)), Keys());
   EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
   KeepEvents sink;
-  EXPECT_EQ(at->load_history(key, 1, 0, sink), Status::kCorrupt);
+  EXPECT_EQ(at->instances().load_history(key, 1, 0, sink), Status::kCorrupt);
 }
 
 // Reading counts nothing: the instance stops, with the row in its status, until it is tried again
@@ -248,7 +249,7 @@ TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
   raw("UPDATE history SET meta='{'");
   KeepEvents sink;
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(at->load_history(key, 1, 0, sink), Status::kCorrupt);
+    EXPECT_EQ(at->instances().load_history(key, 1, 0, sink), Status::kCorrupt);
   EXPECT_EQ(raw_number("SELECT crashes+strikes+reboots FROM instances"), 0);
 }
 
@@ -258,14 +259,15 @@ TEST_P(Capability, test_fetch_deserialization_error_eventually_reaches_poison) {
   const InstanceKey key = begun(at, "a", 2);
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->abandon_orchestration_item(key, 1, Provider::kStoppedForGood, false,
-                                                          ErrorKind::kCorrupt, "row 1");
+                    return at->instances().abandon_orchestration_item(
+                        key, 1, InstanceStore::kStoppedForGood, false, ErrorKind::kCorrupt,
+                        "row 1");
                   }),
             Status::kOk);
   EXPECT_EQ(list(at, of(2, 2)), Keys());
   EXPECT_EQ(status(at, "a").state, InstanceState::kStopped);
   std::size_t retried = 0;
-  ASSERT_EQ(batch(at, [&] { return at->retry_stopped(5, &retried); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(5, &retried); }), Status::kOk);
   EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
 }
 
@@ -292,7 +294,7 @@ TEST_P(Capability, test_ack_appends_event_to_corrupted_history) {
   list(at, of(1, 3));
   mark_unregistered(at, of(1, 3));
   EXPECT_EQ(list(at, of(1, 3)), Keys());
-  ASSERT_EQ(batch(at, [&] { return at->terminate_instance("a", "r"); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->admin().terminate_instance("a", "r"); }), Status::kOk);
   EXPECT_EQ(list(at, of(1, 3)), (Keys{key}));
 }
 
@@ -303,7 +305,7 @@ TEST_P(Capability, AFreshUnregisteredInstanceIsLeftToOthers) {
   create_of(at, "a", "other");
   list(at, of(1, 1));
   EXPECT_EQ(unregistered.count, 0U);
-  EXPECT_EQ(unregistered.look_at, at->pawl_now() + query.home_grace_ms + 1);
+  EXPECT_EQ(unregistered.look_at, at->batch().pawl_now() + query.home_grace_ms + 1);
   clock.advance(query.home_grace_ms + 1);
   list(at, of(1, 1));
   EXPECT_EQ(unregistered.count, 1U);
@@ -341,7 +343,7 @@ TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
                       instance.id = id;
                       instance.name = name;
                       InstanceKey key = 0;
-                      PAWL_TRY(at->create_instance(instance, &key));
+                      PAWL_TRY(at->instances().create_instance(instance, &key));
                     }
                     return Status::kOk;
                   }),
@@ -377,8 +379,8 @@ TEST_P(Capability, ATimerOfAnUnregisteredInstanceIsMetOnce) {
   ASSERT_EQ(unregistered.count, 1U);
   mark_unregistered(at, {});
   NextDue due;
-  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
-  EXPECT_FALSE(due.pawl_time.has_passed(at->pawl_now()));
+  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
+  EXPECT_FALSE(due.pawl_time.has_passed(at->batch().pawl_now()));
   list(at, {});
   EXPECT_EQ(unregistered.count, 0U);
   Item item;
@@ -430,8 +432,8 @@ TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
     start(at, key, timers);
     ASSERT_EQ(batch(at,
                     [&] {
-                      return at->abandon_orchestration_item(key, 1, Provider::kStoppedForGood,
-                                                            false, ErrorKind::kLimit, "why");
+                      return at->instances().abandon_orchestration_item(
+                          key, 1, InstanceStore::kStoppedForGood, false, ErrorKind::kLimit, "why");
                     }),
               Status::kOk);
   }
@@ -452,7 +454,7 @@ TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE due IS NOT NULL"), 2);
   // They have fired, and are there when it goes on.
   std::size_t retried = 0;
-  ASSERT_EQ(batch(at, [&] { return at->retry_stopped(1, &retried); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(1, &retried); }), Status::kOk);
   EXPECT_EQ(list(at, kinds), (Keys{mine, 1}));
   Item item;
   ASSERT_EQ(fetch(at, 1, item), Status::kOk);
@@ -464,7 +466,7 @@ TEST_P(Capability, deleted_instances_with_due_timers_block_no_other) {
   Site& at = site();
   const InstanceKey key = create(at, "deleted");
   start(at, key, {{2, TimerBase::kPawlTime, 10}});
-  ASSERT_EQ(batch(at, [&] { return at->delete_instance(key, true); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(key, true); }), Status::kOk);
   clock.advance(20);
   for (const Kinds& kinds : {Kinds{{"irrigate", "1.0", 0}}, Kinds{{"another", "", 0}}}) {
     EXPECT_EQ(list(at, kinds), Keys());

@@ -1,13 +1,13 @@
 // Goal: a child is created with its parent's turn, reported with the commit that ends it, once;
 // what is late is dropped; no id is taken from whom it belongs to.
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
 using Strings = std::vector<std::string>;
 
-class Children : public ProviderWorld {
+class Children : public StoreWorld {
  protected:
   Item& fetched(Site& at, InstanceKey key) {
     items_.push_back(std::make_unique<Item>());
@@ -164,7 +164,8 @@ TEST_P(Children, RootsCannotTakeTheirIds) {
   root.id = "p::1.2";
   root.name = "n";
   InstanceKey key = 0;
-  EXPECT_EQ(batch(at, [&] { return at->create_instance(root, &key); }), Status::kInvalidArgument);
+  EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(root, &key); }),
+            Status::kInvalidArgument);
 }
 
 }  // namespace

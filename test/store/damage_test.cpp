@@ -1,12 +1,12 @@
 // Goal: an index that disagrees with its table ends a call with an error that names the table, and
 // never keeps it from ending. Each of these calls walks along an index, or empties what it shows.
-#include "provider_world.hpp"
+#include "store_world.hpp"
 #include "tables/walk.hpp"
 
 namespace pawl::test {
 namespace {
 
-class Damage : public ProviderWorld {
+class Damage : public StoreWorld {
  protected:
   // The index holds what `as` says, and its definition is the old one.
   void lie(const std::string& index, const std::string& as) {
@@ -31,10 +31,12 @@ class Damage : public ProviderWorld {
     worker.node = node;
     worker.lease_ms = 30'000;
     Incarnation out = 0;
-    return batch(at, [&] { return at->register_worker(worker, evidence, CrashLimits(), &out); });
+    return batch(
+        at, [&] { return at->workers().register_worker(worker, evidence, CrashLimits(), &out); });
   }
   Status bury(Site& at, Incarnation worker) {
-    return batch(at, [&] { return at->bury_worker(worker, 0, nullptr, 0, CrashLimits()); });
+    return batch(at,
+                 [&] { return at->workers().bury_worker(worker, 0, nullptr, 0, CrashLimits()); });
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Damage, ::testing::Values(Ports::kSim), ports_name);
@@ -81,7 +83,8 @@ TEST_P(Damage, LocksOfASessionThatChangesItsOwner) {
   const Incarnation me = worker(at, "me");
   start(at, create(at, "a"), {}, {{2, "s", ""}});
   lie("wq_session", "worker_queue(sid,(1),id) WHERE sid IS NOT NULL");
-  expect_named(at, batch(at, [&] { return at->claim_session(me, "s", WorkerTerms()); }),
+  expect_named(at,
+               batch(at, [&] { return at->sessions().claim_session(me, "s", WorkerTerms()); }),
                "worker_queue");
 }
 
@@ -94,11 +97,13 @@ TEST_P(Damage, IdleSessions) {
   clock.advance(1'000'000);
   std::size_t renewed = 0;
   std::size_t released = 0;
-  expect_named(
-      at,
-      batch(at,
-            [&] { return at->renew_session_lock(me, WorkerTerms(), false, &renewed, &released); }),
-      "sessions");
+  expect_named(at,
+               batch(at,
+                     [&] {
+                       return at->sessions().renew_session_lock(me, WorkerTerms(), false,
+                                                                &renewed, &released);
+                     }),
+               "sessions");
 }
 
 TEST_P(Damage, ParentsThatAreTheirOwnChildren) {
@@ -111,20 +116,22 @@ TEST_P(Damage, ParentsThatAreTheirOwnChildren) {
   Removed removed;
   bool more = false;
   expect_named(
-      at, batch(at, [&] { return at->prune_executions(a, PruneLimits(), 100, &removed, &more); }),
+      at,
+      batch(at,
+            [&] { return at->admin().prune_executions(a, PruneLimits(), 100, &removed, &more); }),
       "instances");
 }
 
 TEST_P(Damage, DeletedTrees) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
-  ASSERT_EQ(batch(at, [&] { return at->delete_instance(key, true); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(key, true); }), Status::kOk);
   lie("i_tree", "instances((1))");
   Removed removed;
   bool more = true;
   Status status = Status::kOk;
   for (int i = 0; i < 10 && more && status == Status::kOk; ++i)
-    status = batch(at, [&] { return at->sweep_deleted(100, &removed, &more); });
+    status = batch(at, [&] { return at->housekeeping().sweep_deleted(100, &removed, &more); });
   EXPECT_TRUE(status == Status::kCorrupt || !more) << status_name(status);
 }
 

@@ -1,13 +1,13 @@
 // Goal: instances are made once, found, cancelled, parked, stopped and woken; and who may work on
 // which is what the rules of homes say, in the order of waiting.
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
 using Keys = std::vector<InstanceKey>;
 
-using Instances = ProviderWorld;
+using Instances = StoreWorld;
 INSTANTIATE_TEST_SUITE_P(Ports, Instances, ::testing::Values(Ports::kSim, Ports::kPosix),
                          ports_name);
 
@@ -23,7 +23,7 @@ TEST_P(Instances, StatusOfAFreshOne) {
   EXPECT_EQ(is.updated_ms, kWall2040);
   EXPECT_EQ(is.output, "");
   InstanceStatus none;
-  EXPECT_EQ(at->read_status("b", &none, output, sizeof(output)), Status::kNotFound);
+  EXPECT_EQ(at->instances().read_status("b", &none, output, sizeof(output)), Status::kNotFound);
 }
 
 TEST_P(Instances, IdIsUsedOnce) {
@@ -35,7 +35,7 @@ TEST_P(Instances, IdIsUsedOnce) {
   again.name = "other";
   again.input = "second";
   InstanceKey other_key = 0;
-  EXPECT_EQ(batch(other, [&] { return other->create_instance(again, &other_key); }),
+  EXPECT_EQ(batch(other, [&] { return other->instances().create_instance(again, &other_key); }),
             Status::kAlreadyExists);
   Item item;
   ASSERT_EQ(fetch(other, key, item), Status::kOk);
@@ -54,7 +54,7 @@ TEST_P(Instances, NamesHaveBounds) {
     instance.name = name;
     instance.version = version;
     InstanceKey key = 0;
-    return batch(at, [&] { return at->create_instance(instance, &key); });
+    return batch(at, [&] { return at->instances().create_instance(instance, &key); });
   };
   EXPECT_EQ(try_one(longest, longest, longest), Status::kOk);
   EXPECT_EQ(try_one("", "n", ""), Status::kInvalidArgument);
@@ -88,7 +88,7 @@ TEST_P(Instances, CancelIsAMessage) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   const std::string reason(5000, 'r');
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", reason); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", reason); }), Status::kOk);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   EXPECT_EQ(item.kinds(), (std::vector<std::string>{"start", "cancel"}));
@@ -98,7 +98,7 @@ TEST_P(Instances, CancelIsAMessage) {
 TEST_P(Instances, CancelOfNoInstanceAndOfAnEndedOne) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
-  EXPECT_EQ(batch(at, [&] { return at->cancel_instance("b", ""); }), Status::kNotFound);
+  EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("b", ""); }), Status::kNotFound);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   Events events(1);
@@ -107,7 +107,7 @@ TEST_P(Instances, CancelOfNoInstanceAndOfAnEndedOne) {
   TurnCommit commit = turn(item, &events);
   commit.end = EndKind::kCompleted;
   ASSERT_EQ(ack(at, commit), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kStale);
+  EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kStale);
 }
 
 // ---- who is ready, and for whom -------------------------------------------------------------------
@@ -120,7 +120,7 @@ TEST_P(Instances, ReadyOnesComeInOrderOfWaiting) {
   EXPECT_EQ(ready(at), (Keys{a, b, c}));
   start(at, a);
   EXPECT_EQ(ready(at), (Keys{b, c}));
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{b, c, a}));
 }
 
@@ -128,7 +128,7 @@ TEST_P(Instances, SecondMessageCostsNoPlaceInTheOrder) {
   Site& at = site();
   const InstanceKey a = create(at, "a");
   const InstanceKey b = create(at, "b");
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{a, b}));
 }
 
@@ -142,11 +142,11 @@ TEST_P(Instances, SkippedOnesAndTheBoundOfTheList) {
   query.skip_count = 1;
   InstanceKey keys[2] = {};
   std::size_t count = 0;
-  ASSERT_EQ(at->list_ready(query, keys, 2, &count), Status::kOk);
+  ASSERT_EQ(at->instances().list_ready(query, keys, 2, &count), Status::kOk);
   EXPECT_EQ(Keys(keys, keys + count), (Keys{a, c}));
-  ASSERT_EQ(at->list_ready(query, keys, 1, &count), Status::kOk);
+  ASSERT_EQ(at->instances().list_ready(query, keys, 1, &count), Status::kOk);
   EXPECT_EQ(Keys(keys, keys + count), (Keys{a}));
-  ASSERT_EQ(at->list_ready(query, keys, 0, &count), Status::kOk);
+  ASSERT_EQ(at->instances().list_ready(query, keys, 0, &count), Status::kOk);
   EXPECT_EQ(count, 0U);
 }
 
@@ -190,8 +190,9 @@ TEST_P(Instances, DeadHomeHasNoGrace) {
   PAWL_AT_HOME(at, a, other);
   PAWL_AT_HOME(at, b, 4711);  // no row at all
   EXPECT_EQ(ready(at, me), (Keys{b}));
-  ASSERT_EQ(batch(at, [&] { return at->bury_worker(other, 0, nullptr, 0, CrashLimits()); }),
-            Status::kOk);
+  ASSERT_EQ(
+      batch(at, [&] { return at->workers().bury_worker(other, 0, nullptr, 0, CrashLimits()); }),
+      Status::kOk);
   EXPECT_EQ(ready(at, me), (Keys{a, b}));
 }
 
@@ -202,13 +203,13 @@ TEST_P(Instances, ADeathInATurnOfNothingStored_PersistsStartsFirst) {
   CrashNote note;
   note.instance = CrashNote::kNotStored;
   BatchInfo info;
-  ASSERT_EQ(at->begin(me, &info), Status::kOk);
+  ASSERT_EQ(at->batch().begin(me, &info), Status::kOk);
   EXPECT_FALSE(info.persist_starts_first);
-  ASSERT_EQ(at->bury_worker(other, 0, &note, 1, CrashLimits()), Status::kOk);
-  ASSERT_EQ(at->commit(), Status::kOk);
-  ASSERT_EQ(at->begin(me, &info), Status::kOk);
+  ASSERT_EQ(at->workers().bury_worker(other, 0, &note, 1, CrashLimits()), Status::kOk);
+  ASSERT_EQ(at->batch().commit(), Status::kOk);
+  ASSERT_EQ(at->batch().begin(me, &info), Status::kOk);
   EXPECT_TRUE(info.persist_starts_first);
-  at->rollback();
+  at->batch().rollback();
 }
 
 TEST_P(Instances, ThatBringTheirTurn_HaveNoMessage) {
@@ -219,7 +220,8 @@ TEST_P(Instances, ThatBringTheirTurn_HaveNoMessage) {
   instance.name = "code";
   instance.with_turn = true;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->create_instance(instance, &key); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().create_instance(instance, &key); }),
+            Status::kOk);
   EXPECT_EQ(ready(at, me), Keys());
 }
 
@@ -258,8 +260,8 @@ TEST_P(Instances, ParkedUntilItsTime) {
   const InstanceKey key = create(at, "a");
   const auto abandon = [&](std::int64_t revision) {
     return batch(at, [&] {
-      return at->abandon_orchestration_item(key, revision, 5000, true, ErrorKind::kUnregistered,
-                                            "nobody knows irrigate");
+      return at->instances().abandon_orchestration_item(
+          key, revision, 5000, true, ErrorKind::kUnregistered, "nobody knows irrigate");
     });
   };
   EXPECT_EQ(abandon(7), Status::kStale);
@@ -273,11 +275,11 @@ TEST_P(Instances, ParkedUntilItsTime) {
   EXPECT_EQ(is.error, ErrorKind::kUnregistered);
   EXPECT_EQ(is.output, "nobody knows irrigate");
   NextDue due;
-  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
-  EXPECT_EQ(due.pawl_time, at->pawl_now() + 5000);
+  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
+  EXPECT_EQ(due.pawl_time, at->batch().pawl_now() + 5000);
   const auto wake = [&] {
     std::size_t woken = 99;
-    EXPECT_EQ(batch(at, [&] { return at->wake_delayed(10, &woken); }), Status::kOk);
+    EXPECT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
     return woken;
   };
   clock.advance(4999);
@@ -292,7 +294,7 @@ TEST_P(Instances, ParkedUntilItsTime) {
   events.add(EventKind::kStarted).name = "irrigate";
   ASSERT_EQ(ack(at, turn(item, &events)), Status::kOk);
   EXPECT_EQ(status(at, "a").error, ErrorKind::kNone);
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
   Item next;
   ASSERT_EQ(fetch(at, key, next), Status::kOk);
   EXPECT_EQ(next.is.strikes, 0);
@@ -304,16 +306,16 @@ TEST_P(Instances, WakingIsBounded) {
     const InstanceKey key = create(at, "i" + std::to_string(i));
     ASSERT_EQ(batch(at,
                     [&] {
-                      return at->abandon_orchestration_item(key, 0, 10, false, ErrorKind::kNone,
-                                                            "");
+                      return at->instances().abandon_orchestration_item(key, 0, 10, false,
+                                                                        ErrorKind::kNone, "");
                     }),
               Status::kOk);
   }
   clock.advance(10);
   std::size_t woken = 0;
-  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(3, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(3, &woken); }), Status::kOk);
   EXPECT_EQ(woken, 3U);
-  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(3, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(3, &woken); }), Status::kOk);
   EXPECT_EQ(woken, 2U);
 }
 
@@ -322,23 +324,24 @@ TEST_P(Instances, StoppedOneLosesNothing) {
   const InstanceKey key = create(at, "a");
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->abandon_orchestration_item(key, 0, Provider::kStoppedForGood, false,
-                                                          ErrorKind::kNondeterminism, "other code");
+                    return at->instances().abandon_orchestration_item(
+                        key, 0, InstanceStore::kStoppedForGood, false, ErrorKind::kNondeterminism,
+                        "other code");
                   }),
             Status::kOk);
   EXPECT_EQ(status(at, "a").state, InstanceState::kStopped);
   EXPECT_EQ(status(at, "a").error, ErrorKind::kNondeterminism);
   EXPECT_EQ(status(at, "a").output, "other code");
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", "r"); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "r"); }), Status::kOk);
   clock.advance(std::int64_t{400} * 24 * 3600 * 1000);
   std::size_t count = 99;
-  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &count); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 0U);
   EXPECT_TRUE(ready(at).empty());
   NextDue due;
-  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
+  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
   EXPECT_EQ(due.pawl_time, OptionalMs());
-  ASSERT_EQ(batch(at, [&] { return at->retry_stopped(10, &count); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 1U);
   EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
   EXPECT_EQ(ready(at), (Keys{key}));
@@ -354,8 +357,8 @@ TEST_P(Instances, TurnOfAStoppedOneIsStale) {
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->abandon_orchestration_item(key, 0, Provider::kStoppedForGood, false,
-                                                          ErrorKind::kCorrupt, "x");
+                    return at->instances().abandon_orchestration_item(
+                        key, 0, InstanceStore::kStoppedForGood, false, ErrorKind::kCorrupt, "x");
                   }),
             Status::kOk);
   EXPECT_EQ(ack(at, turn(item)), Status::kStale);

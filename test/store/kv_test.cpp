@@ -1,7 +1,7 @@
 // Goal: what an execution finds at its start is there while it runs, whatever it writes; clients
 // see what was committed last; an end leaves one row a key; values live as long as their instance
 // and no longer.
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
@@ -12,7 +12,7 @@ struct Write {
 };
 using Writes = std::vector<Write>;
 
-class Kv : public ProviderWorld {
+class Kv : public StoreWorld {
  protected:
   // One turn that writes, and ends if it is notified to.
   void write(Site& at, InstanceKey key, const Writes& writes, EndKind end = EndKind::kNone) {
@@ -52,7 +52,8 @@ class Kv : public ProviderWorld {
       }
       std::string all;
     } keep;
-    EXPECT_EQ(at->load_state(key, execution, keep), Status::kOk) << at->diagnostic().text();
+    EXPECT_EQ(at->instances().load_state(key, execution, keep), Status::kOk)
+        << at->diagnostic().text();
     return keep.all;
   }
   // What clients see, by pages of `rows`.
@@ -67,7 +68,8 @@ class Kv : public ProviderWorld {
     KvPage page;
     page.rows_max = rows;
     do {
-      EXPECT_EQ(at->list_values(id, &page, keep), Status::kOk) << at->diagnostic().text();
+      EXPECT_EQ(at->instances().list_values(id, &page, keep), Status::kOk)
+          << at->diagnostic().text();
     } while (page.more);
     return keep.all;
   }
@@ -75,7 +77,8 @@ class Kv : public ProviderWorld {
   std::string get(Site& at, const char* id, std::string_view key) {
     KvEntry entry;
     bool is_there = false;
-    EXPECT_EQ(at->read_value(id, key, &entry, &is_there, buffer_, sizeof buffer_), Status::kOk)
+    EXPECT_EQ(at->instances().read_value(id, key, &entry, &is_there, buffer_, sizeof buffer_),
+              Status::kOk)
         << at->diagnostic().text();
     return is_there ? "'" + std::string(entry.value) + "'" : "none";
   }
@@ -83,19 +86,21 @@ class Kv : public ProviderWorld {
     Removed removed;
     bool more = true;
     while (more)
-      EXPECT_EQ(batch(at,
-                      [&] {
-                        return at->prune_executions(key, {keep_last, 0}, 99, &removed, &more);
-                      }),
-                Status::kOk);
+      EXPECT_EQ(
+          batch(at,
+                [&] {
+                  return at->admin().prune_executions(key, {keep_last, 0}, 99, &removed, &more);
+                }),
+          Status::kOk);
     return removed.executions;
   }
   void remove_whole(Site& at, InstanceKey key) {
-    ASSERT_EQ(batch(at, [&] { return at->delete_instance(key, true); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(key, true); }), Status::kOk);
     Removed removed;
     bool more = true;
     while (more)
-      ASSERT_EQ(batch(at, [&] { return at->sweep_deleted(99, &removed, &more); }), Status::kOk);
+      ASSERT_EQ(batch(at, [&] { return at->housekeeping().sweep_deleted(99, &removed, &more); }),
+                Status::kOk);
   }
   std::int64_t rows() { return raw_number("SELECT count(*) FROM kv"); }
 
@@ -151,7 +156,7 @@ TEST_P(Kv, GetUnknownInstance) {
   Site& at = site();
   KvEntry entry;
   bool is_there = true;
-  EXPECT_EQ(at->read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+  EXPECT_EQ(at->instances().read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
             Status::kNotFound);
   EXPECT_FALSE(is_there);
 }
@@ -190,7 +195,7 @@ TEST_P(Kv, LargeValue) {
   EXPECT_EQ(get(at, "a", "k"), "'" + large + "'");
   KvEntry entry;
   bool is_there = false;
-  EXPECT_EQ(at->read_value("a", "k", &entry, &is_there, buffer_, large.size() - 1),
+  EXPECT_EQ(at->instances().read_value("a", "k", &entry, &is_there, buffer_, large.size() - 1),
             Status::kResourceExhausted);
 }
 
@@ -359,7 +364,8 @@ TEST_P(Kv, DeleteInstanceWithChildren) {
   write(at, parent, {{"k", "of parent"}});
   write(at, child, {{"k", "of child"}}, EndKind::kCompleted);
   write(at, create(at, "b"), {{"k", "of b"}});
-  EXPECT_EQ(batch(at, [&] { return at->delete_instance(child, false); }), Status::kChildInstance);
+  EXPECT_EQ(batch(at, [&] { return at->admin().delete_instance(child, false); }),
+            Status::kChildInstance);
   EXPECT_EQ(rows(), 3);
   remove_whole(at, parent);
   EXPECT_EQ(get(at, "b", "k"), "'of b'");
@@ -370,11 +376,11 @@ TEST_P(Kv, DeletedOneHasNoValuesBeforeItIsSwept) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}});
-  ASSERT_EQ(batch(at, [&] { return at->delete_instance(key, true); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(key, true); }), Status::kOk);
   EXPECT_EQ(rows(), 1);
   KvEntry entry;
   bool is_there = false;
-  EXPECT_EQ(at->read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+  EXPECT_EQ(at->instances().read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
             Status::kNotFound);
 }
 
@@ -525,7 +531,7 @@ TEST_P(Kv, DamagedValuesAreNamed) {
     raw(std::string("UPDATE kv SET ") + damage);
     KvEntry entry;
     bool is_there = false;
-    EXPECT_EQ(at->read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+    EXPECT_EQ(at->instances().read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
               Status::kCorrupt)
         << damage;
     EXPECT_NE(at->diagnostic().text().find("key 'k'"), std::string_view::npos);
@@ -534,7 +540,7 @@ TEST_P(Kv, DamagedValuesAreNamed) {
         return Status::kOk;
       }
     } nowhere;
-    EXPECT_EQ(at->load_state(key, 2, nowhere), Status::kCorrupt) << damage;
+    EXPECT_EQ(at->instances().load_state(key, 2, nowhere), Status::kCorrupt) << damage;
     raw("DELETE FROM kv");
     raw("INSERT INTO kv SELECT * FROM kept");
   }
@@ -544,15 +550,15 @@ TEST_P(Kv, DamagedValuesAreNamed) {
 TEST_P(Kv, InstanceStats) {
   Site& at = site();
   InstanceStats stats;
-  EXPECT_EQ(at->read_instance_stats("a", &stats), Status::kNotFound);
+  EXPECT_EQ(at->admin().read_instance_stats("a", &stats), Status::kNotFound);
   const InstanceKey key = create(at, "a");
-  ASSERT_EQ(at->read_instance_stats("a", &stats), Status::kOk);
+  ASSERT_EQ(at->admin().read_instance_stats("a", &stats), Status::kOk);
   EXPECT_EQ(stats.history_events, 0);
   EXPECT_EQ(stats.history_bytes, 0);
   EXPECT_EQ(stats.messages_waiting, 1);
   again(at, key, {{"k", "1"}, {"l", "22"}});
   write(at, key, {{"k", "333"}, {"l", nullptr}, {"m", ""}});
-  ASSERT_EQ(at->read_instance_stats("a", &stats), Status::kOk);
+  ASSERT_EQ(at->admin().read_instance_stats("a", &stats), Status::kOk);
   EXPECT_EQ(stats.history_events, 4);
   EXPECT_GT(stats.history_bytes, 3);
   EXPECT_EQ(stats.messages_waiting, 0);

@@ -6,17 +6,17 @@
 #include <filesystem>
 #include <thread>
 
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
-using Lifecycle = ProviderWorld;
+using Lifecycle = StoreWorld;
 INSTANTIATE_TEST_SUITE_P(Ports, Lifecycle, ::testing::Values(Ports::kSim, Ports::kPosix),
                          ports_name);
 
-ProviderOptions no_create() {
-  ProviderOptions options;
+StoreOptions no_create() {
+  StoreOptions options;
   options.create = false;
   return options;
 }
@@ -40,13 +40,13 @@ TEST_P(Lifecycle, MakesADatabaseAndFindsItAgain) {
 // The file in one piece; a log has its header flushed and then what it begins with.
 TEST_P(Lifecycle, NewDatabaseTakesOneFlush) {
   Site& first = site();
-  EXPECT_EQ(first->io_use().flushes, 1U);
-  EXPECT_EQ(first->io_use().bytes % 1024, 0U);
-  EXPECT_LT(first->io_use().bytes, 128U * 1024);
+  EXPECT_EQ(first->batch().io_use().flushes, 1U);
+  EXPECT_EQ(first->batch().io_use().bytes % 1024, 0U);
+  EXPECT_LT(first->batch().io_use().bytes, 128U * 1024);
   create(first, "a");
-  EXPECT_EQ(first->io_use().flushes, 3U);
+  EXPECT_EQ(first->batch().io_use().flushes, 3U);
   create(first, "b");
-  EXPECT_EQ(first->io_use().flushes, 4U);
+  EXPECT_EQ(first->batch().io_use().flushes, 4U);
   EXPECT_EQ(raw_text("PRAGMA integrity_check"), "ok");
 }
 
@@ -76,12 +76,12 @@ TEST_P(Lifecycle, EmptyFileIsNoDatabaseUnlessItMayBecomeOne) {
 
 TEST_P(Lifecycle, BadOptionsAreRefused) {
   Site& at = process();
-  ProviderOptions options;
+  StoreOptions options;
   options.cache_pages = -1;
   EXPECT_EQ(open(at, options), Status::kInvalidArgument);
   close(at);
   const std::string longer(4000, 'x');
-  options = ProviderOptions();
+  options = StoreOptions();
   options.path = longer.c_str();
   EXPECT_EQ(open(at, options), Status::kInvalidArgument);
 }
@@ -159,11 +159,11 @@ TEST_P(Lifecycle, SchemaThatChangesMeanwhileStopsBatchesAndReads) {
     create(at, "a");
     raw(plant.sql);
     BatchInfo info;
-    EXPECT_EQ(at->begin(0, &info), Status::kCorrupt) << plant.sql;
+    EXPECT_EQ(at->batch().begin(0, &info), Status::kCorrupt) << plant.sql;
     EXPECT_TRUE(names(at->diagnostic(), plant.what)) << at->diagnostic().text();
-    EXPECT_EQ(at->begin(0, &info), Status::kCorrupt) << "and again: " << plant.sql;
-    EXPECT_EQ(at->begin_read(), Status::kCorrupt) << plant.sql;
-    EXPECT_FALSE(at->data_version().ok()) << plant.sql;
+    EXPECT_EQ(at->batch().begin(0, &info), Status::kCorrupt) << "and again: " << plant.sql;
+    EXPECT_EQ(at->batch().begin_read(), Status::kCorrupt) << plant.sql;
+    EXPECT_FALSE(at->batch().data_version().ok()) << plant.sql;
     drop_database(at);
   }
 }
@@ -173,7 +173,7 @@ TEST_P(Lifecycle, PlantedTriggerThatIsRemovedAgainLetsWorkGoOn) {
   create(at, "a");
   raw("CREATE TRIGGER evil AFTER INSERT ON instances BEGIN SELECT RAISE(IGNORE); END");
   BatchInfo info;
-  EXPECT_EQ(at->begin(0, &info), Status::kCorrupt);
+  EXPECT_EQ(at->batch().begin(0, &info), Status::kCorrupt);
   raw("DROP TRIGGER evil");
   create(at, "b");
   EXPECT_EQ(status(at, "b").state, InstanceState::kRunning);
@@ -240,7 +240,7 @@ TEST_P(Lifecycle, KeepsALog) {
 TEST_P(Lifecycle, MissingFolderIsRefused) {
   if (is_sim()) GTEST_SKIP() << "the simulated machine has no folders";
   Site& at = process();
-  ProviderOptions options;
+  StoreOptions options;
   options.path = "no/such/folder/test.db";
   EXPECT_EQ(open(at, options), Status::kCannotOpen);
   EXPECT_TRUE(names(at.diagnostic, "no/such/folder")) << at.diagnostic.text();
@@ -279,7 +279,7 @@ TEST_P(Lifecycle, FilesArePrivateWhateverTheMask) {
 TEST_P(Lifecycle, AnyNameWillDo) {
   if (is_sim()) GTEST_SKIP() << "a name is a key there";
   const std::string odd = std::string(path()) + " 100%?#&=+.db";
-  ProviderOptions options;
+  StoreOptions options;
   options.path = odd.c_str();
   Site& at = site(&options);
   create(at, "a");
@@ -306,11 +306,11 @@ TEST_P(Lifecycle, ManyThatCreateAtOnceAllSucceed) {
     for (int i = 0; i < kThreads; ++i) {
       const auto at = static_cast<std::size_t>(i);
       threads.emplace_back([&, at] {
-        ProviderOptions options;
+        StoreOptions options;
         options.path = file.c_str();
         options.busy_ms_max = 20'000;
         all[at]->port.clock = &clocks[at];
-        all[at]->provider = make_provider(places[at]);
+        all[at]->store = make_store(places[at]);
         opened[at] = (*all[at])->open(options, all[at]->port, all[at]->diagnostic);
         ids[at] = std::string((*all[at])->database_id());
       });
@@ -328,16 +328,16 @@ TEST_P(Lifecycle, ManyThatCreateAtOnceAllSucceed) {
 TEST_P(Lifecycle, ClosingInABatchRollsBack) {
   Site& at = site();
   BatchInfo info;
-  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
   NewInstance instance;
   instance.id = "a";
   instance.name = "n";
   InstanceKey key = 0;
-  ASSERT_EQ(at->create_instance(instance, &key), Status::kOk);
+  ASSERT_EQ(at->instances().create_instance(instance, &key), Status::kOk);
   close(at);
   ASSERT_EQ(open(at), Status::kOk);
   InstanceStatus out;
-  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kNotFound);
+  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kNotFound);
 }
 
 }  // namespace

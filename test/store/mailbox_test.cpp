@@ -1,14 +1,14 @@
 // Goal: a message that waits makes no instance ready, is there in every turn until one takes it,
 // keeps its number, outlives an execution and not its instance; a sender is notified when there is
 // no room.
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
 using Strings = std::vector<std::string>;
 
-class MailboxStory : public ProviderWorld {
+class MailboxStory : public StoreWorld {
  protected:
   Item& fetched(Site& at, InstanceKey key, std::size_t messages_max = 16) {
     items_.push_back(std::make_unique<Item>());
@@ -25,7 +25,7 @@ class MailboxStory : public ProviderWorld {
     posted.count_max = count_max;
     posted.bytes_max = bytes_max;
     room = false;
-    return batch(at, [&] { return at->send_message(posted, &room); });
+    return batch(at, [&] { return at->instances().send_message(posted, &room); });
   }
   void sent(Site& at, std::string_view payload) {
     ASSERT_EQ(send(at, payload), Status::kOk);
@@ -185,9 +185,9 @@ TEST_P(MailboxStory, TheEndTakesThemAll) {
   EXPECT_EQ(status(at, "a").output, "out") << "behind the end there may be returns";
   raw("UPDATE history SET kind=7,crc=0 WHERE id=4");
   InstanceStatus out;
-  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
   raw("DELETE FROM history WHERE id=4");
-  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
 }
 
 TEST_P(MailboxStory, ATurnThatIsStaleMovesNoMessage) {
@@ -209,7 +209,7 @@ TEST_P(MailboxStory, WhatWaitsAndDoesNotFitIsSaid) {
   alignas(64) unsigned char block[18 * sizeof(Message) + 500];
   Arena arena(block, sizeof(block));
   OrchestrationItem item;
-  EXPECT_EQ(at->fetch_orchestration_item(key, at->pawl_now(), 16, arena, &item),
+  EXPECT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), 16, arena, &item),
             Status::kResourceExhausted);
   EXPECT_TRUE(item.more_messages);
   EXPECT_EQ(item.revision, 1);
@@ -251,15 +251,15 @@ TEST_P(MailboxStory, SendersAreRefusedByCountAndBytes) {
 TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   Site& at = site();
   MessageId last = -1;
-  ASSERT_EQ(at->last_message(&last), Status::kOk);
+  ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
   EXPECT_EQ(last, 0);
-  ASSERT_EQ(batch(at, [&] { return at->reserve_messages(last, 5); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 5); }), Status::kOk);
   waiting(at, {"a"});
   EXPECT_EQ(raw_number("SELECT min(id) FROM orchestrator_queue"), 7) << "behind the start";
-  ASSERT_EQ(at->last_message(&last), Status::kOk);
+  ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
   EXPECT_EQ(last, 7);
   // One of them after all: it comes first, and its number is not the last.
-  ASSERT_EQ(batch(at, [&] { return at->reserve_messages(last, 2); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 2); }), Status::kOk);
   sent(at, "c");
   NewMessage posted;
   posted.id = "a";
@@ -268,7 +268,7 @@ TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   posted.payload = "b";
   posted.count_max = posted.bytes_max = 100;
   posted.number = 8;
-  ASSERT_EQ(batch(at, [&] { return at->send_message(posted, &room); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().send_message(posted, &room); }), Status::kOk);
   EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c"}));
   sent(at, "d");
   EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c", "d"}));
@@ -279,13 +279,14 @@ TEST_P(MailboxStory, NumbersAreNotReservedBehindAMessageOfAnother) {
   Site& other = site();
   waiting(at, {"a"});
   MessageId last = 0;
-  ASSERT_EQ(at->last_message(&last), Status::kOk);
+  ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
   sent(other, "b");
-  EXPECT_EQ(batch(at, [&] { return at->reserve_messages(last, 1); }), Status::kStale);
-  ASSERT_EQ(at->last_message(&last), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->reserve_messages(last, 1); }), Status::kOk);
-  ASSERT_EQ(batch(at, [&] { return at->set_space(1, 0); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->reserve_messages(last + 1, 1); }), Status::kQuota);
+  EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kStale);
+  ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->housekeeping().set_space(1, 0); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last + 1, 1); }),
+            Status::kQuota);
 }
 
 TEST_P(MailboxStory, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
@@ -293,16 +294,16 @@ TEST_P(MailboxStory, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
   const Incarnation me = worker(at, "me");
   InstanceKey key = 0;
   Incarnation home = -1;
-  EXPECT_EQ(at->find_instance("a", &key, &home), Status::kNotFound);
+  EXPECT_EQ(at->instances().find_instance("a", &key, &home), Status::kNotFound);
   const InstanceKey made = waiting(at, {"a"});
-  ASSERT_EQ(at->find_instance("a", &key, &home), Status::kOk);
+  ASSERT_EQ(at->instances().find_instance("a", &key, &home), Status::kOk);
   EXPECT_EQ(key, made);
   EXPECT_EQ(home, 0);
   raw("UPDATE instances SET home=" + std::to_string(me));
-  ASSERT_EQ(at->find_instance("a", &key, &home), Status::kOk);
+  ASSERT_EQ(at->instances().find_instance("a", &key, &home), Status::kOk);
   EXPECT_EQ(home, me);
   raw("UPDATE workers SET buried=1");
-  ASSERT_EQ(at->find_instance("a", &key, &home), Status::kOk);
+  ASSERT_EQ(at->instances().find_instance("a", &key, &home), Status::kOk);
   EXPECT_EQ(home, 0);
 }
 
@@ -313,7 +314,8 @@ TEST_P(MailboxStory, SendersAreNotifiedOfTheInstance) {
   NewMessage posted;
   posted.id = "a";
   posted.count_max = posted.bytes_max = 10;
-  EXPECT_EQ(batch(at, [&] { return at->send_message(posted, &room); }), Status::kInvalidArgument);
+  EXPECT_EQ(batch(at, [&] { return at->instances().send_message(posted, &room); }),
+            Status::kInvalidArgument);
   Events events(1);
   events.add(EventKind::kStarted).name = "n";
   events.add(EventKind::kEnded).end = EndKind::kCompleted;

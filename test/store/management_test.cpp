@@ -2,7 +2,7 @@
 // works on it meanwhile is notified kStale.
 #include <algorithm>
 
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
@@ -24,12 +24,12 @@ class KeepExecutions final : public ExecutionVisitor {
   std::vector<ExecutionInfo> kept;
 };
 
-class Management : public ProviderWorld {
+class Management : public StoreWorld {
  protected:
   Ids list(Site& at, const InstanceFilter& filter) {
     Page page;
     KeepIds keep;
-    EXPECT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+    EXPECT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
     return keep.ids;
   }
   // The first turn of its execution is also the last.
@@ -49,19 +49,19 @@ class Management : public ProviderWorld {
   }
   void stop(Site& at, InstanceKey key) {
     const Status stopped = batch(at, [&] {
-      return at->abandon_orchestration_item(key, 0, Provider::kStoppedForGood, false,
-                                            ErrorKind::kNondeterminism, "other code");
+      return at->instances().abandon_orchestration_item(
+          key, 0, InstanceStore::kStoppedForGood, false, ErrorKind::kNondeterminism, "other code");
     });
     ASSERT_EQ(stopped, Status::kOk);
   }
   Status suspend(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->suspend_instance(id); });
+    return batch(at, [&] { return at->admin().suspend_instance(id); });
   }
   Status resume(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->resume_instance(id); });
+    return batch(at, [&] { return at->admin().resume_instance(id); });
   }
   Status terminate(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->terminate_instance(id, "by hand"); });
+    return batch(at, [&] { return at->admin().terminate_instance(id, "by hand"); });
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Management, ::testing::Values(Ports::kSim, Ports::kPosix),
@@ -77,7 +77,7 @@ TEST_P(Management, PagesFollowEachOther) {
   page.rows_max = 2;
   const auto next = [&] {
     KeepIds keep;
-    EXPECT_EQ(at->list_instances(InstanceFilter(), &page, keep), Status::kOk);
+    EXPECT_EQ(at->admin().list_instances(InstanceFilter(), &page, keep), Status::kOk);
     return keep.ids;
   };
   EXPECT_EQ(next(), (Ids{"a", "b"}));
@@ -89,7 +89,7 @@ TEST_P(Management, PagesFollowEachOther) {
   EXPECT_FALSE(page.more);
   page.rows_max = 0;
   KeepIds keep;
-  EXPECT_EQ(at->list_instances(InstanceFilter(), &page, keep), Status::kInvalidArgument);
+  EXPECT_EQ(at->admin().list_instances(InstanceFilter(), &page, keep), Status::kInvalidArgument);
 }
 
 TEST_P(Management, PageIsBoundedByRowsLookedAt) {
@@ -102,7 +102,7 @@ TEST_P(Management, PageIsBoundedByRowsLookedAt) {
                       one.id = id;
                       one.name = "n";
                       InstanceKey key = 0;
-                      PAWL_TRY(at->create_instance(one, &key));
+                      PAWL_TRY(at->instances().create_instance(one, &key));
                     }
                     return Status::kOk;
                   }),
@@ -111,11 +111,11 @@ TEST_P(Management, PageIsBoundedByRowsLookedAt) {
   filter.id_prefix = "i1099";
   Page page;
   KeepIds keep;
-  ASSERT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+  ASSERT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
   EXPECT_TRUE(keep.ids.empty());
   EXPECT_TRUE(page.more);
   EXPECT_EQ(page.after, 1024);
-  ASSERT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+  ASSERT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
   EXPECT_EQ(keep.ids, (Ids{"i1099"}));
   EXPECT_FALSE(page.more);
 }
@@ -156,7 +156,7 @@ TEST_P(Management, Executions) {
   end(at, key, EndKind::kContinuedAsNew);
   start(at, key);
   KeepExecutions keep;
-  ASSERT_EQ(at->list_executions(key, keep), Status::kOk);
+  ASSERT_EQ(at->admin().list_executions(key, keep), Status::kOk);
   ASSERT_EQ(keep.kept.size(), 2U);
   EXPECT_EQ(keep.kept[0].execution_id, 1);
   EXPECT_EQ(keep.kept[0].state, ExecutionState::kContinuedAsNew);
@@ -177,7 +177,7 @@ TEST_P(Management, MetricsCountWhatIsThere) {
   start(at, create(at, "busy"), {{2, TimerBase::kPawlTime, 50}}, {{3, {}}});
   hand_over(at, create(at, "running"));
   Metrics is;
-  ASSERT_EQ(at->read_metrics(&is), Status::kOk);
+  ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
   EXPECT_EQ(is.instances_running, 3);
   EXPECT_EQ(is.instances_completed, 1);
   EXPECT_EQ(is.instances_failed, 1);
@@ -205,11 +205,11 @@ TEST_P(Management, SessionsInPages) {
   } keep;
   Page page;
   page.rows_max = 2;
-  ASSERT_EQ(batch(at, [&] { return at->list_sessions(SessionFilter(), &page, keep); }),
+  ASSERT_EQ(batch(at, [&] { return at->admin().list_sessions(SessionFilter(), &page, keep); }),
             Status::kOk);
   EXPECT_EQ(keep.names, (Ids{"s1", "s2"}));
   EXPECT_TRUE(page.more);
-  ASSERT_EQ(batch(at, [&] { return at->list_sessions(SessionFilter(), &page, keep); }),
+  ASSERT_EQ(batch(at, [&] { return at->admin().list_sessions(SessionFilter(), &page, keep); }),
             Status::kOk);
   EXPECT_EQ(keep.names, (Ids{"s1", "s2", "s3"}));
   EXPECT_FALSE(page.more);
@@ -221,7 +221,7 @@ TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}});
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", "r"); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "r"); }), Status::kOk);
   Item before;
   ASSERT_EQ(fetch(at, key, before), Status::kOk);
   ASSERT_EQ(suspend(at, "a"), Status::kOk);
@@ -233,12 +233,12 @@ TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
   Item none;
   EXPECT_EQ(fetch(at, key, none), Status::kNotFound);
   std::size_t count = 0;
-  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &count); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 0U);
-  ASSERT_EQ(batch(at, [&] { return at->retry_stopped(10, &count); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 0U);
   NextDue due;
-  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
+  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
   EXPECT_EQ(due.pawl_time, OptionalMs()) << "its timer keeps nobody awake";
   ASSERT_EQ(resume(at, "a"), Status::kOk);
   EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
@@ -256,7 +256,7 @@ TEST_P(Management, ResultsOfASuspendedOneWait) {
   ASSERT_EQ(suspend(at, "a"), Status::kOk);
   EXPECT_EQ(batch(at,
                   [&] {
-                    return at->ack_work_item(done, {ErrorKind::kNone, "42"});
+                    return at->work().ack_work_item(done, {ErrorKind::kNone, "42"});
                   }),
             Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
@@ -295,7 +295,7 @@ TEST_P(Management, ResumeOfARunningOneDoesNothing) {
   later.name = "n";
   later.start_after_ms = 500;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->create_instance(later, &key); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().create_instance(later, &key); }), Status::kOk);
   ASSERT_EQ(resume(at, "a"), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
 }
@@ -343,13 +343,13 @@ TEST_P(Management, TerminationCannotBeOvertaken) {
   // A runtime in trouble parks it: the request stays.
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->abandon_orchestration_item(key, after.is.revision, 10, true,
-                                                          ErrorKind::kLimit, "io");
+                    return at->instances().abandon_orchestration_item(
+                        key, after.is.revision, 10, true, ErrorKind::kLimit, "io");
                   }),
             Status::kOk);
   clock.advance(10);
   std::size_t woken = 0;
-  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
   ASSERT_EQ(fetch(at, key, after), Status::kOk);
   EXPECT_TRUE(after.is.terminate);
   EXPECT_EQ(after.is.broken_text.view(), "by hand");
@@ -375,21 +375,22 @@ TEST_P(Management, DelayedStart) {
   later.name = "n";
   later.start_after_ms = 500;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->create_instance(later, &key); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().create_instance(later, &key); }), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
   NextDue due;
-  ASSERT_EQ(at->next_due(0, true, &due), Status::kOk);
-  EXPECT_EQ(due.pawl_time, at->pawl_now() + 500);
+  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
+  EXPECT_EQ(due.pawl_time, at->batch().pawl_now() + 500);
   std::size_t woken = 0;
   clock.advance(499);
-  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
   EXPECT_EQ(woken, 0U);
   clock.advance(1);
-  ASSERT_EQ(batch(at, [&] { return at->wake_delayed(10, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{key}));
   later.id = "b";
   later.start_after_ms = -1;
-  EXPECT_EQ(batch(at, [&] { return at->create_instance(later, &key); }), Status::kInvalidArgument);
+  EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(later, &key); }),
+            Status::kInvalidArgument);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // brings it back; what is pruned is never in use; and every transaction is bounded.
 #include <algorithm>
 
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
@@ -18,7 +18,7 @@ class KeepInfos final : public InstanceVisitor {
   Ids ids, parents;
 };
 
-class Removal : public ProviderWorld {
+class Removal : public StoreWorld {
  protected:
   InstanceKey key_of(const std::string& id) {
     return raw_number("SELECT coalesce(max(key),0) FROM instances WHERE id='" + id + "'");
@@ -70,37 +70,41 @@ class Removal : public ProviderWorld {
       end(at, key_of(id), EndKind::kCompleted);
   }
   Status remove(Site& at, InstanceKey key, bool force) {
-    return batch(at, [&] { return at->delete_instance(key, force); });
+    return batch(at, [&] { return at->admin().delete_instance(key, force); });
   }
   bool sweep(Site& at, std::size_t events = kSweepEventsMax) {
     bool more = false;
-    EXPECT_EQ(batch(at, [&] { return at->sweep_deleted(events, &removed_, &more); }), Status::kOk);
+    EXPECT_EQ(batch(at, [&] { return at->housekeeping().sweep_deleted(events, &removed_, &more); }),
+              Status::kOk);
     return more;
   }
   bool prune(Site& at, InstanceKey key, const PruneLimits& limits, std::size_t events = 4096) {
     bool more = false;
     EXPECT_EQ(
-        batch(at, [&] { return at->prune_executions(key, limits, events, &removed_, &more); }),
+        batch(at,
+              [&] { return at->admin().prune_executions(key, limits, events, &removed_, &more); }),
         Status::kOk);
     return more;
   }
   bool retire(Site& at, const Retention& which, OptionalMs* next = nullptr) {
     bool more = false;
     OptionalMs next_end;
-    EXPECT_EQ(batch(at, [&] { return at->delete_ended(which, &cursor_, &next_end, &more); }),
-              Status::kOk);
+    EXPECT_EQ(
+        batch(at,
+              [&] { return at->housekeeping().delete_ended(which, &cursor_, &next_end, &more); }),
+        Status::kOk);
     if (next != nullptr) *next = next_end;
     return more;
   }
   Ids list(Site& at, const InstanceFilter& filter = {}) {
     Page page;
     KeepInfos keep;
-    EXPECT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+    EXPECT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
     return keep.ids;
   }
   bool is_there(Site& at, std::string_view id) {
     InstanceStatus out;
-    const Status status = at->read_status(id, &out, output, sizeof output);
+    const Status status = at->instances().read_status(id, &out, output, sizeof output);
     EXPECT_TRUE(status == Status::kOk || status == Status::kNotFound);
     return status == Status::kOk;
   }
@@ -133,11 +137,11 @@ class Removal : public ProviderWorld {
     const std::string before = dump();
     EXPECT_EQ(batch(at,
                     [&] {
-                      return at->ack_work_item(done, {ErrorKind::kNone, "42"});
+                      return at->work().ack_work_item(done, {ErrorKind::kNone, "42"});
                     }),
               Status::kStale);
-    EXPECT_EQ(batch(at, [&] { return at->check_work_item(done); }), Status::kStale);
-    EXPECT_EQ(batch(at, [&] { return at->abandon_work_item(done, 0, true, CrashLimits()); }),
+    EXPECT_EQ(batch(at, [&] { return at->work().check_work_item(done); }), Status::kStale);
+    EXPECT_EQ(batch(at, [&] { return at->work().abandon_work_item(done, 0, true, CrashLimits()); }),
               Status::kStale);
     EXPECT_EQ(dump(), before);
   }
@@ -191,14 +195,14 @@ TEST_P(Removal, DeleteCleansQueuesAndLocks) {
   start(at, other, {{2, TimerBase::kPawlTime, 10}}, {{3, {}}});
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}}, {{3, "s"}, {4, {}}});
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
   ASSERT_EQ(remove(at, key, true), Status::kOk);
   InstanceKey again = 0;
   EXPECT_EQ(batch(at,
                   [&] {
                     NewInstance instance;
                     instance.id = instance.name = "a";
-                    return at->create_instance(instance, &again);
+                    return at->instances().create_instance(instance, &again);
                   }),
             Status::kAlreadyExists)
       << "the id is in use until the rows are gone";
@@ -230,7 +234,7 @@ TEST_P(Removal, ForceDeletePreventsAckRecreation) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   const WorkDone done = hand_over(at, key);
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   ASSERT_EQ(remove(at, key, true), Status::kOk);
@@ -242,8 +246,8 @@ TEST_P(Removal, ForceDeletePreventsAckRecreation) {
     EXPECT_EQ(ack(at, turn(item)), Status::kStale);
     EXPECT_EQ(batch(at,
                     [&] {
-                      return at->abandon_orchestration_item(key, item.is.revision, 0, false,
-                                                            ErrorKind::kNone, "");
+                      return at->instances().abandon_orchestration_item(
+                          key, item.is.revision, 0, false, ErrorKind::kNone, "");
                     }),
               Status::kStale);
     Item again;
@@ -262,7 +266,7 @@ TEST_P(Removal, ListChildren) {
     page.rows_max = 1;
     KeepInfos keep;
     do {
-      EXPECT_EQ(at->list_tree(key_of(id), true, &page, keep), Status::kOk);
+      EXPECT_EQ(at->admin().list_tree(key_of(id), true, &page, keep), Status::kOk);
     } while (page.more);
     return keep.ids;
   };
@@ -272,7 +276,7 @@ TEST_P(Removal, ListChildren) {
   Page none;
   none.rows_max = 0;
   KeepInfos keep;
-  EXPECT_EQ(at->list_tree(key_of("root"), true, &none, keep), Status::kInvalidArgument);
+  EXPECT_EQ(at->admin().list_tree(key_of("root"), true, &none, keep), Status::kInvalidArgument);
 }
 
 TEST_P(Removal, GetParentId) {
@@ -280,7 +284,7 @@ TEST_P(Removal, GetParentId) {
   make_tree(at);
   KeepInfos keep;
   for (const char* id : {"root", "a", "b", "c"})
-    EXPECT_EQ(at->read_instance_info(id, keep), Status::kOk);
+    EXPECT_EQ(at->admin().read_instance_info(id, keep), Status::kOk);
   EXPECT_EQ(keep.parents, (Ids{"", "root", "root", "a"}));
 }
 
@@ -292,9 +296,9 @@ TEST_P(Removal, GetInstanceTree) {
     Page page;
     page.rows_max = 3;
     KeepInfos keep;
-    EXPECT_EQ(at->list_tree(key_of(id), false, &page, keep), Status::kOk);
+    EXPECT_EQ(at->admin().list_tree(key_of(id), false, &page, keep), Status::kOk);
     EXPECT_TRUE(page.more);
-    EXPECT_EQ(at->list_tree(key_of(id), false, &page, keep), Status::kOk);
+    EXPECT_EQ(at->admin().list_tree(key_of(id), false, &page, keep), Status::kOk);
     EXPECT_EQ(keep.ids, (Ids{"root", "a", "b", "c"}));
   }
 }
@@ -314,7 +318,7 @@ TEST_P(Removal, DeleteInstancesAtomic) {
     EXPECT_EQ(list(at), Ids{});
     Page page;
     KeepInfos keep;
-    EXPECT_EQ(at->list_tree(root, false, &page, keep), Status::kOk);
+    EXPECT_EQ(at->admin().list_tree(root, false, &page, keep), Status::kOk);
     EXPECT_EQ(keep.ids, Ids{});
     more = sweep(at, 1);
     ++pieces;
@@ -336,9 +340,10 @@ TEST_P(Removal, DeleteInstancesAtomicForce) {
   for (int i = 2; i < 4; ++i)
     EXPECT_EQ(ack(at, turn(items[i])), Status::kStale) << ids[i];
   for (const char* id : ids) {
-    EXPECT_EQ(batch(at, [&] { return at->cancel_instance(id, ""); }), Status::kNotFound);
-    EXPECT_EQ(batch(at, [&] { return at->terminate_instance(id, ""); }), Status::kNotFound);
-    EXPECT_EQ(batch(at, [&] { return at->resume_instance(id); }), Status::kNotFound);
+    EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance(id, ""); }),
+              Status::kNotFound);
+    EXPECT_EQ(batch(at, [&] { return at->admin().terminate_instance(id, ""); }), Status::kNotFound);
+    EXPECT_EQ(batch(at, [&] { return at->admin().resume_instance(id); }), Status::kNotFound);
   }
   EXPECT_EQ(dump(), before);
   EXPECT_FALSE(sweep(at));
@@ -418,7 +423,7 @@ TEST_P(Removal, DeleteInstanceBulkFilterCombinations) {
   KeepInfos keep;
   int pages = 0;
   for (page.more = true; page.more; ++pages)
-    ASSERT_EQ(at->list_instances(filter, &page, keep), Status::kOk);
+    ASSERT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
   EXPECT_EQ(keep.ids, (Ids{"c", "a", "d"}));
   EXPECT_GE(pages, 3);
 }
@@ -535,13 +540,14 @@ TEST_P(Removal, PruneSafety) {
   EXPECT_FALSE(prune(at, key, {0, 0}));
   EXPECT_EQ(executions(key), std::vector<std::int64_t>{2});
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 1);
-  ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   EXPECT_EQ(ack(at, turn(item)), Status::kOk) << "and it goes on";
   bool more = false;
-  EXPECT_EQ(batch(at, [&] { return at->prune_executions(key + 1, {}, 9, &removed_, &more); }),
-            Status::kNotFound);
+  EXPECT_EQ(
+      batch(at, [&] { return at->admin().prune_executions(key + 1, {}, 9, &removed_, &more); }),
+      Status::kNotFound);
 }
 
 TEST_P(Removal, PruneTakesChildrenOfTheExecutionAlong) {

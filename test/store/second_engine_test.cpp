@@ -6,8 +6,8 @@
 #include <set>
 
 #include "pawl/management.hpp"
-#include "provider_world.hpp"
-#include "sqlite/sqlite_provider.hpp"
+#include "sqlite/sqlite_store.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
@@ -119,20 +119,20 @@ class Instances final : public InstanceVisitor {
   int count = 0;
 };
 
-class SecondEngineTest : public ProviderWorld {
+class SecondEngineTest : public StoreWorld {
  protected:
-  SecondEngineTest() : provider_(&engine_) {}
+  SecondEngineTest() : store_(&engine_) {}
   ~SecondEngineTest() override {
-    if (at_ != nullptr) at_->provider = nullptr;
-    provider_.close();
+    if (at_ != nullptr) at_->store = nullptr;
+    store_.close();
   }
   Site& open_over_it() {
     at_ = &process();
-    at_->provider = &provider_;
-    ProviderOptions options;
+    at_->store = &store_;
+    StoreOptions options;
     options.busy_ms_max = 0;
     options.path = path();
-    EXPECT_EQ(provider_.open(options, at_->port, at_->diagnostic), Status::kOk)
+    EXPECT_EQ(store_.open(options, at_->port, at_->diagnostic), Status::kOk)
         << at_->diagnostic.text();
     engine_.came.clear();
     EXPECT_EQ(sqlite3_trace_v2(engine_.handle(), SQLITE_TRACE_STMT, note, this), SQLITE_OK);
@@ -147,7 +147,7 @@ class SecondEngineTest : public ProviderWorld {
     static_cast<SecondEngineTest*>(self)->ran_.emplace_back(static_cast<const char*>(text));
     return 0;
   }
-  store::SqliteProvider provider_;
+  store::SqliteStore store_;
   Site* at_ = nullptr;
 };
 INSTANTIATE_TEST_SUITE_P(Ports, SecondEngineTest, ::testing::Values(Ports::kSim, Ports::kPosix),
@@ -160,37 +160,41 @@ void SecondEngineTest::use_it() {
   start(at, key, {{1, TimerBase::kPawlTime, 5'000}});
   const InstanceKey other = create(at, "b");
   const WorkDone done = hand_over(at, other);
-  EXPECT_EQ(batch(at, [&] { return at->note_progress(done, "half", clock.boot); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->ack_work_item(done, {}); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->claim_session(me, "s", WorkerTerms()); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->work().note_progress(done, "half", clock.boot); }),
+            Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->work().ack_work_item(done, {}); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->sessions().claim_session(me, "s", WorkerTerms()); }),
+            Status::kOk);
   std::size_t count = 0;
   std::size_t released = 0;
-  EXPECT_EQ(
-      batch(at,
-            [&] { return at->renew_session_lock(me, WorkerTerms(), false, &count, &released); }),
-      Status::kOk);
+  EXPECT_EQ(batch(at,
+                  [&] {
+                    return at->sessions().renew_session_lock(me, WorkerTerms(), false, &count,
+                                                             &released);
+                  }),
+            Status::kOk);
   clock.advance(6'000);
-  EXPECT_EQ(batch(at, [&] { return at->wake_delayed(16, &count); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->work().wake_delayed(16, &count); }), Status::kOk);
   Item item;
   EXPECT_EQ(fetch(at, key, item), Status::kOk);
   ready(at, me);
   NextDue due;
-  EXPECT_EQ(at->next_due(me, true, &due), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->suspend_instance("a"); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->terminate_instance("a", "why"); }), Status::kOk);
+  EXPECT_EQ(at->instances().next_due(me, true, &due), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->admin().suspend_instance("a"); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->admin().terminate_instance("a", "why"); }), Status::kOk);
   Instances seen;
   Page page;
-  EXPECT_EQ(at->list_instances({}, &page, seen), Status::kOk);
+  EXPECT_EQ(at->admin().list_instances({}, &page, seen), Status::kOk);
   EXPECT_EQ(seen.count, 2);
   Metrics metrics;
-  EXPECT_EQ(at->read_metrics(&metrics), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->delete_instance(other, true); }), Status::kOk);
+  EXPECT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->admin().delete_instance(other, true); }), Status::kOk);
   Removed removed;
   bool more = false;
-  EXPECT_EQ(batch(at, [&] { return at->sweep_deleted(100, &removed, &more); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->unregister_worker(me); }), Status::kOk);
-  EXPECT_EQ(at->empty_log(), Status::kOk);
-}
+  EXPECT_EQ(batch(at, [&] { return at->housekeeping().sweep_deleted(100, &removed, &more); }),
+            Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->workers().unregister_worker(me); }), Status::kOk);
+  EXPECT_EQ(at->housekeeping().empty_log(), Status::kOk);
 
 TEST_P(SecondEngineTest, NothingGoesRoundIt) {
   use_it();

@@ -1,23 +1,23 @@
 // Goal: new work and messages are refused over the quota and without the reserve, and nothing else
 // is; what is complete is removed oldest first, in bounded transactions.
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
 constexpr std::int64_t kMebi = 1024 * 1024;
 
-class SpaceContract : public ProviderWorld {
+class SpaceContract : public StoreWorld {
  protected:
   Status set_space(Site& at, std::int64_t quota, std::int64_t reserve) {
-    return batch(at, [&] { return at->set_space(quota, reserve); });
+    return batch(at, [&] { return at->housekeeping().set_space(quota, reserve); });
   }
   Status try_create(Site& at, const std::string& id) {
     NewInstance instance;
     instance.id = id;
     instance.name = "irrigate";
     InstanceKey key = 0;
-    return batch(at, [&] { return at->create_instance(instance, &key); });
+    return batch(at, [&] { return at->instances().create_instance(instance, &key); });
   }
   Status try_message(Site& at, const std::string& id) {
     NewMessage posted;
@@ -26,7 +26,7 @@ class SpaceContract : public ProviderWorld {
     posted.name = "q";
     posted.count_max = posted.bytes_max = 100;
     bool room = false;
-    return batch(at, [&] { return at->send_message(posted, &room); });
+    return batch(at, [&] { return at->instances().send_message(posted, &room); });
   }
   void end(Site& at, InstanceKey key, EndKind kind, int more_events = 0) {
     Item item;
@@ -49,7 +49,8 @@ class SpaceContract : public ProviderWorld {
   }
   Removed remove(Site& at, std::size_t events_max) {
     Removed removed;
-    EXPECT_EQ(batch(at, [&] { return at->remove_oldest(events_max, &removed); }), Status::kOk);
+    EXPECT_EQ(batch(at, [&] { return at->housekeeping().remove_oldest(events_max, &removed); }),
+              Status::kOk);
     return removed;
   }
   bool is_there(const std::string& id) {
@@ -63,7 +64,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   Site& at = site();
   const InstanceKey running = create(at, "running");
   SpaceUse use;
-  ASSERT_EQ(at->read_use(&use), Status::kOk);
+  ASSERT_EQ(at->housekeeping().read_use(&use), Status::kOk);
   EXPECT_GT(use.used_bytes, 0);
   EXPECT_GT(use.log_bytes, 0);
   ASSERT_EQ(set_space(at, use.total(), 0), Status::kOk);
@@ -75,7 +76,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   EXPECT_EQ(try_message(at, "nobody"), Status::kNotFound);
   EXPECT_EQ(try_create(at, "running"), Status::kAlreadyExists);
   Metrics metrics;
-  ASSERT_EQ(at->read_metrics(&metrics), Status::kOk);
+  ASSERT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
   EXPECT_TRUE(metrics.refuses_new);
   EXPECT_EQ(metrics.quota_bytes, use.total());
   // Another process learns of it by its next transaction.
@@ -83,14 +84,15 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   EXPECT_EQ(try_create(other, "new"), Status::kQuota);
   EXPECT_EQ(touch(other).quota_bytes, use.total());
   // Who runs is not asked.
-  EXPECT_EQ(batch(at, [&] { return at->cancel_instance("running", "r"); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("running", "r"); }),
+            Status::kOk);
   end(at, running, EndKind::kCompleted);
-  ASSERT_EQ(at->empty_log(), Status::kOk);
-  ASSERT_EQ(at->read_use(&use), Status::kOk);
+  ASSERT_EQ(at->housekeeping().empty_log(), Status::kOk);
+  ASSERT_EQ(at->housekeeping().read_use(&use), Status::kOk);
   EXPECT_EQ(use.log_bytes, 0);
   EXPECT_EQ(try_create(at, "new"), Status::kOk) << at->diagnostic().text();
   EXPECT_EQ(set_space(at, 0, -1), Status::kOk);
-  ASSERT_EQ(at->read_metrics(&metrics), Status::kOk);
+  ASSERT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
   EXPECT_FALSE(metrics.refuses_new);
 }
 
@@ -98,26 +100,26 @@ TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
   Site& at = site();
   create(at, "running");
   ASSERT_EQ(set_space(at, -1, kMebi), Status::kOk);
-  EXPECT_TRUE(at->reserve_missing().value());
+  EXPECT_TRUE(at->housekeeping().reserve_missing().value());
   EXPECT_EQ(try_create(at, "new"), Status::kQuota);
   EXPECT_EQ(try_message(at, "running"), Status::kQuota);
-  ASSERT_EQ(at->make_reserve(kMebi), Status::kOk);
-  ASSERT_EQ(at->make_reserve(kMebi), Status::kOk) << "it is there";
-  EXPECT_FALSE(at->reserve_missing().value());
+  ASSERT_EQ(at->housekeeping().make_reserve(kMebi), Status::kOk);
+  ASSERT_EQ(at->housekeeping().make_reserve(kMebi), Status::kOk) << "it is there";
+  EXPECT_FALSE(at->housekeeping().reserve_missing().value());
   EXPECT_EQ(try_create(at, "new"), Status::kOk);
   EXPECT_EQ(try_message(at, "running"), Status::kOk);
-  ASSERT_EQ(at->release_reserve(), Status::kOk);
-  ASSERT_EQ(at->release_reserve(), Status::kOk) << "it is gone";
+  ASSERT_EQ(at->housekeeping().release_reserve(), Status::kOk);
+  ASSERT_EQ(at->housekeeping().release_reserve(), Status::kOk) << "it is gone";
   EXPECT_EQ(try_create(at, "newer"), Status::kQuota);
   // Pages of what was removed serve as well.
   raw("CREATE TABLE filler(bytes); INSERT INTO filler VALUES(zeroblob(1100000))");
   raw("DROP TABLE filler");
   SpaceUse use;
-  ASSERT_EQ(at->read_use(&use), Status::kOk);
+  ASSERT_EQ(at->housekeeping().read_use(&use), Status::kOk);
   ASSERT_GE(use.free_bytes, kMebi);
   EXPECT_EQ(try_create(at, "newer"), Status::kOk) << at->diagnostic().text();
   ASSERT_EQ(set_space(at, -1, 0), Status::kOk);
-  EXPECT_FALSE(at->reserve_missing().value()) << "there is to be none";
+  EXPECT_FALSE(at->housekeeping().reserve_missing().value()) << "there is to be none";
 }
 
 TEST_P(SpaceContract, TheOldestGoFirstAndBounded) {
@@ -160,11 +162,11 @@ TEST_P(SpaceContract, EndedTreesGoBeforeEarlierExecutions) {
 TEST_P(SpaceContract, ALogThatIsReadIsNotWaitedFor) {
   Site& at = site();
   Site& reader = site();
-  ASSERT_EQ(reader->begin_read(), Status::kOk);
+  ASSERT_EQ(reader->batch().begin_read(), Status::kOk);
   create(at, "a");
-  EXPECT_EQ(at->empty_log(), Status::kBusy);
-  reader->end_read();
-  EXPECT_EQ(at->empty_log(), Status::kOk);
+  EXPECT_EQ(at->housekeeping().empty_log(), Status::kBusy);
+  reader->batch().end_read();
+  EXPECT_EQ(at->housekeeping().empty_log(), Status::kOk);
 }
 
 }  // namespace

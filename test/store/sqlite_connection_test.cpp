@@ -2,8 +2,8 @@
 // lends read as SQLite wants them to.
 #include "sqlite/sqlite_connection.hpp"
 
-#include "provider_world.hpp"
 #include "sqlite/sqlite_vfs.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {

@@ -9,19 +9,19 @@
 #include <thread>
 #include <vector>
 
-#include "provider_world.hpp"
-#include "sqlite_store.hpp"
+#include "store_factory.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
-class Memory : public ProviderWorld {
+class Memory : public StoreWorld {
  protected:
   // Before the world's connections close, SQLite must still have its heap: so it is kept for good,
   // and removed by the next test or never.
   Status install(std::size_t bytes, int pages, std::size_t payload_bytes = 0) {
     block_.resize(bytes);
-    return SqliteStore::install_memory(block_.data(), bytes, pages, payload_bytes, diagnostic_);
+    return StoreFactory::install_memory(block_.data(), bytes, pages, payload_bytes, diagnostic_);
   }
   [[nodiscard]] bool holds(const void* pointer) const {
     const auto* const at = static_cast<const unsigned char*>(pointer);
@@ -30,7 +30,7 @@ class Memory : public ProviderWorld {
   void TearDown() override {
     for (Site* one : open_)
       close(*one);
-    SqliteStore::remove_memory();
+    StoreFactory::remove_memory();
   }
   Site& opened() {
     open_.push_back(&site());
@@ -48,12 +48,12 @@ TEST_P(Memory, ComesFromTheBlock) {
   ASSERT_EQ(install(1 << 20, 32), Status::kOk) << diagnostic_.text();
   void* const piece = sqlite3_malloc(100);
   EXPECT_TRUE(holds(piece));
-  EXPECT_GE(SqliteStore::heap_use().used, 100U);
+  EXPECT_GE(StoreFactory::heap_use().used, 100U);
   sqlite3_free(piece);
   Site& at = opened();
   create(at, "a", std::string(20'000, 'x'));
   start(at, 1);
-  const SqliteStore::HeapUse use = SqliteStore::heap_use();
+  const StoreFactory::HeapUse use = StoreFactory::heap_use();
   EXPECT_GT(use.used, 10'000U);
   EXPECT_GE(use.high_water, use.used);
   EXPECT_EQ(use.failures, 0U);
@@ -66,23 +66,23 @@ TEST_P(Memory, AllOfItComesBack) {
   start(at, 1);
   close(at);
   // SQLite keeps a little for itself until it is shut down.
-  EXPECT_LT(SqliteStore::heap_use().used, 8192U);
+  EXPECT_LT(StoreFactory::heap_use().used, 8192U);
 }
 
 // What is planned for many pages is not had before they are needed, and never more than the cache
 // may keep.
 TEST_P(Memory, SlotsOfPagesAreTouchedWhenTheyAreNeeded) {
   ASSERT_EQ(install(8 << 20, 4'000), Status::kOk);
-  EXPECT_EQ(SqliteStore::heap_use().pages_touched, 0U);
+  EXPECT_EQ(StoreFactory::heap_use().pages_touched, 0U);
   Site& at = opened();
   create(at, "a");
   start(at, 1);
-  const std::size_t at_first = SqliteStore::heap_use().pages_touched;
+  const std::size_t at_first = StoreFactory::heap_use().pages_touched;
   EXPECT_GT(at_first, 10U);
   EXPECT_LT(at_first, 200U);
   for (int i = 0; i < 40; ++i)
     create(at, "b" + std::to_string(i), std::string(20'000, 'x'));
-  const std::size_t later = SqliteStore::heap_use().pages_touched;
+  const std::size_t later = StoreFactory::heap_use().pages_touched;
   EXPECT_GT(later, at_first);
   EXPECT_LT(later, 400U)
       << "of cache_pages = 256 and what a checkpoint or a statement takes besides";
@@ -94,11 +94,11 @@ TEST_P(Memory, PagesBeyondTheSlotsComeFromTheHeap) {
   Site& at = opened();
   for (int i = 0; i < 40; ++i)
     create(at, "b" + std::to_string(i), std::string(20'000, 'x'));
-  EXPECT_EQ(SqliteStore::heap_use().pages_touched, 20U);
-  EXPECT_GT(SqliteStore::heap_use().used, 2048U * 100);
+  EXPECT_EQ(StoreFactory::heap_use().pages_touched, 20U);
+  EXPECT_GT(StoreFactory::heap_use().used, 2048U * 100);
   close(at);
-  EXPECT_LT(SqliteStore::heap_use().used, 8192U);
-  EXPECT_EQ(SqliteStore::heap_use().failures, 0U);
+  EXPECT_LT(StoreFactory::heap_use().used, 8192U);
+  EXPECT_EQ(StoreFactory::heap_use().failures, 0U);
 }
 
 // A piece as large as a page is one, wherever it grows or shrinks to.
@@ -107,7 +107,7 @@ TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
   ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
   auto* text = static_cast<char*>(sqlite3_malloc(1'100));
   ASSERT_NE(text, nullptr);
-  EXPECT_EQ(SqliteStore::heap_use().pages_touched, 1U);
+  EXPECT_EQ(StoreFactory::heap_use().pages_touched, 1U);
   EXPECT_GE(sqlite3_msize(text), 1'100U);
   std::memset(text, 'x', 1'100);
   text = static_cast<char*>(sqlite3_realloc(text, 5'000));
@@ -117,7 +117,7 @@ TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
   EXPECT_EQ(std::string(text, 1'050), std::string(1'050, 'x'));
   sqlite3_free(text);
   void* const again = sqlite3_malloc(1'200);
-  EXPECT_EQ(SqliteStore::heap_use().pages_touched, 1U) << "a slot that came back is taken first";
+  EXPECT_EQ(StoreFactory::heap_use().pages_touched, 1U) << "a slot that came back is taken first";
   sqlite3_free(again);
 }
 
@@ -125,7 +125,7 @@ TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
 // to it.
 TEST_P(Memory, LargeRowsHaveSlotsOfTheirOwn) {
   constexpr std::size_t kPayload = 200'000;
-  const std::size_t rows = SqliteStore::row_slots_memory(kPayload);
+  const std::size_t rows = StoreFactory::row_slots_memory(kPayload);
   ASSERT_EQ(install((64 << 10) + rows, 0, kPayload), Status::kOk) << diagnostic_.text();
   ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
   std::vector<char*> all;
@@ -135,9 +135,9 @@ TEST_P(Memory, LargeRowsHaveSlotsOfTheirOwn) {
     EXPECT_TRUE(holds(all.back()));
     std::memset(all.back(), 'a' + i, kPayload);
   }
-  EXPECT_EQ(SqliteStore::heap_use().failures, 0U);
+  EXPECT_EQ(StoreFactory::heap_use().failures, 0U);
   EXPECT_EQ(sqlite3_malloc(static_cast<int>(kPayload)), nullptr) << "that was all of them";
-  EXPECT_EQ(SqliteStore::heap_use().failures, 1U);
+  EXPECT_EQ(StoreFactory::heap_use().failures, 1U);
   for (std::size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(std::string(all[i], kPayload), std::string(kPayload, static_cast<char>('a' + i)));
   sqlite3_free(all[1]);
@@ -154,28 +154,28 @@ TEST_P(Memory, LargeRowsHaveSlotsOfTheirOwn) {
     sqlite3_free(piece);
   sqlite3_free(all[0]);
   sqlite3_free(all[2]);
-  EXPECT_LT(SqliteStore::heap_use().used, 8192U);
+  EXPECT_LT(StoreFactory::heap_use().used, 8192U);
 }
 
 TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
   ASSERT_EQ(install(1 << 20, 8), Status::kOk);
   std::vector<unsigned char> other(1 << 20);
-  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
+  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
             Status::kSqliteAlreadyInitialised);
-  SqliteStore::remove_memory();
+  StoreFactory::remove_memory();
   ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);  // the host was first
-  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
+  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
             Status::kSqliteAlreadyInitialised);
   EXPECT_NE(diagnostic_.text().find("sqlite_memory = host"), std::string_view::npos);
-  EXPECT_EQ(SqliteStore::heap_use().used, 0U);
+  EXPECT_EQ(StoreFactory::heap_use().used, 0U);
   void* const piece = sqlite3_malloc(100);
   EXPECT_NE(piece, nullptr);
   EXPECT_FALSE(holds(piece));
   sqlite3_free(piece);
   ASSERT_EQ(sqlite3_shutdown(), SQLITE_OK);
-  EXPECT_EQ(SqliteStore::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
+  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
             Status::kOk);
-  SqliteStore::remove_memory();
+  StoreFactory::remove_memory();
 }
 
 TEST_P(Memory, TooSmallABlockIsRefused) {
@@ -183,7 +183,8 @@ TEST_P(Memory, TooSmallABlockIsRefused) {
   EXPECT_FALSE(diagnostic_.text().empty());
   EXPECT_EQ(install(64 * 1024, 1000), Status::kResourceExhausted);
   EXPECT_EQ(install(4096, -1), Status::kResourceExhausted);
-  EXPECT_EQ(SqliteStore::install_memory(nullptr, 0, 0, 0, diagnostic_), Status::kResourceExhausted);
+  EXPECT_EQ(StoreFactory::install_memory(nullptr, 0, 0, 0, diagnostic_),
+            Status::kResourceExhausted);
   EXPECT_EQ(install(1 << 20, 8), Status::kOk) << "and a right one is not, after them";
 }
 
@@ -202,9 +203,9 @@ TEST_P(Memory, RunningOutIsAnAnswer) {
       const std::string input(4000, 'x');
       instance.input = input;
       InstanceKey key = 0;
-      status = batch(at, [&] { return at->create_instance(instance, &key); });
+      status = batch(at, [&] { return at->instances().create_instance(instance, &key); });
       InstanceStatus out;
-      const Status found = at->read_status("a", &out, output, sizeof(output));
+      const Status found = at->instances().read_status("a", &out, output, sizeof(output));
       EXPECT_TRUE(found == Status::kResourceExhausted ||
                   found == (status == Status::kOk ? Status::kOk : Status::kNotFound))
           << status_name(found) << " after " << status_name(status);
@@ -214,9 +215,9 @@ TEST_P(Memory, RunningOutIsAnAnswer) {
         << at.diagnostic.text();
     worked = status == Status::kOk;
     refused += worked ? 0 : 1;
-    EXPECT_TRUE(worked || SqliteStore::heap_use().failures > 0);
+    EXPECT_TRUE(worked || StoreFactory::heap_use().failures > 0);
     close(at);
-    SqliteStore::remove_memory();
+    StoreFactory::remove_memory();
   }
   EXPECT_TRUE(worked);
   EXPECT_GT(refused, 0);
@@ -228,7 +229,7 @@ TEST_P(Memory, IsSharedByThreads) {
   constexpr std::size_t kThreads = 3;
   std::vector<Site*> all;
   std::vector<TestClock> clocks(kThreads);
-  ProviderOptions options;
+  StoreOptions options;
   options.busy_ms_max = 60'000;
   options.synchronous_full = false;
   for (std::size_t i = 0; i < kThreads; ++i) {
@@ -247,10 +248,11 @@ TEST_P(Memory, IsSharedByThreads) {
         instance.name = "n";
         InstanceKey key = 0;
         BatchInfo info;
-        Provider& provider = *all[i]->provider;
-        answers[i] = provider.begin(0, &info);
-        if (answers[i] == Status::kOk) answers[i] = provider.create_instance(instance, &key);
-        if (answers[i] == Status::kOk) answers[i] = provider.commit();
+        Store& store = *all[i]->store;
+        answers[i] = store.batch().begin(0, &info);
+        if (answers[i] == Status::kOk)
+          answers[i] = store.instances().create_instance(instance, &key);
+        if (answers[i] == Status::kOk) answers[i] = store.batch().commit();
       }
     });
   }

@@ -1,18 +1,18 @@
-// Goal: no statement of the provider looks at more rows than it needs, however large the database.
+// Goal: no statement of the storage looks at more rows than it needs, however large the database.
 // Method: every connection is noted when it opens; after a workload each statement it has run is
 // explained by SQLite itself.
 #include <cctype>
 #include <set>
 
-#include "provider_world.hpp"
 #include "sqlite/sqlite_connection.hpp"
 #include "sqlite/sqlite_memory.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
 std::vector<sqlite3*> opened;
-std::set<std::string> ran;  // texts of statements; the provider keeps only some of them prepared
+std::set<std::string> ran;  // texts of statements; the storage keeps only some of them prepared
 
 int note_statement(unsigned, void*, void* statement, void*) {
   ran.insert(sqlite3_sql(static_cast<sqlite3_stmt*>(statement)));
@@ -25,7 +25,7 @@ int note_connection(sqlite3* handle, char**, const sqlite3_api_routines*) {
   return SQLITE_OK;
 }
 
-class Plans : public ProviderWorld {
+class Plans : public StoreWorld {
  protected:
   Plans() {
     opened.clear();
@@ -42,17 +42,17 @@ class Plans : public ProviderWorld {
       create(at, id);
     start(at, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}},
           {{4, "s", "schedule_to_start_ms=1"}});
-    ASSERT_EQ(batch(at, [&] { return at->cancel_instance("a", "r"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "r"); }), Status::kOk);
     NewMessage posted;
     posted.id = "a";
     posted.kind = MessageKind::kQueue;
     posted.name = posted.payload = "m";
     posted.count_max = posted.bytes_max = 10;
     bool room = false;
-    ASSERT_EQ(batch(at, [&] { return at->send_message(posted, &room); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instances().send_message(posted, &room); }), Status::kOk);
     MessageId last = 0;
-    ASSERT_EQ(at->last_message(&last), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->reserve_messages(last, 1); }), Status::kOk);
+    ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kOk);
     clock.advance(20);
     Item item;
     ASSERT_EQ(fetch(at, 1, item), Status::kOk);
@@ -86,19 +86,21 @@ class Plans : public ProviderWorld {
     ASSERT_EQ(item.is.waiting_count, 1U);
     ready(at, me);
     KeepEvents sink;
-    ASSERT_EQ(at->load_history(1, 1, 0, sink), Status::kOk);
+    ASSERT_EQ(at->instances().load_history(1, 1, 0, sink), Status::kOk);
     end_one(at, 2, EndKind::kContinuedAsNew);
     end_one(at, 3, EndKind::kCompleted);
     status(at, "c");
-    ASSERT_EQ(
-        batch(at,
-              [&] { return at->abandon_orchestration_item(1, 2, 5, true, ErrorKind::kNone, ""); }),
-        Status::kOk);
+    ASSERT_EQ(batch(at,
+                    [&] {
+                      return at->instances().abandon_orchestration_item(1, 2, 5, true,
+                                                                        ErrorKind::kNone, "");
+                    }),
+              Status::kOk);
     std::size_t count = 0;
-    ASSERT_EQ(batch(at, [&] { return at->retry_stopped(5, &count); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->wake_delayed(5, &count); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(5, &count); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(5, &count); }), Status::kOk);
     NextDue due;
-    ASSERT_EQ(at->next_due(me, true, &due), Status::kOk);
+    ASSERT_EQ(at->instances().next_due(me, true, &due), Status::kOk);
     manage(at);
     move(at, me);
     open_and_close(at);
@@ -127,39 +129,45 @@ class Plans : public ProviderWorld {
     KvPage values;
     KvEntry value;
     InstanceStats stats;
-    ASSERT_EQ(at->list_values("a", &values, unseen), Status::kOk);
-    ASSERT_EQ(at->read_value("a", "k", &value, &values.more, output, sizeof output), Status::kOk);
-    ASSERT_EQ(at->load_state(1, 2, ignored), Status::kOk);
-    ASSERT_EQ(at->read_instance_stats("a", &stats), Status::kOk);
+    ASSERT_EQ(at->instances().list_values("a", &values, unseen), Status::kOk);
+    ASSERT_EQ(at->instances().read_value("a", "k", &value, &values.more, output, sizeof output),
+              Status::kOk);
+    ASSERT_EQ(at->instances().load_state(1, 2, ignored), Status::kOk);
+    ASSERT_EQ(at->admin().read_instance_stats("a", &stats), Status::kOk);
     Page page;
     Page sessions;
-    ASSERT_EQ(batch(at, [&] { return at->list_sessions(SessionFilter(), &sessions, nowhere); }),
-              Status::kOk);
+    ASSERT_EQ(
+        batch(at, [&] { return at->admin().list_sessions(SessionFilter(), &sessions, nowhere); }),
+        Status::kOk);
     Metrics metrics;
     Removed removed;
     EndedCursor cursor;
     OptionalMs next_end;
     bool done = false;
-    ASSERT_EQ(at->list_instances(InstanceFilter(), &page, none), Status::kOk);
-    ASSERT_EQ(at->read_instance_info("a", none), Status::kOk);
-    ASSERT_EQ(at->list_executions(1, nothing), Status::kOk);
-    ASSERT_EQ(at->read_metrics(&metrics), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->suspend_instance("a"); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->resume_instance("a"); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->terminate_instance("a", ""); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->prune_executions(2, {}, 9, &removed, &done); }),
+    ASSERT_EQ(at->admin().list_instances(InstanceFilter(), &page, none), Status::kOk);
+    ASSERT_EQ(at->admin().read_instance_info("a", none), Status::kOk);
+    ASSERT_EQ(at->admin().list_executions(1, nothing), Status::kOk);
+    ASSERT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->admin().suspend_instance("a"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->admin().resume_instance("a"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->admin().terminate_instance("a", ""); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->admin().prune_executions(2, {}, 9, &removed, &done); }),
               Status::kOk);
     Retention which;
     which.count_max = 1;
-    ASSERT_EQ(batch(at, [&] { return at->delete_ended(which, &cursor, &next_end, &done); }),
+    ASSERT_EQ(
+        batch(at,
+              [&] { return at->housekeeping().delete_ended(which, &cursor, &next_end, &done); }),
+        Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(3, false); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->housekeeping().sweep_deleted(99, &removed, &done); }),
               Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->delete_instance(3, false); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->sweep_deleted(99, &removed, &done); }), Status::kOk);
-    ASSERT_EQ(at->list_tree(1, false, &page, none), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->set_space(1 << 30, 0); }), Status::kOk);
+    ASSERT_EQ(at->admin().list_tree(1, false, &page, none), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->housekeeping().set_space(1 << 30, 0); }), Status::kOk);
     end_one(at, create(at, "past"), EndKind::kContinuedAsNew);
     for (int i = 0; i < 3; ++i)
-      ASSERT_EQ(batch(at, [&] { return at->remove_oldest(99, &removed); }), Status::kOk);
+      ASSERT_EQ(batch(at, [&] { return at->housekeeping().remove_oldest(99, &removed); }),
+                Status::kOk);
   }
   // Devices and moves.
   void move(Site& at, Incarnation me) {
@@ -171,47 +179,50 @@ class Plans : public ProviderWorld {
     for (const char* device : {"bed", "bank"}) {
       how.device = device;
       ASSERT_EQ(batch(
-                    at, [&] { return at->declare_session(how, evidence, &held); }, me),
+                    at, [&] { return at->sessions().declare_session(how, evidence, &held); }, me),
                 Status::kOk);
     }
     ASSERT_EQ(batch(
-                  at, [&] { return at->withdraw_session(me, "bed", 0); }, me),
+                  at, [&] { return at->sessions().withdraw_session(me, "bed", 0); }, me),
               Status::kOk);
     ASSERT_EQ(batch(
-                  at, [&] { return at->forget_device("bed"); }, me),
+                  at, [&] { return at->sessions().forget_device("bed"); }, me),
               Status::kOk);
-    ASSERT_EQ(batch(
-                  at, [&] { return at->take_devices_over(me, WorkerTerms(), evidence); }, me),
-              Status::kOk);
-    ASSERT_EQ(batch(
-                  at, [&] { return at->transfer_session({}, "bank", "nobody", 0, true); }, me),
-              Status::kNoEligibleTarget);
+    ASSERT_EQ(
+        batch(
+            at, [&] { return at->sessions().take_devices_over(me, WorkerTerms(), evidence); },
+            me),
+        Status::kOk);
+    ASSERT_EQ(
+        batch(
+            at, [&] { return at->sessions().transfer_session({}, "bank", "nobody", 0, true); }, me),
+        Status::kNoEligibleTarget);
     bool moves = false;
     ASSERT_EQ(batch(
-                  at, [&] { return at->evict_session(WorkDone(), 1, me, &moves); }, me),
+                  at, [&] { return at->sessions().evict_session(WorkDone(), 1, me, &moves); }, me),
               Status::kOk);
     ASSERT_EQ(batch(
-                  at, [&] { return at->end_stops(5, &ended); }, me),
+                  at, [&] { return at->sessions().end_stops(5, &ended); }, me),
               Status::kOk);
     OwnedSession owned[4];
     ASSERT_EQ(batch(
-                  at, [&] { return at->owned_sessions(me, owned, 4, &ended); }, me),
+                  at, [&] { return at->sessions().owned_sessions(me, owned, 4, &ended); }, me),
               Status::kOk);
     Epoch epoch = 0;
     ASSERT_EQ(batch(
-                  at, [&] { return at->last_epoch(&epoch); }, me),
+                  at, [&] { return at->sessions().last_epoch(&epoch); }, me),
               Status::kOk);
     LeakCursors cursors;
     ASSERT_EQ(batch(
-                  at, [&] { return at->report_leaks(WorkerTerms(), &cursors); }, me),
+                  at, [&] { return at->sessions().report_leaks(WorkerTerms(), &cursors); }, me),
               Status::kOk);
     std::uint32_t active = 0;
     std::uint32_t idle = 0;
     ASSERT_EQ(batch(
-                  at, [&] { return at->count_sessions(me, &active, &idle); }, me),
+                  at, [&] { return at->sessions().count_sessions(me, &active, &idle); }, me),
               Status::kOk);
     ASSERT_EQ(batch(
-                  at, [&] { return at->drain_worker("me", 0); }, me),
+                  at, [&] { return at->workers().drain_worker("me", 0); }, me),
               Status::kOk);
   }
   // Sessions of an instance: opened, closed, opened anew, and work on them.

@@ -1,11 +1,11 @@
 // Goal: a batch is all or nothing, is seen by others when it was committed and not before, and a
 // worker that others buried writes nothing more.
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
-using Transactions = ProviderWorld;
+using Transactions = StoreWorld;
 INSTANTIATE_TEST_SUITE_P(Ports, Transactions, ::testing::Values(Ports::kSim, Ports::kPosix),
                          ports_name);
 
@@ -21,11 +21,11 @@ TEST_P(Transactions, RollbackLeavesNothing) {
   touch(at);
   const std::string before = dump();
   BatchInfo info;
-  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
   InstanceKey key = 0;
-  ASSERT_EQ(at->create_instance(instance_of("a"), &key), Status::kOk);
-  ASSERT_EQ(at->cancel_instance("a", "why"), Status::kOk);
-  at->rollback();
+  ASSERT_EQ(at->instances().create_instance(instance_of("a"), &key), Status::kOk);
+  ASSERT_EQ(at->instances().cancel_instance("a", "why"), Status::kOk);
+  at->batch().rollback();
   EXPECT_EQ(dump(), before);
   EXPECT_TRUE(ready(at).empty());
   EXPECT_NE(create(at, "a"), 0);
@@ -33,9 +33,9 @@ TEST_P(Transactions, RollbackLeavesNothing) {
 
 TEST_P(Transactions, RollbackWithoutBatchDoesNothing) {
   Site& at = site();
-  at->rollback();
+  at->batch().rollback();
   create(at, "a");
-  at->rollback();
+  at->batch().rollback();
   EXPECT_EQ(ready(at).size(), 1U);
 }
 
@@ -43,11 +43,11 @@ TEST_P(Transactions, OthersSeeItAfterCommitOnly) {
   Site& at = site();
   Site& other = site();
   BatchInfo info;
-  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
   InstanceKey key = 0;
-  ASSERT_EQ(at->create_instance(instance_of("a"), &key), Status::kOk);
+  ASSERT_EQ(at->instances().create_instance(instance_of("a"), &key), Status::kOk);
   EXPECT_TRUE(ready(other).empty());
-  ASSERT_EQ(at->commit(), Status::kOk);
+  ASSERT_EQ(at->batch().commit(), Status::kOk);
   EXPECT_EQ(ready(other), std::vector<InstanceKey>{key});
 }
 
@@ -55,34 +55,34 @@ TEST_P(Transactions, OneWriterAtATime) {
   Site& at = site();
   Site& other = site();
   BatchInfo info;
-  ASSERT_EQ(at->begin(0, &info), Status::kOk);
-  EXPECT_EQ(other->begin(0, &info), Status::kBusy);
+  ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
+  EXPECT_EQ(other->batch().begin(0, &info), Status::kBusy);
   EXPECT_FALSE(other->diagnostic().text().empty());
-  at->rollback();
-  EXPECT_EQ(other->begin(0, &info), Status::kOk);
-  other->rollback();
+  at->batch().rollback();
+  EXPECT_EQ(other->batch().begin(0, &info), Status::kOk);
+  other->batch().rollback();
 }
 
 TEST_P(Transactions, VersionRisesByOthersOnly) {
   Site& at = site();
   Site& other = site();
   touch(at);
-  const std::int64_t before = at->data_version().value_or(-1);
+  const std::int64_t before = at->batch().data_version().value_or(-1);
   create(at, "a");
-  EXPECT_EQ(at->data_version().value_or(-1), before);
+  EXPECT_EQ(at->batch().data_version().value_or(-1), before);
   create(other, "b");
-  EXPECT_NE(at->data_version().value_or(-1), before);
+  EXPECT_NE(at->batch().data_version().value_or(-1), before);
 }
 
 TEST_P(Transactions, ReadersSeeOneMoment) {
   Site& at = site();
   Site& other = site();
   const InstanceKey key = create(at, "a");
-  ASSERT_EQ(at->begin_read(), Status::kOk);
+  ASSERT_EQ(at->batch().begin_read(), Status::kOk);
   EXPECT_EQ(status(at, "a").revision, 0);
   start(other, key);
   EXPECT_EQ(status(at, "a").revision, 0);
-  at->end_read();
+  at->batch().end_read();
   EXPECT_EQ(status(at, "a").revision, 1);
 }
 
@@ -100,7 +100,7 @@ TEST_P(Transactions, EmptyBatchWritesNothingAndRingsNoBell) {
   EXPECT_FALSE(other.port.threads->drain().bell);
   create(at, "a");
   EXPECT_TRUE(other.port.threads->drain().bell);
-  EXPECT_EQ(raw_number("SELECT mark FROM meta"), at->pawl_now());
+  EXPECT_EQ(raw_number("SELECT mark FROM meta"), at->batch().pawl_now());
   other.port.threads->close();
 }
 
@@ -109,21 +109,22 @@ TEST_P(Transactions, BuriedWorkerWritesNothingMore) {
   Site& other = site();
   const Incarnation me = worker(at, "node-a");
   BatchInfo info;
-  ASSERT_EQ(at->begin(me, &info), Status::kOk);
-  ASSERT_EQ(at->commit(), Status::kOk);
-  ASSERT_EQ(batch(other, [&] { return other->bury_worker(me, 0, nullptr, 0, CrashLimits()); }),
-            Status::kOk);
-  EXPECT_EQ(at->begin(me, &info), Status::kBuried);
-  at->rollback();  // it is over already
+  ASSERT_EQ(at->batch().begin(me, &info), Status::kOk);
+  ASSERT_EQ(at->batch().commit(), Status::kOk);
+  ASSERT_EQ(
+      batch(other, [&] { return other->workers().bury_worker(me, 0, nullptr, 0, CrashLimits()); }),
+      Status::kOk);
+  EXPECT_EQ(at->batch().begin(me, &info), Status::kBuried);
+  at->batch().rollback();  // it is over already
   // Without a registration it can go on, for instance to register anew.
-  EXPECT_EQ(at->begin(0, &info), Status::kOk);
-  EXPECT_EQ(at->commit(), Status::kOk);
+  EXPECT_EQ(at->batch().begin(0, &info), Status::kOk);
+  EXPECT_EQ(at->batch().commit(), Status::kOk);
 }
 
 TEST_P(Transactions, UnknownWorkerIsTakenForBuried) {
   Site& at = site();
   BatchInfo info;
-  EXPECT_EQ(at->begin(4711, &info), Status::kBuried);
+  EXPECT_EQ(at->batch().begin(4711, &info), Status::kBuried);
 }
 
 TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
@@ -132,11 +133,13 @@ TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
   EXPECT_EQ(batch(at,
                   [&] {
                     InstanceKey key = 0;
-                    EXPECT_EQ(at->create_instance(instance_of("a"), &key), Status::kAlreadyExists);
-                    EXPECT_EQ(at->create_instance(instance_of(""), &key), Status::kInvalidArgument);
-                    EXPECT_EQ(at->cancel_instance("nobody", ""), Status::kNotFound);
-                    EXPECT_EQ(at->ack_orchestration_item(TurnCommit()), Status::kStale);
-                    return at->create_instance(instance_of("b"), &key);
+                    EXPECT_EQ(at->instances().create_instance(instance_of("a"), &key),
+                              Status::kAlreadyExists);
+                    EXPECT_EQ(at->instances().create_instance(instance_of(""), &key),
+                              Status::kInvalidArgument);
+                    EXPECT_EQ(at->instances().cancel_instance("nobody", ""), Status::kNotFound);
+                    EXPECT_EQ(at->instances().ack_orchestration_item(TurnCommit()), Status::kStale);
+                    return at->instances().create_instance(instance_of("b"), &key);
                   }),
             Status::kOk);
   EXPECT_EQ(ready(at).size(), 2U);
@@ -144,7 +147,7 @@ TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
 
 // ---- faults of the disk: the simulated machine makes them ----------------------------------------
 
-class DiskFaults : public ProviderWorld {};
+class DiskFaults : public StoreWorld {};
 INSTANTIATE_TEST_SUITE_P(Ports, DiskFaults, ::testing::Values(Ports::kSim), ports_name);
 
 // The n-th write or sync fails, n = 1, 2, 3 .. until a whole batch gets through: each time the
@@ -162,13 +165,13 @@ TEST_P(DiskFaults, EveryFailedWriteIsRolledBackAndLaterRetried) {
     instance.id = id;
     instance.input = input;
     InstanceKey key = 0;
-    const auto call = [&] { return at->create_instance(instance, &key); };
+    const auto call = [&] { return at->instances().create_instance(instance, &key); };
     const std::string before = raw_text("SELECT count(*) FROM instances");
     machine.fail_write(nth, failure, false);
     const Status answer = batch(at, call);
     machine.fail_write(0, Status::kOk, false);
     InstanceStatus out;
-    const Status found = witness->read_status(id, &out, output, sizeof(output));
+    const Status found = witness->instances().read_status(id, &out, output, sizeof(output));
     if (answer == Status::kOk) {
       EXPECT_EQ(found, Status::kOk);
       EXPECT_GT(failures, 3);
@@ -179,7 +182,7 @@ TEST_P(DiskFaults, EveryFailedWriteIsRolledBackAndLaterRetried) {
     EXPECT_EQ(found, Status::kNotFound) << nth;
     EXPECT_EQ(raw_text("SELECT count(*) FROM instances"), before);
     EXPECT_EQ(batch(at, call), Status::kOk) << nth << ": " << at->diagnostic().text();
-    EXPECT_EQ(witness->read_status(id, &out, output, sizeof(output)), Status::kOk);
+    EXPECT_EQ(witness->instances().read_status(id, &out, output, sizeof(output)), Status::kOk);
   }
   FAIL() << "no batch got through";
 }
@@ -190,7 +193,8 @@ TEST_P(DiskFaults, DiskThatStaysFullIsReportedEachTime) {
   machine.fail_write(1, Status::kFull, true);
   for (int i = 0; i < 3; ++i) {
     InstanceKey key = 0;
-    EXPECT_EQ(batch(at, [&] { return at->create_instance(instance_of("b"), &key); }), Status::kFull)
+    EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(instance_of("b"), &key); }),
+              Status::kFull)
         << at->diagnostic().text();
     EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);  // reading goes on
   }
@@ -261,7 +265,7 @@ TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
       Status stored = open(at);
       InstanceKey key = 0;
       if (stored == Status::kOk)
-        stored = batch(at, [&] { return at->create_instance(instance_of("a"), &key); });
+        stored = batch(at, [&] { return at->instances().create_instance(instance_of("a"), &key); });
       is_through = stored == Status::kOk;
       machine.reboot(1'000, true, 0);
       clock.reboot(1'000);
@@ -271,7 +275,7 @@ TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
       if (!next.port.storage->exists(path()).value()) ++without_a_file;
       ASSERT_EQ(open(next), Status::kOk) << next.diagnostic.text();
       InstanceStatus out;
-      const Status found = next->read_status("a", &out, output, sizeof(output));
+      const Status found = next->instances().read_status("a", &out, output, sizeof(output));
       // What was not acknowledged may be stored all the same, of what was flushed last.
       if (stored == Status::kOk || found != Status::kNotFound) {
         EXPECT_EQ(found, Status::kOk);
@@ -291,14 +295,14 @@ TEST_P(DiskFaults, KilledProcessLeavesWhatItCommitted) {
   Site& at = site();
   create(at, "a");
   BatchInfo info;
-  ASSERT_EQ(at->begin(0, &info), Status::kOk);
+  ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
   InstanceKey key = 0;
-  ASSERT_EQ(at->create_instance(instance_of("b"), &key), Status::kOk);
+  ASSERT_EQ(at->instances().create_instance(instance_of("b"), &key), Status::kOk);
   at.node->kill();
   Site& other = site();
   EXPECT_EQ(status(other, "a").state, InstanceState::kRunning);
   InstanceStatus out;
-  EXPECT_EQ(other->read_status("b", &out, output, sizeof(output)), Status::kNotFound);
+  EXPECT_EQ(other->instances().read_status("b", &out, output, sizeof(output)), Status::kNotFound);
   create(other, "b");
 }
 

@@ -3,14 +3,14 @@
 #include <numeric>
 #include <thread>
 
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
 
 using Strings = std::vector<std::string>;
 
-class Turns : public ProviderWorld {
+class Turns : public StoreWorld {
  protected:
   // Fetches into a kept item, since a turn points into it.
   Item& fetched(Site& at, InstanceKey key, std::size_t messages_max = 16) {
@@ -19,18 +19,18 @@ class Turns : public ProviderWorld {
     return *items_.back();
   }
   void cancel(Site& at, std::string_view id, std::string_view reason = "r") {
-    ASSERT_EQ(batch(at, [&] { return at->cancel_instance(id, reason); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance(id, reason); }), Status::kOk);
   }
   std::vector<KeptEvent> history(Site& at, InstanceKey key, ExecutionId execution = 1,
                                  EventId after = 0) {
     KeepEvents sink;
-    EXPECT_EQ(at->load_history(key, execution, after, sink), Status::kOk)
+    EXPECT_EQ(at->instances().load_history(key, execution, after, sink), Status::kOk)
         << at->diagnostic().text();
     return std::move(sink.kept);
   }
   Status load(Site& at, InstanceKey key) {
     KeepEvents sink;
-    return at->load_history(key, 1, 0, sink);
+    return at->instances().load_history(key, 1, 0, sink);
   }
   bool diagnostic_has(Site& at, std::string_view what) {
     return at->diagnostic().text().find(what) != std::string_view::npos;
@@ -117,7 +117,7 @@ TEST_P(Turns, SinkMayEndTheLoading) {
   start(at, key);
   KeepEvents sink;
   sink.status = Status::kResourceExhausted;
-  EXPECT_EQ(at->load_history(key, 1, 0, sink), Status::kResourceExhausted);
+  EXPECT_EQ(at->instances().load_history(key, 1, 0, sink), Status::kResourceExhausted);
   EXPECT_EQ(sink.kept.size(), 1U);
   EXPECT_EQ(history(at, key).size(), 1U);
 }
@@ -154,7 +154,7 @@ TEST_P(Turns, ManyThreadsEndEachInstanceOnce) {
   for (TestClock& own : clocks) {
     Site& at = process();
     at.port.clock = &own;
-    ProviderOptions patient;
+    StoreOptions patient;
     patient.busy_ms_max = 20'000;
     ASSERT_EQ(open(at, patient), Status::kOk) << at.diagnostic.text();
     all.push_back(&at);
@@ -262,7 +262,7 @@ TEST_P(Turns, WorkHandedOverWithItsTurnIsNoOtherWorkers) {
   EXPECT_NE(held.id, 0);
   EXPECT_EQ(take_work(at).item, 0);
   const WorkDone done{held.id, held.token, 0, 0};
-  EXPECT_EQ(batch(at, [&] { return at->check_work_item(done); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->work().check_work_item(done); }), Status::kOk);
   EXPECT_EQ(raw_number("SELECT locked_until FROM worker_queue WHERE state=1 AND attempt=1"),
             held.locked_until);
 }
@@ -304,7 +304,7 @@ TEST_P(Turns, StaleTurnWritesNothingAndLeavesTheBatchAlive) {
   for (const TurnCommit& one : bad) {
     EXPECT_EQ(batch(at,
                     [&] {
-                      EXPECT_EQ(at->ack_orchestration_item(one), Status::kStale);
+                      EXPECT_EQ(at->instances().ack_orchestration_item(one), Status::kStale);
                       return Status::kOk;
                     }),
               Status::kOk);
@@ -388,13 +388,14 @@ TEST_P(Turns, NoMoreMessagesThanFit) {
   alignas(64) unsigned char block[4096];
   Arena arena(block, sizeof(block));
   OrchestrationItem item;
-  ASSERT_EQ(at->fetch_orchestration_item(key, at->pawl_now(), 32, arena, &item), Status::kOk);
+  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), 32, arena, &item),
+            Status::kOk);
   EXPECT_GT(item.message_count, 0U);
   EXPECT_LT(item.message_count, 11U);
   EXPECT_TRUE(item.more_messages);
   EXPECT_FALSE(arena.exhausted());
   Arena small(block, 16 * sizeof(Message) + 100);
-  EXPECT_EQ(at->fetch_orchestration_item(key, at->pawl_now(), 16, small, &item),
+  EXPECT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), 16, small, &item),
             Status::kResourceExhausted);
 }
 
@@ -434,14 +435,15 @@ TEST_P(Turns, CompletedInstanceKeepsItsOutputOnly) {
   EXPECT_EQ(is.updated_ms, kWall2040 + 100);
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue"), 0);
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
-  EXPECT_EQ(raw_number("SELECT finished_at FROM instances"), at->pawl_now());
+  EXPECT_EQ(raw_number("SELECT finished_at FROM instances"), at->batch().pawl_now());
   clock.advance(5000);
   EXPECT_TRUE(ready(at).empty());
   Item late;
   EXPECT_EQ(fetch(at, key, late), Status::kNotFound);
   InstanceStatus out;
   char small[4];
-  EXPECT_EQ(at->read_status("a", &out, small, sizeof(small)), Status::kResourceExhausted);
+  EXPECT_EQ(at->instances().read_status("a", &out, small, sizeof(small)),
+            Status::kResourceExhausted);
 }
 
 TEST_P(Turns, CustomStatusIsTheInstances) {
@@ -480,9 +482,9 @@ TEST_P(Turns, CustomStatusIsTheInstances) {
   EXPECT_EQ(is.output, "wet");
   InstanceStatus out;
   char small[16];
-  EXPECT_EQ(at->read_status("a", &out, small, 11), Status::kResourceExhausted);
-  EXPECT_EQ(at->read_status("a", &out, small, 8), Status::kResourceExhausted);
-  EXPECT_EQ(at->read_status("a", &out, small, 12), Status::kOk);
+  EXPECT_EQ(at->instances().read_status("a", &out, small, 11), Status::kResourceExhausted);
+  EXPECT_EQ(at->instances().read_status("a", &out, small, 8), Status::kResourceExhausted);
+  EXPECT_EQ(at->instances().read_status("a", &out, small, 12), Status::kOk);
 }
 
 TEST_P(Turns, ResetCustomStatusIsAChange) {
@@ -709,10 +711,10 @@ TEST_P(Turns, DamagedEndIsReportedByStatus) {
   ASSERT_EQ(ack(at, commit), Status::kOk);
   InstanceStatus out;
   raw("UPDATE executions SET last_event=1");
-  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
   raw("UPDATE executions SET last_event=2");
   raw("UPDATE history SET payload='forged' WHERE id=2");
-  EXPECT_EQ(at->read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
   EXPECT_TRUE(diagnostic_has(at, "event 2")) << at->diagnostic().text();
 }
 

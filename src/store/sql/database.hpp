@@ -11,7 +11,7 @@
 
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
-#include "provider.hpp"
+#include "store.hpp"
 #include "text.hpp"
 
 namespace pawl::sql {
@@ -25,7 +25,7 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   [[nodiscard]] port::Port& port() { return port_; }
-  [[nodiscard]] const ProviderOptions& options() const { return options_; }
+  [[nodiscard]] const StoreOptions& options() const { return options_; }
   [[nodiscard]] const FixedText<kPathBytesMax>& path() const { return path_; }
   [[nodiscard]] bool is_open() const { return open_; }
 
@@ -34,6 +34,10 @@ class Database {
   virtual void wait_for_locks(std::int64_t ms) = 0;
   virtual void pause(int ms) = 0;
   [[nodiscard]] virtual std::int64_t log_bytes() = 0;
+  [[nodiscard]] virtual IoUse io_use() const = 0;
+  // Housekeeping::empty_log() and write_back_log().
+  virtual Status empty_log() = 0;
+  virtual Status write_back_log() = 0;
   // The file of the reserve: whether it is there, made of this length, or removed.
   virtual Status find_reserve(bool* there) = 0;
   virtual Status make_reserve_file(std::int64_t bytes) = 0;
@@ -43,7 +47,7 @@ class Database {
   ~Database() = default;
 
   port::Port port_;
-  ProviderOptions options_;  // path: our copy
+  StoreOptions options_;  // path: our copy
   FixedText<kPathBytesMax> path_;
   bool open_ = false;
 };

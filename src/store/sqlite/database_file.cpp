@@ -67,7 +67,7 @@ class DatabaseFile::Image {
 };
 
 // What the file needs to know of the options, and of the place.
-Status DatabaseFile::prepare(const ProviderOptions& options, const port::Port& port,
+Status DatabaseFile::prepare(const StoreOptions& options, const port::Port& port,
                              Diagnostic& diagnostic) {
   if (options.path == nullptr || path_.assign(options.path) != Status::kOk ||
       options.busy_ms_max < 0 || options.cache_pages < 0 || options.checkpoint_pages < 0) {
@@ -149,7 +149,7 @@ IoUse DatabaseFile::io_use() const {
 }
 
 Status DatabaseFile::empty_log() {
-  PAWL_CHECK("provider-18", is_open() && !context_.in_batch && !context_.in_read);
+  PAWL_CHECK("store-18", is_open() && !context_.in_batch && !context_.in_read);
   // Who reads for long must not hold up the loop.
   wait_for_locks(0);
   const int result = sqlite3_wal_checkpoint_v2(sqlite_.handle(), "main", SQLITE_CHECKPOINT_TRUNCATE,
@@ -160,7 +160,7 @@ Status DatabaseFile::empty_log() {
 }
 
 Status DatabaseFile::write_back_log() {
-  PAWL_CHECK("provider-19", is_open() && !context_.in_batch && !context_.in_read);
+  PAWL_CHECK("store-19", is_open() && !context_.in_batch && !context_.in_read);
   if (log_frames_ < options_.checkpoint_pages) return Status::kOk;
   log_frames_ = 0;
   return fail(sqlite::status_of(sqlite3_wal_checkpoint_v2(
@@ -227,7 +227,7 @@ Status DatabaseFile::make_image(const char* vfs, Image& image, Diagnostic& diagn
   // sqlite.org/fileformat2.html, "file format version numbers": 2 is a database with a log.
   constexpr std::size_t kWriteVersion = 18;
   constexpr std::size_t kReadVersion = 19;
-  PAWL_CHECK("provider-40", image.size() > kPageBytes && image.bytes()[kReadVersion] == 1);
+  PAWL_CHECK("store-40", image.size() > kPageBytes && image.bytes()[kReadVersion] == 1);
   image.bytes()[kWriteVersion] = image.bytes()[kReadVersion] = 2;
   return Status::kOk;
 }

@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "pawl/port.hpp"
-#include "provider.hpp"
 #include "sql/database.hpp"
 #include "sqlite_connection.hpp"
+#include "store.hpp"
 #include "tables/context.hpp"
 #include "tables/schema_check.hpp"
 #include "text.hpp"
@@ -28,13 +28,13 @@ class DatabaseFile final : private Table, public sql::Database {
       : Table(context), sqlite_(sqlite), schema_(schema) {}
 
   // ---- calls of the contract ----
-  [[nodiscard]] IoUse io_use() const;
-  Status empty_log();
-  Status write_back_log();
+  [[nodiscard]] IoUse io_use() const override;
+  Status empty_log() override;
+  Status write_back_log() override;
 
   // ---- for the other tables ----
   // What it needs to know of the options, and of the place.
-  Status prepare(const ProviderOptions& options, const port::Port& port, Diagnostic& diagnostic);
+  Status prepare(const StoreOptions& options, const port::Port& port, Diagnostic& diagnostic);
   Status connect(Diagnostic& diagnostic);
   Status set_up(Diagnostic& diagnostic);
   void mark_open();

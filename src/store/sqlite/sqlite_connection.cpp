@@ -130,7 +130,7 @@ const char* Connection::column_name(void* prepared, int column) {
 // ---- Connection ---------------------------------------------------------------------------------
 
 Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic& diagnostic) {
-  PAWL_CHECK("provider-1", handle_ == nullptr);
+  PAWL_CHECK("store-1", handle_ == nullptr);
   const int result = sqlite3_open_v2(path, &handle_, flags, vfs);
   if (result != SQLITE_OK) {
     // There is no handle when not even its memory could be had.
@@ -191,7 +191,7 @@ void Connection::close() {
   kept_ = 0;
   // It refuses only while statements live, and all of them are ours.
   const int result = sqlite3_close(handle_);
-  PAWL_CHECK("provider-2", result == SQLITE_OK);
+  PAWL_CHECK("store-2", result == SQLITE_OK);
   handle_ = nullptr;
 }
 
@@ -202,7 +202,7 @@ void Connection::forget_oldest() {
     if (slot.statement == nullptr || sqlite3_stmt_busy(slot.statement) != 0) continue;
     if (oldest == nullptr || slot.used < oldest->used) oldest = &slot;
   }
-  PAWL_CHECK("provider-7", oldest != nullptr);
+  PAWL_CHECK("store-7", oldest != nullptr);
   sqlite3_finalize(oldest->statement);
   oldest->statement = nullptr;
   --kept_;
@@ -219,12 +219,12 @@ Connection::Prepared& Connection::slot_of(const sql::Query& query) {
     if (slot.query == &query) return slot;
     at = at + 1 == kStatementsMax ? 0 : at + 1;
   }
-  PAWL_CHECK("provider-4", false);  // more statements than slots
+  PAWL_CHECK("store-4", false);  // more statements than slots
   return prepared_[0];
 }
 
 void* Connection::prepare(const sql::Query& query, int* failure) {
-  PAWL_CHECK("provider-3", handle_ != nullptr);
+  PAWL_CHECK("store-3", handle_ != nullptr);
   Prepared& slot = slot_of(query);
   if (slot.statement == nullptr) {
     if (kept_ == kStatementsKept) forget_oldest();
@@ -234,7 +234,7 @@ void* Connection::prepare(const sql::Query& query, int* failure) {
     ++kept_;
   }
   slot.used = ++uses_;
-  PAWL_CHECK("provider-5", sqlite3_stmt_busy(slot.statement) == 0);
+  PAWL_CHECK("store-5", sqlite3_stmt_busy(slot.statement) == 0);
   return slot.statement;
 }
 

@@ -3,8 +3,8 @@
 // Purpose: sqlite3_config(SQLITE_CONFIG_MALLOC / PAGECACHE) over a block that the host gave, before
 // SQLite's first use. Source: sqlite.org/malloc.html. Thread rule: install once, before any
 // connection; the heap then locks for itself.
-#ifndef PAWL_PROVIDER_SQLITE_SQLITE_MEMORY_HPP
-#define PAWL_PROVIDER_SQLITE_SQLITE_MEMORY_HPP
+#ifndef PAWL_STORE_SQLITE_SQLITE_MEMORY_HPP
+#define PAWL_STORE_SQLITE_SQLITE_MEMORY_HPP
 
 #include <cstddef>
 
@@ -33,4 +33,4 @@ void remove_memory();
 
 }  // namespace pawl::sqlite
 
-#endif  // PAWL_PROVIDER_SQLITE_SQLITE_MEMORY_HPP
+#endif  // PAWL_STORE_SQLITE_SQLITE_MEMORY_HPP

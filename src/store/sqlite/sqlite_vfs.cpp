@@ -306,7 +306,7 @@ Status vfs_for(const port::Port& port, const char** name) {
 void forget_vfs(port::Storage& storage) {
   const TableLock lock;
   Vfs* const vfs = find(&storage);
-  PAWL_CHECK("provider-6", vfs != nullptr && vfs->users > 0);
+  PAWL_CHECK("store-6", vfs != nullptr && vfs->users > 0);
   if (--vfs->users > 0) return;
   static_cast<void>(sqlite3_vfs_unregister(&vfs->methods));
   vfs->storage = nullptr;
@@ -315,14 +315,14 @@ void forget_vfs(port::Storage& storage) {
 const IoCounts& io_counts(const port::Storage& storage) {
   const TableLock lock;
   const Vfs* const vfs = find(&storage);
-  PAWL_CHECK("provider-31", vfs != nullptr && vfs->users > 0);
+  PAWL_CHECK("store-31", vfs != nullptr && vfs->users > 0);
   return vfs->counts;
 }
 
 void note_io(const port::Storage& storage, std::uint64_t flushes, std::uint64_t bytes) {
   const TableLock lock;
   Vfs* const vfs = find(&storage);
-  PAWL_CHECK("provider-41", vfs != nullptr && vfs->users > 0);
+  PAWL_CHECK("store-42", vfs != nullptr && vfs->users > 0);
   vfs->counts.flushes.fetch_add(flushes, std::memory_order_relaxed);
   vfs->counts.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }

@@ -3,8 +3,8 @@
 // Purpose: every write and flush of the database's files goes through here. One VFS a Storage, at
 // most
 // 32. Callable from any thread.
-#ifndef PAWL_PROVIDER_SQLITE_SQLITE_VFS_HPP
-#define PAWL_PROVIDER_SQLITE_SQLITE_VFS_HPP
+#ifndef PAWL_STORE_SQLITE_SQLITE_VFS_HPP
+#define PAWL_STORE_SQLITE_SQLITE_VFS_HPP
 
 #include <sqlite3.h>
 
@@ -41,4 +41,4 @@ void note_io(const port::Storage& storage, std::uint64_t flushes, std::uint64_t 
 
 }  // namespace pawl::sqlite
 
-#endif  // PAWL_PROVIDER_SQLITE_SQLITE_VFS_HPP
+#endif  // PAWL_STORE_SQLITE_SQLITE_VFS_HPP

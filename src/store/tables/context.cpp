@@ -46,7 +46,7 @@ Status StoreContext::written(Status status) {
   return status;
 }
 
-void StoreContext::require_batch() const { PAWL_CHECK("provider-11", in_batch && !dead); }
+void StoreContext::require_batch() const { PAWL_CHECK("store-11", in_batch && !dead); }
 
 LockToken StoreContext::next_token() {
   require_batch();

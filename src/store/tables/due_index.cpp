@@ -109,8 +109,8 @@ Status DueIndex::check_first(Incarnation me) {
     if (!first_due_[kind].is_known) continue;
     FirstDue found;
     PAWL_TRY(find_first_of(static_cast<DueKind>(kind), me, &found));
-    PAWL_CHECK("provider-34", found.at == first_due_[kind].at &&
-                                  found.waits_for_utc == first_due_[kind].waits_for_utc);
+    PAWL_CHECK("store-34", found.at == first_due_[kind].at &&
+                               found.waits_for_utc == first_due_[kind].waits_for_utc);
   }
   return Status::kOk;
 }

@@ -52,7 +52,7 @@ Status HistoryTable::insert_events(const TurnCommit& turn) {
   if (turn.first_new > turn.last_new || turn.last_new == 0) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
     const Event& event = turn.events->event(id);
-    PAWL_CHECK("provider-30", event.id == id);
+    PAWL_CHECK("store-30", event.id == id);
     PAWL_TRY(insert_event(turn, event));
   }
   const bool ends = turn.end != EndKind::kNone;

@@ -69,7 +69,7 @@ class Schema {
     }
   }
   void add(const Object& one) {
-    PAWL_CHECK("provider-41", count_ < kObjectsMax);
+    PAWL_CHECK("store-41", count_ < kObjectsMax);
     objects_[count_++] = one;
   }
 

@@ -66,13 +66,13 @@ Result<bool> StoreSpace::reserve_missing() {
 }
 
 Status StoreSpace::make_reserve(std::int64_t bytes) {
-  PAWL_CHECK("provider-16", file_.is_open() && !context_.in_batch && !context_.in_read);
+  PAWL_CHECK("store-16", file_.is_open() && !context_.in_batch && !context_.in_read);
   if (bytes == 0) return release_reserve();
   return fail(file_.make_reserve_file(bytes), "reserve");
 }
 
 Status StoreSpace::release_reserve() {
-  PAWL_CHECK("provider-17", file_.is_open() && !context_.in_batch && !context_.in_read);
+  PAWL_CHECK("store-17", file_.is_open() && !context_.in_batch && !context_.in_read);
   return remove_reserve();
 }
 

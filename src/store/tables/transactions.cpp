@@ -12,7 +12,7 @@ constexpr int kWithoutTurnMax = 3;
 }  // namespace
 
 Status Transactions::begin(Incarnation me, BatchInfo* info) {
-  PAWL_CHECK("provider-12", file_.is_open() && !context_.in_batch && !context_.in_read);
+  PAWL_CHECK("store-12", file_.is_open() && !context_.in_batch && !context_.in_read);
   Status status = take_write_lock(me != 0);
   if (status != Status::kOk) return fail(status, "begin");
   status = note_others();
@@ -87,7 +87,7 @@ bool Transactions::last_commit_sent() const { return last_commit_sent_; }
 constexpr sql::Query kBeginRead{"BEGIN"};
 
 Status Transactions::begin_read() {
-  PAWL_CHECK("provider-13", file_.is_open() && !context_.in_batch && !context_.in_read);
+  PAWL_CHECK("store-13", file_.is_open() && !context_.in_batch && !context_.in_read);
   Status status = connection_.use(kBeginRead).run();
   if (status != Status::kOk) return fail(status, "begin read");
   context_.in_read = true;
@@ -105,14 +105,14 @@ Status Transactions::begin_read() {
 constexpr sql::Query kEndRead{"COMMIT"};
 
 void Transactions::end_read() {
-  PAWL_CHECK("provider-14", context_.in_read);
+  PAWL_CHECK("store-14", context_.in_read);
   // An error may have ended it, and ending a view has nothing to lose.
   if (connection_.in_transaction()) static_cast<void>(connection_.use(kEndRead).run());
   context_.in_read = false;
 }
 
 Result<std::int64_t> Transactions::data_version() {
-  PAWL_CHECK("provider-15", file_.is_open() && !context_.in_batch);
+  PAWL_CHECK("store-15", file_.is_open() && !context_.in_batch);
   if (!context_.in_read) {
     const Status status = look_at_others();
     if (status != Status::kOk) return status;

@@ -71,7 +71,7 @@ constexpr sql::Text kInsertHandedOver{
 // What a fetch would do next, in one write: it is never ready, so no index of ready ones has it.
 Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execution,
                                         const NewWork& work) {
-  PAWL_CHECK("provider-33", work.policy.empty() && work.tag.empty());
+  PAWL_CHECK("store-33", work.policy.empty() && work.tag.empty());
   WorkItem& item = *work.handed_over;
   std::int64_t generation = 0;
   if (!work.session.empty()) {

@@ -5,8 +5,8 @@
 // another kernel, and checks that all end as they must. What is checked depends on what the first
 // machine recorded, so code that reads old histories differently fails. These programs never
 // change: the file is older than the code.
-#ifndef PAWL_TEST_PROVIDER_GOLDEN_PROGRAMS_HPP
-#define PAWL_TEST_PROVIDER_GOLDEN_PROGRAMS_HPP
+#ifndef PAWL_TEST_GOLDEN_PROGRAMS_HPP
+#define PAWL_TEST_GOLDEN_PROGRAMS_HPP
 
 #include <string>
 
@@ -21,4 +21,4 @@ void finish(const std::string& bytes);
 
 }  // namespace pawl::golden
 
-#endif  // PAWL_TEST_PROVIDER_GOLDEN_PROGRAMS_HPP
+#endif  // PAWL_TEST_GOLDEN_PROGRAMS_HPP

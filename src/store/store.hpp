@@ -1,13 +1,14 @@
-// Provider: the storage contract. One object is one connection of one process.
+// Store: the storage contract. One object is one connection of one process.
 //
-// Purpose: the runtime and the clients know storage only through this class and its facets, one a
-// header; test/store is the contract, and a provider that passes it is one. The provider stores
-// bytes and indices, never meaning: it is given the work, timers and messages that a turn makes.
+// Purpose: the loop and the clients know storage only through this class and the facets that it
+// gives, one a header; each takes the facets it calls. test/store is the contract, and a storage
+// that passes it is one. It stores bytes and indices, and a turn says which work, timers and
+// messages it makes.
 // Ownership: views handed in must live until the call returns; views handed out live in the buffer
 // that the caller gave. Thread rule: one thread a connection. Times: Pawl time in ms
 // (clock_rules.hpp) unless a name says otherwise.
-#ifndef PAWL_STORE_PROVIDER_HPP
-#define PAWL_STORE_PROVIDER_HPP
+#ifndef PAWL_STORE_STORE_HPP
+#define PAWL_STORE_STORE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +27,10 @@
 
 namespace pawl {
 
-// What a page of the log holds: ProviderOptions::checkpoint_pages in bytes.
+// What a page of the log holds: StoreOptions::checkpoint_pages in bytes.
 inline constexpr std::int64_t kLogPageBytes = 1024;
 
-struct ProviderOptions {
+struct StoreOptions {
   const char* path = nullptr;
   bool create = true;               // false: kCannotOpen when there is no database
   bool read_only = false;           // no batches; create is false then
@@ -42,15 +43,9 @@ struct ProviderOptions {
   bool may_take_reserve = false;  // release_reserve() if there is no room to open it
 };
 
-class Provider : public Batch,
-                 public InstanceStore,
-                 public WorkQueue,
-                 public SessionStore,
-                 public WorkerStore,
-                 public AdminStore,
-                 public Housekeeping {
+class Store {
  public:
-  virtual Status open(const ProviderOptions& options, const port::Port& port,
+  virtual Status open(const StoreOptions& options, const port::Port& port,
                       Diagnostic& diagnostic) = 0;
   virtual void close() = 0;
   virtual void set_change_sink(ChangeSink* sink) = 0;
@@ -59,18 +54,32 @@ class Provider : public Batch,
   // Opaque 16-byte id of the database as 32 hex digits.
   [[nodiscard]] virtual std::string_view database_id() const = 0;
 
-  [[nodiscard]] Batch& batch() { return *this; }
-  [[nodiscard]] InstanceStore& instances() { return *this; }
-  [[nodiscard]] WorkQueue& work() { return *this; }
-  [[nodiscard]] SessionStore& sessions() { return *this; }
-  [[nodiscard]] WorkerStore& workers() { return *this; }
-  [[nodiscard]] AdminStore& admin() { return *this; }
-  [[nodiscard]] Housekeeping& housekeeping() { return *this; }
+  // They live as long as the storage, open or closed.
+  [[nodiscard]] Batch& batch() const { return *facets_.batch; }
+  [[nodiscard]] InstanceStore& instances() const { return *facets_.instances; }
+  [[nodiscard]] WorkQueue& work() const { return *facets_.work; }
+  [[nodiscard]] SessionStore& sessions() const { return *facets_.sessions; }
+  [[nodiscard]] WorkerStore& workers() const { return *facets_.workers; }
+  [[nodiscard]] AdminStore& admin() const { return *facets_.admin; }
+  [[nodiscard]] Housekeeping& housekeeping() const { return *facets_.housekeeping; }
 
  protected:
-  ~Provider() = default;
+  ~Store() = default;
+
+  // The storage's own objects. Not virtual calls: a call of a facet costs one virtual call and no
+  // more.
+  struct Facets {
+    Batch* batch = nullptr;
+    InstanceStore* instances = nullptr;
+    WorkQueue* work = nullptr;
+    SessionStore* sessions = nullptr;
+    WorkerStore* workers = nullptr;
+    AdminStore* admin = nullptr;
+    Housekeeping* housekeeping = nullptr;
+  };
+  Facets facets_;
 };
 
 }  // namespace pawl
 
-#endif  // PAWL_STORE_PROVIDER_HPP
+#endif  // PAWL_STORE_STORE_HPP

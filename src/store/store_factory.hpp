@@ -1,22 +1,22 @@
-// SqliteStore: the SQLite provider for who must not know SQLite.
+// StoreFactory: makes the storage for code that must not know SQLite.
 //
-// Purpose: the runtime holds a provider by contract; only src/store/sqlite sees sqlite3.h.
-// Ownership: the caller gives the place and destroys what it made. Thread rule: as provider.hpp.
-#ifndef PAWL_STORE_SQLITE_STORE_HPP
-#define PAWL_STORE_SQLITE_STORE_HPP
+// Purpose: the loop and the client hold a Store by contract; only src/store/sqlite sees sqlite3.h.
+// Ownership: the caller gives the place and destroys what it made. Thread rule: as store.hpp.
+#ifndef PAWL_STORE_STORE_FACTORY_HPP
+#define PAWL_STORE_STORE_FACTORY_HPP
 
 #include <cstddef>
 
-#include "provider.hpp"
+#include "store.hpp"
 
 namespace pawl {
 
-struct SqliteStore {
+struct StoreFactory {
   static constexpr std::size_t kAlign = alignof(std::max_align_t);
   [[nodiscard]] static std::size_t bytes();
   // `place` has bytes() bytes at kAlign.
-  [[nodiscard]] static Provider* make(void* place);
-  static void destroy(Provider* provider);
+  [[nodiscard]] static Store* make(void* place);
+  static void destroy(Store* store);
 
   // SQLite's memory, global to the process (sqlite/sqlite_memory.hpp).
   struct HeapUse {
@@ -34,4 +34,4 @@ struct SqliteStore {
 
 }  // namespace pawl
 
-#endif  // PAWL_STORE_SQLITE_STORE_HPP
+#endif  // PAWL_STORE_STORE_FACTORY_HPP

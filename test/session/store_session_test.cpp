@@ -1,4 +1,4 @@
-// The 25 provider validations of test/build/seed_tests.txt, by their names and in their order, and
+// The 25 storage validations of test/build/seed_tests.txt, by their names and in their order, and
 // what else the rules here ask for. Where the rules here are stricter (a lease that ended is no
 // evidence that its owner is gone), a test first takes the owner's life or ability to prove itself.
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@ constexpr std::int64_t kLease = 30'000;
 constexpr std::int64_t kInterval = 25'000;
 constexpr std::int64_t kIdle = 300'000;
 
-class SessionProvider : public ::testing::Test {
+class SessionStorage : public ::testing::Test {
  protected:
-  SessionProvider() {
+  SessionStorage() {
     a_.join("A");
     b_.join("B");
   }
@@ -46,8 +46,7 @@ class SessionProvider : public ::testing::Test {
 };
 
 // 1
-// Rules: S2.
-TEST_F(SessionProvider, test_session_item_claimable_by_any_worker_initially) {
+TEST_F(SessionStorage, test_session_item_claimable_by_any_worker_initially) {
   world_.schedule("a", "s");
   const auto job = b_.fetch();
   ASSERT_TRUE(job);
@@ -57,14 +56,14 @@ TEST_F(SessionProvider, test_session_item_claimable_by_any_worker_initially) {
 }
 
 // 2
-TEST_F(SessionProvider, test_session_item_pinned_after_claim) {
+TEST_F(SessionStorage, test_session_item_pinned_after_claim) {
   world_.schedule("a", "s", 2);
   ASSERT_TRUE(a_.fetch());
   EXPECT_FALSE(b_.fetch());
 }
 
 // 3
-TEST_F(SessionProvider, test_session_item_pinned_worker_can_fetch) {
+TEST_F(SessionStorage, test_session_item_pinned_worker_can_fetch) {
   world_.schedule("a", "s", 2);
   const auto first = a_.fetch();
   const auto second = a_.fetch();
@@ -75,7 +74,7 @@ TEST_F(SessionProvider, test_session_item_pinned_worker_can_fetch) {
 }
 
 // 4
-TEST_F(SessionProvider, test_non_session_item_unaffected) {
+TEST_F(SessionStorage, test_non_session_item_unaffected) {
   world_.schedule("a", "s");
   ASSERT_TRUE(a_.fetch());
   world_.schedule("a", {}, 2);
@@ -87,8 +86,7 @@ TEST_F(SessionProvider, test_non_session_item_unaffected) {
 }
 
 // 5
-// Rules: S1.
-TEST_F(SessionProvider, test_session_claim_creates_session_row) {
+TEST_F(SessionStorage, test_session_claim_creates_session_row) {
   world_.schedule("a", "s");
   EXPECT_EQ(world_.session_number("owner", "s"), -1);
   const auto job = a_.fetch();
@@ -104,7 +102,7 @@ TEST_F(SessionProvider, test_session_claim_creates_session_row) {
 }
 
 // 6
-TEST_F(SessionProvider, test_session_lock_expiry_allows_reclaim) {
+TEST_F(SessionStorage, test_session_lock_expiry_allows_reclaim) {
   hide_locks();
   world_.schedule("a", "s", 2);
   ASSERT_TRUE(a_.fetch());
@@ -117,7 +115,7 @@ TEST_F(SessionProvider, test_session_lock_expiry_allows_reclaim) {
 }
 
 // 7
-TEST_F(SessionProvider, test_session_idle_expiry_allows_reclaim) {
+TEST_F(SessionStorage, test_session_idle_expiry_allows_reclaim) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -132,8 +130,7 @@ TEST_F(SessionProvider, test_session_idle_expiry_allows_reclaim) {
 }
 
 // 8
-// Rules: S5.
-TEST_F(SessionProvider, test_renew_session_lock_extends_all_owned) {
+TEST_F(SessionStorage, test_renew_session_lock_extends_all_owned) {
   world_.schedule("a", "s");
   world_.schedule("a", "t");
   ASSERT_TRUE(a_.fetch());
@@ -145,7 +142,7 @@ TEST_F(SessionProvider, test_renew_session_lock_extends_all_owned) {
 }
 
 // 9
-TEST_F(SessionProvider, test_renew_session_lock_skips_idle_sessions) {
+TEST_F(SessionStorage, test_renew_session_lock_skips_idle_sessions) {
   world_.schedule("a", "s");
   world_.schedule("a", "t");
   const auto s = a_.fetch();
@@ -167,7 +164,7 @@ TEST_F(SessionProvider, test_renew_session_lock_skips_idle_sessions) {
 }
 
 // 10
-TEST_F(SessionProvider, test_renew_session_lock_skips_other_workers) {
+TEST_F(SessionStorage, test_renew_session_lock_skips_other_workers) {
   world_.schedule("a", "s");
   ASSERT_TRUE(b_.fetch());
   const std::int64_t until = world_.session_number("locked_until", "s");
@@ -177,7 +174,7 @@ TEST_F(SessionProvider, test_renew_session_lock_skips_other_workers) {
 }
 
 // 11
-TEST_F(SessionProvider, test_renew_session_lock_skips_expired_locks) {
+TEST_F(SessionStorage, test_renew_session_lock_skips_expired_locks) {
   world_.schedule("a", "s");
   ASSERT_TRUE(a_.fetch());
   world_.pass(kLease);
@@ -186,7 +183,7 @@ TEST_F(SessionProvider, test_renew_session_lock_skips_expired_locks) {
 }
 
 // 12
-TEST_F(SessionProvider, test_renew_work_item_lock_updates_last_activity_at) {
+TEST_F(SessionStorage, test_renew_work_item_lock_updates_last_activity_at) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -197,7 +194,7 @@ TEST_F(SessionProvider, test_renew_work_item_lock_updates_last_activity_at) {
 }
 
 // 13
-TEST_F(SessionProvider, test_ack_work_item_updates_last_activity_at) {
+TEST_F(SessionStorage, test_ack_work_item_updates_last_activity_at) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -207,7 +204,7 @@ TEST_F(SessionProvider, test_ack_work_item_updates_last_activity_at) {
 }
 
 // 14
-TEST_F(SessionProvider, test_fetch_work_item_updates_last_activity_at) {
+TEST_F(SessionStorage, test_fetch_work_item_updates_last_activity_at) {
   world_.schedule("a", "s", 2);
   ASSERT_TRUE(a_.fetch());
   world_.pass(1'000);
@@ -216,7 +213,7 @@ TEST_F(SessionProvider, test_fetch_work_item_updates_last_activity_at) {
 }
 
 // 15
-TEST_F(SessionProvider, test_max_sessions_capacity_respected) {
+TEST_F(SessionStorage, test_max_sessions_capacity_respected) {
   a_.options.max_sessions_per_worker = 2;
   world_.schedule("a", "s");
   world_.schedule("a", "t");
@@ -230,7 +227,7 @@ TEST_F(SessionProvider, test_max_sessions_capacity_respected) {
 }
 
 // 16
-TEST_F(SessionProvider, test_max_sessions_allows_owned_session_items) {
+TEST_F(SessionStorage, test_max_sessions_allows_owned_session_items) {
   a_.options.max_sessions_per_worker = 1;
   world_.schedule("a", "s");
   ASSERT_TRUE(a_.fetch());
@@ -247,7 +244,7 @@ TEST_F(SessionProvider, test_max_sessions_allows_owned_session_items) {
 }
 
 // 17
-TEST_F(SessionProvider, test_session_id_stored_on_worker_queue) {
+TEST_F(SessionStorage, test_session_id_stored_on_worker_queue) {
   world_.schedule("a", "s");
   world_.schedule("a");
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
@@ -257,8 +254,7 @@ TEST_F(SessionProvider, test_session_id_stored_on_worker_queue) {
 }
 
 // 18
-// Rules: S10.
-TEST_F(SessionProvider, test_cleanup_removes_expired_no_work) {
+TEST_F(SessionStorage, test_cleanup_removes_expired_no_work) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -273,7 +269,7 @@ TEST_F(SessionProvider, test_cleanup_removes_expired_no_work) {
 }
 
 // 19
-TEST_F(SessionProvider, test_cleanup_removes_idle_no_work) {
+TEST_F(SessionStorage, test_cleanup_removes_idle_no_work) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -284,8 +280,7 @@ TEST_F(SessionProvider, test_cleanup_removes_idle_no_work) {
 }
 
 // 20
-// Rules: S10.
-TEST_F(SessionProvider, test_cleanup_preserves_sessions_with_work) {
+TEST_F(SessionStorage, test_cleanup_preserves_sessions_with_work) {
   world_.schedule("a", "ready");
   world_.schedule("a", "delayed");
   world_.schedule("a", "running", 2);
@@ -304,7 +299,7 @@ TEST_F(SessionProvider, test_cleanup_preserves_sessions_with_work) {
 }
 
 // 21
-TEST_F(SessionProvider, test_cleanup_preserves_active_sessions) {
+TEST_F(SessionStorage, test_cleanup_preserves_active_sessions) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -315,7 +310,7 @@ TEST_F(SessionProvider, test_cleanup_preserves_active_sessions) {
 }
 
 // 22
-TEST_F(SessionProvider, test_cleanup_returns_deleted_count) {
+TEST_F(SessionStorage, test_cleanup_returns_deleted_count) {
   for (const char* name : {"s", "t", "u"}) {
     world_.schedule("a", name);
     const auto job = a_.fetch();
@@ -329,7 +324,7 @@ TEST_F(SessionProvider, test_cleanup_returns_deleted_count) {
 }
 
 // 23
-TEST_F(SessionProvider, test_session_reclaim_after_lock_expiry_upserts) {
+TEST_F(SessionStorage, test_session_reclaim_after_lock_expiry_upserts) {
   hide_locks();
   world_.schedule("a", "s", 2);
   const auto first = a_.fetch();
@@ -344,7 +339,7 @@ TEST_F(SessionProvider, test_session_reclaim_after_lock_expiry_upserts) {
 
 // 24: a row that knows of no session, as it was stored before there were any, and one that knows
 // more than this version does.
-TEST_F(SessionProvider, test_session_id_serde_backward_compat) {
+TEST_F(SessionStorage, test_session_id_serde_backward_compat) {
   for (const char* meta : {R"({"name":"a"})", R"({"name":"a","later":{"member":1}})"}) {
     const InstanceKey instance = world_.schedule("a", "s");
     world_.execute("UPDATE worker_queue SET sid=NULL,gen=NULL");
@@ -360,7 +355,7 @@ TEST_F(SessionProvider, test_session_id_serde_backward_compat) {
 }
 
 // 25
-TEST_F(SessionProvider, test_multiple_sessions_per_worker) {
+TEST_F(SessionStorage, test_multiple_sessions_per_worker) {
   for (const char* name : {"s", "t", "u"})
     world_.schedule("a", name);
   std::set<Epoch> epochs;
@@ -374,7 +369,7 @@ TEST_F(SessionProvider, test_multiple_sessions_per_worker) {
 }
 
 // A work item has no text of its own: its row points to the session and to the event.
-TEST_F(SessionProvider, test_work_item_activity_execute_session_id_serde) {
+TEST_F(SessionStorage, test_work_item_activity_execute_session_id_serde) {
   world_.schedule("a", "s");
   world_.schedule("a");
   const auto with = a_.fetch();
@@ -384,7 +379,7 @@ TEST_F(SessionProvider, test_work_item_activity_execute_session_id_serde) {
   EXPECT_EQ(without->session, "");
 }
 
-TEST_F(SessionProvider, old_workitem_without_session_id_deserializes) {
+TEST_F(SessionStorage, old_workitem_without_session_id_deserializes) {
   world_.schedule("a");
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue WHERE sid IS NULL AND gen IS NULL"),
             1);
@@ -395,7 +390,7 @@ TEST_F(SessionProvider, old_workitem_without_session_id_deserializes) {
 
 // ---- the further ones -------------------------------------------------------------------------------
 
-TEST_F(SessionProvider, zero_max_sessions_takes_no_session) {
+TEST_F(SessionStorage, zero_max_sessions_takes_no_session) {
   a_.options.max_sessions_per_worker = 0;
   world_.schedule("a", "s");
   world_.schedule("a");
@@ -405,8 +400,7 @@ TEST_F(SessionProvider, zero_max_sessions_takes_no_session) {
   EXPECT_FALSE(a_.fetch());
 }
 
-// Rules: S2.
-TEST_F(SessionProvider, lowest_id_first_over_free_owned_and_claimable) {
+TEST_F(SessionStorage, lowest_id_first_over_free_owned_and_claimable) {
   world_.schedule("a", "mine");
   ASSERT_TRUE(a_.fetch());
   world_.schedule("a", "new");
@@ -417,8 +411,7 @@ TEST_F(SessionProvider, lowest_id_first_over_free_owned_and_claimable) {
   EXPECT_EQ(a_.fetch()->session, "mine");
 }
 
-// Rules: S5.
-TEST_F(SessionProvider, original_worker_goes_on_with_an_expired_lease) {
+TEST_F(SessionStorage, original_worker_goes_on_with_an_expired_lease) {
   hide_locks();
   world_.schedule("a", "s", 2);
   const auto first = a_.fetch();
@@ -433,8 +426,7 @@ TEST_F(SessionProvider, original_worker_goes_on_with_an_expired_lease) {
   EXPECT_EQ(a_.ack(*first), Status::kOk);
 }
 
-// Rules: S4.
-TEST_F(SessionProvider, leases_expired_and_untaken_ack_succeeds) {
+TEST_F(SessionStorage, leases_expired_and_untaken_ack_succeeds) {
   const InstanceKey instance = world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
@@ -446,7 +438,7 @@ TEST_F(SessionProvider, leases_expired_and_untaken_ack_succeeds) {
   EXPECT_EQ(messages[0].ref, 2u);
 }
 
-TEST_F(SessionProvider, each_worker_applies_its_own_settings) {
+TEST_F(SessionStorage, each_worker_applies_its_own_settings) {
   hide_locks();
   a_.options.session_lock_timeout_ms = 5'000;
   a_.options.session_lock_renewal_buffer_ms = 1'000;
@@ -461,7 +453,7 @@ TEST_F(SessionProvider, each_worker_applies_its_own_settings) {
   EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + 60'000);
 }
 
-TEST_F(SessionProvider, last_activity_is_not_touched_by_who_lost_the_session) {
+TEST_F(SessionStorage, last_activity_is_not_touched_by_who_lost_the_session) {
   hide_locks();
   world_.schedule("a", "s");
   const auto job = a_.fetch();

@@ -1,10 +1,10 @@
-// The world a provider is tested in: one database, any number of processes with a connection each,
-// a clock that the test moves, and a door behind the provider's back for damage.
+// The world a storage is tested in: one database, any number of processes with a connection each, a
+// clock that the test moves, and a door behind the storage's back for damage.
 //
-// A new provider takes part by a case in make_provider() and in RawHandle. Every test of the suite
-// runs over the simulated machine and over the real one; nothing sleeps.
-#ifndef PAWL_TEST_PROVIDER_WORLD_HPP
-#define PAWL_TEST_PROVIDER_WORLD_HPP
+// A new storage takes part by a case in make_store() and in RawHandle. Every test of the suite runs
+// over the simulated machine and over the real one; nothing sleeps.
+#ifndef PAWL_TEST_STORE_WORLD_HPP
+#define PAWL_TEST_STORE_WORLD_HPP
 
 #include <sqlite3.h>
 
@@ -21,7 +21,7 @@
 #include "gtest/gtest.h"
 #include "pawl/port_posix.hpp"
 #include "pawl/port_sim.hpp"
-#include "provider.hpp"
+#include "store.hpp"
 
 namespace pawl::test {
 
@@ -63,10 +63,10 @@ struct Site {
   std::unique_ptr<sim::Node> node;
   std::unique_ptr<posix::SystemPort> system;
   port::Port port;
-  Provider* provider = nullptr;
+  Store* store = nullptr;
   Diagnostic diagnostic;
 
-  Provider* operator->() const { return provider; }
+  Store* operator->() const { return store; }
 };
 
 // Events of one turn, kept with their bytes.
@@ -114,23 +114,23 @@ struct Item {
   [[nodiscard]] std::vector<std::string> kinds() const;
 };
 
-class ProviderWorld : public ::testing::TestWithParam<Ports> {
+class StoreWorld : public ::testing::TestWithParam<Ports> {
  protected:
-  ProviderWorld();
-  ~ProviderWorld() override;
+  StoreWorld();
+  ~StoreWorld() override;
 
   // A process that has not opened the database, and one that has.
   Site& process();
-  Site& site(const ProviderOptions* options = nullptr);
+  Site& site(const StoreOptions* options = nullptr);
   Status open(Site& at);
-  Status open(Site& at, ProviderOptions options);
+  Status open(Site& at, StoreOptions options);
   void close(Site& at);
-  // A closed provider in a place of the caller's.
-  static Provider* make_provider(std::vector<std::uint64_t>& place);
+  // A closed storage in a place of the caller's.
+  static Store* make_store(std::vector<std::uint64_t>& place);
   [[nodiscard]] bool is_sim() const { return GetParam() == Ports::kSim; }
   [[nodiscard]] const char* path() const { return path_.c_str(); }
 
-  // Statements behind the provider's back, on a connection of their own.
+  // Statements behind the storage's back, on a connection of their own.
   void raw(const std::string& sql);
   std::int64_t raw_number(const std::string& sql);
   std::string raw_text(const std::string& sql);
@@ -145,13 +145,13 @@ class ProviderWorld : public ::testing::TestWithParam<Ports> {
   template <typename Call>
   Status batch(Site& at, Call&& call, Incarnation me = 0) {
     BatchInfo info;
-    PAWL_TRY(at->begin(me, &info));
+    PAWL_TRY(at->batch().begin(me, &info));
     const Status status = call();
     if (status != Status::kOk) {
-      at->rollback();
+      at->batch().rollback();
       return status;
     }
-    return at->commit();
+    return at->batch().commit();
   }
   BatchInfo touch(Site& at);  // an empty batch, for its clock
   InstanceKey create(Site& at, std::string_view id, std::string_view input = "in");
@@ -163,7 +163,7 @@ class ProviderWorld : public ::testing::TestWithParam<Ports> {
   // A commit of what was fetched: all its messages, and `events` if there are any.
   TurnCommit turn(const Item& item, const Events* events = nullptr);
   Status ack(Site& at, const TurnCommit& turn) {
-    return batch(at, [&] { return at->ack_orchestration_item(turn); });
+    return batch(at, [&] { return at->instances().ack_orchestration_item(turn); });
   }
   // First turn of a fresh instance: started, and one command event a name.
   void start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers = {},
@@ -192,4 +192,4 @@ class ProviderWorld : public ::testing::TestWithParam<Ports> {
 
 }  // namespace pawl::test
 
-#endif  // PAWL_TEST_PROVIDER_WORLD_HPP
+#endif  // PAWL_TEST_STORE_WORLD_HPP

@@ -1,4 +1,4 @@
-#include "provider_world.hpp"
+#include "store_world.hpp"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 #include "sqlite/sqlite_memory.hpp"
 #include "sqlite/sqlite_vfs.hpp"
-#include "sqlite_store.hpp"
+#include "store_factory.hpp"
 
 namespace pawl::test {
 
@@ -51,22 +51,22 @@ std::vector<std::string> Item::kinds() const {
 
 // ---- life ---------------------------------------------------------------------------------------
 
-struct ProviderWorld::RawHandle {
+struct StoreWorld::RawHandle {
   sqlite3* handle = nullptr;
   port::Storage* storage = nullptr;
 };
 
-ProviderWorld::ProviderWorld() {
+StoreWorld::StoreWorld() {
   if (is_sim()) {
     path_ = "test.db";
     return;
   }
-  char folder[] = "provider-XXXXXX";
+  char folder[] = "store-XXXXXX";
   folder_ = ::mkdtemp(folder) == nullptr ? "." : folder;
   path_ = folder_ + "/test.db";
 }
 
-ProviderWorld::~ProviderWorld() {
+StoreWorld::~StoreWorld() {
   for (const auto& one : sites_)
     close(*one);
   close_raw();
@@ -74,14 +74,14 @@ ProviderWorld::~ProviderWorld() {
   if (!folder_.empty() && folder_ != ".") std::filesystem::remove_all(folder_, ignored);
 }
 
-Provider* ProviderWorld::make_provider(std::vector<std::uint64_t>& place) {
-  place.resize(SqliteStore::bytes() / sizeof(std::uint64_t) + 8);
+Store* StoreWorld::make_store(std::vector<std::uint64_t>& place) {
+  place.resize(StoreFactory::bytes() / sizeof(std::uint64_t) + 8);
   void* at = place.data();
   std::size_t space = place.size() * sizeof(std::uint64_t);
-  return SqliteStore::make(std::align(SqliteStore::kAlign, SqliteStore::bytes(), at, space));
+  return StoreFactory::make(std::align(StoreFactory::kAlign, StoreFactory::bytes(), at, space));
 }
 
-Site& ProviderWorld::process() {
+Site& StoreWorld::process() {
   sites_.push_back(std::make_unique<Site>());
   Site& one = *sites_.back();
   if (is_sim()) {
@@ -95,36 +95,36 @@ Site& ProviderWorld::process() {
   return one;
 }
 
-Site& ProviderWorld::site(const ProviderOptions* options) {
+Site& StoreWorld::site(const StoreOptions* options) {
   Site& one = process();
   const Status status = options == nullptr ? open(one) : open(one, *options);
   EXPECT_EQ(status, Status::kOk) << one.diagnostic.text();
   return one;
 }
 
-Status ProviderWorld::open(Site& at) {
-  ProviderOptions options;
+Status StoreWorld::open(Site& at) {
+  StoreOptions options;
   options.busy_ms_max = 0;
   return open(at, options);
 }
 
-Status ProviderWorld::open(Site& at, ProviderOptions options) {
+Status StoreWorld::open(Site& at, StoreOptions options) {
   places_.emplace_back();
-  at.provider = make_provider(places_.back());
+  at.store = make_store(places_.back());
   if (options.path == nullptr) options.path = path();
   return at->open(options, at.port, at.diagnostic);
 }
 
-void ProviderWorld::close(Site& at) {
-  if (at.provider == nullptr) return;
+void StoreWorld::close(Site& at) {
+  if (at.store == nullptr) return;
   at->close();
-  SqliteStore::destroy(at.provider);
-  at.provider = nullptr;
+  StoreFactory::destroy(at.store);
+  at.store = nullptr;
 }
 
 // ---- behind its back ----------------------------------------------------------------------------
 
-ProviderWorld::RawHandle& ProviderWorld::raw_handle() {
+StoreWorld::RawHandle& StoreWorld::raw_handle() {
   if (raw_ != nullptr) return *raw_;
   raw_ = std::make_unique<RawHandle>();
   const char* vfs = nullptr;
@@ -140,14 +140,14 @@ ProviderWorld::RawHandle& ProviderWorld::raw_handle() {
   return *raw_;
 }
 
-void ProviderWorld::close_raw() {
+void StoreWorld::close_raw() {
   if (raw_ == nullptr) return;
   sqlite3_close(raw_->handle);
   if (raw_->storage != nullptr) sqlite::forget_vfs(*raw_->storage);
   raw_ = nullptr;
 }
 
-void ProviderWorld::drop_database(Site& at) {
+void StoreWorld::drop_database(Site& at) {
   close_raw();
   close(at);
   for (const char* ending : {"", "-wal", "-journal"}) {
@@ -160,13 +160,13 @@ void ProviderWorld::drop_database(Site& at) {
   }
 }
 
-void ProviderWorld::raw(const std::string& sql) {
+void StoreWorld::raw(const std::string& sql) {
   sqlite3* const handle = raw_handle().handle;
   EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
       << sql << ": " << sqlite3_errmsg(handle);
 }
 
-std::string ProviderWorld::raw_text(const std::string& sql) {
+std::string StoreWorld::raw_text(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
   sqlite3* const handle = raw_handle().handle;
   EXPECT_EQ(sqlite3_prepare_v2(handle, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
@@ -185,12 +185,12 @@ std::string ProviderWorld::raw_text(const std::string& sql) {
   return rows;
 }
 
-std::int64_t ProviderWorld::raw_number(const std::string& sql) {
+std::int64_t StoreWorld::raw_number(const std::string& sql) {
   const std::string text = raw_text(sql);
   return text.empty() ? 0 : std::strtoll(text.c_str(), nullptr, 10);
 }
 
-std::string ProviderWorld::dump() {
+std::string StoreWorld::dump() {
   std::string all;
   for (const char* table : {"meta", "instances", "executions", "history", "orchestrator_queue",
                             "workers", "sessions", "worker_queue"})
@@ -198,11 +198,11 @@ std::string ProviderWorld::dump() {
   return all;
 }
 
-std::string ProviderWorld::dump_schema() {
+std::string StoreWorld::dump_schema() {
   return raw_text("SELECT type,name,tbl_name,sql FROM sqlite_schema");
 }
 
-void ProviderWorld::damage_file(std::int64_t offset, std::string_view bytes) {
+void StoreWorld::damage_file(std::int64_t offset, std::string_view bytes) {
   if (!is_sim()) {
     if (!std::filesystem::exists(path())) std::ofstream(path()).flush();
     std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
@@ -222,61 +222,65 @@ void ProviderWorld::damage_file(std::int64_t offset, std::string_view bytes) {
 
 // ---- usual steps --------------------------------------------------------------------------------
 
-BatchInfo ProviderWorld::touch(Site& at) {
+BatchInfo StoreWorld::touch(Site& at) {
   BatchInfo info;
-  EXPECT_EQ(at->begin(0, &info), Status::kOk) << at->diagnostic().text();
-  EXPECT_EQ(at->commit(), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(at->batch().begin(0, &info), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(at->batch().commit(), Status::kOk) << at->diagnostic().text();
   return info;
 }
 
-InstanceKey ProviderWorld::create(Site& at, std::string_view id, std::string_view input) {
+InstanceKey StoreWorld::create(Site& at, std::string_view id, std::string_view input) {
   InstanceKey key = 0;
   NewInstance instance;
   instance.id = id;
   instance.name = "irrigate";
   instance.version = "1.0";
   instance.input = input;
-  EXPECT_EQ(batch(at, [&] { return at->create_instance(instance, &key); }), Status::kOk)
+  EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(instance, &key); }), Status::kOk)
       << at->diagnostic().text();
   return key;
 }
 
-Incarnation ProviderWorld::worker(Site& at, std::string_view node) {
+Incarnation StoreWorld::worker(Site& at, std::string_view node) {
   Evidence evidence(*at.port.storage, path(), Evidence::Options());
   NewWorker worker;
   worker.node = node;
   worker.pid = 1;
   worker.lease_ms = 30'000;
   Incarnation out = 0;
-  EXPECT_EQ(batch(at, [&] { return at->register_worker(worker, evidence, CrashLimits(), &out); }),
-            Status::kOk)
+  EXPECT_EQ(
+      batch(at,
+            [&] { return at->workers().register_worker(worker, evidence, CrashLimits(), &out); }),
+      Status::kOk)
       << at->diagnostic().text();
   return out;
 }
 
-std::vector<InstanceKey> ProviderWorld::ready(Site& at, Incarnation me, std::int64_t grace_ms) {
+std::vector<InstanceKey> StoreWorld::ready(Site& at, Incarnation me, std::int64_t grace_ms) {
   ReadyQuery query;
   query.me = me;
   query.home_grace_ms = grace_ms;
-  query.now = at->pawl_now();
+  query.now = at->batch().pawl_now();
   InstanceKey keys[64];
   std::size_t count = 0;
-  EXPECT_EQ(at->list_ready(query, keys, 64, &count), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(at->instances().list_ready(query, keys, 64, &count), Status::kOk)
+      << at->diagnostic().text();
   return {keys, keys + count};
 }
 
-Status ProviderWorld::fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max) {
-  return at->fetch_orchestration_item(key, at->pawl_now(), messages_max, out.arena, &out.is);
+Status StoreWorld::fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max) {
+  return at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), messages_max,
+                                                  out.arena, &out.is);
 }
 
-InstanceStatus ProviderWorld::status(Site& at, std::string_view id) {
+InstanceStatus StoreWorld::status(Site& at, std::string_view id) {
   InstanceStatus out;
-  EXPECT_EQ(at->read_status(id, &out, output, sizeof(output)), Status::kOk)
+  EXPECT_EQ(at->instances().read_status(id, &out, output, sizeof(output)), Status::kOk)
       << at->diagnostic().text();
   return out;
 }
 
-TurnCommit ProviderWorld::turn(const Item& item, const Events* events) {
+TurnCommit StoreWorld::turn(const Item& item, const Events* events) {
   taken_.push_back(item.ids());
   TurnCommit turn;
   turn.key = item.is.key;
@@ -292,8 +296,8 @@ TurnCommit ProviderWorld::turn(const Item& item, const Events* events) {
   return turn;
 }
 
-void ProviderWorld::start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers,
-                          const std::vector<NewWork>& work) {
+void StoreWorld::start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers,
+                       const std::vector<NewWork>& work) {
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk) << at->diagnostic().text();
   Events events(1);
@@ -310,14 +314,14 @@ void ProviderWorld::start(Site& at, InstanceKey key, const std::vector<NewTimer>
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
 }
 
-WorkDone ProviderWorld::hand_over(Site& at, InstanceKey key) {
+WorkDone StoreWorld::hand_over(Site& at, InstanceKey key) {
   start(at, key, {}, {{2, {}}});
   const WorkDone done = take_work(at);
   EXPECT_NE(done.item, 0);
   return done;
 }
 
-WorkDone ProviderWorld::take_work(Site& at) {
+WorkDone StoreWorld::take_work(Site& at) {
   class Any final : public WorkFilter {
     bool has_handler(std::string_view) const override { return true; }
     bool runs_item(WorkItemId) const override { return false; }
@@ -332,7 +336,8 @@ WorkDone ProviderWorld::take_work(Site& at) {
   WorkItem item;
   bool found = false;
   EXPECT_EQ(
-      batch(at, [&] { return at->fetch_work_item(how, output, sizeof output, &item, &found); }),
+      batch(at,
+            [&] { return at->work().fetch_work_item(how, output, sizeof output, &item, &found); }),
       Status::kOk);
   return found ? WorkDone{item.id, item.token, item.epoch, item.session} : WorkDone();
 }

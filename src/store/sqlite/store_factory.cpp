@@ -1,0 +1,36 @@
+#include "store_factory.hpp"
+
+#include <new>
+
+#include "sqlite_memory.hpp"
+#include "sqlite_store.hpp"
+
+namespace pawl {
+
+static_assert(alignof(store::SqliteStore) <= StoreFactory::kAlign);
+
+std::size_t StoreFactory::bytes() { return sizeof(store::SqliteStore); }
+
+Store* StoreFactory::make(void* place) { return ::new (place) store::SqliteStore(); }
+
+void StoreFactory::destroy(Store* store) {
+  static_cast<store::SqliteStore*>(store)->~SqliteStore();
+}
+
+Status StoreFactory::install_memory(void* block, std::size_t bytes, int page_count,
+                                    std::size_t payload_bytes, Diagnostic& diagnostic) {
+  return sqlite::install_memory(block, bytes, page_count, payload_bytes, diagnostic);
+}
+
+std::size_t StoreFactory::row_slots_memory(std::size_t payload_bytes) {
+  return sqlite::row_slots_memory(payload_bytes);
+}
+
+void StoreFactory::remove_memory() { sqlite::remove_memory(); }
+
+StoreFactory::HeapUse StoreFactory::heap_use() {
+  const sqlite::HeapUse use = sqlite::heap_use();
+  return {use.used, use.high_water, use.failures, use.pages_touched};
+}
+
+}  // namespace pawl
