@@ -180,8 +180,9 @@ Status Activities::renew() {
   PAWL_TRY(status);
   std::size_t renewed = 0;
   std::size_t released = 0;
-  PAWL_TRY(loop_.sessions().renew_session_lock(loop_.me, loop_.terms, true, &renewed, &released));
-  return loop_.workers().renew_worker(loop_.me, loop_.options.leases.worker_lock_timeout.count());
+  PAWL_TRY(
+      loop_.sessions().renew_session_lock(loop_.me, loop_.terms, &renewed, &released));
+  return loop_.workers().renew_worker(loop_.me, loop_.terms.worker_lock_timeout_ms);
 }
 
 void Activities::renew_leases() {

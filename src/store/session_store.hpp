@@ -47,8 +47,9 @@ struct LeakCursors {
 // In a batch, unless a call says otherwise.
 class SessionStore {
  public:
-  // Renews what `me` owns, releases what is idle. `revive`: expired but untaken leases too.
-  virtual Status renew_session_lock(Incarnation me, const WorkerTerms& options, bool revive,
+  // Renews what `me` owns, releases what is idle. A lease that expired is renewed, too: a session
+  // that another worker took meanwhile is not owned by `me`.
+  virtual Status renew_session_lock(Incarnation me, const WorkerTerms& options,
                                     std::size_t* renewed, std::size_t* released) = 0;
   // Makes a shared session, if there is none, and claims it, if no worker owns it; it is no device,
   // and there is room.

@@ -254,7 +254,7 @@ TEST_F(Devices, are_never_idle_nor_swept) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   world_.pass(400'000);
   std::size_t released = 0;
-  a_.renew_sessions(true, &released);
+  a_.renew_sessions(&released);
   EXPECT_EQ(released, 0u);
   EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
   EXPECT_EQ(a_.cleanup(), 0u);

@@ -167,7 +167,7 @@ TEST_F(OpenedContract, renew_session_lock_fails_if_deleted) {
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
   close("X");
-  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(a_.renew_sessions(), 0u);
   EXPECT_EQ(a_.renew(*job), Status::kStale);
   EXPECT_EQ(rows(), 0);
 }
@@ -182,7 +182,7 @@ TEST_F(OpenedContract, renew_session_lock_fails_if_stolen) {
   world_.pass(kLease);
   ASSERT_TRUE(b_.fetch());
   const std::int64_t until = of("locked_until");
-  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(a_.renew_sessions(), 0u);
   EXPECT_EQ(a_.renew(*job), Status::kStale);
   EXPECT_EQ(of("locked_until"), until);
 }

@@ -385,7 +385,7 @@ TEST_F(Ownership, no_session_is_idle_while_a_row_of_it_is_queued) {
   EXPECT_EQ(a->abandon(*delayed, 100 * kIdle), Status::kOk);
   world_.pass(2 * kIdle);
   std::size_t released = 0;
-  EXPECT_EQ(a->renew_sessions(true, &released), 3u);
+  EXPECT_EQ(a->renew_sessions(&released), 3u);
   EXPECT_EQ(released, 0u);
 }
 
@@ -410,7 +410,7 @@ TEST_F(Ownership, a_held_session_is_not_idle) {
   EXPECT_EQ(a->ack(*job), Status::kOk);
   world_.execute("UPDATE sessions SET hold_until=1000000000000");
   world_.pass(kIdle);
-  EXPECT_EQ(a->renew_sessions(true), 1u);
+  EXPECT_EQ(a->renew_sessions(), 1u);
 }
 
 // ---- handlers -----------------------------------------------------------------------------------------------

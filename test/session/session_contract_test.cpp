@@ -130,13 +130,13 @@ TEST_F(SessionContract, test_renew_session_lock_skips_idle) {
   ASSERT_TRUE(done(a_, "s"));
   world_.pass(kIdle);
   std::size_t released = 0;
-  EXPECT_EQ(a_.renew_sessions(true, &released), 0u);
+  EXPECT_EQ(a_.renew_sessions(&released), 0u);
   EXPECT_EQ(released, 1u);
 }
 
 TEST_F(SessionContract, test_renew_session_lock_no_sessions) {
   EXPECT_EQ(a_.renew_sessions(), 0u);
-  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(a_.renew_sessions(), 0u);
 }
 
 TEST_F(SessionContract, test_cleanup_removes_expired_no_items) {
@@ -172,7 +172,7 @@ TEST_F(SessionContract, test_ack_updates_session_last_activity) {
   world_.pass(kIdle - 1'000);
   EXPECT_EQ(a_.ack(*job), Status::kOk);
   world_.pass(2'000);
-  EXPECT_EQ(a_.renew_sessions(true), 1u);
+  EXPECT_EQ(a_.renew_sessions(), 1u);
 }
 
 TEST_F(SessionContract, test_renew_work_item_updates_session_last_activity) {
@@ -183,7 +183,7 @@ TEST_F(SessionContract, test_renew_work_item_updates_session_last_activity) {
   EXPECT_EQ(a_.renew(*job), Status::kOk);
   EXPECT_EQ(world_.session_number("last_activity_at", "s"), world_.now());
   world_.pass(2'000);
-  EXPECT_EQ(a_.renew_sessions(true), 1u);
+  EXPECT_EQ(a_.renew_sessions(), 1u);
 }
 
 TEST_F(SessionContract, test_session_items_processed_in_order) {
@@ -289,13 +289,18 @@ TEST_F(SessionContract, test_abandoned_session_item_ignore_attempt) {
   EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
 }
 
-// Asked without revive, as that list does; the runtime revives an expired lease that no other
-// worker took.
-TEST_F(SessionContract, test_renew_session_lock_after_expiry_returns_zero) {
+// There an expired lease is lost at once; here when another worker takes the session, and is
+// renewed until then.
+TEST_F(SessionContract, test_renew_session_lock_after_expiry_returns_zero_once_taken) {
+  lease_alone();
   ASSERT_TRUE(done(a_, "s"));
   world_.pass(kLease);
-  EXPECT_EQ(a_.renew_sessions(false), 0u);
-  EXPECT_EQ(a_.renew_sessions(true), 1u);
+  EXPECT_EQ(a_.renew_sessions(), 1u);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
+  world_.pass(kLease);
+  ASSERT_TRUE(done(b_, "s"));
+  EXPECT_EQ(a_.renew_sessions(), 0u);
+  EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
 }
 
 TEST_F(SessionContract, test_original_worker_reclaims_expired_session) {

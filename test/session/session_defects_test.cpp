@@ -74,7 +74,7 @@ TEST_F(SessionDefects, claims_takeovers_and_idling_are_reported_apart) {
   ASSERT_TRUE(job);
   EXPECT_EQ(a_.ack(*job), Status::kOk);
   world_.pass(a_.options.session_idle_timeout_ms);
-  a_.renew_sessions(true);
+  a_.renew_sessions();
   world_.schedule("a", "s");
   ASSERT_TRUE(b_.fetch());
   ASSERT_EQ(a_.events.size(), 2u);
@@ -92,7 +92,7 @@ TEST_F(SessionDefects, a_sweep_takes_no_session_of_a_living_owner) {
   EXPECT_EQ(a_.ack(*job), Status::kOk);
   world_.pass(2 * kLease);  // it was held up for longer than its lease
   EXPECT_EQ(b_.cleanup(), 0u);
-  EXPECT_EQ(a_.renew_sessions(true), 1u);
+  EXPECT_EQ(a_.renew_sessions(), 1u);
   EXPECT_EQ(world_.session_number("epoch", "s"), job->item.epoch);
 }
 
@@ -132,7 +132,7 @@ TEST_F(SessionDefects, a_session_of_a_deleted_instance_is_swept) {
   world_.end(instance);
   EXPECT_EQ(a_.ack(*job), Status::kStale);
   world_.pass(a_.options.session_idle_timeout_ms);
-  a_.renew_sessions(true);
+  a_.renew_sessions();
   EXPECT_EQ(b_.cleanup(), 1u);
   EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 0);
 }

@@ -367,7 +367,7 @@ void Simulation::renew(int index) {
     expect(is_excused(process, one), "taken over, though it came round in time: " + one.session);
   }
   note_changes(index);
-  process.worker->renew_sessions(true);
+  process.worker->renew_sessions();
   let_go(index, " idle");
 }
 

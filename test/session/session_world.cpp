@@ -185,11 +185,11 @@ Status Worker::renew(const Job& job) {
       [&](Store& store) { return store.work().renew_work_item_lock(job.done(), me_, options); });
 }
 
-std::size_t Worker::renew_sessions(bool revive, std::size_t* released) {
+std::size_t Worker::renew_sessions(std::size_t* released) {
   std::size_t renewed = 0;
   std::size_t let_go = 0;
   must(batch([&](Store& store) {
-         return store.sessions().renew_session_lock(me_, options, revive, &renewed, &let_go);
+         return store.sessions().renew_session_lock(me_, options, &renewed, &let_go);
        }),
        *store_, "renew sessions");
   if (released != nullptr) *released = let_go;

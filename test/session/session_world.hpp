@@ -64,7 +64,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   Status check(const Job& job);
   Status abandon(const Job& job, std::int64_t delay_ms = 0, bool strike = false);
   Status renew(const Job& job);
-  std::size_t renew_sessions(bool revive = false, std::size_t* released = nullptr);
+  std::size_t renew_sessions(std::size_t* released = nullptr);
   Status renew_self();
   std::size_t cleanup(std::size_t limit = 100);
   std::size_t wake();

@@ -122,7 +122,7 @@ TEST_F(SessionStorage, test_session_idle_expiry_allows_reclaim) {
   EXPECT_EQ(a_.ack(*job), Status::kOk);
   world_.pass(kIdle);
   std::size_t released = 0;
-  EXPECT_EQ(a_.renew_sessions(true, &released), 0u);
+  EXPECT_EQ(a_.renew_sessions(&released), 0u);
   EXPECT_EQ(released, 1u);
   world_.schedule("a", "s");
   EXPECT_TRUE(b_.fetch());
@@ -157,7 +157,7 @@ TEST_F(SessionStorage, test_renew_session_lock_skips_idle_sessions) {
   EXPECT_EQ(a_.ack(*again), Status::kOk);
   world_.pass(1'000);
   std::size_t released = 0;
-  EXPECT_EQ(a_.renew_sessions(true, &released), 1u);
+  EXPECT_EQ(a_.renew_sessions(&released), 1u);
   EXPECT_EQ(released, 1u);
   EXPECT_EQ(world_.session_number("owner", "s"), -1);
   EXPECT_EQ(world_.session_number("owner", "t"), a_.me());
@@ -169,17 +169,30 @@ TEST_F(SessionStorage, test_renew_session_lock_skips_other_workers) {
   ASSERT_TRUE(b_.fetch());
   const std::int64_t until = world_.session_number("locked_until", "s");
   world_.pass(1'000);
-  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(a_.renew_sessions(), 0u);
   EXPECT_EQ(world_.session_number("locked_until", "s"), until);
 }
 
-// 11
-TEST_F(SessionStorage, test_renew_session_lock_skips_expired_locks) {
-  world_.schedule("a", "s");
+// 11. There no lease is renewed that has expired, since another worker may have claimed the session. Here such a claim
+// ends the ownership, so a lease that expired is renewed exactly if no other worker has taken the
+// session.
+TEST_F(SessionStorage, test_renew_session_lock_skips_expired_locks_of_sessions_taken) {
+  hide_locks();
+  world_.schedule("a", "taken");
+  world_.schedule("a", "kept");
+  ASSERT_TRUE(a_.fetch());
   ASSERT_TRUE(a_.fetch());
   world_.pass(kLease);
-  EXPECT_EQ(a_.renew_sessions(false), 0u);
-  EXPECT_EQ(a_.renew_sessions(true), 1u);
+  const auto job = b_.fetch();
+  ASSERT_TRUE(job);
+  ASSERT_EQ(job->session, "taken");
+  const std::int64_t until = world_.session_number("locked_until", "taken");
+  world_.pass(1'000);
+  EXPECT_EQ(a_.renew_sessions(), 1u);
+  EXPECT_EQ(world_.session_number("owner", "taken"), b_.me());
+  EXPECT_EQ(world_.session_number("locked_until", "taken"), until);
+  EXPECT_EQ(world_.session_number("owner", "kept"), a_.me());
+  EXPECT_EQ(world_.session_number("locked_until", "kept"), world_.now() + kLease);
 }
 
 // 12
@@ -275,7 +288,7 @@ TEST_F(SessionStorage, test_cleanup_removes_idle_no_work) {
   ASSERT_TRUE(job);
   EXPECT_EQ(a_.ack(*job), Status::kOk);
   world_.pass(kIdle);
-  a_.renew_sessions(true);
+  a_.renew_sessions();
   EXPECT_EQ(b_.cleanup(), 1u);
 }
 
@@ -465,7 +478,7 @@ TEST_F(SessionStorage, last_activity_is_not_touched_by_who_lost_the_session) {
   world_.pass(1'000);
   EXPECT_EQ(a_.renew(*job), Status::kStale);
   EXPECT_EQ(a_.ack(*job), Status::kStale);
-  EXPECT_EQ(a_.renew_sessions(true), 0u);
+  EXPECT_EQ(a_.renew_sessions(), 0u);
   EXPECT_EQ(world_.session_number("last_activity_at", "s"), at);
   EXPECT_EQ(world_.session_number("locked_until", "s"), until);
 }

@@ -100,8 +100,8 @@ TEST_P(Damage, IdleSessions) {
   expect_named(at,
                batch(at,
                      [&] {
-                       return at->sessions().renew_session_lock(me, WorkerTerms(), false,
-                                                                &renewed, &released);
+                       return at->sessions().renew_session_lock(me, WorkerTerms(), &renewed,
+                                                                &released);
                      }),
                "sessions");
 }

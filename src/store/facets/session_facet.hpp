@@ -32,9 +32,9 @@ class SessionFacet final : public SessionStore {
   SessionFacet(const SessionFacet&) = delete;
   SessionFacet& operator=(const SessionFacet&) = delete;
 
-  Status renew_session_lock(Incarnation me, const WorkerTerms& options, bool revive,
-                            std::size_t* renewed, std::size_t* released) override {
-    return owners_.renew_session_lock(me, options, revive, renewed, released);
+  Status renew_session_lock(Incarnation me, const WorkerTerms& options, std::size_t* renewed,
+                            std::size_t* released) override {
+    return owners_.renew_session_lock(me, options, renewed, released);
   }
   Status claim_session(Incarnation me, std::string_view session,
                        const WorkerTerms& options) override {

@@ -147,18 +147,15 @@ Status SessionOwners::release_longest_idle(Incarnation me, std::int64_t idle_ms,
   return *released ? release(longest, "capacity") : Status::kOk;
 }
 
-constexpr sql::Query kRenew{
-    "UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"
-    " AND (?3 OR locked_until>?4)"};
+constexpr sql::Query kRenew{"UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"};
 
-Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& options, bool revive,
+Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& options,
                                          std::size_t* renewed, std::size_t* released) {
   *renewed = 0;
   *released = 0;
   PAWL_TRY(release_idle(me, options, released));
   Statement renew = connection_.use(kRenew);
   renew.bind(me).bind(session::lease_until(batch_.now, options.session_lock_timeout_ms));
-  renew.bind(revive ? 1 : 0).bind(batch_.now);
   PAWL_TRY(fail(renew.run(), "renew sessions"));
   *renewed = static_cast<std::size_t>(connection_.changes());
   return Status::kOk;

@@ -42,8 +42,8 @@ class SessionOwners : private Table {
         unregistered_(unregistered) {}
 
   // ---- calls of the contract ----
-  Status renew_session_lock(Incarnation me, const WorkerTerms& options, bool revive,
-                            std::size_t* renewed, std::size_t* released);
+  Status renew_session_lock(Incarnation me, const WorkerTerms& options, std::size_t* renewed,
+                            std::size_t* released);
   Status announce_stop(Incarnation me, std::size_t* reported);
 
   // ---- for the other tables ----
