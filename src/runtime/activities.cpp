@@ -378,8 +378,8 @@ void Activities::put_back_steps() {
 void Activities::turn_committed(const Turn& turn) {
   for (std::size_t i = 0; i < turn.result_count; ++i)
     release_result(*turn.results[i]);
-  for (std::size_t i = 0; i < turn.commit.closed_count; ++i)
-    cancel(turn.key, turn.item->execution, turn.commit.closed[i]);
+  for (const EventId command : turn.commit.closed)
+    cancel(turn.key, turn.item->execution, command);
   if (turn.commit.end != EndKind::kNone) cancel(turn.key, turn.item->execution, 0);
 }
 

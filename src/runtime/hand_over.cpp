@@ -85,7 +85,7 @@ internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::Activi
 bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event& event,
                              const Registry::ActivityEntry* entry) const {
   if (loop_.agenda.wants(Job::kFetch) || passed_over_ || loop_.draining || loop_.batch.draining ||
-      loop_.wants_quiet || turn.commit.end != EndKind::kNone || turn.commit.closed_count > 0)
+      loop_.wants_quiet || turn.commit.end != EndKind::kNone || !turn.commit.closed.empty())
     return false;
   // The folder of a session has to be there first, and is of a row that is not read here.
   const bool is_plain = work.policy.empty() && work.tag.empty() &&
@@ -99,7 +99,7 @@ bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event&
 // free, nothing waits that it could take: then what is scheduled now is the first. After an item
 // that is not handed over here, this worker looks for work as usual.
 void HandOver::hand_over_at_once(Turn& turn) {
-  for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
+  for (std::size_t i = 0; i < turn.commit.work.size(); ++i) {
     NewWork& work = turn.work[i];
     const Event& event = turn.commit.events->event(work.event);
     const Registry::ActivityEntry* const entry = loop_.registry.find_activity(event.name);
@@ -130,7 +130,7 @@ void HandOver::hand_over_at_once(Turn& turn) {
 // worker that takes no activities marks none.
 void HandOver::queue_rest(Turn& turn, std::size_t first) {
   if (!loop_.takes_activities()) return;
-  for (std::size_t i = first; i < turn.commit.work_count; ++i) {
+  for (std::size_t i = first; i < turn.commit.work.size(); ++i) {
     const Event& event = turn.commit.events->event(turn.work[i].event);
     if (!has_handler(event.name)) turn.work[i].unregistered_name = event.name;
   }
@@ -140,7 +140,7 @@ void HandOver::queue_rest(Turn& turn, std::size_t first) {
 void HandOver::settle(const Turn& turn) {
   for (std::size_t i = 0; !turn.written && i < turn.result_count; ++i)
     turn.results[i]->in_batch.leaving = false;
-  for (std::size_t i = 0; i < turn.commit.work_count; ++i) {
+  for (std::size_t i = 0; i < turn.commit.work.size(); ++i) {
     const WorkItem* const item = turn.work[i].handed_over;
     if (item == nullptr || (turn.written && item->id != 0)) continue;
     slots_.for_each([&](internal::Slot& slot) {

@@ -32,6 +32,7 @@ struct Turn {
   Verdict verdict = Verdict::kSkip;
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
   bool is_start = false;             // of a piggybacked start: its instance is no row yet
+  bool changes_sessions = false;     // opens, closes, holds or hands off some
   bool wakes_others = false;  // its commit is news for other instances, or for its own next turn
   bool written = false;
   std::uint32_t request = 0;       // is_start: which

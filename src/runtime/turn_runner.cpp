@@ -11,6 +11,9 @@ class HistoryEvents final : public EventSource {
  public:
   explicit HistoryEvents(const History& history) : history_(history) {}
   [[nodiscard]] const Event& event(EventId id) const override { return history_.event(id); }
+  [[nodiscard]] bool is_open(EventId command) const override {
+    return history_.awaits_completion(command);
+  }
 
  private:
   const History& history_;
@@ -19,6 +22,7 @@ class HistoryEvents final : public EventSource {
 class OneEvent final : public EventSource {
  public:
   [[nodiscard]] const Event& event(EventId /*id*/) const override { return is; }
+  [[nodiscard]] bool is_open(EventId /*command*/) const override { return false; }
   Event is;
 };
 
@@ -51,10 +55,8 @@ Status TurnRunner::gather_messages(Turn& turn, Message** messages, std::size_t* 
   for (std::size_t i = 0; i < stored; ++i)
     ids[i] = read[i].id;
   gather_results(turn, all + known, done);
-  turn.commit.messages = ids;
-  turn.commit.message_count = turn.is_start ? 0 : stored;
-  turn.commit.done = done;
-  turn.commit.done_count = turn.result_count;
+  turn.commit.messages = {ids, turn.is_start ? 0 : stored};
+  turn.commit.done = {done, turn.result_count};
   *messages = all;
   *count = known + turn.result_count;
   return Status::kOk;
@@ -209,15 +211,16 @@ bool TurnRunner::list_closed(Turn& turn) {
   }
   if (first == 0) return true;
   EventId* const closed = loop_.arena.array<EventId>(commit.last_new - first + 1);
+  std::size_t count = 0;
   if (closed == nullptr) return false;
   for (EventId id = first; id <= commit.last_new; ++id) {
     const EventKind kind = history.event(id).kind;
     if (kind != EventKind::kActivity && kind != EventKind::kTimer && kind != EventKind::kChild)
       continue;
-    if (!history.awaits_completion(id)) closed[commit.closed_count++] = id;
+    if (!history.awaits_completion(id)) closed[count++] = id;
     if (kind == EventKind::kChild) turn.wakes_others = true;
   }
-  commit.closed = closed;
+  commit.closed = {closed, count};
   return true;
 }
 
@@ -226,47 +229,28 @@ bool TurnRunner::list_closed(Turn& turn) {
 bool TurnRunner::sort_mailbox(Turn& turn, const TurnResult& result) {
   TurnCommit& commit = turn.commit;
   if (result.kept_count == 0 && result.given_back_count == 0) return true;
-  const std::size_t stored = commit.message_count;
-  MessageId* const taken = loop_.arena.array<MessageId>(stored + 1);
+  MessageId* const taken = loop_.arena.array<MessageId>(commit.messages.size() + 1);
   MessageId* const kept = loop_.arena.array<MessageId>(result.kept_count + 1);
   Message* const given_back =
       loop_.arena.array<Message>(result.given_back_count + turn.posted_count + 1);
   if (taken == nullptr || kept == nullptr || given_back == nullptr) return false;
   std::copy_n(result.given_back, result.given_back_count, given_back);
-  commit.given_back_count = result.given_back_count;
+  std::size_t given_back_count = result.given_back_count;
+  std::size_t kept_count = 0;
   for (std::size_t i = 0; i < result.kept_count; ++i) {
     std::size_t request = 0;
     if (inbox_.is_piggybacked(turn, result.kept[i], &request)) {
-      given_back[commit.given_back_count++] = inbox_.message_of(request);
+      given_back[given_back_count++] = inbox_.message_of(request);
     } else {
-      kept[commit.kept_count++] = result.kept[i];
+      kept[kept_count++] = result.kept[i];
     }
   }
-  commit.message_count = 0;
-  for (std::size_t i = 0; i < stored; ++i)
-    if (!std::binary_search(kept, kept + commit.kept_count, commit.messages[i]))
-      taken[commit.message_count++] = commit.messages[i];
-  commit.messages = taken;
-  commit.kept = kept;
-  commit.given_back = given_back;
-  return true;
-}
-
-// Instances that the turn starts. A child that is not wanted any more when its turn is over never
-// is. False: no memory.
-bool TurnRunner::list_starts(Turn& turn) {
-  const History& history = turn.warm->history;
-  TurnCommit& commit = turn.commit;
-  EventId* const starts = loop_.arena.array<EventId>(new_events_of(commit) + 1);
-  if (starts == nullptr) return false;
-  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
-    const EventKind kind = history.event(id).kind;
-    if (kind == EventKind::kDetached ||
-        (kind == EventKind::kChild && history.awaits_completion(id)))
-      starts[commit.start_count++] = id;
-  }
-  commit.starts = starts;
-  if (commit.start_count > 0) turn.wakes_others = true;
+  std::size_t taken_count = 0;
+  for (const MessageId message : commit.messages)
+    if (!std::binary_search(kept, kept + kept_count, message)) taken[taken_count++] = message;
+  commit.messages = {taken, taken_count};
+  commit.kept = {kept, kept_count};
+  commit.given_back = {given_back, given_back_count};
   return true;
 }
 
@@ -292,14 +276,14 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
   commit.home = loop_.me;
-  commit.keep_executions = loop_.options.retention.executions;
-  commit.removed = removals_.removed();
+  commit.next.keep_executions = loop_.options.retention.executions;
+  commit.next.removed = removals_.removed();
   commit.sessions_max = loop_.options.sessions.max_sessions_per_orchestration;
   commit.sessions_per_owner_max = loop_.options.sessions.max_sessions_per_owner;
-  if (commit.events == nullptr || !list_events(turn) || !list_starts(turn) || !list_closed(turn) ||
+  if (commit.events == nullptr || !list_events(turn) || !list_closed(turn) ||
       !sort_mailbox(turn, result) || !keep_traces(turn, result))
     return wait_for_room(turn);
-  if (commit.read_count > 0 || ends_for_others(turn)) turn.wakes_others = true;
+  if (ends_for_others(turn)) turn.wakes_others = true;
 }
 
 // False: no memory.
@@ -309,40 +293,30 @@ bool TurnRunner::list_events(Turn& turn) {
   const std::size_t new_events = new_events_of(commit);
   NewWork* const work = loop_.arena.array<NewWork>(new_events + 1);
   NewTimer* const timers = loop_.arena.array<NewTimer>(new_events + 1);
-  EventId* const sessions = loop_.arena.array<EventId>(new_events + 1);
-  EventId* const writes = loop_.arena.array<EventId>(new_events + 1);
-  EventId* const reads = loop_.arena.array<EventId>(new_events + 1);
-  if (sessions == nullptr || work == nullptr || timers == nullptr || writes == nullptr ||
-      reads == nullptr)
-    return false;
+  if (work == nullptr || timers == nullptr) return false;
+  std::size_t work_count = 0;
+  std::size_t timer_count = 0;
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
     if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
     if (event.kind == EventKind::kActivity)
-      work[commit.work_count++] = {id, event.session, event.policy, event.tag};
+      work[work_count++] = {id, event.session, event.policy, event.tag};
     else if (is_of_session(event.kind))
-      sessions[commit.session_count++] = id;
+      turn.changes_sessions = true;
     else if (event.kind == EventKind::kTimer)
-      timers[commit.timer_count++] = {id, event.base, event.number};
-    else if (event.kind == EventKind::kCancelRequested &&
-             loop_.options.timing.cancel_grace.count() > 0)
-      timers[commit.timer_count++] = {id, TimerBase::kPawlTime,
-                                      loop_.options.timing.cancel_grace.count()};
-    else if (event.kind == EventKind::kStateWrite)
-      writes[commit.write_count++] = id;
-    else if (event.kind == EventKind::kValueRead && history.awaits_completion(id))
-      reads[commit.read_count++] = id;
-    else if (event.kind == EventKind::kCustomStatus) {
-      ++commit.custom_status_changes;
-      commit.custom_status = event.payload;
-    } else if (event.kind == EventKind::kEnded)
+      timers[timer_count++] = {id, event.base, event.number};
+    else if (event.kind == EventKind::kCancelRequested && loop_.options.timing.cancel_grace.count() > 0)
+      timers[timer_count++] = {id, TimerBase::kPawlTime, loop_.options.timing.cancel_grace.count()};
+    else if (event.kind == EventKind::kDetached)
+      turn.wakes_others = true;
+    else if (event.kind == EventKind::kChild || event.kind == EventKind::kValueRead)
+      turn.wakes_others = turn.wakes_others || history.awaits_completion(id);
+    else if (event.kind == EventKind::kEnded)
       list_end(turn, event);
   }
-  commit.work = turn.work = work;
-  commit.timers = timers;
-  commit.sessions = sessions;
-  commit.writes = writes;
-  commit.reads = reads;
+  turn.work = work;
+  commit.work = {work, work_count};
+  commit.timers = {timers, timer_count};
   return true;
 }
 
@@ -350,8 +324,8 @@ void TurnRunner::list_end(Turn& turn, const Event& event) {
   TurnCommit& commit = turn.commit;
   commit.end = event.end;
   commit.error = event.error;
-  (event.end == EndKind::kContinuedAsNew ? commit.next_input : commit.output) = event.payload;
-  commit.next_version = event.version;
+  (event.end == EndKind::kContinuedAsNew ? commit.next.input : commit.output) = event.payload;
+  commit.next.version = event.version;
   if (event.end != EndKind::kFailed) return;
   turn.why = event.error;
   turn.why_text = event.payload;

@@ -44,13 +44,12 @@ class TurnRunner {
   static bool is_grace_over(const Turn& turn, const Message* messages, std::size_t count);
   // As if it had not run: messages and results stay where they are.
   void wait_for_room(Turn& turn);
-  // Lists what the storage stores beside the new events.
+  // Lists what the storage stores beside the new events and what they mean.
   void finish(Turn& turn, const TurnResult& result);
   bool list_events(Turn& turn);
   static void list_end(Turn& turn, const Event& event);
   bool sort_mailbox(Turn& turn, const TurnResult& result);
   bool list_closed(Turn& turn);
-  bool list_starts(Turn& turn);
   bool keep_traces(Turn& turn, const TurnResult& result);
   [[nodiscard]] static bool ends_for_others(const Turn& turn);
   // Ends the instance as its operator asked: one event behind whatever is stored.

@@ -194,9 +194,8 @@ void Turns::committed() {
 }
 
 bool Turns::has_changed_sessions() const {
-  return std::any_of(list_.begin(), list_.end(), [](const Turn& turn) {
-    return turn.written && turn.commit.session_count > 0;
-  });
+  return std::any_of(list_.begin(), list_.end(),
+                     [](const Turn& turn) { return turn.written && turn.changes_sessions; });
 }
 
 void Turns::rolled_back() {
@@ -221,7 +220,7 @@ void Turns::settle(Turn& turn) {
     loop_.log(turn.traces[i].level, "trace", fields, 3);
   }
   count(turn);
-  if (turn.commit.last_new >= turn.commit.first_new || turn.commit.message_count > 0 ||
+  if (turn.commit.last_new >= turn.commit.first_new || !turn.commit.messages.empty() ||
       turn.result_count > 0)
     ++loop_.work_done;
   advance_history(turn);

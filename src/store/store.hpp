@@ -2,8 +2,7 @@
 //
 // Purpose: the loop and the clients know storage only through this class and the facets that it
 // gives, one a header; each takes the facets it calls. test/store is the contract, and a storage
-// that passes it is one. It stores bytes and indices, and a turn says which work, timers and
-// messages it makes.
+// that passes it is one. Of an event it knows the kind and the fields; payloads are bytes.
 // Ownership: views handed in must live until the call returns; views handed out live in the buffer
 // that the caller gave. Thread rule: one thread a connection. Times: Pawl time in ms
 // (clock_rules.hpp) unless a name says otherwise.

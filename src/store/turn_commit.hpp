@@ -1,8 +1,7 @@
 // TurnCommit: what one turn of an instance writes.
 //
-// Purpose: the events a turn made, and which work, timers, children and messages they mean: the
-// storage keeps bytes and indices and is given their meaning. Ownership: views that live until the
-// call returns. Thread rule: one thread.
+// Purpose: the events that a turn made, the messages that it took, and the work and timers that it
+// asks for. Ownership: views that live until the call returns. Thread rule: one thread.
 #ifndef PAWL_STORE_TURN_COMMIT_HPP
 #define PAWL_STORE_TURN_COMMIT_HPP
 
@@ -13,6 +12,7 @@
 #include "event.hpp"
 #include "ids.hpp"
 #include "pawl/management.hpp"
+#include "span.hpp"
 #include "work_queue.hpp"
 
 namespace pawl {
@@ -20,6 +20,9 @@ namespace pawl {
 class EventSource {
  public:
   [[nodiscard]] virtual const Event& event(EventId id) const = 0;
+  // Whether this command of a new event still waits for its completion: the turn did not close it,
+  // and has no end.
+  [[nodiscard]] virtual bool is_open(EventId command) const = 0;
 
  protected:
   ~EventSource() = default;
@@ -47,64 +50,48 @@ struct NewTimer {
   std::int64_t delay_or_utc_ms = 0;
 };
 
+// How the instance goes on after an end of kind kContinuedAsNew.
+struct NextExecution {
+  std::string_view input;
+  std::string_view version;  // empty: none yet
+  // So many executions stay, the next one included; 0: all. Bounded as a sweep is.
+  std::int64_t keep_executions = 0;
+  Removed* removed = nullptr;  // with keep_executions; added to
+};
+
+// The storage reads from the new events what they mean: values written and asked for, instances
+// started, sessions opened and closed, the custom status. Lists say what the events do not.
 struct TurnCommit {
   InstanceKey key = 0;
   std::string_view id;        // of the instance
   std::int64_t revision = 0;  // as fetched
   ExecutionId execution = 0;
-  const MessageId* messages = nullptr;  // stored ones that the turn took; deleted
-  std::size_t message_count = 0;
+  Span<const MessageId> messages;  // stored ones that the turn took; deleted
   // Stored ones that it saw and that wait on: they make the instance ready no more.
-  const MessageId* kept = nullptr;
-  std::size_t kept_count = 0;
+  Span<const MessageId> kept;
   // Taken in an earlier turn, waiting again: stored under their old ids. Of no use with an end
   // other than kContinuedAsNew, which takes all messages with it.
-  const Message* given_back = nullptr;
-  std::size_t given_back_count = 0;
-  const WorkDone* done = nullptr;
-  std::size_t done_count = 0;
+  Span<const Message> given_back;
+  Span<const WorkDone> done;
   const EventSource* events = nullptr;
   EventId first_new = 0;  // events [first_new, last_new] are inserted; none if first > last
   EventId last_new = 0;
-  const NewWork* work = nullptr;
-  std::size_t work_count = 0;
-  // Commands among the new events that are of a session (is_of_session()).
-  const EventId* sessions = nullptr;
-  std::size_t session_count = 0;
+  Span<const NewWork> work;
   std::int64_t sessions_max = 10;  // that the instance may have open
   std::int64_t sessions_per_owner_max =
       0;  // of one owner label, all instances together; 0: no limit
-  const NewTimer* timers = nullptr;
-  std::size_t timer_count = 0;
-  // Commands among the new events that start an instance: kChild (not with an end) and kDetached.
-  const EventId* starts = nullptr;
-  std::size_t start_count = 0;
-  // Commands of kind kValueRead among the new events (not with an end): each is answered by a
-  // message, with what is stored when this turn is.
-  const EventId* reads = nullptr;
-  std::size_t read_count = 0;
+  Span<const NewTimer> timers;
   // Commands of this execution that are closed: their work items and timers go, children are
   // cancelled.
-  const EventId* closed = nullptr;
-  std::size_t closed_count = 0;
-  // Commands of kind kStateWrite among the new events, in order.
-  const EventId* writes = nullptr;
-  std::size_t write_count = 0;
-  // How often the turn set or reset the custom status, and to what at last.
-  std::size_t custom_status_changes = 0;
-  std::string_view custom_status;
+  Span<const EventId> closed;
   bool more = false;  // passes_max reached: ready again at once
   EndKind end = EndKind::kNone;
   ErrorKind error = ErrorKind::kNone;
-  std::string_view next_input;    // kContinuedAsNew
-  std::int64_t behaviour = 0;     // of the engine, if this execution began with this turn; else 0
-  std::string_view version;       // of this execution, if the instance had none yet; else empty
-  std::string_view next_version;  // kContinuedAsNew: of the next execution; empty: none yet
-  std::string_view output;        // kCompleted, kFailed: what a parent gets
-  // kContinuedAsNew: so many executions stay, the next one included; 0: all. Bounded as a sweep is.
-  std::int64_t keep_executions = 0;
-  Removed* removed = nullptr;  // with keep_executions; added to
-  Incarnation home = 0;        // who commits
+  std::string_view output;     // kCompleted, kFailed: what a parent gets
+  std::int64_t behaviour = 0;  // of the engine, if this execution began with this turn; else 0
+  std::string_view version;    // of this execution, if the instance had none yet; else empty
+  NextExecution next;
+  Incarnation home = 0;  // who commits
 };
 
 }  // namespace pawl

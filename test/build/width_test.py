@@ -22,7 +22,6 @@ WIDER = {
     "OrchestrationContext": "what an orchestration may do is one page of the manual; each call is a line",
     "Client": "likewise of a client",
     "RuntimeStats": "plain counters, a line each",
-    "TurnCommit": "what a turn decided, as plain lists; the storage is still to read most of them from the new events",
     "WorkItem": "a plain row",
     "Pass": "one run of the engine; still to be cut into commands, awaits and its end",
     "Slot": "still to lose two members",

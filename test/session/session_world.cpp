@@ -370,6 +370,7 @@ struct World::Turn final : EventSource {
     }
     return made;
   }
+  bool is_open(EventId) const override { return true; }
   std::string activity;
   std::string session;
   std::string tag;
@@ -432,8 +433,7 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   commit.key = key;
   commit.revision = item.revision;
   commit.execution = item.execution;
-  commit.messages = ids.data();
-  commit.message_count = ids.size();
+  commit.messages = {ids.data(), ids.size()};
   commit.first_new = item.last_event + 1;
   commit.last_new = item.last_event;
   fill(commit);
@@ -485,13 +485,13 @@ std::vector<Message> World::commit(InstanceKey instance, const std::vector<Comma
       if (command.kind == EventKind::kActivity) made.payload = "input";
       return made;
     }
+    bool is_open(EventId) const override { return true; }
     const std::vector<Command>* all = nullptr;
     EventId first = 0;
     mutable Event made;
   } events;
   events.all = &commands;
   std::vector<NewWork> work;
-  std::vector<EventId> sessions;
   std::vector<Message> taken;
   turn(
       instance,
@@ -501,15 +501,10 @@ std::vector<Message> World::commit(InstanceKey instance, const std::vector<Comma
           const EventId id = commit.first_new + static_cast<EventId>(i);
           if (commands[i].kind == EventKind::kActivity)
             work.push_back({id, commands[i].session, commands[i].policy, commands[i].tag});
-          else
-            sessions.push_back(id);
         }
         commit.events = &events;
         commit.last_new = commit.first_new + static_cast<EventId>(commands.size()) - 1;
-        commit.work = work.data();
-        commit.work_count = work.size();
-        commit.sessions = sessions.data();
-        commit.session_count = sessions.size();
+        commit.work = {work.data(), work.size()};
       },
       &taken);
   return taken;
@@ -531,8 +526,7 @@ InstanceKey World::schedule(std::string_view activity, std::string_view session,
         commit.events = &events;
         commit.first_new = 1;
         commit.last_new = static_cast<EventId>(1 + count);
-        commit.work = work.data();
-        commit.work_count = work.size();
+        commit.work = {work.data(), work.size()};
       },
       nullptr);
   return key;
@@ -554,6 +548,7 @@ void World::end(InstanceKey instance) {
       made.time_ms = 1;
       return made;
     }
+    bool is_open(EventId) const override { return false; }
     mutable Event made;
   } events;
   turn(
@@ -575,8 +570,7 @@ void World::close(InstanceKey instance, EventId command) {
       [&](TurnCommit& commit) {
         commit.events = &events;
         commit.last_new = commit.first_new;
-        commit.closed = closed;
-        commit.closed_count = 1;
+        commit.closed = {closed, 1};
       },
       nullptr);
 }

@@ -26,11 +26,8 @@ class Children : public StoreWorld {
     start.name = "station";
     start.session = id;
     start.payload = "12";
-    static const EventId kStart = 2;
     TurnCommit commit = turn(fetched(at, key), &events);
     commit.id = "p";
-    commit.starts = &kStart;
-    commit.start_count = 1;
     EXPECT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
     return key;
   }
@@ -46,7 +43,7 @@ class Children : public StoreWorld {
     TurnCommit commit = turn(item, &events);
     commit.end = kind;
     commit.error = error;
-    (kind == EndKind::kContinuedAsNew ? commit.next_input : commit.output) = out;
+    (kind == EndKind::kContinuedAsNew ? commit.next.input : commit.output) = out;
     EXPECT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }
   std::deque<std::unique_ptr<Item>> items_;
@@ -118,6 +115,28 @@ TEST_P(Children, LateNoticesAreDropped) {
   }
 }
 
+// A detached one does not depend on its starter.
+TEST_P(Children, ChildrenAndReadsThatTheirTurnClosedAreNotThere) {
+  Site& at = site();
+  const InstanceKey parent = create(at, "p");
+  Events events(1);
+  events.open = false;
+  events.add(EventKind::kStarted).name = "n";
+  for (const EventKind kind : {EventKind::kChild, EventKind::kDetached, EventKind::kValueRead}) {
+    Event& event = events.add(kind);
+    event.name = "n";
+    event.session = kind == EventKind::kChild ? "child" : "detached";
+  }
+  TurnCommit commit = turn(fetched(at, parent), &events);
+  commit.id = "p";
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(key_of("child"), 0);
+  EXPECT_NE(key_of("detached"), 0);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE instance=" +
+                       std::to_string(parent)),
+            0);
+}
+
 TEST_P(Children, CloseAsksTheChildToStop) {
   Site& at = site();
   const InstanceKey parent = parent_of(at, "c");
@@ -125,8 +144,7 @@ TEST_P(Children, CloseAsksTheChildToStop) {
   events.add(EventKind::kCancelRequested);
   TurnCommit commit = turn(fetched(at, parent), &events);
   const EventId closed = 2;
-  commit.closed = &closed;
-  commit.closed_count = 1;
+  commit.closed = {&closed, 1};
   ASSERT_EQ(ack(at, commit), Status::kOk);
   EXPECT_EQ(fetched(at, key_of("c")).kinds(), (Strings{"start", "cancel"}));
 }

@@ -20,14 +20,12 @@ class Kv : public StoreWorld {
     ASSERT_EQ(fetch(at, key, item), Status::kOk) << at->diagnostic().text();
     Events events(item.is.last_event + 1);
     if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "n";
-    std::vector<EventId> ids;
     for (const Write& one : writes) {
       Event& event = events.add(EventKind::kStateWrite);
       event.name = one.key;
       event.number = one.value == nullptr ? 1 : 0;
       event.payload = one.value == nullptr ? "" : one.value;
       event.time_ms = ++stamp_;
-      ids.push_back(event.id);
     }
     if (end != EndKind::kNone) events.add(EventKind::kEnded).end = end;
     TurnCommit commit = turn(item, &events);
@@ -35,8 +33,6 @@ class Kv : public StoreWorld {
       commit.events = nullptr, commit.first_new = commit.last_new = 0;
     commit.id = item.is.id.view();
     commit.end = end;
-    commit.writes = ids.data();
-    commit.write_count = ids.size();
     ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }
   void again(Site& at, InstanceKey key, const Writes& writes = {}) {
@@ -355,10 +351,7 @@ TEST_P(Kv, DeleteInstanceWithChildren) {
   events.add(EventKind::kStarted).name = "n";
   events.add(EventKind::kChild).name = "n";
   TurnCommit commit = turn(item, &events);
-  const EventId child_event = 2;
   commit.id = "a";
-  commit.starts = &child_event;
-  commit.start_count = 1;
   ASSERT_EQ(ack(at, commit), Status::kOk);
   const InstanceKey child = raw_number("SELECT key FROM instances WHERE id='a::1.2'");
   write(at, parent, {{"k", "of parent"}});
@@ -499,11 +492,6 @@ TEST_P(Kv, ReadsAreAnsweredWithTheTurn) {
     reads.push_back(read.id);
   }
   TurnCommit commit = turn(item, &events);
-  const EventId write_event = 2;
-  commit.writes = &write_event;
-  commit.write_count = 1;
-  commit.reads = reads.data();
-  commit.read_count = reads.size();
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   EXPECT_EQ(ready(at).front(), key);
   Item next;

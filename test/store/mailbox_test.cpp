@@ -42,10 +42,8 @@ class MailboxStory : public StoreWorld {
       const Message& message = item.is.messages[i];
       (message.kind == MessageKind::kQueue ? kept : taken).push_back(message.id);
     }
-    commit.messages = taken.data();
-    commit.message_count = taken.size();
-    commit.kept = kept.data();
-    commit.kept_count = kept.size();
+    commit.messages = {taken.data(), taken.size()};
+    commit.kept = {kept.data(), kept.size()};
     return commit;
   }
   // An instance "a" past its start, for which these wait.
@@ -107,9 +105,8 @@ TEST_P(MailboxStory, TakenOnesAreGone) {
   const InstanceKey key = waiting(at, {"1", "2"});
   sent(at, "3");
   TurnCommit commit = turn(fetched(at, key));
-  commit.message_count = 2;
-  commit.kept = commit.messages + 2;
-  commit.kept_count = 1;
+  commit.kept = {commit.messages.begin() + 2, 1};
+  commit.messages = {commit.messages.begin(), 2};
   ASSERT_EQ(ack(at, commit), Status::kOk);
   sent(at, "4");
   EXPECT_EQ(payloads(fetched(at, key)), (Strings{"3", "4"}));
@@ -122,14 +119,12 @@ TEST_P(MailboxStory, GivenBackOnesStandWhereTheyStood) {
   const Item& all = fetched(at, key);
   Message first = all.is.messages[0];
   TurnCommit taking = turn(all);
-  taking.kept = taking.messages + 1;
-  taking.kept_count = 3;
-  taking.message_count = 1;
+  taking.kept = {taking.messages.begin() + 1, 3};
+  taking.messages = {taking.messages.begin(), 1};
   ASSERT_EQ(ack(at, taking), Status::kOk);
   sent(at, "5");
   TurnCommit giving = keeping(fetched(at, key));
-  giving.given_back = &first;
-  giving.given_back_count = 1;
+  giving.given_back = {&first, 1};
   ASSERT_EQ(ack(at, giving), Status::kOk) << at->diagnostic().text();
   EXPECT_TRUE(ready(at).empty()) << "what comes back wakes nobody";
   sent(at, "6");
@@ -148,13 +143,11 @@ TEST_P(MailboxStory, ContinueAsNewCarriesThemBehindItsStart) {
   Events events(2);
   events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
   TurnCommit commit = turn(item, &events);
-  commit.message_count = 1;
-  commit.kept = commit.messages + 1;
-  commit.kept_count = 2;
-  commit.given_back = &first;
-  commit.given_back_count = 1;
+  commit.kept = {commit.messages.begin() + 1, 2};
+  commit.messages = {commit.messages.begin(), 1};
+  commit.given_back = {&first, 1};
   commit.end = EndKind::kContinuedAsNew;
-  commit.next_input = "again";
+  commit.next.input = "again";
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
   const Item& next = fetched(at, key);
@@ -176,9 +169,8 @@ TEST_P(MailboxStory, TheEndTakesThemAll) {
   events.add(EventKind::kReturn).ref = 2;
   events.add(EventKind::kReturn).ref = 2;
   TurnCommit commit = keeping(item, &events);
-  commit.given_back = &first;
-  commit.given_back_count = 1;
-  commit.kept_count = 0;
+  commit.given_back = {&first, 1};
+  commit.kept = {};
   commit.end = EndKind::kCompleted;
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue"), 0);

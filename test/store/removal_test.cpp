@@ -37,8 +37,8 @@ class Removal : public StoreWorld {
     last.error = kind == EndKind::kFailed ? ErrorKind::kApplication : ErrorKind::kNone;
     TurnCommit commit = turn(item, &events);
     commit.end = kind;
-    commit.keep_executions = keep;
-    commit.removed = &pruned_;
+    commit.next.keep_executions = keep;
+    commit.next.removed = &pruned_;
     ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }
   void start_children(Site& at, const std::string& parent, const Ids& ids) {
@@ -46,17 +46,13 @@ class Removal : public StoreWorld {
     ASSERT_EQ(fetch(at, key_of(parent), item), Status::kOk);
     Events events(item.is.last_event + 1);
     if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "irrigate";
-    std::vector<EventId> starts;
     for (const std::string& id : ids) {
       Event& start = events.add(EventKind::kChild);
       start.name = "station";
       start.session = id;
-      starts.push_back(events.last());
     }
     TurnCommit commit = turn(item, &events);
     commit.id = parent;
-    commit.starts = starts.data();
-    commit.start_count = starts.size();
     ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }
   // "root" with children "a" and "b", and "a" with "c".

@@ -59,28 +59,21 @@ class Plans : public StoreWorld {
     Events events(5);
     events.add(EventKind::kCancelRequested);
     events.add(EventKind::kStateWrite).name = "k";
+    events.add(EventKind::kCustomStatus);
     Event& read = events.add(EventKind::kValueRead);
     read.name = "k";
     read.session = "b";
     TurnCommit commit = turn(item, &events);
-    const EventId write_and_read[] = {6, 7};
-    commit.writes = &write_and_read[0];
-    commit.reads = &write_and_read[1];
-    commit.write_count = commit.read_count = 1;
     const EventId closed = 4;
-    commit.closed = &closed;
-    commit.closed_count = 1;
+    commit.closed = {&closed, 1};
     commit.home = 4711;
     commit.more = true;
-    commit.custom_status_changes = 1;
     // cancel request, message, timers: the second waits on
     ASSERT_EQ(item.is.messages[1].kind, MessageKind::kQueue);
     const std::vector<MessageId> taken = {item.is.messages[0].id, item.is.messages[2].id,
                                           item.is.messages[3].id};
-    commit.messages = taken.data();
-    commit.message_count = taken.size();
-    commit.kept = &item.is.messages[1].id;
-    commit.kept_count = 1;
+    commit.messages = {taken.data(), taken.size()};
+    commit.kept = {&item.is.messages[1].id, 1};
     ASSERT_EQ(ack(at, commit), Status::kOk);
     ASSERT_EQ(fetch(at, 1, item), Status::kOk);
     ASSERT_EQ(item.is.waiting_count, 1U);
@@ -232,22 +225,17 @@ class Plans : public StoreWorld {
     ASSERT_EQ(fetch(at, key, item), Status::kOk);
     Events events(1);
     events.add(EventKind::kStarted).name = "n";
-    std::vector<EventId> sessions;
     for (const EventKind kind :
          {EventKind::kSessionOpen, EventKind::kSessionClose, EventKind::kSessionOpen,
           EventKind::kSessionHold, EventKind::kSessionHandoff, EventKind::kSessionClose}) {
       Event& event = events.add(kind);
       event.name = "own";
       if (kind == EventKind::kSessionOpen) event.policy = "exclusive=1,fail_on_loss=1,notify=1";
-      sessions.push_back(event.id);
     }
     events.add(EventKind::kActivity).name = "a";
     const NewWork work = {8, "own", "own_session=1"};
     TurnCommit commit = turn(item, &events);
-    commit.sessions = sessions.data();
-    commit.session_count = sessions.size();
-    commit.work = &work;
-    commit.work_count = 1;
+    commit.work = {&work, 1};
     ASSERT_EQ(ack(at, commit), Status::kOk);
     end_one(at, key, EndKind::kCompleted);
   }

@@ -286,8 +286,7 @@ TurnCommit StoreWorld::turn(const Item& item, const Events* events) {
   turn.key = item.is.key;
   turn.revision = item.is.revision;
   turn.execution = item.is.execution;
-  turn.messages = taken_.back().data();
-  turn.message_count = taken_.back().size();
+  turn.messages = {taken_.back().data(), taken_.back().size()};
   if (events != nullptr) {
     turn.events = events;
     turn.first_new = events->first();
@@ -307,10 +306,8 @@ void StoreWorld::start(Site& at, InstanceKey key, const std::vector<NewTimer>& t
   for (std::size_t i = 0; i < work.size(); ++i)
     events.add(EventKind::kActivity).name = "read";
   TurnCommit commit = turn(item, &events);
-  commit.timers = timers.data();
-  commit.timer_count = timers.size();
-  commit.work = work.data();
-  commit.work_count = work.size();
+  commit.timers = {timers.data(), timers.size()};
+  commit.work = {work.data(), work.size()};
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
 }
 

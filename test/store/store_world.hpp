@@ -75,7 +75,9 @@ class Events final : public EventSource {
   explicit Events(EventId first) : first_(first) {}
   Event& add(EventKind kind);
   [[nodiscard]] const Event& event(EventId id) const override { return *events_[id - first_]; }
+  [[nodiscard]] bool is_open(EventId) const override { return open; }
   [[nodiscard]] EventId first() const { return first_; }
+  bool open = true;  // what the turn asks for is not closed by it
   [[nodiscard]] EventId last() const { return first_ + static_cast<EventId>(events_.size()) - 1; }
 
  private:

@@ -154,8 +154,7 @@ TEST_P(Time, TimersOfAnotherHomeWaitForTheGrace) {
   events.add(EventKind::kStarted).name = "n";
   const NewTimer timer = after(1000);
   TurnCommit commit = turn(item, &events);
-  commit.timers = &timer;
-  commit.timer_count = 1;
+  commit.timers = {&timer, 1};
   commit.home = other;
   ASSERT_EQ(ack(at, commit), Status::kOk);
   const std::int64_t due = at->batch().pawl_now() + 1000;

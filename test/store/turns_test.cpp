@@ -179,8 +179,7 @@ TEST_P(Turns, ManyThreadsEndEachInstanceOnce) {
           commit.key = key;
           commit.revision = item.is.revision;
           commit.execution = item.is.execution;
-          commit.messages = taken.data();
-          commit.message_count = taken.size();
+          commit.messages = {taken.data(), taken.size()};
           commit.events = &events;
           commit.first_new = 1;
           commit.last_new = 2;
@@ -236,10 +235,8 @@ TEST_P(Turns, WorkOfACommandThatTheSameTurnClosedIsNotThere) {
   TurnCommit commit = turn(item, &events);
   const NewWork work[] = {{2, {}}};
   const EventId closed[] = {2};
-  commit.work = work;
-  commit.work_count = 1;
-  commit.closed = closed;
-  commit.closed_count = 1;
+  commit.work = {work, 1};
+  commit.closed = {closed, 1};
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
 }
@@ -256,8 +253,7 @@ TEST_P(Turns, WorkHandedOverWithItsTurnIsNoOtherWorkers) {
   held.locked_until = 4'000'000;
   NewWork work[] = {{2, {}}};
   work[0].handed_over = &held;
-  commit.work = work;
-  commit.work_count = 1;
+  commit.work = {work, 1};
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   EXPECT_NE(held.id, 0);
   EXPECT_EQ(take_work(at).item, 0);
@@ -297,9 +293,8 @@ TEST_P(Turns, StaleTurnWritesNothingAndLeavesTheBatchAlive) {
   bad[0].revision = 7;
   bad[1].execution = 2;
   bad[2].key = 4711;
-  bad[3].messages = &unknown;
-  bad[4].done = &unknown_work;
-  bad[4].done_count = 1;
+  bad[3].messages = {&unknown, 1};
+  bad[4].done = {&unknown_work, 1};
   const std::string before = dump();
   for (const TurnCommit& one : bad) {
     EXPECT_EQ(batch(at,
@@ -319,7 +314,7 @@ TEST_P(Turns, MessageOfAnotherInstanceIsNotTaken) {
   const InstanceKey b = create(at, "b");
   TurnCommit commit = turn(fetched(at, a));
   const MessageId theirs = fetched(at, b).is.messages[0].id;
-  commit.messages = &theirs;
+  commit.messages = {&theirs, 1};
   EXPECT_EQ(ack(at, commit), Status::kStale);
   EXPECT_EQ(fetched(at, b).is.message_count, 1U);
 }
@@ -457,11 +452,12 @@ TEST_P(Turns, CustomStatusIsTheInstances) {
     ASSERT_EQ(fetch(at, key, item), Status::kOk);
     Events events(1);
     events.add(EventKind::kStarted).name = "n";
+    for (const std::string_view text :
+         {std::string_view("first"), std::string_view(), std::string_view(shown)})
+      events.add(EventKind::kCustomStatus).payload = text;
     events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
     TurnCommit commit = turn(item, &events);
     commit.end = EndKind::kContinuedAsNew;
-    commit.custom_status_changes = 3;
-    commit.custom_status = shown;
     ASSERT_EQ(ack(at, commit), Status::kOk);
   }
   EXPECT_EQ(status(at, "a").custom_status, shown);
@@ -494,8 +490,9 @@ TEST_P(Turns, ResetCustomStatusIsAChange) {
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   Events events(1);
   events.add(EventKind::kStarted).name = "n";
+  events.add(EventKind::kCustomStatus).payload = "shown";
+  events.add(EventKind::kCustomStatus);
   TurnCommit commit = turn(item, &events);
-  commit.custom_status_changes = 2;
   ASSERT_EQ(ack(at, commit), Status::kOk);
   EXPECT_EQ(status(at, "a").custom_status, "");
   EXPECT_EQ(status(at, "a").custom_status_version, 2);
@@ -533,7 +530,7 @@ TEST_P(Turns, ContinueAsNewCarriesTheCancelAndDropsTheRest) {
   events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
   TurnCommit commit = turn(item, &events);
   commit.end = EndKind::kContinuedAsNew;
-  commit.next_input = "round 2";
+  commit.next.input = "round 2";
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
   clock.advance(2000);
@@ -573,17 +570,14 @@ TEST_P(Turns, ClosedCommandsLoseTheirTimersAndWork) {
   const NewTimer both{6, TimerBase::kPawlTime, 5};
   const EventId closed_too = 6;
   TurnCommit commit = turn(fetched(at, key), &events);
-  commit.closed = closed;
-  commit.closed_count = 3;
+  commit.closed = {closed, 3};
   ASSERT_EQ(ack(at, commit), Status::kOk);
   EXPECT_EQ(raw_text("SELECT ref FROM orchestrator_queue"), "3");
   EXPECT_EQ(raw_text("SELECT event FROM worker_queue"), "5");
   cancel(at, "a");
   TurnCommit next = turn(fetched(at, key));
-  next.timers = &both;
-  next.timer_count = 1;
-  next.closed = &closed_too;
-  next.closed_count = 1;
+  next.timers = {&both, 1};
+  next.closed = {&closed_too, 1};
   ASSERT_EQ(ack(at, next), Status::kOk);
   EXPECT_EQ(raw_text("SELECT ref FROM orchestrator_queue"), "3");
 }
@@ -683,7 +677,7 @@ TEST_P(Turns, DamagedMessageBreaksItsInstanceOnly) {
   end.end = EndKind::kFailed;
   end.error = ErrorKind::kCorrupt;
   TurnCommit commit = turn(broken, &events);
-  commit.message_count = 0;
+  commit.messages = {};
   commit.end = EndKind::kFailed;
   ASSERT_EQ(ack(at, commit), Status::kOk);
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE instance=1"), 0);

@@ -48,11 +48,12 @@ constexpr sql::Query kWriteExecution{
     "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
     "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp"};
 
-Status HistoryTable::insert_events(const TurnCommit& turn) {
+Status HistoryTable::insert_events(const TurnCommit& turn, EventKinds* kinds) {
   if (turn.first_new > turn.last_new || turn.last_new == 0) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
     const Event& event = turn.events->event(id);
     PAWL_CHECK("store-30", event.id == id);
+    kinds->add(event.kind);
     PAWL_TRY(insert_event(turn, event));
   }
   const bool ends = turn.end != EndKind::kNone;

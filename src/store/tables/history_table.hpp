@@ -14,6 +14,21 @@
 
 namespace pawl::store {
 
+// Which kinds are among the new events of a turn.
+class EventKinds {
+ public:
+  void add(EventKind kind) { bits_ |= bit(kind); }
+  [[nodiscard]] bool has(EventKind kind) const { return (bits_ & bit(kind)) != 0; }
+
+ private:
+  static std::uint64_t bit(EventKind kind) {
+    return std::uint64_t{1} << static_cast<unsigned>(kind);
+  }
+  static_assert(static_cast<unsigned>(EventKind::kEnded) < 64, "a bit each");
+
+  std::uint64_t bits_ = 0;
+};
+
 class HistoryTable : private Table {
  public:
   explicit HistoryTable(StoreContext& context) : Table(context) {}
@@ -22,7 +37,7 @@ class HistoryTable : private Table {
   Status load_history(InstanceKey key, ExecutionId execution, EventId after, EventSink& sink);
 
   // ---- for the other tables ----
-  Status insert_events(const TurnCommit& turn);
+  Status insert_events(const TurnCommit& turn, EventKinds* kinds);
   Status read_end(InstanceStatus* out, char* buffer, std::size_t capacity);
   Status copy_output(std::string_view output, InstanceStatus* out, char* buffer,
                      std::size_t capacity);

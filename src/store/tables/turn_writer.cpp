@@ -34,10 +34,10 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
   if (row.state != InstanceState::kRunning || row.revision != turn.revision ||
       row.execution != turn.execution)
     return Status::kStale;
-  for (std::size_t i = 0; i < turn.message_count; ++i)
-    PAWL_TRY(check_message(turn.key, turn.messages[i]));
-  for (std::size_t i = 0; i < turn.done_count; ++i)
-    PAWL_TRY(results_.check_done(turn.done[i], turn.key));
+  for (const MessageId message : turn.messages)
+    PAWL_TRY(check_message(turn.key, message));
+  for (const WorkDone& done : turn.done)
+    PAWL_TRY(results_.check_done(done, turn.key));
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
   // What an operator ends may lack the row of its execution.
   const bool is_terminated = turn.error == ErrorKind::kTerminated;
@@ -67,31 +67,28 @@ constexpr sql::Query kDeleteMessage{"DELETE FROM orchestrator_queue WHERE id=?",
 
 Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   const std::int64_t stored_before = context_.messages_stored;
-  for (std::size_t i = 0; i < turn.message_count; ++i) {
+  for (const MessageId message : turn.messages) {
     Statement statement = connection_.use(kDeleteMessage);
-    PAWL_TRY(fail(statement.bind(turn.messages[i]).run(), "delete message"));
+    PAWL_TRY(fail(statement.bind(message).run(), "delete message"));
   }
   bool aborted = false;  // what was checked before may not be so any more
-  for (std::size_t i = 0; i < turn.done_count; ++i) {
-    PAWL_TRY(results_.take_work(turn.done[i], aborted));
-    aborted = aborted || turn.done[i].abort_session;
+  for (const WorkDone& done : turn.done) {
+    PAWL_TRY(results_.take_work(done, aborted));
+    aborted = aborted || done.abort_session;
   }
-  PAWL_TRY(history_.insert_events(turn));
-  PAWL_TRY(write_custom_status(turn));
-  for (std::size_t i = 0; i < turn.write_count; ++i)
-    PAWL_TRY(values_.write_value(turn, turn.events->event(turn.writes[i])));
-  for (std::size_t i = 0; i < turn.start_count; ++i)
-    PAWL_TRY(children_.start_instance(turn, turn.starts[i]));
-  PAWL_TRY(write_sessions_and_work(turn));
+  EventKinds kinds;
+  PAWL_TRY(history_.insert_events(turn, &kinds));
+  PAWL_TRY(write_values(turn, kinds));
+  PAWL_TRY(start_instances(turn, kinds));
+  PAWL_TRY(write_sessions_and_work(turn, kinds));
   if (turn.end != EndKind::kNone) return end_execution(turn);
-  for (std::size_t i = 0; i < turn.timer_count; ++i)
-    PAWL_TRY(insert_timer(turn, turn.timers[i]));
-  for (std::size_t i = 0; i < turn.read_count; ++i)
-    PAWL_TRY(values_.answer_read(turn, turn.reads[i]));
+  for (const NewTimer& timer : turn.timers)
+    PAWL_TRY(insert_timer(turn, timer));
+  PAWL_TRY(answer_reads(turn, kinds));
   PAWL_TRY(write_message(turn));
   // Last: what is asked for and closed in one turn leaves nothing.
-  for (std::size_t i = 0; i < turn.closed_count; ++i)
-    PAWL_TRY(close_command(turn, turn.closed[i]));
+  for (const EventId command : turn.closed)
+    PAWL_TRY(close_command(turn, command));
   // It was not ready, so no message waited for it, and none came since.
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
                      turn.version.empty() && turn.behaviour == 0 && !turn.more &&
@@ -99,14 +96,51 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   return stays ? go_on_as_before(turn) : go_on(turn, turn.execution);
 }
 
+// Before any value is read: who reads in this turn sees what it wrote.
+Status TurnWriter::write_values(const TurnCommit& turn, const EventKinds& kinds) {
+  if (kinds.has(EventKind::kCustomStatus)) PAWL_TRY(write_custom_status(turn));
+  if (!kinds.has(EventKind::kStateWrite)) return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    const Event& event = turn.events->event(id);
+    if (event.kind == EventKind::kStateWrite) PAWL_TRY(values_.write_value(turn, event));
+  }
+  return Status::kOk;
+}
+
+// A child that is not wanted any more when its turn is over never is.
+Status TurnWriter::start_instances(const TurnCommit& turn, const EventKinds& kinds) {
+  if (!kinds.has(EventKind::kChild) && !kinds.has(EventKind::kDetached)) return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    const EventKind kind = turn.events->event(id).kind;
+    if (kind == EventKind::kDetached || (kind == EventKind::kChild && turn.events->is_open(id)))
+      PAWL_TRY(children_.start_instance(turn, id));
+  }
+  return Status::kOk;
+}
+
+// Each is answered by a message, with what is stored when this turn is.
+Status TurnWriter::answer_reads(const TurnCommit& turn, const EventKinds& kinds) {
+  if (!kinds.has(EventKind::kValueRead)) return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    if (turn.events->event(id).kind == EventKind::kValueRead && turn.events->is_open(id))
+      PAWL_TRY(values_.answer_read(turn, id));
+  }
+  return Status::kOk;
+}
+
 // In the order of the commands: what is scheduled between an opening and a closing belongs to it.
-Status TurnWriter::write_sessions_and_work(const TurnCommit& turn) {
-  const std::size_t works = turn.end == EndKind::kNone ? turn.work_count : 0;
+Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKinds& kinds) {
+  const std::size_t works = turn.end == EndKind::kNone ? turn.work.size() : 0;
   std::size_t work = 0;
-  for (std::size_t i = 0; i < turn.session_count; ++i) {
-    for (; work < works && turn.work[work].event < turn.sessions[i]; ++work)
+  const bool of_sessions =
+      kinds.has(EventKind::kSessionOpen) || kinds.has(EventKind::kSessionClose) ||
+      kinds.has(EventKind::kSessionHold) || kinds.has(EventKind::kSessionHandoff);
+  for (EventId id = turn.first_new; of_sessions && id <= turn.last_new; ++id) {
+    const Event& event = turn.events->event(id);
+    if (!is_of_session(event.kind)) continue;
+    for (; work < works && turn.work[work].event < id; ++work)
       PAWL_TRY(schedule_.insert_work(turn.key, turn.execution, turn.work[work]));
-    PAWL_TRY(opened_.write_session(turn, turn.events->event(turn.sessions[i])));
+    PAWL_TRY(opened_.write_session(turn, event));
   }
   for (; work < works; ++work)
     PAWL_TRY(schedule_.insert_work(turn.key, turn.execution, turn.work[work]));
@@ -118,12 +152,12 @@ constexpr sql::Text kKeepMessage{
     " WHERE id=? AND waiting=", sql::number<Waiting::kNo>};
 
 Status TurnWriter::write_message(const TurnCommit& turn) {
-  for (std::size_t i = 0; i < turn.kept_count; ++i) {
+  for (const MessageId message : turn.kept) {
     Statement keep = connection_.use(kKeepMessage);
-    PAWL_TRY(fail(keep.bind(turn.kept[i]).run(), "keep message"));
+    PAWL_TRY(fail(keep.bind(message).run(), "keep message"));
   }
-  for (std::size_t i = 0; i < turn.given_back_count; ++i)
-    PAWL_TRY(messages_.store_message(turn.key, turn.given_back[i], nullptr, true));
+  for (const Message& message : turn.given_back)
+    PAWL_TRY(messages_.store_message(turn.key, message, nullptr, true));
   return Status::kOk;
 }
 
@@ -133,10 +167,16 @@ constexpr sql::Query kWriteStatus{
 
 // In the row of the instance, so that it outlives the execution.
 Status TurnWriter::write_custom_status(const TurnCommit& turn) {
-  if (turn.custom_status_changes == 0) return Status::kOk;
+  std::int64_t changes = 0;
+  std::string_view last;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    const Event& event = turn.events->event(id);
+    if (event.kind != EventKind::kCustomStatus) continue;
+    ++changes;
+    last = event.payload;
+  }
   Statement update = connection_.use(kWriteStatus);
-  update.bind(turn.key).bind_blob_or_null(turn.custom_status);
-  update.bind(static_cast<std::int64_t>(turn.custom_status_changes));
+  update.bind(turn.key).bind_blob_or_null(last).bind(changes);
   return fail(update.run(), "write custom status");
 }
 
@@ -212,7 +252,7 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution) {
   }
   const bool is_next = execution != turn.execution;
   update.bind(batch_.stamp_ms).bind(is_next ? 1 : 0);
-  update.bind_text(is_next ? turn.next_version : turn.version).bind(turn.behaviour);
+  update.bind_text(is_next ? turn.next.version : turn.version).bind(turn.behaviour);
   return fail(update.run(), "update instance");
 }
 
@@ -272,14 +312,14 @@ Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   Message next;
   next.kind = MessageKind::kContinue;
   next.execution = turn.execution + 1;
-  next.payload = turn.next_input;
+  next.payload = turn.next.input;
   PAWL_TRY(messages_.store_message(turn.key, next, nullptr));
   PAWL_TRY(go_on(turn, turn.execution + 1));
-  if (turn.keep_executions == 0) return Status::kOk;
+  if (turn.next.keep_executions == 0) return Status::kOk;
   PruneLimits limits;
-  limits.keep_last = turn.keep_executions;
+  limits.keep_last = turn.next.keep_executions;
   bool more = false;  // the rest goes with the next
-  return removal_.prune_executions(turn.key, limits, kSweepEventsMax, turn.removed, &more);
+  return removal_.prune_executions(turn.key, limits, kSweepEventsMax, turn.next.removed, &more);
 }
 
 }  // namespace pawl::store

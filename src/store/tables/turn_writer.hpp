@@ -47,7 +47,10 @@ class TurnWriter : private Table {
   Status check_turn(const TurnCommit& turn, InstanceRow* found);
   Status check_message(InstanceKey key, MessageId message);
   Status write_turn(const TurnCommit& turn, const InstanceRow& row);
-  Status write_sessions_and_work(const TurnCommit& turn);
+  Status write_values(const TurnCommit& turn, const EventKinds& kinds);
+  Status start_instances(const TurnCommit& turn, const EventKinds& kinds);
+  Status answer_reads(const TurnCommit& turn, const EventKinds& kinds);
+  Status write_sessions_and_work(const TurnCommit& turn, const EventKinds& kinds);
   Status write_message(const TurnCommit& turn);
   Status write_custom_status(const TurnCommit& turn);
   Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
