@@ -156,7 +156,7 @@ Status Activities::check_held() {
 // Another worker has it, or it was cancelled elsewhere.
 void Activities::log_refused_renewal(const internal::Slot& slot) const {
   const LogField fields[] = {{"activity", slot.item.activity_name},
-                             {"session", slot.item.session_name},
+                             {"session", slot.item.session_info.name},
                              {"epoch", slot.item.epoch},
                              {"instance", slot.item.instance_id},
                              {"event", slot.item.event}};
@@ -273,7 +273,7 @@ void Activities::log_evicted() {
     slot.in_batch.evicted = false;
     ++loop_.stats.sessions_evicted;
     loop_.agenda.do_now(Job::kFetch);
-    const LogField fields[] = {{"session", slot.item.session_name},
+    const LogField fields[] = {{"session", slot.item.session_info.name},
                                {"activity", slot.item.activity_name},
                                {"instance", slot.item.instance_id},
                                {"event", slot.item.event}};

@@ -64,7 +64,7 @@ Status Folders::check_root(Diagnostic& diagnostic) const {
 void Folders::put_path(const WorkItem& item, Text* path) const {
   if (loop_.options.sessions.work_root == nullptr || item.session == 0) return;
   const FolderName name =
-      folder_name(loop_.store->database_id(), item.session, item.session_generation);
+      folder_name(loop_.store->database_id(), item.session, item.session_info.generation);
   const bool fits = path->append(loop_.options.sessions.work_root) == Status::kOk &&
                     path->append('/') == Status::kOk && path->append(name.view()) == Status::kOk;
   PAWL_CHECK("runtime-61", fits);  // check_root() measured it
@@ -81,8 +81,8 @@ void Folders::committed() {
   if (loop_.options.sessions.work_root == nullptr) return;
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.in_batch.fetched || slot.item.session == 0) return;
-    const FolderName name =
-        folder_name(loop_.store->database_id(), slot.item.session, slot.item.session_generation);
+    const FolderName name = folder_name(loop_.store->database_id(), slot.item.session,
+                                        slot.item.session_info.generation);
     Diagnostic why;
     const Status made =
         loop_.port.folders->make(loop_.options.sessions.work_root, name.c_str(), why);
@@ -90,7 +90,7 @@ void Folders::committed() {
     slot.lacks_folder = true;
     slot.state = internal::Slot::State::kFinished;
     ++loop_.stats.session_folders_failed;
-    const LogField fields[] = {{"session", slot.item.session_name},
+    const LogField fields[] = {{"session", slot.item.session_info.name},
                                {"activity", slot.item.activity_name},
                                {"instance", slot.item.instance_id},
                                {"status", status_name(made)},
@@ -147,7 +147,8 @@ bool Folders::is_of_the_past(std::string_view name) {
   if (!read_name(name, loop_.store->database_id(), &session, &generation)) return false;
   bool in_use = false;
   slots_.for_each([&](const internal::Slot& slot) {
-    in_use = in_use || (slot.item.session == session && slot.item.session_generation == generation);
+    in_use =
+        in_use || (slot.item.session == session && slot.item.session_info.generation == generation);
   });
   bool lives = true;
   const Status read =

@@ -61,7 +61,7 @@ Status HandOver::fill_slots() {
     PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
     FixedText<internal::kFolderPathBytesMax> folder;
     folders_.put_path(item, &folder);
-    item.session_folder = folder.view();
+    item.session_info.folder = folder.view();
     internal::Slot& slot = take_slot(item, *entry);
     if (item.silence_ms > 0)
       slot.silent_boot_ms = loop_.transaction().boot_ms_of(loop_.batch.now + item.silence_ms);
@@ -119,7 +119,7 @@ void HandOver::hand_over_at_once(Turn& turn) {
     item.orchestration_version =
         turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version;
     item.activity_name = event.name;
-    item.session_name = work.session;
+    item.session_info.name = work.session;
     item.input = event.payload;
     work.session_lease_until = loop_.batch.now + loop_.options.leases.session_lock_timeout.count();
     work.handed_over = &take_slot(item, *entry).item;

@@ -191,11 +191,16 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
     ++index;
   PAWL_CHECK("runtime-1", index < range.end);
   Slot& slot = slots_[index];
-  std::string_view* const views[] = {
-      &slot.item.instance_id,   &slot.item.orchestration_name, &slot.item.orchestration_version,
-      &slot.item.activity_name, &slot.item.session_name,       &slot.item.tag,
-      &slot.item.input,         &slot.item.last_progress,      &slot.item.session_summary,
-      &slot.item.session_folder};
+  std::string_view* const views[] = {&slot.item.instance_id,
+                                     &slot.item.orchestration_name,
+                                     &slot.item.orchestration_version,
+                                     &slot.item.activity_name,
+                                     &slot.item.session_info.name,
+                                     &slot.item.tag,
+                                     &slot.item.input,
+                                     &slot.item.last_progress,
+                                     &slot.item.session_info.summary,
+                                     &slot.item.session_info.folder};
   slot.item = item;
   std::size_t bytes = 1;
   for (const std::string_view* view : views)
@@ -383,8 +388,8 @@ Slots::Slot* Slots::find(WorkItemId id) {
 bool Slots::holds_session(InstanceKey scope, std::string_view name) const {
   bool holds = false;
   for_each([&](const Slot& slot) {
-    holds = holds || (!slot.in_batch.leaving && slot.item.session_scope == scope &&
-                      slot.item.session_name == name);
+    holds = holds || (!slot.in_batch.leaving && slot.item.session_info.scope == scope &&
+                      slot.item.session_info.name == name);
   });
   return holds;
 }
@@ -439,7 +444,7 @@ std::string_view ActivityContext::orchestration_version() const {
   return slot_.item.orchestration_version;
 }
 std::int64_t ActivityContext::activity_id() const { return slot_.item.event; }
-std::string_view ActivityContext::session_id() const { return slot_.item.session_name; }
+std::string_view ActivityContext::session_id() const { return slot_.item.session_info.name; }
 std::string_view ActivityContext::tag() const { return slot_.item.tag; }
 std::int64_t ActivityContext::session_epoch() const { return slot_.item.epoch; }
 bool ActivityContext::claimed_now() const { return slot_.item.claimed_now; }
@@ -449,8 +454,10 @@ std::string_view ActivityContext::idempotency_key() const { return slot_.idempot
 std::string_view ActivityContext::worker_id() const { return slot_.shared->worker_id; }
 void* ActivityContext::user() const { return slot_.entry->user; }
 
-std::string_view ActivityContext::session_folder() const { return slot_.item.session_folder; }
-std::string_view ActivityContext::session_summary() const { return slot_.item.session_summary; }
+std::string_view ActivityContext::session_folder() const { return slot_.item.session_info.folder; }
+std::string_view ActivityContext::session_summary() const {
+  return slot_.item.session_info.summary;
+}
 std::int64_t ActivityContext::session_lease_left_ms() const {
   if (slot_.item.session == 0) return 0;
   const std::int64_t left =
@@ -487,7 +494,7 @@ void ActivityContext::trace(LogLevel level, std::string_view text) {
   const LogField fields[] = {
       {"instance", slot_.item.instance_id}, {"execution", slot_.item.execution},
       {"event", slot_.item.event},          {"activity", slot_.item.activity_name},
-      {"attempt", slot_.item.attempt},      {"session", slot_.item.session_name},
+      {"attempt", slot_.item.attempt},      {"session", slot_.item.session_info.name},
       {"worker", slot_.shared->worker_id},  {"text", text},
   };
   slot_.shared->log->write(level, "activity_trace", fields, sizeof fields / sizeof fields[0]);

@@ -21,6 +21,15 @@
 
 namespace pawl {
 
+// What an execution and its process see of the session, beside its key and its owner's epoch.
+struct WorkSession {
+  InstanceKey scope = 0;  // the instance that opened it; 0: shared by all
+  std::int64_t generation = 0;
+  std::string_view name;     // views as in WorkItem
+  std::string_view summary;  // with claimed_now
+  std::string_view folder;   // the caller's to set
+};
+
 struct WorkItem {
   WorkItemId id = 0;
   LockToken token = 0;
@@ -28,8 +37,6 @@ struct WorkItem {
   ExecutionId execution = 0;
   EventId event = 0;
   SessionKey session = 0;
-  InstanceKey session_scope = 0;  // the instance that opened the session; 0: everybody's
-  std::int64_t session_generation = 0;
   Epoch epoch = 0;
   bool exclusive = false;
   bool claimed_now = false;        // first hand-over of this epoch
@@ -44,12 +51,10 @@ struct WorkItem {
   std::string_view orchestration_name;
   std::string_view orchestration_version;
   std::string_view activity_name;
-  std::string_view session_name;
   std::string_view tag;
   std::string_view input;
   std::string_view last_progress;
-  std::string_view session_summary;  // with claimed_now
-  std::string_view session_folder;   // the caller's to set
+  WorkSession session_info;
 };
 
 // A finished activity whose result is a message of this very turn, never stored as a row.
@@ -70,7 +75,7 @@ class WorkFilter {
   // This process still runs it, under whatever token.
   [[nodiscard]] virtual bool runs_item(WorkItemId id) const = 0;
   // An execution of this exclusive session is still here, whatever its epoch, and even if its row
-  // was made anew meanwhile. `scope`: WorkItem::session_scope.
+  // was made anew meanwhile. `scope`: WorkSession::scope.
   [[nodiscard]] virtual bool runs_session(InstanceKey scope, std::string_view name) const = 0;
   // Crashed items do not run beside each other; the last attempt runs alone in its process.
   [[nodiscard]] virtual bool may_run_with(std::int32_t crashes) const = 0;

@@ -33,11 +33,11 @@ Job keep(const WorkItem& item) {
   job.item = item;
   job.instance = item.instance_id;
   job.activity = item.activity_name;
-  job.session = item.session_name;
+  job.session = item.session_info.name;
   job.tag = item.tag;
   job.input = item.input;
   job.item.instance_id = job.item.orchestration_name = job.item.orchestration_version = {};
-  job.item.activity_name = job.item.session_name = job.item.tag = job.item.input = {};
+  job.item.activity_name = job.item.session_info.name = job.item.tag = job.item.input = {};
   return job;
 }
 
@@ -336,7 +336,7 @@ bool Worker::runs_item(WorkItemId id) const {
 
 bool Worker::runs_session(InstanceKey scope, std::string_view name) const {
   return std::any_of(running.begin(), running.end(), [scope, name](const Job& job) {
-    return job.item.session_scope == scope && job.session == name;
+    return job.item.session_info.scope == scope && job.session == name;
   });
 }
 

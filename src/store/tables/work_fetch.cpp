@@ -373,7 +373,7 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   fetch.out->orchestration_name = texts.put(read.bytes(8));
   fetch.out->orchestration_version = texts.put(read.bytes(11));
   fetch.out->activity_name = texts.put(event.name);
-  fetch.out->session_name = texts.put(read.bytes(9));
+  fetch.out->session_info.name = texts.put(read.bytes(9));
   fetch.out->tag = texts.put(fetch.tag.view());
   fetch.out->input = texts.put(event.payload);
   fetch.out->last_progress = texts.put(read.bytes(12));
@@ -494,12 +494,12 @@ constexpr sql::Query kTouchSession{
 Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   const WorkerTerms& options = *fetch.how.options;
   WorkItem& out = *fetch.out;
-  out.session_summary = {};
+  out.session_info.summary = {};
   out.claimed_now = row.session != 0 && row.epoch_used != row.session_epoch;
   if (out.claimed_now) {
     bool damaged = false;
     PAWL_TRY(summaries_.read_summary(row.session, fetch.buffer + fetch.texts_bytes,
-                                     fetch.capacity - fetch.texts_bytes, &out.session_summary,
+                                     fetch.capacity - fetch.texts_bytes, &out.session_info.summary,
                                      &damaged));
     if (damaged)
       return outcomes_.complete_work(row, ErrorKind::kCorrupt, context_.diagnostic.text());
@@ -536,8 +536,8 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   out.execution = row.execution;
   out.event = row.event;
   out.session = row.session;
-  out.session_scope = row.session_scope;
-  out.session_generation = row.session_generation;
+  out.session_info.scope = row.session_scope;
+  out.session_info.generation = row.session_generation;
   out.epoch = row.session_epoch;
   out.exclusive = row.its_session.exclusive;
   out.attempt = row.attempt + 1;
