@@ -13,14 +13,14 @@ void Activities::plan(std::int64_t now) {
   bool has_pressing = false;
   loop_.stats.slots_abandoned = 0;
   slots_.for_each([&](const internal::Slot& slot) {
-    if (slot.abandoned) ++loop_.stats.slots_abandoned;
+    if (slot.loss.abandoned) ++loop_.stats.slots_abandoned;
     progress.keep_earlier(slot.progress_due());
     if (slot.state == internal::Slot::State::kFinished) {
       has_results = true;
       has_pressing = has_pressing || is_pressing(slot);
     }
-    if (!slot.abandoned && slot.lost_boot_ms.has_value() && slot.is_under_way())
-      steps.keep_earlier(slot.lost_boot_ms.value() + loop_.options.timing.activity_grace.count());
+    if (!slot.loss.abandoned && slot.loss.since_boot_ms.has_value() && slot.is_under_way())
+      steps.keep_earlier(slot.loss.since_boot_ms.value() + loop_.options.timing.activity_grace.count());
     if (may_step(slot) && (slot.state == internal::Slot::State::kReady ||
                            slot.state == internal::Slot::State::kWaiting))
       steps.keep_earlier(slot.step_is_due(now) ? now : slot.steps.due_boot_ms);
@@ -167,11 +167,11 @@ Status Activities::renew() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     // Cancelled work of an exclusive session keeps others out as long as it runs within its grace.
-    if (status != Status::kOk || slot.abandoned) return;
+    if (status != Status::kOk || slot.loss.abandoned) return;
     const WorkDone done = slot.done();
     const Status renewed = loop_.work().renew_work_item_lock(done, loop_.me, loop_.terms);
     if (renewed == Status::kStale) {
-      if (!slot.lost_boot_ms.has_value()) log_refused_renewal(slot);
+      if (!slot.loss.since_boot_ms.has_value()) log_refused_renewal(slot);
       slot.lose();
     } else if (renewed != Status::kOk) {
       status = renewed;
@@ -259,7 +259,7 @@ Status Activities::evict_hung() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     slot.in_batch.evicted = false;
-    if (status == Status::kOk && slot.evicts && slot.is_under_way())
+    if (status == Status::kOk && slot.loss.evicts && slot.is_under_way())
       status = loop_.sessions().evict_session(slot.done(), slot.item.session, loop_.me,
                                               &slot.in_batch.evicted);
   });
@@ -268,7 +268,7 @@ Status Activities::evict_hung() {
 
 void Activities::log_evicted() {
   slots_.for_each([&](internal::Slot& slot) {
-    slot.evicts = false;
+    slot.loss.evicts = false;
     if (!slot.in_batch.evicted) return;
     slot.in_batch.evicted = false;
     ++loop_.stats.sessions_evicted;
@@ -324,9 +324,9 @@ void Activities::committed() {
 void Activities::abandon() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
-    if (slot.abandoned || !slot.is_under_way() || !slot.lost_boot_ms.has_value()) return;
-    if (now < slot.lost_boot_ms.value() + loop_.options.timing.activity_grace.count()) return;
-    slot.abandoned = true;
+    if (slot.loss.abandoned || !slot.is_under_way() || !slot.loss.since_boot_ms.has_value()) return;
+    if (now < slot.loss.since_boot_ms.value() + loop_.options.timing.activity_grace.count()) return;
+    slot.loss.abandoned = true;
     ++loop_.stats.activities_abandoned;
     const LogField fields[] = {{"activity", slot.item.activity_name},
                                {"instance", slot.item.instance_id},
@@ -335,7 +335,7 @@ void Activities::abandon() {
     if (slot.mode == ActivityMode::kCooperative) {
       slots_.end_by_force(slot, *loop_.port.threads);
     } else if (slot.item.session != 0) {
-      slot.evicts = true;
+      slot.loss.evicts = true;
       loop_.agenda.do_now(Job::kCheckHeld);
     }
   });

@@ -68,7 +68,7 @@ void Slot::call(Slot& slot) {
 
 void Slot::lose() {
   refused = true;
-  if (!lost_boot_ms.has_value()) lost_boot_ms = shared->clock->boot_ms();
+  if (!loss.since_boot_ms.has_value()) loss.since_boot_ms = shared->clock->boot_ms();
   cancelled.store(true, std::memory_order_relaxed);
 }
 
@@ -228,13 +228,11 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.commit_immediately = false;
   slot.lacks_folder = false;
   slot.deadline_boot_ms.clear();
-  slot.lost_boot_ms.clear();
+  slot.loss = {};
   slot.progress.clear();
   slot.in_batch.writes_progress = false;
   slot.written_boot_ms = shared_->clock->boot_ms();
   slot.silent_boot_ms.clear();
-  slot.abandoned = false;
-  slot.evicts = false;
   slot.aborts_session = false;
   slot.result.error = ErrorKind::kNone;
   slot.result.size = 0;

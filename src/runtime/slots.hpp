@@ -90,6 +90,12 @@ struct Slot {
     bool had_last_step = false;  // it knows that it is lost
     std::int64_t due_boot_ms = 0;
   };
+  // Since its result is not wanted.
+  struct Loss {
+    OptionalMs since_boot_ms;
+    bool abandoned = false;  // lost for longer than the grace, and still running
+    bool evicts = false;     // abandoned: its session is to go elsewhere
+  };
   struct Result {
     char* bytes = nullptr;  // with room for payload_bytes_max while the activity runs
     std::size_t size = 0;
@@ -110,11 +116,8 @@ struct Slot {
   NoteEntry* note = nullptr;
   FixedText<96> idempotency_key;
   OptionalMs deadline_boot_ms;  // item.deadline
-  OptionalMs lost_boot_ms;      // since when its result is not wanted
   OptionalMs silent_boot_ms;    // then it has been silent for too long; none: it may be silent
   std::int64_t took_ms = 0;
-  bool abandoned = false;           // lost for longer than the grace, and still running
-  bool evicts = false;              // abandoned: its session is to go elsewhere
   bool commit_immediately = false;  // commit_now()
   bool lacks_folder = false;        // its session's could not be made: it never ran
   bool aborts_session = false;      // abort_session()
@@ -122,6 +125,7 @@ struct Slot {
   Progress progress;
   std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
   std::atomic<std::int64_t> session_lease_boot_ms{0};
+  Loss loss;
   InBatch in_batch;
   Steps steps;
   Result result;
