@@ -13,7 +13,7 @@
 namespace pawl {
 
 namespace internal {
-class Pass;
+class Awaits;
 }
 
 // Numbers are stored; never reuse one.
@@ -74,7 +74,7 @@ class [[nodiscard]] Outcome {
   [[nodiscard]] bool is_pending() const { return pending_; }
 
  private:
-  friend class internal::Pass;
+  friend class internal::Awaits;
   explicit Outcome(std::string_view value) : text_(value) {}
   Outcome(ErrorKind kind, std::string_view text) : kind_(kind), text_(text) {}
   ErrorKind kind_ = ErrorKind::kNone;

@@ -14,7 +14,7 @@
 namespace pawl {
 
 namespace internal {
-class Pass;
+class Awaits;
 }
 
 // How one run of the function ended. Made by complete(), fail(), continue_as_new() and PAWL_AWAIT.
@@ -42,10 +42,10 @@ class Handle {
   Outcome await() const;
 
  private:
-  friend class internal::Pass;
-  Handle(internal::Pass* pass, std::uint32_t run, std::uint32_t form, void* target)
-      : pass_(pass), target_(target), run_(run), form_(form) {}
-  internal::Pass* pass_ = nullptr;
+  friend class internal::Awaits;
+  Handle(internal::Awaits* awaits, std::uint32_t run, std::uint32_t form, void* target)
+      : awaits_(awaits), target_(target), run_(run), form_(form) {}
+  internal::Awaits* awaits_ = nullptr;
   void* target_ = nullptr;
   std::uint32_t run_ = 0;   // of the function; a handle kept from another run is refused
   std::uint32_t form_ = 0;  // what the target is, or why there is none
@@ -59,10 +59,10 @@ class Selection {
   Outcome await() const;
 
  private:
-  friend class internal::Pass;
-  Selection(internal::Pass* pass, std::uint32_t run, const Handle* handles, std::size_t count)
-      : pass_(pass), handles_(handles), count_(count), run_(run) {}
-  internal::Pass* pass_;
+  friend class internal::Awaits;
+  Selection(internal::Awaits* awaits, std::uint32_t run, const Handle* handles, std::size_t count)
+      : awaits_(awaits), handles_(handles), count_(count), run_(run) {}
+  internal::Awaits* awaits_;
   const Handle* handles_;
   std::size_t count_;
   std::uint32_t run_;

@@ -21,7 +21,7 @@ inline constexpr std::size_t kSessionLabelBytesMax = 128;
 inline constexpr std::int64_t kSessionActivitiesMax = 1'000'000'000;
 
 namespace internal {
-class Pass;
+class SessionCalls;
 }
 
 inline constexpr std::size_t kSessionSummaryBytesMax = 4'096;  // of handoff_session()
@@ -82,7 +82,7 @@ class Session {
   [[nodiscard]] std::string_view id() const { return id_; }
 
  private:
-  friend class internal::Pass;
+  friend class internal::SessionCalls;
   explicit Session(std::string_view id) : id_(id) {}
   std::string_view id_;
 };

@@ -17,6 +17,9 @@
 namespace pawl {
 
 class SessionTarget;
+namespace internal {
+class Calls;
+}
 
 class Target {
  public:
@@ -44,7 +47,7 @@ class Target {
   static SessionTarget own(std::string_view id);
 
  private:
-  friend class internal::Pass;
+  friend class internal::Calls;
   friend class SessionTarget;
   enum class Kind : std::uint8_t { kAnyWorker, kShared, kDevice, kOwn };
   Kind kind_ = Kind::kAnyWorker;

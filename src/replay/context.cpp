@@ -4,11 +4,12 @@
 namespace pawl {
 
 Outcome Handle::await() const {
-  if (pass_ == nullptr) return Outcome::failure(ErrorKind::kInvalidArgument, "the handle is empty");
-  return pass_->await(*this);
+  if (awaits_ == nullptr)
+    return Outcome::failure(ErrorKind::kInvalidArgument, "the handle is empty");
+  return awaits_->await(*this);
 }
 
-Outcome Selection::await() const { return pass_->await_first(*this); }
+Outcome Selection::await() const { return awaits_->await_first(*this); }
 
 std::string_view OrchestrationContext::instance_id() const { return pass_.input().instance_id; }
 std::int64_t OrchestrationContext::execution_id() const { return pass_.input().execution; }
@@ -24,129 +25,129 @@ bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(bran
 std::int64_t OrchestrationContext::now_ms() const { return pass_.now_ms(branch_); }
 
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input) {
-  return pass_.schedule_activity(branch_, name, input);
+  return pass_.calls().schedule_activity(branch_, name, input);
 }
 
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input,
                                                const ActivityOptions& options) {
-  return pass_.schedule_activity(branch_, name, input, options);
+  return pass_.calls().schedule_activity(branch_, name, input, options);
 }
 
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input,
                                                const Target& target) {
   ActivityOptions options;
   options.target = target;
-  return pass_.schedule_activity(branch_, name, input, options);
+  return pass_.calls().schedule_activity(branch_, name, input, options);
 }
 
 Session OrchestrationContext::open_session(const SessionSettings& settings) {
-  return pass_.open_session(branch_, {}, false, settings);
+  return pass_.sessions().open(branch_, {}, false, settings);
 }
 
 Session OrchestrationContext::open_session(std::string_view id, const SessionSettings& settings) {
-  return pass_.open_session(branch_, id, true, settings);
+  return pass_.sessions().open(branch_, id, true, settings);
 }
 
 ErrorKind OrchestrationContext::close_session(std::string_view id) {
-  return pass_.close_session(branch_, id);
+  return pass_.sessions().close(branch_, id);
 }
 
-ErrorKind OrchestrationContext::hold_session(std::string_view session,
-                                             std::chrono::milliseconds hold) {
-  return pass_.hold_session(branch_, session, false, hold.count());
+ErrorKind OrchestrationContext::hold_session(std::string_view session, std::chrono::milliseconds hold) {
+  return pass_.sessions().hold(branch_, session, false, hold.count());
 }
 
 ErrorKind OrchestrationContext::handoff_session(std::string_view session, std::string_view tag,
                                                 std::string_view summary) {
-  return pass_.handoff_session(branch_, session, false, tag, summary);
+  return pass_.sessions().hand_off(branch_, session, false, tag, summary);
 }
 
 ErrorKind OrchestrationContext::handoff_session(const Session& session, std::string_view tag,
                                                 std::string_view summary) {
-  return pass_.handoff_session(branch_, session.id(), true, tag, summary);
+  return pass_.sessions().hand_off(branch_, session.id(), true, tag, summary);
 }
 
-ErrorKind OrchestrationContext::hold_session(const Session& session,
-                                             std::chrono::milliseconds hold) {
-  return pass_.hold_session(branch_, session.id(), true, hold.count());
+ErrorKind OrchestrationContext::hold_session(const Session& session, std::chrono::milliseconds hold) {
+  return pass_.sessions().hold(branch_, session.id(), true, hold.count());
 }
 
 Handle OrchestrationContext::session_events(const Session& session) {
-  return pass_.session_events(branch_, session.id());
+  return pass_.sessions().events(branch_, session.id());
 }
 
 Handle OrchestrationContext::schedule_timer(std::chrono::milliseconds delay) {
   const std::int64_t delay_ms = delay.count();
-  return pass_.schedule_timer(branch_, TimerBase::kPawlTime, delay_ms < 0 ? 0 : delay_ms);
+  return pass_.calls().schedule_timer(branch_, TimerBase::kPawlTime, delay_ms < 0 ? 0 : delay_ms);
 }
 
 Handle OrchestrationContext::schedule_timer_at(std::int64_t utc_ms) {
-  return pass_.schedule_timer(branch_, TimerBase::kUtc, utc_ms);
+  return pass_.calls().schedule_timer(branch_, TimerBase::kUtc, utc_ms);
 }
 
 Handle OrchestrationContext::schedule_wait(std::string_view name) {
-  return pass_.schedule_wait(branch_, EventKind::kWait, name, false);
+  return pass_.calls().schedule_wait(branch_, EventKind::kWait, name, false);
 }
 
 Handle OrchestrationContext::dequeue_event(std::string_view queue) {
-  return pass_.schedule_wait(branch_, EventKind::kDequeue, queue, false);
+  return pass_.calls().schedule_wait(branch_, EventKind::kDequeue, queue, false);
 }
 
 Handle OrchestrationContext::try_dequeue_event(std::string_view queue) {
-  return pass_.schedule_wait(branch_, EventKind::kDequeue, queue, true);
+  return pass_.calls().schedule_wait(branch_, EventKind::kDequeue, queue, true);
 }
 
 Handle OrchestrationContext::get_kv_value_from_instance(std::string_view instance,
                                                         std::string_view key) {
-  return pass_.read_elsewhere(branch_, instance, key);
+  return pass_.calls().read_elsewhere(branch_, instance, key);
 }
 
 Handle OrchestrationContext::schedule_sub_orchestration(std::string_view name,
                                                         std::string_view input,
                                                         const ChildOptions& options) {
-  return pass_.schedule_child(branch_,
-                              {name, input, options.id.has_value(), options.id.value_or(""),
-                               options.version.has_value(), options.version.value_or("")});
+  return pass_.calls().schedule_child(branch_,
+                                      {name, input, options.id.has_value(), options.id.value_or(""),
+                                       options.version.has_value(), options.version.value_or("")});
 }
 
 ErrorKind OrchestrationContext::start_orchestration(std::string_view name, std::string_view id,
                                                     std::string_view input,
                                                     std::optional<std::string_view> version) {
-  return pass_.start_detached(branch_,
-                              {name, input, true, id, version.has_value(), version.value_or("")});
+  return pass_.calls().start_detached(
+      branch_, {name, input, true, id, version.has_value(), version.value_or("")});
 }
 
-Guid OrchestrationContext::new_guid() { return pass_.new_guid(branch_); }
-std::int64_t OrchestrationContext::utc_now_ms() { return pass_.utc_now_ms(branch_); }
+Guid OrchestrationContext::new_guid() { return pass_.calls().new_guid(branch_); }
+std::int64_t OrchestrationContext::utc_now_ms() { return pass_.calls().utc_now_ms(branch_); }
 
 ErrorKind OrchestrationContext::set_custom_status(std::string_view text) {
-  return pass_.set_custom_status(branch_, text);
+  return pass_.state().set_custom_status(branch_, text);
 }
 void OrchestrationContext::reset_custom_status() {
-  static_cast<void>(pass_.set_custom_status(branch_, {}));
+  static_cast<void>(pass_.state().set_custom_status(branch_, {}));
 }
-std::string_view OrchestrationContext::get_custom_status() { return pass_.custom_status(branch_); }
+std::string_view OrchestrationContext::get_custom_status() {
+  return pass_.state().custom_status(branch_);
+}
 
 ErrorKind OrchestrationContext::set_kv_value(std::string_view key, std::string_view value) {
-  return pass_.write_state(branch_, key, value, false);
+  return pass_.state().write(branch_, key, value, false);
 }
 std::optional<std::string_view> OrchestrationContext::get_kv_value(std::string_view key) {
   KvEntry entry;
-  if (key.empty() || !pass_.read_state(branch_, key, &entry)) return std::nullopt;
+  if (key.empty() || !pass_.state().read(branch_, key, &entry)) return std::nullopt;
   return entry.value;
 }
 bool OrchestrationContext::next_kv_value(KvEntry* entry) {
-  return pass_.next_state(branch_, entry);
+  return pass_.state().next(branch_, entry);
 }
-std::size_t OrchestrationContext::get_kv_length() { return pass_.state_length(branch_); }
+std::size_t OrchestrationContext::get_kv_length() { return pass_.state().length(branch_); }
 ErrorKind OrchestrationContext::clear_kv_value(std::string_view key) {
-  return pass_.write_state(branch_, key, {}, true);
+  return pass_.state().write(branch_, key, {}, true);
 }
 std::size_t OrchestrationContext::clear_all_kv_values() {
-  return pass_.clear_state(branch_, INT64_MAX);
+  return pass_.state().clear(branch_, INT64_MAX);
 }
 std::size_t OrchestrationContext::prune_kv_values_updated_before(std::int64_t utc_ms) {
-  return pass_.clear_state(branch_, utc_ms);
+  return pass_.state().clear(branch_, utc_ms);
 }
 
 Handle OrchestrationContext::open_branch_with(Poll (*call)(void*, OrchestrationContext&),
@@ -155,32 +156,32 @@ Handle OrchestrationContext::open_branch_with(Poll (*call)(void*, OrchestrationC
 }
 
 Handle OrchestrationContext::join_all(const Handle* handles, std::size_t count) {
-  return pass_.join(branch_, handles, count);
+  return pass_.awaits().join(branch_, handles, count);
 }
 
 Selection OrchestrationContext::select_of(const Handle* handles, std::size_t count) {
-  return pass_.select(branch_, handles, count);
+  return pass_.awaits().select(branch_, handles, count);
 }
 
-void OrchestrationContext::cancel(const Handle& handle) { pass_.cancel(branch_, handle); }
+void OrchestrationContext::cancel(const Handle& handle) { pass_.awaits().cancel(branch_, handle); }
 
 Poll OrchestrationContext::complete(std::string_view output) {
-  return pass_.end(branch_, EndKind::kCompleted, ErrorKind::kNone, output);
+  return pass_.ends().end(branch_, EndKind::kCompleted, ErrorKind::kNone, output);
 }
 
 Poll OrchestrationContext::fail(std::string_view text) {
-  return pass_.end(branch_, EndKind::kFailed, ErrorKind::kApplication, text);
+  return pass_.ends().end(branch_, EndKind::kFailed, ErrorKind::kApplication, text);
 }
 
 Poll OrchestrationContext::fail(const Error& error) {
   const ErrorKind kind = error.kind == ErrorKind::kNone ? ErrorKind::kApplication : error.kind;
-  return pass_.end(branch_, EndKind::kFailed, kind, error.text);
+  return pass_.ends().end(branch_, EndKind::kFailed, kind, error.text);
 }
 
 Poll OrchestrationContext::continue_as_new(std::string_view input,
                                            std::optional<std::string_view> version) {
-  if (version.has_value()) return pass_.continue_as_new(branch_, *version, input);
-  return pass_.end(branch_, EndKind::kContinuedAsNew, ErrorKind::kNone, input);
+  if (version.has_value()) return pass_.ends().continue_as_new(branch_, *version, input);
+  return pass_.ends().end(branch_, EndKind::kContinuedAsNew, ErrorKind::kNone, input);
 }
 
 Poll internal::stop_with_exception(OrchestrationContext& context, const char* what) {

@@ -15,7 +15,15 @@
 namespace pawl {
 
 namespace internal {
+class Awaits;
+class Calls;
+class Commands;
+class EndCalls;
 class Pass;
+class PassEnd;
+class Run;
+class SessionCalls;
+class StateCalls;
 struct BranchRun;
 }  // namespace internal
 
@@ -95,7 +103,16 @@ class History {
   [[nodiscard]] bool has_state() const { return key_count_ > 0; }
 
  private:
+  // A pass and its parts mark and stage records.
+  friend class internal::Awaits;
+  friend class internal::Calls;
+  friend class internal::Commands;
+  friend class internal::EndCalls;
   friend class internal::Pass;
+  friend class internal::PassEnd;
+  friend class internal::Run;
+  friend class internal::SessionCalls;
+  friend class internal::StateCalls;
   friend struct internal::BranchRun;
 
   struct Record;

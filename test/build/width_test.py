@@ -22,8 +22,6 @@ WIDER = {
     "OrchestrationContext": "what an orchestration may do is one page of the manual; each call is a line",
     "Client": "likewise of a client",
     "RuntimeStats": "plain counters, a line each",
-    "Pass": "one run of the engine; still to be cut into commands, awaits and its end",
-    "Slot": "still to lose two members",
 }
 
 KEYWORDS = ("public:", "private:", "protected:")

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <string>
 
-#include "pass.hpp"
+#include "run.hpp"
 #include "replay_bench.hpp"
 
 namespace pawl::test {

@@ -1,8 +1,6 @@
-// Sessions that the code opens and closes: commands without a result. What is scheduled on one that
-// is not open, or is lost, gets an error at its await; so the engine keeps no list of open
-// sessions.
+#include "session_calls.hpp"
+
 #include "hash.hpp"
-#include "pass.hpp"
 #include "policy.hpp"
 
 namespace pawl::internal {
@@ -20,9 +18,9 @@ bool is_label(std::string_view text) {
 
 }  // namespace
 
-Session Pass::open_session(BranchRun& branch, std::string_view id, bool has_id,
+Session SessionCalls::open(BranchRun& branch, std::string_view id, bool has_id,
                            const SessionSettings& settings) {
-  if (!is_active(branch, "open_session")) return Session();
+  if (!run_.is_active(branch, "open_session")) return Session();
   PolicyText policy;
   if (!encode_settings(settings, &policy) || (has_id && !is_session_id(id)) ||
       !is_label(settings.owner_label) || !is_label(settings.kind))
@@ -31,9 +29,9 @@ Session Pass::open_session(BranchRun& branch, std::string_view id, bool has_id,
   if (!has_id) {
     // Where it stands in the code is its name; another execution's is another.
     const bool fits =
-        own.append_number(input_->execution) == Status::kOk && own.append('.') == Status::kOk &&
-        own.append_number(branch.number) == Status::kOk && own.append('.') == Status::kOk &&
-        own.append_number(branch.ordinal) == Status::kOk;
+        own.append_number(run_.input().execution) == Status::kOk &&
+        own.append('.') == Status::kOk && own.append_number(branch.number) == Status::kOk &&
+        own.append('.') == Status::kOk && own.append_number(branch.ordinal) == Status::kOk;
     if (!fits) return Session();
     id = own.view();
   }
@@ -47,23 +45,23 @@ Session Pass::open_session(BranchRun& branch, std::string_view id, bool has_id,
   hash.add(policy.view());
   if (!event.session.empty() || !event.tag.empty()) hash.add(event.session).add(event.tag);
   event.argument_hash = hash.value();
-  const Record* const record = issue(event);
+  const History::Record* const record = commands_.issue(event);
   return record == nullptr ? Session() : Session(record->event.name);
 }
 
-ErrorKind Pass::close_session(BranchRun& branch, std::string_view id) {
-  if (!is_active(branch, "close_session")) return ErrorKind::kNone;
+ErrorKind SessionCalls::close(BranchRun& branch, std::string_view id) {
+  if (!run_.is_active(branch, "close_session")) return ErrorKind::kNone;
   if (!is_session_id(id)) return ErrorKind::kInvalidArgument;
   Event event;
   event.kind = EventKind::kSessionClose;
   event.name = id;
-  static_cast<void>(issue(event));
+  static_cast<void>(commands_.issue(event));
   return ErrorKind::kNone;
 }
 
-ErrorKind Pass::hold_session(BranchRun& branch, std::string_view id, bool is_own,
+ErrorKind SessionCalls::hold(BranchRun& branch, std::string_view id, bool is_own,
                              std::int64_t hold_ms) {
-  if (!is_active(branch, "hold_session")) return ErrorKind::kNone;
+  if (!run_.is_active(branch, "hold_session")) return ErrorKind::kNone;
   ActivityPolicy use;
   use.own_session = is_own;
   PolicyText policy;
@@ -77,13 +75,13 @@ ErrorKind Pass::hold_session(BranchRun& branch, std::string_view id, bool is_own
   event.policy = policy.view();
   event.argument_hash =
       Hash64().add(static_cast<std::uint64_t>(hold_ms)).add(policy.view()).value();
-  static_cast<void>(issue(event));
+  static_cast<void>(commands_.issue(event));
   return ErrorKind::kNone;
 }
 
-ErrorKind Pass::handoff_session(BranchRun& branch, std::string_view id, bool is_own,
-                                std::string_view tag, std::string_view summary) {
-  if (!is_active(branch, "handoff_session")) return ErrorKind::kNone;
+ErrorKind SessionCalls::hand_off(BranchRun& branch, std::string_view id, bool is_own,
+                                 std::string_view tag, std::string_view summary) {
+  if (!run_.is_active(branch, "handoff_session")) return ErrorKind::kNone;
   ActivityPolicy use;
   use.own_session = is_own;
   PolicyText policy;
@@ -98,16 +96,16 @@ ErrorKind Pass::handoff_session(BranchRun& branch, std::string_view id, bool is_
   event.policy = policy.view();
   event.payload = summary;
   event.argument_hash = Hash64().add(policy.view()).add(tag).add(summary).value();
-  static_cast<void>(issue(event));
+  static_cast<void>(commands_.issue(event));
   return ErrorKind::kNone;
 }
 
-Handle Pass::session_events(BranchRun& branch, std::string_view id) {
+Handle SessionCalls::events(BranchRun& branch, std::string_view id) {
   FixedText<kNameBytesMax> queue;
   const bool fits = is_session_id(id) && queue.append(kSessionEventsPrefix) == Status::kOk &&
                     queue.append(id) == Status::kOk;
-  return schedule_wait(branch, EventKind::kDequeue, fits ? queue.view() : std::string_view(),
-                       false);
+  return calls_.schedule_wait(branch, EventKind::kDequeue, fits ? queue.view() : std::string_view(),
+                              false);
 }
 
 }  // namespace pawl::internal

@@ -1,9 +1,9 @@
-// State of an instance: what a branch writes and sees, and the custom status, which is the state of
-// the empty key.
+#include "state_calls.hpp"
+
 #include <algorithm>
 
+#include "await_path.hpp"
 #include "hash.hpp"
-#include "pass.hpp"
 
 namespace pawl::internal {
 
@@ -11,9 +11,9 @@ namespace pawl::internal {
 
 // What a limit refuses is recorded: another worker, or this one after a restart, may have other
 // limits.
-ErrorKind Pass::write_state(BranchRun& branch, std::string_view key, std::string_view value,
+ErrorKind StateCalls::write(BranchRun& branch, std::string_view key, std::string_view value,
                             bool clear) {
-  if (!is_active(branch, clear ? "clear_kv_value" : "set_kv_value")) return ErrorKind::kNone;
+  if (!run_.is_active(branch, clear ? "clear_kv_value" : "set_kv_value")) return ErrorKind::kNone;
   if (!is_valid_name(key)) return ErrorKind::kInvalidArgument;
   Event event;
   event.kind = EventKind::kStateWrite;
@@ -30,8 +30,8 @@ ErrorKind Pass::write_state(BranchRun& branch, std::string_view key, std::string
 }
 
 // Too long a text is refused without a record: the limit is no option, so a replay refuses it too.
-ErrorKind Pass::set_custom_status(BranchRun& branch, std::string_view text) {
-  if (!is_active(branch, "set_custom_status")) return ErrorKind::kNone;
+ErrorKind StateCalls::set_custom_status(BranchRun& branch, std::string_view text) {
+  if (!run_.is_active(branch, "set_custom_status")) return ErrorKind::kNone;
   if (text.size() > kCustomStatusBytesMax) return ErrorKind::kLimit;
   Event event;
   event.kind = EventKind::kCustomStatus;
@@ -40,8 +40,8 @@ ErrorKind Pass::set_custom_status(BranchRun& branch, std::string_view text) {
   return issue_write(branch, event);
 }
 
-ErrorKind Pass::issue_write(BranchRun& branch, Event& event) {
-  Record* const write = issue(event);
+ErrorKind StateCalls::issue_write(BranchRun& branch, Event& event) {
+  Record* const write = commands_.issue(event);
   if (write == nullptr) return ErrorKind::kNone;
   if (write->event.error != ErrorKind::kNone) return write->event.error;
   if (branch.writer == 0) branch.writer = ++writer_count_;
@@ -50,12 +50,12 @@ ErrorKind Pass::issue_write(BranchRun& branch, Event& event) {
   if (write->event.id != 0) return ErrorKind::kNone;
   History::StateKey* const key = history_.make_key(write->event.name);
   if (key == nullptr) {
-    diagnostic_.format("no memory left for the state");
-    fail(Status::kResourceExhausted);
+    run_.diagnostic().format("no memory left for the state");
+    run_.fail(Status::kResourceExhausted);
     return ErrorKind::kNone;
   }
-  if (key->run != run_) key->staged = nullptr;
-  key->run = run_;
+  if (key->run != run_.number()) key->staged = nullptr;
+  key->run = run_.number();
   write->older_alike = key->staged;
   key->staged = write;
   return ErrorKind::kNone;
@@ -63,9 +63,9 @@ ErrorKind Pass::issue_write(BranchRun& branch, Event& event) {
 
 // What will be stored of a key, whoever sees it: so the limits bound what is stored, whatever
 // branches do. A clear by a branch may be withdrawn yet, so it makes no room before it is recorded.
-bool Pass::stored_value(const History::StateKey& key, std::string_view* value) const {
-  const Record* write = key.run == run_ ? key.staged : nullptr;
-  while (write != nullptr && write->event.number != 0 && write->pass.owner != &root_)
+bool StateCalls::stored_value(const History::StateKey& key, std::string_view* value) const {
+  const Record* write = key.run == run_.number() ? key.staged : nullptr;
+  while (write != nullptr && write->event.number != 0 && write->pass.owner != &run_.root())
     write = write->older_alike;
   if (write == nullptr) write = key.newest;
   if (write == nullptr && key.carried == nullptr) return false;
@@ -73,8 +73,8 @@ bool Pass::stored_value(const History::StateKey& key, std::string_view* value) c
   return write == nullptr || write->event.number == 0;
 }
 
-bool Pass::has_room_for(std::string_view key, std::string_view value) const {
-  if (value.size() > limits_.payload_bytes_max) return false;
+bool StateCalls::has_room_for(std::string_view key, std::string_view value) const {
+  if (value.size() > run_.limits().payload_bytes_max) return false;
   std::size_t keys = 1;
   std::size_t bytes = key.size() + value.size();
   for (std::uint32_t at = 0; at < history_.key_count_; ++at) {
@@ -84,15 +84,16 @@ bool Pass::has_room_for(std::string_view key, std::string_view value) const {
     ++keys;
     bytes += other.name.size() + stored.size();
   }
-  return keys <= limits_.kv_keys_max && bytes <= limits_.kv_bytes_max;
+  return keys <= run_.limits().kv_keys_max && bytes <= run_.limits().kv_bytes_max;
 }
 
 // --- reading --------------------------------------------------------------------------------------
 
 // The last visible write; what is new in this pass comes after all of history, what was carried
 // before.
-bool Pass::look_up(const BranchRun& branch, const History::StateKey& key, KvEntry* out) const {
-  const Record* write = key.run == run_ ? key.staged : nullptr;
+bool StateCalls::look_up(const BranchRun& branch, const History::StateKey& key,
+                         KvEntry* out) const {
+  const Record* write = key.run == run_.number() ? key.staged : nullptr;
   while (write != nullptr && !knows(branch, *write))
     write = write->older_alike;
   if (write == nullptr) {
@@ -109,26 +110,26 @@ bool Pass::look_up(const BranchRun& branch, const History::StateKey& key, KvEntr
   return true;
 }
 
-bool Pass::read_state(BranchRun& branch, std::string_view key, KvEntry* out) {
-  if (!is_active(branch, "get_kv_value")) return false;
-  add_to_path(key);
+bool StateCalls::read(BranchRun& branch, std::string_view key, KvEntry* out) {
+  if (!run_.is_active(branch, "get_kv_value")) return false;
+  add_read_to_path(run_.current(), key);
   const History::StateKey* const found = history_.find_key(key);
   return found != nullptr && look_up(branch, *found, out);
 }
 
-std::string_view Pass::custom_status(BranchRun& branch) {
+std::string_view StateCalls::custom_status(BranchRun& branch) {
   KvEntry entry;
-  return read_state(branch, {}, &entry) ? entry.value : std::string_view();
+  return read(branch, {}, &entry) ? entry.value : std::string_view();
 }
 
 // The custom status, whose key is empty, is before them all.
-bool Pass::next_state(BranchRun& branch, KvEntry* entry) {
-  if (!is_active(branch, "next_kv_value")) return false;
-  add_to_path(entry->key);
+bool StateCalls::next(BranchRun& branch, KvEntry* entry) {
+  if (!run_.is_active(branch, "next_kv_value")) return false;
+  add_read_to_path(run_.current(), entry->key);
   return find_next(branch, entry);
 }
 
-bool Pass::find_next(const BranchRun& branch, KvEntry* entry) const {
+bool StateCalls::find_next(const BranchRun& branch, KvEntry* entry) const {
   std::uint32_t at = history_.key_place(entry->key);
   if (at < history_.key_count_ && history_.keys_[at].name == entry->key) ++at;
   for (; at < history_.key_count_; ++at)
@@ -136,22 +137,22 @@ bool Pass::find_next(const BranchRun& branch, KvEntry* entry) const {
   return false;
 }
 
-std::size_t Pass::state_length(BranchRun& branch) {
-  if (!is_active(branch, "kv_length")) return 0;
-  add_to_path(std::string_view());
+std::size_t StateCalls::length(BranchRun& branch) {
+  if (!run_.is_active(branch, "kv_length")) return 0;
+  add_read_to_path(run_.current(), std::string_view());
   std::size_t count = 0;
   for (KvEntry entry; find_next(branch, &entry);)
     ++count;
   return count;
 }
 
-std::size_t Pass::clear_state(BranchRun& branch, std::int64_t updated_before_ms) {
-  if (!is_active(branch, "clear_all_kv_values")) return 0;
-  add_to_path(static_cast<std::uint64_t>(updated_before_ms));
+std::size_t StateCalls::clear(BranchRun& branch, std::int64_t updated_before_ms) {
+  if (!run_.is_active(branch, "clear_all_kv_values")) return 0;
+  add_to_path(run_.current(), static_cast<std::uint64_t>(updated_before_ms));
   std::size_t count = 0;
-  for (KvEntry entry; status_ == Status::kOk && find_next(branch, &entry);) {
+  for (KvEntry entry; run_.is_ok() && find_next(branch, &entry);) {
     if (entry.updated_ms >= updated_before_ms) continue;
-    static_cast<void>(write_state(branch, entry.key, {}, true));
+    static_cast<void>(write(branch, entry.key, {}, true));
     ++count;
   }
   return count;
@@ -159,17 +160,17 @@ std::size_t Pass::clear_state(BranchRun& branch, std::int64_t updated_before_ms)
 
 // --- who knows what -------------------------------------------------------------------------------
 
-bool Pass::knows(const BranchRun& branch, const Record& write) const {
+bool StateCalls::knows(const BranchRun& branch, const Record& write) const {
   const History::InPass& pass = write.pass;
-  if (pass.run != run_) return false;
+  if (pass.run != run_.number()) return false;
   if (pass.owner == &branch) return true;
   return pass.writer <= branch.known_count && branch.known[pass.writer - 1] >= pass.write_number;
 }
 
-void Pass::learn(BranchRun& branch, const BranchRun& from) {
+void StateCalls::learn(BranchRun& branch, const BranchRun& from) {
   const std::uint32_t count = std::max({branch.known_count, from.known_count, from.writer});
   if (count > branch.known_count) {
-    auto* const known = note<std::uint32_t>(count);
+    auto* const known = run_.note<std::uint32_t>(count);
     if (known == nullptr) return;
     std::fill_n(known, count, 0U);
     std::copy_n(branch.known, branch.known_count, known);

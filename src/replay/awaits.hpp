@@ -1,0 +1,124 @@
+// Awaits: what handles are, what awaits of them answer, and what closes them.
+//
+// Purpose: resolves commands, branches and joins by what their branch may see, suspends a branch
+// whose await has no answer, and closes the losers of a select. Ownership: as Run. Thread rule: the
+// Runtime's.
+#ifndef PAWL_REPLAY_AWAITS_HPP
+#define PAWL_REPLAY_AWAITS_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "check.hpp"
+#include "commands.hpp"
+#include "pawl/orchestration.hpp"
+#include "run.hpp"
+#include "state_calls.hpp"
+
+namespace pawl::internal {
+
+// What a handle is, or why it is nothing.
+enum class HandleForm : std::uint32_t {
+  kNone,
+  kCommand,
+  kJoin,
+  kBadName,
+  kBadSession,
+  kBadTag,
+  kBadId,
+  kBadVersion,
+  kBadPayload,
+  kBadOptions,
+  kTooDeep,
+  kInvalid
+};
+// What an await of such a handle answers.
+[[nodiscard]] Outcome refused(HandleForm form);
+
+class Awaits {
+ public:
+  using Record = History::Record;
+
+  Awaits(Run& run, Commands& commands, StateCalls& state)
+      : run_(run), history_(run.history()), commands_(commands), state_(state) {}
+  Awaits(const Awaits&) = delete;
+  Awaits& operator=(const Awaits&) = delete;
+
+  // --- handles ---
+  Handle handle_of(Record* command) {
+    return handle_of(command == nullptr ? HandleForm::kNone : HandleForm::kCommand, command);
+  }
+  Handle handle_of(HandleForm form, void* target = nullptr) {
+    return {this, run_.number(), static_cast<std::uint32_t>(form), target};
+  }
+  Handle join(BranchRun& branch, const Handle* handles, std::size_t count);
+  Selection select(BranchRun& branch, const Handle* handles, std::size_t count);
+
+  // --- of the current branch ---
+  Outcome await(const Handle& handle);
+  Outcome await_first(const Selection& selection);
+  void cancel(BranchRun& branch, const Handle& handle);
+  // A branch leaves nothing behind (R3.7).
+  void close_own(const BranchRun& branch);
+
+  // Does a living branch wait for what this closes? Requires: the effective horizons are known.
+  [[nodiscard]] bool wakes_another(const Record& close) const;
+
+ private:
+  struct Join {
+    std::size_t count;
+    Record** leaves;
+  };
+  struct Leaves {
+    Record* single = nullptr;
+    Record* const* list = nullptr;
+    std::size_t count = 0;
+    [[nodiscard]] Record& operator[](std::size_t at) const {
+      Record* const leaf = list == nullptr ? single : list[at];
+      PAWL_CHECK("replay-60", leaf != nullptr);
+      return *leaf;
+    }
+  };
+  enum class How : std::uint8_t { kNot, kCompleted, kReturned, kClosed, kRefused };
+  struct Resolution {
+    How how = How::kNot;
+    EventId position = 0;
+  };
+  // A branch that waits for what another one owns.
+  struct WaitOfOtherBranch {
+    const BranchRun* waiter;
+    const Record* leaf;
+    WaitOfOtherBranch* next;
+  };
+
+  [[nodiscard]] HandleForm form_of(const Handle& handle) const {
+    const bool is_ours = handle.awaits_ == this && handle.run_ == run_.number();
+    return is_ours ? static_cast<HandleForm>(handle.form_) : HandleForm::kInvalid;
+  }
+  [[nodiscard]] Leaves leaves_of(const Handle& handle) const;
+  [[nodiscard]] bool may_await(const Record& leaf) const;
+  [[nodiscard]] Resolution resolve(const Record& leaf) const;
+  [[nodiscard]] Resolution resolve(const Handle& handle) const;
+  [[nodiscard]] bool is_cancelled(const Resolution& resolution) const;
+  Outcome cancelled();
+  Outcome suspend(const Handle* handles, std::size_t count);
+  void wait_for(const Record& leaf);
+  void note_receipt(Record& leaf);
+  Outcome receive(const Handle& handle, const Resolution& resolution);
+  [[nodiscard]] bool is_plain(const Record& leaf) const;
+  Outcome receive_plain(Record& leaf);
+  [[nodiscard]] Outcome result_of(const Record& leaf, const Resolution& resolution) const;
+  void close(Record* leaf);
+  void close_all(const Handle& handle);
+  void add_to_path(const Handle& handle);
+
+  Run& run_;
+  History& history_;
+  Commands& commands_;
+  StateCalls& state_;
+  WaitOfOtherBranch* waits_of_other_branches_ = nullptr;
+};
+
+}  // namespace pawl::internal
+
+#endif  // PAWL_REPLAY_AWAITS_HPP

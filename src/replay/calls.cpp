@@ -1,0 +1,172 @@
+#include "calls.hpp"
+
+#include <cstring>
+
+#include "hash.hpp"
+#include "version.hpp"
+
+namespace pawl::internal {
+namespace {
+
+void format_guid(std::uint64_t high, std::uint64_t low, char* out) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  high = (high & ~std::uint64_t{0xf000}) | 0x4000;                       // version 4
+  low = (low & ~(std::uint64_t{3} << 62U)) | (std::uint64_t{2} << 62U);  // variant of RFC 9562
+  for (unsigned i = 0; i < 32; ++i) {
+    if (i == 8 || i == 12 || i == 16 || i == 20) *out++ = '-';
+    const std::uint64_t half = i < 16 ? high : low;
+    *out++ = kDigits[(half >> (60U - 4U * (i % 16))) & 0xfU];
+  }
+  *out = '\0';
+}
+
+}  // namespace
+
+ActivityPolicy Calls::policy_of(const ActivityOptions& options) {
+  const Target& target = options.target;
+  ActivityPolicy policy;
+  policy.session = target.session_;
+  policy.tag = options.tag;
+  policy.device = target.kind_ == Target::Kind::kDevice;
+  policy.own_session = target.kind_ == Target::Kind::kOwn;
+  policy.exclusive = target.exclusive_;
+  policy.barrier = target.barrier_;
+  policy.unavailable_ms = target.unavailable_.count();
+  policy.retry = options.retry;
+  policy.start_to_close_ms = options.start_to_close.count();
+  policy.schedule_to_close_ms = options.schedule_to_close.count();
+  policy.schedule_to_start_ms = options.schedule_to_start.count();
+  policy.heartbeat_timeout_ms = options.heartbeat_timeout.count();
+  return policy;
+}
+
+Handle Calls::schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
+                                const ActivityOptions& given) {
+  if (!run_.is_active(branch, "schedule_activity")) return awaits_.handle_of(HandleForm::kNone);
+  if (!is_valid_name(name)) return awaits_.handle_of(HandleForm::kBadName);
+  const ActivityPolicy options = policy_of(given);
+  if (given.target.kind_ != Target::Kind::kAnyWorker && !is_valid_name(options.session))
+    return awaits_.handle_of(HandleForm::kBadSession);
+  if (!options.tag.empty() && !is_valid_name(options.tag))
+    return awaits_.handle_of(HandleForm::kBadTag);
+  PolicyText policy;
+  if (!encode_policy(options, &policy)) return awaits_.handle_of(HandleForm::kBadOptions);
+  if (input.size() > run_.limits().payload_bytes_max)
+    return awaits_.handle_of(HandleForm::kBadPayload);
+  Event event;
+  event.kind = EventKind::kActivity;
+  event.name = name;
+  event.session = options.session;
+  event.policy = policy.view();
+  event.tag = options.tag;
+  event.payload = input;
+  Hash64 hash;
+  hash.add(options.session).add(input);
+  if (!policy.empty()) hash.add(policy.view());
+  if (!options.tag.empty()) hash.add(options.tag);
+  event.argument_hash = hash.value();
+  return awaits_.handle_of(commands_.issue(event));
+}
+
+Handle Calls::schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number) {
+  if (!run_.is_active(branch, "schedule_timer")) return awaits_.handle_of(HandleForm::kNone);
+  Event event;
+  event.kind = EventKind::kTimer;
+  event.base = base;
+  event.number = number;
+  event.argument_hash = Hash64()
+                            .add(static_cast<std::uint64_t>(base))
+                            .add(static_cast<std::uint64_t>(number))
+                            .value();
+  return awaits_.handle_of(commands_.issue(event));
+}
+
+HandleForm Calls::form_of_call(const NewInstanceCall& call) const {
+  if (!is_valid_name(call.name)) return HandleForm::kBadName;
+  if (call.has_id && !is_valid_root_id(call.id)) return HandleForm::kBadId;
+  if (call.has_version && !is_valid_version(call.version)) return HandleForm::kBadVersion;
+  if (call.input.size() > run_.limits().payload_bytes_max) return HandleForm::kBadPayload;
+  return HandleForm::kCommand;
+}
+
+History::Record* Calls::issue_start(EventKind kind, const NewInstanceCall& call) {
+  Event event;
+  event.kind = kind;
+  event.name = call.name;
+  event.session = call.id;
+  event.version = call.version;
+  event.payload = call.input;
+  event.argument_hash = Hash64().add(call.id).add(call.input).value();
+  return commands_.issue(event);
+}
+
+Handle Calls::schedule_child(BranchRun& branch, const NewInstanceCall& call) {
+  if (!run_.is_active(branch, "schedule_sub_orchestration"))
+    return awaits_.handle_of(HandleForm::kNone);
+  const HandleForm form = form_of_call(call);
+  return form == HandleForm::kCommand ? awaits_.handle_of(issue_start(EventKind::kChild, call))
+                                      : awaits_.handle_of(form);
+}
+
+ErrorKind Calls::start_detached(BranchRun& branch, const NewInstanceCall& call) {
+  if (!run_.is_active(branch, "start_orchestration")) return ErrorKind::kNone;
+  const HandleForm form = form_of_call(call);
+  if (form != HandleForm::kCommand) return refused(form).error().kind;
+  issue_start(EventKind::kDetached, call);
+  return ErrorKind::kNone;
+}
+
+Handle Calls::schedule_wait(BranchRun& branch, EventKind kind, std::string_view name,
+                            bool only_try) {
+  if (!run_.is_active(branch, kind == EventKind::kWait ? "schedule_wait" : "dequeue_event"))
+    return awaits_.handle_of(HandleForm::kNone);
+  if (!is_valid_name(name)) return awaits_.handle_of(HandleForm::kBadName);
+  Event event;
+  event.kind = kind;
+  event.name = name;
+  if (only_try) {
+    event.number = 1;
+    event.argument_hash = Hash64().add(std::uint64_t{1}).value();
+  }
+  return awaits_.handle_of(commands_.issue(event));
+}
+
+Handle Calls::read_elsewhere(BranchRun& branch, std::string_view instance, std::string_view key) {
+  if (!run_.is_active(branch, "get_kv_value_from_instance"))
+    return awaits_.handle_of(HandleForm::kNone);
+  if (!is_valid_name(instance) || !is_valid_name(key))
+    return awaits_.handle_of(HandleForm::kBadName);
+  Event event;
+  event.kind = EventKind::kValueRead;
+  event.name = key;
+  event.session = instance;
+  return awaits_.handle_of(commands_.issue(event));
+}
+
+Guid Calls::new_guid(BranchRun& branch) {
+  Guid guid;
+  if (!run_.is_active(branch, "new_guid")) return guid;
+  const auto half = [this](std::uint64_t which) {
+    Hash64 hash;
+    hash.add_bytes(run_.input().random, sizeof(run_.input().random));
+    return hash.add(which).add(run_.current().number).add(run_.current().ordinal).value();
+  };
+  format_guid(half(0), half(1), guid.text);
+  Event event;
+  event.kind = EventKind::kGuid;
+  event.payload = guid.view();
+  const Record* const record = commands_.issue(event);
+  if (record != nullptr) std::memcpy(guid.text, record->event.payload.data(), guid.view().size());
+  return guid;
+}
+
+std::int64_t Calls::utc_now_ms(BranchRun& branch) {
+  if (!run_.is_active(branch, "utc_now_ms")) return 0;
+  Event event;
+  event.kind = EventKind::kUtcNow;
+  event.number = run_.input().stamp_ms;
+  const Record* const record = commands_.issue(event);
+  return record == nullptr ? 0 : record->event.number;
+}
+
+}  // namespace pawl::internal

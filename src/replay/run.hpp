@@ -1,0 +1,133 @@
+// Run: what the parts of a pass share, and which branch runs.
+//
+// Purpose: the input, the status of the pass, its scratch memory, and the branches with the current
+// one. What only one part needs is in that part. Ownership: borrows all it is given; lives for one
+// pass.
+// Thread rule: the Runtime's.
+#ifndef PAWL_REPLAY_RUN_HPP
+#define PAWL_REPLAY_RUN_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "engine.hpp"
+#include "history.hpp"
+#include "mailbox.hpp"
+#include "trace_log.hpp"
+
+namespace pawl::internal {
+
+inline constexpr EventId kNoHorizon = UINT32_MAX;
+// Branches in branches: each is a call on the stack of whoever runs the turn.
+inline constexpr std::uint32_t kBranchDepthMax = 32;
+
+// A branch in one pass; the root is one.
+struct BranchRun {
+  BranchId number = 0;
+  BranchRun* parent = nullptr;  // null: the root
+  std::uint32_t depth = 0;      // of the root 0
+  BranchRun* next = nullptr;    // in order of opening
+  History::Record* opening = nullptr;
+  History::Record* cursor = nullptr;  // the next command history expects
+  History::Record* first_own = nullptr;
+  History::Record* last_own = nullptr;  // what it could wait for, in order of issue
+  Ordinal ordinal = 0;                  // of the next call
+  EventId position = 1;
+  EventId horizon = kNoHorizon;    // recorded: it sees nothing above
+  EventId effective = kNoHorizon;  // with the closes of this pass
+  std::uint64_t path_hash = 0;     // since the last command; 0: nothing was awaited
+  std::uint32_t end_calls = 0;
+  std::uint32_t writer = 0;  // number among the branches that write state; 0: it does not
+  std::uint32_t writes = 0;
+  // How many writes of each writer it knows by cause: those of its ancestors before its opening,
+  // and of the branches it received.
+  std::uint32_t* known = nullptr;
+  std::uint32_t known_count = 0;
+  bool suspended = false;
+  bool returned = false;
+  ErrorKind error = ErrorKind::kNone;
+  std::string_view result;
+  const History::Record* awaited = nullptr;  // suspended at: the first of what it waits for
+};
+
+struct PassSetup {
+  History* history = nullptr;
+  const TurnInput* input = nullptr;
+  const EngineLimits* limits = nullptr;
+  Diagnostic* diagnostic = nullptr;
+  TraceLog* traces = nullptr;
+  Mailbox* mailbox = nullptr;
+  EventId seen = 0;  // code that has come to this event, and no further, ran in an earlier turn
+  EventId ran = 0;   // code at this event or before it did so, to a pending await
+  std::uint32_t run = 0;  // unlike that of every other pass of this engine
+  std::uint32_t commands_left = 0;
+  // A second run over what the first has appended: it must add nothing and come to the same.
+  bool second = false;
+  EventId position = 0;
+  std::uint64_t path_hash = 0;
+};
+
+// Names in diagnostics: enough to know them by, so that both sides fit.
+[[nodiscard]] int shown_bytes(std::string_view name);
+
+class Run {
+ public:
+  explicit Run(const PassSetup& setup);
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  [[nodiscard]] History& history() const { return history_; }
+  [[nodiscard]] const TurnInput& input() const { return *input_; }
+  [[nodiscard]] const EngineLimits& limits() const { return limits_; }
+  [[nodiscard]] Diagnostic& diagnostic() const { return diagnostic_; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] bool is_second() const { return second_; }
+  // Every event up to it was known to an earlier pass.
+  [[nodiscard]] EventId ran() const { return ran_; }
+
+  [[nodiscard]] Status status() const { return status_; }
+  [[nodiscard]] bool is_ok() const { return status_ == Status::kOk; }
+  // The diagnostic says why.
+  void fail(Status status) { status_ = status; }
+
+  // --- branches ---
+  [[nodiscard]] BranchRun& root() { return root_; }
+  [[nodiscard]] const BranchRun& root() const { return root_; }
+  [[nodiscard]] BranchRun& current() const { return *current_; }
+  void set_current(BranchRun& branch) { current_ = &branch; }
+  [[nodiscard]] BranchId last_number() const { return last_number_; }
+  // What a branch may call: it runs, has not ended and is not suspended. Anything else but a call
+  // on a suspended one is a mistake, which ends the pass.
+  bool is_active(const BranchRun& branch, const char* call);
+  // A branch of the current one; null: the pass has failed.
+  BranchRun* begin_branch(History::Record* opening);
+
+  // --- memory ---
+  // For this pass; null: it has failed.
+  void* note_bytes(std::size_t size);
+  template <typename T>
+  T* note(std::size_t count) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): a join is a list of pointers
+    constexpr std::size_t kElement = sizeof(T);
+    return static_cast<T*>(note_bytes(count > SIZE_MAX / kElement ? SIZE_MAX : count * kElement));
+  }
+
+ private:
+  History& history_;
+  const TurnInput* input_;
+  const EngineLimits& limits_;
+  Diagnostic& diagnostic_;
+  std::uint32_t number_;
+  EventId ran_;
+  bool second_;
+  Status status_ = Status::kOk;
+  ChunkList notes_;  // joins, branches, results of branches
+  BranchRun root_;
+  BranchRun* current_ = &root_;
+  BranchRun* last_branch_ = &root_;
+  BranchId last_number_ = 0;
+};
+
+}  // namespace pawl::internal
+
+#endif  // PAWL_REPLAY_RUN_HPP

@@ -1,0 +1,43 @@
+// SessionCalls: sessions that the code opens, closes, holds and hands off: commands without a
+// result.
+//
+// What is scheduled on one that is not open, or is lost, fails at its await; so the engine keeps no
+// list of open sessions. Ownership: as Run. Thread rule: the Runtime's.
+#ifndef PAWL_REPLAY_SESSION_CALLS_HPP
+#define PAWL_REPLAY_SESSION_CALLS_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "calls.hpp"
+#include "commands.hpp"
+#include "pawl/session.hpp"
+#include "run.hpp"
+
+namespace pawl::internal {
+
+class SessionCalls {
+ public:
+  SessionCalls(Run& run, Commands& commands, Calls& calls)
+      : run_(run), commands_(commands), calls_(calls) {}
+  SessionCalls(const SessionCalls&) = delete;
+  SessionCalls& operator=(const SessionCalls&) = delete;
+
+  // Without `has_id` it gets one of its own.
+  Session open(BranchRun& branch, std::string_view id, bool has_id,
+               const SessionSettings& settings);
+  ErrorKind close(BranchRun& branch, std::string_view id);
+  ErrorKind hand_off(BranchRun& branch, std::string_view id, bool is_own, std::string_view tag,
+                     std::string_view summary);
+  ErrorKind hold(BranchRun& branch, std::string_view id, bool is_own, std::int64_t hold_ms);
+  Handle events(BranchRun& branch, std::string_view id);
+
+ private:
+  Run& run_;
+  Commands& commands_;
+  Calls& calls_;
+};
+
+}  // namespace pawl::internal
+
+#endif  // PAWL_REPLAY_SESSION_CALLS_HPP
