@@ -1,0 +1,733 @@
+#include "model_simulation.hpp"
+
+#include <algorithm>
+
+#include "lifetime.hpp"
+#include "session_options.hpp"
+
+namespace pawl::test {
+namespace {
+
+using session::State;
+using session::WorkState;
+
+constexpr std::int64_t kRenewMs = 20'000;
+constexpr std::int64_t kHealthyAfterMs =
+    90'000;  // since it last was not: no worker suspects it then
+constexpr std::size_t kSlots = 3;
+constexpr std::size_t kOpenersMax = 3;
+constexpr std::int64_t kSessionsMax = 3;
+constexpr std::int64_t kBootSeq = 1;
+constexpr std::int64_t kPaceMs = 60'000;  // of the paced opening
+
+struct Place {
+  const char* session;
+  bool exclusive;
+};
+constexpr Place kPlaces[] = {{"", false}, {"s", false}, {"t", false}, {"u", false}, {"bus", true}};
+
+SessionSettings settings_of(int which) {
+  SessionSettings out;
+  out.exclusive = which == 1 || which == 3;
+  out.fail_on_loss = which == 2 || which == 3;
+  if (which == 4) out.max_age_ms = 60'000;
+  if (which == 5) {
+    out.max_activities = 4;
+    out.rate_interval_ms = kPaceMs;
+    out.rate_wait_ms = 90'000;
+  }
+  return out;
+}
+
+std::string node_of(int index) { return std::string(1, static_cast<char>('A' + index)); }
+
+// The rows of a database, as ModelStore::text() writes its own. Ids and tokens are left out: a
+// connection takes them from a range of its own, so they rise alike and are not the same.
+constexpr char kRows[] =
+    "SELECT coalesce((SELECT group_concat(line,'') FROM (SELECT 's'||sid||' '||scope||'/'||name||"
+    "' state='||state||' owner='||coalesce(owner,'-')||' epoch='||epoch||' head='||coalesce((SELECT"
+    " q.instance||'/'||q.event FROM worker_queue q WHERE q.id=head_id),'-')||' lease='||"
+    "locked_until||' stop='||coalesce(stop_to,'-')||','||coalesce(stop_due,'-')||' active='||"
+    "last_activity_at||' given='||coalesce(given,0)||','||coalesce(rate_at,'-')||' look='||"
+    "coalesce(look_at,'-')||char(10) AS line FROM sessions ORDER BY sid)),'')"
+    "||coalesce((SELECT group_concat(line,'') FROM (SELECT 'w'||instance||'/'||event||"
+    "' s'||coalesce(sid,0)||' state='||state||iif(token IS NULL,' -',' token')||' inc='||"
+    "coalesce(inc,'-')||' epoch='||coalesce(epoch,'-')||' until='||coalesce(locked_until,'-')||"
+    "' due='||coalesce(due,'-')||' counts='||attempt||','||coalesce(failures,0)||','||strikes||"
+    "char(10) AS line FROM worker_queue ORDER BY id)),'')"
+    "||coalesce((SELECT group_concat(line,'') FROM (SELECT 'i'||inc||' '||node||' '||locked_until||"
+    "iif(draining,' draining','')||char(10) AS line FROM workers WHERE buried=0 ORDER BY inc)),'')";
+
+// The first line in which two texts differ, of both.
+std::string difference(const std::string& a, const std::string& b) {
+  std::size_t at = 0;
+  while (at < a.size() && at < b.size() && a[at] == b[at])
+    ++at;
+  const std::size_t begin = at == 0 ? 0 : a.rfind('\n', at - 1) + 1;
+  return a.substr(begin, a.find('\n', at) - begin) + " | " +
+         b.substr(begin, b.find('\n', at) - begin);
+}
+
+}  // namespace
+
+ModelSimulation::ModelSimulation(std::uint64_t seed, Beside beside, PureRule without)
+    : beside_(beside), random_(seed), machine_(seed) {
+  options_.max_sessions_per_worker = kSessionsMax;
+  options_.session_idle_timeout_ms = 60'000;
+  options_.evict_idle_ms = seed % 3 == 0 ? 3'000 : 0;
+  if (beside == Beside::kDatabase) {
+    world_ = std::make_unique<World>(seed);
+    model_ = std::make_unique<ModelStore>(world_->number("SELECT next_epoch FROM meta"),
+                                          world_->number("SELECT next_token FROM meta"),
+                                          world_->text("SELECT database_id FROM meta"), without);
+  } else {
+    model_ = std::make_unique<ModelStore>(1, 1, "", without);
+  }
+  for (int i = 0; i < kNodes; ++i)
+    start(i);
+}
+
+ModelSimulation::~ModelSimulation() = default;
+
+std::int64_t ModelSimulation::now() { return world_ ? world_->now() : clock_; }
+
+void ModelSimulation::run(int steps) {
+  for (int i = 0; i < steps && !broken(); ++i) {
+    trouble();
+    pass(chance(20) ? 100 : 1'000 * pick(1, 5));
+  }
+}
+
+void ModelSimulation::settle() {
+  calm_ = true;
+  for (Process& process : processes_)
+    process.frozen_until = 0;
+  for (int i = 0; i < 600 && !broken(); ++i) {
+    pass(2'000);
+    if (i > 20 && model_->items().empty()) break;
+  }
+  expect(model_->items().empty(), "work was stranded");
+  if (broken()) return;
+  for (const auto& [activity, count] : model_->outcomes())
+    expect(count == 1, "an activity with two outcomes");
+  for (const auto& [instance, events] : open_)
+    for (const EventId event : events)
+      expect(model_->outcomes().count({instance, event}) == 1, "an activity without an outcome");
+}
+
+// ---- trouble ----------------------------------------------------------------------------------------
+
+void ModelSimulation::trouble() {
+  const int index = pick(0, kNodes - 1);
+  Process& process = processes_[index];
+  const int what = pick(0, 199);
+  model_->set_now(now());
+  if (what < 60) {
+    schedule();
+  } else if (what < 68) {
+    kill(index);
+  } else if (what < 76 && process.lives) {
+    process.frozen_until = clock_ + 1'000 * pick(10, chance(30) ? 300 : 120);
+  } else if (what < 79) {
+    cancel();
+  } else if (what < 81 && alive(process)) {
+    leave(index);
+  } else if (what < 82 && alive(process) && !process.draining) {
+    drain(index);
+  } else if (what < 94) {
+    move_one();
+  } else if (what < 98 && !past_.empty()) {
+    const auto& [who, one] =
+        past_[static_cast<std::size_t>(pick(0, static_cast<int>(past_.size()) - 1))];
+    if (alive(processes_[who])) acknowledge(processes_[who], one, ErrorKind::kNone, false);
+  } else if (what < 130) {
+    use_opener();
+  }
+}
+
+void ModelSimulation::schedule() {
+  const Place& place = kPlaces[pick(0, 4)];
+  ActivityPolicy policy;
+  policy.session = place.session;
+  policy.exclusive = place.exclusive;
+  policy.barrier = place.session[0] != '\0' && chance(10);
+  if (chance(40)) {
+    policy.retry.max_attempts = pick(2, 4);
+    policy.retry.base_ms = 1'000 * pick(1, 20);
+    policy.retry.jitter_percent = 50;
+  }
+  PolicyText text;
+  expect(encode_policy(policy, &text), "a policy");
+  const InstanceKey instance = world_ ? world_->instance() : ++last_instance_;
+  std::vector<World::Command> turn;
+  for (int count = pick(1, 3); count > 0; --count) {
+    const auto event = static_cast<EventId>(2 + turn.size());
+    model_->schedule(instance, event, place.session, false, place.exclusive, policy.barrier,
+                     policy.retry);
+    open_[instance].push_back(event);
+    retries_[{instance, event}] = policy.retry;
+    turn.push_back({EventKind::kActivity, "a", place.session, std::string(text.view())});
+  }
+  if (world_) world_->commit(instance, turn);
+  called("schedule");
+}
+
+// Opens, schedules and closes, also several in one turn.
+void ModelSimulation::use_opener() {
+  if (openers_.size() < kOpenersMax && chance(30)) {
+    Opener opener;
+    opener.instance = world_ ? world_->instance() : ++last_instance_;
+    opener.settings = pick(0, 5);
+    open_[opener.instance];
+    openers_.push_back(opener);
+    return;
+  }
+  if (openers_.empty()) return;
+  Opener& opener =
+      openers_[static_cast<std::size_t>(pick(0, static_cast<int>(openers_.size()) - 1))];
+  const SessionSettings settings = settings_of(opener.settings);
+  PolicyText opening;
+  PolicyText own;
+  ActivityPolicy policy;
+  policy.own_session = true;
+  policy.session = "own";
+  policy.barrier = chance(10);
+  expect(encode_settings(settings, &opening) && encode_policy(policy, &own), "a policy");
+  std::vector<World::Command> turn;
+  for (int i = pick(1, 3); i > 0; --i) {
+    if (!opener.is_open || chance(5)) {
+      turn.push_back({EventKind::kSessionOpen, "own", {}, std::string(opening.view())});
+      model_->open(opener.instance, "own", settings);
+      opener.is_open = true;
+    } else if (chance(15)) {
+      turn.push_back({EventKind::kSessionClose, "own", {}, {}});
+      model_->close(opener.instance, "own");
+      opener.is_open = false;
+    } else {
+      const EventId event = opener.next + static_cast<EventId>(turn.size());
+      turn.push_back({EventKind::kActivity, "a", "own", std::string(own.view())});
+      model_->schedule(opener.instance, event, "own", true, false, policy.barrier, {});
+      open_[opener.instance].push_back(event);
+    }
+  }
+  opener.next += static_cast<EventId>(turn.size());
+  if (world_) world_->commit(opener.instance, turn);
+  called("a turn with sessions");
+}
+
+void ModelSimulation::cancel() {
+  if (open_.empty()) return;
+  const auto victim = std::next(open_.begin(), pick(0, static_cast<int>(open_.size()) - 1));
+  const InstanceKey instance = victim->first;
+  model_->end_instance(instance);
+  if (world_) world_->end(instance);
+  open_.erase(victim);
+  openers_.erase(std::remove_if(openers_.begin(), openers_.end(),
+                                [&](const Opener& one) { return one.instance == instance; }),
+                 openers_.end());
+  called("the end of an instance");
+}
+
+void ModelSimulation::move_one() {
+  const int index = pick(0, kNodes - 1);
+  const Place& place = kPlaces[pick(1, 4)];
+  const bool force = chance(40);
+  const std::string to = chance(30) ? "" : node_of(pick(0, kNodes - 1));
+  if (!alive(processes_[index])) return;
+  const ModelStore::Session* before = nullptr;
+  for (const auto& [key, one] : model_->sessions())
+    if (one.scope == 0 && one.name == place.session) before = &one;
+  const Incarnation owner = before == nullptr ? 0 : before->row.owner.value_or(0);
+  bool runs = false;
+  for (const auto& [id, item] : model_->items())
+    runs = runs || (before != nullptr && item.session == before->key && item.token.has_value());
+  const Status status = model_->transfer(place.session, to, kStopMs, force, options_);
+  if (world_)
+    expect(processes_[index].worker->transfer(place.session, to, force) == status,
+           "the answers to a transfer differ");
+  if (status == Status::kOk && before != nullptr) {
+    moved_[before->key] = clock_;
+    ++counts_.moved;
+    const Incarnation target = before->row.owner.value_or(0);
+    expect(!runs || target == owner, "a session moved under running work");
+    if (target != 0 && target != owner)
+      expect(!model_->workers().at(target).draining, "a session was given to who drains");
+  }
+  called("a transfer");
+}
+
+void ModelSimulation::drain(int index) {
+  Process& process = processes_[index];
+  process.draining = true;
+  for (const auto& [key, one] : model_->sessions())
+    if (one.row.owner == process.me) moved_[key] = clock_;
+  expect(model_->drain(node_of(index), kStopMs) == Status::kOk, "a drain failed");
+  if (world_) process.worker->drain();
+  called("a drain");
+}
+
+// ---- processes --------------------------------------------------------------------------------------
+
+void ModelSimulation::start(int index) {
+  Process& process = processes_[index];
+  process = Process();
+  process.lives = true;
+  Evidence::Options observer;
+  observer.renewal_interval_ms = renewal_interval_ms(options_);
+  if (world_) {
+    process.worker = std::make_unique<Worker>(*world_);
+    process.worker->handlers = {"a"};
+    process.worker->options = options_;
+    process.worker->limits = {1'000, 1'000, 1'000};
+    process.storage = process.worker->node.port().storage;
+  } else {
+    process.node = std::make_unique<sim::Node>(machine_);
+    process.storage = process.node->port().storage;
+  }
+  process.evidence = std::make_unique<Evidence>(*process.storage, kPath, observer);
+  process.unwell_at = process.renewed_at = clock_;
+  register_worker(index);
+}
+
+void ModelSimulation::register_worker(int index) {
+  Process& process = processes_[index];
+  const Incarnation former = process.me;
+  model_->set_now(now());
+  process.evidence->observe_tick(now());
+  process.me = model_->register_worker(node_of(index), options_, *process.evidence, 0);
+  expect(process.me > former, "a worker could not register, or incarnations do not rise");
+  if (broken()) return;
+  if (world_) {
+    expect(process.worker->try_join(node_of(index)) == Status::kOk, "it could in the model");
+    expect(process.worker->me() == process.me, "incarnations differ");
+  } else {
+    if (former != 0) process.storage->worker_close(kPath, former, process.lock);
+    const auto lock = process.storage->worker_create(kPath, process.me, 64);
+    expect(lock.ok(), "a lock of a worker");
+    if (lock.ok()) process.lock = lock.value();
+  }
+  process.draining = false;
+  called("a registration");
+}
+
+void ModelSimulation::kill(int index) {
+  Process& process = processes_[index];
+  if (!process.lives) return;
+  if (process.worker) process.worker->kill();
+  if (process.node) process.node->kill();
+  process = Process();
+  process.unwell_at = clock_;
+  process.starts_at = clock_ + 1'000 * pick(0, 120);
+}
+
+void ModelSimulation::leave(int index) {
+  Process& process = processes_[index];
+  if (!process.executions.empty()) return;
+  model_->unregister(process.me);
+  if (process.worker) process.worker->leave();
+  if (process.node) process.storage->worker_close(kPath, process.me, process.lock);
+  process = Process();
+  process.unwell_at = clock_;
+  process.starts_at = clock_ + 1'000 * pick(0, 60);
+  called("a worker that leaves");
+}
+
+void ModelSimulation::pass(std::int64_t ms) {
+  world_ ? world_->machine.advance(ms) : machine_.advance(ms);
+  clock_ += ms;
+  for (const auto& [key, one] : model_->sessions())
+    if (one.row.owner.has_value() && one.locked_until <= now()) expired_.emplace(one.epoch, now());
+  for (int index = 0; index < kNodes && !broken(); ++index) {
+    Process& process = processes_[index];
+    if (!process.lives) {
+      if (clock_ >= process.starts_at) start(index);
+    } else if (clock_ < process.frozen_until) {
+      process.unwell_at = clock_;
+    } else {
+      tick(index);
+    }
+  }
+}
+
+void ModelSimulation::tick(int index) {
+  Process& process = processes_[index];
+  model_->set_now(now());
+  process.evidence->observe_tick(now());
+  if (world_) process.worker->observe();
+  const Status renewed = model_->renew_worker(process.me, options_.session_lock_timeout_ms);
+  if (world_) expect(process.worker->renew_self() == renewed, "the answers to a renewal differ");
+  if (renewed == Status::kBuried) {
+    // Everything it held is lost; what runs goes on until it ends.
+    process.unwell_at = clock_;
+    for (Execution& one : process.executions)
+      one.lost = true;
+    if (world_) process.worker->draining = false;
+    return register_worker(index);
+  }
+  if (clock_ - process.renewed_at >= kRenewMs) renew(index);
+  end_executions(index);
+  bury_dead(index);
+  model_->wake();
+  if (world_) process.worker->wake();
+  for (const auto& [key, one] : model_->sessions())
+    expect(!session::counts_as_open(one.row.state) || !one.expires_at.has_passed(now()),
+           "a session older than its maximum age");
+  called("what is due");
+  end_stops(index);
+  for (int i = 0; i < 20 && process.executions.size() < kSlots && !broken(); ++i)
+    if (!fetch(index)) break;
+  if (process.draining && process.executions.empty() && !broken()) leave(index);
+}
+
+void ModelSimulation::end_stops(int index) {
+  std::set<SessionKey> wait;
+  for (const auto& [key, one] : model_->sessions())
+    if (one.row.state == State::kStopping && one.row.stop->due_ms > now() && runs(key))
+      wait.insert(key);
+  model_->end_stops(options_);
+  if (world_) processes_[index].worker->end_stops();
+  for (const SessionKey key : wait) {
+    const auto session = model_->sessions().find(key);
+    expect(session != model_->sessions().end() && session->second.row.state == State::kStopping,
+           "a session moved under running work");
+  }
+  check_stops();
+  called("the end of stops");
+}
+
+void ModelSimulation::renew(int index) {
+  Process& process = processes_[index];
+  process.renewed_at = clock_;
+  for (Execution& one : process.executions) {
+    const Status status = model_->renew(one.done, process.me, options_);
+    one.lost = one.lost || status == Status::kStale;
+    if (world_)
+      expect(process.worker->renew(one.job) == status, "the answers to a renewal of work differ");
+  }
+  std::vector<SessionKey> owned;
+  for (const auto& [key, one] : model_->sessions())
+    if (one.row.owner == process.me) owned.push_back(key);
+  model_->renew_sessions(process.me, options_);
+  if (world_) process.worker->renew_sessions(true);
+  check_idle(owned);
+  called("a renewal");
+}
+
+void ModelSimulation::end_executions(int index) {
+  Process& process = processes_[index];
+  for (std::size_t i = process.executions.size(); i-- > 0 && !broken();) {
+    if (process.executions[i].ends_at > clock_) continue;
+    const Execution one = process.executions[i];
+    process.executions.erase(process.executions.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto retry = retries_.find({one.job.item.instance, one.job.item.event});
+    const bool fails = retry != retries_.end() && retry->second.max_attempts > 1 && chance(40);
+    if (!calm_ && chance(10)) {
+      const std::int64_t delay_ms = chance(50) ? 2'000 : 0;
+      const bool strike = chance(50);
+      const Status status = model_->abandon(one.done, delay_ms, strike);
+      if (status == Status::kOk) put_off_[one.done.item] = clock_ + delay_ms;
+      if (world_)
+        expect(process.worker->abandon(one.job, delay_ms, strike) == status,
+               "the answers to work that is given back differ");
+      called("work that is given back");
+    } else {
+      acknowledge(process, one, fails ? ErrorKind::kApplication : ErrorKind::kNone,
+                  !calm_ && chance(4));
+    }
+    past_.push_back({index, one});
+  }
+}
+
+void ModelSimulation::acknowledge(Process& process, const Execution& one, ErrorKind error,
+                                  bool aborts) {
+  const auto row = model_->items().find(one.done.item);
+  const bool is_there = row != model_->items().end();
+  const bool counts = is_there && row->second.state == WorkState::kLocked;
+  const std::int64_t failures = is_there ? row->second.failures : 0;
+  const std::pair<InstanceKey, EventId> activity = {one.job.item.instance, one.job.item.event};
+  const SessionKey session = one.done.session;
+  const auto its = model_->sessions().find(session);
+  const bool stale =
+      last_token_[one.done.item] != one.done.token ||
+      (session != 0 && (its == model_->sessions().end() || its->second.epoch != one.done.epoch));
+  const auto had = model_->outcomes().find(activity);
+  const int outcomes = had == model_->outcomes().end() ? 0 : had->second;
+  const Status status = model_->acknowledge(one.done, error, aborts);
+  if (aborts && session != 0) moved_[session] = clock_;
+  if (status == Status::kOk && counts) {
+    ++counts_.accepted;
+    expect(!stale, "a result was accepted of a hand-over that was not the last");
+    const auto now_has = model_->outcomes().find(activity);
+    const bool is_over = now_has != model_->outcomes().end() && now_has->second > outcomes;
+    if (error != ErrorKind::kNone) {
+      const std::int64_t most = retries_[activity].max_attempts;
+      if (!aborts) expect(is_over == (failures + 1 >= most), "tried more or less often than asked");
+      if (!is_over) {
+        ++counts_.retries;
+        put_off_[one.done.item] = clock_ + retries_[activity].base_ms / 2;
+      }
+    }
+  } else if (status == Status::kStale) {
+    ++counts_.refused;
+  }
+  if (world_) {
+    const Status other = process.worker->batch([&](auto& provider) {
+      WorkResult result;
+      result.payload = "done";
+      result.error = error;
+      WorkDone done = one.job.done();
+      done.abort_session = aborts;
+      return provider.ack_work_item(done, result);
+    });
+    expect(other == status, "the answers to a result differ");
+  }
+  called("a result");
+}
+
+void ModelSimulation::bury_dead(int index) {
+  Process& process = processes_[index];
+  std::vector<ModelStore::Registered> living;
+  for (const auto& [key, worker] : model_->workers())
+    if (!worker.buried) living.push_back(worker);
+  for (const ModelStore::Registered& worker : living) {
+    Claim claim;
+    claim.holder = worker.me;
+    claim.locked_until = worker.locked_until;
+    claim.boot_seq = kBootSeq;
+    claim.subject = -worker.me;
+    const Gone gone = process.evidence->gone(claim, process.me, now(), kBootSeq);
+    if (world_)
+      expect(process.worker->evidence().gone(claim, process.me, now(), kBootSeq) == gone,
+             "the evidence differs");
+    if (gone == Gone::kNo) continue;
+    if (gone == Gone::kSuspicion && now() < worker.locked_until + 60'000) continue;
+    model_->bury(worker.me, 0);
+    if (world_) process.worker->bury(worker.me);
+    called("a burial");
+  }
+}
+
+bool ModelSimulation::fetch(int index) {
+  Process& process = processes_[index];
+  ModelStore::Fetcher who;
+  who.me = process.me;
+  who.draining = process.draining;
+  who.options = &options_;
+  who.evidence = process.evidence.get();
+  const auto& all = process.executions;
+  who.runs_item = [&all](WorkItemId id) {
+    return std::any_of(all.begin(), all.end(),
+                       [id](const Execution& one) { return one.done.item == id; });
+  };
+  who.runs_session = [&all](InstanceKey scope, std::string_view name) {
+    return std::any_of(all.begin(), all.end(), [&](const Execution& one) {
+      return one.done.session != 0 && one.scope == scope && one.session == name;
+    });
+  };
+  std::vector<Owned> before;
+  for (const auto& [key, one] : model_->sessions())
+    if (one.row.owner.has_value() && one.row.owner != process.me)
+      before.push_back({key, *one.row.owner, one.epoch});
+  const auto taken = model_->fetch(who, process.looks);
+  check_taken_over(before);
+  std::optional<Job> job;
+  if (world_) {
+    process.worker->running.clear();
+    for (const Execution& one : all)
+      process.worker->running.push_back(one.job);
+    job = process.worker->fetch();
+    while (!job && process.worker->look_again())
+      job = process.worker->fetch();
+    expect(job.has_value() == taken.has_value(),
+           "one side hands work over, and the other does not");
+    if (job && taken) {
+      const ModelStore::Item& item = model_->items().at(taken->item);
+      expect(job->item.instance == item.instance && job->item.event == item.event &&
+                 job->item.epoch == taken->epoch && job->item.session == taken->session,
+             "what is handed over differs");
+      expect(job->item.token > last_of_database_, "tokens do not rise");
+      last_of_database_ = job->item.token;
+    }
+  }
+  called("a fetch");
+  if (!taken || broken()) return false;
+  check_handed_over(index, *taken);
+  Execution one;
+  one.done = *taken;
+  if (job) one.job = *job;
+  const ModelStore::Item& item = model_->items().at(taken->item);
+  one.job.item.instance = item.instance;
+  one.job.item.event = item.event;
+  if (taken->session != 0) {
+    one.scope = model_->sessions().at(taken->session).scope;
+    one.session = model_->sessions().at(taken->session).name;
+  }
+  const std::int64_t longest = calm_ ? 3 : chance(20) ? 400 : 60;
+  one.ends_at = clock_ + 1'000 * pick(0, static_cast<int>(longest));
+  process.executions.push_back(one);
+  ++counts_.handed_over;
+  return true;
+}
+
+// ---- what must hold ---------------------------------------------------------------------------------
+
+void ModelSimulation::called(const char* what) {
+  ++calls_;
+  if (!broken() && model_->changes() != checked_) check_rows();
+  checked_ = model_->changes();
+  if (!broken() && world_) agree(what);
+}
+
+void ModelSimulation::agree(const char* what) {
+  const std::string rows = world_->text(kRows);
+  const std::string model = model_->text();
+  if (rows == model) return;
+  violation_ = std::string("the rows differ after ") + what + ": " + difference(rows, model);
+}
+
+void ModelSimulation::check_handed_over(int index, const ModelStore::HandedOver& one) {
+  const Process& process = processes_[index];
+  expect(tokens_.insert(one.token).second, "a token came twice");
+  last_token_[one.item] = one.token;
+  for (const Execution& other : process.executions)
+    expect(other.done.item != one.item, "one item twice in one process");
+  const auto put_off = put_off_.find(one.item);
+  expect(put_off == put_off_.end() || put_off->second <= clock_,
+         "handed over before its pause ended");
+  if (one.session == 0) return;
+  const ModelStore::Session& session = model_->sessions().at(one.session);
+  const ModelStore::Item& item = model_->items().at(one.item);
+  expect(session.row.state == State::kOpen, "work handed over of a session that is not open");
+  expect(owners_.emplace(one.epoch, process.me).first->second == process.me,
+         "two owners of one epoch");
+  if (session.row.fails_on_loss)
+    expect(
+        keepers_.emplace(std::make_pair(one.session, session.opening), process.me).first->second ==
+            process.me,
+        "a session that fails on loss went to another owner");
+  for (const auto& [id, other] : model_->items()) {
+    if (other.session != one.session || id >= one.item) continue;
+    expect(!other.barrier, "work handed over before the barrier in front of it has ended");
+    if (session.row.exclusive)
+      expect(other.state == WorkState::kCancelledRunning, "exclusive work out of order");
+  }
+  if (session.row.exclusive) check_exclusive(index, session);
+  for (const Execution& other : process.executions)
+    if (session.row.exclusive || item.barrier)
+      expect(other.scope != session.scope || other.session != session.name,
+             "an exclusive session twice in one process");
+  if (item.attempts != 1 || !session.has_limits || session.limits.max_activities == 0) return;
+  const std::int64_t count = ++paced_[{one.session, session.opening}];
+  expect(count <= session.limits.max_activities, "more activities than its opening allows");
+  expect(count <= 1 + (now() - session.opened_at) / kPaceMs,
+         "activities faster than its opening allows");
+}
+
+bool ModelSimulation::runs(SessionKey session) const {
+  return std::any_of(model_->items().begin(), model_->items().end(), [&](const auto& one) {
+    return one.second.session == session && one.second.token.has_value();
+  });
+}
+
+// Beside an execution of another process only if that one was away, or its session was made to
+// move.
+void ModelSimulation::check_exclusive(int index, const ModelStore::Session& session) {
+  for (int other = 0; other < kNodes; ++other) {
+    const Process& process = processes_[other];
+    if (other == index || clock_ - process.unwell_at < kHealthyAfterMs) continue;
+    if (moved_.count(session.key) != 0) continue;
+    for (const Execution& one : process.executions)
+      expect(one.lost || one.scope != session.scope || one.session != session.name,
+             "an exclusive session twice");
+  }
+}
+
+// From a process that lives, only an interval after a lease of this epoch was over for the first
+// time.
+void ModelSimulation::check_taken_over(const std::vector<Owned>& before) {
+  for (const Owned& was : before) {
+    const auto is = model_->sessions().find(was.session);
+    if (is == model_->sessions().end() || is->second.row.owner == was.owner) continue;
+    ++counts_.taken_over;
+    const auto first = expired_.find(was.epoch);
+    const bool is_seen =
+        first != expired_.end() && first->second + renewal_interval_ms(options_) <= now();
+    for (const Process& process : processes_)
+      expect(!process.lives || process.me != was.owner || is_seen,
+             "taken over before its owner was observed");
+  }
+}
+
+void ModelSimulation::check_stops() {
+  for (const auto& [key, one] : model_->sessions()) {
+    if (one.row.state != State::kStopping) continue;
+    expect(runs(key), "a stop goes on though nothing runs");
+    expect(one.row.stop->due_ms > now(), "a stop goes on beyond its limit");
+  }
+}
+
+// Of those that a renewal could release.
+void ModelSimulation::check_idle(const std::vector<SessionKey>& owned) {
+  for (const SessionKey key : owned) {
+    const auto session = model_->sessions().find(key);
+    if (session == model_->sessions().end() || session->second.row.owner.has_value()) continue;
+    for (const auto& [id, item] : model_->items())
+      expect(item.session != key, "released as idle with work queued");
+  }
+}
+
+void ModelSimulation::check_rows() {
+  std::map<Incarnation, std::int64_t> owned;
+  for (const auto& [key, one] : model_->sessions()) {
+    Epoch& last = last_epoch_[key];
+    expect(one.epoch >= last, "epochs do not rise");
+    last = one.epoch;
+    if (!one.row.owner.has_value()) continue;
+    if (one.locked_until <= now()) expired_.emplace(one.epoch, now());
+    const auto owner = model_->workers().find(*one.row.owner);
+    expect(owner != model_->workers().end() && !owner->second.buried,
+           "a session owned by the dead");
+    expect(++owned[*one.row.owner] <= kSessionsMax, "more sessions than its capacity");
+    expect(session::is_open(one.row.state), "a session that is not open has an owner");
+    expect(owners_.emplace(one.epoch, *one.row.owner).first->second == *one.row.owner,
+           "two owners of one epoch");
+  }
+  std::set<SessionKey> locked;
+  for (const auto& [id, item] : model_->items()) {
+    const bool in_hand =
+        item.state == WorkState::kLocked || item.state == WorkState::kCancelledRunning;
+    expect(in_hand == item.token.has_value(), "a token of what is not handed over");
+    if (in_hand) expect(!model_->workers().at(item.holder).buried, "a lock of the dead");
+    if (item.session == 0) continue;
+    const auto its = model_->sessions().find(item.session);
+    expect(its != model_->sessions().end(), "work of a session that is not there");
+    if (broken()) return;
+    const ModelStore::Session& session = its->second;
+    const bool is_over = !session::is_open(session.row.state);
+    expect(!is_over || item.state == WorkState::kCancelledRunning,
+           "work left of a session that is not open");
+    if (item.state != WorkState::kLocked) continue;
+    expect(session.row.owner == item.holder && session.epoch == item.epoch,
+           "a lock that is not its session's owner's");
+    expect(!session.row.exclusive || locked.insert(item.session).second,
+           "an exclusive session locked twice");
+  }
+  check_executions();
+}
+
+// The token of an execution that its process kept alive is still the row's.
+void ModelSimulation::check_executions() {
+  for (const Process& process : processes_) {
+    if (!process.lives || clock_ - process.unwell_at < kHealthyAfterMs) continue;
+    for (const Execution& one : process.executions) {
+      if (one.lost || one.scope != 0 || open_.count(one.job.item.instance) == 0) continue;
+      const auto moved = moved_.find(one.done.session);
+      if (moved != moved_.end()) continue;
+      const auto row = model_->items().find(one.done.item);
+      expect(row != model_->items().end() && row->second.token == one.done.token,
+             "work was taken from a worker that came round in time");
+    }
+  }
+}
+
+}  // namespace pawl::test

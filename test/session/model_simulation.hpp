@@ -1,0 +1,168 @@
+// Several workers under random trouble, from a seed, on the pure rules of src/session: a ModelStore
+// alone, or beside a real database that is given the same calls.
+//
+// After every call the promises of docs/rules/session.md that can be seen in the rows are checked.
+// Beside a database each answer, and after each call all rows of sessions, work and workers, must
+// be the same on both sides. The first thing broken, or the first disagreement, is kept in
+// violation().
+#ifndef PAWL_TEST_SESSION_MODEL_SIMULATION_HPP
+#define PAWL_TEST_SESSION_MODEL_SIMULATION_HPP
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model_store.hpp"
+#include "session_world.hpp"
+
+namespace pawl::test {
+
+enum class Beside { kNothing, kDatabase };
+
+class ModelSimulation {
+ public:
+  ModelSimulation(std::uint64_t seed, Beside beside, PureRule without = PureRule::kNone);
+  ~ModelSimulation();
+
+  // Ends early with the first violation.
+  void run(int steps);
+  // No more trouble: everything that is not cancelled gets done.
+  void settle();
+
+  // Empty: none.
+  [[nodiscard]] const std::string& violation() const { return violation_; }
+  // Calls of the store.
+  [[nodiscard]] std::int64_t calls() const { return calls_; }
+
+  // How real the trouble was.
+  struct Counts {
+    int handed_over = 0;
+    int accepted = 0;
+    int refused = 0;
+    int retries = 0;
+    int moved = 0;
+    int taken_over = 0;  // from a process that was away
+  };
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+
+ private:
+  static constexpr int kNodes = 4;
+  struct Execution {
+    ModelStore::HandedOver done;
+    Job job;  // of the database
+    InstanceKey scope = 0;
+    std::string session;
+    std::int64_t ends_at = 0;
+    bool lost = false;  // it knows that its result is not wanted
+  };
+  struct Process {
+    bool lives = false;
+    Incarnation me = 0;
+    std::unique_ptr<Worker> worker;   // of the database
+    std::unique_ptr<sim::Node> node;  // without one
+    std::unique_ptr<Evidence> evidence;
+    port::Storage* storage = nullptr;
+    port::Storage::WorkerFile lock;
+    ModelStore::Looks looks;
+    std::vector<Execution> executions;
+    std::int64_t frozen_until = 0;
+    std::int64_t unwell_at = 0;
+    std::int64_t renewed_at = 0;
+    std::int64_t starts_at = 0;
+    bool draining = false;
+  };
+  struct Owned {
+    SessionKey session = 0;
+    Incarnation owner = 0;
+    Epoch epoch = 0;
+  };
+  // An instance that opens sessions.
+  struct Opener {
+    InstanceKey instance = 0;
+    int settings = 0;
+    EventId next = 2;
+    bool is_open = false;
+  };
+
+  int pick(int low, int high) {
+    return low + static_cast<int>(random_() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return pick(1, 100) <= percent; }
+  void expect(bool holds, const char* what) {
+    if (!holds && violation_.empty()) violation_ = what;
+  }
+  [[nodiscard]] bool broken() const { return !violation_.empty(); }
+  [[nodiscard]] bool alive(const Process& process) const {
+    return process.lives && clock_ >= process.frozen_until;
+  }
+  [[nodiscard]] std::int64_t now();
+
+  void trouble();
+  void schedule();
+  void use_opener();
+  void cancel();
+  void move_one();
+  void start(int index);
+  void register_worker(int index);
+  void kill(int index);
+  void leave(int index);
+  void drain(int index);
+  void pass(std::int64_t ms);
+  void tick(int index);
+  void renew(int index);
+  void end_executions(int index);
+  void acknowledge(Process& process, const Execution& one, ErrorKind error, bool aborts);
+  void bury_dead(int index);
+  bool fetch(int index);
+
+  // After a call: the rows.
+  void called(const char* what);
+  void agree(const char* what);
+  [[nodiscard]] bool runs(SessionKey session) const;
+  void check_rows();
+  void check_handed_over(int index, const ModelStore::HandedOver& one);
+  void end_stops(int index);
+  void check_stops();
+  void check_exclusive(int index, const ModelStore::Session& session);
+  void check_taken_over(const std::vector<Owned>& before);
+  void check_idle(const std::vector<SessionKey>& owned);
+  void check_executions();
+
+  Beside beside_;
+  std::mt19937_64 random_;
+  std::unique_ptr<World> world_;
+  sim::Machine machine_;
+  std::unique_ptr<ModelStore> model_;
+  Process processes_[kNodes];
+  SessionOptions options_;
+  std::int64_t clock_ = 0;
+  bool calm_ = false;
+  std::int64_t calls_ = 0;
+  std::int64_t checked_ = 0;  // changes whose rows were looked at
+  std::string violation_;
+  InstanceKey last_instance_ = 0;
+  std::vector<Opener> openers_;
+  std::map<InstanceKey, std::vector<EventId>> open_;  // instances and what they wait for
+  std::map<std::pair<InstanceKey, EventId>, Retry> retries_;
+  std::vector<std::pair<int, Execution>> past_;
+  std::set<LockToken> tokens_;
+  std::map<WorkItemId, LockToken> last_token_;
+  std::map<SessionKey, Epoch> last_epoch_;
+  std::map<Epoch, Incarnation> owners_;
+  std::map<std::pair<SessionKey, std::int64_t>, Incarnation> keepers_;
+  std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // handed over, by opening
+  std::map<Epoch, std::int64_t> expired_;       // when a lease of it was first over
+  std::map<SessionKey, std::int64_t> moved_;    // when it was last asked to move, closed or aborted
+  std::map<WorkItemId, std::int64_t> put_off_;  // until when
+  LockToken last_of_database_ = 0;
+  Counts counts_;
+};
+
+}  // namespace pawl::test
+
+#endif  // PAWL_TEST_SESSION_MODEL_SIMULATION_HPP

@@ -1,0 +1,259 @@
+// The rules of src/session over plain rows in memory: a store without a database.
+//
+// A ModelStore does for each call of the storage contract what the tables do, with the same pure
+// decisions and no statement: it finds its rows by looking at all of them. What it writes can be
+// compared with the rows of a real database, and what it decides is the rules' alone. A rule can be
+// left out of its decisions, here and not in the product. Not modelled: devices, handlers and tags,
+// crash notes, summaries, logs.
+#ifndef PAWL_TEST_SESSION_MODEL_STORE_HPP
+#define PAWL_TEST_SESSION_MODEL_STORE_HPP
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "eligibility.hpp"
+#include "evidence.hpp"
+#include "ownership.hpp"
+#include "pawl/options.hpp"
+#include "pawl/session.hpp"
+#include "policy.hpp"
+#include "results.hpp"
+#include "retry.hpp"
+#include "rows.hpp"
+
+namespace pawl::test {
+
+// Decisions that can be left out.
+enum class PureRule {
+  kNone,
+  kOwner,         // may_take: another's session is not taken
+  kState,         // may_take: nor one that is not open
+  kHead,          // may_take: what is next comes first
+  kRunsItem,      // may_take: what runs here is not taken again
+  kRunsSession,   // may_take: nor of an exclusive session that still runs here
+  kRoom,          // has_room: capacity gates claims
+  kNextEpoch,     // transition: a change of the owner takes the next epoch
+  kUnlock,        // transition: and ends all hand-overs
+  kFailsOnLoss,   // transition: a session that fails on loss gets no other owner
+  kFailsWork,     // transition: losing, closing and expiring end the work
+  kClosingStays,  // transition: a closed row stays for cancelled work
+  kEndStop,       // look_at_stop: a stop ends
+  kStopWaits,     // look_at_stop: not while something of it runs
+  kStopsFirst,    // must_stop_first: nothing moves under running work
+  kToken,         // accepts: the token of the last hand-over
+  kEvidence,      // Evidence: no worker is gone without proof or suspicion
+  kLease,         // lease_until: a lease lasts
+  kIdle,          // is_idle: who has work is not idle
+  kKeptUntilEnd,  // end_with_outcome: cancelled exclusive work stays until its execution has ended
+  kRetry,         // after_failure: what may be retried is
+  kRetryEnds,     // after_failure: and no more often than its policy says
+  kDelay,         // retry_delay_ms: after its pause
+  kMayHave,       // may_have: nothing goes to who drains or is full
+  kActivities,    // admit_work: no more activities than the opening allows
+  kRate,          // admit_work: and no faster
+  kExpires,       // look_at: at its maximum age a session expires
+  kTarget,        // target_of: no work on what is not open
+  kLast
+};
+
+class ModelStore {
+ public:
+  struct Session {
+    SessionKey key = 0;
+    InstanceKey scope = 0;
+    std::string name;
+    bool is_opened = false;
+    session::SessionRow row;
+    Epoch epoch = 0;
+    Epoch epoch_used = 0;
+    WorkItemId head = 0;  // 0: none
+    std::int64_t locked_until = 0;
+    std::int64_t last_activity_at = 0;
+    OptionalMs expires_at;
+    OptionalMs look_at;
+    SessionSettings limits;
+    bool has_limits = false;
+    std::int64_t given = 0;
+    OptionalMs rate_at;
+    std::int64_t opening = 1;
+    std::int64_t opened_at = 0;
+  };
+  struct Item {
+    WorkItemId id = 0;
+    InstanceKey instance = 0;
+    EventId event = 0;
+    SessionKey session = 0;
+    session::WorkState state = session::WorkState::kReady;
+    bool barrier = false;
+    Retry retry;
+    std::int64_t failures = 0;
+    std::int64_t attempts = 0;
+    std::int64_t strikes = 0;
+    std::optional<LockToken> token;
+    Incarnation holder = 0;  // with a token
+    Epoch epoch = 0;
+    std::int64_t locked_until = 0;
+    OptionalMs due;
+  };
+  struct Registered {
+    Incarnation me = 0;
+    std::string node;
+    std::int64_t locked_until = 0;
+    bool buried = false;
+    bool draining = false;
+  };
+  // Who fetches, and what runs there.
+  struct Fetcher {
+    Incarnation me = 0;
+    bool draining = false;
+    const SessionOptions* options = nullptr;
+    Evidence* evidence = nullptr;
+    std::function<bool(WorkItemId)> runs_item;
+    std::function<bool(InstanceKey, std::string_view)> runs_session;
+  };
+  // Where a worker's looks at what has expired go on, as in its own process.
+  struct Looks {
+    std::pair<std::int64_t, std::int64_t> lock = {};
+    std::pair<std::int64_t, std::int64_t> session = {};
+  };
+  struct HandedOver {
+    WorkItemId item = 0;
+    LockToken token = 0;
+    Epoch epoch = 0;
+    SessionKey session = 0;
+  };
+
+  // Counters as a database has them at its start.
+  ModelStore(Epoch next_epoch, std::int64_t next_token, std::string database_id, PureRule without)
+      : next_epoch_(next_epoch),
+        next_token_(next_token),
+        database_id_(std::move(database_id)),
+        without_(without) {}
+
+  // Every call after it happens now.
+  void set_now(std::int64_t now) { now_ = now; }
+
+  // --- workers ---
+  // 0: a living one has the node.
+  Incarnation register_worker(const std::string& node, const SessionOptions& options,
+                              Evidence& evidence, Incarnation asking);
+  Status renew_worker(Incarnation me, std::int64_t lease_ms);
+  void renew_sessions(Incarnation me, const SessionOptions& options);
+  void bury(Incarnation worker, Incarnation heir);
+  void unregister(Incarnation me);
+  Status drain(const std::string& node, std::int64_t stop_ms);
+  Status transfer(const std::string& name, const std::string& node, std::int64_t stop_ms,
+                  bool force, const SessionOptions& options);
+  void end_stops(const SessionOptions& options);
+  // What is due: sessions that expire, work that was put off.
+  void wake();
+
+  // --- orchestrations ---
+  void open(InstanceKey instance, const std::string& name, const SessionSettings& settings);
+  void close(InstanceKey instance, const std::string& name);
+  // `name`: of the session; empty: none. `own`: one that the instance opened.
+  void schedule(InstanceKey instance, EventId event, const std::string& name, bool own,
+                bool exclusive, bool barrier, const Retry& retry);
+  void end_instance(InstanceKey instance);
+
+  // --- work ---
+  std::optional<HandedOver> fetch(const Fetcher& who, Looks& looks);
+  Status acknowledge(const HandedOver& done, ErrorKind error, bool aborts);
+  Status abandon(const HandedOver& done, std::int64_t delay_ms, bool strike);
+  Status renew(const HandedOver& done, Incarnation me, const SessionOptions& options);
+
+  // --- rows ---
+  // Rises with every change of a row but of its lease.
+  [[nodiscard]] std::int64_t changes() const { return changes_; }
+  [[nodiscard]] const std::map<SessionKey, Session>& sessions() const { return sessions_; }
+  [[nodiscard]] const std::map<WorkItemId, Item>& items() const { return items_; }
+  [[nodiscard]] const std::map<Incarnation, Registered>& workers() const { return workers_; }
+  // Outcomes that instances have not read, and how many each activity has had.
+  [[nodiscard]] const std::map<std::pair<InstanceKey, EventId>, int>& outcomes() const {
+    return outcomes_;
+  }
+  // A line a row, in the order of their keys.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  using Candidate = std::pair<WorkItemId, SessionKey>;
+
+  [[nodiscard]] bool lacks(PureRule rule) const { return without_ == rule; }
+  // --- rules, less the one that is left out ---
+  [[nodiscard]] session::Transition transition(const Session& session, session::Cause cause,
+                                               const session::Facts& facts) const;
+  [[nodiscard]] session::Take may_take(const Fetcher& who, const Item& item, bool takes_over) const;
+  [[nodiscard]] session::HandOver handed_over(const Item& item, const HandedOver& done) const;
+  [[nodiscard]] bool has_room(Incarnation worker, std::int64_t most) const;
+  [[nodiscard]] std::int64_t lease_until(std::int64_t lease_ms) const;
+  [[nodiscard]] Gone gone(Evidence& evidence, const Claim& claim, Incarnation me) const;
+  [[nodiscard]] Retry retry_of(const Item& item) const;
+
+  // --- the rows ---
+  [[nodiscard]] session::Running running(SessionKey session) const;
+  [[nodiscard]] Session* find_session(InstanceKey scope, const std::string& name);
+  [[nodiscard]] const Registered* living(const std::string& node) const;
+  [[nodiscard]] Claim claim_of(const Session& session) const;
+  // The one of this name that all instances share; made if it must be.
+  Session& shared_session(const std::string& name, bool exclusive);
+  // False: the item has its outcome.
+  bool admit(Session* own, Item& item);
+  void recompute_head(SessionKey key);
+  void store_outcome(const Item& item);
+  void end_work(WorkItemId id);
+  void cancel(WorkItemId id, session::Ended how);
+  void unlock(WorkItemId id, bool strike);
+  void put_back(Item& item, std::int64_t delay_ms, bool strike);
+  void erase_work(WorkItemId id);
+  Epoch apply(SessionKey key, const session::Transition& change, std::int64_t lease_ms,
+              bool strike);
+  Epoch change_owner(SessionKey key, Incarnation to, std::int64_t lease_ms, bool strike);
+  void close_row(SessionKey key, session::Cause cause);
+  void hand_sessions_over(Incarnation from, Incarnation heir);
+  void free_locks_of(Incarnation worker);
+  void move_now(SessionKey key, std::optional<Incarnation> to, const SessionOptions& options);
+  void move_or_stop(SessionKey key, std::optional<Incarnation> to, std::int64_t stop_ms, bool force,
+                    const SessionOptions& options);
+  [[nodiscard]] bool may_have(const Session& session, const Registered& worker,
+                              const SessionOptions& options) const;
+  void look_at_session(SessionKey key);
+  bool release_longest_idle(Incarnation me, std::int64_t idle_ms);
+  void release_idle(Incarnation me, std::int64_t default_ms);
+  [[nodiscard]] bool has_work(SessionKey session) const;
+
+  // --- fetching ---
+  void take_expired_locks(const Fetcher& who, Looks& looks, std::optional<HandedOver>& found);
+  void take_expired_sessions(const Fetcher& who, Looks& looks, std::optional<HandedOver>& found);
+  void take_expired_session(const Fetcher& who, Candidate candidate,
+                            std::optional<HandedOver>& found);
+  void try_candidate(const Fetcher& who, Candidate candidate, bool takes_over, bool strike,
+                     std::set<WorkItemId>& passed_over, std::optional<HandedOver>& found);
+  bool may_claim(const Fetcher& who);
+  HandedOver hand_over(const Fetcher& who, Item& item);
+  [[nodiscard]] WorkItemId next_candidate(const Fetcher& who,
+                                          const std::set<WorkItemId>& passed_over) const;
+
+  Epoch next_epoch_;
+  std::int64_t next_token_;
+  std::string database_id_;
+  PureRule without_;
+  std::int64_t now_ = 0;
+  SessionKey last_session_ = 0;
+  Incarnation last_worker_ = 0;
+  bool claims_open_ = false;
+  std::int64_t changes_ = 0;
+  std::map<SessionKey, Session> sessions_;
+  std::map<WorkItemId, Item> items_;
+  std::map<Incarnation, Registered> workers_;
+  std::map<std::pair<InstanceKey, EventId>, int> outcomes_;
+};
+
+}  // namespace pawl::test
+
+#endif  // PAWL_TEST_SESSION_MODEL_STORE_HPP
