@@ -43,6 +43,8 @@ Warm* WarmCache::pin(InstanceKey key) {
     PAWL_CHECK("runtime-10", inserted == Status::kOk);
   }
   entry->pinned = true;
+  const auto place = static_cast<std::size_t>(entry - entries_);
+  if (place >= pinned_end_) pinned_end_ = place + 1;
   entry->used_at = ++clock_;
   return entry;
 }
@@ -57,8 +59,9 @@ void WarmCache::rename(Warm& entry, InstanceKey key) {
 }
 
 void WarmCache::unpin_all() {
-  for (std::size_t i = 0; i < count_; ++i)
+  for (std::size_t i = 0; i < pinned_end_; ++i)
     entries_[i].pinned = false;
+  pinned_end_ = 0;
 }
 
 void WarmCache::drop(Warm& entry) {
@@ -83,7 +86,7 @@ bool WarmCache::evict_one() {
 }
 
 bool WarmCache::has_pinned_beside(const Warm& entry) const {
-  for (std::size_t i = 0; i < count_; ++i)
+  for (std::size_t i = 0; i < pinned_end_; ++i)
     if (entries_[i].pinned && &entries_[i] != &entry) return true;
   return false;
 }

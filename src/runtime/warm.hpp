@@ -64,6 +64,7 @@ class WarmCache {
   static constexpr std::size_t kReserveBytes = 8 * 1024;
   Warm* entries_ = nullptr;
   std::size_t count_ = 0;
+  std::size_t pinned_end_ = 0;  // behind the last place that was pinned in this batch
   std::size_t pool_bytes_ = 0;
   void* pool_block_ = nullptr;
   void* reserve_ = nullptr;
