@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lifetime.hpp"
-#include "session_options.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::test {
 namespace {
@@ -30,11 +30,11 @@ SessionSettings settings_of(int which) {
   SessionSettings out;
   out.exclusive = which == 1 || which == 3;
   out.fail_on_loss = which == 2 || which == 3;
-  if (which == 4) out.max_age_ms = 60'000;
+  if (which == 4) out.max_age = std::chrono::milliseconds(60'000);
   if (which == 5) {
     out.max_activities = 4;
-    out.rate_interval_ms = kPaceMs;
-    out.rate_wait_ms = 90'000;
+    out.rate_interval = std::chrono::milliseconds(kPaceMs);
+    out.rate_wait = std::chrono::milliseconds(90'000);
   }
   return out;
 }
@@ -153,7 +153,7 @@ void ModelSimulation::schedule() {
   policy.barrier = place.session[0] != '\0' && chance(10);
   if (chance(40)) {
     policy.retry.max_attempts = pick(2, 4);
-    policy.retry.base_ms = 1'000 * pick(1, 20);
+    policy.retry.base = std::chrono::milliseconds(1'000 * pick(1, 20));
     policy.retry.jitter_percent = 50;
   }
   PolicyText text;
@@ -273,7 +273,7 @@ void ModelSimulation::start(int index) {
   process = Process();
   process.lives = true;
   Evidence::Options observer;
-  observer.renewal_interval_ms = renewal_interval_ms(options_);
+  observer.renewal_interval_ms = options_.renewal_interval_ms();
   if (world_) {
     process.worker = std::make_unique<Worker>(*world_);
     process.worker->handlers = {"a"};
@@ -408,7 +408,7 @@ void ModelSimulation::renew(int index) {
   for (const auto& [key, one] : model_->sessions())
     if (one.row.owner == process.me) owned.push_back(key);
   model_->renew_sessions(process.me, options_);
-  if (world_) process.worker->renew_sessions(true);
+  if (world_) process.worker->renew_sessions();
   check_idle(owned);
   called("a renewal");
 }
@@ -464,20 +464,20 @@ void ModelSimulation::acknowledge(Process& process, const Execution& one, ErrorK
       if (!aborts) expect(is_over == (failures + 1 >= most), "tried more or less often than asked");
       if (!is_over) {
         ++counts_.retries;
-        put_off_[one.done.item] = clock_ + retries_[activity].base_ms / 2;
+        put_off_[one.done.item] = clock_ + retries_[activity].base.count() / 2;
       }
     }
   } else if (status == Status::kStale) {
     ++counts_.refused;
   }
   if (world_) {
-    const Status other = process.worker->batch([&](auto& provider) {
+    const Status other = process.worker->batch([&](Store& store) {
       WorkResult result;
       result.payload = "done";
       result.error = error;
       WorkDone done = one.job.done();
       done.abort_session = aborts;
-      return provider.ack_work_item(done, result);
+      return store.work().ack_work_item(done, result);
     });
     expect(other == status, "the answers to a result differ");
   }
@@ -651,7 +651,7 @@ void ModelSimulation::check_taken_over(const std::vector<Owned>& before) {
     ++counts_.taken_over;
     const auto first = expired_.find(was.epoch);
     const bool is_seen =
-        first != expired_.end() && first->second + renewal_interval_ms(options_) <= now();
+        first != expired_.end() && first->second + options_.renewal_interval_ms() <= now();
     for (const Process& process : processes_)
       expect(!process.lives || process.me != was.owner || is_seen,
              "taken over before its owner was observed");

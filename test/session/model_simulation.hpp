@@ -139,7 +139,7 @@ class ModelSimulation {
   sim::Machine machine_;
   std::unique_ptr<ModelStore> model_;
   Process processes_[kNodes];
-  SessionOptions options_;
+  WorkerTerms options_;
   std::int64_t clock_ = 0;
   bool calm_ = false;
   std::int64_t calls_ = 0;

@@ -270,7 +270,7 @@ Epoch ModelStore::change_owner(SessionKey key, Incarnation to, std::int64_t leas
 
 // ---- workers ----------------------------------------------------------------------------------------
 
-Incarnation ModelStore::register_worker(const std::string& node, const SessionOptions& options,
+Incarnation ModelStore::register_worker(const std::string& node, const WorkerTerms& options,
                                         Evidence& evidence, Incarnation asking) {
   ++changes_;
   const std::int64_t lease_ms = options.session_lock_timeout_ms;
@@ -303,7 +303,7 @@ Status ModelStore::renew_worker(Incarnation me, std::int64_t lease_ms) {
   return Status::kOk;
 }
 
-void ModelStore::renew_sessions(Incarnation me, const SessionOptions& options) {
+void ModelStore::renew_sessions(Incarnation me, const WorkerTerms& options) {
   release_idle(me, options.session_idle_timeout_ms);
   for (auto& [key, session] : sessions_)
     if (session.row.owner == me)
@@ -391,7 +391,7 @@ void ModelStore::free_locks_of(Incarnation worker) {
 // ---- moving -----------------------------------------------------------------------------------------
 
 bool ModelStore::may_have(const Session& session, const Registered& worker,
-                          const SessionOptions& options) const {
+                          const WorkerTerms& options) const {
   session::TargetFacts facts;
   const std::int64_t most = options.max_sessions_per_worker;
   facts.worker = session::WorkerRow{worker.draining, worker.locked_until, most};
@@ -401,7 +401,7 @@ bool ModelStore::may_have(const Session& session, const Registered& worker,
 }
 
 void ModelStore::move_now(SessionKey key, std::optional<Incarnation> to,
-                          const SessionOptions& options) {
+                          const WorkerTerms& options) {
   const Session& session = sessions_.at(key);
   std::int64_t lease_ms = 0;
   if (to.has_value()) {
@@ -414,7 +414,7 @@ void ModelStore::move_now(SessionKey key, std::optional<Incarnation> to,
 }
 
 void ModelStore::move_or_stop(SessionKey key, std::optional<Incarnation> to, std::int64_t stop_ms,
-                              bool force, const SessionOptions& options) {
+                              bool force, const WorkerTerms& options) {
   if (!session::must_stop_first(running(key)) || lacks(PureRule::kStopsFirst))
     return move_now(key, to, options);
   session::Facts facts;
@@ -431,12 +431,12 @@ Status ModelStore::drain(const std::string& node, std::int64_t stop_ms) {
   for (const auto& [key, session] : sessions_)
     if (session.row.owner == found->me) owned.push_back(key);
   for (const SessionKey key : owned)
-    move_or_stop(key, std::nullopt, stop_ms, false, SessionOptions());
+    move_or_stop(key, std::nullopt, stop_ms, false, WorkerTerms());
   return Status::kOk;
 }
 
 Status ModelStore::transfer(const std::string& name, const std::string& node, std::int64_t stop_ms,
-                            bool force, const SessionOptions& options) {
+                            bool force, const WorkerTerms& options) {
   const Session* const session = find_session(0, name);
   if (session == nullptr || !session::is_open(session->row.state)) return Status::kNotFound;
   std::optional<Incarnation> to;
@@ -451,7 +451,7 @@ Status ModelStore::transfer(const std::string& name, const std::string& node, st
   return Status::kOk;
 }
 
-void ModelStore::end_stops(const SessionOptions& options) {
+void ModelStore::end_stops(const WorkerTerms& options) {
   if (lacks(PureRule::kEndStop)) return;
   std::vector<std::pair<std::int64_t, SessionKey>> stops;
   for (const auto& [key, session] : sessions_)
@@ -560,7 +560,7 @@ bool ModelStore::admit(Session* own, Item& item) {
   if (!own->has_limits) return true;
   SessionSettings limits = own->limits;
   if (lacks(PureRule::kActivities)) limits.max_activities = 0;
-  if (lacks(PureRule::kRate)) limits.rate_interval_ms = 0;
+  if (lacks(PureRule::kRate)) limits.rate_interval = std::chrono::milliseconds(0);
   const session::Admission admission =
       session::admit_work(limits, {own->given, own->rate_at}, now_);
   if (admission.verdict == session::Admitted::kTooMany ||
@@ -688,7 +688,7 @@ Status ModelStore::abandon(const HandedOver& done, std::int64_t delay_ms, bool s
   return Status::kOk;
 }
 
-Status ModelStore::renew(const HandedOver& done, Incarnation me, const SessionOptions& options) {
+Status ModelStore::renew(const HandedOver& done, Incarnation me, const WorkerTerms& options) {
   const auto found = items_.find(done.item);
   if (found == items_.end()) return Status::kStale;
   Item& item = found->second;

@@ -20,12 +20,12 @@
 #include "eligibility.hpp"
 #include "evidence.hpp"
 #include "ownership.hpp"
-#include "pawl/options.hpp"
 #include "pawl/session.hpp"
 #include "policy.hpp"
 #include "results.hpp"
 #include "retry.hpp"
 #include "rows.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl::test {
 
@@ -112,7 +112,7 @@ class ModelStore {
   struct Fetcher {
     Incarnation me = 0;
     bool draining = false;
-    const SessionOptions* options = nullptr;
+    const WorkerTerms* options = nullptr;
     Evidence* evidence = nullptr;
     std::function<bool(WorkItemId)> runs_item;
     std::function<bool(InstanceKey, std::string_view)> runs_session;
@@ -141,16 +141,16 @@ class ModelStore {
 
   // --- workers ---
   // 0: a living one has the node.
-  Incarnation register_worker(const std::string& node, const SessionOptions& options,
+  Incarnation register_worker(const std::string& node, const WorkerTerms& options,
                               Evidence& evidence, Incarnation asking);
   Status renew_worker(Incarnation me, std::int64_t lease_ms);
-  void renew_sessions(Incarnation me, const SessionOptions& options);
+  void renew_sessions(Incarnation me, const WorkerTerms& options);
   void bury(Incarnation worker, Incarnation heir);
   void unregister(Incarnation me);
   Status drain(const std::string& node, std::int64_t stop_ms);
   Status transfer(const std::string& name, const std::string& node, std::int64_t stop_ms,
-                  bool force, const SessionOptions& options);
-  void end_stops(const SessionOptions& options);
+                  bool force, const WorkerTerms& options);
+  void end_stops(const WorkerTerms& options);
   // What is due: sessions that expire, work that was put off.
   void wake();
 
@@ -166,7 +166,7 @@ class ModelStore {
   std::optional<HandedOver> fetch(const Fetcher& who, Looks& looks);
   Status acknowledge(const HandedOver& done, ErrorKind error, bool aborts);
   Status abandon(const HandedOver& done, std::int64_t delay_ms, bool strike);
-  Status renew(const HandedOver& done, Incarnation me, const SessionOptions& options);
+  Status renew(const HandedOver& done, Incarnation me, const WorkerTerms& options);
 
   // --- rows ---
   // Rises with every change of a row but of its lease.
@@ -217,11 +217,11 @@ class ModelStore {
   void close_row(SessionKey key, session::Cause cause);
   void hand_sessions_over(Incarnation from, Incarnation heir);
   void free_locks_of(Incarnation worker);
-  void move_now(SessionKey key, std::optional<Incarnation> to, const SessionOptions& options);
+  void move_now(SessionKey key, std::optional<Incarnation> to, const WorkerTerms& options);
   void move_or_stop(SessionKey key, std::optional<Incarnation> to, std::int64_t stop_ms, bool force,
-                    const SessionOptions& options);
+                    const WorkerTerms& options);
   [[nodiscard]] bool may_have(const Session& session, const Registered& worker,
-                              const SessionOptions& options) const;
+                              const WorkerTerms& options) const;
   void look_at_session(SessionKey key);
   bool release_longest_idle(Incarnation me, std::int64_t idle_ms);
   void release_idle(Incarnation me, std::int64_t default_ms);

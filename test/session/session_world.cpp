@@ -21,7 +21,7 @@ void must(Status status, const Store& store, const char* what) {
   std::abort();
 }
 
-// SQLite calls it for every connection that opens; the storage shows nobody its own.
+// SQLite calls it for every connection that opens; the storage shows its own to no caller.
 sqlite3* last_opened = nullptr;
 int remember(sqlite3* handle, const char**, const sqlite3_api_routines*) {
   last_opened = handle;

@@ -86,6 +86,7 @@ TEST_F(SessionStorage, test_non_session_item_unaffected) {
 }
 
 // 5
+// Rules: S1.
 TEST_F(SessionStorage, test_session_claim_creates_session_row) {
   world_.schedule("a", "s");
   EXPECT_EQ(world_.session_number("owner", "s"), -1);

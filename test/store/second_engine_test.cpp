@@ -195,6 +195,7 @@ void SecondEngineTest::use_it() {
             Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->workers().unregister_worker(me); }), Status::kOk);
   EXPECT_EQ(at->housekeeping().empty_log(), Status::kOk);
+}
 
 TEST_P(SecondEngineTest, NothingGoesRoundIt) {
   use_it();
