@@ -45,16 +45,16 @@ bool limits_work(const SessionSettings& settings) {
 
 // ---- scheduling -------------------------------------------------------------------------------------
 
-Target target_of(State state) {
+OpenedState opened_state_of(State state) {
   switch (state) {
     case State::kOpen:
-    case State::kStopping: return Target::kOpen;
-    case State::kLost: return Target::kLost;
-    case State::kRefused: return Target::kRefused;
+    case State::kStopping: return OpenedState::kOpen;
+    case State::kLost: return OpenedState::kLost;
+    case State::kRefused: return OpenedState::kRefused;
     case State::kClosed:
     case State::kExpired: break;
   }
-  return Target::kNotOpen;
+  return OpenedState::kNotOpen;
 }
 
 Admission admit_work(const SessionSettings& settings, const Scheduled& so_far, std::int64_t now) {

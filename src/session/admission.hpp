@@ -41,9 +41,9 @@ struct Expiry {
 
 // ---- scheduling -------------------------------------------------------------------------------------
 
-// On a session that its orchestration opened, or did not.
-enum class Target : std::uint8_t { kOpen, kLost, kRefused, kNotOpen };
-[[nodiscard]] Target target_of(State state);
+// What work finds that is scheduled on a session of its own orchestration.
+enum class OpenedState : std::uint8_t { kOpen, kLost, kRefused, kNotOpen };
+[[nodiscard]] OpenedState opened_state_of(State state);
 
 struct Scheduled {
   std::int64_t given = 0;  // activities so far

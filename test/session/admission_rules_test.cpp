@@ -60,13 +60,13 @@ TEST(AdmissionRules, limits_work) {
   EXPECT_TRUE(limits_work(settings));
 }
 
-TEST(AdmissionRules, target_of) {
-  EXPECT_EQ(target_of(State::kOpen), Target::kOpen);
-  EXPECT_EQ(target_of(State::kStopping), Target::kOpen);
-  EXPECT_EQ(target_of(State::kLost), Target::kLost);
-  EXPECT_EQ(target_of(State::kRefused), Target::kRefused);
-  EXPECT_EQ(target_of(State::kClosed), Target::kNotOpen);
-  EXPECT_EQ(target_of(State::kExpired), Target::kNotOpen);
+TEST(AdmissionRules, opened_state_of) {
+  EXPECT_EQ(opened_state_of(State::kOpen), OpenedState::kOpen);
+  EXPECT_EQ(opened_state_of(State::kStopping), OpenedState::kOpen);
+  EXPECT_EQ(opened_state_of(State::kLost), OpenedState::kLost);
+  EXPECT_EQ(opened_state_of(State::kRefused), OpenedState::kRefused);
+  EXPECT_EQ(opened_state_of(State::kClosed), OpenedState::kNotOpen);
+  EXPECT_EQ(opened_state_of(State::kExpired), OpenedState::kNotOpen);
 }
 
 SessionSettings counted(std::int64_t most, std::int64_t warning) {

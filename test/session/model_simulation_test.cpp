@@ -109,7 +109,7 @@ constexpr Removal kRemovals[] = {
     {PureRule::kActivities, "activities", "`admit_work`: no more activities than allowed"},
     {PureRule::kRate, "rate", "`admit_work`: and no faster"},
     {PureRule::kExpires, "expires", "`look_at`: at its maximum age a session expires"},
-    {PureRule::kTarget, "target", "`target_of`: no work on what is not open"},
+    {PureRule::kOpenedState, "opened_state", "`opened_state_of`: no work on what is not open"},
 };
 static_assert(std::size(kRemovals) + 1 == static_cast<std::size_t>(PureRule::kLast),
               "each of them");

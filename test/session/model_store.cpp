@@ -554,9 +554,10 @@ ModelStore::Session& ModelStore::shared_session(const std::string& name, bool ex
 
 bool ModelStore::admit(Session* own, Item& item) {
   if (own == nullptr) return false;
-  const session::Target target =
-      lacks(PureRule::kTarget) ? session::Target::kOpen : session::target_of(own->row.state);
-  if (target != session::Target::kOpen) return false;
+  const session::OpenedState its = lacks(PureRule::kOpenedState)
+                                       ? session::OpenedState::kOpen
+                                       : session::opened_state_of(own->row.state);
+  if (its != session::OpenedState::kOpen) return false;
   if (!own->has_limits) return true;
   SessionSettings limits = own->limits;
   if (lacks(PureRule::kActivities)) limits.max_activities = 0;

@@ -58,7 +58,7 @@ enum class PureRule {
   kActivities,    // admit_work: no more activities than the opening allows
   kRate,          // admit_work: and no faster
   kExpires,       // look_at: at its maximum age a session expires
-  kTarget,        // target_of: no work on what is not open
+  kOpenedState,   // opened_state_of: no work on what is not open
   kLast
 };
 

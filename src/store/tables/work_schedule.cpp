@@ -118,16 +118,16 @@ Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
   const Status found = sessions_.read_opened(instance, work.session, &row);
   if (found != Status::kNotFound) PAWL_TRY(found);
   out->session = row.session;
-  const session::Target target =
-      found == Status::kOk ? session::target_of(row.state) : session::Target::kNotOpen;
-  if (target == session::Target::kOpen) return session_limits_.admit_work(row, out);
-  if (target == session::Target::kLost) {
+  const session::OpenedState its =
+      found == Status::kOk ? session::opened_state_of(row.state) : session::OpenedState::kNotOpen;
+  if (its == session::OpenedState::kOpen) return session_limits_.admit_work(row, out);
+  if (its == session::OpenedState::kLost) {
     out->why = ErrorKind::kSessionLost;
     Claim claim;
     PAWL_TRY(sessions_.device_claim(row.session, &claim));
     return events_.describe_loss(row.session, claim.version, "not opened again", &out->text);
   }
-  const bool is_refused = target == session::Target::kRefused && !row.ended.empty();
+  const bool is_refused = its == session::OpenedState::kRefused && !row.ended.empty();
   out->why = is_refused ? ErrorKind::kLimit : ErrorKind::kSessionClosed;
   out->text.assign_cut(row.ended.empty() ? "the session is not open" : row.ended.view());
   return Status::kOk;
