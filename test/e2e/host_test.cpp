@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
+#include <system_error>
+#include <vector>
 
 namespace pawl {
 namespace {
@@ -28,13 +31,26 @@ class HostTest : public ::testing::Test {
   HostTest()
       : path_(std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
               ".db") {
-    ::unlink(path_.c_str());
+    remove_files();
     options_.runtime.database_path = path_.c_str();
     options_.runtime.log = &lines_;
   }
+  ~HostTest() override { remove_files(); }
+
   const std::string path_;
   HostLines lines_;
   HostOptions options_;
+
+ private:
+  // The database, and what stands beside it under its name.
+  void remove_files() const {
+    std::error_code ignored;
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(".", ignored))
+      if (entry.path().filename().string().rfind(path_, 0) == 0) files.push_back(entry.path());
+    for (const std::filesystem::path& file : files)
+      std::filesystem::remove_all(file, ignored);
+  }
 };
 
 ActivityResult says(ActivityContext& ctx) { return ctx.ok("said"); }
