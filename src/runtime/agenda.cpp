@@ -5,6 +5,7 @@ namespace {
 
 struct Kind {
   Job job;
+  const char* name;        // in the log
   bool before_news;        // done before this worker looks at what others committed
   bool in_batch;           // done in a write transaction
   bool waits_for_company;  // a commit window gathers it with others
@@ -17,34 +18,34 @@ constexpr bool kNo = false;
 
 // In the order of Job.
 constexpr Kind kKinds[] = {
-    // job, before_news, in_batch, waits_for_company, is_pressing, needs_store
-    {Job::kRegister, kYes, kYes, kNo, kYes, kYes},
-    {Job::kBury, kYes, kYes, kNo, kNo, kYes},
-    {Job::kRenew, kYes, kYes, kNo, kNo, kYes},
-    {Job::kCleanUp, kYes, kYes, kNo, kNo, kYes},
-    {Job::kRequests, kYes, kYes, kNo, kYes, kYes},
-    {Job::kResults, kYes, kYes, kYes, kYes, kYes},
-    {Job::kPressingResults, kYes, kYes, kNo, kYes, kYes},
-    {Job::kProgress, kYes, kYes, kNo, kYes, kYes},
-    {Job::kCheckHeld, kYes, kYes, kYes, kNo, kYes},
-    {Job::kTurns, kNo, kYes, kYes, kNo, kYes},
-    {Job::kFetch, kNo, kYes, kYes, kNo, kYes},
-    {Job::kWakeUnregistered, kNo, kYes, kYes, kNo, kYes},
-    {Job::kStoredDue, kYes, kYes, kYes, kNo, kYes},
-    {Job::kConfirmClock, kYes, kYes, kYes, kNo, kYes},
-    {Job::kRetention, kNo, kYes, kYes, kNo, kYes},
-    {Job::kSweep, kNo, kYes, kYes, kNo, kYes},
-    {Job::kRelief, kNo, kYes, kYes, kNo, kYes},
-    {Job::kReserve, kNo, kYes, kYes, kNo, kYes},
-    {Job::kYoungUnregistered, kNo, kNo, kYes, kNo, kYes},
-    {Job::kLookAtClock, kNo, kNo, kYes, kNo, kYes},
-    {Job::kLook, kNo, kNo, kYes, kNo, kYes},
-    {Job::kObserve, kNo, kNo, kYes, kNo, kYes},
-    {Job::kCutLog, kNo, kNo, kYes, kNo, kYes},
-    {Job::kInline, kNo, kNo, kNo, kYes, kNo},
-    {Job::kSteps, kNo, kNo, kNo, kYes, kNo},
-    {Job::kFolders, kNo, kNo, kYes, kNo, kYes},
-    {Job::kListFolders, kNo, kNo, kNo, kYes, kNo},
+    // job, name, before_news, in_batch, waits_for_company, is_pressing, needs_store
+    {Job::kRegister, "register", kYes, kYes, kNo, kYes, kYes},
+    {Job::kBury, "bury", kYes, kYes, kNo, kNo, kYes},
+    {Job::kRenew, "renew", kYes, kYes, kNo, kNo, kYes},
+    {Job::kCleanUp, "clean_up", kYes, kYes, kNo, kNo, kYes},
+    {Job::kRequests, "requests", kYes, kYes, kNo, kYes, kYes},
+    {Job::kResults, "results", kYes, kYes, kYes, kYes, kYes},
+    {Job::kPressingResults, "pressing_results", kYes, kYes, kNo, kYes, kYes},
+    {Job::kProgress, "progress", kYes, kYes, kNo, kYes, kYes},
+    {Job::kCheckHeld, "check_held", kYes, kYes, kYes, kNo, kYes},
+    {Job::kTurns, "turns", kNo, kYes, kYes, kNo, kYes},
+    {Job::kFetch, "fetch", kNo, kYes, kYes, kNo, kYes},
+    {Job::kWakeUnregistered, "wake_unregistered", kNo, kYes, kYes, kNo, kYes},
+    {Job::kStoredDue, "stored_due", kYes, kYes, kYes, kNo, kYes},
+    {Job::kConfirmClock, "confirm_clock", kYes, kYes, kYes, kNo, kYes},
+    {Job::kRetention, "retention", kNo, kYes, kYes, kNo, kYes},
+    {Job::kSweep, "sweep", kNo, kYes, kYes, kNo, kYes},
+    {Job::kRelief, "relief", kNo, kYes, kYes, kNo, kYes},
+    {Job::kReserve, "reserve", kNo, kYes, kYes, kNo, kYes},
+    {Job::kYoungUnregistered, "young_unregistered", kNo, kNo, kYes, kNo, kYes},
+    {Job::kLookAtClock, "look_at_clock", kNo, kNo, kYes, kNo, kYes},
+    {Job::kLook, "look", kNo, kNo, kYes, kNo, kYes},
+    {Job::kObserve, "observe", kNo, kNo, kYes, kNo, kYes},
+    {Job::kCutLog, "cut_log", kNo, kNo, kYes, kNo, kYes},
+    {Job::kInline, "inline", kNo, kNo, kNo, kYes, kNo},
+    {Job::kSteps, "steps", kNo, kNo, kNo, kYes, kNo},
+    {Job::kFolders, "folders", kNo, kNo, kYes, kNo, kYes},
+    {Job::kListFolders, "list_folders", kNo, kNo, kNo, kYes, kNo},
 };
 
 constexpr bool is_in_order() {
@@ -76,6 +77,12 @@ OptionalMs Agenda::next(Which which, const Holds& holds) const {
     first.keep_earlier(at);
   }
   return first;
+}
+
+const char* Agenda::first_due(std::int64_t now) const {
+  for (const Kind& kind : kKinds)
+    if (is_due(kind.job, now)) return kind.name;
+  return nullptr;
 }
 
 }  // namespace pawl

@@ -80,6 +80,8 @@ class Agenda {
 
   // The question: when is the first of them to be done? None: there is nothing to do.
   [[nodiscard]] OptionalMs next(Which which, const Holds& holds) const;
+  // For the log: the name of the first job, in the order of Job, that is due; null: none.
+  [[nodiscard]] const char* first_due(std::int64_t now) const;
 
  private:
   struct Entry {

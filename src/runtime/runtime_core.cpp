@@ -280,8 +280,10 @@ std::uint64_t RuntimeCore::work_done() const {
 
 void RuntimeCore::keep_pace(std::uint64_t done_before) {
   const std::int64_t now = loop_.boot_ms();
-  if (pace_.ran(runs_again_, work_done() != done_before, now))
-    loop_.log(LogLevel::kError, "loop_without_progress", nullptr, 0);
+  if (!pace_.ran(runs_again_, work_done() != done_before, now)) return;
+  const char* const due = loop_.agenda.first_due(now);
+  const LogField job("job", due == nullptr ? "none" : due);
+  loop_.log(LogLevel::kError, "loop_without_progress", &job, 1);
 }
 
 }  // namespace pawl

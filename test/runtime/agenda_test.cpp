@@ -50,6 +50,17 @@ TEST(Agenda, what_is_blocked_stays_planned_and_is_not_due) {
   EXPECT_EQ(next(agenda), OptionalMs(Agenda::kAtOnce));
 }
 
+TEST(Agenda, names_the_first_job_that_is_due) {
+  Agenda agenda;
+  EXPECT_EQ(agenda.first_due(1'000), nullptr);
+  agenda.plan(Job::kStoredDue, 1'000);
+  agenda.plan(Job::kRenew, 1'001);
+  EXPECT_STREQ(agenda.first_due(1'000), "stored_due");
+  EXPECT_STREQ(agenda.first_due(1'001), "renew");
+  agenda.block(Job::kRenew, true);
+  EXPECT_STREQ(agenda.first_due(1'001), "stored_due");
+}
+
 // Each job, and by which holds it is kept back.
 struct Held {
   Job job;
