@@ -46,6 +46,7 @@ class SessionStorage : public ::testing::Test {
 };
 
 // 1
+// Rules: S2.
 TEST_F(SessionStorage, test_session_item_claimable_by_any_worker_initially) {
   world_.schedule("a", "s");
   const auto job = b_.fetch();
@@ -131,6 +132,7 @@ TEST_F(SessionStorage, test_session_idle_expiry_allows_reclaim) {
 }
 
 // 8
+// Rules: S5.
 TEST_F(SessionStorage, test_renew_session_lock_extends_all_owned) {
   world_.schedule("a", "s");
   world_.schedule("a", "t");
@@ -177,6 +179,7 @@ TEST_F(SessionStorage, test_renew_session_lock_skips_other_workers) {
 // 11. There no lease is renewed that has expired, since another worker may have claimed the session. Here such a claim
 // ends the ownership, so a lease that expired is renewed exactly if no other worker has taken the
 // session.
+// Rules: S5.
 TEST_F(SessionStorage, test_renew_session_lock_skips_expired_locks_of_sessions_taken) {
   hide_locks();
   world_.schedule("a", "taken");
@@ -268,6 +271,7 @@ TEST_F(SessionStorage, test_session_id_stored_on_worker_queue) {
 }
 
 // 18
+// Rules: S10.
 TEST_F(SessionStorage, test_cleanup_removes_expired_no_work) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
@@ -294,6 +298,7 @@ TEST_F(SessionStorage, test_cleanup_removes_idle_no_work) {
 }
 
 // 20
+// Rules: S10.
 TEST_F(SessionStorage, test_cleanup_preserves_sessions_with_work) {
   world_.schedule("a", "ready");
   world_.schedule("a", "delayed");
@@ -414,6 +419,7 @@ TEST_F(SessionStorage, zero_max_sessions_takes_no_session) {
   EXPECT_FALSE(a_.fetch());
 }
 
+// Rules: S2.
 TEST_F(SessionStorage, lowest_id_first_over_free_owned_and_claimable) {
   world_.schedule("a", "mine");
   ASSERT_TRUE(a_.fetch());
@@ -425,6 +431,7 @@ TEST_F(SessionStorage, lowest_id_first_over_free_owned_and_claimable) {
   EXPECT_EQ(a_.fetch()->session, "mine");
 }
 
+// Rules: S5.
 TEST_F(SessionStorage, original_worker_goes_on_with_an_expired_lease) {
   hide_locks();
   world_.schedule("a", "s", 2);
@@ -440,6 +447,7 @@ TEST_F(SessionStorage, original_worker_goes_on_with_an_expired_lease) {
   EXPECT_EQ(a_.ack(*first), Status::kOk);
 }
 
+// Rules: S4.
 TEST_F(SessionStorage, leases_expired_and_untaken_ack_succeeds) {
   const InstanceKey instance = world_.schedule("a", "s");
   const auto job = a_.fetch();
