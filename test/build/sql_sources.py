@@ -54,9 +54,11 @@ def queries(project, path):
     """The statements of a file, in their order."""
     source = path.read_text(encoding="utf-8")
     named = macros(project)
-    for at in re.finditer(r"constexpr sql::\w+ (\w+)\{((?:" + STRING + r"|[^{}\"])*)\};", source):
+    texts_of = re.findall(r"constexpr (?:auto (k\w+) =\s+sql::join\(|char (k\w+)\[\] =\s)((?:" + STRING + r"|[^;\"])*);", source)
+    joined = {name or other: body for name, other, body in texts_of}
+    for at in re.finditer(r"constexpr sql::Query (\w+)\{((?:" + STRING + r"|[^{}\"])*)\};", source):
         where = f"{path.relative_to(project)}:{source.count(chr(10), 0, at.start()) + 1}"
-        text = text_of(at[2], named)
+        text = text_of(joined.get(re.match(r"\w*", at[2])[0], at[2]), named)
         common = re.sub(r"\f[^\r]*\r", " ", text)
         yield Query(path, where, at[1], re.sub(r"\s+", " ", text).strip(), common,
                     re.findall(r"\f([^\r]*)\r", text), re.sub(STRING, "", at[2]))

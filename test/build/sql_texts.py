@@ -207,7 +207,7 @@ def main():
     for path in sorted(STORE.rglob("*.[ch]pp")):
         source = path.read_text(encoding="utf-8")
         queries = list(sql_sources.queries(PROJECT, path))
-        if len(queries) != len(re.findall(r"\bsql::(?:Query|Text) k\w+", source)):
+        if len(queries) != len(re.findall(r"\bsql::Query k\w+", source)) or not all(query.text for query in queries):
             problems.append(f"{path.name}: not every statement in it can be read")
         for query in queries:
             seen += 1

@@ -1,9 +1,9 @@
-// Query and Text: one statement of the store, as a static object.
+// Query: one statement of the store, as a static object.
 //
 // Purpose: a statement is named by its object and nothing else: it is prepared when it is first
 // used and found again by the object's address, so no two can be mixed up and none needs a number.
 // Rejected: an enum of ids a file, whose ranges must not overlap. The numbers of states in a
-// statement have their names: Text joins literals and numbers when it is compiled.
+// statement have their names: join() makes one text of literals and numbers when it is compiled.
 //
 // A statement has one text for all engines. What only some have stands in it between a form feed
 // and a carriage return, both of which SQLite takes as white space:
@@ -26,27 +26,13 @@ namespace pawl::sql {
 // A mark of a query, see above.
 inline constexpr unsigned kEnginesOwn = 1U << 31U;
 
-class Query {
- public:
-  // `text`: a literal. `marks`: what a use of it means besides, for Connection::take_marks().
-  constexpr explicit Query(const char* text, unsigned marks = 0) : text_(text), marks_(marks) {}
-  Query(const Query&) = delete;
-  Query& operator=(const Query&) = delete;
-  [[nodiscard]] constexpr const char* text() const { return text_; }
-  [[nodiscard]] constexpr unsigned marks() const { return marks_; }
-
- private:
-  const char* text_;
-  unsigned marks_;
-};
-
-// A part of a Text: a constant as a decimal number, as in {"... state=", number<State::kOpen>}.
+// A part of a text: a constant as a decimal number, as in join("... state=", number<State::kOpen>).
 template <auto kValue>
 struct Number {};
 template <auto kValue>
 inline constexpr Number<kValue> number;
 
-// How long a part of a Text is: a literal, a number, or marks, which are no characters.
+// How long a part of a text is.
 template <typename Part>
 inline constexpr std::size_t kLength = 0;
 template <std::size_t kBytes>
@@ -57,24 +43,18 @@ inline constexpr std::size_t kLength<Number<kValue>> =
         ? 1
         : 1 + kLength<Number<static_cast<std::size_t>(kValue) / 10>>;
 
-// A statement of several parts, and its marks among them. The compiler makes it, and nothing is
-// copied later.
+// A text that the compiler made of its parts.
 template <std::size_t kBytes>
-class Text final : public Query {
+class Joined {
  public:
   template <typename... Part>
-  constexpr explicit Text(const Part&... parts) : Query(text_, (marks_in(parts) | ...)) {
+  constexpr explicit Joined(const Part&... parts) {
     std::size_t at = 0;
     ((at = put(parts, at)), ...);
   }
-  [[nodiscard]] static constexpr std::size_t size() { return kBytes - 1; }
+  [[nodiscard]] constexpr const char* text() const { return text_; }
 
  private:
-  template <typename Part>
-  static constexpr unsigned marks_in(const Part&) {
-    return 0;
-  }
-  static constexpr unsigned marks_in(unsigned marks) { return marks; }
   template <std::size_t kPartBytes>
   constexpr std::size_t put(const char (&part)[kPartBytes], std::size_t at) {
     for (std::size_t i = 0; i + 1 < kPartBytes; ++i)
@@ -89,12 +69,34 @@ class Text final : public Query {
       text_[i - 1] = static_cast<char>('0' + rest % 10);
     return end;
   }
-  static constexpr std::size_t put(unsigned, std::size_t at) { return at; }
 
   char text_[kBytes] = {};
 };
 template <typename... Part>
-Text(const Part&... parts) -> Text<(kLength<Part> + ... + 1)>;
+[[nodiscard]] constexpr auto join(const Part&... parts) {
+  return Joined<(kLength<Part> + ... + 1)>(parts...);
+}
+
+class Query {
+ public:
+  // `text`: a literal. `marks`: what a use of it means besides, for Connection::take_marks().
+  constexpr explicit Query(const char* text, unsigned marks = 0) : text_(text), marks_(marks) {}
+  // `joined`: a constant. It is one of its own: a text with a pointer to itself would have to be
+  // written when the program starts, and take memory of each process.
+  template <std::size_t kBytes>
+  constexpr explicit Query(const Joined<kBytes>& joined, unsigned marks = 0)
+      : Query(joined.text(), marks) {}
+  template <std::size_t kBytes>
+  explicit Query(Joined<kBytes>&& joined, unsigned marks = 0) = delete;
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+  [[nodiscard]] constexpr const char* text() const { return text_; }
+  [[nodiscard]] constexpr unsigned marks() const { return marks_; }
+
+ private:
+  const char* text_;
+  unsigned marks_;
+};
 
 }  // namespace pawl::sql
 

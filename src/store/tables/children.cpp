@@ -43,12 +43,13 @@ Status Children::start_instance(const TurnCommit& turn, EventId command) {
   return messages_.store_message(turn.key, refused, nullptr);
 }
 
-constexpr sql::Text kNextChild{
+constexpr auto kNextChildText = sql::join(
     "SELECT key,parent_event FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
     "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (",
     sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>,
     ") "
-    "ORDER BY parent_event LIMIT 1"};
+    "ORDER BY parent_event LIMIT 1");
+constexpr sql::Query kNextChild{kNextChildText};
 
 // One at a time, so that no row is written that a reader stands on.
 Status Children::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
@@ -72,11 +73,12 @@ Status Children::cancel_children(InstanceKey parent, ExecutionId execution, Even
   }
 }
 
-constexpr sql::Text kReadParent{
+constexpr auto kReadParentText = sql::join(
     "SELECT p.key,c.parent_execution,c.parent_event FROM instances AS c JOIN instances AS p "
     "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
     "(",
-    sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>, ")"};
+    sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>, ")");
+constexpr sql::Query kReadParent{kReadParentText};
 
 Status Children::notify_parent(InstanceKey child, ErrorKind error, std::string_view output) {
   Message done;

@@ -31,7 +31,7 @@ using sql::Connection;
 using sql::kPathBytesMax;
 using sql::Statement;
 
-// Of a row i of instances: its tree was not removed. Parts of a sql::Text.
+// Of a row i of instances: its tree was not removed. Parts of a sql::join().
 #define PAWL_IS_THERE                                                                      \
   "iif(i.root IS NULL,i.state,(SELECT r.state FROM instances AS r WHERE r.key=i.root))<>", \
       sql::number<InstanceState::kDeleted>, ""

@@ -87,10 +87,11 @@ Status DeviceClaims::read_declaration(Incarnation me, std::string_view device, b
   return Status::kOk;
 }
 
-constexpr sql::Text kNextStandbyOf{
+constexpr auto kNextStandbyOfText = sql::join(
     "SELECT sid FROM devices\fINDEXED BY d_worker\rWHERE inc=?1"
     " AND sid>?2 AND role=",
-    sql::number<session::Role::kStandby>, " ORDER BY sid LIMIT 1"};
+    sql::number<session::Role::kStandby>, " ORDER BY sid LIMIT 1");
+constexpr sql::Query kNextStandbyOf{kNextStandbyOfText};
 
 Status DeviceClaims::take_devices_over(Incarnation me, const WorkerTerms& options,
                                        Evidence& evidence) {

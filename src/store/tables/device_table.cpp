@@ -4,11 +4,12 @@
 
 namespace pawl::store {
 
-constexpr sql::Text kReadHolder{
+constexpr auto kReadHolderText = sql::join(
     "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),"
     "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND d.role<>",
-    sql::number<session::Role::kStandby>, " LIMIT 1"};
+    sql::number<session::Role::kStandby>, " LIMIT 1");
+constexpr sql::Query kReadHolder{kReadHolderText};
 
 // The living or dead holder; worker 0: none.
 Status DeviceTable::read_holder(SessionKey session, Declaration* out) {
@@ -58,11 +59,12 @@ Status DeviceTable::drop_declaration(SessionKey session, Incarnation worker) {
   return fail(drop.run(), "withdraw a device");
 }
 
-constexpr sql::Text kFirstStandby{
+constexpr auto kFirstStandbyText = sql::join(
     "SELECT d.inc FROM devices d JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND d.role=",
     sql::number<session::Role::kStandby>,
-    " AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1"};
+    " AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1");
+constexpr sql::Query kFirstStandby{kFirstStandbyText};
 
 Status DeviceTable::first_standby(SessionKey session, std::optional<Incarnation>* worker) {
   Statement first = connection_.use(kFirstStandby);

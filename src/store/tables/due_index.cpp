@@ -58,10 +58,11 @@ Status DueIndex::find_unknown(Incarnation me, bool turns) {
 constexpr sql::Query kFirstParked{
     "SELECT parked_until,key FROM instances\fINDEXED BY i_parked\r"
     "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"};
-constexpr sql::Text kFirstStop{
+constexpr auto kFirstStopText = sql::join(
     "SELECT stop_due,sid FROM sessions\fINDEXED BY s_stopping\r"
     "WHERE state=",
-    sql::number<session::State::kStopping>, " AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1"};
+    sql::number<session::State::kStopping>, " AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1");
+constexpr sql::Query kFirstStop{kFirstStopText};
 constexpr sql::Query kFirstLook{
     "SELECT look_at,sid FROM sessions\fINDEXED BY s_look\r"
     "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"};
@@ -83,10 +84,11 @@ Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
   return Status::kOk;
 }
 
-constexpr sql::Text kFirstDelayed{
+constexpr auto kFirstDelayedText = sql::join(
     "SELECT due,id FROM worker_queue\fINDEXED BY wq_delayed\r"
     "WHERE state=",
-    sql::number<session::WorkState::kDelayed>, " AND due IS NOT NULL ORDER BY due LIMIT 1"};
+    sql::number<session::WorkState::kDelayed>, " AND due IS NOT NULL ORDER BY due LIMIT 1");
+constexpr sql::Query kFirstDelayed{kFirstDelayedText};
 constexpr sql::Query kFirstDeadline{
     "SELECT deadline,id FROM worker_queue\fINDEXED BY wq_deadline\r"
     "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"};

@@ -56,8 +56,9 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 
 }  // namespace
 
-constexpr sql::Text kList{"SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
-                          " FROM instances AS i WHERE i.key>?1 ORDER BY i.key"};
+constexpr auto kListText = sql::join("SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
+                                     " FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
+constexpr sql::Query kList{kListText};
 
 Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* page,
                                          InstanceVisitor& visitor) {
@@ -87,14 +88,15 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
   return fail(row.status(), "list instances");
 }
 
-constexpr sql::Text kListTree{
+constexpr auto kListTreeText = sql::join(
     "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
     ") UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i\fINDEXED BY i_tree\rWHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
-    " ORDER BY i.key)"};
+    " ORDER BY i.key)");
+constexpr sql::Query kListTree{kListTreeText};
 
 // Children have higher keys than whoever started them.
 Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* page,
@@ -123,8 +125,9 @@ Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* pa
   return fail(row.status(), "list a tree");
 }
 
-constexpr sql::Text kInfo{"SELECT " PAWL_INFO_COLUMNS
-                          " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE};
+constexpr auto kInfoText =
+    sql::join("SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
+constexpr sql::Query kInfo{kInfoText};
 
 Status InstanceDirectory::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
   const ReadScope scope(context_);
@@ -192,12 +195,13 @@ Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& vis
   return fail(row.status(), "list executions");
 }
 
-constexpr sql::Text kListActivities{
+constexpr auto kListActivitiesText = sql::join(
     "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"
     " FROM worker_queue q\fINDEXED BY wq_event\rLEFT JOIN workers w ON w.inc=q.inc"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
     " WHERE q.instance=?1 AND q.execution=?2 AND q.state<",
-    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY q.event"};
+    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY q.event");
+constexpr sql::Query kListActivities{kListActivitiesText};
 
 Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution,
                                           ActivityVisitor& visitor) {

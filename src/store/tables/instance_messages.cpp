@@ -68,18 +68,13 @@ Status InstanceMessages::reserve_messages(MessageId last, std::size_t count) {
   return connection_.changes() == 1 ? Status::kOk : Status::kStale;
 }
 
-constexpr sql::Text kCountMailbox{
+constexpr auto kCountMailboxText = sql::join(
     "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
     "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting IN (",
-    sql::number<Waiting::kNo>,
-    ",",
-    sql::number<Waiting::kYes>,
-    ") AND due IS NULL AND kind IN (",
-    sql::number<MessageKind::kEvent>,
-    ",",
-    sql::number<MessageKind::kQueue>,
-    ")"};
+    sql::number<Waiting::kNo>, ",", sql::number<Waiting::kYes>, ") AND due IS NULL AND kind IN (",
+    sql::number<MessageKind::kEvent>, ",", sql::number<MessageKind::kQueue>, ")");
+constexpr sql::Query kCountMailbox{kCountMailboxText};
 
 // What no turn took is counted from its rows: bounded by the limit itself, and by the completions
 // that wait beside.

@@ -4,9 +4,10 @@
 
 namespace pawl::store {
 
-constexpr sql::Text kReadStatus{
+constexpr auto kReadStatusText = sql::join(
     "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
-    "custom_status,custom_status_version FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
+    "custom_status,custom_status_version FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+constexpr sql::Query kReadStatus{kReadStatusText};
 
 Status InstanceReader::read_status(std::string_view id, InstanceStatus* out, char* buffer,
                                    std::size_t capacity) {

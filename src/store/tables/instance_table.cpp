@@ -5,9 +5,10 @@
 
 namespace pawl::store {
 
-constexpr sql::Text kFindRunning{
+constexpr auto kFindRunningText = sql::join(
     "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
-    "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE};
+    "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+constexpr sql::Query kFindRunning{kFindRunningText};
 
 Status InstanceTable::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
   Statement row = connection_.use(kFindRunning);
@@ -18,7 +19,9 @@ Status InstanceTable::find_running(std::string_view id, InstanceKey* key, Incarn
   return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
 }
 
-constexpr sql::Text kFindKey{"SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
+constexpr auto kFindKeyText =
+    sql::join("SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
+constexpr sql::Query kFindKey{kFindKeyText};
 
 Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
   Statement row = connection_.use(kFindKey);
@@ -28,7 +31,7 @@ Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
   return Status::kOk;
 }
 
-constexpr sql::Text kFindInstance{
+constexpr auto kFindInstanceText = sql::join(
     "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
     "coalesce(i.ready_id,i.unregistered) IS NULL,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
@@ -37,7 +40,8 @@ constexpr sql::Text kFindInstance{
     ",0) "
     "FROM instances AS i LEFT JOIN executions AS e "
     "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND coalesce(" PAWL_IS_THERE
-    ",1)"};
+    ",1)");
+constexpr sql::Query kFindInstance{kFindInstanceText};
 
 // One whose root has no row is there: its tree was not deleted.
 Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out) {

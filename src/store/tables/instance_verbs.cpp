@@ -52,8 +52,9 @@ Status InstanceVerbs::resume_instance(std::string_view id) {
   return written(instances_.write_state(found.key, write));
 }
 
-constexpr sql::Text kFind{
-    "SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE};
+constexpr auto kFindText =
+    sql::join("SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
+constexpr sql::Query kFind{kFindText};
 
 Status InstanceVerbs::find_managed(std::string_view id, Managed* out) {
   Statement row = connection_.use(kFind);

@@ -217,11 +217,11 @@ Status MetaTable::adopt_boot(const ClockSample& sample) {
                     static_cast<std::int64_t>(stamp(context_.clock, sample).quality));
 }
 
-constexpr sql::Text kCredit{
+constexpr auto kCreditText = sql::join(
     "UPDATE orchestrator_queue\fINDEXED BY oq_due\rSET due=due-?1 "
     "WHERE base=",
-    sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
-    kTimerMoves};
+    sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2");
+constexpr sql::Query kCredit{kCreditText, kTimerMoves};
 
 Status MetaTable::sync_clock(const ClockSample& sample) {
   const SyncResult result = sync(context_.clock, sample, SyncLimits());

@@ -50,13 +50,14 @@ Status NewInstances::check_new(const NewInstance& instance) {
   return fail(row.status(), "instances");
 }
 
-constexpr sql::Text kInsertInstance{
+constexpr auto kInsertInstanceText = sql::join(
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
     "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,root) "
     "VALUES(?1,?2,?3,",
     sql::number<InstanceState::kRunning>,
     ",1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,"
-    "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))"};
+    "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))");
+constexpr sql::Query kInsertInstance{kInsertInstanceText};
 
 Status NewInstances::insert_checked(const NewInstance& instance, const ParentLink& parent,
                                     InstanceKey* key) {

@@ -55,8 +55,10 @@ Status OpenedSessions::close_row(SessionKey session, session::Cause cause,
   return events_.report_end(reported);
 }
 
-constexpr sql::Text kFirstOf{"SELECT sid FROM sessions WHERE scope=?1 AND state<>",
-                             sql::number<session::State::kClosed>, " ORDER BY name LIMIT 1"};
+constexpr auto kFirstOfText =
+    sql::join("SELECT sid FROM sessions WHERE scope=?1 AND state<>",
+              sql::number<session::State::kClosed>, " ORDER BY name LIMIT 1");
+constexpr sql::Query kFirstOf{kFirstOfText};
 
 Status OpenedSessions::close_all_sessions(InstanceKey instance) {
   Walk walk;
@@ -151,18 +153,21 @@ Status OpenedSessions::insert_opened(const TurnCommit& turn, const Event& event,
       refusal);
 }
 
-constexpr sql::Text kCountOpened{
+constexpr auto kCountOpenedText = sql::join(
     "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
     " AND state<",
-    sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)"};
-constexpr sql::Text kCountOfOwner{
+    sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
+constexpr sql::Query kCountOpened{kCountOpenedText};
+constexpr auto kCountOfOwnerText = sql::join(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_label\rWHERE owner_label=?1"
     " AND state<",
-    sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)"};
-constexpr sql::Text kFirstOfOwner{
+    sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
+constexpr sql::Query kCountOfOwner{kCountOfOwnerText};
+constexpr auto kFirstOfOwnerText = sql::join(
     "SELECT s.name,i.id FROM sessions s\fINDEXED BY s_label\rLEFT JOIN instances i ON i.key=s.scope"
     " WHERE s.owner_label=?1 AND s.state<",
-    sql::number<session::State::kClosed>, " AND s.sid<>?2 ORDER BY s.sid LIMIT 1"};
+    sql::number<session::State::kClosed>, " AND s.sid<>?2 ORDER BY s.sid LIMIT 1");
+constexpr sql::Query kFirstOfOwner{kFirstOfOwnerText};
 
 Status OpenedSessions::find_refusal(const TurnCommit& turn, SessionKey session,
                                     std::string_view owner_label, Diagnostic* refusal) {

@@ -34,8 +34,10 @@ Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t
   return written(instances_.write_state(key, park));
 }
 
-constexpr sql::Text kNextStopped{"SELECT key FROM instances\fINDEXED BY i_stopped\rWHERE state=",
-                                 sql::number<InstanceState::kStopped>, " ORDER BY key LIMIT 1"};
+constexpr auto kNextStoppedText =
+    sql::join("SELECT key FROM instances\fINDEXED BY i_stopped\rWHERE state=",
+              sql::number<InstanceState::kStopped>, " ORDER BY key LIMIT 1");
+constexpr sql::Query kNextStopped{kNextStoppedText};
 
 Status ParkedInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();

@@ -129,12 +129,13 @@ Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std
   return Status::kOk;
 }
 
-constexpr sql::Text kFindUnregistered{
-    "SELECT " PAWL_RUN_COLUMNS
-    ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
-    " FROM instances AS i "
-    "WHERE key=? AND (state=",
-    sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)"};
+constexpr auto kFindUnregisteredText =
+    sql::join("SELECT " PAWL_RUN_COLUMNS
+              ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
+              " FROM instances AS i "
+              "WHERE key=? AND (state=",
+              sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)");
+constexpr sql::Query kFindUnregistered{kFindUnregisteredText};
 constexpr sql::Query kMarkUnregistered{
     "UPDATE instances SET unregistered=1,stop_kind=?2,stop_text=?3,"
     "updated_stamp=?4 WHERE key=?1"};
@@ -391,26 +392,25 @@ Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
   return list_behind(list, home, &home_behind_.after);
 }
 
-constexpr sql::Text kFirstDue{
+constexpr auto kFirstDueText = sql::join(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE "
     "instance=?1 AND waiting=",
     sql::number<Waiting::kNo>,
     " "
     "AND due IS NOT NULL AND due<=max(?2,?3) "
     "AND due<=CASE base WHEN ",
-    sql::number<TimeBase::kPawl>,
-    " THEN ?2 WHEN ",
-    sql::number<TimeBase::kUtc>,
+    sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
     " THEN ?3 END "
     "ORDER BY iif(base=",
-    sql::number<TimeBase::kPawl>,
-    ",due,due-?4),id LIMIT 1"};
-constexpr sql::Text kFire{
+    sql::number<TimeBase::kPawl>, ",due,due-?4),id LIMIT 1");
+constexpr sql::Query kFirstDue{kFirstDueText};
+constexpr auto kFireText = sql::join(
     "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,waiting,name,"
     "payload,crc) SELECT instance,execution,kind,error,ref,",
     sql::number<Waiting::kNo>,
     ",name,payload,crc "
-    "FROM orchestrator_queue WHERE id=?"};
+    "FROM orchestrator_queue WHERE id=?");
+constexpr sql::Query kFire{kFireText};
 constexpr sql::Query kForget{"DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves};
 constexpr sql::Query kMakeReady{
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "

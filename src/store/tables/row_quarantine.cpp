@@ -74,11 +74,12 @@ Status RowQuarantine::quarantine_row(const RowRef& row, const Damage& damage) {
   return Status::kNotFound;
 }
 
-constexpr sql::Text kReadMessage{"SELECT q.instance,i.state IN (",
-                                 sql::number<InstanceState::kCompleted>, ",",
-                                 sql::number<InstanceState::kFailed>,
-                                 ") FROM orchestrator_queue AS q LEFT JOIN instances AS i "
-                                 "ON i.key=q.instance WHERE q.id=?1"};
+constexpr auto kReadMessageText =
+    sql::join("SELECT q.instance,i.state IN (", sql::number<InstanceState::kCompleted>, ",",
+              sql::number<InstanceState::kFailed>,
+              ") FROM orchestrator_queue AS q LEFT JOIN instances AS i "
+              "ON i.key=q.instance WHERE q.id=?1");
+constexpr sql::Query kReadMessage{kReadMessageText};
 constexpr sql::Query kHoldMessage{
     "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
     "kind=iif(\ftypeof(kind)='integer'\r,kind,0),error=iif(\ftypeof(error)='integer'\r,error,0),"

@@ -145,12 +145,13 @@ Status SessionExpiry::end_opened(SessionKey session, const SessionChange& report
   return Status::kOk;
 }
 
-constexpr sql::Text kNextOld{
+constexpr auto kNextOldText = sql::join(
     "SELECT sid,created_at,activities,leak FROM sessions\fINDEXED BY s_opened\r"
     "WHERE lifecycle=1 AND state<",
     sql::number<session::State::kClosed>,
     " AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
-    " ORDER BY created_at,sid LIMIT 1"};
+    " ORDER BY created_at,sid LIMIT 1");
+constexpr sql::Query kNextOld{kNextOldText};
 constexpr sql::Query kNoteLeak{"UPDATE sessions SET leak=1 WHERE sid=?1"};
 
 // In the order in which they were opened, so each is looked at once and reported once.

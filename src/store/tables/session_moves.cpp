@@ -112,11 +112,12 @@ Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
   }
 }
 
-constexpr sql::Text kNextStop{
+constexpr auto kNextStopText = sql::join(
     "SELECT stop_due,sid,name FROM sessions\fINDEXED BY s_stopping\r"
     "WHERE state=",
     sql::number<session::State::kStopping>,
-    " AND (stop_due,sid)>(?1,?2) ORDER BY stop_due,sid LIMIT 1"};
+    " AND (stop_due,sid)>(?1,?2) ORDER BY stop_due,sid LIMIT 1");
+constexpr sql::Query kNextStop{kNextStopText};
 
 Status SessionMoves::end_stops(std::size_t limit, std::size_t* ended) {
   require_batch();
@@ -172,11 +173,12 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
 }
 
 constexpr sql::Query kFindSession{"SELECT sid,hard,excl FROM sessions WHERE scope=?1 AND name=?2"};
-constexpr sql::Text kInsertSession{
+constexpr auto kInsertSessionText = sql::join(
     "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
     "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities)"
     " VALUES(?1,?2,1,0,0,?6,?7,",
-    sql::number<session::State::kOpen>, ",0,0,0,?3,?4,0,?5,?4,0)"};
+    sql::number<session::State::kOpen>, ",0,0,0,?3,?4,0,?5,?4,0)");
+constexpr sql::Query kInsertSession{kInsertSessionText};
 
 Status SessionMoves::session_for(std::string_view name, const session::Use& use, SessionKey* key) {
   session::Use more;

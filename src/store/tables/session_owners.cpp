@@ -85,10 +85,11 @@ Status SessionOwners::abort_session(SessionKey session) {
   return change_owner(change, nullptr);
 }
 
-constexpr sql::Text kNextItemOf{
+constexpr auto kNextItemOfText = sql::join(
     "SELECT id,state FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state<>",
-    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY state,id LIMIT 1"};
+    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY state,id LIMIT 1");
+constexpr sql::Query kNextItemOf{kNextItemOfText};
 
 // Everything but what was cancelled before; what runs is cancelled when it renews, and its result
 // is refused.
@@ -207,10 +208,11 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
   }
 }
 
-constexpr sql::Text kFirstLocked{
+constexpr auto kFirstLockedText = sql::join(
     "SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state=",
-    sql::number<session::WorkState::kLocked>, " ORDER BY id LIMIT 1"};
+    sql::number<session::WorkState::kLocked>, " ORDER BY id LIMIT 1");
+constexpr sql::Query kFirstLocked{kFirstLockedText};
 
 // The locks of a session's items end with its epoch. They are few: no more than its owner has
 // slots.

@@ -5,8 +5,10 @@
 
 namespace pawl::store {
 
-constexpr sql::Text kFindNamed{"SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<",
-                               sql::number<session::State::kLost>};
+constexpr auto kFindNamedText =
+    sql::join("SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<",
+              sql::number<session::State::kLost>);
+constexpr sql::Query kFindNamed{kFindNamedText};
 
 Status SessionTable::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
   Statement find = connection_.use(kFindNamed);
@@ -112,12 +114,13 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
   return Status::kOk;
 }
 
-constexpr sql::Text kHasRunning{
+constexpr auto kHasRunningText = sql::join(
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kLocked>,
     "),"
     "EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
-    sql::number<session::WorkState::kCancelledRunning>, ")"};
+    sql::number<session::WorkState::kCancelledRunning>, ")");
+constexpr sql::Query kHasRunning{kHasRunningText};
 
 Status SessionTable::has_running(SessionKey session, session::Running* running) {
   Statement find = connection_.use(kHasRunning);
@@ -151,10 +154,11 @@ Status SessionTable::count_owned(Incarnation me, std::int64_t at_most, std::int6
   return Status::kOk;
 }
 
-constexpr sql::Text kCountWaiting{
+constexpr auto kCountWaitingText = sql::join(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_claim\rWHERE head_id>0"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
-    sql::number<session::State::kOpen>, " LIMIT ?1)"};
+    sql::number<session::State::kOpen>, " LIMIT ?1)");
+constexpr sql::Query kCountWaiting{kCountWaitingText};
 
 // In the order of the index of what can be claimed.
 Status SessionTable::count_waiting(std::int64_t* count) {
@@ -165,7 +169,7 @@ Status SessionTable::count_waiting(std::int64_t* count) {
   return Status::kOk;
 }
 
-constexpr sql::Text kHead{
+constexpr auto kHeadText = sql::join(
     "UPDATE sessions SET head_id=CASE"
     " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_barrier\r"
     " WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
@@ -192,8 +196,8 @@ constexpr sql::Text kHead{
     " ORDER BY id LIMIT 1),0) THEN NULL"
     " ELSE (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     " WHERE sid=?1 AND state=",
-    sql::number<session::WorkState::kReady>,
-    " ORDER BY id LIMIT 1) END WHERE sid=?1"};
+    sql::number<session::WorkState::kReady>, " ORDER BY id LIMIT 1) END WHERE sid=?1");
+constexpr sql::Query kHead{kHeadText};
 
 // Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest
 // of any state, and only if it is ready. `ORDER BY id LIMIT 1` is a seek where min(id) would scan
@@ -215,11 +219,12 @@ Status SessionTable::set_use(SessionKey session, const session::Use& use) {
   return fail(write.run(), "tighten a session");
 }
 
-constexpr sql::Text kForget{
-    "DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<session::State::kClosed>,
-    " AND look_at IS NULL"
-    " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
-    "WHERE q.sid=?1)"};
+constexpr auto kForgetText =
+    sql::join("DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<session::State::kClosed>,
+              " AND look_at IS NULL"
+              " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
+              "WHERE q.sid=?1)");
+constexpr sql::Query kForget{kForgetText};
 
 Status SessionTable::forget_if_closed(SessionKey session) {
   Statement forget = connection_.use(kForget);
@@ -283,9 +288,10 @@ Status SessionTable::count_sessions(Incarnation me, std::uint32_t* active, std::
   return fail(row.status(), "count own sessions");
 }
 
-constexpr sql::Text kLives{
-    "SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<",
-    sql::number<session::State::kLost>, ")"};
+constexpr auto kLivesText =
+    sql::join("SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<",
+              sql::number<session::State::kLost>, ")");
+constexpr sql::Query kLives{kLivesText};
 
 Status SessionTable::session_lives(SessionKey session, std::int64_t generation, bool* lives) {
   Statement read = connection_.use(kLives);
@@ -301,13 +307,14 @@ Status SessionTable::last_epoch(Epoch* epoch) {
   return Status::kOk;
 }
 
-constexpr sql::Text kClaimOf{
+constexpr auto kClaimOfText = sql::join(
     "SELECT "
     "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
     "s.epoch,s.hard=0 AND s.state=",
     sql::number<session::State::kOpen>,
     " FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
-    " WHERE s.sid=?1"};
+    " WHERE s.sid=?1");
+constexpr sql::Query kClaimOf{kClaimOfText};
 
 // holder 0: no owner. `soft`: open to be taken by who fetches.
 Status SessionTable::read_claim(SessionKey session, Claim* claim, bool* soft) {

@@ -12,10 +12,11 @@ constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, 
 
 }  // namespace
 
-constexpr sql::Text kFindRoot{
+constexpr auto kFindRootText = sql::join(
     "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c"
     "\fINDEXED BY i_alive\rWHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
-    "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE};
+    "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE);
+constexpr sql::Query kFindRoot{kFindRootText};
 Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
   require_batch();
   {
@@ -158,9 +159,10 @@ Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
   return fail(row.status(), "count ended instances");
 }
 
-constexpr sql::Text kNextDeleted{
-    "SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
-    sql::number<InstanceState::kDeleted>, " LIMIT 1"};
+constexpr auto kNextDeletedText =
+    sql::join("SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
+              sql::number<InstanceState::kDeleted>, " LIMIT 1");
+constexpr sql::Query kNextDeleted{kNextDeletedText};
 constexpr sql::Query kNextOfTree{
     "SELECT key,execution FROM instances\fINDEXED BY i_tree\r"
     "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
@@ -299,12 +301,13 @@ Status TreeRemoval::delete_oldest_ended(bool* any) {
   return Status::kOk;
 }
 
-constexpr sql::Text kNextPast{
+constexpr auto kNextPastText = sql::join(
     "SELECT ended_stamp,instance,execution FROM executions\fINDEXED BY e_past\rWHERE end=",
     sql::number<EndKind::kContinuedAsNew>,
     " AND "
     "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "
-    "1"};
+    "1");
+constexpr sql::Query kNextPast{kNextPastText};
 
 Status TreeRemoval::next_past(const PastCursor& after, PastCursor* out) {
   *out = PastCursor();

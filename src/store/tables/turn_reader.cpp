@@ -130,7 +130,7 @@ Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
   return none_fits ? Status::kResourceExhausted : Status::kOk;
 }
 
-constexpr sql::Text kReadItem{
+constexpr auto kReadItemText = sql::join(
     "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
     "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
     "(SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\r"
@@ -138,7 +138,8 @@ constexpr sql::Text kReadItem{
     sql::number<Waiting::kNo>,
     "),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
     " FROM instances AS i LEFT JOIN executions AS e "
-    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?"};
+    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+constexpr sql::Query kReadItem{kReadItemText};
 
 Status TurnReader::read_item_row(InstanceKey key, OrchestrationItem* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
@@ -199,15 +200,13 @@ Status TurnReader::read_last_stored_event(OrchestrationItem* out) {
   return Status::kOk;
 }
 
-constexpr sql::Text kFirstMessage{"SELECT " PAWL_MESSAGE_COLUMNS
-                                  " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-                                  "WHERE instance=? AND waiting=",
-                                  sql::number<Waiting::kNo>,
-                                  " AND due IS NULL AND kind IN (",
-                                  sql::number<MessageKind::kStart>,
-                                  ",",
-                                  sql::number<MessageKind::kContinue>,
-                                  ") ORDER BY id LIMIT 1"};
+constexpr auto kFirstMessageText = sql::join(
+    "SELECT " PAWL_MESSAGE_COLUMNS
+    " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    "WHERE instance=? AND waiting=",
+    sql::number<Waiting::kNo>, " AND due IS NULL AND kind IN (", sql::number<MessageKind::kStart>,
+    ",", sql::number<MessageKind::kContinue>, ") ORDER BY id LIMIT 1");
+constexpr sql::Query kFirstMessage{kFirstMessageText};
 
 // What was kept from the execution before is older than the start of this one.
 Status TurnReader::read_first_message(MessageReader& reader, const OrchestrationItem& item) {
@@ -216,10 +215,12 @@ Status TurnReader::read_first_message(MessageReader& reader, const Orchestration
   return fail(first.status(), "read first message");
 }
 
-constexpr sql::Text kWaitingMessages{"SELECT " PAWL_MESSAGE_COLUMNS
-                                     " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-                                     "WHERE instance=? AND waiting=",
-                                     sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id"};
+constexpr auto kWaitingMessagesText =
+    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
+              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+              "WHERE instance=? AND waiting=",
+              sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id");
+constexpr sql::Query kWaitingMessages{kWaitingMessagesText};
 
 Status TurnReader::read_waiting_messages(MessageReader& reader, const OrchestrationItem& item) {
   Statement row = connection_.use(kWaitingMessages);
@@ -233,10 +234,12 @@ Status TurnReader::read_waiting_messages(MessageReader& reader, const Orchestrat
   return fail(row.status(), "read waiting messages");
 }
 
-constexpr sql::Text kReadyMessages{"SELECT " PAWL_MESSAGE_COLUMNS
-                                   ",due,base FROM orchestrator_queue"
-                                   "\fINDEXED BY oq_instance\rWHERE instance=? AND waiting=",
-                                   sql::number<Waiting::kNo>, " ORDER BY due,id"};
+constexpr auto kReadyMessagesText =
+    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
+              ",due,base FROM orchestrator_queue"
+              "\fINDEXED BY oq_instance\rWHERE instance=? AND waiting=",
+              sql::number<Waiting::kNo>, " ORDER BY due,id");
+constexpr sql::Query kReadyMessages{kReadyMessagesText};
 
 // Behind them in the index stand the timers, the first one first: so it is known whether any is
 // due.
@@ -258,19 +261,18 @@ Status TurnReader::read_ready_messages(MessageReader& reader, InstanceKey key,
   return fail(row.status(), "read messages");
 }
 
-constexpr sql::Text kDueMessages{"SELECT " PAWL_MESSAGE_COLUMNS
-                                 " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-                                 "WHERE instance=?1 AND waiting=",
-                                 sql::number<Waiting::kNo>,
-                                 " AND due IS NOT NULL AND due<=max(?2,?3) "
-                                 "AND due<=CASE base WHEN ",
-                                 sql::number<TimeBase::kPawl>,
-                                 " THEN ?2 WHEN ",
-                                 sql::number<TimeBase::kUtc>,
-                                 " THEN ?3 END "
-                                 "ORDER BY iif(base=",
-                                 sql::number<TimeBase::kPawl>,
-                                 ",due,due-?4),id"};
+constexpr auto kDueMessagesText =
+    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
+              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+              "WHERE instance=?1 AND waiting=",
+              sql::number<Waiting::kNo>,
+              " AND due IS NOT NULL AND due<=max(?2,?3) "
+              "AND due<=CASE base WHEN ",
+              sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
+              " THEN ?3 END "
+              "ORDER BY iif(base=",
+              sql::number<TimeBase::kPawl>, ",due,due-?4),id");
+constexpr sql::Query kDueMessages{kDueMessagesText};
 
 Status TurnReader::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
                                      std::int64_t first_due) {

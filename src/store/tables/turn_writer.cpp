@@ -147,9 +147,10 @@ Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKi
   return Status::kOk;
 }
 
-constexpr sql::Text kKeepMessage{
-    "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kYes>,
-    " WHERE id=? AND waiting=", sql::number<Waiting::kNo>};
+constexpr auto kKeepMessageText =
+    sql::join("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kYes>,
+              " WHERE id=? AND waiting=", sql::number<Waiting::kNo>);
+constexpr sql::Query kKeepMessage{kKeepMessageText};
 
 Status TurnWriter::write_message(const TurnCommit& turn) {
   for (const MessageId message : turn.kept) {
@@ -192,11 +193,11 @@ Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
   return messages_.store_message(turn.key, fired, &due);
 }
 
-constexpr sql::Text kDeleteTimer{
+constexpr auto kDeleteTimerText = sql::join(
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=", sql::number<Waiting::kNo>,
     " "
-    "AND due IS NOT NULL AND execution=?2 AND ref=?3",
-    kTimerMoves};
+    "AND due IS NOT NULL AND execution=?2 AND ref=?3");
+constexpr sql::Query kDeleteTimer{kDeleteTimerText, kTimerMoves};
 
 Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
   PAWL_TRY(items_.cancel_work(turn.key, turn.execution, command));
@@ -206,12 +207,13 @@ Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
               "delete timer");
 }
 
-constexpr sql::Text kFirstReady{
+constexpr auto kFirstReadyText = sql::join(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting=",
     sql::number<Waiting::kNo>,
     " AND due IS NULL "
-    "ORDER BY id LIMIT 1"};
+    "ORDER BY id LIMIT 1");
+constexpr sql::Query kFirstReady{kFirstReadyText};
 constexpr sql::Query kHighestMessage{"SELECT coalesce(max(id),0)+1 FROM orchestrator_queue"};
 
 Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
@@ -291,17 +293,13 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
   return instances_.write_state(turn.key, write);
 }
 
-constexpr sql::Text kDeleteCompletions{
+constexpr auto kDeleteCompletionsText = sql::join(
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
-    sql::number<MessageKind::kActivityDone>,
-    ",",
-    sql::number<MessageKind::kTimerFired>,
-    ",",
-    sql::number<MessageKind::kChildDone>,
-    ",",
-    sql::number<MessageKind::kValueAnswer>,
+    sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kTimerFired>, ",",
+    sql::number<MessageKind::kChildDone>, ",", sql::number<MessageKind::kValueAnswer>,
     ") AND "
-    "execution<=?2"};
+    "execution<=?2");
+constexpr sql::Query kDeleteCompletions{kDeleteCompletionsText};
 
 // Completions and timers belong to the execution that asked; a cancel request, raised events that
 // came meanwhile and messages of queues to the instance.

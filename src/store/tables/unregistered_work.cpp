@@ -58,11 +58,12 @@ Status UnregisteredWork::park_work(const WorkRow& row, std::string_view name) {
   return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
 }
 
-constexpr sql::Text kFirstOfSession{
-    "SELECT id FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
-    sql::number<session::WorkState::kDelayed>,
-    " AND id>?2"
-    " AND waits_for IS NOT NULL ORDER BY id LIMIT 1"};
+constexpr auto kFirstOfSessionText =
+    sql::join("SELECT id FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+              sql::number<session::WorkState::kDelayed>,
+              " AND id>?2"
+              " AND waits_for IS NOT NULL ORDER BY id LIMIT 1");
+constexpr sql::Query kFirstOfSession{kFirstOfSessionText};
 
 Status UnregisteredWork::wake_waiting_of(SessionKey session) {
   WorkItemId item = 0;

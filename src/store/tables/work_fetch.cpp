@@ -262,14 +262,16 @@ Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRo
   return take == session::Take::kAfterClaim ? claim(fetch, candidate, row) : hand_over(fetch, row);
 }
 
-constexpr sql::Text kSessionOfOwnedHead{
+constexpr auto kSessionOfOwnedHeadText = sql::join(
     "SELECT sid FROM sessions\fINDEXED BY s_owned\rWHERE owner=?2"
     " AND head_id=?1 AND head_id IS NOT NULL AND state=",
-    sql::number<session::State::kOpen>, " LIMIT 1"};
-constexpr sql::Text kSessionOfHead{
+    sql::number<session::State::kOpen>, " LIMIT 1");
+constexpr sql::Query kSessionOfOwnedHead{kSessionOfOwnedHeadText};
+constexpr auto kSessionOfHeadText = sql::join(
     "SELECT sid FROM sessions\fINDEXED BY s_claim\rWHERE head_id=?1"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
-    sql::number<session::State::kOpen>, " LIMIT 1"};
+    sql::number<session::State::kOpen>, " LIMIT 1");
+constexpr sql::Query kSessionOfHead{kSessionOfHeadText};
 
 // What the row of a session calls its head is not.
 bool WorkFetch::is_no_head(const Candidate& candidate, session::Take take) {
@@ -307,13 +309,14 @@ Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* 
   return Status::kOk;
 }
 
-constexpr sql::Text kActivity{
+constexpr auto kActivityText = sql::join(
     "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
     "i.version,q.progress," PAWL_IS_THERE
     ",s.tag"
     " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
-    " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1"};
+    " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
+constexpr sql::Query kActivity{kActivityText};
 
 // Verdict and texts of a row. The input is touched only for a process that can run it.
 Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
@@ -548,14 +551,15 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-constexpr sql::Text kNextExpiredLock{
+constexpr auto kNextExpiredLockText = sql::join(
     "SELECT q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,"
     "q.boot_seq,q.token FROM worker_queue q\fINDEXED BY wq_locked\r"
     "LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (",
     sql::number<session::WorkState::kLocked>, ",",
     sql::number<session::WorkState::kCancelledRunning>,
     ") AND q.locked_until<=?1"
-    " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1"};
+    " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
+constexpr sql::Query kNextExpiredLock{kNextExpiredLockText};
 
 // Locks and cancelled running items past their lease whose holder is gone, and own ones that this
 // process does not run (a commit whose answer was lost). At most kExpiredLooksMax a call, in
@@ -612,11 +616,12 @@ Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId 
       item, row.session, verdict == session::ExpiredLock::kUnlockWithStrike, fetch.how.limits);
 }
 
-constexpr sql::Text kNextExpiredSession{
+constexpr auto kNextExpiredSessionText = sql::join(
     "SELECT head_id,sid,locked_until FROM sessions\fINDEXED BY s_lease\r"
     "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
     " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=",
-    sql::number<session::State::kOpen>, " ORDER BY locked_until,sid LIMIT 1"};
+    sql::number<session::State::kOpen>, " ORDER BY locked_until,sid LIMIT 1");
+constexpr sql::Query kNextExpiredSession{kNextExpiredSessionText};
 
 Status WorkFetch::take_expired_sessions(Fetch& fetch) {
   for (unsigned looks = 0;

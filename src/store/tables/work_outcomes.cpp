@@ -103,8 +103,10 @@ Status WorkOutcomes::poison_if_at_limit(WorkItemId item, const CrashLimits& limi
                                                     : Status::kOk;
 }
 
-constexpr sql::Text kCountCrash{"UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
-                                sql::number<session::WorkState::kCancelledRunning>};
+constexpr auto kCountCrashText =
+    sql::join("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
+              sql::number<session::WorkState::kCancelledRunning>);
+constexpr sql::Query kCountCrash{kCountCrashText};
 
 Status WorkOutcomes::count_crash(WorkItemId item, const CrashLimits& limits) {
   {

@@ -62,11 +62,12 @@ constexpr sql::Query kFindHeld{
     "SELECT sid,epoch,gen,state,hard,excl,owner,head_id,epoch_used,tag,EXISTS(SELECT 1 FROM"
     " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"
     " FROM sessions WHERE scope=0 AND name=?1"};
-constexpr sql::Text kInsertHandedOver{
+constexpr auto kInsertHandedOverText = sql::join(
     "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
     "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
     " VALUES(?1,?2,?3,",
-    sql::number<session::WorkState::kLocked>, ",1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)"};
+    sql::number<session::WorkState::kLocked>, ",1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)");
+constexpr sql::Query kInsertHandedOver{kInsertHandedOverText};
 
 // What a fetch would do next, in one write: it is never ready, so no index of ready ones has it.
 Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execution,

@@ -12,7 +12,7 @@ namespace pawl::store {
 // ?3 to ?5 the last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek: the
 // cost hangs on the depth of the indices alone. A constant false in ?2 is tested before the seek.
 // Rows of a union in order would be simpler to read, and take a table in memory each time.
-inline constexpr sql::Text kFetchSql{
+inline constexpr auto kFetchSqlText = sql::join(
     "SELECT"
     " (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
     " WHERE sid IS NULL AND state=",
@@ -26,18 +26,21 @@ inline constexpr sql::Text kFetchSql{
     " (SELECT head_id FROM sessions\fINDEXED BY s_claim\r"
     " WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<session::State::kOpen>,
-    "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)"};
+    "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)");
+inline constexpr sql::Query kFetchSql{kFetchSqlText};
 
 // Items of tag ?1 without a session; ?2 and ?3 as above. One seek.
-inline constexpr sql::Text kFetchTagSql{
+inline constexpr auto kFetchTagSqlText = sql::join(
     "SELECT id FROM worker_queue\fINDEXED BY wq_tag\rWHERE tag=?1 AND sid IS NULL AND state=",
-    sql::number<session::WorkState::kReady>, " AND id>?2 AND id<=?3 ORDER BY id LIMIT 1"};
+    sql::number<session::WorkState::kReady>, " AND id>?2 AND id<=?3 ORDER BY id LIMIT 1");
+inline constexpr sql::Query kFetchTagSql{kFetchTagSqlText};
 
 // Items of any tag without a session; ?1 and ?2 as above. One seek.
-inline constexpr sql::Text kFetchTaggedSql{
+inline constexpr auto kFetchTaggedSqlText = sql::join(
     "SELECT id FROM worker_queue\fINDEXED BY wq_tagged\rWHERE tag IS NOT NULL AND sid IS NULL"
     " AND state=",
-    sql::number<session::WorkState::kReady>, " AND id>?1 AND id<=?2 ORDER BY id LIMIT 1"};
+    sql::number<session::WorkState::kReady>, " AND id>?1 AND id<=?2 ORDER BY id LIMIT 1");
+inline constexpr sql::Query kFetchTaggedSql{kFetchTaggedSqlText};
 
 }  // namespace pawl::store
 

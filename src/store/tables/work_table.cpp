@@ -143,10 +143,11 @@ Status WorkTable::cancel_all_work(InstanceKey instance, ExecutionId execution) {
   return cancel_range(instance, execution, 0, std::numeric_limits<EventId>::max());
 }
 
-constexpr sql::Text kFirstCancelledRunning{
+constexpr auto kFirstCancelledRunningText = sql::join(
     "SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state=",
-    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY id LIMIT 1"};
+    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY id LIMIT 1");
+constexpr sql::Query kFirstCancelledRunning{kFirstCancelledRunningText};
 
 Status WorkTable::delete_cancelled_running(SessionKey session) {
   Walk walk;
@@ -163,10 +164,11 @@ Status WorkTable::delete_cancelled_running(SessionKey session) {
   }
 }
 
-constexpr sql::Text kFirstDelayed{
+constexpr auto kFirstDelayedText = sql::join(
     "SELECT id,sid FROM worker_queue\fINDEXED BY wq_delayed\r"
     "WHERE state=",
-    sql::number<session::WorkState::kDelayed>, " AND due<=?1 ORDER BY due LIMIT 1"};
+    sql::number<session::WorkState::kDelayed>, " AND due<=?1 ORDER BY due LIMIT 1");
+constexpr sql::Query kFirstDelayed{kFirstDelayedText};
 
 Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   Walk walk;
@@ -191,11 +193,12 @@ Status WorkTable::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   return Status::kOk;
 }
 
-constexpr sql::Text kRenewItem{
+constexpr auto kRenewItemText = sql::join(
     "UPDATE worker_queue SET locked_until=max(locked_until,?4)"
     " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (",
     sql::number<session::WorkState::kLocked>, ",",
-    sql::number<session::WorkState::kCancelledRunning>, ") RETURNING sid"};
+    sql::number<session::WorkState::kCancelledRunning>, ") RETURNING sid");
+constexpr sql::Query kRenewItem{kRenewItemText};
 constexpr sql::Query kRenewItsSession{
     "UPDATE sessions SET locked_until=max(locked_until,?4),last_activity_at=?5"
     " WHERE sid=?1 AND owner=?2 AND epoch=?3"};

@@ -13,7 +13,6 @@
 #include "work_queue.hpp"
 #include "work_row.hpp"
 #include "worker_terms.hpp"
-#include "worker_terms.hpp"
 
 namespace pawl::store {
 

@@ -274,14 +274,14 @@ Status WorkerRegistry::hand_sessions_over(Incarnation from, Incarnation heir,
   }
 }
 
-constexpr sql::Text kFirstLockOf{"SELECT id,sid,state=",
-                                 sql::number<session::WorkState::kCancelledRunning>,
-                                 ",locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
-                                 "WHERE state IN (",
-                                 sql::number<session::WorkState::kLocked>,
-                                 ",",
-                                 sql::number<session::WorkState::kCancelledRunning>,
-                                 ") AND inc=?1 ORDER BY locked_until,id LIMIT 1"};
+constexpr auto kFirstLockOfText =
+    sql::join("SELECT id,sid,state=", sql::number<session::WorkState::kCancelledRunning>,
+              ",locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
+              "WHERE state IN (",
+              sql::number<session::WorkState::kLocked>, ",",
+              sql::number<session::WorkState::kCancelledRunning>,
+              ") AND inc=?1 ORDER BY locked_until,id LIMIT 1");
+constexpr sql::Query kFirstLockOf{kFirstLockOfText};
 
 // Items without a session, and what is left of cancelled ones; the others went with their sessions.
 Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limits) {
