@@ -42,10 +42,15 @@ std::int64_t Evidence::expired_since(const Claim& claim, std::int64_t now) {
   for (Seen& seen : seen_) {
     if (seen.subject != claim.subject || seen.version != claim.version) continue;
     seen.asked = now;
+    // Renewed since then: this lease is another one.
+    if (seen.locked_until != claim.locked_until) {
+      seen.locked_until = claim.locked_until;
+      seen.since = now;
+    }
     return seen.since;
   }
   // When full, the newcomer waits: to forget the oldest would let none of 257 ever ripen.
-  static_cast<void>(seen_.push_back(Seen{claim.subject, claim.version, now, now}));
+  static_cast<void>(seen_.push_back(Seen{claim.subject, claim.version, claim.locked_until, now, now}));
   return now;
 }
 

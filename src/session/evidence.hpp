@@ -55,6 +55,7 @@ class Evidence {
   struct Seen {
     std::int64_t subject = 0;
     std::int64_t version = 0;
+    std::int64_t locked_until = 0;
     std::int64_t since = 0;
     std::int64_t asked = 0;
   };

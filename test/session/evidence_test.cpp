@@ -246,5 +246,23 @@ TEST_F(EvidenceTest, a_full_table_delays_and_never_errs) {
   EXPECT_EQ(suspected, 256);
 }
 
+// A lease that was renewed after it had been seen expired is another one, though the session has the same epoch.
+// Rules: S47.5.
+TEST_F(EvidenceTest, e_the_interval_begins_anew_with_a_renewed_lease) {
+  locks_.held[kOther] = port::Held::kHeld;
+  run_until(100'000);
+  EXPECT_EQ(ask(claim_until(90'000)), Gone::kNo);  // seen expired for the first time
+  run_until(100'000 + kInterval - 1);
+  EXPECT_EQ(ask(claim_until(90'000)), Gone::kNo);
+  const std::int64_t renewed_until = now_ + 5'000;
+  EXPECT_EQ(ask(claim_until(renewed_until)), Gone::kNo);
+  run_until(renewed_until);
+  EXPECT_EQ(ask(claim_until(renewed_until)), Gone::kNo);
+  run_until(renewed_until + kInterval - 1);
+  EXPECT_EQ(ask(claim_until(renewed_until)), Gone::kNo);
+  run_until(renewed_until + kInterval);
+  EXPECT_EQ(ask(claim_until(renewed_until)), Gone::kSuspicion);
+}
+
 }  // namespace
 }  // namespace pawl

@@ -336,7 +336,7 @@ void ModelSimulation::pass(std::int64_t ms) {
   world_ ? world_->machine.advance(ms) : machine_.advance(ms);
   clock_ += ms;
   for (const auto& [key, one] : model_->sessions())
-    if (one.row.owner.has_value() && one.locked_until <= now()) expired_.emplace(one.epoch, now());
+    if (one.row.owner.has_value() && one.locked_until <= now()) expired_.emplace(std::make_pair(one.epoch, one.locked_until), now());
   for (int index = 0; index < kNodes && !broken(); ++index) {
     Process& process = processes_[index];
     if (!process.lives) {
@@ -527,7 +527,7 @@ bool ModelSimulation::fetch(int index) {
   std::vector<Owned> before;
   for (const auto& [key, one] : model_->sessions())
     if (one.row.owner.has_value() && one.row.owner != process.me)
-      before.push_back({key, *one.row.owner, one.epoch});
+      before.push_back({key, *one.row.owner, one.epoch, one.locked_until});
   const auto taken = model_->fetch(who, process.looks);
   check_taken_over(before);
   std::optional<Job> job;
@@ -642,14 +642,13 @@ void ModelSimulation::check_exclusive(int index, const ModelStore::Session& sess
   }
 }
 
-// From a process that lives, only an interval after a lease of this epoch was over for the first
-// time.
+// From a process that lives, only an interval after this very lease was over.
 void ModelSimulation::check_taken_over(const std::vector<Owned>& before) {
   for (const Owned& was : before) {
     const auto is = model_->sessions().find(was.session);
     if (is == model_->sessions().end() || is->second.row.owner == was.owner) continue;
     ++counts_.taken_over;
-    const auto first = expired_.find(was.epoch);
+    const auto first = expired_.find({was.epoch, was.locked_until});
     const bool is_seen =
         first != expired_.end() && first->second + options_.renewal_interval_ms() <= now();
     for (const Process& process : processes_)
@@ -683,7 +682,7 @@ void ModelSimulation::check_rows() {
     expect(one.epoch >= last, "epochs do not rise");
     last = one.epoch;
     if (!one.row.owner.has_value()) continue;
-    if (one.locked_until <= now()) expired_.emplace(one.epoch, now());
+    if (one.locked_until <= now()) expired_.emplace(std::make_pair(one.epoch, one.locked_until), now());
     const auto owner = model_->workers().find(*one.row.owner);
     expect(owner != model_->workers().end() && !owner->second.buried,
            "a session owned by the dead");

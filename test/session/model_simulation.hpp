@@ -80,6 +80,7 @@ class ModelSimulation {
     SessionKey session = 0;
     Incarnation owner = 0;
     Epoch epoch = 0;
+    std::int64_t locked_until = 0;
   };
   // An instance that opens sessions.
   struct Opener {
@@ -156,7 +157,8 @@ class ModelSimulation {
   std::map<Epoch, Incarnation> owners_;
   std::map<std::pair<SessionKey, std::int64_t>, Incarnation> keepers_;
   std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // handed over, by opening
-  std::map<Epoch, std::int64_t> expired_;       // when a lease of it was first over
+  // When this lease was first over; one that is renewed is another.
+  std::map<std::pair<Epoch, std::int64_t>, std::int64_t> expired_;
   std::map<SessionKey, std::int64_t> moved_;    // when it was last asked to move, closed or aborted
   std::map<WorkItemId, std::int64_t> put_off_;  // until when
   LockToken last_of_database_ = 0;
