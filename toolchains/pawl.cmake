@@ -9,6 +9,11 @@ target_compile_options(pawl_build_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
     -Woverloaded-virtual -Wdouble-promotion -Wformat=2 -Wimplicit-fallthrough -Wundef -Wvla
     -Wmissing-declarations -Werror=unused-result -Werror=return-type>)
+# Nothing is thrown through Pawl's frames: what escapes an application's code is caught in the application's own unit
+# (pawl/exceptions.hpp). So no tables for unwinding, a sixth of the code. Debuggers use .debug_frame in their place;
+# sanitizers walk the stack with the tables, so Debug keeps them.
+target_compile_options(pawl_build_flags INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-fno-unwind-tables -fno-asynchronous-unwind-tables>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # "strict" warns on x86 too, where every alignment is allowed, and not on the board only.
   target_compile_options(pawl_build_flags INTERFACE
