@@ -52,7 +52,8 @@ ErrorKind OrchestrationContext::close_session(std::string_view id) {
   return pass_.sessions().close(branch_, id);
 }
 
-ErrorKind OrchestrationContext::hold_session(std::string_view session, std::chrono::milliseconds hold) {
+ErrorKind OrchestrationContext::hold_session(std::string_view session,
+                                             std::chrono::milliseconds hold) {
   return pass_.sessions().hold(branch_, session, false, hold.count());
 }
 
@@ -66,7 +67,8 @@ ErrorKind OrchestrationContext::handoff_session(const Session& session, std::str
   return pass_.sessions().hand_off(branch_, session.id(), true, tag, summary);
 }
 
-ErrorKind OrchestrationContext::hold_session(const Session& session, std::chrono::milliseconds hold) {
+ErrorKind OrchestrationContext::hold_session(const Session& session,
+                                             std::chrono::milliseconds hold) {
   return pass_.sessions().hold(branch_, session.id(), true, hold.count());
 }
 

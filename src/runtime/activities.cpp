@@ -20,7 +20,8 @@ void Activities::plan(std::int64_t now) {
       has_pressing = has_pressing || is_pressing(slot);
     }
     if (!slot.loss.abandoned && slot.loss.since_boot_ms.has_value() && slot.is_under_way())
-      steps.keep_earlier(slot.loss.since_boot_ms.value() + loop_.options.timing.activity_grace.count());
+      steps.keep_earlier(slot.loss.since_boot_ms.value() +
+                         loop_.options.timing.activity_grace.count());
     if (may_step(slot) && (slot.state == internal::Slot::State::kReady ||
                            slot.state == internal::Slot::State::kWaiting))
       steps.keep_earlier(slot.step_is_due(now) ? now : slot.steps.due_boot_ms);
@@ -180,8 +181,7 @@ Status Activities::renew() {
   PAWL_TRY(status);
   std::size_t renewed = 0;
   std::size_t released = 0;
-  PAWL_TRY(
-      loop_.sessions().renew_session_lock(loop_.me, loop_.terms, &renewed, &released));
+  PAWL_TRY(loop_.sessions().renew_session_lock(loop_.me, loop_.terms, &renewed, &released));
   return loop_.workers().renew_worker(loop_.me, loop_.terms.worker_lock_timeout_ms);
 }
 

@@ -238,7 +238,8 @@ Status ClientManagement::transfer_session(std::string_view session, std::string_
   if (options.stop_timeout.count() < 0) return explain(Status::kInvalidArgument, session);
   return explain_of("session", session, in_batch(session, [&] {
                       return store_->sessions().transfer_session(options.instance, session, node,
-                                                                 options.stop_timeout.count(), options.force);
+                                                                 options.stop_timeout.count(),
+                                                                 options.force);
                     }));
 }
 

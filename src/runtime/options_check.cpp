@@ -5,8 +5,8 @@
 #include "crash_notes.hpp"
 #include "event.hpp"
 #include "ids.hpp"
-#include "worker_terms.hpp"
 #include "store.hpp"
+#include "worker_terms.hpp"
 
 namespace pawl {
 namespace {

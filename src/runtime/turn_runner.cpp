@@ -305,7 +305,8 @@ bool TurnRunner::list_events(Turn& turn) {
       turn.changes_sessions = true;
     else if (event.kind == EventKind::kTimer)
       timers[timer_count++] = {id, event.base, event.number};
-    else if (event.kind == EventKind::kCancelRequested && loop_.options.timing.cancel_grace.count() > 0)
+    else if (event.kind == EventKind::kCancelRequested &&
+             loop_.options.timing.cancel_grace.count() > 0)
       timers[timer_count++] = {id, TimerBase::kPawlTime, loop_.options.timing.cancel_grace.count()};
     else if (event.kind == EventKind::kDetached)
       turn.wakes_others = true;

@@ -50,7 +50,8 @@ std::int64_t Evidence::expired_since(const Claim& claim, std::int64_t now) {
     return seen.since;
   }
   // When full, the newcomer waits: to forget the oldest would let none of 257 ever ripen.
-  static_cast<void>(seen_.push_back(Seen{claim.subject, claim.version, claim.locked_until, now, now}));
+  static_cast<void>(
+      seen_.push_back(Seen{claim.subject, claim.version, claim.locked_until, now, now}));
   return now;
 }
 

@@ -83,8 +83,7 @@ TEST(Policy, NamesTheDifference) {
   EXPECT_STREQ(policy_difference("", "attempts=2"), "retry.max_attempts");
   EXPECT_STREQ(policy_difference("attempts=2,jitter_percent=5", "attempts=2"),
                "retry.jitter_percent");
-  EXPECT_STREQ(policy_difference("start_to_close_ms=5", "start_to_close_ms=6"),
-               "start_to_close");
+  EXPECT_STREQ(policy_difference("start_to_close_ms=5", "start_to_close_ms=6"), "start_to_close");
   EXPECT_STREQ(policy_difference("garbage", ""), "options");
 }
 

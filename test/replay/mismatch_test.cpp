@@ -146,10 +146,8 @@ TEST(Mismatch, OptionsAddedOrRemoved) {
   EXPECT_NE(mismatch(with_options, activity).find("tag differs"), std::string::npos);
   g_options = ActivityOptions();
   g_options.schedule_to_start = std::chrono::milliseconds(5);
-  EXPECT_NE(mismatch(activity, with_options).find("schedule_to_start differs"),
-            std::string::npos);
-  EXPECT_NE(mismatch(with_options, activity).find("schedule_to_start differs"),
-            std::string::npos);
+  EXPECT_NE(mismatch(activity, with_options).find("schedule_to_start differs"), std::string::npos);
+  EXPECT_NE(mismatch(with_options, activity).find("schedule_to_start differs"), std::string::npos);
 }
 
 TEST(Mismatch, DefaultOptionsAreNone) {

@@ -336,7 +336,8 @@ void ModelSimulation::pass(std::int64_t ms) {
   world_ ? world_->machine.advance(ms) : machine_.advance(ms);
   clock_ += ms;
   for (const auto& [key, one] : model_->sessions())
-    if (one.row.owner.has_value() && one.locked_until <= now()) expired_.emplace(std::make_pair(one.epoch, one.locked_until), now());
+    if (one.row.owner.has_value() && one.locked_until <= now())
+      expired_.emplace(std::make_pair(one.epoch, one.locked_until), now());
   for (int index = 0; index < kNodes && !broken(); ++index) {
     Process& process = processes_[index];
     if (!process.lives) {
@@ -682,7 +683,8 @@ void ModelSimulation::check_rows() {
     expect(one.epoch >= last, "epochs do not rise");
     last = one.epoch;
     if (!one.row.owner.has_value()) continue;
-    if (one.locked_until <= now()) expired_.emplace(std::make_pair(one.epoch, one.locked_until), now());
+    if (one.locked_until <= now())
+      expired_.emplace(std::make_pair(one.epoch, one.locked_until), now());
     const auto owner = model_->workers().find(*one.row.owner);
     expect(owner != model_->workers().end() && !owner->second.buried,
            "a session owned by the dead");

@@ -83,8 +83,7 @@ TEST_P(Damage, LocksOfASessionThatChangesItsOwner) {
   const Incarnation me = worker(at, "me");
   start(at, create(at, "a"), {}, {{2, "s", ""}});
   lie("wq_session", "worker_queue(sid,(1),id) WHERE sid IS NOT NULL");
-  expect_named(at,
-               batch(at, [&] { return at->sessions().claim_session(me, "s", WorkerTerms()); }),
+  expect_named(at, batch(at, [&] { return at->sessions().claim_session(me, "s", WorkerTerms()); }),
                "worker_queue");
 }
 

@@ -169,8 +169,7 @@ void SecondEngineTest::use_it() {
   std::size_t released = 0;
   EXPECT_EQ(batch(at,
                   [&] {
-                    return at->sessions().renew_session_lock(me, WorkerTerms(), &count,
-                                                             &released);
+                    return at->sessions().renew_session_lock(me, WorkerTerms(), &count, &released);
                   }),
             Status::kOk);
   clock.advance(6'000);

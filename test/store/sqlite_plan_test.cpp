@@ -183,8 +183,7 @@ class Plans : public StoreWorld {
               Status::kOk);
     ASSERT_EQ(
         batch(
-            at, [&] { return at->sessions().take_devices_over(me, WorkerTerms(), evidence); },
-            me),
+            at, [&] { return at->sessions().take_devices_over(me, WorkerTerms(), evidence); }, me),
         Status::kOk);
     ASSERT_EQ(
         batch(
