@@ -71,7 +71,7 @@ std::string difference(const std::string& a, const std::string& b) {
 }  // namespace
 
 ModelSimulation::ModelSimulation(std::uint64_t seed, Beside beside, PureRule without)
-    : beside_(beside), random_(seed), machine_(seed) {
+    : random_(seed), machine_(seed) {
   options_.max_sessions_per_worker = kSessionsMax;
   options_.session_idle_timeout_ms = 60'000;
   options_.evict_idle_ms = seed % 3 == 0 ? 3'000 : 0;

@@ -134,7 +134,6 @@ class ModelSimulation {
   void check_idle(const std::vector<SessionKey>& owned);
   void check_executions();
 
-  Beside beside_;
   std::mt19937_64 random_;
   std::unique_ptr<World> world_;
   sim::Machine machine_;
