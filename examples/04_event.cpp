@@ -1,4 +1,4 @@
-// An event is raised from outside for whoever waits; a select takes what comes first, and closes
+// An event is raised from outside for an instance that waits; a select takes what comes first, and closes
 // the other.
 #include <chrono>
 #include <cstdio>

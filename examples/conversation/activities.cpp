@@ -77,7 +77,7 @@ Asked ask(Exchange& exchange, const std::string& question) {
   return Asked::kFailed;
 }
 
-// An agent that is silent or talks nonsense is of no use to anybody: it ends, and so does the
+// An agent that is silent or talks nonsense is of no use: it ends, and so does the
 // session.
 ActivityStep give_up(ActivityContext& ctx, Exchange& exchange, const char* why) {
   exchange.agent.discard();
@@ -104,7 +104,7 @@ ActivityStep hydrate(ActivityContext& ctx, Exchange& exchange) {
   if (!exchange.agent) {
     exchange.agent = worker.agents.acquire(ctx);
     if (!exchange.agent) return ctx.fail(pawl::status_name(exchange.agent.status()));
-    // Also over one that is there: whoever asks for a new one has given that up.
+    // Also over one that is there: a request for a new one gives that up.
     if (!exchange.agent->start(worker.agent_command))
       return give_up(ctx, exchange, strerror(errno));
   }

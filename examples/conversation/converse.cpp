@@ -12,7 +12,7 @@ using pawl::OrchestrationContext;
 using pawl::Outcome;
 using pawl::Poll;
 
-// Answers are kept for whoever asked; who did not come back for one in so long has gone.
+// Answers are kept for the client that asked; one that did not come back for so long has gone.
 constexpr std::int64_t kAnswersKeptMs = 60'000;
 constexpr char kSession[] = "agent";
 // Turns between two checkpoints: what a new agent has to be notified again at most.
@@ -68,7 +68,7 @@ Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
   return Poll::done();
 }
 
-// For whoever asked. What does not fit is said, so that no caller waits for it.
+// For the client that asked. What does not fit is said, so that no caller waits for it.
 void answer(OrchestrationContext& ctx, const std::string& request, std::string_view text) {
   if (ctx.set_kv_value(request, text) == pawl::ErrorKind::kNone) return;
   if (ctx.set_kv_value(request, "the answer is too long") != pawl::ErrorKind::kNone)

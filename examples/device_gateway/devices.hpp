@@ -33,7 +33,7 @@ class Folder {
 
 // Devices whose session this process owns: open, and locked by the kernel for as long. The lock
 // ends with the process, however that ends, and not before: a frozen owner that was given up by
-// everybody else still has it. So two processes never use one device, whatever they believe.
+// the others still have it. So two processes never use one device, whatever they believe.
 class OwnedDevices final : public pawl::SessionListener {
  public:
   OwnedDevices() = default;

@@ -8,7 +8,7 @@ struct GatewayOptions {
   const char* database_path = nullptr;
   const char* node = nullptr;
   const char* folder = nullptr;
-  bool standby = false;  // declares behind whoever has a device already
+  bool standby = false;  // declares behind a worker that has a device already
 };
 
 // The exit status.

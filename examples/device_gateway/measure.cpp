@@ -14,7 +14,7 @@ pawl::Poll measure(pawl::OrchestrationContext& ctx) {
   if (pawl::from_json(ctx.input(), &request, &why) != pawl::Status::kOk)
     return ctx.fail(why.text());
   pawl::ActivityOptions options;
-  // Only who has declared it, and one at a time, whoever asks.
+  // Only the worker that declared it, and one at a time, for all instances.
   options.target = pawl::Target::device(request.device.view(),
                                         std::chrono::milliseconds(request.unavailable_ms));
   // A sensor may have a bad moment; who is locked out comes in when the lock is free.

@@ -2,7 +2,7 @@
 //
 // hwmon, thermal and IIO channels under a sysfs root, and the kernel's own live figures under a
 // proc root. An id names the chip and the file, not the number the kernel gave the chip at this
-// boot, so it can be the id of a session: whoever owns the session looks the file up when it opens
+// boot, so it can be the id of a session: its owner looks the file up when it opens
 // it.
 #ifndef GATEWAY_CHANNELS_HPP
 #define GATEWAY_CHANNELS_HPP

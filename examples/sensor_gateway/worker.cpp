@@ -96,7 +96,7 @@ Report sample(pawl::ActivityContext& ctx, Worker& worker) {
 }
 
 // A real effect: a line in a file that all workers share. An attempt after the first one looks
-// whether an earlier one got as far as the line, so that an alarm is recorded once whoever was
+// whether an earlier one got as far as the line, so that an alarm is recorded once, whichever process was
 // killed when.
 Report alarm(pawl::ActivityContext& ctx, Worker& worker) {
   const std::string key = " key=" + std::string(ctx.idempotency_key()) + ' ';

@@ -66,64 +66,70 @@ class ActivityContext {
   [[nodiscard]] std::int64_t execution_id() const;
   [[nodiscard]] std::string_view orchestration_name() const;
   [[nodiscard]] std::string_view orchestration_version() const;
-  // Of the event that asked for it: the same for every attempt, unique in its execution.
+  // The id of the event that scheduled this activity: the same for every attempt, unique in its
+  // execution.
   [[nodiscard]] std::int64_t activity_id() const;
   // Empty for an activity without a session.
   [[nodiscard]] std::string_view session_id() const;
-  // ActivityOptions::tag, or of its session (handoff_session()); empty for an activity without one.
+  // The tag of the activity (ActivityOptions::tag) or of its session (handoff_session()); empty:
+  // neither has one.
   [[nodiscard]] std::string_view tag() const;
-  // Rises at every change of the session's owner; 0 without a session. Give it to devices that can
-  // refuse an older one.
+  // The epoch of the session: it rises at every change of the owner; 0 without a session. Give it
+  // to devices that can refuse an older one.
   [[nodiscard]] std::int64_t session_epoch() const;
-  // First hand-over of this epoch: what this process kept for the session is not valid any more.
+  // True for the first hand-over of this epoch: what this process kept for the session is not valid
+  // any more.
   [[nodiscard]] bool claimed_now() const;
-  // What the orchestration gave to handoff_session(), in the first activity of each ownership after
-  // it; else empty.
+  // The summary that the orchestration gave to handoff_session(). Only the first activity of each
+  // later ownership has it; for all others it is empty.
   [[nodiscard]] std::string_view session_summary() const;
-  // Path of the session's folder (SessionOptions::work_root), for files that the next activities of
-  // it need, on whatever worker: it is there, and what was written stays until the session ends.
-  // Empty: none. A zero byte follows it.
+  // The path of the session's folder (SessionOptions::work_root), for files that later activities
+  // of the session need, on whatever worker they run. The folder exists, and what was written stays
+  // until the session ends. Empty: there is none. A zero byte follows the text.
   [[nodiscard]] std::string_view session_folder() const;
   // Milliseconds until the session's lease ends if nothing renews it; 0 without a session.
   [[nodiscard]] std::int64_t session_lease_left_ms() const;
-  // Hand-overs of this activity, from 1.
+  // How often this activity was handed over, this time included.
   [[nodiscard]] std::int64_t attempt() const;
   // 1 + the attempts that failed before (ActivityOptions::retry); hand-overs after a crash do not
   // count.
   [[nodiscard]] std::int64_t retry_attempt() const;
-  // "database/instance key/execution/event": the same for every attempt, unique over everything
-  // else.
+  // "database/instance key/execution/event": the same for every attempt of this activity, and of no
+  // other activity.
   [[nodiscard]] std::string_view idempotency_key() const;
   // The worker_node_id of this process, or its generated name.
   [[nodiscard]] std::string_view worker_id() const;
-  // The result will not be accepted any more: cancelled by the orchestration, past a limit of
-  // ActivityOptions, or lost to another worker. Long activities look here and return early.
+  // True when the result will not be accepted any more: the orchestration cancelled the activity, a
+  // limit of ActivityOptions has passed, or another worker has taken the work. Long activities ask
+  // for it and return early.
   [[nodiscard]] bool is_cancelled() const;
-  // Until the first limit of this attempt passes (ActivityOptions); 0: it has; none: it has no
-  // limit.
+  // Time until the first limit of this attempt passes (ActivityOptions); 0: it has passed; none:
+  // the attempt has no limit.
   [[nodiscard]] OptionalMs time_left_ms() const;
-  // What the registration gave.
+  // The pointer that the registration gave.
   [[nodiscard]] void* user() const;
-  // "I am alive, and so far": copied; the latest counts. Empty: alive, and the progress is what it
-  // was. Written at most once in TimingOptions::heartbeat_interval, and sooner only when
-  // heartbeat_timeout asks for it; an attempt that is to be repeated leaves its last one in any
-  // case.
+  // Says that the activity is alive, and how far it has come. The text is copied, and the latest
+  // one counts; an empty text leaves the progress as it was. A heartbeat is stored at most once in
+  // TimingOptions::heartbeat_interval, and sooner only if heartbeat_timeout asks for it. The last
+  // heartbeat of an attempt that will be repeated is always stored.
   // Returns kOk: it was noted.
   // Requires: at most kProgressBytesMax bytes (kResourceExhausted).
   Status heartbeat(std::string_view progress = {});
-  // The last heartbeat of an earlier attempt of this activity that was written; empty: none.
+  // The last stored heartbeat of an earlier attempt of this activity; empty: none.
   [[nodiscard]] std::string_view last_progress() const;
-  // The result does not wait for TimingOptions::commit_window: for activities that moved something.
+  // Commits the result without waiting for TimingOptions::commit_window: for activities that moved
+  // something.
   void commit_now();
-  // With the result of this activity its session ends here: what this process kept for it is of no
-  // use. One that fails on loss is lost, and all its other work with it; any other is released, and
-  // the next activity has a new epoch. No retry follows. Without a session it does nothing.
+  // Ends the session's ownership with the result of this activity, because what this process kept
+  // for it is of no use any more. A session that fails on loss is lost, and all its other work
+  // fails; any other session is released, and its next activity has a new epoch. No retry follows.
+  // Without a session it does nothing.
   void abort_session();
-  // Straight to the log sink, with the identity of activity, attempt and worker.
+  // Writes to the log sink at once, with the identity of activity, attempt and worker.
   void trace(LogLevel level, std::string_view text);
 
-  // Ends the activity, with its result; with an error, which another attempt may follow; or with
-  // one that is the outcome. Error texts longer than 1024 bytes are cut.
+  // Ends the activity: with its result; with an error, after which another attempt may follow; or
+  // with an error that no attempt follows. Error texts longer than 1024 bytes are cut.
   // Returns what the activity returns.
   // Requires: a result of at most payload_bytes_max; a longer one fails the activity with kLimit.
   ActivityResult ok(std::string_view result);
@@ -131,16 +137,18 @@ class ActivityContext {
   ActivityResult fail_permanently(std::string_view text);
 
   // --- of a cooperative activity ------------------------------------------------------------------
-  // The next step is after so long (0..kDurationMax, cut to that); 0: with the next tick.
+  // Asks for the next step after so long (0..kDurationMax; longer waits are cut to that). 0: with
+  // the next tick.
   // Returns what the step returns.
   ActivityStep again_after(std::chrono::milliseconds wait);
-  // The next step is when `fd` is readable (or has hung up), or in `limit` if it is not before
-  // then. The loop sleeps until then. The descriptor stays yours.
+  // Asks for the next step when `fd` is readable or has hung up, or after `limit` if that comes
+  // first. The loop sleeps until then. The descriptor stays the caller's.
   // Returns what the step returns.
   // Requires: a descriptor that is open at least until that step; one that cannot be waited for
   // fails the activity with kInvalidArgument, without a retry.
   ActivityStep when_readable(int fd, std::chrono::milliseconds limit);
-  // Of the step at hand: it runs because its descriptor is readable, and not for the limit.
+  // True if this step runs because its descriptor is readable, and not because its limit has
+  // passed.
   [[nodiscard]] bool is_readable() const;
 
  private:
@@ -151,8 +159,8 @@ class ActivityContext {
 
 using Activity = ActivityResult (*)(ActivityContext&);
 
-// An activity with the call of it, which is compiled where this value is made: no exception comes
-// out of that.
+// A function and the code that calls it. That code is compiled where this value is made, in the
+// application's own unit, and lets no exception out.
 class ActivityCode {
  public:
   ActivityCode() = default;

@@ -22,9 +22,9 @@ enum class Backoff : std::uint8_t {
   kExponential,  // base, 2 * base, 4 * base ..
 };
 
-// Repeated are: an attempt that said fail(), and one that passed start_to_close or
-// heartbeat_timeout. Never: fail_permanently(), a result that is too long, and everything that
-// is not the attempt's own doing (poison, a damaged row, the other limits of ActivityOptions).
+// An attempt is repeated if it said fail(), or if start_to_close or heartbeat_timeout passed. It is
+// not repeated after fail_permanently(), after a result that is too long, and after all that is not
+// the attempt's own doing (poison, a damaged row, the other limits of ActivityOptions).
 struct Retry {
   std::int32_t max_attempts = 1;  // 1..1000000, with the first; 1: no retries
   Backoff backoff = Backoff::kExponential;
@@ -34,24 +34,24 @@ struct Retry {
       0;  // 0..100: a pause is shortened by up to so much, always by the same
 };
 
-// All limits: 0 is none, at most kDurationMax. Time in which the machine is off counts for none
-// of them, nor for a pause. The error is kTimeout, of schedule_to_start kNotStarted, of silence
+// All limits: 0 is none; at most kDurationMax. Time in which the machine is off counts for no limit
+// and no pause. The error is kTimeout, for schedule_to_start kNotStarted, for a missing heartbeat
 // kHeartbeatTimeout; its text names the limit.
 struct ActivityOptions {
   Target target;  // where it runs; by default any worker
-  // Only workers that serve this tag take it (Options::worker_tag_filter): 1..256 bytes, no control
-  // characters; empty: none.
+  // Only workers that serve this tag take the activity (Options::worker_tag_filter). 1..256 bytes
+  // without control characters; empty: no tag.
   std::string_view tag;
   Retry retry;
   std::chrono::milliseconds start_to_close{
       0};  // one attempt, from its hand-over; then the next may follow
   std::chrono::milliseconds schedule_to_close{
       0};  // all attempts and pauses, from the commit of the call
-  // Until a worker takes it for the first time: also if none lives that serves its tag or has its
-  // name registered. Whatever Runtime of the database lives ends it.
+  // Until a worker takes the activity for the first time, also if no living worker serves its tag
+  // or has its name registered. Any Runtime of the database that lives ends it.
   std::chrono::milliseconds schedule_to_start{0};
-  // Between two ActivityContext::heartbeat() of an attempt, and before its first; then the next may
-  // follow.
+  // Between two calls of ActivityContext::heartbeat() of an attempt, and before the first; then the
+  // next attempt may follow.
   std::chrono::milliseconds heartbeat_timeout{0};
 };
 

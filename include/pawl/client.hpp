@@ -37,20 +37,21 @@ struct ClientOptions {
 };
 
 struct StartOptions {
-  // Exactly this one, in the form of Registry. None: the one that the worker that begins it takes
-  // by default.
+  // The version of the code, in the form of Registry. None: the version that the worker that begins
+  // the instance takes by default.
   std::optional<std::string_view> version = std::nullopt;
-  // Waits so long before its first turn, 0 or more; off time counts as it does for timers.
-  // Until then the instance is kRunning and takes messages; a cancel request waits with it.
+  // The first turn comes so much later; 0 or more. Time without power counts as it does for timers.
+  // Until then the instance is kRunning and takes messages, and a cancel request waits.
   std::chrono::milliseconds start_after{0};
 };
 
 struct TransferOptions {
-  // Running work has so long to end, 0 or more. Then a session moves all the same and what
-  // still runs is refused; but an exclusive one stays where it is, unless `force`.
+  // Running work has so long to end; 0 or more. Then the session moves all the same, and results of
+  // what still runs are refused. An exclusive session stays where it is instead, unless `force` is
+  // set.
   std::chrono::milliseconds stop_timeout{20'000};
   bool force = false;
-  // Of transfer_session(): the session is one that this instance opened; empty: one that is shared.
+  // For transfer_session(): the instance that opened the session. Empty: the session is shared.
   std::string_view instance;
 };
 
@@ -100,11 +101,11 @@ class Client {
   // (kInvalidArgument); `input` of at most payload_bytes_max (kResourceExhausted).
   Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
                              const StartOptions& options = StartOptions());
-  // Asks the instance to stop: its code sees a cancelled await.
+  // Asks an instance to stop: its code sees a cancelled await.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
-  // For the wait for this event that is open now (schedule_wait()). Without one the event is gone, and
-  // counted in RuntimeStats::messages_dropped.
+  // Raises an event for the open wait of this name (schedule_wait()). Without an open wait the
+  // event is dropped, and counted in RuntimeStats::messages_dropped.
   // Returns kOk; kNotFound: no such instance; kStale: it has ended; kQuota; kResourceExhausted:
   // queue_messages_max messages of this instance wait already, or those hold 4 * payload_bytes_max.
   // Unless kOk nothing is written.
@@ -171,77 +172,80 @@ class Client {
 
   // --- management ---------------------------------------------------------------------------------
   // Ends the instance now as kFailed with ErrorKind::kTerminated: none of its code runs any more.
-  // Also one that is stopped, suspended or of a name that no process has registered. A Runtime that
-  // runs orchestrations writes the end with its next tick; until then the status shows kTerminated.
+  // Works for an instance that is stopped, suspended or of a name that no process has registered,
+  // too. A Runtime that runs orchestrations writes the end with its next tick; until then the
+  // status shows kTerminated.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status terminate_instance(std::string_view id, std::string_view reason);
-  // No turn runs until resume_instance(): messages and due timers wait, activities that were asked
-  // for go on.
+  // Stops turns until resume_instance(): messages and due timers wait, activities that were already
+  // scheduled go on.
   // Returns kOk, also if it was suspended; kNotFound; kStale: it has ended or is being terminated.
   Status suspend_instance(std::string_view id);
   // Lets a suspended or stopped instance go on; does nothing to one that runs.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status resume_instance(std::string_view id);
 
-  // Instances in order of creation.
+  // Lists instances in order of their creation.
   // Returns kOk.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
-  // One instance, and how much it holds. Views of `out` live until the next call.
+  // Reads one instance, and how much it holds. Views of `out` live until the next call.
   // Returns kOk; kNotFound.
   Status get_instance_info(std::string_view id, InstanceInfo* out);
   Status get_instance_stats(std::string_view id, InstanceStats* out);
-  // The children it started, and the whole tree it belongs to with its root first, in order of
-  // creation. (Its own parent: InstanceInfo::parent_id.)
+  // Lists the children that it started, or the whole tree that it belongs to, root first, in order
+  // of creation. InstanceInfo::parent_id is its own parent.
   // Returns kOk; kNotFound.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_children(std::string_view id, Page* page, InstanceVisitor& visitor);
   Status get_instance_tree(std::string_view id, Page* page, InstanceVisitor& visitor);
-  // Executions with history, oldest first.
+  // Lists the executions that have a history, oldest first.
   // Returns kOk; kNotFound.
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
-  // Activities of the current execution that have no outcome yet, in order of their calls.
+  // Lists the activities of the current execution that have no outcome yet, in order of their
+  // calls.
   // Returns kOk; kNotFound.
   Status list_activities(std::string_view id, ActivityVisitor& visitor);
-  // Events of one execution (0: the current one) in order.
+  // Reads the events of one execution (0: the current one) in order.
   // Returns kOk; kNotFound: the instance, or an execution that is not there or has no history yet;
   // kCorrupt: a row is damaged, those before it were reported.
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
-  // What the database holds.
+  // Counts what the database holds.
   // Returns kOk.
   Status get_metrics(Metrics* out);
-  // Sets SpaceOptions::quota_bytes for all processes of the database, until a Runtime with one starts.
-  // 0: none.
+  // Sets SpaceOptions::quota_bytes for all processes of the database, until a Runtime starts that
+  // has one. 0: no quota.
   // Returns kOk.
   // Requires: 0, or 256 KiB to 1 << 50 (kInvalidArgument).
   Status set_quota(std::int64_t bytes);
-  // Registered workers.
+  // Lists the registered workers.
   // Returns kOk.
   Status list_workers(WorkerVisitor& visitor);
-  // Sessions, in order of their making.
+  // Lists sessions in order of their creation.
   // Returns kOk.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor);
-  // One that this instance opened, or, without an instance, one that is shared. Views of `out` live
-  // until the next call.
+  // Reads a session that this instance opened or, if `instance` is empty, a shared one. Views of
+  // `out` live until the next call.
   // Returns kOk; kNotFound.
   Status get_session(std::string_view instance, std::string_view session, SessionInfo* out);
-  // Closes one that this instance opened, as its code would, and notifies the code if it asked for
-  // that (SessionSettings::notify: "closed"). `owner_label` is who asks; empty: an administrator,
-  // who may close any.
+  // Closes a session that this instance opened, as its code would, and notifies the code if it
+  // asked for that (SessionSettings::notify: "closed"). `owner_label` names the caller; empty: an
+  // administrator, who may close any session.
   // Returns kOk; kNotFound; kNotOwner: the session is of another label, which error_text() names.
   Status close_session(std::string_view instance, std::string_view session,
                        std::string_view owner_label = {});
-  // Moves a session to the living worker with this worker_node_id (as list_workers() shows it), or,
-  // empty, away from its owner: nothing of it starts any more, and when its running work has ended
-  // it moves. The answer does not wait for that.
+  // Moves a session to the living worker with this worker_node_id (as list_workers() shows it) or,
+  // if `node` is empty, away from its owner. No activity of the session starts any more, and it
+  // moves when its running work has ended. The answer does not wait for that.
   // Returns kOk; kNotFound: no such session; kNoEligibleTarget: the worker does not run, is
   // draining, is full or did not declare the device (error_text()).
   // Requires: stop_timeout not below 0 (kInvalidArgument).
   Status transfer_session(std::string_view session, std::string_view node,
                           const TransferOptions& options = TransferOptions());
-  // The worker takes nothing new and its sessions move away likewise, devices only to who stands by
-  // for them; until its process registers anew.
+  // Drains a worker: it takes nothing new, and its sessions move away as with transfer_session(); a
+  // device moves only to a worker that stands by for it. This holds until its process registers
+  // anew.
   // Returns kOk; kNotFound: no living worker has this worker_node_id.
   // Requires: as transfer_session().
   Status drain_worker(std::string_view node, const TransferOptions& options = TransferOptions());
@@ -249,25 +253,26 @@ class Client {
   // Returns kOk; kNotFound; kStillRunning: a worker declares it, or work waits.
   Status forget_device(std::string_view device);
 
-  // Removes an ended instance and all below it. From the first transaction on no call finds any of
-  // them, and work in flight is refused when it comes back; the rows go in transactions of bounded
-  // size, then their ids are free again. If one of those fails (kBusy, kFull ..), a Runtime goes on
-  // with it.
+  // Removes an ended instance and all instances below it. From the first transaction on no call
+  // finds any of them, and results of their running work are refused. The rows go in transactions
+  // of bounded size; then their ids are free again. If a later transaction fails (kBusy, kFull ..),
+  // a Runtime finishes the removal.
   // Returns kOk; kNotFound; kChildInstance: delete its root; kStillRunning: it, or one below it,
   // has not ended, and `force` is false.
   Status delete_instance(std::string_view id, bool force, Removed* removed = nullptr);
-  // Removes the trees that have ended among the next page of list_instances(), by their roots.
-  // `removed` also counts when it fails.
+  // Removes the ended trees among the next page of list_instances(), each by its root. `removed` is
+  // counted also when the call fails.
   // Returns kOk, also when a tree was left for a child that runs.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status delete_instances(const InstanceFilter& filter, Page* page, Removed* removed = nullptr);
-  // Removes earlier executions with the children they started, oldest first: all but the last
-  // `keep_last` (the current one counts and always stays), up to the first that ended at
-  // `ended_before_ms` or later (0: no such limit) or has a child that runs.
+  // Removes earlier executions of an instance with the children that they started, oldest first. It
+  // keeps the last `keep_last` executions (the current one counts and always stays), and stops at
+  // the first that ended at `ended_before_ms` (UTC) or later (0: no such limit) or has a child that
+  // runs.
   // Returns kOk; kNotFound.
   Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
                           Removed* removed = nullptr);
-  // Likewise of all instances, running or not, of the next page of list_instances().
+  // Likewise for all instances, running or not, of the next page of list_instances().
   // Returns kOk.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,

@@ -1,7 +1,7 @@
 // Values that an instance keeps under keys.
 //
-// Purpose: what orchestrations and clients see of it. Ownership: views live as long as whoever
-// hands them out says. Thread rule: plain values.
+// Purpose: what orchestrations and clients see of them. Ownership: views live as long as the call
+// that gives them says. Thread rule: plain values.
 #ifndef PAWL_KV_HPP
 #define PAWL_KV_HPP
 

@@ -17,9 +17,9 @@
 
 namespace pawl {
 
-// kStopped: its code does not match its history, or a stored row is damaged. Nothing is lost; it is
-// tried again when a Runtime starts (with other code), or by Client::resume_instance(). kSuspended:
-// by an operator; no turn runs until Client::resume_instance().
+// kStopped: the code does not match the history, or a stored row is damaged. Nothing is lost. The
+// instance is tried again when a Runtime starts (with other code), or by Client::resume_instance().
+// kSuspended: an operator suspended it; no turn runs until Client::resume_instance().
 enum class OrchestrationState : std::uint8_t {
   kRunning,
   kCompleted,
@@ -41,13 +41,14 @@ struct InstanceFilter {
   std::int64_t updated_from_ms = 0;
   std::int64_t updated_before_ms = 0;
   bool roots_only = false;  // no children
-  // Only these, in this order; null: any. Must live until the call returns.
+  // Only these instances, in this order; null: any. Must live until the call returns.
   const std::string_view* ids = nullptr;
   std::size_t id_count = 0;
 };
 
-// Where a listing of instances or sessions goes on. A page may hold fewer than `rows_max`, even
-// none, though there are more: one call looks at a bounded number of rows (docs/limits.md).
+// Where a listing of instances or sessions goes on. A page may hold fewer than `rows_max` rows,
+// even none, though there are more, because one call reads a bounded number of rows
+// (docs/limits.md).
 struct Page {
   std::int64_t after = 0;      // 0: from the first. Moved by the call
   std::size_t rows_max = 100;  // of this page, 1 or more
@@ -83,7 +84,7 @@ class InstanceVisitor {
   ~InstanceVisitor() = default;
 };
 
-// What a removal took away, children included. Of a transaction that failed nothing is counted.
+// What a removal removed, children included. A transaction that failed counts for nothing.
 struct Removed {
   std::int64_t instances = 0;
   std::int64_t executions = 0;
@@ -133,8 +134,8 @@ class ActivityVisitor {
   ~ActivityVisitor() = default;
 };
 
-// One recorded event. What a kind does not have is 0, empty or kNone; docs/format.md lists the
-// kinds.
+// One recorded event. Members that its kind does not have are 0, empty or kNone; docs/format.md
+// lists the kinds.
 struct HistoryEvent {
   std::int64_t id = 0;
   const char* kind = "";  // "activity", "activity_done", "ended", ...
@@ -159,7 +160,7 @@ class HistoryVisitor {
   ~HistoryVisitor() = default;
 };
 
-// A registered worker: a Runtime that lives, or whose death has not been noticed yet.
+// A registered worker: a Runtime that lives, or one whose death was not noticed yet.
 struct WorkerInfo {
   std::int64_t incarnation = 0;  // of this start of it
   std::string_view node;         // Options::worker_node_id; "~7" if it has none
@@ -175,8 +176,9 @@ class WorkerVisitor {
   ~WorkerVisitor() = default;
 };
 
-// kActive: work of it is queued or runs. kRefused: one too many (SessionOptions). kClosed: until
-// cancelled work of an exclusive one has ended. kExpired: max_age_ms has passed; seen for an hour.
+// kActive: the session has work that is queued or runs. kRefused: its instance or owner label has
+// too many sessions (SessionOptions). kClosed: it is listed until cancelled work of an exclusive
+// session has ended. kExpired: max_age has passed; it is listed for an hour.
 enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefused, kExpired };
 [[nodiscard]] const char* session_state_name(SessionState state);
 
@@ -186,8 +188,8 @@ struct SessionFilter {
   std::string_view kind;         // empty: any
   bool any_state = true;
   SessionState state = SessionState::kIdle;  // unless any_state
-  // Leaks: sessions that an instance opened and has not closed for at least so long, or not used at
-  // all for so long; lost ones, too. 0: not asked for. With both, either will do.
+  // Leaks: sessions, lost ones included, that an instance opened and has not closed for at least so
+  // long, or has not used at all for so long. 0: not asked for. If both are set, either is enough.
   std::int64_t open_for_ms = 0;
   std::int64_t unused_for_ms = 0;
 };
@@ -233,9 +235,10 @@ struct Metrics {
   std::int64_t activities_ready = 0;
   std::int64_t activities_running = 0;
   std::int64_t activities_delayed = 0;
-  // With work, and without an owner: no worker has room, or can run it.
+  // Sessions that have work and no owner: no worker has room for them, or can run the work.
   std::int64_t sessions_waiting = 0;
-  // By SessionState; those that move when their running work has ended are one or the other.
+  // By SessionState. A session that will move when its running work has ended counts as one or the
+  // other.
   std::int64_t sessions_active = 0;
   std::int64_t sessions_idle = 0;
   std::int64_t sessions_lost = 0;

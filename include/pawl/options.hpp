@@ -70,26 +70,26 @@ struct SessionOptions {
   std::chrono::milliseconds session_idle_timeout{300'000};
   std::chrono::milliseconds session_cleanup_interval{300'000};  // sweep of rows that are not needed
   std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
-  // At that limit, and with work of a session without an owner: this worker releases the one that
-  // has been idle for longest, and for at least so long. 0: none.
+  // At that limit, when a session without an owner has work for this worker, the worker releases
+  // the session that has been idle for longest, if for at least so long. 0: none.
   std::chrono::milliseconds evict_idle{0};
-  // Sessions that one instance may have open, 1..1000; as the runtime that makes the turn has it.
+  // Sessions that one instance may have open, 1..1000. The Runtime that runs the turn decides.
   std::uint32_t max_sessions_per_orchestration = 10;
   // Sessions of one SessionSettings::owner_label that all instances together may have open,
-  // 0..1000000; likewise. 0: no limit.
+  // 0..1000000; 0: no limit. The Runtime that runs the turn decides.
   std::uint32_t max_sessions_per_owner = 0;
   // Sessions that instances opened are reported once, in the log ("session_leak"), when they are
   // open for so long, or for so long without any activity; found with the sweep. 0: never.
   std::chrono::milliseconds leak_open{86'400'000};
   std::chrono::milliseconds leak_unused{3'600'000};
-  // An absolute path of a folder that is there: each session has a folder of its own in it, from
-  // its first activity to its end (ActivityContext::session_folder()). Null: none. Workers of one
-  // database may share it, and databases may.
+  // The absolute path of an existing folder. Each session has a folder of its own in it, from its
+  // first activity to its end (ActivityContext::session_folder()). Null: none. Several workers and
+  // several databases may share it.
   const char* work_root = nullptr;
-  // Called when a session comes to this worker and when it goes; null: not called.
+  // Called when this worker gets a session and when it loses one; null: not called.
   SessionListener* listener = nullptr;
-  // Sessions, by their names, that this worker claims when it starts, if no worker owns them then:
-  // so that their first work finds it ready. At most max_sessions_per_worker; no devices.
+  // Names of sessions that this worker claims when it starts, if no worker owns them then, so that
+  // their first work finds them ready. At most max_sessions_per_worker; no devices.
   const std::string_view* claim_at_start = nullptr;
   std::size_t claim_at_start_count = 0;
 };
@@ -97,16 +97,15 @@ struct SessionOptions {
 // When the loop acts, and how long it waits.
 struct TimingOptions {
   std::chrono::milliseconds tick_max{50};  // a tick starts no inline activity after so long
-  // After a commit that wrote, results, messages and due timers wait up to so long for company, so
-  // that there is no more than one flush in that time. 0: none. Calls of this Runtime's thread
-  // never wait, nor do results of activities that called ActivityContext::commit_now(). At most 10
-  // s.
+  // After a commit that wrote, further results, messages and due timers wait up to so long, so that
+  // they share a flush. 0: they do not wait. Calls on this Runtime's thread never wait, nor do
+  // results of activities that called ActivityContext::commit_now(). At most 10 s.
   std::chrono::milliseconds commit_window{0};
   std::chrono::milliseconds busy_max{1'000};  // longest wait for the database's write lock
   // A longer inline activity or step is counted and logged by name.
   std::chrono::milliseconds inline_max{20};
-  // Heartbeats (ActivityContext::heartbeat()) are written so often at most: a commit and a flush of
-  // its own, if no other comes along, for each activity that uses it.
+  // How often a heartbeat (ActivityContext::heartbeat()) is written at most. If no other commit
+  // comes along, it is a commit and a flush of its own, for each activity that uses it.
   std::chrono::milliseconds heartbeat_interval{10'000};
   // An activity that was cancelled (ActivityContext::is_cancelled()) has so long to come back. A
   // thread that does not is counted and logged, and keeps its slot.
@@ -118,8 +117,9 @@ struct TimingOptions {
 
 // What is deleted without a call; trees as Client::delete_instance() deletes them.
 struct RetentionOptions {
-  // Ended instances that are no children go with all below them: so long after their end, in Pawl
-  // time (what the power was off does not count), and the oldest beyond a count. 0: never.
+  // When ended instances that are no children are removed, with all instances below them: so long
+  // after their end, in Pawl time (time without power does not count), and the oldest beyond a
+  // count. 0: never.
   std::chrono::milliseconds age{0};
   std::uint32_t count = 0;
   // At continue_as_new so many executions of the instance stay, the next one included. 0: all.
@@ -128,13 +128,13 @@ struct RetentionOptions {
 
 // The database file and its log.
 struct SpaceOptions {
-  // Bytes that pages in use and the log may take; a number of the database, so of all processes
-  // that use it: the Runtime started last decides. With little of it left what is complete goes,
-  // the oldest first; over it new instances and messages from outside are refused (kQuota), and
-  // work that runs goes on. 0: as it is stored, none at first; Client::set_quota() takes it away.
+  // Bytes that pages in use and the log may take. It is a number of the database, so the Runtime
+  // that started last decides for all processes. Near it complete instances are removed, the oldest
+  // first. Over it new instances and messages from outside are refused (kQuota), and running work
+  // goes on. 0: the stored quota stays, none at first; Client::set_quota() removes it.
   std::int64_t quota_bytes = 0;
-  // A file beside the database that is given up when the disk is full, so that there is room to
-  // remove and to go on; as much as the log of checkpoint_pages holds, or more. 0: none.
+  // Size of a file beside the database that is deleted when the disk is full, so that there is room
+  // to remove rows and to go on. At least as much as the log of checkpoint_pages holds. 0: none.
   std::size_t reserve_bytes = 1024 * 1024;
   // Bytes of SQLite's log beyond which new instances and messages from outside are refused
   // (kQuota); work that runs goes on. It grows while a process reads one view of the database for

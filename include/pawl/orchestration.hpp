@@ -34,12 +34,14 @@ class Pass;
 struct BranchRun;
 }  // namespace internal
 
-// Of a child.
+// Options of schedule_sub_orchestration().
 struct ChildOptions {
-  // As a name, without "::". None: "<parent>::<execution>.<event>", unique for ever.
+  // The child's id: a name without "::". None: Pawl makes "<parent>::<execution>.<event>", which is
+  // unique for ever.
   std::optional<std::string_view> id = std::nullopt;
-  // In the form of Registry, of those that the worker that runs it has registered. None: the one
-  // that worker's Registry takes by default when the child begins.
+  // The version of the code, in the form of Registry; the worker that runs the child must have it
+  // registered. None: the version that this worker's Registry takes by default when the child
+  // begins.
   std::optional<std::string_view> version = std::nullopt;
 };
 
@@ -49,21 +51,23 @@ class OrchestrationContext {
   [[nodiscard]] std::string_view instance_id() const;
   [[nodiscard]] std::int64_t execution_id() const;
   [[nodiscard]] std::string_view orchestration_name() const;
-  // Of this execution, in the form of Registry.
+  // The version that this execution runs, in the form of Registry.
   [[nodiscard]] std::string_view orchestration_version() const;
   [[nodiscard]] std::string_view input() const;
   // True while the code between the last await and here has run in an earlier turn.
   [[nodiscard]] bool is_replaying() const;
   // True after an await answered pending: the function is on its way out.
   [[nodiscard]] bool is_suspended() const;
-  // Time of the event this function has come to, ms since 1970 UTC; not recorded, costs nothing.
+  // The time of the event that this function has come to, in ms since 1970 UTC. It is not recorded
+  // and costs nothing.
   [[nodiscard]] std::int64_t now_ms() const;
 
   // --- commands: recorded, numbered, compared with history on replay ---
-  // Schedules an activity: on any worker; with a place where it runs, retries and limits; or with a
-  // place alone. One handle and one result, however many attempts.
-  // Returns its handle. Outcomes besides the activity's own: the ErrorKinds of limits, sessions and
-  // cancellation.
+  // Schedules an activity. The second form takes options: where it runs, retries, limits. The third
+  // takes only the place where it runs. There is one handle and one result, however many attempts
+  // it takes.
+  // Returns its handle. The outcome is the activity's result or error, or an ErrorKind of a limit,
+  // a session or a cancellation.
   // Requires: a name, a session and a tag of 1..256 bytes without control characters, and options
   // in their ranges (kInvalidArgument at the await); `input` of at most payload_bytes_max (kLimit
   // at the await). Else nothing is recorded.
@@ -72,37 +76,39 @@ class OrchestrationContext {
                            const ActivityOptions& options);
   Handle schedule_activity(std::string_view name, std::string_view input, const Target& target);
   // --- sessions of this instance's own ---
-  // Opens a session, in the commit of this turn. Without an id that is its place in the code:
-  // another execution opens another one. With one: if this instance has it open already, that one,
-  // as it is, so it is found again after continue_as_new(); one that was closed or lost is opened
-  // anew.
-  // Returns the session; of one that is more than SessionOptions::max_sessions_per_orchestration,
-  // activities fail with kLimit.
+  // Opens a session, in the commit of this turn. Without an id, the session's identity is the place
+  // of this call in the code, so another execution opens another session. With an id, an open
+  // session of this instance is found again as it is, also after continue_as_new(); a session that
+  // was closed or lost is opened anew.
+  // Returns the session. Activities on it fail with kLimit if the instance has more sessions open
+  // than SessionOptions::max_sessions_per_orchestration.
   // Requires: an id of 1..248 bytes, and settings that agree (an empty Session: what is scheduled
   // on it is kInvalidArgument at the await).
   Session open_session(const SessionSettings& settings = SessionSettings());
   Session open_session(std::string_view id, const SessionSettings& settings = SessionSettings());
-  // Closes it: its activities that have no result yet fail with kSessionClosed, and those that run
-  // are notified. One that is not open is left alone.
+  // Closes a session: its activities that have no result yet fail with kSessionClosed, and those
+  // that run are cancelled. Nothing happens if the session is not open.
   // Returns kNone.
   // Requires: an id as above (kInvalidArgument; nothing is recorded then).
   ErrorKind close_session(std::string_view id);
-  // Its owner keeps it for `hold` from the commit of this turn, though it has no work: no idle
-  // timeout releases it. It takes no slot, and no commit but the turn's. Of a session of its own
-  // the last call counts, and 0 lets it go; one that is shared, by its name, is held as long as
-  // anybody asked. A name that is not used for a shared one is that of the session that this
-  // instance opened; without one nothing happens.
+  // Keeps a session with its owner for `hold` from the commit of this turn, though it has no work:
+  // no idle timeout releases it. A hold takes no slot and needs no commit of its own. For a session
+  // that this instance opened the last call counts, and 0 ends the hold. A shared session, given by
+  // its name, is held until the latest end that any instance asked for. If no shared session has
+  // the name, the session of this id that this instance opened is held; if there is none either,
+  // nothing happens.
   // Returns kNone.
   // Requires: an id or name as above, and 0..kDurationMax (kInvalidArgument; nothing is recorded
   // then).
   ErrorKind hold_session(const Session& session, std::chrono::milliseconds hold);
   ErrorKind hold_session(std::string_view session, std::chrono::milliseconds hold);
-  // To the workers that serve `tag` (Options::worker_tag_filter; empty: those that take work
-  // without a tag): its owner lets the session go as with Client::transfer_session(), and from the
-  // commit of this turn on all work of it that has no tag of its own has this one. The first
-  // activity of each ownership from then on reads `summary`: ActivityContext::session_summary().
-  // Both hold until the next handoff or opening. One that fails on loss is lost by it; a device is
-  // left alone. Names as with hold_session().
+  // Gives a session to the workers that serve `tag` (Options::worker_tag_filter; empty: those that
+  // take work without a tag). Its owner releases the session as with Client::transfer_session(),
+  // and from the commit of this turn on all work of the session that has no tag of its own gets
+  // this tag. The first activity of each later ownership can read `summary`
+  // (ActivityContext::session_summary()). Tag and summary stay until the next handoff or opening. A
+  // session that fails on loss is lost by a handoff; a device is left alone. Names are as for
+  // hold_session().
   // Returns kNone.
   // Requires: an id and a tag as above (kInvalidArgument); a summary of at most
   // kSessionSummaryBytesMax (kLimit). Else nothing is recorded.
@@ -110,73 +116,75 @@ class OrchestrationContext {
                             std::string_view summary = {});
   ErrorKind handoff_session(std::string_view session, std::string_view tag,
                             std::string_view summary = {});
-  // The next change of its owner, with SessionSettings::notify; as dequeue_event(). The payload is
-  // JSON: "change" (claimed, migrated, released, lost), "epoch", "from" and "to" (nodes), "reason".
-  // Before an orderly stop of its owner: "change" is "ending". With SessionSettings::max_age:
-  // "expiring", "expired"; with activity_warning: "near_limit".
+  // The next message about a session that was opened with SessionSettings::notify; queued as for
+  // dequeue_event(). The payload is JSON: "change" (claimed, migrated, released, lost), "epoch",
+  // "from" and "to" (nodes), "reason". "change" is "ending" before its owner stops in order,
+  // "expiring" and "expired" with SessionSettings::max_age, and "near_limit" with activity_warning.
   // Returns its handle.
   // Requires: a session that was opened (kInvalidArgument at the await).
   Handle session_events(const Session& session);
-  // A durable timer: for so long, from the commit of this turn, in time that truly passed; or until
-  // trusted UTC has reached `utc_ms` (since 1970). A negative delay counts as 0.
+  // A durable timer. The first form fires `delay` after the commit of this turn, in time that truly
+  // passed; a negative delay counts as 0. The second fires when trusted UTC has reached `utc_ms`
+  // (ms since 1970).
   // Returns its handle; the outcome has no value.
   Handle schedule_timer(std::chrono::milliseconds delay);
   Handle schedule_timer_at(std::int64_t utc_ms);
-  // The next event raised under this name (Client::raise_event()). Of several open waits of one
-  // name the oldest gets it. An event that finds no open wait in the turn it comes with is gone.
+  // Waits for the next event of this name (Client::raise_event()). If several waits of one name are
+  // open, the oldest gets the event. An event that finds no open wait in the turn that takes it is
+  // dropped.
   // Returns its handle; the outcome is the payload.
   // Requires: a name as above (kInvalidArgument at the await).
   Handle schedule_wait(std::string_view name);
-  // The next message of this queue (Client::enqueue_event()), sent before or after. Messages wait
-  // until they are taken, over continue_as_new() too. What was given to a wait that lost a select,
-  // was cancelled or left open at the end, and which no code received, goes back to the queue,
-  // before all younger ones.
+  // Takes the next message of this queue (Client::enqueue_event()), sent before or after this call.
+  // Messages wait until they are taken, over continue_as_new() too. A message goes back to the
+  // queue, before all younger ones, if its wait lost a select, was cancelled or was open at the
+  // end, and no code received it.
   // Returns its handle; the outcome is the payload.
   // Requires: a name as above (kInvalidArgument at the await).
   Handle dequeue_event(std::string_view queue);
-  // As dequeue_event(), but answered within this turn; or, where a turn reads a part of what is
-  // stored (instance_batch_max), within the one that has read all. An older open dequeue_event() of
-  // the same queue goes first. Costs two recorded events.
+  // As dequeue_event(), but answered within this turn. If a turn reads only a part of the stored
+  // messages (instance_batch_max), the answer comes in the turn that has read all of them. An older
+  // open dequeue_event() of the same queue goes first. Costs two recorded events.
   // Returns its handle; the outcome is the payload, or kNotFound: no message waits that came before
   // the turn began.
   // Requires: a name as above (kInvalidArgument at the await).
   Handle try_dequeue_event(std::string_view queue);
   // --- other orchestrations: created in the commit of this turn ---
-  // A child. Its end is delivered exactly once, over its own and its ancestors' crashes and its
-  // continue-as-new; its kCancelled and kClosed arrive as kApplication, since at this await they
-  // are the parent's own. When the parent closes the handle, ends or continues as new, an open
-  // child gets a cancel request.
-  // Returns its handle; the outcome is the child's, or kApplication: an instance has this id, and
-  // it is left alone.
+  // Starts a child. The parent gets its end exactly once, over crashes of either and over
+  // continue-as-new of the child. A child's kCancelled and kClosed arrive as kApplication, since at
+  // this await they are the parent's own. When the parent closes the handle, ends or continues as
+  // new, an open child gets a cancel request.
+  // Returns its handle; the outcome is the child's, or kApplication if another instance has this
+  // id; that instance is left alone.
   // Requires: a name, an id and a version as ChildOptions says, and without an id one of at most
   // 256 bytes to be made (kInvalidArgument at the await); `input` of at most payload_bytes_max
   // (kLimit at the await).
   Handle schedule_sub_orchestration(std::string_view name, std::string_view input,
                                     const ChildOptions& options = ChildOptions());
-  // Starts an instance that has no parent: no result, no link, and it lives on whatever becomes
-  // of this one. Started with every turn that is recorded, also one that ends or continues as new.
-  // If the id exists, that instance is left alone and the worker's log has "start_refused".
+  // Starts an instance without a parent: there is no result and no link, and it does not end with
+  // this instance. It is started by every turn that is recorded, also by one that ends or continues
+  // as new. If the id exists, that instance is left alone and the worker logs "start_refused".
   // Returns kNone.
   // Requires: a name, an id and a version as above (kInvalidArgument); `input` of at most
   // payload_bytes_max (kLimit). Else nothing is recorded.
   ErrorKind start_orchestration(std::string_view name, std::string_view id, std::string_view input,
                                 std::optional<std::string_view> version = std::nullopt);
-  // Recorded in the turn itself: no activity, no extra commit.
+  // Makes a random id and records it in the turn itself: no activity, no extra commit.
   Guid new_guid();
-  // UTC as well as this machine knows it, ms since 1970; recorded.
+  // Reads the clock: UTC as well as this machine knows it, in ms since 1970. The value is recorded.
   std::int64_t utc_now_ms();
 
   // --- shown to clients while it runs ---
-  // What Client::get_status() shows beside the state: any bytes. Belongs to the instance: it
-  // outlives continue_as_new() and the end. Recorded; clients see it when the turn is committed,
-  // and of several in one turn the last.
+  // Sets what Client::get_status() shows beside the state: any bytes. It belongs to the instance,
+  // so it outlives continue_as_new() and the end. Each change is recorded. Clients see it when the
+  // turn is committed; of several changes in one turn they see the last.
   // Returns kNone.
   // Requires: at most 4096 bytes (kLimit, and nothing changes).
   ErrorKind set_custom_status(std::string_view text);
-  // Empty again; a change like any other.
+  // Makes it empty again; a change like any other.
   void reset_custom_status();
-  // What was set last, by an earlier execution too; empty: nothing, or reset. In a branch: what it
-  // sees, as for values below.
+  // What was set last, also by an earlier execution. Empty: nothing was set, or it was reset. A
+  // branch sees what it would see of a value (below).
   std::string_view get_custom_status();
 
   // --- values of this instance, by keys: they outlive continue_as_new() and the end, and go with it ---
@@ -192,7 +200,7 @@ class OrchestrationContext {
   // Requires: a key of 1..256 bytes without control characters (kInvalidArgument, nothing is
   // recorded).
   ErrorKind set_kv_value(std::string_view key, std::string_view value);
-  // Reads.
+  // Reads a value, whether there is one, and how many keys there are.
   std::optional<std::string_view> get_kv_value(std::string_view key);
   bool has_kv_value(std::string_view key) { return get_kv_value(key).has_value(); }
   std::size_t get_kv_length();
@@ -204,16 +212,16 @@ class OrchestrationContext {
   // Returns kNone.
   // Requires: a key as above (kInvalidArgument, nothing is recorded).
   ErrorKind clear_kv_value(std::string_view key);
-  // One recorded event a key; how many.
+  // Removes all values, with one recorded event a key, and answers how many there were.
   std::size_t clear_all_kv_values();
-  // Likewise those that were written last before this time (KvEntry::updated_ms, ms UTC since
-  // 1970).
+  // Likewise removes the values that were written last before this time (KvEntry::updated_ms, ms
+  // UTC since 1970).
   std::size_t prune_kv_values_updated_before(std::int64_t utc_ms);
-  // A value of another instance, or of this one, as committed when this call is; read in that
-  // commit, so the result comes with the next turn, which follows at once. A struct: from_json() of
-  // the result.
-  // Returns its handle; the outcome is the value, kNoInstance, kNotFound: it has no value of this
-  // key, or kCorrupt: the stored value is damaged.
+  // Reads a value of another instance, or of this one. It is read in the commit of this turn, and
+  // the result comes with the next turn, which follows at once. Use from_json() on the result for a
+  // struct.
+  // Returns its handle; the outcome is the value, or kNoInstance, kNotFound (the instance has no
+  // such key), or kCorrupt (the stored value is damaged).
   // Requires: an id and a key as above (kInvalidArgument at the await).
   Handle get_kv_value_from_instance(std::string_view instance, std::string_view key);
   // Writes a struct with a PAWL_JSON.

@@ -119,14 +119,14 @@ class Storage {
   // kReadOnly: file or folder cannot be written; kNetworkFilesystem: locks there cannot be trusted.
   // The diagnostic names the path.
   virtual Status check_place(const char* database_path, Diagnostic& diagnostic) = 0;
-  // True: other users of the machine may put files of theirs in the place of those beside the
-  // database. Then a Runtime says so in the log. A port without users has nothing to say.
+  // True: other users of the machine may put their own files in the place of those beside the
+  // database. Then a Runtime logs it. A port without users answers false.
   [[nodiscard]] virtual bool others_may_write(const char* /*database_path*/) { return false; }
   // Bytes that can still be written on the database's device, or kUnsupported.
   virtual Result<std::int64_t> free_bytes(const char* database_path) = 0;
 
-  // For people: the process that holds such a lock of the database, another one than this if there
-  // is one. kNotFound: none does now; kUnsupported: not known here.
+  // For people: the process that holds such a lock of the database, preferably another one than
+  // this. kNotFound: no process does; kUnsupported: the port cannot say.
   virtual Result<std::int64_t> lock_holder(const char* /*database_path*/, LogLock /*lock*/) {
     return Status::kUnsupported;
   }
@@ -156,10 +156,11 @@ class Storage {
   virtual void ring(const char* database_path) = 0;
 
   // --- turns at writing ---------------------------------------------------------------------------
-  // A lock that who wants to write takes before the database's own and gives when it has that, so
-  // that who has just written does not come again before those who wait. One handle a connection;
-  // two of one process exclude each other, too. It ends with its process, however it ends.
-  // kUnsupported: not here, as where no connection can wait; then the first to come writes.
+  // A lock that a connection takes before it asks for the database's write lock, and gives when it
+  // has got that. So a connection that has just written does not write again before those that
+  // wait. One handle a connection; two connections of one process exclude each other, too. The lock
+  // ends with its process, however that ends. kUnsupported: the port has none, for example because
+  // no connection can wait; then the first to come writes.
   virtual Result<FileHandle> turn_open(const char* /*database_path*/) {
     return Status::kUnsupported;
   }
@@ -244,7 +245,7 @@ class Threads {
 // Folders for files of the application: `root/name`, each with whatever was put into it. `root` is
 // a path of the machine, at most kRootBytesMax; `name` one name, without separators, at most
 // kNameBytesMax. Below the root no call follows a link, whatever lies there; none waits for
-// anybody, and each does a bounded piece of work. An error's diagnostic names the path.
+// others, and each does a bounded piece of work. An error's diagnostic names the path.
 class Folders {
  public:
   static constexpr std::size_t kRootBytesMax = 400;

@@ -27,13 +27,14 @@ struct ProcessOptions {
 
   SqliteMemory sqlite_memory = SqliteMemory::kOwn;
   std::uint32_t connections_max = 4;  // Runtimes and Clients together, 1..32; sizes the block
-  // 1 KiB each. A connection keeps no more than its part of them, and at least 16; with 0 as many
-  // as its cache_pages says, all from the block's other memory.
+  // SQLite's pages, 1 KiB each, shared by all connections. A connection keeps no more than its part
+  // of them, and at least 16. 0: each connection takes as many as its cache_pages says from the
+  // block's other memory.
   int page_cache_pages = 1'024;
-  // Of the largest payload in any database that is opened, whoever wrote it; 256..1 MiB. Three
-  // times as much and a little is kept for rows that hold one, also for who only removes the row
-  // beside it. It is not touched before such a row is met. Where every process has smaller ones,
-  // say so.
+  // The largest payload in any database that is opened, whichever process wrote it; 256..1 MiB. A
+  // little more than three times as much is kept for rows that hold one, also in a process that
+  // only removes the row beside it. That memory is not touched before such a row is met. Set it to
+  // less if every process writes smaller payloads.
   std::size_t payload_bytes_max = 1024 * 1024;
 };
 

@@ -32,9 +32,10 @@ namespace pawl {
 class RuntimeCore;
 struct Request;
 
-// kLittle: over seven eighths of the quota, or the disk was full; what is complete goes.
-// kRejectingNew: over the quota, or the disk was full and not enough could be removed, or the log
-// is longer than log_bytes_max; starts and messages are refused.
+// How much room the database has. kLittle: it is over seven eighths of its quota, or the disk was
+// full; complete instances are removed. kRejectingNew: it is over its quota, or the disk was full
+// and not enough could be removed, or the log is longer than log_bytes_max; starts and messages are
+// refused.
 enum class Room : std::uint8_t { kEnough, kLittle, kRejectingNew };
 
 // Counters since start; all only rise, but the last ones.
@@ -133,14 +134,14 @@ class Runtime {
   Status start(Process& process, const Registry& registry, const Options& options,
                const port::Port& port, void* memory, std::size_t bytes, Diagnostic& diagnostic);
 
-  // Does what is there to do, for about `limit` at most; never sleeps.
+  // Does the work that is ready, for about `limit` at most; never sleeps.
   // Returns true: more is ready now; kStopped: it is not started, or has stopped; an error of the
   // database that does not pass by itself.
   Result<bool> tick(std::chrono::milliseconds limit);
-  // Absolute Clock::boot_ms of the next thing to do: a time that has passed is at once; none: only
-  // events wake it.
+  // When tick() has work next, as Clock::boot_ms counts. A time that has passed means now; none:
+  // only an event brings work.
   [[nodiscard]] OptionalMs next_due() const;
-  // Readable when tick() has something to do; -1: the port has none.
+  // A descriptor that is readable when tick() has work; -1: the port has none.
   [[nodiscard]] int fd() const;
   // Ticks and sleeps until request_stop(), then stops with `grace` for running activities.
   // Returns as stop(), or the error of the tick that failed.
@@ -151,24 +152,24 @@ class Runtime {
   Status run_for(std::chrono::milliseconds duration, bool (*until)(void*) noexcept = nullptr,
                  void* user = nullptr);
 
-  // May a watchdog be fed? False: not started, stopping, the store is in trouble (a full or failing
-  // disk, or another process has had the write lock for 10 s), or activities that were cancelled
-  // and did not hold all thread slots, so that only a restart helps.
+  // True while a watchdog may be fed. False: the Runtime is not started or is stopping; the storage
+  // is in trouble (a full or failing disk, or another process has had the write lock for 10 s); or
+  // cancelled activities that did not return hold all thread slots, so that only a restart helps.
   [[nodiscard]] bool ready() const;
 
   void wake();
   void request_stop();
   [[nodiscard]] bool stop_requested() const;
 
-  // Orderly end: takes no new work, waits at most `grace` for running activities and commits
-  // their results, releases sessions, closes.
+  // Stops in order: takes no new work, waits at most `grace` for running activities, commits their
+  // results, releases its sessions and closes the database.
   // Returns kOk, also when it is not started; kTimeout: some thread did not come back; the object
   // must then live until the process ends.
   Status stop(std::chrono::milliseconds grace);
 
   // --- the Client's calls on the Runtime's own thread: piggybacked on the next tick -----------------
-  // Asks for what Client's call of this name does. The answer (null: none wanted) has the status
-  // that call would give.
+  // Does what Client's call of the same name does, with the next tick. The answer has the status
+  // that the Client's call would return; null: no answer wanted.
   // Returns kOk: it was asked; kStopped.
   // Requires: fewer than requests_max that wait, and texts that fit (kResourceExhausted); a version
   // that is one (kInvalidArgument).
@@ -185,32 +186,32 @@ class Runtime {
                             void* user = nullptr);
   Status suspend_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
   Status resume_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
-  // Likewise; both may take several ticks when there is much to remove, and later requests wait
-  // behind them.
+  // Likewise. Both may take several ticks when there is much to remove; later requests wait for
+  // them.
   // Returns as those above.
   // Requires: as those above.
   Status delete_instance(std::string_view id, bool force, Answer answer = nullptr,
                          void* user = nullptr);
   Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
                           Answer answer = nullptr, void* user = nullptr);
-  // This worker holds the hardware of `device`, and from here on only it owns the session of that
-  // name (see Target::device()), over its restarts of registration, until it withdraws or ends.
-  // With `standby` it follows when a living holder is gone. Work that another owner of the session
-  // is running may end first, within 20 s.
+  // Declares that this worker holds the hardware of `device`: from now on only this worker owns the
+  // session of that name (see Target::device()), also after it registered anew, until it withdraws
+  // the device or ends. With `standby` it takes over when a living holder is gone. If another owner
+  // of the session is running work, that may end first, within 20 s.
   // Returns kOk: it was asked. The answer: kOk; kDeviceHeld: a living worker has declared it, the
   // log's "device_refused" names it, and it is no standby; kResourceExhausted: more than 32.
   // Requires: a name of 1..256 bytes (kInvalidArgument); as those above.
   Status declare_session(std::string_view device, bool standby, Answer answer = nullptr,
                          void* user = nullptr);
-  // Gives the hardware up. Work of it that runs may end first, within 20 s; if work of an exclusive
-  // session does not, the declaration stands again (the log's "session_stop_failed").
+  // Withdraws a device. Work that runs on it may end first, within 20 s. If work of an exclusive
+  // session does not end, the declaration stands again, and the log has "session_stop_failed".
   // Returns kOk: it was asked. The answer: kOk; kNotFound: not declared here.
   // Requires: as those above.
   Status withdraw_session(std::string_view device, Answer answer = nullptr, void* user = nullptr);
-  // Listings, histories and removal in bulk cannot be piggybacked on a tick: a Client may be used
-  // on this thread, too, between ticks; only its calls that wait answer kWouldBlock.
+  // Listings, histories and removal in bulk cannot be piggybacked. A Client may be used for them on
+  // this thread between ticks; only its calls that wait answer kWouldBlock.
 
-  // Reads at once what an instance is at.
+  // Reads the status of an instance at once.
   // Returns kOk; kNotFound; kStopped; kBusy, kIo, kCorrupt.
   Status get_status(std::string_view id, OrchestrationStatus* out);
 

@@ -1,10 +1,10 @@
-// Session: one that an orchestration opens and closes itself.
+// Session: a session that an orchestration opens and closes.
 //
-// Purpose: affinity with a lifetime that the code states. Such a session belongs to its instance:
-// other instances' sessions of the same id are others, and so are sessions that are only named in a
-// call. It survives continue_as_new() and ends with close_session() or the instance. Ownership:
-// plain values; views of a Session live until the orchestration function returns. Thread rule: as
-// the context.
+// Purpose: affinity with a lifetime that the code states. Such a session belongs to its instance.
+// It is another session than one of the same id that another instance opened, and than a shared
+// session of that name. It survives continue_as_new() and ends with close_session() or the
+// instance. Ownership: plain values; views of a Session live until the orchestration function
+// returns. Thread rule: as the context.
 #ifndef PAWL_SESSION_HPP
 #define PAWL_SESSION_HPP
 
@@ -38,38 +38,39 @@ struct SessionLoss {
 PAWL_JSON(SessionLoss, session, epoch, from, reason)
 
 struct SessionSettings {
-  // For whom it is, as "alice": for the directory (Client::list_sessions()), for
-  // SessionOptions::max_sessions_per_owner, and who else may close it (Client::close_session()). 1
-  // to kSessionLabelBytesMax bytes without control characters; empty: no owner. Must live until the
-  // call returns.
+  // Whose session it is, for example "alice". The directory shows it (Client::list_sessions()),
+  // SessionOptions::max_sessions_per_owner counts by it, and its owner may close the session
+  // (Client::close_session()). 1 to kSessionLabelBytesMax bytes without control characters; empty:
+  // no owner label. Must live until the call returns.
   std::string_view owner_label;
   std::string_view kind;   // what it is, as "agent", for the directory; as owner_label
   bool exclusive = false;  // one activity at a time, in the order of scheduling
-  // When its owner is gone, for whatever reason, the session is lost instead of moving: what is
-  // queued or runs on it fails with kSessionLost, and so does what is scheduled on it, until it is
+  // When its owner is gone, for whatever reason, the session is lost instead of moving: queued and
+  // running work of it fails with kSessionLost, and so does what is scheduled on it until it is
   // opened again.
   bool fail_on_loss = false;
-  // Each change of its owner is a message: OrchestrationContext::session_events().
+  // Each change of the owner is a message for the instance: OrchestrationContext::session_events().
   bool notify = false;
-  // Released after so long without work; 0: never. 0..kDurationMax; with fail_on_loss it must be
-  // 0.
+  // The session is released after so long without work; 0: never. 0..kDurationMax; 0 if
+  // fail_on_loss is set.
   std::chrono::milliseconds idle_timeout{0};
-  // So long after its opening the session expires, busy or not, in time that truly passed: it is
+  // The session expires so long after its opening, busy or not, in time that truly passed: it is
   // closed, its work fails with kSessionClosed, and so does what is scheduled on it until it is
   // opened again. 0: never. 0..kDurationMax.
   std::chrono::milliseconds max_age{0};
-  // With `notify`, a message so long before that ("expiring"); 0: none. Less than max_age.
+  // With `notify`, the instance gets the message "expiring" so long before that; 0: none. Less than
+  // max_age.
   std::chrono::milliseconds expiry_notice{0};
-  // So many activities may be scheduled on it, retries not counted; one more fails with kLimit,
-  // until it is closed and opened again. 0: no limit. 0..kSessionActivitiesMax.
+  // How many activities may be scheduled on the session, retries not counted. One more fails with
+  // kLimit, until the session is closed and opened again. 0: no limit. 0..kSessionActivitiesMax.
   std::int64_t max_activities = 0;
-  // The activity of this number is reported: in the log, and with `notify` as a message
-  // ("near_limit"). 0: none; at most max_activities.
+  // The activity of this number is reported in the log and, with `notify`, as the message
+  // "near_limit". 0: none; at most max_activities.
   std::int64_t activity_warning = 0;
-  // How fast they may come: rate_burst at once, and one more every rate_interval
-  // (0..kDurationMax; 0: as they come). One that is too early waits in the queue for its time, if
-  // that is no longer than rate_wait (0..kDurationMax); else it fails with kRateLimited. The
-  // last two only with the first.
+  // How fast activities may come: rate_burst at once, and one more every rate_interval
+  // (0..kDurationMax; 0: no rate). An activity that is too early waits in the queue for its time,
+  // if that is no longer than rate_wait (0..kDurationMax); else it fails with kRateLimited.
+  // rate_burst and rate_wait need a rate_interval.
   std::chrono::milliseconds rate_interval{0};
   std::int64_t rate_burst = 1;  // 1..1000000
   std::chrono::milliseconds rate_wait{0};
@@ -78,7 +79,8 @@ struct SessionSettings {
 class Session {
  public:
   Session() = default;
-  // Empty: the settings or the id were refused; scheduling on it is kInvalidArgument at the await.
+  // Empty: the settings or the id were refused, and what is scheduled on the session fails with
+  // kInvalidArgument at the await.
   [[nodiscard]] std::string_view id() const { return id_; }
 
  private:

@@ -32,17 +32,17 @@ class Target {
   // session is used so, or as a device, it stays so for all its work until it is gone.
   static SessionTarget exclusive_session(std::string_view name);
   // The worker that declared the device of this name (Runtime::declare_session()), one activity at
-  // a time, in the order of their scheduling. While no worker has declared it the work waits; if no
-  // living worker declares it for `unavailable` (0..kDurationMax; 0: for ever) the result is
-  // kSessionUnavailable.
+  // a time, in the order of their scheduling. The work waits while no worker has declared the
+  // device. If no living worker declares it for `unavailable` (0..kDurationMax; 0: for ever), the
+  // result is kSessionUnavailable.
   static SessionTarget device(std::string_view name,
                               std::chrono::milliseconds unavailable = std::chrono::milliseconds(0));
   // Likewise, with several activities at a time.
   static SessionTarget concurrent_device(
       std::string_view name, std::chrono::milliseconds unavailable = std::chrono::milliseconds(0));
-  // The owner of a session that this instance opened; by its id, if it was opened in an earlier
-  // execution or is to be opened after the call. kSessionClosed at the await: it is not open;
-  // kSessionLost: SessionSettings::fail_on_loss.
+  // The owner of a session that this instance opened. Use its id if an earlier execution opened it,
+  // or if it is opened after this call. At the await: kSessionClosed if it is not open;
+  // kSessionLost, see SessionSettings::fail_on_loss.
   static SessionTarget own(const Session& session);
   static SessionTarget own(std::string_view id);
 
@@ -62,7 +62,7 @@ class SessionTarget final : public Target {
  public:
   // The same, with a barrier: the activity begins when nothing of the session runs on its owner,
   // and what is scheduled on the session later waits until it has its outcome, retries included.
-  // For one that makes what the others need.
+  // Runs alone on its session, for an activity that makes what the others need.
   [[nodiscard]] SessionTarget barrier() const {
     SessionTarget with = *this;
     with.barrier_ = true;

@@ -104,7 +104,7 @@ Status check_file(const char* path, Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
-// Notes of workers and their locks lie in it: whoever owns it decides who is dead.
+// Notes of workers and their locks lie in it: its owner decides which workers are dead.
 Status check_workers(const char* folder, const char* database_path, Diagnostic& diagnostic) {
   struct stat info {};
   if (::lstat(folder, &info) != 0) {
@@ -116,7 +116,7 @@ Status check_workers(const char* folder, const char* database_path, Diagnostic& 
     diagnostic.format("%s: is in the place of the workers' folder and is none", folder);
     return Status::kCannotOpen;
   }
-  // Whom the database is can do with it what he likes; so an operator's tool runs as root, too.
+  // The database's owner may do anything with it; an operator's tool may run as root, too.
   struct stat database {};
   const bool is_owners = ::lstat(database_path, &database) == 0 && info.st_uid == database.st_uid;
   if (is_owners || info.st_uid == ::geteuid()) return Status::kOk;
@@ -296,7 +296,7 @@ Status SystemStorage::check_place(const char* database_path, Diagnostic& diagnos
   return Status::kOk;
 }
 
-// Whoever may write a folder can put another file in the place of one there; but for the sticky
+// A user who may write a folder can replace any file there; but for the sticky
 // bit, which leaves that to their owners.
 bool SystemStorage::others_may_write(const char* database_path) {
   char folder[kPathBytes];

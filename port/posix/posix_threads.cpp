@@ -269,7 +269,7 @@ Status SystemThreads::watch_process(std::int64_t pid, std::int64_t start_time) {
     return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? Status::kResourceExhausted
                                                                  : Status::kUnsupported;
   }
-  // Compared after opening: from here on the descriptor is of one process, whoever gets the number.
+  // Compared after opening: from here on the descriptor means one process, even if another one gets the number.
   if (gone || (start_time != 0 && process_start_time(pid) != start_time)) {
     death_pending_ = true;
     notice();

@@ -185,7 +185,7 @@ void SystemStorage::worker_close(const char* database_path, std::int64_t incarna
   LockTable& locks = table();
   const int fd = locks.descriptors[file.handle];
   if (fd == kFree) return;
-  // Removed before it is free: whoever finds the name finds it held.
+  // Removed before it is free: a process that finds the name finds it held.
   char path[kPathBytes];
   if (fd != kLostByFork && worker_path(path, database_path, incarnation, "")) ::unlink(path);
   if (locks.notes[file.handle] != nullptr) {

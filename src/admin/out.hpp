@@ -23,7 +23,7 @@ class Out final : private TextSink {
     write(text);
     return *this;
   }
-  // Anybody's text, so that a terminal shows it and does nothing else.
+  // Any text from outside, so that a terminal shows it and does nothing else.
   Out& text(std::string_view text) {
     write_printable(text, *this);
     return *this;

@@ -2,7 +2,7 @@
 //
 // Purpose: history rows keep small integers in columns, payloads as raw bytes in their own column,
 // and everything else as one JSON text, `meta`, so that the sqlite3 shell shows it. Payload bytes
-// never pass through cJSON. Ownership: views point into memory of whoever filled the struct in.
+// never pass through cJSON. Ownership: views point into memory of the caller that filled the struct in.
 // Thread rule: plain values.
 #ifndef PAWL_CODEC_EVENT_HPP
 #define PAWL_CODEC_EVENT_HPP
@@ -101,7 +101,7 @@ enum class MessageKind : std::uint8_t {
   kActivityDone = 3,  // ref = command event
   kTimerFired = 4,    // ref = command event; the row has a due time
   kCancel = 5,        // payload = reason
-  kEvent = 6,         // name, payload: for whoever waits for it in this turn
+  kEvent = 6,         // name, payload: for the wait that is open in this turn
   kQueue = 7,         // name = queue, payload: waits until it is taken; its id is its number
   kChildDone = 8,     // ref = command event
   kValueAnswer = 9,   // ref = command event
@@ -122,13 +122,13 @@ struct Message {
 inline constexpr std::string_view kSessionEventsPrefix = "session:";
 
 // 1..kNameBytesMax bytes of UTF-8 without control characters, line separators and marks that turn
-// the direction of text (is_shown()): what names, sessions and tags must be that anybody gives.
+// the direction of text (is_shown()): every name, session and tag that is given from outside.
 [[nodiscard]] bool is_valid_name(std::string_view name);
 // What a name in the database may be: 1..kNameBytesMax bytes, none below 0x20 and none 0x7f. That
 // is all that was asked of names once, so an instance with another name goes on. It is also what
 // makes every meta text fit kMetaBytesMax.
 [[nodiscard]] bool is_stored_name(std::string_view name);
-// A valid name without "::", which stands in the ids that children are given: so no id that anybody
+// A valid name without "::", which stands in the ids that children are given: so no id that a caller
 // chooses is that of a child to come.
 [[nodiscard]] bool is_valid_root_id(std::string_view id);
 // The id of a child that was not given one: "<parent>::<execution>.<event>". kResourceExhausted:

@@ -3,7 +3,7 @@
 // Written on the hot path: the tree is built from cJSON items on the stack, so that writing
 // allocates nothing and only printing is left to cJSON. Numbers are printed by us ("raw" items):
 // cJSON keeps numbers as doubles, which are slow to print and cannot hold 64 bits. Beyond 2^53 they
-// are texts, since whoever reads the column with JSON functions has doubles too. Read when a
+// are texts, since SQL's JSON functions read numbers as doubles. Read when a
 // history is loaded: these bytes may come from anywhere, so size and nesting are checked before
 // cJSON's recursive parser sees them.
 #include <charconv>

@@ -7,7 +7,7 @@
 // the memory asked for and the memory used cannot drift apart. A pointer got from a plan is null
 // and may be stored, never followed.
 // Ownership: the block belongs to the caller and outlives the arena. No destructor is ever run for
-// what lies in it: array() therefore takes only types that need none; whoever make()s an object
+// what lies in it: array() therefore takes only types that need none; the caller of make() destroys its object
 // with a destructor calls it. Thread rule: one thread at a time.
 // Errors: an exhausted or sealed arena answers null, changes nothing, and exhausted() stays true.
 #ifndef PAWL_CORE_ARENA_HPP

@@ -5,7 +5,7 @@
 // again. Every call takes O(log n) steps, and at most one per doubling of the least block.
 // Ownership: the block belongs to the caller and outlives the pool. A byte for each least block
 // lies at its end (1/64 of it); lists of free blocks lie in the free blocks. Thread rule: none;
-// whoever shares a pool locks around it (SQLite is built single-threaded or holds its own mutex).
+// callers that share a pool lock around it (SQLite is built single-threaded or holds its own mutex).
 // Errors: what cannot be served answers null and is counted. Releasing what is not a live
 // allocation of this pool is a broken invariant.
 #ifndef PAWL_CORE_BUDDY_HPP

@@ -21,7 +21,7 @@
 
 namespace pawl {
 
-// A wall clock before this is wrong, whoever calls it synchronised: 2026-11-01T00:00:00Z. A
+// A wall clock before this is wrong, though the system calls it synchronised: 2026-11-01T00:00:00Z. A
 // constant and not the compiler's date, so that equal sources make equal libraries; raise it now
 // and then.
 inline constexpr std::int64_t kBuildDateMs = 1793491200000;

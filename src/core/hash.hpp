@@ -3,7 +3,7 @@
 // Purpose: XXH64 with seed 0, as published (xxhash.com, specification 0.1.1), over a stream of
 // bytes that is fixed here: a number is its 8 bytes, least significant first; a text is its length
 // as such a number, then its bytes. Values are stored on disk for ever: neither the algorithm nor
-// the stream may change, and the tests hold pinned values. Not for secrets: whoever chooses the
+// the stream may change, and the tests hold pinned values. Not for secrets: an attacker who chooses the
 // input can choose the hash.
 // Thread rule: a plain value. Errors: none.
 #ifndef PAWL_CORE_HASH_HPP

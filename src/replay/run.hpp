@@ -18,7 +18,7 @@
 namespace pawl::internal {
 
 inline constexpr EventId kNoHorizon = UINT32_MAX;
-// Branches in branches: each is a call on the stack of whoever runs the turn.
+// Branches in branches: each is a call on the stack of the turn.
 inline constexpr std::uint32_t kBranchDepthMax = 32;
 
 // A branch in one pass; the root is one.

@@ -61,7 +61,7 @@ ErrorKind StateCalls::issue_write(BranchRun& branch, Event& event) {
   return ErrorKind::kNone;
 }
 
-// What will be stored of a key, whoever sees it: so the limits bound what is stored, whatever
+// What will be stored of a key, whichever branch sees it: so the limits bound what is stored, whatever
 // branches do. A clear by a branch may be withdrawn yet, so it makes no room before it is recorded.
 bool StateCalls::stored_value(const History::StateKey& key, std::string_view* value) const {
   const Record* write = key.run == run_.number() ? key.staged : nullptr;

@@ -1,7 +1,7 @@
 // Agenda: what the loop has to do, and when.
 //
 // Purpose: "is there work?" and "when does the loop wake next?" are one question to one array. A
-// part of the loop states what it wants in its entries; whoever makes work for another part sets
+// part of the loop states what it wants in its entries; a part that makes work for another one sets
 // the entry of that work and knows nothing of the part. A new feature adds a job here and no
 // further condition anywhere. Rejected: a flag and a due time in each part. The question was then
 // asked in three places, each had to name every part, and they could disagree.

@@ -263,7 +263,7 @@ Status ClientManagement::list_tree(std::string_view id, bool children_only, Page
 }
 
 // Deleted with the first transaction; what follows sweeps, one transaction a step, so that the
-// write lock is free in between. A step that fails is for whoever sweeps next.
+// write lock is free in between. A step that fails is left to the next sweep.
 Status ClientManagement::remove(InstanceKey key, std::string_view id, bool force,
                                 Removed* removed) {
   bool more = false;

@@ -20,7 +20,7 @@ class Devices {
   // In the batch of a new registration, before its former one is buried: the hardware is still
   // here. Another worker that took a device over meanwhile keeps it.
   Status declare_again();
-  // In the batch: what moves sessions without anybody asking for work.
+  // In the batch: what moves sessions though no worker asks for work.
   Status move_sessions();
   // After the commit: what holds must be declared again when this worker registers anew.
   void committed(const Request& request);

@@ -13,7 +13,7 @@ constexpr std::int64_t kFolderRetryMs = 60'000;
 
 using FolderName = FixedText<port::Folders::kNameBytesMax>;
 
-// Nothing in it was chosen by anybody, so no session's id leads out of the root.
+// Pawl alone chooses it, so no session's id leads out of the root.
 FolderName folder_name(std::string_view database_id, SessionKey session, std::int64_t generation) {
   FolderName name;
   const bool fits = name.append(database_id) == Status::kOk && name.append('-') == Status::kOk &&

@@ -1,6 +1,6 @@
 // LoopContext: what all parts of the loop see.
 //
-// Purpose: a part is given this and the parts that it asks; all else it owns. Whoever makes work
+// Purpose: a part is given this and the parts that it asks; all else it owns. A part that makes work
 // for another part does it by the agenda. Ownership: the loop's own member, which outlives the
 // parts.
 // Thread rule: the loop's thread.

@@ -45,7 +45,7 @@ Status Registration::write() {
   worker.former = &former;
   PAWL_TRY(
       loop_.workers().register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
-  // The lock is held before anybody can see the row.
+  // The lock is held before another process can see the row.
   const Result<port::Storage::WorkerFile> file =
       loop_.port.storage->worker_create(loop_.options.database_path, loop_.me, sizeof(NotesPage));
   if (!file.ok()) return file.status();

@@ -117,7 +117,7 @@ OptionalMs RuntimeCore::next_due() const {
 
 bool RuntimeCore::is_due(Agenda::Which which, std::int64_t now) const {
   Agenda::Holds held = holds(now);
-  held.pace.clear();  // whoever woke a loop that is slowed down is served
+  held.pace.clear();  // the caller that woke a loop that is slowed down is served
   return loop_.agenda.next(which, held).has_passed(now);
 }
 

@@ -84,7 +84,7 @@ void Slot::run() {
 
 OptionalMs Slot::progress_due() const {
   if (refused || in_batch.writes_progress || !progress.has_update()) return {};
-  // Whoever comes next begins with it; what ended for good leaves none.
+  // The next attempt begins with it; what ended for good leaves none.
   if (state == State::kFinished) return is_repeated() ? OptionalMs(0) : OptionalMs();
   OptionalMs due = add_saturating(written_boot_ms, shared->heartbeat_interval_ms);
   if (silent_boot_ms.has_value())

@@ -118,7 +118,7 @@ void TickBatch::committed() {
   parts_.devices.committed();
   parts_.notices.committed();
   parts_.clock.committed();
-  // What our own commit made the watched files say is no news; whoever else committed is seen by
+  // What our own commit made the watched files say is no news; commits of others are seen by
   // the looks that follow.
   note_reasons(loop_.port.threads->drain());
   parts_.space.look_for_reserve_no_more();

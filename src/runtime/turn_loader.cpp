@@ -55,7 +55,7 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
     return Status::kOk;
   }
   if (fetched == Status::kResourceExhausted && first && turn->item->more_messages) {
-    // Alone, and still too large: whoever stored it had a higher payload_bytes_max.
+    // Alone, and still too large: the process that stored it has a higher payload_bytes_max.
     turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
                   "a stored message is larger than this worker's payload_bytes_max allows");
     return Status::kOk;
@@ -77,7 +77,7 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
     return turn->warm == nullptr ? Status::kResourceExhausted : Status::kOk;
   }
   if (!can_run(*turn->item)) {
-    // It was listed for a result, and has gone on elsewhere: the result is stored for whoever runs
+    // It was listed for a result, and has gone on elsewhere: the result is stored for the worker that runs
     // it.
     turn->verdict = Turn::Verdict::kUnregistered;
     return Status::kOk;

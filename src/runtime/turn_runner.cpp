@@ -165,7 +165,7 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   const Registry::OrchestrationEntry* const entry =
       loop_.registry.find_orchestration(item.name.view(), item.version.view());
   PAWL_CHECK("runtime-73", entry != nullptr);  // TurnLoader said so
-  // Pinned with this turn: whoever runs the next ones runs this version.
+  // Pinned with this turn: every worker runs the next ones in this version.
   if (item.version.view().empty()) turn.commit.version = entry->version;
   TurnInput input = turn_input(turn);
   input.version = entry->version;

@@ -116,7 +116,7 @@ void Turns::run() {
     Turn& turn = list_[i];
     const Arena::Mark mark = loop_.arena.mark();
     runner_.run(turn);
-    // It cannot wait for anybody, so those behind it do: from the last, as many as it takes.
+    // It cannot wait for others, so those behind it do: from the last, as many as it takes.
     for (std::size_t end = count;
          turn.verdict == Turn::Verdict::kWait && is_first && end > i + 1;) {
       for (const std::size_t kept = i + 1 + (end - i - 1) / 2; end > kept; --end)
@@ -209,7 +209,7 @@ void Turns::settle(Turn& turn) {
   if (warm == nullptr) return;
   if (turn.is_start && turn.written) warm_.rename(*warm, turn.key);
   if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
-    warm_.drop(*warm);  // whoever was first changed it; read again
+    warm_.drop(*warm);  // another worker changed it first; read again
     return;
   }
   activities_.turn_committed(turn);

@@ -2,7 +2,7 @@
 
 namespace pawl::session {
 
-// ---- whom it may go to ------------------------------------------------------------------------------
+// ---- which worker it may go to --- ---------------------------------------------------------------------------
 
 bool may_have(const SessionRow& session, const TargetFacts& target) {
   if (!target.worker.has_value() || target.worker->draining) return false;

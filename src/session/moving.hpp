@@ -18,7 +18,7 @@ namespace pawl::session {
 // declaration.
 inline constexpr std::int64_t kMoveStopMs = 20'000;
 
-// ---- whom it may go to ------------------------------------------------------------------------------
+// ---- which worker it may go to --- ---------------------------------------------------------------------------
 
 // Of the worker that it may go to. Only what the session's kind asks for must be read: `role` of a
 // device, `owned` of any other.
@@ -49,7 +49,7 @@ enum class StopEnd : std::uint8_t {
 [[nodiscard]] StopEnd look_at_stop(const SessionRow& session, const Running& running,
                                    std::int64_t now);
 
-// Who has declared a device, if anybody has who is no standby.
+// The worker that has declared a device and is no standby, if there is one.
 struct Holder {
   std::optional<Incarnation> worker;
   Role role = Role::kHolder;

@@ -93,7 +93,7 @@ Transition end(const SessionRow& row, State state) {
   change.node = NodeEffect::kNote;
   change.work = WorkEffect::kFailClosed;
   change.notifies = true;
-  if (state != State::kExpired) return change;  // whoever looks at it next logs and counts it
+  if (state != State::kExpired) return change;  // the next look at it logs and counts it
   change.notice = Notice::kExpired;
   change.counts_end = is_open(row.state);  // a lost one was counted by then
   return change;

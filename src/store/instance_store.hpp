@@ -185,7 +185,7 @@ class InstanceStore {
   virtual Status list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                             std::size_t* count) = 0;
   // In a batch: out of the way of those that cannot run it, until its next turn. Its timers that
-  // are due become messages. Whoever can run it finds it as before. Of a parked one nothing but the
+  // are due become messages. A worker that can run it finds it as before. Of a parked one nothing but the
   // timers is touched. Nothing happens if the query's caller can run it by now, or if it has ended.
   virtual Status mark_unregistered(InstanceKey key, const ReadyQuery& query) = 0;
   // Messages go to `arena`, of which they leave half if they can; at most `messages_max` besides

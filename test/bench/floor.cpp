@@ -124,7 +124,7 @@ class Bare {
     (bind(statement, ++at, values), ...);
     well_ = ::sqlite3_step(statement) == SQLITE_DONE;
     ::sqlite3_reset(statement);
-    // Whoever changes the schema and not this is notified.
+    // A change of the schema without this one is reported.
     if (well_ && which > kCommit && ::sqlite3_changes(handle_) != 1) {
       well_ = false;
       text_ = std::string("changed no row: ") + kTexts[which];

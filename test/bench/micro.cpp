@@ -1,6 +1,6 @@
 // pawl-micro: what the parts cost, one by one, under Google Benchmark.
 //
-// For whoever changes one of them. What a user gets is measured by pawl-bench.
+// For a change of one of them. What a user gets is measured by pawl-bench.
 #include <benchmark/benchmark.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 // Goal: work that another process commits is served at once, even when that process dies before it
-// rings the bell, and without anybody polling. Method: 1,000 single messages at random gaps. Every
+// rings the bell, and no process polls. Method: 1,000 single messages at random gaps. Every
 // 50th writer is killed at its write to the bell, after its commit has returned; no process writes
 // until that message was served. The ends of the instances are seen in the database from outside.
 // Afterwards the runtime must not wake at all: by its own count and by the kernel's.

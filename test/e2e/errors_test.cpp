@@ -553,7 +553,7 @@ TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_up_no_process) {
   EXPECT_EQ(status("b").output, "2");
 }
 
-// Others could put their own files there, so whoever runs the gateway is notified.
+// Others could put their own files there, so the operator is notified.
 TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
   class Lines final : public LogSink {
    public:

@@ -184,7 +184,7 @@ class SimSoak {
     } else if (what < 12) {
       kill(any(kWorkers));
     } else {
-      dies_at_ = 1 + any(60);  // the next writes of whoever comes
+      dies_at_ = 1 + any(60);  // the next writes of any process
     }
   }
 
@@ -339,13 +339,13 @@ class SimSoak {
   std::unique_ptr<Sender> sender_;
   std::list<Piggybacked> piggybacked_calls_;
   std::int64_t passed_ms_ = 0;
-  std::uint64_t dies_at_ = 0;  // at which write from now on, whoever makes it; 0: none
+  std::uint64_t dies_at_ = 0;  // at which write from now on, by any process; 0: none
   int lives_ = 0;
   std::size_t kills_ = 0;
   std::size_t unanswered_ = 0;
 };
 
-TEST(SimulatedSoak, EverythingCountsOnceWhoeverIsKilled) {
+TEST(SimulatedSoak, EverythingCountsOnceOverKills) {
   const char* const only = std::getenv("PAWL_SEED");
   const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
   const bool is_long = std::getenv("PAWL_SOAK") != nullptr;

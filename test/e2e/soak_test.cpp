@@ -221,7 +221,7 @@ class Soak {
   std::size_t busy_starts_ = 0;
 };
 
-TEST(Soak, EverythingCountsOnceWhoeverIsKilled) {
+TEST(Soak, EverythingCountsOnceOverKills) {
   const bool is_long = std::getenv("PAWL_SOAK") != nullptr;
   const Size size = is_long ? Size{220, 660, 200, 45} : Size{48, 144, 20, 20};
   const std::uint64_t first = number_of("PAWL_SEED", 1);

@@ -171,7 +171,7 @@ class Case {
     static_cast<void>(worker_->runtime->declare_session(kDevice, false));
     Verdict verdict = meet_neighbours("");
     if (verdict == Verdict::kFine) verdict = pass(kSettleMs);
-    // What came due late must not stand in anybody's way either.
+    // What came due late must not stand in the way of others either.
     if (verdict == Verdict::kFine) verdict = meet_neighbours("late ");
     const std::uint64_t settled = shared_.commits;
     if (verdict == Verdict::kFine) verdict = pass(kIdleMs);

@@ -237,7 +237,7 @@ TYPED_TEST_P(PortConformance, AllocatedFile_HasItsSize) {
 
 // --- liveness ----------------------------------------------------------------------------------------
 
-TYPED_TEST_P(PortConformance, WorkerLock_IsHeldForEverybodyUntilClosed) {
+TYPED_TEST_P(PortConformance, WorkerLock_IsHeldForEveryTesterUntilClosed) {
   const Port one = this->ready();
   const Port two = this->ready();
   EXPECT_EQ(two.storage->worker_test(this->database(), 7), Held::kFree) << "no file yet";
@@ -785,7 +785,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     WaitEndsAtItsDueTime_InMilliseconds, WallClockGoesOnWithBootTime,
     BootIdIsOneForAllProcessesOfABoot, RandomBytesDiffer, EmptyPath_IsRefusedWithAText,
     FreeBytes_AreSaidOrUnsupported, WholeFile_IsMadeOnce, AllocatedFile_HasItsSize,
-    WorkerLock_IsHeldForEverybodyUntilClosed, WorkerLocks_OfOneDatabaseAreApart,
+    WorkerLock_IsHeldForEveryTesterUntilClosed, WorkerLocks_OfOneDatabaseAreApart,
     WorkerFileHeld_IsNotTakenTwice, WorkerNotes_AreZeroAtFirstAndSeenByOthers, DueTimePassed_Polls,
     FarDueTime_NeitherOverflowsNorComesAtOnce, WakeBeforeWait_IsNotLostAndCountsOnce,
     Bell_ComesFromAnotherProcess, BellOfAnotherDatabase_IsNotNoticed,

@@ -120,7 +120,7 @@ TEST_F(PosixProcess, Kill_FreesTheLockKeepsTheNotesAndWakesTheWatcher) {
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   if (watch == Status::kOk) {
     EXPECT_TRUE(wait_for(port, process));
-    // Not reaped yet: whoever is woken may test the lock at once.
+    // Not reaped yet: a process that is woken may test the lock at once.
     EXPECT_EQ(port.storage->worker_test(database(), 5), Held::kFree);
     EXPECT_FALSE(poll(port).process) << "told once";
   }

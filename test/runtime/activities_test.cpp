@@ -75,7 +75,7 @@ ActivityResult look_without_limits(ActivityContext& ctx) {
   return ctx.ok("");
 }
 
-// A whole client of its own, opened by whoever registered it.
+// A whole client of its own, opened by the program that registered it.
 ActivityResult with_client(ActivityContext& ctx) {
   TestClient& client = *static_cast<TestClient*>(ctx.user());
   const std::string child = std::string(ctx.instance_id()) + "-child";

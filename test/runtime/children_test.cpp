@@ -178,7 +178,7 @@ TEST_F(Children, IdsOfTwoExecutionsAreNotTheSame) {
   EXPECT_EQ(g_effects["7"], 2);
 }
 
-// Property: whoever dies between two ticks, and whoever goes on, each child is reported exactly
+// Property: whichever process dies between two ticks, and whichever goes on, each child is reported exactly
 // once: the engine would stop at a second completion in history, and a lost one would leave the
 // join open.
 TEST_F(Children, ExactlyOneNoticeOverKillsBetweenTicks) {
@@ -226,7 +226,7 @@ TEST_F(Children, AnIdThatExistsIsAnAnswerAndDisturbsNoOther) {
   EXPECT_EQ(g_effects["x"], 0);
 }
 
-// Also while it runs, and whoever's it is.
+// Also while it runs, and whichever parent it has.
 TEST_F(Children, AnIdThatRunsIsAnAnswerToo) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);

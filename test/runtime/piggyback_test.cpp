@@ -1,5 +1,5 @@
 // Goal: what the Runtime's own thread raises or enqueues is in one commit with the turn that takes
-// it, and loses nothing by it: what was answered is received once and in order, whoever dies,
+// it, and loses nothing by it: what was answered is received once and in order, whichever process dies,
 // interferes or refuses.
 #include <gtest/gtest.h>
 

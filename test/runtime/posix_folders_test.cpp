@@ -31,7 +31,7 @@ std::string notes_of(ActivityContext& ctx) {
 ActivityResult note(ActivityContext& ctx) {
   const std::string notes = notes_of(ctx);
   if (::mkdir(notes.substr(0, notes.rfind('/')).c_str(), 0500) != 0) return ctx.fail("mkdir");
-  // Read-only for the folder's owner: whoever removes it has to do with that.
+  // Read-only for the folder's owner: the removal has to cope with that.
   if (::chmod(notes.substr(0, notes.rfind('/')).c_str(), 0700) != 0) return ctx.fail("chmod");
   std::FILE* const file = std::fopen(notes.c_str(), "w");
   if (file == nullptr) return ctx.fail("fopen");

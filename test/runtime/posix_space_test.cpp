@@ -180,7 +180,7 @@ TEST_F(RealDisk, CompleteWorkGoesTheNewIsRefusedAndRunningWorkEnds) {
     if (status == Status::kOk) ++ended;
     ASSERT_TRUE(run_until([&] { return completed(ended); })) << lines_.all();
   }
-  // Whoever was the first to meet it.
+  // Whichever thread met it first.
   EXPECT_EQ(lines_.count("disk_is_full") + lines_.count("reserve_is_missing"), 1U) << lines_.all();
   OrchestrationStatus status;
   EXPECT_EQ(client_->get_status("quick0", &status), Status::kNotFound);

@@ -167,7 +167,7 @@ TEST_F(PosixTurns, beside_a_client_whose_calls_are_all_refused) { run(false); }
 
 TEST_F(PosixTurns, beside_a_client_that_starts_all_it_can) { run(true); }
 
-// Whoever was refused is answered without the write lock, which is held here.
+// A refused caller is answered without the write lock, which is held here.
 TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_no_other) {
   FileClient client(path_.c_str(), 10);
   ASSERT_EQ(client.opened, Status::kOk);

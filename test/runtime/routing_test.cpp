@@ -52,7 +52,7 @@ class Routing : public ::testing::Test {
   Options options;
 };
 
-// Who looks first does not matter, and no caller waits for anybody's backing off.
+// Who looks first does not matter, and no worker waits for the pause of another.
 TEST_F(Routing, capability_filtering) {
   Worker first(machine, knows_quick, options);
   Worker second(machine, knows_flow, options);
@@ -90,7 +90,7 @@ TEST_F(Routing, unregistered_backoff) {
   drive(
       machine, {&worker}, [] { return false; }, 20'000);
   EXPECT_LE(worker.runtime->stats().commits, commits + 2) << "leases only";
-  // Whoever comes with the name begins at once.
+  // A worker that comes with the name begins at once.
   Worker late(machine, knows_flow, options);
   ASSERT_EQ(late.start(), Status::kOk);
   EXPECT_LT(ended({&worker, &late}, client, "f199"), 10'100);
@@ -126,7 +126,7 @@ TEST_F(Routing, rolling_deployment) {
   EXPECT_EQ(client.status("a").output, "1");
 }
 
-// Cancelled while no worker knows it: whoever comes sees that first.
+// Cancelled while no worker knows it: the next worker sees that first.
 TEST_F(Routing, cancelled_while_unregistered) {
   TestClient client(machine, kPath);
   Worker unregistered_instance(machine, knows_quick, options);

@@ -495,7 +495,7 @@ TEST_F(RuntimeTest, select_losers_leave_nothing_behind) {
   ASSERT_EQ(client->start_orchestration("a", "race", ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
   EXPECT_EQ(client.status("a").output, "quick");
-  // Neither the activity that lost nor the timer that lost wakes anybody again.
+  // Neither the activity that lost nor the timer that lost wakes a worker again.
   const std::uint64_t turns = worker.runtime->stats().turns;
   const std::uint64_t unregistered = worker.runtime->stats().unregistered;
   ASSERT_FALSE(drive(

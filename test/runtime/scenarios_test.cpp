@@ -363,7 +363,7 @@ TEST_F(Scenario, StatusPolling) {
   EXPECT_EQ(g_log.size(), 5U);
 }
 
-// Relative to the commit that made it, whoever runs by then: a restart in the middle neither
+// Relative to the commit that made it, whichever worker runs by then: a restart in the middle neither
 // shortens nor begins it anew.
 Poll minute(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(60)));

@@ -1,4 +1,4 @@
-// The directory of sessions: who has what, for whom, limits of an owner, closing from outside, and
+// The directory of sessions: which worker has which session, owner labels, limits of an owner, closing from outside, and
 // what the log says of it; through whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 

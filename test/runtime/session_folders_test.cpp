@@ -1,4 +1,4 @@
-// Folders of sessions: made before work runs, there for whoever owns the session next, removed when
+// Folders of sessions: made before work runs, there for the next owner of the session, removed when
 // it has ended.
 #include <gtest/gtest.h>
 
@@ -209,7 +209,7 @@ TEST_F(SessionFolders, removing_is_done_in_pieces) {
   EXPECT_EQ(a.runtime->stats().session_folders_removed, 1U);
 }
 
-// Dead at any point between the close and the last piece: whoever starts next goes on.
+// Dead at any point between the close and the last piece: the next process goes on.
 // Rules: S45.
 TEST_F(SessionFolders, removing_survives_crashes) {
   code(opening(1));
@@ -354,7 +354,7 @@ TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
   EXPECT_TRUE(are_gone(120'000));
 }
 
-// Whoever is cancelled may still be writing there.
+// A cancelled activity may still be writing there.
 // Rules: S44.
 TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
   code([](OrchestrationContext& ctx) {

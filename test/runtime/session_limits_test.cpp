@@ -430,7 +430,7 @@ TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
   EXPECT_EQ(end_of("i"), "completed ++++++");
 }
 
-// The bucket is the session's, whoever owns it: neither a death nor a new worker fills it.
+// The bucket is the session's, not its owner's: neither a death nor a new worker fills it.
 // Rules: S29.
 TEST_F(SessionLimits, a_rate_outlives_its_owner_and_clock_steps) {
   code(commit_immediately);

@@ -504,7 +504,7 @@ TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
   Worker b(machine, workers, options("b"));
   ASSERT_EQ(b.start(), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(g_runs.back(), "b s2@3 1") << "whoever has room takes it";
+  EXPECT_EQ(g_runs.back(), "b s2@3 1") << "a worker with room takes it";
   EXPECT_EQ(a.runtime->stats().sessions_waiting, 0U);
   EXPECT_EQ(waiting_in_store(client), 0);
   EXPECT_EQ(a.lines.count("waiting_for_capacity"), 1U);
@@ -824,7 +824,7 @@ TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
   EXPECT_EQ(g_runs[1].substr(0, 2), "b@");
   EXPECT_EQ(g_runs[2].substr(0, 2), "c@");
   EXPECT_NE(g_runs[2].find("tag=cpu summary=x"), std::string::npos)
-      << "whoever owns it next begins with the summary: " << g_runs[2];
+      << "the next owner begins with the summary: " << g_runs[2];
 }
 
 // Rules: S38.

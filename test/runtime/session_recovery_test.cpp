@@ -272,7 +272,7 @@ TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
                     [&] { return client.status("i").state != OrchestrationState::kRunning; }));
   EXPECT_EQ(client.status("i").output, "123");
   expect_built_first();
-  // Whoever sees it first buries the one before.
+  // The first worker that sees it buries the one before.
   lost += boss.runtime->stats().sessions_lost;
   EXPECT_GE(lost, 2U);
   EXPECT_EQ(builds(), lost + 1);

@@ -235,7 +235,7 @@ class SessionLeaks : public SessionStats {
 };
 
 // Rules: S32.
-TEST_F(SessionLeaks, one_that_is_left_open_is_reported_once_whoever_looks) {
+TEST_F(SessionLeaks, one_that_is_left_open_is_reported_once_by_any_worker) {
   g_code = opens;
   auto a = std::make_unique<Worker>(machine, registry, looks_often("a"));
   Worker b(machine, registry, looks_often("b"));

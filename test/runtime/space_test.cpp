@@ -331,7 +331,7 @@ TEST_F(Space, ClientThatFindsTheDiskFullHasRoomMade) {
   EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
 }
 
-// By whom it was given up is dead; who lives has seen nothing of it.
+// The process that gave it up is dead; the living one has seen nothing of it.
 TEST_F(Space, ReserveThatIsMissingIsMadeAgain) {
   sim::Machine machine{13};
   Worker first(machine, registry, options);
@@ -540,7 +540,7 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
 }
 
-// No worker runs, and the reader has left: whoever comes next cuts it.
+// No worker runs, and the reader has left: the next process that opens it cuts it.
 TEST_F(Space, ClientCutsALongLogWithoutARuntime) {
   sim::Machine machine{22};
   options.space.checkpoint_pages = 64;

@@ -1,6 +1,6 @@
 // Goal: a start of the Runtime's own thread has its first turn in its own commit, and loses nothing
 // by it: what was answered is there, a crash in that turn is charged from the second on, and
-// whoever cannot run the turn stores the start as any other.
+// a worker that cannot run the turn stores the start as any other.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -187,7 +187,7 @@ TEST_F(Starts, ManyAtOnce_AllEnd) {
   EXPECT_EQ(answers, std::vector<Status>(100, Status::kOk));
 }
 
-// Whoever is reported a commit does not wait for the log to be written back.
+// The answer to a commit does not wait for the log to be written back.
 TEST_F(Starts, AreAnsweredBeforeTheLogIsWrittenBack) {
   struct Seen {
     sim::Machine* machine;

@@ -189,7 +189,7 @@ TEST_F(TagsTest, with_session_retries_and_select) {
   EXPECT_EQ(ended({&main, &gpu}, main, "a"), "0 gpu/gpu");
 }
 
-// The loser of a select leaves the queue, whoever served its tag.
+// The loser of a select leaves the queue, whichever worker served its tag.
 TEST_F(TagsTest, cancelled_while_unserved) {
   Worker main(machine, registry, options("main", TagFilter::default_only(), true));
   ASSERT_EQ(main.start(), Status::kOk);
@@ -207,7 +207,7 @@ TEST_F(TagsTest, cancelled_while_unserved) {
   EXPECT_EQ(ended({&main}, main, "a"), "1");
 }
 
-// The tag is in history: whoever starts anew goes on with the same.
+// The tag is in history: a new worker goes on with the same.
 TEST_F(TagsTest, recovery_across_restart) {
   {
     Worker main(machine, registry, options("main", TagFilter::default_only(), true));

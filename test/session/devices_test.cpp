@@ -1,4 +1,4 @@
-// Devices and exclusive sessions over the contract: who may own what, who follows whom, and what
+// Devices and exclusive sessions over the contract: which worker may own a device, which follows, and what
 // waits.
 #include <gtest/gtest.h>
 

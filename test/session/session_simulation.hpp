@@ -1,7 +1,7 @@
 // Several workers under random trouble, from a seed, on the real storage: kills with work in hand,
 // freezes past every lease and waking again, suspends, oversleeping, reboots, clock steps, drains,
 // transfers, withdrawals, cancelled instances, sessions opened, closed, expired, lost and aborted,
-// duplicate and late acknowledgements, handlers that not everybody has.
+// duplicate and late acknowledgements, handlers that not every worker has.
 //
 // What docs/sessions.md promises is checked at every step; the first thing broken is kept in
 // violation().

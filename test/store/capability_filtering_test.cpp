@@ -129,7 +129,7 @@ TEST_P(Capability, test_fetch_filter_skips_incompatible_selects_compatible) {
   EXPECT_EQ(list(at, of(4, 4)), (Keys{1}));
 }
 
-// Nor is anything else done to it: whoever can run it does so at once.
+// Nor is anything else done to it: a worker that can run it does so at once.
 TEST_P(Capability, test_fetch_filter_does_not_lock_skipped_instances) {
   Site& at = site();
   Site& other = site();
@@ -359,7 +359,7 @@ TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
     ASSERT_LT(lists, kMany / 64 + 2);
     EXPECT_EQ(list(at, kinds), (Keys{mine}));
   }
-  // From then on they cost a fixed number of looks, and whoever knows one finds it.
+  // From then on they cost a fixed number of looks, and a worker that knows one finds it.
   create_of(at, "mine too", "n");
   EXPECT_EQ(list(at, kinds).size(), 2U);
   EXPECT_EQ(unregistered.count, 0U);

@@ -1,5 +1,5 @@
 // Goal: a child is created with its parent's turn, reported with the commit that ends it, once;
-// what is late is dropped; no id is taken from whom it belongs to.
+// what is late is dropped; no id is taken from its instance.
 #include "store_world.hpp"
 
 namespace pawl::test {

@@ -110,7 +110,7 @@ TEST_P(Instances, CancelOfNoInstanceAndOfAnEndedOne) {
   EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kStale);
 }
 
-// ---- who is ready, and for whom -------------------------------------------------------------------
+// ---- which instance is ready, and for which worker --- ----------------------------------------------------------------
 
 TEST_P(Instances, ReadyOnesComeInOrderOfWaiting) {
   Site& at = site();

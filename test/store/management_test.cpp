@@ -1,4 +1,4 @@
-// Goal: what operators ask for is bounded, touches what it names and nothing else, and whoever
+// Goal: what operators ask for is bounded, touches what it names and nothing else, and a caller that
 // works on it meanwhile is notified kStale.
 #include <algorithm>
 

@@ -263,8 +263,8 @@ TEST_P(Turns, WorkHandedOverWithItsTurnIsNoOtherWorkers) {
             held.locked_until);
 }
 
-// Tokens are stored ahead; whoever commits next goes on behind all that others may have taken.
-TEST_P(Turns, IdsOfWorkRiseWhoeverCommits) {
+// Tokens are stored ahead; the next commit goes on behind all that others may have taken.
+TEST_P(Turns, IdsOfWorkRiseOverAllConnections) {
   Site& one = site();
   Site& other = site();
   std::int64_t last = 0;

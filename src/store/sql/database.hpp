@@ -1,6 +1,6 @@
 // Database: the place of a database, as the tables see it.
 //
-// Purpose: options and port of whoever opened it, and the few things that hang on files: locks that
+// Purpose: options and port that it was opened with, and the few things that hang on files: locks that
 // are waited for, the length of the log, the file of the reserve. Ownership: the engine owns what
 // it has open. Thread rule: one thread.
 #ifndef PAWL_STORE_SQL_DATABASE_HPP

@@ -122,7 +122,7 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
     return Status::kCannotOpen;
   }
   PAWL_TRY(set_pragmas(diagnostic));
-  // The last to leave writes the log back and removes it; whoever only reads leaves it as it is.
+  // The last to leave writes the log back and removes it; a connection that only reads leaves it as it is.
   if (options_.read_only)
     static_cast<void>(sqlite3_db_config(sqlite_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
                                         static_cast<int*>(nullptr)));

@@ -146,7 +146,7 @@ Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic
   return status;
 }
 
-// Whoever can write the file can put more into it than rows. No trigger and no view of it runs
+// A process that can write the file can put more into it than rows. No trigger and no view of it runs
 // here, no function or virtual table that an index or a column names, and no statement without end.
 Status Connection::protect(Diagnostic& diagnostic) {
   struct Setting {

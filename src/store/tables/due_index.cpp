@@ -103,7 +103,7 @@ Status DueIndex::find_first_work(OptionalMs* first) {
 }
 
 #ifndef NDEBUG
-// Whoever writes a row with a due time says so; that none was forgotten is seen here.
+// Every statement that writes a due time has a mark; a forgotten one is seen here.
 Status DueIndex::check_first(Incarnation me) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());

@@ -63,7 +63,8 @@ class DueIndex : private Table {
 
   WorkerTable& workers_;
   FirstDue first_due_[kDueKinds];
-  Incarnation first_due_of_ = 0;  // for whom; timers of others' instances are due later
+  Incarnation first_due_of_ =
+      0;  // the worker that asked; timers of others' instances are due later
   std::int64_t home_grace_ms_ = ReadyQuery().home_grace_ms;  // as last asked for
 };
 

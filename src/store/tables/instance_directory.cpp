@@ -98,7 +98,7 @@ constexpr auto kListTreeText = sql::join(
     " ORDER BY i.key)");
 constexpr sql::Query kListTree{kListTreeText};
 
-// Children have higher keys than whoever started them.
+// Children have higher keys than their parents.
 Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* page,
                                     InstanceVisitor& visitor) {
   if (page->rows_max == 0) {

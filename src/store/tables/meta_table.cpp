@@ -182,7 +182,7 @@ constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? W
 // No other connection can take from the counters while the batch has the write lock; so they are
 // written once for all that a batch took. What it took without writing anything is nowhere and may
 // be taken again. Tokens are stored ahead, so that not every commit writes them. As soon as another
-// has committed, both go on where the row says: so whatever is taken later is higher, whoever takes
+// has committed, both go on where the row says: so whatever is taken later is higher, whichever worker takes
 // it.
 Status MetaTable::store_counters() {
   if (context_.next.epoch == context_.stored.epoch && context_.next.token <= context_.stored.token)

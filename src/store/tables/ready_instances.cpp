@@ -79,7 +79,7 @@ class ReadyInstances::ReadyList {
            query.unregistered->count == UnregisteredInstances::kMax;
   }
   static bool can_run(const ReadyQuery& query, const Statement& row, int column) {
-    // Anybody can end what an operator ends.
+    // Any worker can end what an operator ends.
     if (query.runnable == nullptr || row.integer(column + 3) == kTerminating) return true;
     for (std::size_t i = 0; i < query.runnable_count; ++i) {
       const Runnable& one = query.runnable[i];
@@ -417,7 +417,7 @@ constexpr sql::Query kMakeReady{
     "AND ready_id IS NULL"};
 
 // As if a look had found them due now: behind all messages that are there. A timer that stays in
-// the index of due times would be met by everybody again and again.
+// the index of due times would be met by every worker again and again.
 Status ReadyInstances::fire_due_timers(InstanceKey key) {
   const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off)
                                                     : std::numeric_limits<std::int64_t>::min();

@@ -155,7 +155,7 @@ Status SessionEvents::notify_change(SessionKey session, const SessionChange& rep
   {
     Statement read = connection_.use(kReadNotify);
     read.bind(session);
-    if (!read.row()) return fail(read.status(), "read whom to notify");
+    if (!read.row()) return fail(read.status(), "read the instance to notify");
     instance = read.integer(0);
   }
   if (instance == 0 || change == nullptr) return Status::kOk;

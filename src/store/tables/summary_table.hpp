@@ -14,7 +14,7 @@ class SummaryTable : private Table {
  public:
   explicit SummaryTable(StoreContext& context) : Table(context) {}
 
-  // Whoever deletes a session's row calls it. No trigger does: the connection runs none, since one
+  // The code that deletes a session's row calls it. No trigger does: the connection runs none, since one
   // that others put into the file would run inside our commits.
   Status drop_summary(SessionKey session);
   // A damaged one is named in the diagnostic.

@@ -138,7 +138,7 @@ void Transactions::leave_turns() {
 
 constexpr sql::Query kBegin{"BEGIN IMMEDIATE", sql::kEnginesOwn};
 
-// SQLite's own wait sleeps longer and longer between its tries, so whoever writes again at once
+// SQLite's own wait sleeps longer and longer between its tries, so a process that writes again at once
 // would always be first. So who wants to write waits for its turn before it, and only one waits for
 // the lock. A loop, which has far more to write, goes through that only now and then, and when the
 // lock is held: so a tick that is not disturbed makes no system call for it.

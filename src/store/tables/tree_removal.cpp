@@ -261,7 +261,7 @@ Status TreeRemoval::first_leaf(InstanceKey parent, ExecutionId execution, Leaf* 
     if (!row.bind(out->key == 0 ? execution : kNever).row())
       return fail(row.status(), "find child");
     *out = {row.integer(0), row.integer(1), has_ended(row.integer(2))};
-    // Children have higher keys than whoever started them.
+    // Children have higher keys than their parents.
     if (out->key <= parent) return no_progress("instances");
     parent = out->key;
   }

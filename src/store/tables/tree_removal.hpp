@@ -2,7 +2,7 @@
 //
 // A tree may be large and a transaction is bounded, so deletion is two steps. The first marks the
 // root, and from its commit on every look at any instance of the tree finds nothing
-// (PAWL_IS_THERE). The second takes the rows away piece by piece, by whoever comes along; the ids
+// (PAWL_IS_THERE). The second takes the rows away piece by piece, in any process; the ids
 // are in use until then, so that no other's new instance meets a row of the old tree. Pruning is
 // visible: an execution goes whole, and before it the children it started, leaves first, so that no
 // child is ever seen without its parent. Ownership and thread rule: as context.hpp.

@@ -433,7 +433,7 @@ Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const Work
   return unregistered_.park_work(row, name);
 }
 
-// Whoever scheduled it had a larger limit. Its instance stops until a worker with a larger one
+// The process that scheduled it had a larger limit. Its instance stops until a worker with a larger one
 // registers, and the item waits for that under the activity's name, outside of the queue.
 Status WorkFetch::stop_too_large(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   const Diagnostic why = context_.diagnostic;

@@ -219,7 +219,7 @@ Status WorkerRegistry::bury_earlier_boots(Incarnation newcomer, std::string_view
   }
 }
 
-// Whoever of this boot had the node before. Its notes are in its worker file, which the caller
+// The worker of this boot that had the node before. Its notes are in its worker file, which the caller
 // reads; should there be several, all but the last were left over by callers that did not bury.
 Status WorkerRegistry::inherit(const NewWorker& worker, Incarnation newcomer,
                                const CrashLimits& limits) {
