@@ -19,26 +19,26 @@ class Activities {
 
   // States in the agenda what they want of the loop.
   void plan(std::int64_t now_boot_ms);
-  // The earliest limit of those in hand, in boot time.
+  // The earliest limit of the activities that this worker has, in boot time.
   [[nodiscard]] OptionalMs first_limit() const;
 
   // ---- outside of any batch ----
-  // Runs inline ones; some may be left for the next tick.
+  // Runs inline activities; some may be left for the next tick.
   void run_inline(std::int64_t end_boot_ms);
-  // One step of each cooperative one that is due.
+  // Runs one step of each cooperative activity that is due.
   void run_steps();
   void look_at_descriptors() { looks_at_descriptors_ = true; }
-  // Those that overstay their grace.
+  // Counts and logs cancelled activities that did not return within their grace.
   void abandon();
-  // At the stop: cooperative ones that did not end in time. Who comes next begins them anew.
+  // At the stop: puts back cooperative activities that did not end in time; the next worker begins them anew.
   void put_back_steps();
 
   // ---- in the batch ----
   Status renew();
   Status write_progress();
-  // Loses those whose work item was ended elsewhere, or whose limit has passed.
+  // Cancels activities whose work item was ended elsewhere, or whose limit has passed.
   Status check_held();
-  // Results that go with no turn become messages; those of others' work are refused.
+  // Stores results that go with no turn as messages; results of work that another worker has are refused.
   Status write_results(const TurnList& turns);
   // A result that is not this worker's to give any more would make its turn stale for ever.
   Status refuse_lost_results(const Turn& turn);
@@ -66,7 +66,7 @@ class Activities {
   [[nodiscard]] bool goes_with_turn(const internal::Slot& slot, const TurnList& turns) const;
   Status write_result(internal::Slot& slot, bool* written);
   void release_result(internal::Slot& slot);
-  // Those of a command, or of the whole execution (0): their results are not wanted any more.
+  // Cancels the activities of a command, or of the whole execution (0): their results are not wanted any more.
   void cancel(InstanceKey key, ExecutionId execution, EventId event);
 
   LoopContext& loop_;

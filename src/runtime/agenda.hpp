@@ -51,7 +51,7 @@ class Agenda {
  public:
   static constexpr std::int64_t kAtOnce = 0;
 
-  // What holds jobs back; none: nothing does.
+  // The reason why jobs are blocked; none: no job is blocked.
   struct Holds {
     OptionalMs trouble;  // the store failed: it is left alone until then
     OptionalMs pace;     // the loop gets nothing done (pace.hpp)
@@ -78,7 +78,7 @@ class Agenda {
     return !of(job).blocked && of(job).due.has_passed(now);
   }
 
-  // The question: when is the first of them to be done? None: there is nothing to do.
+  // When is the first job due? None: there is nothing to do.
   [[nodiscard]] OptionalMs next(Which which, const Holds& holds) const;
   // For the log: the name of the first job, in the order of Job, that is due; null: none.
   [[nodiscard]] const char* first_due(std::int64_t now) const;

@@ -1,4 +1,4 @@
-// Devices: those that the application declared for this worker. Thread rule: the loop's thread.
+// Devices: the devices that the application declared for this worker. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_DEVICES_HPP
 #define PAWL_RUNTIME_DEVICES_HPP
 
@@ -15,14 +15,14 @@ class Devices {
 
   explicit Devices(LoopContext& loop) : loop_(loop) {}
 
-  // In the batch: a call. `room` becomes false if there are too many.
+  // In the batch: writes a declaration. `room` becomes false if there are too many.
   Status write(const Request& request, bool* room);
   // In the batch of a new registration, before its former one is buried: the hardware is still
   // here. Another worker that took a device over meanwhile keeps it.
   Status declare_again();
-  // In the batch: what moves sessions though no worker asks for work.
+  // In the batch: moves sessions that no fetch would move.
   Status move_sessions();
-  // After the commit: what holds must be declared again when this worker registers anew.
+  // After the commit: remembers what must be declared again when this worker registers anew.
   void committed(const Request& request);
   void committed();
 

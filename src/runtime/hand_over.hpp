@@ -1,4 +1,4 @@
-// HandOver: work comes to this worker: it is fetched, or handed over by the commit that schedules
+// HandOver: how work comes to this worker. It is fetched, or handed over by the commit that schedules
 // it.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_HAND_OVER_HPP

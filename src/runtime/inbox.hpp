@@ -37,13 +37,13 @@ class Inbox {
   Status post(const Request& request);
 
   // ---- before the batch ----
-  // Before anything of the tick is read: what is stored later shows when the numbers are reserved.
+  // Called before the tick reads anything: a message that others store later shows when the numbers are reserved.
   void look();
-  // First turns of starts, for as many as there is memory for. Others are stored as messages.
+  // Runs the first turns of starts, for as many as fit into memory. The others are stored as messages.
   void collect_starts(TurnList& turns);
   // Events and queue messages join a turn of this tick, or one that is loaded for them.
   void collect_messages(TurnList& turns);
-  // Those of the turn, in order, to `out`, which has room for turn.posted_count; how many.
+  // Writes the messages of the turn to `out`, in order, and answers how many; `out` has room for turn.posted_count.
   std::size_t messages_of(const Turn& turn, Message* out);
   [[nodiscard]] Message message_of(std::size_t index);
   // Is the message of this number piggybacked on the turn? Then `index` is its call.
@@ -60,7 +60,7 @@ class Inbox {
   void rolled_back() { taken_ = 0; }
 
  private:
-  // Calls that the batch at hand takes.
+  // The calls that the current batch takes.
   [[nodiscard]] std::size_t at_hand() const;
   [[nodiscard]] MessageId number_of(std::size_t index) const {
     return last_message_ + 1 + static_cast<MessageId>(index);

@@ -1,5 +1,4 @@
-// OwnedSessions: the sessions that this worker owns: how many, and what a SessionListener hears of
-// them.
+// OwnedSessions: how many sessions this worker owns, and the calls of a SessionListener for them.
 //
 // Every change of any owner takes an epoch: without a new one there is nothing to look at.
 // Thread rule: the loop's thread.
@@ -41,9 +40,9 @@ class OwnedSessions {
   void committed();
   // Calls the listener, and updates the counts.
   void notify();
-  // Nothing is this worker's any more.
+  // This worker owns no session any more.
   void lose_all();
-  // Before anything is let go. It costs a commit only where an instance asked for a notice.
+  // Before any session is released. It costs a commit only if an instance asked for a notice.
   void announce_stop();
 
   // Sessions changed their owner between our batches.

@@ -56,7 +56,7 @@ struct Turn {
   }
 };
 
-// Those of the tick at hand.
+// The turns of the current tick.
 class TurnList {
  public:
   TurnList() = default;

@@ -27,7 +27,7 @@ class TurnRunner {
 
   // At the start.
   void set_engine(Engine* engine) { engine_ = engine; }
-  // Afterwards its verdict says what is to be done. kWait: no memory for it beside others.
+  // Sets the turn's verdict, which says what happens next. kWait: there is no memory for it beside others.
   void run(Turn& turn);
 
  private:
@@ -42,9 +42,9 @@ class TurnRunner {
                         bool* is_short_of_memory);
   bool ends_for_limits(Turn& turn, const Message* messages, std::size_t count);
   static bool is_grace_over(const Turn& turn, const Message* messages, std::size_t count);
-  // As if it had not run: messages and results stay where they are.
+  // Undoes the turn as if it had not run: messages and results stay where they are.
   void wait_for_room(Turn& turn);
-  // Lists what the storage stores beside the new events and what they mean.
+  // Lists what the storage writes beside the new events and their meaning.
   void finish(Turn& turn, const TurnResult& result);
   bool list_events(Turn& turn);
   static void list_end(Turn& turn, const Event& event);

@@ -1,4 +1,4 @@
-// Turns: those of one tick: which instances have one, in which order, and what becomes of them.
+// Turns: the turns of one tick: which instances have one, in which order, and how each ends.
 //
 // Nothing is locked until they are written: the storage checks then whether each is still the next
 // of its instance.
@@ -53,7 +53,7 @@ class Turns {
   void look(std::int64_t now_boot_ms);
   void begin() { list_ = TurnList(memory_.turns); }
   [[nodiscard]] TurnList& list() { return list_; }
-  // Which instances are ready; their messages; histories that are not warm.
+  // Reads which instances are ready, their messages, and the histories that are not warm.
   Status collect();
   void run();
 
@@ -64,15 +64,14 @@ class Turns {
 
   // ---- after it ----
   void committed();
-  // Of the batch at hand: did one open or close a session?
+  // Did a turn of the current batch open or close a session?
   [[nodiscard]] bool has_changed_sessions() const;
   void rolled_back();
-  // An item that fails alone is left alone for a while, so that the others go on. In a batch of its
-  // own.
+  // Sets back an item that failed in a batch of its own, for a while, so that the others go on.
   Status set_back_failed_item(Status why);
 
  private:
-  // Instances that one tick looks at: ready ones, and as many that it knows of without asking.
+  // Instances that one tick looks at: ready ones, and as many that it knows without a query.
   [[nodiscard]] static std::size_t keys_max(const Options& options) {
     return 2 * std::size_t{options.limits.batch};
   }
