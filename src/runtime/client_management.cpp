@@ -193,7 +193,7 @@ Status ClientManagement::set_quota(std::int64_t bytes) {
                        static_cast<long long>(kQuotaMost));
     return Status::kInvalidArgument;
   }
-  return in_batch({}, [&] { return store_->housekeeping().set_space(bytes, -1); });
+  return in_batch({}, [&] { return store_->housekeeping().set_space(bytes, std::nullopt); });
 }
 
 Status ClientManagement::list_workers(WorkerVisitor& visitor) {

@@ -114,8 +114,9 @@ void Notices::report(const OfSession& notice) {
     case SessionChange::Kind::kReleased:
       event = "session_released";
       ++loop_.stats.sessions_released;
-      if (notice.reason == "blocked") ++loop_.stats.sessions_evicted;
-      if (notice.reason == "capacity") ++loop_.stats.sessions_evicted_idle;
+      if (notice.eviction == SessionChange::Eviction::kBlocked) ++loop_.stats.sessions_evicted;
+      if (notice.eviction == SessionChange::Eviction::kCapacity)
+        ++loop_.stats.sessions_evicted_idle;
       break;
     case SessionChange::Kind::kLost:
       event = "session_lost";
@@ -191,6 +192,7 @@ void Notices::on_session_change(const SessionChange& change) {
   OfSession* const notice = add<OfSession>();
   if (notice == nullptr) return;
   notice->kind = change.kind;
+  notice->eviction = change.eviction;
   notice->epoch = change.epoch;
   notice->resumed = change.resumed;
   notice->age_ms = change.age_ms;

@@ -24,6 +24,7 @@ using Reason = FixedText<Diagnostic::kCapacity>;
 
 struct OfSession {
   SessionChange::Kind kind = SessionChange::Kind::kClaimed;
+  SessionChange::Eviction eviction = SessionChange::Eviction::kNone;
   bool resumed = false;
   bool used = false;  // work of it was handed over in the same commit
   Epoch epoch = 0;

@@ -54,9 +54,10 @@ Status Registration::write() {
   PAWL_TRY(devices_.declare_again());
   if (former != 0) PAWL_TRY(bury(former, loop_.batch.boot_seq, loop_.me));
   PAWL_TRY(bury_the_dead());
+  std::optional<std::int64_t> quota_bytes;
+  if (loop_.options.space.quota_bytes > 0) quota_bytes = loop_.options.space.quota_bytes;
   PAWL_TRY(loop_.housekeeping().set_space(
-      loop_.options.space.quota_bytes > 0 ? loop_.options.space.quota_bytes : -1,
-      static_cast<std::int64_t>(loop_.options.space.reserve_bytes)));
+      quota_bytes, static_cast<std::int64_t>(loop_.options.space.reserve_bytes)));
   PAWL_TRY(loop_.housekeeping().set_log_max(loop_.options.space.log_bytes_max));
   std::size_t retried = 0;
   if (loop_.options.run_orchestrations)

@@ -44,10 +44,11 @@ struct Turn {
   std::size_t trace_count = 0;
   internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
   std::size_t result_count = 0;
-  std::int64_t delay_ms = 0;  // kAbandon
+  OptionalMs delay_ms;  // kAbandon
   std::string_view why_text;
 
-  void abandon(std::int64_t for_ms, ErrorKind kind, std::string_view text) {
+  // for_ms none: for good.
+  void abandon(OptionalMs for_ms, ErrorKind kind, std::string_view text) {
     verdict = Verdict::kAbandon;
     delay_ms = for_ms;
     why = kind;

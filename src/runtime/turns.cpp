@@ -276,7 +276,7 @@ void Turns::count(const Turn& turn) {
 
 // It was parked, or it stopped.
 void Turns::log_abandoned(const Turn& turn) {
-  const bool stopped = turn.delay_ms == InstanceStore::kStoppedForGood;
+  const bool stopped = !turn.delay_ms.has_value();
   OrchestrationStats* const named =
       loop_.stats_of(turn.item->name.view(), turn.item->version.view());
   if (stopped && named != nullptr) ++named->stopped;

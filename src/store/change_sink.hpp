@@ -39,7 +39,14 @@ struct SessionChange {
     kUsed,
     kLeak
   };
+  // Why a worker released a session that it could have kept.
+  enum class Eviction : std::uint8_t {
+    kNone,
+    kBlocked,   // its next work needs what this worker lacks
+    kCapacity,  // the worker made room for another session
+  };
   Kind kind = Kind::kClaimed;
+  Eviction eviction = Eviction::kNone;
   std::string_view session;
   std::string_view instance;     // that opened it; empty: it is shared
   std::string_view owner_label;  // of SessionSettings

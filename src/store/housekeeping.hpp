@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "clock_rules.hpp"
 #include "ids.hpp"
@@ -61,8 +62,9 @@ class Housekeeping {
   virtual Status read_use(SpaceUse* out) = 0;
   // In a batch, for all processes: create_instance() and send_message() answer kQuota while more
   // than the quota is used (0: no limit), or while the reserve is missing and there are fewer bytes
-  // in free pages than it has. -1: as it is.
-  virtual Status set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes) = 0;
+  // in free pages than it has. None: as it is.
+  virtual Status set_space(std::optional<std::int64_t> quota_bytes,
+                           std::optional<std::int64_t> reserve_bytes) = 0;
   // In a batch: removes what is complete, the oldest first: ended trees, then earlier executions.
   // Bounded as a sweep is; nothing counted: there is nothing more.
   virtual Status remove_oldest(std::size_t events_max, Removed* removed) = 0;

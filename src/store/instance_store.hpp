@@ -17,6 +17,7 @@
 #include "ids.hpp"
 #include "pawl/error.hpp"
 #include "pawl/management.hpp"
+#include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
 #include "text.hpp"
 #include "turn_commit.hpp"
@@ -204,13 +205,13 @@ class InstanceStore {
   // In a batch. kStale: revision, messages, due times or tokens are not what the turn saw: nothing
   // of this turn was written.
   virtual Status ack_orchestration_item(const TurnCommit& turn) = 0;
-  // In a batch: no worker looks at it before `delay_ms` passed; kStoppedForGood: until
-  // retry_stopped(). Its messages, history and timers stay, new messages are accepted;
+  // In a batch: no worker looks at it before `delay_ms` passed; none (kStoppedForGood):
+  // until retry_stopped(). Its messages, history and timers stay, new messages are accepted;
   // read_status() shows `why` and `text` (at most kErrorTextBytesMax, cut) until its next turn.
   // kStale: another was first.
-  static constexpr std::int64_t kStoppedForGood = -1;
+  static constexpr OptionalMs kStoppedForGood = OptionalMs();
   virtual Status abandon_orchestration_item(InstanceKey key, std::int64_t revision,
-                                            std::int64_t delay_ms, bool strike, ErrorKind why,
+                                            OptionalMs delay_ms, bool strike, ErrorKind why,
                                             std::string_view text) = 0;
   // In a batch: as to stop it for good with kCorrupt, of one that fetch_orchestration_item() called
   // broken; nothing that its row says of itself counts. kStale: it was parked since.

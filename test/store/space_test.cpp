@@ -9,7 +9,8 @@ constexpr std::int64_t kMebi = 1024 * 1024;
 
 class SpaceContract : public StoreWorld {
  protected:
-  Status set_space(Site& at, std::int64_t quota, std::int64_t reserve) {
+  Status set_space(Site& at, std::optional<std::int64_t> quota,
+                   std::optional<std::int64_t> reserve) {
     return batch(at, [&] { return at->housekeeping().set_space(quota, reserve); });
   }
   Status try_create(Site& at, const std::string& id) {
@@ -91,7 +92,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   ASSERT_EQ(at->housekeeping().read_use(&use), Status::kOk);
   EXPECT_EQ(use.log_bytes, 0);
   EXPECT_EQ(try_create(at, "new"), Status::kOk) << at->diagnostic().text();
-  EXPECT_EQ(set_space(at, 0, -1), Status::kOk);
+  EXPECT_EQ(set_space(at, 0, std::nullopt), Status::kOk);
   ASSERT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
   EXPECT_FALSE(metrics.refuses_new);
 }
@@ -99,7 +100,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
 TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
   Site& at = site();
   create(at, "running");
-  ASSERT_EQ(set_space(at, -1, kMebi), Status::kOk);
+  ASSERT_EQ(set_space(at, std::nullopt, kMebi), Status::kOk);
   EXPECT_TRUE(at->housekeeping().reserve_missing().value());
   EXPECT_EQ(try_create(at, "new"), Status::kQuota);
   EXPECT_EQ(try_message(at, "running"), Status::kQuota);
@@ -118,7 +119,7 @@ TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
   ASSERT_EQ(at->housekeeping().read_use(&use), Status::kOk);
   ASSERT_GE(use.free_bytes, kMebi);
   EXPECT_EQ(try_create(at, "newer"), Status::kOk) << at->diagnostic().text();
-  ASSERT_EQ(set_space(at, -1, 0), Status::kOk);
+  ASSERT_EQ(set_space(at, std::nullopt, 0), Status::kOk);
   EXPECT_FALSE(at->housekeeping().reserve_missing().value()) << "there is to be none";
 }
 

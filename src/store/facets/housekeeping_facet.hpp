@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "housekeeping.hpp"
 #include "sql/database.hpp"
@@ -30,7 +31,8 @@ class HousekeepingFacet final : public Housekeeping {
     return removal_.sweep_deleted(events_max, removed, more);
   }
   Status read_use(SpaceUse* out) override { return space_.read_use(out); }
-  Status set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes) override {
+  Status set_space(std::optional<std::int64_t> quota_bytes,
+                   std::optional<std::int64_t> reserve_bytes) override {
     return space_.set_space(quota_bytes, reserve_bytes);
   }
   Status remove_oldest(std::size_t events_max, Removed* removed) override {

@@ -92,7 +92,7 @@ class InstanceFacet final : public InstanceStore {
   Status ack_orchestration_item(const TurnCommit& turn) override {
     return turn_writer_.ack_orchestration_item(turn);
   }
-  Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, std::int64_t delay_ms,
+  Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, OptionalMs delay_ms,
                                     bool strike, ErrorKind why, std::string_view text) override {
     return parked_instances_.abandon_orchestration_item(key, revision, delay_ms, strike, why, text);
   }

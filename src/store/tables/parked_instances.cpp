@@ -6,8 +6,8 @@
 namespace pawl::store {
 
 Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t revision,
-                                                   std::int64_t delay_ms, bool strike,
-                                                   ErrorKind why, std::string_view text) {
+                                                   OptionalMs delay_ms, bool strike, ErrorKind why,
+                                                   std::string_view text) {
   require_batch();
   InstanceRow row;
   const Status found = instances_.read_instance(key, &row);
@@ -15,13 +15,12 @@ Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t
   PAWL_TRY(found);
   if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
     return Status::kStale;
-  const bool stop = delay_ms == InstanceStore::kStoppedForGood;
   InstanceWrite park;
-  if (stop) {
+  if (!delay_ms.has_value()) {
     park.state = InstanceState::kStopped;
     park.parked_until = kNever;
-  } else if (delay_ms > 0) {
-    park.parked_until = make_due(batch_.now, delay_ms);
+  } else if (delay_ms.value() > 0) {
+    park.parked_until = make_due(batch_.now, delay_ms.value());
   }
   // Keep a pending terminate request. Clear the home, so that any worker may retry at once.
   park.home = 0;

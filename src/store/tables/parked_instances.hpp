@@ -29,7 +29,7 @@ class ParkedInstances : private Table {
         expiry_(expiry) {}
 
   // ---- calls of the contract ----
-  Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, std::int64_t delay_ms,
+  Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, OptionalMs delay_ms,
                                     bool strike, ErrorKind why, std::string_view text);
   Status retry_stopped(std::size_t limit, std::size_t* retried);
   Status wake_delayed(std::size_t limit, std::size_t* woken);

@@ -133,6 +133,7 @@ Status SessionEvents::report_change(const OwnerChange& change, const SessionChan
     case session::Change::kReleased:
       event.kind = SessionChange::Kind::kReleased;
       event.reason = change.reason;
+      event.eviction = change.eviction;
       break;
     case session::Change::kMigrated: event.kind = SessionChange::Kind::kMigrated; break;
     case session::Change::kClaimed:

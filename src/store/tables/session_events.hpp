@@ -46,6 +46,7 @@ struct OwnerChange {
   SessionKey session = 0;
   Incarnation to = 0;       // 0: unowned
   std::string_view reason;  // released
+  SessionChange::Eviction eviction = SessionChange::Eviction::kNone;
   std::int64_t lease_ms = 0;
   bool strike = false;  // locks are taken over by suspicion
   CrashLimits limits;

@@ -77,6 +77,15 @@ Status SessionOwners::release(SessionKey session, std::string_view reason) {
   return change_owner(change, nullptr);
 }
 
+Status SessionOwners::evict(SessionKey session, SessionChange::Eviction eviction) {
+  OwnerChange change;
+  change.session = session;
+  change.reason = eviction == SessionChange::Eviction::kBlocked ? "blocked" : "capacity";
+  change.eviction = eviction;
+  change.limits = context_.limits;
+  return change_owner(change, nullptr);
+}
+
 Status SessionOwners::abort_session(SessionKey session) {
   OwnerChange change;
   change.session = session;
@@ -145,7 +154,7 @@ Status SessionOwners::release_longest_idle(Incarnation me, std::int64_t idle_ms,
     PAWL_TRY(fail(owned.status(), "find the longest idle session"));
   }
   *released = longest != 0;
-  return *released ? release(longest, "capacity") : Status::kOk;
+  return *released ? evict(longest, SessionChange::Eviction::kCapacity) : Status::kOk;
 }
 
 constexpr sql::Query kRenew{"UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"};

@@ -49,6 +49,7 @@ class SessionOwners : private Table {
   // ---- for the other tables ----
   Status change_owner(const OwnerChange& change, Epoch* epoch);
   Status release(SessionKey session, std::string_view reason);
+  Status evict(SessionKey session, SessionChange::Eviction eviction);
   // An activity said that its session is of no use any more: one that fails on loss is lost, any
   // other is released.
   Status abort_session(SessionKey session);

@@ -32,10 +32,11 @@ Status StoreSpace::read_use(SpaceUse* out) {
 
 constexpr sql::Query kSetSpace{"UPDATE meta SET quota=?1,reserve=?2 WHERE id=1"};
 
-Status StoreSpace::set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes) {
+Status StoreSpace::set_space(std::optional<std::int64_t> quota_bytes,
+                             std::optional<std::int64_t> reserve_bytes) {
   require_batch();
-  const std::int64_t quota = quota_bytes < 0 ? context_.quota_bytes : quota_bytes;
-  const std::int64_t reserve = reserve_bytes < 0 ? context_.reserve_bytes : reserve_bytes;
+  const std::int64_t quota = quota_bytes.value_or(context_.quota_bytes);
+  const std::int64_t reserve = reserve_bytes.value_or(context_.reserve_bytes);
   if (quota == context_.quota_bytes && reserve == context_.reserve_bytes) return Status::kOk;
   PAWL_TRY(fail_written(connection_.use(kSetSpace).bind(quota).bind(reserve).run(), "meta"));
   context_.quota_bytes = quota;

@@ -7,6 +7,7 @@
 #define PAWL_STORE_TABLES_STORE_SPACE_HPP
 
 #include <cstdint>
+#include <optional>
 
 #include "context.hpp"
 #include "housekeeping.hpp"
@@ -20,7 +21,8 @@ class StoreSpace : private Table {
 
   // ---- calls of the contract ----
   Status read_use(SpaceUse* out);
-  Status set_space(std::int64_t quota_bytes, std::int64_t reserve_bytes);
+  Status set_space(std::optional<std::int64_t> quota_bytes,
+                   std::optional<std::int64_t> reserve_bytes);
   Status set_log_max(std::int64_t bytes);
   [[nodiscard]] LogUse log_use();
   Result<bool> reserve_missing();

@@ -217,7 +217,7 @@ Status WorkFetch::try_candidate(Fetch& fetch, const Candidate& candidate) {
     case session::Take::kAfterClaim: return take_up(fetch, candidate, row, take);
     case session::Take::kLetsGo:
       moved_away(candidate);
-      return owners_.release(row.session, "blocked");
+      return owners_.evict(row.session, SessionChange::Eviction::kBlocked);
     default: pass_over(fetch, candidate, true); return Status::kOk;
   }
 }
