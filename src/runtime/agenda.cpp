@@ -4,8 +4,8 @@ namespace pawl {
 namespace {
 
 struct Kind {
+  const char* name;  // in the log
   Job job;
-  const char* name;        // in the log
   bool before_news;        // done before this worker looks at what others committed
   bool in_batch;           // done in a write transaction
   bool waits_for_company;  // a commit window gathers it with others
@@ -18,34 +18,34 @@ constexpr bool kNo = false;
 
 // In the order of Job.
 constexpr Kind kKinds[] = {
-    // job, name, before_news, in_batch, waits_for_company, is_pressing, needs_store
-    {Job::kRegister, "register", kYes, kYes, kNo, kYes, kYes},
-    {Job::kBury, "bury", kYes, kYes, kNo, kNo, kYes},
-    {Job::kRenew, "renew", kYes, kYes, kNo, kNo, kYes},
-    {Job::kCleanUp, "clean_up", kYes, kYes, kNo, kNo, kYes},
-    {Job::kRequests, "requests", kYes, kYes, kNo, kYes, kYes},
-    {Job::kResults, "results", kYes, kYes, kYes, kYes, kYes},
-    {Job::kPressingResults, "pressing_results", kYes, kYes, kNo, kYes, kYes},
-    {Job::kProgress, "progress", kYes, kYes, kNo, kYes, kYes},
-    {Job::kCheckHeld, "check_held", kYes, kYes, kYes, kNo, kYes},
-    {Job::kTurns, "turns", kNo, kYes, kYes, kNo, kYes},
-    {Job::kFetch, "fetch", kNo, kYes, kYes, kNo, kYes},
-    {Job::kWakeUnregistered, "wake_unregistered", kNo, kYes, kYes, kNo, kYes},
-    {Job::kStoredDue, "stored_due", kYes, kYes, kYes, kNo, kYes},
-    {Job::kConfirmClock, "confirm_clock", kYes, kYes, kYes, kNo, kYes},
-    {Job::kRetention, "retention", kNo, kYes, kYes, kNo, kYes},
-    {Job::kSweep, "sweep", kNo, kYes, kYes, kNo, kYes},
-    {Job::kRelief, "relief", kNo, kYes, kYes, kNo, kYes},
-    {Job::kReserve, "reserve", kNo, kYes, kYes, kNo, kYes},
-    {Job::kYoungUnregistered, "young_unregistered", kNo, kNo, kYes, kNo, kYes},
-    {Job::kLookAtClock, "look_at_clock", kNo, kNo, kYes, kNo, kYes},
-    {Job::kLook, "look", kNo, kNo, kYes, kNo, kYes},
-    {Job::kObserve, "observe", kNo, kNo, kYes, kNo, kYes},
-    {Job::kCutLog, "cut_log", kNo, kNo, kYes, kNo, kYes},
-    {Job::kInline, "inline", kNo, kNo, kNo, kYes, kNo},
-    {Job::kSteps, "steps", kNo, kNo, kNo, kYes, kNo},
-    {Job::kFolders, "folders", kNo, kNo, kYes, kNo, kYes},
-    {Job::kListFolders, "list_folders", kNo, kNo, kNo, kYes, kNo},
+    // name, job, before_news, in_batch, waits_for_company, is_pressing, needs_store
+    {"register", Job::kRegister, kYes, kYes, kNo, kYes, kYes},
+    {"bury", Job::kBury, kYes, kYes, kNo, kNo, kYes},
+    {"renew", Job::kRenew, kYes, kYes, kNo, kNo, kYes},
+    {"clean_up", Job::kCleanUp, kYes, kYes, kNo, kNo, kYes},
+    {"requests", Job::kRequests, kYes, kYes, kNo, kYes, kYes},
+    {"results", Job::kResults, kYes, kYes, kYes, kYes, kYes},
+    {"pressing_results", Job::kPressingResults, kYes, kYes, kNo, kYes, kYes},
+    {"progress", Job::kProgress, kYes, kYes, kNo, kYes, kYes},
+    {"check_held", Job::kCheckHeld, kYes, kYes, kYes, kNo, kYes},
+    {"turns", Job::kTurns, kNo, kYes, kYes, kNo, kYes},
+    {"fetch", Job::kFetch, kNo, kYes, kYes, kNo, kYes},
+    {"wake_unregistered", Job::kWakeUnregistered, kNo, kYes, kYes, kNo, kYes},
+    {"stored_due", Job::kStoredDue, kYes, kYes, kYes, kNo, kYes},
+    {"confirm_clock", Job::kConfirmClock, kYes, kYes, kYes, kNo, kYes},
+    {"retention", Job::kRetention, kNo, kYes, kYes, kNo, kYes},
+    {"sweep", Job::kSweep, kNo, kYes, kYes, kNo, kYes},
+    {"relief", Job::kRelief, kNo, kYes, kYes, kNo, kYes},
+    {"reserve", Job::kReserve, kNo, kYes, kYes, kNo, kYes},
+    {"young_unregistered", Job::kYoungUnregistered, kNo, kNo, kYes, kNo, kYes},
+    {"look_at_clock", Job::kLookAtClock, kNo, kNo, kYes, kNo, kYes},
+    {"look", Job::kLook, kNo, kNo, kYes, kNo, kYes},
+    {"observe", Job::kObserve, kNo, kNo, kYes, kNo, kYes},
+    {"cut_log", Job::kCutLog, kNo, kNo, kYes, kNo, kYes},
+    {"inline", Job::kInline, kNo, kNo, kNo, kYes, kNo},
+    {"steps", Job::kSteps, kNo, kNo, kNo, kYes, kNo},
+    {"folders", Job::kFolders, kNo, kNo, kYes, kNo, kYes},
+    {"list_folders", Job::kListFolders, kNo, kNo, kNo, kYes, kNo},
 };
 
 constexpr bool is_in_order() {
