@@ -62,6 +62,7 @@ struct Heap {
   Slots pages;
   // Rows with the largest payloads, when the pool has no room for one.
   Slots rows;
+  std::uintptr_t pool_begin = 0;  // all slots lie before it
   sqlite3_mem_methods before = {};
   sqlite3_mutex_methods mutexes = {};
   sqlite3_mutex* mutex = nullptr;
@@ -114,8 +115,9 @@ void* allocate(std::size_t size) {
   void* const page = heap.pages.allocate(size);
   return page != nullptr ? page : allocate_large(size);
 }
-// The slots that a piece is of; null: it is of the pool.
+// The slots that a piece is of; null: it is of the pool, as most are.
 Slots* slots_of(const void* pointer) {
+  if (reinterpret_cast<std::uintptr_t>(pointer) >= heap.pool_begin) return nullptr;
   if (heap.pages.contains(pointer)) return &heap.pages;
   return heap.rows.contains(pointer) ? &heap.rows : nullptr;
 }
@@ -235,6 +237,7 @@ Status install_memory(void* block, std::size_t size, int page_count, std::size_t
   const std::size_t pages_bytes =
       static_cast<std::size_t>(page_count) * static_cast<std::size_t>(slot_bytes);
   unsigned char* const rows = pages + pages_bytes;
+  heap.pool_begin = reinterpret_cast<std::uintptr_t>(rows + rows_bytes);
   heap.pool.emplace(rows + rows_bytes, size - skip - pages_bytes - rows_bytes);
   heap.pages = Slots(pages, static_cast<std::size_t>(page_count), store::kPageBytes,
                      static_cast<std::size_t>(slot_bytes));
