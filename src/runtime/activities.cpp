@@ -186,8 +186,8 @@ Status Activities::renew() {
 }
 
 void Activities::renew_leases() {
-  const std::int64_t until = loop_.transaction().boot_ms_of(
-      loop_.batch.now + loop_.options.leases.session_lock_timeout.count());
+  const std::int64_t until =
+      loop_.transaction().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms);
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
   });

@@ -75,8 +75,7 @@ Status HandOver::fill_slots() {
 internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
   internal::Slot& slot = slots_.take(item, entry, loop_.store->database_id());
   slot.session_lease_boot_ms.store(
-      loop_.transaction().boot_ms_of(loop_.batch.now +
-                                     loop_.options.leases.session_lock_timeout.count()),
+      loop_.transaction().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms),
       std::memory_order_relaxed);
   slot.in_batch.fetched = true;
   return slot;
@@ -108,7 +107,7 @@ void HandOver::hand_over_at_once(Turn& turn) {
       return queue_rest(turn, i);
     }
     WorkItem item;
-    item.locked_until = loop_.batch.now + loop_.options.leases.worker_lock_timeout.count();
+    item.locked_until = loop_.batch.now + loop_.terms.worker_lock_timeout_ms;
     item.instance = turn.commit.key;
     item.execution = turn.commit.execution;
     item.event = work.event;
@@ -121,7 +120,7 @@ void HandOver::hand_over_at_once(Turn& turn) {
     item.activity_name = event.name;
     item.session_info.name = work.session;
     item.input = event.payload;
-    work.session_lease_until = loop_.batch.now + loop_.options.leases.session_lock_timeout.count();
+    work.session_lease_until = loop_.batch.now + loop_.terms.session_lock_timeout_ms;
     work.handed_over = &take_slot(item, *entry).item;
   }
 }

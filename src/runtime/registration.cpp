@@ -37,7 +37,7 @@ Status Registration::write() {
       loop_.options.worker_node_id == nullptr ? std::string_view() : loop_.options.worker_node_id;
   worker.pid = loop_.port.threads->process_id();
   worker.start_time = loop_.port.threads->process_start_time(worker.pid);
-  worker.lease_ms = loop_.options.leases.worker_lock_timeout.count();
+  worker.lease_ms = loop_.terms.worker_lock_timeout_ms;
   worker.sessions_max = loop_.options.sessions.max_sessions_per_worker;
   worker.handlers = names;
   worker.handler_count = count;
@@ -115,7 +115,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
 Status Registration::bury_the_dead() {
   std::size_t count = 0;
   PAWL_TRY(loop_.workers().list_workers(memory_.workers, kWorkersMax, &count));
-  const std::int64_t patience = 2 * loop_.options.leases.worker_lock_timeout.count();
+  const std::int64_t patience = 2 * loop_.terms.worker_lock_timeout_ms;
   for (std::size_t i = 0; i < count; ++i) {
     const WorkerRow& worker = memory_.workers[i];
     if (worker.incarnation == loop_.me) continue;

@@ -10,8 +10,7 @@ constexpr std::size_t kSweepMax = 256;
 }  // namespace
 
 void Removals::registered() {
-  loop_.agenda.plan(Job::kCleanUp,
-                    loop_.boot_ms() + loop_.options.sessions.session_cleanup_interval.count());
+  loop_.agenda.plan(Job::kCleanUp, loop_.boot_ms() + loop_.terms.session_cleanup_interval_ms);
   if (has_retention()) loop_.agenda.do_now(Job::kRetention);
   folders_.plan(0);
 }
@@ -77,7 +76,7 @@ void Removals::committed() {
 void Removals::clean_up_committed() {
   const std::int64_t now = loop_.boot_ms();
   if (!loop_.agenda.is_due(Job::kCleanUp, now)) return;
-  loop_.agenda.plan(Job::kCleanUp, now + loop_.options.sessions.session_cleanup_interval.count());
+  loop_.agenda.plan(Job::kCleanUp, now + loop_.terms.session_cleanup_interval_ms);
   folders_.plan(0);
 }
 

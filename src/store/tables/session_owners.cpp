@@ -69,30 +69,22 @@ Status SessionOwners::end_stop(const Moving& row) {
                nullptr);
 }
 
-Status SessionOwners::release(SessionKey session, std::string_view reason) {
+Status SessionOwners::release(SessionKey session, std::string_view reason,
+                              SessionChange::Eviction eviction) {
   OwnerChange change;
   change.session = session;
   change.reason = reason;
-  change.limits = context_.limits;
-  return change_owner(change, nullptr);
-}
-
-Status SessionOwners::evict(SessionKey session, SessionChange::Eviction eviction) {
-  OwnerChange change;
-  change.session = session;
-  change.reason = eviction == SessionChange::Eviction::kBlocked ? "blocked" : "capacity";
   change.eviction = eviction;
   change.limits = context_.limits;
   return change_owner(change, nullptr);
 }
 
-Status SessionOwners::abort_session(SessionKey session) {
-  OwnerChange change;
-  change.session = session;
-  change.reason = "aborted";
-  change.limits = context_.limits;
-  return change_owner(change, nullptr);
+Status SessionOwners::evict(SessionKey session, SessionChange::Eviction eviction) {
+  const bool blocked = eviction == SessionChange::Eviction::kBlocked;
+  return release(session, blocked ? "blocked" : "capacity", eviction);
 }
+
+Status SessionOwners::abort_session(SessionKey session) { return release(session, "aborted"); }
 
 constexpr auto kNextItemOfText = sql::join(
     "SELECT id,state FROM worker_queue\fINDEXED BY wq_session\r"

@@ -48,7 +48,8 @@ class SessionOwners : private Table {
 
   // ---- for the other tables ----
   Status change_owner(const OwnerChange& change, Epoch* epoch);
-  Status release(SessionKey session, std::string_view reason);
+  Status release(SessionKey session, std::string_view reason,
+                 SessionChange::Eviction eviction = SessionChange::Eviction::kNone);
   Status evict(SessionKey session, SessionChange::Eviction eviction);
   // An activity said that its session is of no use any more: one that fails on loss is lost, any
   // other is released.
