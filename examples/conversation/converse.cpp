@@ -15,7 +15,7 @@ using pawl::Poll;
 // Answers are kept for the client that asked; one that did not come back for so long has gone.
 constexpr std::int64_t kAnswersKeptMs = 60'000;
 constexpr char kSession[] = "agent";
-// Turns between two checkpoints: what a new agent has to be notified again at most.
+// Turns between two checkpoints: what a new agent has to be given again at most.
 constexpr std::size_t kTurnsACheckpoint = 3;
 // An agent that does not answer, answers nonsense or dies is replaced so often for one message.
 constexpr int kTriesMax = 5;

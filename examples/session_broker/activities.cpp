@@ -35,7 +35,7 @@ bool start_agent(ActivityContext& ctx, Worker& worker, Agent& agent, std::string
   const std::string folder = std::string(ctx.session_folder()) + "/" + worker.kind;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  // What the agent of another kind left for this one: it is notified with the first work of an
+  // What the agent of another kind left for this one: it comes with the first work of an
   // ownership.
   if (!ctx.session_summary().empty()) std::ofstream(folder + "/summary") << ctx.session_summary();
   if (error || !agent.start(worker.agent_command + " " + worker.kind, folder)) {

@@ -55,7 +55,7 @@ bool is_too_fast(Thread& thread, std::int64_t now_ms) {
   return false;
 }
 
-// To an agent of another kind, which is notified what this one has to say of the thread.
+// To an agent of another kind, which gets what this one has to say of the thread.
 Poll hand_over(OrchestrationContext& ctx, Thread& thread, const pawl::Session& session,
                std::string_view kind) {
   if (!is_kind(kind) || kind == thread.kind.view()) {

@@ -1,4 +1,4 @@
-// Setup and Figures: what one run of pawl-bench is notified and what it found.
+// Setup and Figures: what one run of pawl-bench is given and what it found.
 #ifndef PAWL_BENCH_MEASURE_HPP
 #define PAWL_BENCH_MEASURE_HPP
 

@@ -99,7 +99,7 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
   EXPECT_EQ(runtime.stop(std::chrono::seconds(1)), Status::kOk);
 }
 
-// What Process::required_memory() asks for is enough for as many connections as it was reported.
+// What Process::required_memory() asks for is enough for as many connections as it was given.
 TEST_F(Embedding, sqlites_memory_suffices_for_every_connection) {
   constexpr int kCount = 4;  // ProcessOptions().connections_max
   struct One {

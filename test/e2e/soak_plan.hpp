@@ -2,7 +2,7 @@
 // with what answer, and the expectations on what each instance has counted. Links nothing of Pawl.
 //
 // Every message has a token of its own, "K.G": the K-th action of its instance, sent for the G-th
-// time. A sender that was killed, or was notified that the outcome is not known, sends the action
+// time. A sender that was killed, or was answered that the outcome is not known, sends the action
 // again under the next G. So each token that was acknowledged must be counted exactly once, one
 // without an answer at most once, and one that was refused never.
 #ifndef PAWL_TEST_SOAK_PLAN_HPP

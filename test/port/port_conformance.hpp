@@ -545,7 +545,7 @@ inline Status climb(const Port& port, port::FileHandle file, int level) {
   return level > 1 ? port.storage->lock(file, level) : Status::kOk;
 }
 
-// Every pair of levels that two connections can ask for: what the second is notified.
+// Every pair of levels that two connections can ask for: the answer that the second gets.
 TYPED_TEST_P(PortConformance, Files_LockMatrix) {
   const Port one = this->ready();
   PAWL_FILES_OR_RETURN(one);

@@ -30,7 +30,7 @@ enum class Style {
   // Without what may depend on how messages are grouped into turns: recorded time and numbers of
   // branches, state of concurrent branches, several waits of one queue, and handles of an ancestor
   // that closes them (its close and a completion of the same turn are both there, else only the
-  // close). Every command is notified by its name.
+  // close). Every command is known by its name.
   kGrouped
 };
 Program random_program(Random& random, Style style = Style::kAll);

@@ -84,7 +84,7 @@ Poll run_program(OrchestrationContext& ctx);
 // What the last run saw, a line a received await; with the name of its branch's handle in front.
 const std::vector<std::string>& observations();
 
-// The same without texts. Branches are notified apart by the way of openings that leads to them.
+// The same without texts. Branches are distinguished by the openings that lead to them.
 struct Trail {
   std::uint64_t branch = 0;
   std::vector<std::uint64_t> seen;

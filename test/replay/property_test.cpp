@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, testing::Range<std::uint64_t>(0, k
 
 // --- grouping -------------------------------------------------------------------------------------
 
-// Every command is notified by its kind and name; timers, which have none, by their number.
+// Every command is known by its kind and name; timers, which have none, by their number.
 std::string key_of(const Event& command) {
   return std::string(event_kind_name(command.kind)) + " " +
          (command.kind == EventKind::kTimer ? std::to_string(command.number)

@@ -549,7 +549,7 @@ class World {
       fail("cut behind each pass differs: what waits on");
   }
 
-  // A try that is notified that there is none has that answer for all that came before its turn.
+  // A try whose answer is that there is none has that answer for all that came before its turn.
   void check_none_is_unread(const std::vector<Message>& batch, std::string_view queue) {
     for (const auto& row : rows_) {
       const Message& stored = row.second.owned->message;

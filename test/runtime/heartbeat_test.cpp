@@ -201,7 +201,7 @@ TEST_F(HeartbeatTest, a_takeover_begins_with_the_last_progress_that_was_written)
   g_loops = {&second};
   ASSERT_TRUE(drive(machine, {&second},
                     [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-  // Written at 4 and at 8 s; what was notified from then on is lost with the process.
+  // Written at 4 and at 8 s; what was reported from then on is lost with the process.
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 7000"}));
   EXPECT_EQ(client.status("a").output, "copied");
 }

@@ -36,7 +36,7 @@ Poll quick(OrchestrationContext& ctx) {
   return ctx.complete("done");
 }
 
-// Writes all the time, until it is notified to end.
+// Writes all the time, until it is asked to end.
 Poll chain(OrchestrationContext& ctx) {
   for (int step = 0; step < 8; ++step) {
     PAWL_AWAIT(more, ctx.schedule_activity("next", ctx.input()));

@@ -1,5 +1,5 @@
 // Goal: whatever dies, and wherever, an instance goes on where it was: what was acknowledged
-// stands, what was not is done again, and nothing is notified twice. Method: whole runtimes on the
+// stands, what was not is done again, and no notice comes twice. Method: whole runtimes on the
 // simulated machine; a write that fails for ever and then a kill is a death in the middle of a
 // transaction, one after the other at every write.
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ using testing::Worker;
 
 constexpr char kPath[] = "/data/pawl.db";
 
-std::vector<std::string> g_ends;  // "why session", and what the next listener is notified
+std::vector<std::string> g_ends;  // "why session", and what the next listener is given
 int g_states = 0;                 // that are alive
 
 // Neither copied nor moved: it stays where it was made.
@@ -119,7 +119,7 @@ Poll opens_and_closes(OrchestrationContext& ctx) {
   return ctx.complete(std::string(first.value()) + ", " + std::string(second.value()));
 }
 
-// Holds its state until it is notified to end, and looks for it once more then.
+// Holds its state until it is asked to end, and looks for it once more then.
 struct Stay {
   Cache::Lease lease;
 };

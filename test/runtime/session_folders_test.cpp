@@ -335,7 +335,7 @@ TEST_F(SessionFolders, something_else_in_its_place_is_reported_and_left) {
   EXPECT_EQ(machine.entry(folder.c_str()), Entry::kFile) << "its session lives";
 }
 
-// Removing that fails is notified once a look, and tried again with the next.
+// Removing that fails is logged once a look, and tried again with the next.
 // Rules: S46.
 TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
   options.sessions.session_cleanup_interval = std::chrono::seconds(60);

@@ -1,5 +1,5 @@
 // What the settings of an opened session limit: its age, how many activities it has, how fast they
-// come; and what is reported it. Through whole runtimes on the simulated machine.
+// come; and what it reports. Through whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -34,7 +34,7 @@ std::string change_of(std::string_view payload) {
 
 class SessionLimits : public SessionStory {
  protected:
-  // Opens, runs one activity, and gathers what it is notified until the session has expired.
+  // Opens, runs one activity, and gathers its messages until the session has expired.
   static Poll waits_for_company(OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", aged(kMinute, kMinute / 6));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
@@ -88,7 +88,7 @@ TEST_F(SessionLimits, expiry_is_reported_once_whatever_is_killed) {
   full("a");
   start("i", "code");
   const std::string end = end_with_kills("i");
-  // Owners die too; what is reported that lies between.
+  // Owners die too; what lies between is reported.
   EXPECT_NE(end.find("expiring "), std::string::npos) << end;
   EXPECT_EQ(end.find("expiring "), end.rfind("expiring ")) << end;
   EXPECT_NE(end.find("expired session_closed: the session has expired"), std::string::npos) << end;
@@ -292,7 +292,7 @@ SessionSettings at_most(std::int64_t activities, std::int64_t warning = 0) {
   return settings;
 }
 
-// Speaks until it is refused, over three executions; then what it was notified.
+// Speaks until it is refused, over three executions; then the answers that it got.
 Poll speaks(OrchestrationContext& ctx) {
   const Session session = ctx.open_session("s", at_most(5, 4));
   for (int i = 0; i < 2; ++i) {

@@ -717,7 +717,7 @@ TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
 
 // ---- handing over to another kind -----------------------------------------------------------------------
 
-// Says what it was notified: "worker@epoch tag=.. summary=.."
+// Says what it was given: "worker@epoch tag=.. summary=.."
 ActivityResult describe(ActivityContext& ctx) {
   g_runs.push_back(std::string(ctx.worker_id()) + "@" + std::to_string(ctx.session_epoch()) +
                    " tag=" + std::string(ctx.tag()) +

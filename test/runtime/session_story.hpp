@@ -1,4 +1,4 @@
-// What stories about sessions are notified with: the code of the test at hand, activities that note
+// What stories about sessions are made of: the code of the test at hand, activities that note
 // where they ran, and one that lasts.
 #ifndef PAWL_TEST_RUNTIME_SESSION_STORY_HPP
 #define PAWL_TEST_RUNTIME_SESSION_STORY_HPP

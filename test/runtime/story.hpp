@@ -1,4 +1,4 @@
-// What whole stories are notified with: one machine, workers that come and go, and one client.
+// What whole stories are made of: one machine, workers that come and go, and one client.
 #ifndef PAWL_TEST_RUNTIME_STORY_HPP
 #define PAWL_TEST_RUNTIME_STORY_HPP
 

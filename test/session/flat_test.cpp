@@ -214,7 +214,7 @@ TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
   EXPECT_LE(steps, few + few / 4);
 }
 
-// Work of a device that no worker has declared is not so much as looked at.
+// Work of a device that no worker has declared is not looked at.
 TEST_F(Flat, behind_many_items_of_an_absent_device) {
   Worker a(world_);
   a.join("A");

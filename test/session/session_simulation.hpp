@@ -71,7 +71,7 @@ class Simulation {
     std::string session;     // with its instance, if that opened it
     std::int64_t since = 0;  // times of the test
     std::int64_t ends_at = 0;
-    bool lost = false;  // was notified so
+    bool lost = false;  // it was answered so
   };
   struct Process {
     std::unique_ptr<Worker> worker;
@@ -162,7 +162,7 @@ class Simulation {
   std::set<Epoch> reported_;
   std::set<std::pair<InstanceKey, EventId>> accepted_;
   std::set<std::pair<InstanceKey, EventId>> outcomes_;
-  std::map<InstanceKey, int> expired_;  // less what the instance was reported it
+  std::map<InstanceKey, int> expired_;  // less what the instance was notified of
   std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // handed over, by opening
   Counts counts_;
 };

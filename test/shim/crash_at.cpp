@@ -1,4 +1,4 @@
-// Kills its process at the n-th write, sync, rename or truncation of the files it is notified
+// Kills its process at the n-th write, sync, rename or truncation of the files it is given
 // about.
 //
 //   PAWL_CRASH_PREFIX  absolute; only paths that start with it are counted (required)

@@ -14,7 +14,7 @@ using Writes = std::vector<Write>;
 
 class Kv : public StoreWorld {
  protected:
-  // One turn that writes, and ends if it is notified to.
+  // One turn that writes, and ends if it is asked to.
   void write(Site& at, InstanceKey key, const Writes& writes, EndKind end = EndKind::kNone) {
     Item item;
     ASSERT_EQ(fetch(at, key, item), Status::kOk) << at->diagnostic().text();

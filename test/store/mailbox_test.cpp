@@ -1,5 +1,5 @@
 // Goal: a message that waits makes no instance ready, is there in every turn until one takes it,
-// keeps its number, outlives an execution and not its instance; a sender is notified when there is
+// keeps its number, outlives an execution and not its instance; a sender gets an answer when there is
 // no room.
 #include "store_world.hpp"
 

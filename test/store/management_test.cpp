@@ -1,5 +1,5 @@
 // Goal: what operators ask for is bounded, touches what it names and nothing else, and a caller that
-// works on it meanwhile is notified kStale.
+// works on it meanwhile gets kStale.
 #include <algorithm>
 
 #include "store_world.hpp"

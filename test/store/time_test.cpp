@@ -1,5 +1,5 @@
 // Goal: a timer fires once, when it is due by the clock of the transaction that takes it, through
-// reboots, cuts and wall clocks that lie; and who asks when to wake up is notified neither too late
+// reboots, cuts and wall clocks that lie; and who asks when to wake up gets an answer neither too late
 // nor for nothing. Nothing here sleeps: the clock is moved.
 #include "store_world.hpp"
 

@@ -250,7 +250,7 @@ TEST_P(DiskFaults, FailedOpenLeavesAFileThatCanBeOpened) {
 }
 
 // The n-th write or sync of a process that makes the database and stores something is the last
-// before the power goes, n = 1, 2, 3 .. until all of them get through. What was notified to be
+// before the power goes, n = 1, 2, 3 .. until all of them get through. What was answered to be
 // stored is there afterwards.
 TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
   machine.set_power_cut_losses(true);

@@ -14,7 +14,7 @@ using testing::FakeActivity;
 using testing::World;
 using testing::WorldOptions;
 
-// Waters when the soil is dry; asks every six hours, and stops when it is notified to.
+// Waters when the soil is dry; asks every six hours, and stops when it is asked to.
 Poll water(OrchestrationContext& ctx) {
   const Handle stop = ctx.schedule_wait("stop");
   PAWL_AWAIT(level, ctx.schedule_activity("read", ctx.input()));
