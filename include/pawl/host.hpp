@@ -6,7 +6,8 @@
 // any other system do the same by hand with Process, a port and Runtime (docs/guide.md, "A program
 // of your own").
 // Ownership: the Host owns everything, its memory included: two blocks of the heap, taken by
-// start() and given back with it. What its options point to outlives it, as do names given to it.
+// start() and given back with it, but SQLite's while the program has connections of its own open
+// (Process::stop()). What its options point to outlives it, as do names given to it.
 // One Host at a time in a process, for SQLite's memory is global. Thread rule: one thread; the
 // handlers of SIGINT and SIGTERM belong to it from start() to stop().
 #ifndef PAWL_HOST_HPP

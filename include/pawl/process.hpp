@@ -1,7 +1,7 @@
 // Process: what SQLite and Pawl share in one operating-system process.
 //
-// Purpose: SQLite's memory is global to a process, so one object owns it: start it before the host
-// or anything else uses SQLite. Ownership: the block given to start() belongs to the Process until
+// Purpose: SQLite's memory is global to a process, so one object owns it. Start it before the host
+// or anything else uses SQLite, so that SQLite has the given block. Ownership: the block given to start() belongs to the Process until
 // stop(); a Process outlives every Runtime and Client. Thread rule: start() and stop() on one
 // thread, with no Runtime or Client alive; the rest from any.
 #ifndef PAWL_PROCESS_HPP
@@ -17,7 +17,12 @@
 namespace pawl {
 
 enum class SqliteMemory : std::uint8_t {
-  kOwn,   // SQLite lives in the given block and never calls malloc
+  // The given block serves all of SQLite in this process, and what does not fit comes from the
+  // allocator that SQLite had before. A program that uses SQLite itself needs no other setting;
+  // one that does not never comes to that allocator. If SQLite was in use before start(), all of it
+  // keeps the host's allocator, and the block stays unused.
+  kShared,
+  kOwn,   // the given block and nothing else: SQLite never calls malloc, in the host's code neither
   kHost,  // SQLite keeps the allocator the host gave it; the zero-allocation promise excludes it
 };
 
@@ -25,7 +30,7 @@ struct ProcessOptions {
   // What Options::small() needs: 1.3 MB, one connection.
   static ProcessOptions small();
 
-  SqliteMemory sqlite_memory = SqliteMemory::kOwn;
+  SqliteMemory sqlite_memory = SqliteMemory::kShared;
   std::uint32_t connections_max = 4;  // Runtimes and Clients together, 1..32; sizes the block
   // SQLite's pages, 1 KiB each, shared by all connections. A connection keeps no more than its part
   // of them, and at least 16. 0: each connection takes as many as its cache_pages says from the
@@ -48,27 +53,31 @@ inline ProcessOptions ProcessOptions::small() {
 
 struct MemoryUse {
   std::size_t used = 0;
-  std::size_t high_water = 0;
-  std::size_t failures = 0;  // requests that did not fit; each came back as a named error
+  std::size_t high_water = 0;  // of the block
+  std::size_t failures = 0;    // requests that did not fit; each came back as a named error
+  std::size_t from_host = 0;   // of `used`: beyond the block (SqliteMemory::kShared)
 };
 
 class Process {
  public:
   Process() = default;
-  ~Process() { stop(); }
+  ~Process() { static_cast<void>(stop()); }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   // Bytes start() needs; 0 with SqliteMemory::kHost.
   [[nodiscard]] static std::size_t required_memory(const ProcessOptions& options);
   // Gives SQLite its memory.
-  // Returns kOk; kSqliteAlreadyInitialised: the host used SQLite first, the diagnostic names
-  // sqlite_memory = host; kAlreadyExists: started before.
+  // Returns kOk; kSqliteAlreadyInitialised, with SqliteMemory::kOwn: the host used SQLite first;
+  // kAlreadyExists: started before, or another Process is.
   // Requires: options in their ranges (kInvalidOptions); a block of at least required_memory()
   // (kResourceExhausted).
   Status start(const ProcessOptions& options, void* block, std::size_t bytes,
                Diagnostic& diagnostic);
-  void stop();
+  // Takes SQLite's memory back; does nothing when it is not started.
+  // Returns kOk: the block is free; kBusy, with SqliteMemory::kShared: connections of the host use
+  // the block, so it must live until the process ends. A later Process goes on with it.
+  Status stop();
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] MemoryUse memory_use() const;
 
@@ -82,6 +91,8 @@ class Process {
     const char* path = nullptr;
   };
   static constexpr std::size_t kLoopsMax = 32;
+  Status take_memory(const ProcessOptions& options, void* block, std::size_t bytes,
+                     Diagnostic& diagnostic);
   // A Runtime's loop on a database, so that a Client on its thread does not wait for itself.
   void add_loop(const char* path, port::Threads* threads);
   void remove_loop(port::Threads* threads);

@@ -33,7 +33,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kNodeIdInUse,        // another living process registered the same worker_node_id
     kForeignBoot,        // a worker of another kernel still holds its lock on this file
     kNetworkFilesystem,  // locks of a network file system cannot be trusted
-    kSqliteAlreadyInitialised,  // the host used SQLite first; use sqlite_memory = host
+    kSqliteAlreadyInitialised,  // the host used SQLite first: SqliteMemory::kShared, kHost
     kUnsupported,               // the port or the storage lacks this
     kNondeterminism,            // the code does not match its history
     kAwaitSteppedOver,          // an orchestration went on after a pending await

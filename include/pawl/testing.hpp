@@ -43,8 +43,8 @@ class Block {
 
 // The Process of the whole test program, with room for eight Runtimes and Clients: SQLite's memory
 // is global, so it is started with the first call and never stopped.
-// Returns kOk; kSqliteAlreadyInitialised: the program has used SQLite before; start a Process of
-// its own (SqliteMemory::kHost) and give it to each World.
+// Returns kOk; kAlreadyExists: the program has started a Process of its own; give that to each
+// World.
 Status shared_process(Process** out, Diagnostic& diagnostic);
 
 // Keeps every line of a log as "level event key=value ...".

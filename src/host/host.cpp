@@ -59,6 +59,8 @@ class Block {
     ::operator delete(data_, std::align_val_t(kAlign));
     data_ = nullptr;
   }
+  // It stays until the process ends.
+  void leave() { data_ = nullptr; }
   [[nodiscard]] void* data() const { return data_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
@@ -76,6 +78,11 @@ constexpr std::chrono::milliseconds kRound{86'400'000};  // of waiting for one i
 struct Host::Parts {
   explicit Parts(const HostOptions& given)
       : options(given), log(STDERR_FILENO, LogLevel::kWarning), port(given.port) {}
+  ~Parts() {
+    if (process.stop() == Status::kBusy) for_sqlite.leave();
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
 
   // The first one stays.
   void note(const char* call, std::string_view about, Status failed, std::string_view text) {

@@ -48,28 +48,40 @@ Status Process::start(const ProcessOptions& options, void* block, std::size_t by
                       kPayloadBytesMost);
     return Status::kInvalidOptions;
   }
-  if (options.sqlite_memory == SqliteMemory::kOwn) {
-    const std::size_t needed = required_memory(options);
-    if (block == nullptr || bytes < needed) {
-      diagnostic.format("Process::start() was given %zu bytes and needs %zu", bytes, needed);
-      return Status::kResourceExhausted;
-    }
-    PAWL_TRY(StoreFactory::install_memory(block, bytes, options.page_cache_pages,
-                                          options.payload_bytes_max, diagnostic));
-    own_memory_ = true;
-    payload_bytes_max_ = options.payload_bytes_max;
-    cache_pages_each_ = pages_each(options);
-  }
+  PAWL_TRY(take_memory(options, block, bytes, diagnostic));
   started_ = true;
   return Status::kOk;
 }
 
-void Process::stop() {
-  if (own_memory_) StoreFactory::remove_memory();
+Status Process::take_memory(const ProcessOptions& options, void* block, std::size_t bytes,
+                            Diagnostic& diagnostic) {
+  if (options.sqlite_memory == SqliteMemory::kHost) return Status::kOk;
+  const std::size_t needed = required_memory(options);
+  if (block == nullptr || bytes < needed) {
+    diagnostic.format("Process::start() was given %zu bytes and needs %zu", bytes, needed);
+    return Status::kResourceExhausted;
+  }
+  const bool is_shared = options.sqlite_memory == SqliteMemory::kShared;
+  const Status installed = StoreFactory::install_memory(
+      block, bytes, {options.page_cache_pages, options.payload_bytes_max, is_shared}, diagnostic);
+  if (installed == Status::kSqliteAlreadyInitialised && is_shared) {
+    diagnostic.clear();
+    return Status::kOk;
+  }
+  PAWL_TRY(installed);
+  own_memory_ = true;
+  cache_pages_each_ = pages_each(options);
+  payload_bytes_max_ = options.payload_bytes_max;
+  return Status::kOk;
+}
+
+Status Process::stop() {
+  const bool is_free = !own_memory_ || StoreFactory::remove_memory();
   own_memory_ = false;
   cache_pages_each_ = 0;
   payload_bytes_max_ = kPayloadBytesMost;
   started_ = false;
+  return is_free ? Status::kOk : Status::kBusy;
 }
 
 int Process::cache_pages(int wanted) const {
@@ -83,6 +95,7 @@ MemoryUse Process::memory_use() const {
   use.used = heap.used;
   use.high_water = heap.high_water;
   use.failures = heap.failures;
+  use.from_host = heap.overflow_bytes;
   return use;
 }
 

@@ -23,12 +23,18 @@ struct StoreFactory {
     std::size_t used = 0;
     std::size_t high_water = 0;
     std::size_t failures = 0;
+    std::size_t overflow_bytes = 0;
     std::size_t pages_touched = 0;
   };
-  static Status install_memory(void* block, std::size_t bytes, int page_count,
-                               std::size_t payload_bytes, Diagnostic& diagnostic);
+  struct HeapPlan {
+    int page_count = 0;
+    std::size_t payload_bytes = 0;
+    bool may_overflow = false;
+  };
+  static Status install_memory(void* block, std::size_t bytes, const HeapPlan& plan,
+                               Diagnostic& diagnostic);
   [[nodiscard]] static std::size_t row_slots_memory(std::size_t payload_bytes);
-  static void remove_memory();
+  [[nodiscard]] static bool remove_memory();
   [[nodiscard]] static HeapUse heap_use();
 };
 

@@ -214,11 +214,11 @@ class OwnProcess {
     EXPECT_EQ(process_.start(options, block_.get(), bytes, diagnostic), Status::kOk)
         << diagnostic.text();
   }
-  pawl::Process& get() { return process_; }
+  [[nodiscard]] pawl::Process& get() const { return process_; }
 
  private:
   std::unique_ptr<unsigned char[]> block_;
-  pawl::Process process_;
+  mutable pawl::Process process_;
 };
 
 // Everything that one loop needs; start(), run() and stop() on one thread.
@@ -524,6 +524,7 @@ TEST(AllocHost, ThatOpenedSqliteFirst_IsReportedAndCanKeepItsAllocator) {
     sqlite3* hosts = nullptr;
     ASSERT_EQ(::sqlite3_open(":memory:", &hosts), SQLITE_OK);
     pawl::ProcessOptions options;
+    options.sqlite_memory = pawl::SqliteMemory::kOwn;
     const std::size_t bytes = pawl::Process::required_memory(options);
     const auto block = std::make_unique<unsigned char[]>(bytes);
     pawl::Process process;
@@ -533,6 +534,12 @@ TEST(AllocHost, ThatOpenedSqliteFirst_IsReportedAndCanKeepItsAllocator) {
     EXPECT_NE(diagnostic.text().find("sqlite_memory = host"), std::string_view::npos)
         << diagnostic.text();
     EXPECT_FALSE(process.started());
+
+    const pawl::ProcessOptions shared;
+    ASSERT_EQ(process.start(shared, block.get(), bytes, diagnostic), Status::kOk)
+        << diagnostic.text();
+    EXPECT_EQ(process.memory_use().used, 0U) << "SQLite keeps what it had";
+    EXPECT_EQ(process.stop(), Status::kOk);
 
     options.sqlite_memory = pawl::SqliteMemory::kHost;
     EXPECT_EQ(pawl::Process::required_memory(options), 0U);
@@ -549,10 +556,37 @@ TEST(AllocHost, ThatOpenedSqliteFirst_IsReportedAndCanKeepItsAllocator) {
                 static_cast<std::uint64_t>(kInstances));
       gateway.stop();
     }
-    process.stop();
+    EXPECT_EQ(process.stop(), Status::kOk);
     // What the host opened before is still the host's.
     EXPECT_EQ(::sqlite3_exec(hosts, "CREATE TABLE t(a)", nullptr, nullptr, nullptr), SQLITE_OK);
     EXPECT_EQ(::sqlite3_close(hosts), SQLITE_OK);
+  });
+}
+
+// What a host takes beyond the block is its own allocator's, and Pawl works beside it.
+TEST(AllocHost, ThatFillsTheBlock_IsRefusedNothing) {
+  in_child([] {
+    const OwnProcess own;
+    sqlite3* hosts = nullptr;
+    ASSERT_EQ(::sqlite3_open(":memory:", &hosts), SQLITE_OK);
+    ASSERT_EQ(::sqlite3_exec(hosts,
+                             "CREATE TABLE t(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT"
+                             " i + 1 FROM n WHERE i < 20000) INSERT INTO t SELECT zeroblob(1000)"
+                             " FROM n",
+                             nullptr, nullptr, nullptr),
+              SQLITE_OK)
+        << ::sqlite3_errmsg(hosts);
+    EXPECT_GT(own.get().memory_use().from_host, 10'000'000U);
+    const Folder folder;
+    Gateway gateway(folder.file("pawl.db"));
+    gateway.start(own.get());
+    Goal goal = {&gateway, kInstances};
+    start_some(gateway, 0);
+    EXPECT_EQ(gateway.run(Goal::reached, &goal), Status::kOk);
+    gateway.stop();
+    EXPECT_EQ(own.get().memory_use().failures, 0U);
+    EXPECT_EQ(::sqlite3_close(hosts), SQLITE_OK);
+    EXPECT_EQ(own.get().memory_use().from_host, 0U);
   });
 }
 
@@ -564,6 +598,7 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
   in_child([] {
     const Folder folder;
     pawl::ProcessOptions small;
+    small.sqlite_memory = pawl::SqliteMemory::kOwn;
     small.connections_max = 1;
     small.page_cache_pages = 64;
     const std::size_t bytes = pawl::Process::required_memory(small);
@@ -615,6 +650,7 @@ TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
   in_child([] {
     const Folder folder;
     pawl::ProcessOptions small;
+    small.sqlite_memory = pawl::SqliteMemory::kOwn;
     small.connections_max = 1;
     small.payload_bytes_max = 255;
     pawl::Process process;

@@ -42,7 +42,7 @@ class Embedding : public ::testing::Test {
     options_.database_path = path_.c_str();
   }
   void TearDown() override {
-    process_.stop();
+    EXPECT_EQ(process_.stop(), Status::kOk);
     EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
   }
 

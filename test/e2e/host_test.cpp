@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -121,7 +122,7 @@ TEST_F(HostTest, NoSuchInstanceNoSuchFolderNoSecondHost) {
   EXPECT_NE(host.error_text().find("nowhere"), std::string_view::npos) << host.error_text();
   options_.runtime.database_path = path_.c_str();
   Host second(options_);
-  EXPECT_EQ(second.start(), Status::kSqliteAlreadyInitialised) << second.error_text();
+  EXPECT_EQ(second.start(), Status::kAlreadyExists) << second.error_text();
 }
 
 TEST_F(HostTest, ASignalStopsItInOrderAndItsHandlersGoWithIt) {
@@ -154,6 +155,25 @@ TEST_F(HostTest, OptionsMayChangeUntilItStartsAndSmallOnesFit) {
   host.add_orchestration("completes", completes).add_activity("says", says);
   EXPECT_EQ(host.start_once("one", "completes", "").run_until_done("one"), 0) << lines_.text;
   EXPECT_EQ(::access(path_.c_str(), F_OK), 0);
+}
+
+// A program with a database of its own, which outlives one Host and sees the next.
+TEST_F(HostTest, ADatabaseOfTheProgramOutlivesIt) {
+  sqlite3* own = nullptr;
+  for (int round = 0; round < 2; ++round) {
+    Host host(options_);
+    host.add_orchestration("completes", completes).add_activity("says", says);
+    const std::string id = "one" + std::to_string(round);
+    ASSERT_EQ(host.start(), Status::kOk) << host.error_text();
+    if (own == nullptr) {
+      ASSERT_EQ(sqlite3_open(":memory:", &own), SQLITE_OK);
+    }
+    EXPECT_EQ(host.start_once(id, "completes", "").run_until_done(id), 0) << lines_.text;
+  }
+  EXPECT_EQ(
+      sqlite3_exec(own, "CREATE TABLE t(a); INSERT INTO t VALUES(1)", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  EXPECT_EQ(sqlite3_close(own), SQLITE_OK);
 }
 
 TEST_F(HostTest, AStartThatIsRefusedEndsTheRun) {

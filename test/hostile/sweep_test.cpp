@@ -310,7 +310,7 @@ void sweep(Ending ending) {
   }
   report.print();
   report.fail();
-  process.stop();
+  EXPECT_EQ(process.stop(), Status::kOk);
 }
 
 TEST(HostileValues, workers_stopped) { sweep(Ending::kStopped); }

@@ -21,7 +21,12 @@ class Memory : public StoreWorld {
   // and removed by the next test or never.
   Status install(std::size_t bytes, int pages, std::size_t payload_bytes = 0) {
     block_.resize(bytes);
-    return StoreFactory::install_memory(block_.data(), bytes, pages, payload_bytes, diagnostic_);
+    return StoreFactory::install_memory(block_.data(), bytes, {pages, payload_bytes, false},
+                                        diagnostic_);
+  }
+  Status install_shared(std::size_t bytes, int pages) {
+    block_.resize(bytes);
+    return StoreFactory::install_memory(block_.data(), bytes, {pages, 0, true}, diagnostic_);
   }
   [[nodiscard]] bool holds(const void* pointer) const {
     const auto* const at = static_cast<const unsigned char*>(pointer);
@@ -30,7 +35,7 @@ class Memory : public StoreWorld {
   void TearDown() override {
     for (Site* one : open_)
       close(*one);
-    StoreFactory::remove_memory();
+    EXPECT_TRUE(StoreFactory::remove_memory());
   }
   Site& opened() {
     open_.push_back(&site());
@@ -160,11 +165,11 @@ TEST_P(Memory, LargeRowsHaveSlotsOfTheirOwn) {
 TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
   ASSERT_EQ(install(1 << 20, 8), Status::kOk);
   std::vector<unsigned char> other(1 << 20);
-  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
-            Status::kSqliteAlreadyInitialised);
-  StoreFactory::remove_memory();
+  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), {8, 0, false}, diagnostic_),
+            Status::kAlreadyExists);
+  EXPECT_TRUE(StoreFactory::remove_memory());
   ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);  // the host was first
-  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
+  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), {8, 0, false}, diagnostic_),
             Status::kSqliteAlreadyInitialised);
   EXPECT_NE(diagnostic_.text().find("sqlite_memory = host"), std::string_view::npos);
   EXPECT_EQ(StoreFactory::heap_use().used, 0U);
@@ -173,9 +178,70 @@ TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
   EXPECT_FALSE(holds(piece));
   sqlite3_free(piece);
   ASSERT_EQ(sqlite3_shutdown(), SQLITE_OK);
-  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), 8, 0, diagnostic_),
+  EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), {8, 0, false}, diagnostic_),
             Status::kOk);
-  StoreFactory::remove_memory();
+  EXPECT_TRUE(StoreFactory::remove_memory());
+}
+
+// A host that uses SQLite itself takes what it likes, and is refused nothing.
+TEST_P(Memory, SharedWithAHost_GoesOnInTheHostsAllocator) {
+  ASSERT_EQ(install_shared(256 << 10, 8), Status::kOk) << diagnostic_.text();
+  sqlite3* host = nullptr;
+  ASSERT_EQ(sqlite3_open(":memory:", &host), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(host,
+                   "CREATE TABLE t(a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1"
+                   " FROM n WHERE i < 2000) INSERT INTO t SELECT zeroblob(1000) FROM n",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK)
+      << sqlite3_errmsg(host);
+  StoreFactory::HeapUse use = StoreFactory::heap_use();
+  EXPECT_GT(use.overflow_bytes, 1'000'000U);
+  EXPECT_GT(use.used, use.overflow_bytes);
+  EXPECT_EQ(use.failures, 0U) << "what the host's allocator served is no failure";
+  // Ours works beside it, though the block is full.
+  Site& at = opened();
+  create(at, "a", std::string(20'000, 'x'));
+  start(at, 1);
+  close(at);
+  ASSERT_EQ(sqlite3_close(host), SQLITE_OK);
+  use = StoreFactory::heap_use();
+  EXPECT_EQ(use.overflow_bytes, 0U) << "each piece went back to where it is from";
+  EXPECT_LT(use.used, 8192U);
+}
+
+TEST_P(Memory, PiecesMoveBetweenBlockAndHost) {
+  ASSERT_EQ(install_shared(64 << 10, 0), Status::kOk);
+  ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
+  auto* text = static_cast<char*>(sqlite3_malloc(2'000));
+  ASSERT_TRUE(holds(text));
+  std::memset(text, 'x', 2'000);
+  text = static_cast<char*>(sqlite3_realloc(text, 100'000));
+  ASSERT_NE(text, nullptr);
+  EXPECT_FALSE(holds(text));
+  EXPECT_EQ(StoreFactory::heap_use().overflow_bytes, sqlite3_msize(text));
+  EXPECT_EQ(std::string(text, 2'000), std::string(2'000, 'x'));
+  text = static_cast<char*>(sqlite3_realloc(text, 200'000));
+  ASSERT_NE(text, nullptr);
+  EXPECT_EQ(StoreFactory::heap_use().overflow_bytes, sqlite3_msize(text));
+  EXPECT_EQ(std::string(text, 2'000), std::string(2'000, 'x'));
+  sqlite3_free(text);
+  EXPECT_EQ(StoreFactory::heap_use().overflow_bytes, 0U);
+}
+
+// To shut SQLite down under a connection of the host would be the host's end.
+TEST_P(Memory, SharedMemoryStaysUnderOpenConnectionsOfTheHost) {
+  ASSERT_EQ(install_shared(256 << 10, 8), Status::kOk);
+  sqlite3* host = nullptr;
+  ASSERT_EQ(sqlite3_open(":memory:", &host), SQLITE_OK);
+  EXPECT_FALSE(StoreFactory::remove_memory());
+  EXPECT_EQ(sqlite3_exec(host, "CREATE TABLE t(a)", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_EQ(StoreFactory::install_memory(nullptr, 0, {8, 0, false}, diagnostic_),
+            Status::kAlreadyExists)
+      << "a heap of its own cannot begin in what the host uses";
+  EXPECT_EQ(StoreFactory::install_memory(nullptr, 0, {8, 0, true}, diagnostic_), Status::kOk)
+      << "the next one goes on with the block that is there";
+  ASSERT_EQ(sqlite3_close(host), SQLITE_OK);
 }
 
 TEST_P(Memory, TooSmallABlockIsRefused) {
@@ -183,8 +249,7 @@ TEST_P(Memory, TooSmallABlockIsRefused) {
   EXPECT_FALSE(diagnostic_.text().empty());
   EXPECT_EQ(install(64 * 1024, 1000), Status::kResourceExhausted);
   EXPECT_EQ(install(4096, -1), Status::kResourceExhausted);
-  EXPECT_EQ(StoreFactory::install_memory(nullptr, 0, 0, 0, diagnostic_),
-            Status::kResourceExhausted);
+  EXPECT_EQ(StoreFactory::install_memory(nullptr, 0, {}, diagnostic_), Status::kResourceExhausted);
   EXPECT_EQ(install(1 << 20, 8), Status::kOk) << "and a right one is not, after them";
 }
 
@@ -217,7 +282,7 @@ TEST_P(Memory, RunningOutIsAnAnswer) {
     refused += worked ? 0 : 1;
     EXPECT_TRUE(worked || StoreFactory::heap_use().failures > 0);
     close(at);
-    StoreFactory::remove_memory();
+    EXPECT_TRUE(StoreFactory::remove_memory());
   }
   EXPECT_TRUE(worked);
   EXPECT_GT(refused, 0);

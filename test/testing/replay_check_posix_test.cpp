@@ -58,7 +58,7 @@ class ReplayCheckFiles : public ::testing::Test {
         << why.text();
   }
   void TearDown() override {
-    process_.stop();
+    EXPECT_EQ(process_.stop(), Status::kOk);
     EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
   }
 

@@ -62,7 +62,15 @@ struct Heap {
   Slots pages;
   // Rows with the largest payloads, when the pool has no room for one.
   Slots rows;
+  std::uintptr_t block_begin = 0;
   std::uintptr_t pool_begin = 0;  // all slots lie before it
+  std::uintptr_t pool_end = 0;
+  // What does not fit comes from the allocator that SQLite had before.
+  bool may_overflow = false;
+  std::size_t overflow_bytes = 0;  // in use now
+  std::size_t overflows = 0;
+  std::size_t used_at_start = 0;
+  bool is_left = false;  // its Process has ended, and connections of the host still use it
   sqlite3_mem_methods before = {};
   sqlite3_mutex_methods mutexes = {};
   sqlite3_mutex* mutex = nullptr;
@@ -115,6 +123,25 @@ void* allocate(std::size_t size) {
   void* const page = heap.pages.allocate(size);
   return page != nullptr ? page : allocate_large(size);
 }
+bool is_overflow(const void* pointer) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  return heap.may_overflow && (address < heap.block_begin || address >= heap.pool_end);
+}
+std::size_t overflow_size(void* pointer) {
+  return static_cast<std::size_t>(heap.before.xSize(pointer));
+}
+void* overflow(std::size_t size) {
+  if (!heap.may_overflow || size > INT_MAX) return nullptr;
+  void* const piece = heap.before.xMalloc(heap.before.xRoundup(static_cast<int>(size)));
+  if (piece == nullptr) return nullptr;
+  heap.overflow_bytes += overflow_size(piece);
+  ++heap.overflows;
+  return piece;
+}
+void release_overflow(void* pointer) {
+  heap.overflow_bytes -= overflow_size(pointer);
+  heap.before.xFree(pointer);
+}
 // The slots that a piece is of; null: it is of the pool, as most are.
 Slots* slots_of(const void* pointer) {
   if (reinterpret_cast<std::uintptr_t>(pointer) >= heap.pool_begin) return nullptr;
@@ -122,6 +149,10 @@ Slots* slots_of(const void* pointer) {
   return heap.rows.contains(pointer) ? &heap.rows : nullptr;
 }
 void release(void* pointer) {
+  if (is_overflow(pointer)) {
+    release_overflow(pointer);
+    return;
+  }
   Slots* const slots = slots_of(pointer);
   if (slots != nullptr) {
     slots->release(pointer);
@@ -132,7 +163,9 @@ void release(void* pointer) {
 
 void* heap_allocate(int size) {
   const HeapLock lock;
-  return size <= 0 ? nullptr : allocate(static_cast<std::size_t>(size));
+  if (size <= 0) return nullptr;
+  void* const piece = allocate(static_cast<std::size_t>(size));
+  return piece != nullptr ? piece : overflow(static_cast<std::size_t>(size));
 }
 
 void heap_release(void* pointer) {
@@ -140,14 +173,20 @@ void heap_release(void* pointer) {
   release(pointer);
 }
 
+std::size_t size_of(void* pointer) {
+  if (is_overflow(pointer)) return overflow_size(pointer);
+  const Slots* const slots = slots_of(pointer);
+  return slots == nullptr ? heap.pool->size_of(pointer) : slots->slot_bytes();
+}
+
 // In its place if there is room; else moved, be it from slots to the pool or back.
 void* heap_resize(void* pointer, int size) {
   const HeapLock lock;
   const auto bytes = static_cast<std::size_t>(size);
-  const Slots* const slots = slots_of(pointer);
-  const std::size_t had = slots == nullptr ? heap.pool->size_of(pointer) : slots->slot_bytes();
+  const std::size_t had = size_of(pointer);
   if (bytes <= had) return pointer;
-  void* const moved = allocate_large(bytes);
+  void* moved = allocate_large(bytes);
+  if (moved == nullptr) moved = overflow(bytes);
   if (moved == nullptr) return nullptr;
   std::memcpy(moved, pointer, had);
   release(pointer);
@@ -157,8 +196,7 @@ void* heap_resize(void* pointer, int size) {
 int heap_size(void* pointer) {
   if (pointer == nullptr) return 0;
   const HeapLock lock;
-  const Slots* const slots = slots_of(pointer);
-  return static_cast<int>(slots == nullptr ? heap.pool->size_of(pointer) : slots->slot_bytes());
+  return static_cast<int>(size_of(pointer));
 }
 
 int heap_round_up(int size) {
@@ -170,6 +208,8 @@ int heap_round_up(int size) {
 // SQLite starts its mutexes before its allocator, and asks for neither a lock nor memory here.
 int heap_start(void*) {
   heap.mutex = nullptr;
+  const int started = heap.may_overflow ? heap.before.xInit(heap.before.pAppData) : SQLITE_OK;
+  if (started != SQLITE_OK) return started;
   if (sqlite3_threadsafe() == 0) return SQLITE_OK;
   if (sqlite3_config(SQLITE_CONFIG_GETMUTEX, &heap.mutexes) != SQLITE_OK) return SQLITE_ERROR;
   if (heap.mutexes.xMutexAlloc == nullptr) return SQLITE_ERROR;
@@ -177,7 +217,10 @@ int heap_start(void*) {
   return SQLITE_OK;
 }
 
-void heap_stop(void*) { heap.mutex = nullptr; }
+void heap_stop(void*) {
+  if (heap.may_overflow) heap.before.xShutdown(heap.before.pAppData);
+  heap.mutex = nullptr;
+}
 
 // Puts SQLite's own allocator back. Requires: SQLite is shut down.
 void restore() {
@@ -216,16 +259,26 @@ std::size_t row_slots_memory(std::size_t payload_bytes) {
   return kRowSlots * row_slot_bytes(payload_bytes);
 }
 
-Status install_memory(void* block, std::size_t size, int page_count, std::size_t payload_bytes,
-                      Diagnostic& diagnostic) {
+Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagnostic& diagnostic) {
+  const int page_count = plan.page_count;
+  const std::size_t payload_bytes = plan.payload_bytes;
+  sqlite3_mem_methods before = {};
   int header_bytes = 0;
   // Also the question whether SQLite runs already: most of its configuration is refused then.
-  if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &heap.before) != SQLITE_OK ||
-      sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &header_bytes) != SQLITE_OK ||
-      heap.pool.has_value()) {
-    diagnostic.format("SQLite was used before Pawl started; set sqlite_memory = host");
+  if (heap.is_left && plan.may_overflow) {
+    heap.is_left = false;
+    return Status::kOk;
+  }
+  if (heap.pool.has_value()) {
+    diagnostic.format("another Process of this program has given SQLite its memory");
+    return Status::kAlreadyExists;
+  }
+  if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &before) != SQLITE_OK ||
+      sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &header_bytes) != SQLITE_OK) {
+    diagnostic.format("SQLite was used before Pawl started; set sqlite_memory = host or shared");
     return Status::kSqliteAlreadyInitialised;
   }
+  heap.before = before;
   const int slot_bytes = store::kPageBytes + (header_bytes + 7) / 8 * 8;
   const std::size_t skip = (8 - reinterpret_cast<std::uintptr_t>(block) % 8) % 8;
   const std::size_t rows_bytes = row_slots_memory(payload_bytes);
@@ -238,31 +291,47 @@ Status install_memory(void* block, std::size_t size, int page_count, std::size_t
       static_cast<std::size_t>(page_count) * static_cast<std::size_t>(slot_bytes);
   unsigned char* const rows = pages + pages_bytes;
   heap.pool_begin = reinterpret_cast<std::uintptr_t>(rows + rows_bytes);
+  heap.block_begin = reinterpret_cast<std::uintptr_t>(pages);
+  heap.pool_end = reinterpret_cast<std::uintptr_t>(block) + size;
+  heap.may_overflow = plan.may_overflow;
+  heap.overflow_bytes = 0;
+  heap.overflows = 0;
   heap.pool.emplace(rows + rows_bytes, size - skip - pages_bytes - rows_bytes);
   heap.pages = Slots(pages, static_cast<std::size_t>(page_count), store::kPageBytes,
                      static_cast<std::size_t>(slot_bytes));
   if (payload_bytes > 0)
     heap.rows = Slots(rows, kRowSlots, kRowSlotAbove, row_slot_bytes(payload_bytes));
   const int result = heap.pool->capacity() == 0 ? SQLITE_NOMEM : configure();
-  if (result == SQLITE_OK) return Status::kOk;
+  if (result == SQLITE_OK) {
+    heap.used_at_start = heap.pool->used();
+    return Status::kOk;
+  }
   static_cast<void>(sqlite3_shutdown());
   restore();
   return too_small(size, page_count, diagnostic);
 }
 
-void remove_memory() {
-  if (!heap.pool.has_value()) return;
+bool remove_memory() {
+  if (!heap.pool.has_value()) return true;
+  // SQLite holds nothing when no connection is open, so what is left belongs to the host's. To shut
+  // SQLite down under them is undefined.
+  if (heap.may_overflow && heap_use().used > heap.used_at_start) {
+    heap.is_left = true;
+    return false;
+  }
   static_cast<void>(sqlite3_shutdown());
   restore();
+  return true;
 }
 
 HeapUse heap_use() {
   HeapUse use;
   if (!heap.pool.has_value()) return use;
   const HeapLock lock;
-  use.used = heap.pool->used();
+  use.used = heap.pool->used() + heap.overflow_bytes;
   use.high_water = heap.pool->high_water();
-  use.failures = static_cast<std::size_t>(heap.pool->failures());
+  use.failures = static_cast<std::size_t>(heap.pool->failures()) - heap.overflows;
+  use.overflow_bytes = heap.overflow_bytes;
   use.pages_touched = heap.pages.touched();
   return use;
 }

@@ -14,21 +14,29 @@
 namespace pawl::sqlite {
 
 struct HeapUse {
-  std::size_t used = 0;
+  std::size_t used = 0;  // pages and rows in slots are not counted
   std::size_t high_water = 0;
   std::size_t failures = 0;
-  std::size_t pages_touched = 0;  // page slots that were in use at some time
+  std::size_t overflow_bytes = 0;  // in use from the host's allocator
+  std::size_t pages_touched = 0;   // page slots that were in use at some time
 };
 
-// kSqliteAlreadyInitialised if SQLite was used before (the diagnostic names sqlite_memory = host);
-// kResourceExhausted if the block is too small. `page_count` page-cache slots are cut from the
-// block, and row_slots_memory() bytes for rows with payloads of up to `payload_bytes` (0: none;
-// then those come from the heap).
-Status install_memory(void* block, std::size_t size, int page_count, std::size_t payload_bytes,
-                      Diagnostic& diagnostic);
+struct HeapPlan {
+  int page_count = 0;             // slots for pages, cut from the block
+  std::size_t payload_bytes = 0;  // row_slots_memory() of it is cut, too; 0: none
+  // What does not fit comes from the allocator that SQLite had before; false: it is refused.
+  bool may_overflow = false;
+};
+
+// A heap that remove_memory() had to leave is used again, and the new block is not needed, if this
+// one may overflow, too.
+// kSqliteAlreadyInitialised if SQLite was used before (the diagnostic names the other ways);
+// kAlreadyExists if another heap is installed; kResourceExhausted if the block is too small.
+Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagnostic& diagnostic);
 [[nodiscard]] std::size_t row_slots_memory(std::size_t payload_bytes);
-// After the last connection closed: SQLite is shut down and its own allocator stands again.
-void remove_memory();
+// After the last connection of ours closed: SQLite is shut down and its own allocator stands again.
+// False: a heap that may overflow is in use by connections of the host, and stays.
+[[nodiscard]] bool remove_memory();
 [[nodiscard]] HeapUse heap_use();
 
 }  // namespace pawl::sqlite

@@ -17,20 +17,21 @@ void StoreFactory::destroy(Store* store) {
   static_cast<store::SqliteStore*>(store)->~SqliteStore();
 }
 
-Status StoreFactory::install_memory(void* block, std::size_t bytes, int page_count,
-                                    std::size_t payload_bytes, Diagnostic& diagnostic) {
-  return sqlite::install_memory(block, bytes, page_count, payload_bytes, diagnostic);
+Status StoreFactory::install_memory(void* block, std::size_t bytes, const HeapPlan& plan,
+                                    Diagnostic& diagnostic) {
+  return sqlite::install_memory(
+      block, bytes, {plan.page_count, plan.payload_bytes, plan.may_overflow}, diagnostic);
 }
 
 std::size_t StoreFactory::row_slots_memory(std::size_t payload_bytes) {
   return sqlite::row_slots_memory(payload_bytes);
 }
 
-void StoreFactory::remove_memory() { sqlite::remove_memory(); }
+bool StoreFactory::remove_memory() { return sqlite::remove_memory(); }
 
 StoreFactory::HeapUse StoreFactory::heap_use() {
   const sqlite::HeapUse use = sqlite::heap_use();
-  return {use.used, use.high_water, use.failures, use.pages_touched};
+  return {use.used, use.high_water, use.failures, use.overflow_bytes, use.pages_touched};
 }
 
 }  // namespace pawl
