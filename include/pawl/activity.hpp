@@ -31,6 +31,15 @@ struct Slot;
 
 inline constexpr std::size_t kProgressBytesMax = 256;
 
+// Why an activity is asked to return.
+enum class CancelReason : std::uint8_t {
+  kNone,       // it is not asked
+  kCancelled,  // the orchestration cancelled it, closed its session, or has ended
+  kDeadline,   // a limit of ActivityOptions has passed
+  kLost,       // another worker has the work, or may
+  kShutdown,   // this worker stops in order
+};
+
 class [[nodiscard]] ActivityResult {
  public:
   enum class State : std::uint8_t { kOk, kFailed };
@@ -99,12 +108,15 @@ class ActivityContext {
   [[nodiscard]] std::string_view idempotency_key() const;
   // The worker_node_id of this process, or its generated name.
   [[nodiscard]] std::string_view worker_id() const;
-  // True when the result will not be accepted any more: the orchestration cancelled the activity, a
-  // limit of ActivityOptions has passed, or another worker has taken the work. Long activities ask
-  // for it and return early.
+  // True when the result will not be accepted any more, and the activity should return early, with
+  // whatever result: for any CancelReason. When the worker stops, what is returned after this was
+  // true hands the work back, as hand_back() does.
   [[nodiscard]] bool is_cancelled() const;
-  // Time until the first limit of this attempt passes (ActivityOptions); 0: it has passed; none:
-  // the attempt has no limit.
+  // Why. An activity that asked and was answered kShutdown may also finish: ok() and
+  // fail_permanently() are taken then if they come within the grace, and fail() hands the work back.
+  [[nodiscard]] CancelReason cancel_reason() const;
+  // Time until the first limit of this attempt passes (ActivityOptions), or until the grace of a
+  // worker that stops is over; 0: it has passed; none: there is no limit.
   [[nodiscard]] OptionalMs time_left_ms() const;
   // The pointer that the registration gave.
   [[nodiscard]] void* user() const;
@@ -135,6 +147,12 @@ class ActivityContext {
   ActivityResult ok(std::string_view result);
   ActivityResult fail(std::string_view text);
   ActivityResult fail_permanently(std::string_view text);
+
+  // Ends this execution without an outcome: the work goes back into the queue, no attempt of its
+  // policy is used up, and its progress stays (last_progress()). It is handed over again at once if
+  // this worker stops, and after 1, 2, 4 .. 60 s by attempt() if not.
+  // Returns what the activity returns.
+  ActivityResult hand_back();
 
   // --- of a cooperative activity ------------------------------------------------------------------
   // Asks for the next step after so long (0..kDurationMax; longer waits are cut to that). 0: with

@@ -54,6 +54,8 @@ struct RuntimeStats {
   std::uint64_t continued_as_new = 0;
   std::uint64_t activities_started = 0;
   std::uint64_t activities_completed = 0;  // results accepted
+  // Given back into the queue by ActivityContext::hand_back(), or when this worker stopped.
+  std::uint64_t activities_handed_back = 0;
   std::uint64_t activities_retried = 0;    // failed attempts that are followed by another
   std::uint64_t activities_refused = 0;    // results of work that was taken over or cancelled
   std::uint64_t activities_overlong = 0;   // inline ones beyond inline_ms_max

@@ -125,7 +125,7 @@ Status Activities::write_progress() {
     const Status noted = loop_.work().note_progress(slot.done(), std::string_view(text, size),
                                                     loop_.batch.now - (now - reported_at));
     if (noted == Status::kStale) {
-      slot.lose();
+      status = lose(slot);
     } else if (noted == Status::kOk) {
       slot.in_batch.progress_boot_ms = reported_at;
     } else {
@@ -135,21 +135,31 @@ Status Activities::write_progress() {
   return status;
 }
 
+bool Activities::is_overdue(const internal::Slot& slot) const {
+  return slot.item.deadline.has_passed(loop_.batch.now) ||
+         slot.silent_boot_ms.has_passed(loop_.boot_ms());
+}
+
+// Asks why it is not this worker's any more. Requires: a transaction.
+Status Activities::lose(internal::Slot& slot) const {
+  const Status checked = loop_.work().check_work_item(slot.done());
+  if (checked != Status::kOk && checked != Status::kStale && checked != Status::kNotFound)
+    return checked;
+  slot.lose(is_overdue(slot)               ? CancelReason::kDeadline
+            : checked == Status::kNotFound ? CancelReason::kCancelled
+                                           : CancelReason::kLost);
+  return Status::kOk;
+}
+
 // When a limit passes; else with the commit that ended the item, wherever that was made.
 Status Activities::check_held() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
-    const bool is_overdue = slot.item.deadline.has_passed(loop_.batch.now) ||
-                            slot.silent_boot_ms.has_passed(loop_.boot_ms());
     const bool may_be_lost =
-        is_overdue || (loop_.agenda.wants(Job::kCheckHeld) && slot.is_under_way());
+        is_overdue(slot) || (loop_.agenda.wants(Job::kCheckHeld) && slot.is_under_way());
     if (status != Status::kOk || slot.refused || !may_be_lost) return;
-    const Status checked = loop_.work().check_work_item(slot.done());
-    if (checked == Status::kStale) {
-      slot.lose();
-    } else {
-      status = checked;
-    }
+    status = loop_.work().check_work_item(slot.done());
+    if (status == Status::kStale || status == Status::kNotFound) status = lose(slot);
   });
   return status;
 }
@@ -173,7 +183,7 @@ Status Activities::renew() {
     const Status renewed = loop_.work().renew_work_item_lock(done, loop_.me, loop_.terms);
     if (renewed == Status::kStale) {
       if (!slot.loss.since_boot_ms.has_value()) log_refused_renewal(slot);
-      slot.lose();
+      status = lose(slot);
     } else if (renewed != Status::kOk) {
       status = renewed;
     }
@@ -228,10 +238,11 @@ Status Activities::write_result(internal::Slot& slot, bool* written) {
   const WorkResult result = {slot.result.error,
                              std::string_view(slot.result.bytes, slot.result.size),
                              slot.result.permanent};
-  const Status stored = slot.lacks_folder
-                            ? loop_.work().abandon_work_item(done, Folders::delay_ms(slot.item),
-                                                             false, loop_.crash_limits())
-                            : loop_.work().ack_work_item(done, result);
+  const std::int64_t delay_ms =
+      loop_.draining && slot.hands_back ? 0 : Folders::delay_ms(slot.item);
+  const Status stored =
+      slot.puts_back() ? loop_.work().abandon_work_item(done, delay_ms, false, loop_.crash_limits())
+                       : loop_.work().ack_work_item(done, result);
   if (stored != Status::kOk && stored != Status::kStale) return stored;
   if (stored == Status::kStale || slot.refused) {
     slot.refused = true;
@@ -246,8 +257,8 @@ Status Activities::write_result(internal::Slot& slot, bool* written) {
 Status Activities::refuse_lost_results(const Turn& turn) {
   for (std::size_t i = 0; i < turn.result_count; ++i) {
     const Status checked = loop_.work().check_work_item(turn.results[i]->done());
-    if (checked == Status::kStale) {
-      turn.results[i]->lose();
+    if (checked == Status::kStale || checked == Status::kNotFound) {
+      turn.results[i]->lose(CancelReason::kLost);  // it has ended, and asks no more
     } else {
       PAWL_TRY(checked);
     }
@@ -281,6 +292,14 @@ void Activities::log_evicted() {
   });
 }
 
+void Activities::log_handed_back(const internal::Slot& slot) const {
+  const LogField fields[] = {{"activity", slot.item.activity_name},
+                             {"instance", slot.item.instance_id},
+                             {"event", slot.item.event},
+                             {"reason", loop_.draining ? "shutdown" : "activity"}};
+  loop_.log(LogLevel::kInfo, "activity_handed_back", fields, 4);
+}
+
 // A slot whose result was taken or refused for good.
 void Activities::release_result(internal::Slot& slot) {
   ActivityStats& named = loop_.names.of(*slot.entry);
@@ -290,6 +309,9 @@ void Activities::release_result(internal::Slot& slot) {
   } else if (slot.refused) {
     ++loop_.stats.activities_refused;
     ++named.refused;
+  } else if (slot.hands_back) {
+    ++loop_.stats.activities_handed_back;
+    log_handed_back(slot);
   } else if (slot.is_repeated()) {
     ++loop_.stats.activities_retried;
     ++named.retried;
@@ -345,21 +367,40 @@ void Activities::cancel(InstanceKey key, ExecutionId execution, EventId event) {
   slots_.for_each([&](internal::Slot& slot) {
     if (slot.item.instance != key || slot.item.execution != execution) return;
     if (event != 0 && slot.item.event != event) return;
-    slot.lose();
+    slot.lose(CancelReason::kCancelled);
   });
 }
 
+void Activities::put_back_sleepers(std::int64_t end_boot_ms) {
+  const auto sleeps = [=](const internal::Slot& slot) { return slot.sleeps_beyond(end_boot_ms); };
+  bool any = false;
+  slots_.for_each([&](const internal::Slot& slot) {
+    any = any || (slot.mode == ActivityMode::kCooperative && sleeps(slot));
+  });
+  if (any && put_back(sleeps) == Status::kOk) end_put_back(sleeps);
+}
+
 void Activities::put_back_steps() {
-  const auto each = [&](auto&& visit) {
-    slots_.for_each([&](internal::Slot& slot) {
-      if (slot.mode == ActivityMode::kCooperative && slot.state != internal::Slot::State::kFinished)
-        visit(slot);
-    });
-  };
+  const auto all = [](const internal::Slot&) { return true; };
+  static_cast<void>(put_back(all));
+  end_put_back(all);  // not put back: their locks are left to burial
+}
+
+template <typename Chosen, typename Visit>
+void Activities::for_each_step(const Chosen& chosen, Visit&& visit) {
+  slots_.for_each([&](internal::Slot& slot) {
+    if (slot.mode == ActivityMode::kCooperative && slot.state != internal::Slot::State::kFinished &&
+        chosen(slot))
+      visit(slot);
+  });
+}
+
+template <typename Chosen>
+Status Activities::put_back(const Chosen& chosen) {
   Status status =
       loop_.me == 0 ? Status::kBuried : loop_.transaction().begin(loop_.me, &loop_.batch);
   if (status == Status::kOk) {
-    each([&](internal::Slot& slot) {
+    for_each_step(chosen, [&](internal::Slot& slot) {
       if (status != Status::kOk) return;
       status = loop_.work().abandon_work_item(slot.done(), 0, false, loop_.crash_limits());
       if (status == Status::kStale) status = Status::kOk;
@@ -367,12 +408,22 @@ void Activities::put_back_steps() {
     if (status == Status::kOk) status = loop_.transaction().commit();
     if (status != Status::kOk) loop_.transaction().rollback();
   }
-  // Not put back: their locks are left to burial.
-  each([&](internal::Slot& slot) {
-    slots_.end_by_force(slot, *loop_.port.threads);
-    if (status == Status::kOk) slots_.release(slot);
-  });
+  for_each_step(chosen, [&](internal::Slot& slot) { slot.hands_back = status == Status::kOk; });
   if (status != Status::kOk) loop_.log_status(LogLevel::kWarning, "put_back_failed", status);
+  return status;
+}
+
+template <typename Chosen>
+void Activities::end_put_back(const Chosen& chosen) {
+  for_each_step(chosen, [&](internal::Slot& slot) {
+    slots_.end_by_force(slot, *loop_.port.threads);
+    if (!slot.hands_back) return;
+    if (!slot.refused) {
+      ++loop_.stats.activities_handed_back;
+      log_handed_back(slot);
+    }
+    slots_.release(slot);
+  });
 }
 
 void Activities::turn_committed(const Turn& turn) {
@@ -397,7 +448,7 @@ void Activities::rolled_back() {
 }
 
 void Activities::lose_all() {
-  slots_.for_each([&](internal::Slot& slot) { slot.lose(); });
+  slots_.for_each([&](internal::Slot& slot) { slot.lose(CancelReason::kLost); });
 }
 
 }  // namespace pawl

@@ -30,7 +30,10 @@ class Activities {
   void look_at_descriptors() { looks_at_descriptors_ = true; }
   // Counts and logs cancelled activities that did not return within their grace.
   void abandon();
-  // At the stop: puts back cooperative activities that did not end in time; the next worker begins them anew.
+  // At the stop: puts back cooperative activities, which the next worker begins anew. When it begins,
+  // those that have no step before its end: a step that comes early would be taken for the end of a
+  // wait. When it ends, all.
+  void put_back_sleepers(std::int64_t end_boot_ms);
   void put_back_steps();
 
   // ---- in the batch ----
@@ -59,10 +62,19 @@ class Activities {
   [[nodiscard]] bool waits_to_run_alone(std::int32_t crashes) const;
 
  private:
+  template <typename Chosen, typename Visit>
+  void for_each_step(const Chosen& chosen, Visit&& visit);
+  template <typename Chosen>
+  Status put_back(const Chosen& chosen);
+  template <typename Chosen>
+  void end_put_back(const Chosen& chosen);
   [[nodiscard]] bool is_pressing(const internal::Slot& slot) const;
   [[nodiscard]] bool may_step(const internal::Slot& slot) const;
   void note_duration(const internal::Slot& slot, std::int64_t took_ms);
   void log_refused_renewal(const internal::Slot& slot) const;
+  void log_handed_back(const internal::Slot& slot) const;
+  [[nodiscard]] bool is_overdue(const internal::Slot& slot) const;
+  Status lose(internal::Slot& slot) const;
   [[nodiscard]] bool goes_with_turn(const internal::Slot& slot, const TurnList& turns) const;
   Status write_result(internal::Slot& slot, bool* written);
   void release_result(internal::Slot& slot);

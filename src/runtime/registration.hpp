@@ -54,6 +54,8 @@ class Registration {
   void was_buried();
   Status unregister() { return loop_.workers().unregister_worker(loop_.me); }
   void close_files();
+  // What activities see of an orderly stop.
+  void announce_stop(std::int64_t end_boot_ms) { shared_.stop.announce(end_boot_ms); }
 
   [[nodiscard]] std::string_view worker_id() const { return worker_id_.view(); }
   // Where the loop notes the turn that it runs.

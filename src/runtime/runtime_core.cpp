@@ -154,6 +154,8 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   loop_.draining = true;
   parts_.owned.announce_stop();
   const std::int64_t end = loop_.boot_ms() + grace_ms;
+  parts_.registration.announce_stop(end);
+  parts_.activities.put_back_sleepers(end);
   // Results that come in time are committed; what never ends is left to burial.
   while (loop_.me != 0 && memory_.slots.in_hand() > 0 && loop_.boot_ms() < end) {
     const Result<bool> more = tick(loop_.options.timing.tick_max.count());
@@ -272,10 +274,10 @@ bool RuntimeCore::waits_for_company(std::int64_t now) const {
 
 std::uint64_t RuntimeCore::work_done() const {
   return loop_.work_done + loop_.stats.activities_started + loop_.stats.activities_completed +
-         loop_.stats.activities_retried + loop_.stats.activities_refused +
-         loop_.stats.instances_removed + loop_.stats.executions_removed +
-         loop_.stats.events_removed + loop_.stats.rows_quarantined +
-         loop_.stats.session_folders_removed;
+         loop_.stats.activities_retried + loop_.stats.activities_handed_back +
+         loop_.stats.activities_refused + loop_.stats.instances_removed +
+         loop_.stats.executions_removed + loop_.stats.events_removed +
+         loop_.stats.rows_quarantined + loop_.stats.session_folders_removed;
 }
 
 void RuntimeCore::keep_pace(std::uint64_t done_before) {

@@ -58,6 +58,7 @@ void Slot::answer(ErrorKind kind, std::string_view text) {
   result.size = kept.size();
   result.error = kind;
   result.answered = true;
+  hands_back = false;  // the last answer counts
 }
 
 void Slot::call(Slot& slot) {
@@ -66,10 +67,23 @@ void Slot::call(Slot& slot) {
   static_cast<void>(outcome);  // what it says was kept when it was made
 }
 
-void Slot::lose() {
+void Slot::lose(CancelReason why) {
   refused = true;
   if (!loss.since_boot_ms.has_value()) loss.since_boot_ms = shared->clock->boot_ms();
-  cancelled.store(true, std::memory_order_relaxed);
+  // The first reason stays.
+  CancelReason none = CancelReason::kNone;
+  asked.reason.compare_exchange_strong(none, why, std::memory_order_relaxed);
+}
+
+// Code that asks only whether it is cancelled returns anything then, since no result of a cancelled
+// activity counts. Here it would: an orchestration would go on with half a result, or fail, because
+// a worker was restarted.
+void Slot::take_as_hand_back() {
+  using KnowsStop = Asked::KnowsStop;
+  const KnowsStop known = asked.knows_stop.load(std::memory_order_relaxed);
+  const bool gave_up = result.error == ErrorKind::kApplication && !result.permanent;
+  if (known == KnowsStop::kByFlag || (known == KnowsStop::kByReason && gave_up))
+    hands_back = !aborts_session;
 }
 
 void Slot::run() {
@@ -80,6 +94,7 @@ void Slot::run() {
   note->item.store(0, std::memory_order_relaxed);
   if (!result.answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
+  take_as_hand_back();
 }
 
 OptionalMs Slot::progress_due() const {
@@ -104,6 +119,7 @@ bool Slot::step() {
   note->item.store(0, std::memory_order_relaxed);
   if (next.ended_ && !result.answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
+  if (next.ended_) take_as_hand_back();
   steps.wait_fd = next.fd_;
   steps.due_boot_ms = shared->clock->boot_ms() + next.wait_ms_;
   return next.ended_;
@@ -241,7 +257,9 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.steps.is_readable = false;
   slot.steps.wait_fd = -1;
   slot.steps.had_last_step = false;
-  slot.cancelled.store(false, std::memory_order_relaxed);
+  slot.hands_back = false;
+  slot.asked.reason.store(CancelReason::kNone, std::memory_order_relaxed);
+  slot.asked.knows_stop.store(Slot::Asked::KnowsStop::kNo, std::memory_order_relaxed);
   // 32 hex digits and three numbers always fit.
   slot.idempotency_key.clear();
   Text& key = slot.idempotency_key;
@@ -464,14 +482,29 @@ std::int64_t ActivityContext::session_lease_left_ms() const {
 }
 
 OptionalMs ActivityContext::time_left_ms() const {
-  if (!slot_.deadline_boot_ms.has_value()) return {};
-  const std::int64_t left =
-      subtract_saturating(slot_.deadline_boot_ms.value(), slot_.shared->clock->boot_ms());
+  OptionalMs end = slot_.deadline_boot_ms;
+  const internal::StopNotice& stop = slot_.shared->stop;
+  if (stop.is_announced()) end.keep_earlier(stop.end_boot_ms());
+  if (!end.has_value()) return {};
+  const std::int64_t left = subtract_saturating(end.value(), slot_.shared->clock->boot_ms());
   return left > 0 ? left : 0;
 }
 
 bool ActivityContext::is_cancelled() const {
-  return slot_.cancelled.load(std::memory_order_relaxed);
+  if (slot_.asked.reason.load(std::memory_order_relaxed) != CancelReason::kNone) return true;
+  if (!slot_.shared->stop.is_announced()) return false;
+  using Knows = internal::Slot::Asked::KnowsStop;
+  Knows none = Knows::kNo;
+  slot_.asked.knows_stop.compare_exchange_strong(none, Knows::kByFlag, std::memory_order_relaxed);
+  return true;
+}
+
+CancelReason ActivityContext::cancel_reason() const {
+  const CancelReason why = slot_.asked.reason.load(std::memory_order_relaxed);
+  if (why != CancelReason::kNone || !slot_.shared->stop.is_announced()) return why;
+  slot_.asked.knows_stop.store(internal::Slot::Asked::KnowsStop::kByReason,
+                               std::memory_order_relaxed);
+  return CancelReason::kShutdown;
 }
 
 std::string_view ActivityContext::last_progress() const { return slot_.item.last_progress; }
@@ -533,6 +566,13 @@ ActivityResult internal::fail_with_exception(ActivityContext& context, const cha
 ActivityResult ActivityContext::fail_permanently(std::string_view text) {
   slot_.answer(ErrorKind::kApplication, text);
   slot_.result.permanent = true;
+  return ActivityResult(ActivityResult::State::kFailed);
+}
+
+ActivityResult ActivityContext::hand_back() {
+  slot_.answer(ErrorKind::kApplication, {});
+  slot_.result.permanent = false;
+  slot_.hands_back = true;
   return ActivityResult(ActivityResult::State::kFailed);
 }
 

@@ -27,8 +27,28 @@
 namespace pawl {
 namespace internal {
 
+// That a runtime stops: written by the loop, read by activities.
+class StopNotice {
+ public:
+  void announce(std::int64_t end_boot_ms) {
+    end_boot_ms_.store(end_boot_ms, std::memory_order_relaxed);
+    announced_.store(true, std::memory_order_release);
+  }
+  [[nodiscard]] bool is_announced() const { return announced_.load(std::memory_order_acquire); }
+  // When the grace of running activities is over. Requires: is_announced().
+  [[nodiscard]] std::int64_t end_boot_ms() const {
+    return end_boot_ms_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<bool> announced_{false};
+  std::atomic<std::int64_t> end_boot_ms_{0};
+};
+
 // What all slots of a runtime share with the activities' contexts.
 struct SlotShared {
+  StopNotice stop;
+
   port::Clock* clock = nullptr;
   port::Threads* threads = nullptr;
   LogSink* log = nullptr;
@@ -96,6 +116,12 @@ struct Slot {
     bool abandoned = false;  // lost for longer than the grace, and still running
     bool evicts = false;     // abandoned: its session is to go elsewhere
   };
+  // What the activity asked of its context, from its own thread, and what it is answered.
+  struct Asked {
+    enum class KnowsStop : std::uint8_t { kNo, kByFlag, kByReason };
+    std::atomic<CancelReason> reason{CancelReason::kNone};  // but for kShutdown
+    std::atomic<KnowsStop> knows_stop{KnowsStop::kNo};
+  };
   struct Result {
     char* bytes = nullptr;  // with room for payload_bytes_max while the activity runs
     std::size_t size = 0;
@@ -121,7 +147,8 @@ struct Slot {
   bool commit_immediately = false;  // commit_now()
   bool lacks_folder = false;        // its session's could not be made: it never ran
   bool aborts_session = false;      // abort_session()
-  std::atomic<bool> cancelled{false};
+  bool hands_back = false;          // hand_back(), or what is as good
+  Asked asked;
   Progress progress;
   std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
   std::atomic<std::int64_t> session_lease_boot_ms{0};
@@ -131,7 +158,9 @@ struct Slot {
   Result result;
 
   // Its result is not wanted any more: it learns of that, and what it answers goes nowhere.
-  void lose();
+  void lose(CancelReason why);
+  // It gave up because the worker stops.
+  void take_as_hand_back();
   // Runs the activity's body; on the loop or on a pool thread.
   void run();
   // One step of a cooperative one. True: it ended.
@@ -149,15 +178,22 @@ struct Slot {
            (state == State::kWaiting && (steps.is_readable || now_boot_ms >= steps.due_boot_ms ||
                                          (refused && !steps.had_last_step)));
   }
+  // No step comes before this time.
+  [[nodiscard]] bool sleeps_beyond(std::int64_t boot_ms) const {
+    return state == State::kWaiting && !refused && !steps.is_readable && steps.wait_fd < 0 &&
+           steps.due_boot_ms > boot_ms;
+  }
   void answer(ErrorKind kind, std::string_view text);
   [[nodiscard]] bool is_under_way() const {
     return state == State::kRunning || state == State::kWaiting;
   }
   // The storage will not take its failure as the outcome, but put the item back.
   [[nodiscard]] bool is_repeated() const {
-    return lacks_folder || (result.error == ErrorKind::kApplication && !result.permanent &&
-                            !aborts_session && item.may_retry);
+    return puts_back() || (result.error == ErrorKind::kApplication && !result.permanent &&
+                           !aborts_session && item.may_retry);
   }
+  // It has no outcome, whatever its policy says.
+  [[nodiscard]] bool puts_back() const { return lacks_folder || hands_back; }
   [[nodiscard]] WorkDone done() const {
     return {item.id, item.token, item.epoch, item.session, aborts_session};
   }

@@ -128,9 +128,10 @@ class WorkQueue {
                                    bool* more) = 0;
   // Rises whenever this connection may have made an item ready for a worker.
   [[nodiscard]] virtual std::int64_t made_ready() const = 0;
-  // kOk: the token and epoch are current. Nothing is written. A cancelled item that is kept until
-  // its execution ends (exclusive sessions) is kStale here; acknowledging or abandoning it removes
-  // it.
+  // kOk: the token and epoch are current; kNotFound: it was cancelled, or has its outcome; kStale:
+  // another hand-over has it, or may. Nothing is written. A cancelled item that is kept until its
+  // execution ends (exclusive sessions) is kNotFound here, too; acknowledging or abandoning it
+  // removes it.
   virtual Status check_work_item(const WorkDone& done) = 0;
   // Deletes the item and stores its completion as a message of its instance. A failure that its
   // policy repeats (kApplication, not permanent, attempts left) puts it back for later instead.

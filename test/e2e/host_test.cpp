@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace pawl {
@@ -57,6 +58,19 @@ class HostTest : public ::testing::Test {
 ActivityResult says(ActivityContext& ctx) { return ctx.ok("said"); }
 ActivityResult sends_term(ActivityContext& ctx) {
   return ::raise(SIGTERM) == 0 ? ctx.ok("") : ctx.fail("raise");
+}
+
+// A long activity on a thread of its own, which asks for nothing but the flag.
+ActivityResult works_long(ActivityContext& ctx) {
+  if (ctx.attempt() > 1) return ctx.ok("the second time");
+  if (::kill(::getpid(), SIGTERM) != 0) return ctx.fail("kill");
+  while (!ctx.is_cancelled())
+    std::this_thread::yield();
+  return ctx.fail("told to stop");
+}
+Poll waits_long(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity("works_long", ""));
+  return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
 
 Poll completes(OrchestrationContext& ctx) {
@@ -133,6 +147,18 @@ TEST_F(HostTest, ASignalStopsItInOrderAndItsHandlersGoWithIt) {
   struct sigaction now = {};
   ASSERT_EQ(::sigaction(SIGTERM, nullptr, &now), 0);
   EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
+// A service manager that restarts it sees a success, and the work goes on as if nothing had been.
+TEST_F(HostTest, ASignalReachesAThreadAndItsWorkGoesOnInTheNextProcess) {
+  for (const bool is_second : {false, true}) {
+    Host host(options_);
+    host.add_orchestration("waits_long", waits_long)
+        .add_activity("works_long", works_long, ActivityMode::kThreaded);
+    host.start_once("one", "waits_long", "");
+    EXPECT_EQ(is_second ? host.run_until_done("one") : host.run(), 0) << lines_.text;
+  }
+  EXPECT_EQ(lines_.text.find("ERROR"), std::string::npos) << lines_.text;
 }
 
 TEST_F(HostTest, AnInstanceThatASignalCutsShortIsNotDone) {

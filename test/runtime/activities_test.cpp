@@ -21,6 +21,7 @@ constexpr std::int64_t kGraceMs = 3'000;
 sim::Machine* g_machine = nullptr;
 std::vector<Worker*> g_loops;              // go on while an activity blocks
 std::vector<std::int64_t> g_cancelled_at;  // when it saw the flag; -1: never
+CancelReason g_reason = CancelReason::kNone;
 std::int64_t g_patience_ms = 0;
 std::string g_seen;
 
@@ -33,6 +34,7 @@ void tick_all() {
 ActivityResult blocking(ActivityContext& ctx) {
   for (std::int64_t ms = 0; ms < g_patience_ms; ms += 10) {
     if (ctx.is_cancelled()) {
+      g_reason = ctx.cancel_reason();
       g_cancelled_at.push_back(g_machine->boot_ms());
       return ctx.fail("told to stop");
     }
@@ -41,6 +43,22 @@ ActivityResult blocking(ActivityContext& ctx) {
   }
   g_cancelled_at.push_back(-1);
   return ctx.ok("done");
+}
+
+// The loop of its own process stands still until others have taken the work.
+ActivityResult frozen(ActivityContext& ctx) {
+  if (ctx.attempt() > 1) return ctx.ok("the second time");
+  const std::vector<Worker*> all = g_loops;
+  g_loops.erase(g_loops.begin());
+  for (int second = 0; second < 300; ++second) {
+    g_machine->advance(1'000);
+    tick_all();
+  }
+  g_loops = all;
+  tick_all();
+  tick_all();
+  g_reason = ctx.cancel_reason();
+  return ctx.ok("the first time");
 }
 
 // Looks at nothing.
@@ -95,6 +113,13 @@ Poll call(OrchestrationContext& ctx) {
   return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
 
+Poll call_for_a_second(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.start_to_close = std::chrono::seconds(1);
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "", options));
+  return ctx.complete(error_kind_name(done.error().kind));
+}
+
 Poll look_around(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.target = Target::session("bed-7");
@@ -135,16 +160,19 @@ class ActivitiesTest : public ::testing::Test {
     g_loops.clear();
     g_cancelled_at.clear();
     g_seen.clear();
+    g_reason = CancelReason::kNone;
     g_patience_ms = 20'000;
     for (Registry* one : {&registry, &coordinator}) {
       ASSERT_EQ(one->add_orchestration("nothing", nothing), Status::kOk);
       ASSERT_EQ(one->add_orchestration("call", call), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("call_for_a_second", call_for_a_second), Status::kOk);
       ASSERT_EQ(one->add_orchestration("look_around", look_around, "2.1.0"), Status::kOk);
       ASSERT_EQ(one->add_orchestration("race", race), Status::kOk);
       ASSERT_EQ(one->add_orchestration("drops_it_at_once", drops_it_at_once), Status::kOk);
       ASSERT_EQ(one->add_orchestration("drops_it_unfetched", drops_it_unfetched), Status::kOk);
     }
     ASSERT_EQ(registry.add_activity("blocking", blocking, ActivityMode::kThreaded), Status::kOk);
+    ASSERT_EQ(registry.add_activity("frozen", frozen, ActivityMode::kThreaded), Status::kOk);
     ASSERT_EQ(registry.add_activity("deaf", deaf, ActivityMode::kThreaded), Status::kOk);
     ASSERT_EQ(registry.add_activity("look", look), Status::kOk);
     ASSERT_EQ(registry.add_activity("look_without_limits", look_without_limits), Status::kOk);
@@ -211,6 +239,7 @@ TEST_F(ActivitiesTest, the_loser_of_a_select_is_reported_in_the_tick_that_commit
   ASSERT_EQ(client->start_orchestration("a", "race", "blocking"), Status::kOk);
   ASSERT_TRUE(run({&worker}, [&] { return !g_cancelled_at.empty(); }));
   EXPECT_EQ(reported_after(begin), 1'000);
+  EXPECT_EQ(g_reason, CancelReason::kCancelled);
   ASSERT_TRUE(run({&worker}, [&] { return worker.runtime->stats().activities_refused == 1; }));
   EXPECT_EQ(worker.runtime->stats().activities_abandoned, 0U);
   ASSERT_TRUE(ends({&worker}, client));
@@ -231,7 +260,34 @@ TEST_F(ActivitiesTest, a_cancel_request_reaches_another_process_without_the_leas
   // The lease is renewed after 25 s.
   EXPECT_GE(reported_after(begin), 1'000);
   EXPECT_LE(reported_after(begin), 1'100);
+  EXPECT_EQ(g_reason, CancelReason::kCancelled) << "the commit of another process says so, too";
   ASSERT_TRUE(run({&hands, &head}, [&] { return hands.runtime->stats().activities_refused == 1; }));
+}
+
+TEST_F(ActivitiesTest, past_its_limit_it_learns_why) {
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "call_for_a_second", "blocking"), Status::kOk);
+  ASSERT_TRUE(ends({&worker}, client));
+  EXPECT_EQ(client.status("a").output, "timeout");
+  EXPECT_EQ(g_reason, CancelReason::kDeadline);
+}
+
+TEST_F(ActivitiesTest, work_that_another_worker_took_is_lost) {
+  Worker first(machine, registry, options("first"));
+  ASSERT_EQ(first.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "call", "frozen"), Status::kOk);
+  Worker second(machine, registry, options("second"));
+  first.node.hold_jobs(true);
+  for (int i = 0; i < 20 && first.runtime->stats().activities_started == 0; ++i)
+    static_cast<void>(first.runtime->tick(std::chrono::milliseconds::max()));
+  ASSERT_EQ(second.start(), Status::kOk);
+  first.node.hold_jobs(false);
+  ASSERT_TRUE(ends({&first, &second}, client));
+  EXPECT_EQ(client.status("a").output, "the second time");
+  EXPECT_EQ(g_reason, CancelReason::kLost);
 }
 
 TEST_F(ActivitiesTest, an_operator_who_terminates_the_instance_reaches_its_activity) {

@@ -61,6 +61,13 @@ ActivityStep sense(ActivityContext& ctx, Counted& state) {
   return ctx.ok(ctx.is_readable() ? "a value" : "silence");
 }
 
+// Likewise, and never asks.
+ActivityStep blink_on(ActivityContext& ctx, Counted& state) {
+  g_steps.push_back(g_machine->boot_ms());
+  if (++state.steps == 10) return ctx.ok("blinked");
+  return ctx.again_after(std::chrono::milliseconds(20));
+}
+
 // Closes its valve in two steps when it is cancelled.
 ActivityStep valve(ActivityContext& ctx, Counted& state) {
   if (!ctx.is_cancelled()) return ctx.again_after(std::chrono::seconds(60));
@@ -160,6 +167,7 @@ class CooperativeTest : public ::testing::Test {
     ok(registry.add_orchestration("many", many));
     ok(registry.add_orchestration("race", race));
     ok(registry.add_cooperative("blink", blink));
+    ok(registry.add_cooperative("blink_on", blink_on));
     ok(registry.add_cooperative("sense", sense));
     ok(registry.add_cooperative("valve", valve));
     ok(registry.add_cooperative("stubborn", stubborn));
@@ -389,11 +397,23 @@ TEST_F(CooperativeTest, a_stop_puts_it_back_and_the_next_worker_begins_anew) {
 TEST_F(CooperativeTest, a_stop_waits_for_what_ends_in_time) {
   TestClient client(machine, kPath);
   Worker worker(machine, registry, options());
-  begin(worker, client, "call", "blink");
+  begin(worker, client, "call", "blink_on");
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 2; }));
   EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(10)), Status::kOk);
   EXPECT_EQ(g_steps.size(), 10U);
   EXPECT_EQ(worker.runtime->stats().activities_completed, 1U);
+}
+
+TEST_F(CooperativeTest, one_that_asks_learns_of_a_stop_with_its_next_step) {
+  TestClient client(machine, kPath);
+  Worker worker(machine, registry, options());
+  begin(worker, client, "call", "blink");
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 2; }));
+  EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(10)), Status::kOk);
+  EXPECT_EQ(g_steps.size(), 3U);
+  EXPECT_EQ(worker.runtime->stats().activities_completed, 0U);
+  EXPECT_EQ(worker.runtime->stats().activities_handed_back, 1U);
+  EXPECT_EQ(g_alive, 0);
 }
 
 TEST_F(CooperativeTest, a_full_disk_keeps_the_result_and_destroys_the_state_once) {

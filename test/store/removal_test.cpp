@@ -136,7 +136,7 @@ class Removal : public StoreWorld {
                       return at->work().ack_work_item(done, {ErrorKind::kNone, "42"});
                     }),
               Status::kStale);
-    EXPECT_EQ(batch(at, [&] { return at->work().check_work_item(done); }), Status::kStale);
+    EXPECT_EQ(batch(at, [&] { return at->work().check_work_item(done); }), Status::kNotFound);
     EXPECT_EQ(batch(at, [&] { return at->work().abandon_work_item(done, 0, true, CrashLimits()); }),
               Status::kStale);
     EXPECT_EQ(dump(), before);

@@ -4,13 +4,22 @@
 
 namespace pawl::store {
 
-Status WorkResults::check_work_item(const WorkDone& done) { return check_done(done, 0); }
+Status WorkResults::check_work_item(const WorkDone& done) {
+  WorkRow row;
+  PAWL_TRY(items_.read_work(done.item, &row));
+  if (row.state == session::WorkState::kCancelledRunning) return Status::kNotFound;
+  return check_row(row, done, 0);
+}
 
 Status WorkResults::check_done(const WorkDone& done, InstanceKey instance) {
   WorkRow row;
   const Status read = items_.read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
+  return check_row(row, done, instance);
+}
+
+Status WorkResults::check_row(const WorkRow& row, const WorkDone& done, InstanceKey instance) {
   checked_ = {row.id, row.its_session.exclusive || row.policy.barrier,
               session::is_open(row.its_session.state)};
   const bool fits = session::accepts(row.handed_over(), returned(done)) &&

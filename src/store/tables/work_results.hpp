@@ -39,6 +39,8 @@ class WorkResults : private Table {
   void begin_batch() { checked_ = Checked(); }
 
  private:
+  Status check_row(const WorkRow& row, const WorkDone& done, InstanceKey instance);
+
   struct Checked {
     WorkItemId item = 0;
     bool exclusive = false;

@@ -1,0 +1,216 @@
+// What a running activity learns of an orderly stop, and how its work goes back without using up an
+// attempt.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::drive;
+using testing::MachineTest;
+using testing::TestClient;
+using testing::Worker;
+
+// How an activity asks, and what it answers then. The second time, on another worker, it ends.
+std::string g_ask;
+std::string g_answer;
+bool g_is_cancelled = false;
+CancelReason g_reason = CancelReason::kNone;
+OptionalMs g_time_left;
+std::vector<std::string> g_runs;  // "worker attempt/retry_attempt progress"
+
+ActivityResult give(ActivityContext& ctx) {
+  if (g_answer == "ok") return ctx.ok("half");
+  if (g_answer == "fail") return ctx.fail("told to stop");
+  if (g_answer == "fail_permanently") return ctx.fail_permanently("told to stop");
+  return ctx.hand_back();
+}
+
+void note_run(ActivityContext& ctx) {
+  g_runs.push_back(std::string(ctx.worker_id()) + " " + std::to_string(ctx.attempt()) + "/" +
+                   std::to_string(ctx.retry_attempt()) + " " + std::string(ctx.last_progress()));
+}
+
+ActivityResult asks(ActivityContext& ctx) {
+  note_run(ctx);
+  if (g_runs.size() > 1) return ctx.ok("whole");
+  if (ctx.heartbeat("a third") != Status::kOk) return ctx.fail("heartbeat");
+  if (g_ask != "reason") g_is_cancelled = ctx.is_cancelled();
+  if (g_ask != "flag") g_reason = ctx.cancel_reason();
+  g_time_left = ctx.time_left_ms();
+  return give(ctx);
+}
+
+// Waits for an hour; a step before its end would be taken for that.
+struct Nap {
+  int steps = 0;
+};
+ActivityStep naps(ActivityContext& ctx, Nap& nap) {
+  if (nap.steps++ > 0) return ctx.ok("an hour is over");
+  note_run(ctx);
+  return g_runs.size() > 1 ? ActivityStep(ctx.ok("whole")) : ctx.again_after(hours(1));
+}
+
+ActivityResult hands_back_twice(ActivityContext& ctx) {
+  note_run(ctx);
+  if (g_runs.size() < 3) return ctx.hand_back();
+  return ctx.fail("the only attempt");
+}
+
+Poll call(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), ""));
+  return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
+}
+
+class ShutdownTest : public MachineTest {
+ protected:
+  void SetUp() override {
+    g_ask = "flag";
+    g_answer = "fail";
+    g_is_cancelled = false;
+    g_reason = CancelReason::kNone;
+    g_time_left.clear();
+    g_runs.clear();
+    ASSERT_EQ(registry.add_orchestration("call", call), Status::kOk);
+    ASSERT_EQ(registry.add_activity("asks", asks, ActivityMode::kThreaded), Status::kOk);
+    ASSERT_EQ(registry.add_activity("hands_back_twice", hands_back_twice), Status::kOk);
+    ASSERT_EQ(registry.add_cooperative("naps", naps), Status::kOk);
+  }
+  // The thread is in the middle of it when the worker stops. How long the stop took.
+  std::int64_t stop_while_it_runs(Worker& worker, TestClient& client, const char* activity) {
+    EXPECT_EQ(worker.start(), Status::kOk);
+    worker.node.hold_jobs(true);
+    EXPECT_EQ(client->start_orchestration("a", "call", activity), Status::kOk);
+    for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
+      static_cast<void>(worker.runtime->tick(milliseconds::max()));
+    EXPECT_EQ(worker.runtime->stats().activities_started, 1U);
+    worker.node.hold_jobs(false);
+    const std::int64_t begin = machine.boot_ms();
+    EXPECT_EQ(worker.runtime->stop(seconds(10)), Status::kOk);
+    return machine.boot_ms() - begin;
+  }
+  // What a second worker makes of it.
+  std::string end_on_another() {
+    Worker second(machine, registry, options("second"));
+    EXPECT_EQ(second.start(), Status::kOk);
+    TestClient client(machine, kPath);
+    EXPECT_TRUE(drive(machine, {&second}, [&] { return ended(client, "a"); }));
+    const OrchestrationStatus status = client.status("a");
+    return std::string(orchestration_state_name(status.state)) + " " + std::string(status.output);
+  }
+  std::string end_after(const char* ask, const char* answer) {
+    g_ask = ask;
+    g_answer = answer;
+    Worker first(machine, registry, options("first"));
+    TestClient client(machine, kPath);
+    stop_while_it_runs(first, client, "asks");
+    handed_back = first.lines.count(
+        "activity_handed_back activity=asks instance=a event=2 "
+        "reason=shutdown");
+    EXPECT_EQ(first.runtime->stats().activities_handed_back, handed_back);
+    return end_on_another();
+  }
+
+  Registry registry;
+  std::size_t handed_back = 0;
+};
+
+// The promise of is_cancelled() is that no result counts: code returns anything then.
+class ShutdownAnswerTest : public ShutdownTest,
+                           public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Answers, ShutdownAnswerTest,
+                         ::testing::Values("ok", "fail", "fail_permanently", "hand_back"));
+TEST_P(ShutdownAnswerTest, WhatIsReturnedAfterIsCancelledHandsTheWorkBack) {
+  EXPECT_EQ(end_after("flag", GetParam()), "completed whole");
+  EXPECT_TRUE(g_is_cancelled);
+  EXPECT_EQ(handed_back, 1U);
+  EXPECT_EQ(g_runs, (std::vector<std::string>{"first 1/1 ", "second 2/1 a third"}))
+      << "no attempt is used up, and progress stays";
+}
+
+TEST_F(ShutdownTest, CodeThatKnowsTheReasonMayFinish) {
+  EXPECT_EQ(end_after("reason", "ok"), "completed half");
+  EXPECT_EQ(g_reason, CancelReason::kShutdown);
+  EXPECT_EQ(handed_back, 0U);
+}
+
+TEST_F(ShutdownTest, TheReasonAskedAfterTheFlagCounts) {
+  EXPECT_EQ(end_after("both", "fail_permanently"), "failed told to stop");
+  EXPECT_EQ(handed_back, 0U);
+}
+
+TEST_F(ShutdownTest, GivingUpForTheReasonHandsTheWorkBack) {
+  EXPECT_EQ(end_after("reason", "fail"), "completed whole");
+  EXPECT_EQ(handed_back, 1U);
+}
+
+TEST_F(ShutdownTest, AnActivityThatDoesNotAskEndsAsItWould) {
+  g_ask = "flag";
+  g_answer = "ok";
+  Worker first(machine, registry, options("first"));
+  TestClient client(machine, kPath);
+  ASSERT_EQ(
+      registry.add_activity(
+          "quiet", [](ActivityContext& ctx) { return ctx.ok("quiet"); }, ActivityMode::kThreaded),
+      Status::kOk);
+  stop_while_it_runs(first, client, "quiet");
+  EXPECT_EQ(end_on_another(), "completed quiet");
+  EXPECT_TRUE(g_runs.empty());
+}
+
+TEST_F(ShutdownTest, TimeLeftIsTheGrace) {
+  static_cast<void>(end_after("flag", "fail"));
+  ASSERT_TRUE(g_time_left.has_value());
+  EXPECT_EQ(g_time_left.value(), 10'000);
+}
+
+TEST_F(ShutdownTest, ACooperativeActivityThatSleepsBeyondTheGraceGoesBackAtOnce) {
+  Worker first(machine, registry, options("first"));
+  TestClient client(machine, kPath);
+  EXPECT_EQ(stop_while_it_runs(first, client, "naps"), 0) << "not the whole grace";
+  EXPECT_EQ(first.runtime->stats().activities_handed_back, 1U);
+  EXPECT_EQ(end_on_another(), "completed whole");
+  EXPECT_EQ(g_runs, (std::vector<std::string>{"first 1/1 ", "second 2/1 "}));
+}
+
+TEST_F(ShutdownTest, NoActivityIsAskedToReturnWhileTheWorkerRuns) {
+  Worker worker(machine, registry, options("first"));
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  g_ask = "both";
+  g_answer = "ok";
+  ASSERT_EQ(client->start_orchestration("a", "call", "asks"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, "a"); }));
+  EXPECT_FALSE(g_is_cancelled);
+  EXPECT_EQ(g_reason, CancelReason::kNone);
+  EXPECT_FALSE(g_time_left.has_value());
+  EXPECT_EQ(client.status("a").output, "half");
+}
+
+// Without a stop: it waits 1, 2, 4 .. 60 s, so that it cannot go round for ever at full speed.
+TEST_F(ShutdownTest, HandBackUsesUpNoAttempt) {
+  Worker worker(machine, registry, options("first"));
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  const std::int64_t begin = machine.boot_ms();
+  ASSERT_EQ(client->start_orchestration("a", "call", "hands_back_twice"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, "a"); }));
+  EXPECT_EQ(client.status("a").output, "the only attempt");
+  EXPECT_EQ(g_runs, (std::vector<std::string>{"first 1/1 ", "first 2/1 ", "first 3/1 "}));
+  EXPECT_EQ(machine.boot_ms() - begin, 3'000);
+  EXPECT_EQ(worker.runtime->stats().activities_handed_back, 2U);
+  EXPECT_EQ(worker.lines.count("activity_handed_back activity=hands_back_twice instance=a event=2 "
+                               "reason=activity"),
+            2U)
+      << worker.lines.all();
+}
+
+}  // namespace
+}  // namespace pawl
