@@ -19,7 +19,7 @@ pawl::Poll check_tank(pawl::OrchestrationContext& ctx) {
 int main() {
   pawl::Host host("01_activity.db");
   host.add_orchestration("check_tank", check_tank).add_activity("read_level", read_level);
-  host.start_once("check", "check_tank", "");
+  host.start_once("check_tank", pawl::InstanceId("check"), "");
   const int status = host.run_until_done("check");
   std::printf("exit status %d\n", status);
   return status;

@@ -22,7 +22,7 @@ pawl::Poll start_pump(pawl::OrchestrationContext& ctx) {
 int main() {
   pawl::Host host("02_retry.db");
   host.add_orchestration("start_pump", start_pump).add_activity("call_pump", call_pump);
-  host.start_once("pump", "start_pump", "");
+  host.start_once("start_pump", pawl::InstanceId("pump"), "");
   return host.run_until_done("pump");
 }
 // Prints:

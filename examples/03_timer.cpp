@@ -21,7 +21,7 @@ pawl::Poll irrigate(pawl::OrchestrationContext& ctx) {
 int main() {
   pawl::Host host("03_timer.db");
   host.add_orchestration("irrigate", irrigate).add_activity("set_valve", set_valve);
-  host.start_once("bed", "irrigate", "");
+  host.start_once("irrigate", pawl::InstanceId("bed"), "");
   return host.run_until_done("bed");
 }
 // Prints:

@@ -24,7 +24,7 @@ int main() {
   pawl::Host host("04_event.db");
   host.add_orchestration("visit", visit);
   host.add_activity("ring", ring, pawl::ActivityMode::kInline, &host);
-  host.start_once("visit", "visit", "");
+  host.start_once("visit", pawl::InstanceId("visit"), "");
   std::puts(host.run_until_done("visit") == 0 ? "the door was opened" : "nobody came");
   return host.status() == pawl::Status::kOk ? 0 : 1;
 }

@@ -17,14 +17,15 @@ pawl::Poll bed(pawl::OrchestrationContext& ctx) {
 
 pawl::Poll garden(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_sub_orchestration("bed", "roses"));  // an id is made for it
-  PAWL_AWAIT(second, ctx.schedule_sub_orchestration("bed", "herbs", {"herb-bed"}));
+  PAWL_AWAIT(second,
+             ctx.schedule_sub_orchestration("bed", "herbs", {pawl::InstanceId("herb-bed")}));
   return first.ok() && second.ok() ? ctx.complete("") : ctx.fail("a bed is dry");
 }
 
 int main() {
   pawl::Host host("05_child.db");
   host.add_orchestration("garden", garden).add_orchestration("bed", bed).add_activity("show", show);
-  host.start_once("garden", "garden", "");
+  host.start_once("garden", pawl::InstanceId("garden"), "");
   return host.run_until_done("garden");
 }
 // Prints:

@@ -33,7 +33,7 @@ int main() {
   pawl::Host host("06_fan_out.db");
   host.add_orchestration("survey", survey);
   host.add_activity("measure", measure, pawl::ActivityMode::kThreaded).add_activity("show", show);
-  host.start_once("survey", "survey", "");
+  host.start_once("survey", pawl::InstanceId("survey"), "");
   return host.run_until_done("survey");
 }
 // Prints:

@@ -31,7 +31,7 @@ int main() {
   pawl::Host host("07_session.db");
   host.add_orchestration("watch", watch);
   host.add_activity("read", read, pawl::ActivityMode::kInline, &meter);
-  host.start_once("watch", "watch", "");
+  host.start_once("watch", pawl::InstanceId("watch"), "");
   return host.run_until_done("watch");
 }
 // Prints:

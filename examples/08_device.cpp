@@ -28,7 +28,7 @@ pawl::Poll sample(pawl::OrchestrationContext& ctx) {
 int main() {
   pawl::Host host("08_device.db");
   host.add_orchestration("sample", sample).add_activity("read", read).add_activity("show", show);
-  host.start_once("sample", "sample", "");
+  host.start_once("sample", pawl::InstanceId("sample"), "");
   if (host.status() != pawl::Status::kOk) return host.run();
   const pawl::Status declared = host.runtime().declare_session("probe-1", false);
   return declared == pawl::Status::kOk ? host.run_until_done("sample") : 1;

@@ -23,7 +23,7 @@ pawl::Poll shop(pawl::OrchestrationContext& ctx) {
 int main() {
   pawl::Host host("09_queue.db");
   host.add_orchestration("shop", shop).add_activity("print", print);
-  host.start_once("shop", "shop", "0");
+  host.start_once("shop", pawl::InstanceId("shop"), "0");
   for (const char* order : {"bread", "milk", "close"}) {
     if (host.status() != pawl::Status::kOk) break;
     if (host.runtime().enqueue_event("shop", "orders", order) != pawl::Status::kOk) return 1;

@@ -17,7 +17,8 @@ class Print final : public pawl::InstanceVisitor {
 int main() {
   pawl::Host host("10_management.db");
   host.add_orchestration("good", good).add_orchestration("bad", bad);
-  host.start_once("one", "bad", "").start_once("two", "good", "");
+  host.start_once("bad", pawl::InstanceId("one"), "")
+      .start_once("good", pawl::InstanceId("two"), "");
   if (host.run_until_done("two") != 0) return 1;
 
   pawl::ClientOptions options;

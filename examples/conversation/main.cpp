@@ -69,7 +69,7 @@ int say(const char* path, const std::string& id, const std::string& text) {
   example::Caller caller;
   if (!caller.open("conversation", path)) return 1;
   pawl::Client& client = caller.client();
-  pawl::Status status = client.start_orchestration(id, "converse", "");
+  pawl::Status status = client.start_orchestration("converse", pawl::InstanceId(id), "");
   if (status == pawl::Status::kAlreadyExists) status = pawl::Status::kOk;  // it goes on
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);  // a process id alone comes again

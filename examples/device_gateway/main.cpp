@@ -71,7 +71,7 @@ int read(int argc, char** argv) {
   clock_gettime(CLOCK_REALTIME, &now);  // a process id alone comes again
   const std::string id = "read-" + std::to_string(getpid()) + "-" + std::to_string(now.tv_sec);
   pawl::OrchestrationStatus result;
-  pawl::Status status = client.start_orchestration(id, "measure", {input, size});
+  pawl::Status status = client.start_orchestration("measure", pawl::InstanceId(id), {input, size});
   if (status == pawl::Status::kOk)
     status = client.wait_for_orchestration(id, std::chrono::seconds(3'600), &result);
   if (status != pawl::Status::kOk) {

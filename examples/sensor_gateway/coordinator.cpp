@@ -29,7 +29,7 @@ int run_coordinator(const CoordinatorOptions& wanted) {
     const auto limit = wanted.limits.find(channel.id);
     state.limit = limit != wanted.limits.end() ? limit->second : channel.limit;
     const pawl::Status status = host.runtime().start_orchestration(
-        channel.id, "watch_sensor", state.text(), on_started, &channel);
+        "watch_sensor", pawl::InstanceId(channel.id), state.text(), {}, on_started, &channel);
     if (status != pawl::Status::kOk) on_started(&channel, status);
   }
   return host.run();

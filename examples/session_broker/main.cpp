@@ -91,7 +91,8 @@ pawl::Status begin(pawl::Client& client, const session_broker::Thread& limits,
   if (client.get_status(thread, &before) == pawl::Status::kOk &&
       before.state != pawl::OrchestrationState::kRunning)
     PAWL_TRY(client.delete_instance(thread, false));
-  const pawl::Status status = client.start_orchestration(thread, "broker", {input, size});
+  const pawl::Status status =
+      client.start_orchestration("broker", pawl::InstanceId(thread), {input, size});
   return status == pawl::Status::kAlreadyExists ? pawl::Status::kOk : status;
 }
 

@@ -18,6 +18,7 @@
 #include "pawl/json.hpp"
 #include "pawl/kv.hpp"
 #include "pawl/management.hpp"
+#include "pawl/name.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
 #include "pawl/status.hpp"
@@ -39,7 +40,7 @@ struct ClientOptions {
 struct StartOptions {
   // The version of the code, in the form of Registry. None: the version that the worker that begins
   // the instance takes by default.
-  std::optional<std::string_view> version = std::nullopt;
+  std::optional<Name> version = std::nullopt;
   // The first turn comes so much later; 0 or more. Time without power counts as it does for timers.
   // Until then the instance is kRunning and takes messages, and a cancel request waits.
   std::chrono::milliseconds start_after{0};
@@ -96,10 +97,10 @@ class Client {
   // Returns kOk; kAlreadyExists: the id is in use, running or ended, and that instance is
   // untouched, whatever name, input and options were given now; kQuota: no room for anything new
   // (SpaceOptions::quota_bytes, reserve_bytes, log_bytes_max), error_text() has the numbers.
-  // Requires: `id` and `name` of 1..256 bytes without control characters, the id without "::", as
-  // children's have, the version, if there is one, a version, and start_after not below 0
-  // (kInvalidArgument); `input` of at most payload_bytes_max (kResourceExhausted).
-  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
+  // Requires: `name` of 1..256 bytes without control characters, an id as InstanceId says, the
+  // version, if there is one, a version, and start_after not below 0 (kInvalidArgument); `input` of
+  // at most payload_bytes_max (kResourceExhausted).
+  Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options = StartOptions());
   // Asks an instance to stop: its code sees a cancelled await.
   // Returns kOk; kNotFound; kStale: it has ended.

@@ -69,7 +69,7 @@ class Host {
   // with.
   // Returns the Host.
   // Requires: errors of Client::start_orchestration() but kAlreadyExists; each ends run().
-  Host& start_once(std::string_view id, std::string_view name, std::string_view input);
+  Host& start_once(std::string_view name, const InstanceId& id, std::string_view input);
   // Works until SIGINT, SIGTERM or Runtime::request_stop(), then stops.
   // Returns the exit status for main(): 0, or 1 after an error, which is in the log.
   int run();

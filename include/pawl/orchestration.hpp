@@ -24,6 +24,7 @@
 #include "pawl/json.hpp"
 #include "pawl/kv.hpp"
 #include "pawl/log.hpp"
+#include "pawl/name.hpp"
 #include "pawl/session.hpp"
 
 namespace pawl {
@@ -38,11 +39,16 @@ struct BranchRun;
 struct ChildOptions {
   // The child's id: a name without "::". None: Pawl makes "<parent>::<execution>.<event>", which is
   // unique for ever.
-  std::optional<std::string_view> id = std::nullopt;
+  std::optional<InstanceId> id = std::nullopt;
   // The version of the code, in the form of Registry; the worker that runs the child must have it
   // registered. None: the version that this worker's Registry takes by default when the child
   // begins.
-  std::optional<std::string_view> version = std::nullopt;
+  std::optional<Name> version = std::nullopt;
+};
+
+// Options of start_orchestration(), of an orchestration.
+struct DetachedOptions {
+  std::optional<Name> version = std::nullopt;  // as ChildOptions::version
 };
 
 class OrchestrationContext {
@@ -167,8 +173,8 @@ class OrchestrationContext {
   // Returns kNone.
   // Requires: a name, an id and a version as above (kInvalidArgument); `input` of at most
   // payload_bytes_max (kLimit). Else nothing is recorded.
-  ErrorKind start_orchestration(std::string_view name, std::string_view id, std::string_view input,
-                                std::optional<std::string_view> version = std::nullopt);
+  ErrorKind start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
+                                const DetachedOptions& options = DetachedOptions());
   // Makes a random id and records it in the turn itself: no activity, no extra commit.
   Guid new_guid();
   // Reads the clock: UTC as well as this machine knows it, in ms since 1970. The value is recorded.

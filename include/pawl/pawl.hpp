@@ -11,6 +11,7 @@
 #include "pawl/kv.hpp"
 #include "pawl/log.hpp"
 #include "pawl/management.hpp"
+#include "pawl/name.hpp"
 #include "pawl/name_stats.hpp"
 #include "pawl/options.hpp"
 #include "pawl/orchestration.hpp"

@@ -174,10 +174,10 @@ class Runtime {
   // that the Client's call would return; null: no answer wanted.
   // Returns kOk: it was asked; kStopped.
   // Requires: fewer than requests_max that wait, and texts that fit (kResourceExhausted); a version
-  // that is one (kInvalidArgument).
-  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
-                             Answer answer = nullptr, void* user = nullptr,
-                             std::optional<std::string_view> version = std::nullopt);
+  // that is one, and start_after not below 0 (kInvalidArgument).
+  Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
+                             const StartOptions& options = StartOptions(), Answer answer = nullptr,
+                             void* user = nullptr);
   Status cancel_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                          void* user = nullptr);
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload,

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pawl/name.hpp"
+
 namespace pawl {
 
 using InstanceKey = std::int64_t;  // row key of an instance; never reused; 0 is none
@@ -20,7 +22,6 @@ using LockToken = std::int64_t;    // of one hand-over; never reused; 0 is none
 using Epoch = std::int64_t;        // of one ownership of a session; database-wide; 0 is none
 using SessionKey = std::int64_t;   // row key of a session; 0 is none
 
-inline constexpr std::size_t kNameBytesMax = 256;           // names of any kind, ids of instances
 inline constexpr std::size_t kCustomStatusBytesMax = 4096;  // longer ones are refused
 inline constexpr std::size_t kErrorTextBytesMax = 1024;     // longer error texts are cut
 inline constexpr std::size_t kMetaBytesMax = 2048;          // JSON text of an event's meta column

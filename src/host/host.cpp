@@ -210,7 +210,7 @@ Host& Host::add_activity(std::string_view name, ActivityCode code, ActivityMode 
 
 Status Host::start() { return parts_->start(); }
 
-Host& Host::start_once(std::string_view id, std::string_view name, std::string_view input) {
+Host& Host::start_once(std::string_view name, const InstanceId& id, std::string_view input) {
   if (start() != Status::kOk) return *this;
   const Answer answer = [](void* user, Status status) noexcept {
     auto& parts = *static_cast<Parts*>(user);
@@ -219,7 +219,8 @@ Host& Host::start_once(std::string_view id, std::string_view name, std::string_v
     parts.note("start_once", "", status, parts.runtime.error_text());
     parts.runtime.request_stop();
   };
-  const Status asked = parts_->runtime.start_orchestration(id, name, input, answer, parts_.get());
+  const Status asked =
+      parts_->runtime.start_orchestration(name, id, input, StartOptions(), answer, parts_.get());
   if (asked == Status::kOk) ++parts_->starts;
   return added("start_once", id, asked);
 }

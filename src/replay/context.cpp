@@ -105,16 +105,27 @@ Handle OrchestrationContext::get_kv_value_from_instance(std::string_view instanc
 Handle OrchestrationContext::schedule_sub_orchestration(std::string_view name,
                                                         std::string_view input,
                                                         const ChildOptions& options) {
-  return pass_.calls().schedule_child(branch_,
-                                      {name, input, options.id.has_value(), options.id.value_or(""),
-                                       options.version.has_value(), options.version.value_or("")});
+  internal::NewInstanceCall call;
+  call.name = name;
+  call.input = input;
+  call.has_id = options.id.has_value();
+  if (call.has_id) call.id = options.id->view();
+  call.has_version = options.version.has_value();
+  if (call.has_version) call.version = options.version->view();
+  return pass_.calls().schedule_child(branch_, call);
 }
 
-ErrorKind OrchestrationContext::start_orchestration(std::string_view name, std::string_view id,
+ErrorKind OrchestrationContext::start_orchestration(std::string_view name, const InstanceId& id,
                                                     std::string_view input,
-                                                    std::optional<std::string_view> version) {
-  return pass_.calls().start_detached(
-      branch_, {name, input, true, id, version.has_value(), version.value_or("")});
+                                                    const DetachedOptions& options) {
+  internal::NewInstanceCall call;
+  call.name = name;
+  call.input = input;
+  call.has_id = true;
+  call.id = id;
+  call.has_version = options.version.has_value();
+  if (call.has_version) call.version = options.version->view();
+  return pass_.calls().start_detached(branch_, call);
 }
 
 Guid OrchestrationContext::new_guid() { return pass_.calls().new_guid(branch_); }

@@ -28,9 +28,10 @@ const char* orchestration_state_name(OrchestrationState state) {
   return "unknown";
 }
 
-Status ClientCore::start_orchestration(std::string_view id, std::string_view name,
+Status ClientCore::start_orchestration(std::string_view name, const InstanceId& id,
                                        std::string_view input, const StartOptions& options) {
-  if (options.version.has_value() && !is_valid_version(*options.version)) {
+  const std::string_view version = options.version.has_value() ? options.version->view() : "";
+  if (options.version.has_value() && !is_valid_version(version)) {
     diagnostic_.format("a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
     return Status::kInvalidArgument;
   }
@@ -44,7 +45,7 @@ Status ClientCore::start_orchestration(std::string_view id, std::string_view nam
     NewInstance instance;
     instance.id = id;
     instance.name = name;
-    instance.version = options.version.value_or("");
+    instance.version = version;
     instance.input = input;
     instance.start_after_ms = options.start_after.count();
     InstanceKey key = 0;

@@ -10,7 +10,7 @@ class ClientCore final : public ClientManagement {
  public:
   using ClientManagement::ClientManagement;
 
-  Status start_orchestration(std::string_view id, std::string_view name, std::string_view input,
+  Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options);
   Status cancel_instance(std::string_view id, std::string_view reason);
   Status send_message(std::string_view id, MessageKind kind, std::string_view name,

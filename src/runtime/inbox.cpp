@@ -58,7 +58,7 @@ void Inbox::collect_starts(TurnList& turns) {
 }
 
 bool Inbox::prepare_start(const Request& request, Turn* turn) {
-  if (!loader_.has_room_for_another()) return false;
+  if (request.start_after_ms != 0 || !loader_.has_room_for_another()) return false;
   if (loop_.registry.find_orchestration(request.name, request.version) == nullptr ||
       !is_unknown(request.id))
     return false;
@@ -284,6 +284,7 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
   instance.name = request.name;
   instance.version = request.version;
   instance.input = request.text;
+  instance.start_after_ms = request.start_after_ms;
   instance.with_turn = turn != nullptr && turn->verdict == Turn::Verdict::kCommit;
   InstanceKey key = 0;
   const Status created = loop_.instances().create_instance(instance, &key);

@@ -158,11 +158,16 @@ Status Runtime::piggyback(const Request& request) {
   return core_ == nullptr ? Status::kStopped : core_->post(request);
 }
 
-Status Runtime::start_orchestration(std::string_view id, std::string_view name,
-                                    std::string_view input, Answer answer, void* user,
-                                    std::optional<std::string_view> version) {
-  if (version.has_value() && !is_valid_version(*version)) return Status::kInvalidArgument;
-  return piggyback({Request::Kind::kStart, id, name, version.value_or(""), input, answer, user});
+Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
+                                    std::string_view input, const StartOptions& options,
+                                    Answer answer, void* user) {
+  const std::string_view version = options.version.has_value() ? options.version->view() : "";
+  if ((options.version.has_value() && !is_valid_version(version)) ||
+      options.start_after.count() < 0)
+    return Status::kInvalidArgument;
+  Request request = {Request::Kind::kStart, id, name, version, input, answer, user};
+  request.start_after_ms = options.start_after.count();
+  return piggyback(request);
 }
 
 Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
@@ -300,9 +305,9 @@ std::string_view Client::error_text() const {
   return core_ == nullptr ? std::string_view("not open") : core_->error_text();
 }
 
-Status Client::start_orchestration(std::string_view id, std::string_view name,
+Status Client::start_orchestration(std::string_view name, const InstanceId& id,
                                    std::string_view input, const StartOptions& options) {
-  return core_ == nullptr ? Status::kStopped : core_->start_orchestration(id, name, input, options);
+  return core_ == nullptr ? Status::kStopped : core_->start_orchestration(name, id, input, options);
 }
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->cancel_instance(id, reason);

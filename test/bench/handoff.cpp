@@ -160,7 +160,8 @@ bool completes(const std::string& database, long last, bool start) {
                     pawl::Client::required_memory(options), why);
     if (status != pawl::Status::kOk) die("client", status, why.text());
     if (start) {
-      status = client.start_orchestration("handoff", "rounds", "1 " + std::to_string(last));
+      status = client.start_orchestration("rounds", pawl::InstanceId("handoff"),
+                                          "1 " + std::to_string(last));
       if (status != pawl::Status::kOk) die("start", status, client.error_text());
       std::_Exit(0);
     }

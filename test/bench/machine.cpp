@@ -114,7 +114,7 @@ pawl::Status Machine::start_one(std::uint64_t number, const char* name, std::str
   char id[48];
   std::snprintf(id, sizeof(id), "%s-%llu", name, static_cast<unsigned long long>(number));
   for (;;) {
-    const pawl::Status status = runtime_->start_orchestration(id, name, input);
+    const pawl::Status status = runtime_->start_orchestration(name, pawl::InstanceId(id), input);
     if (status != pawl::Status::kResourceExhausted)
       return explain("start of an orchestration", status, runtime_->error_text());
     const pawl::Result<bool> ticked = runtime_->tick(std::chrono::seconds(10));

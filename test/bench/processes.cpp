@@ -194,8 +194,9 @@ class Caller {
   bool start_all(bool on_sessions, std::string* error) {
     for (std::uint64_t i = 0; i < setup_.n; ++i) {
       const std::string session = "session-" + std::to_string(i % kSessions);
-      const pawl::Status status = client_.start_orchestration(
-          id(i), on_sessions ? "pinned" : "hello", on_sessions ? session : "world");
+      const pawl::Status status =
+          client_.start_orchestration(on_sessions ? "pinned" : "hello", pawl::InstanceId(id(i)),
+                                      on_sessions ? session : "world");
       if (status == pawl::Status::kOk) continue;
       *error = std::string(client_.error_text());
       return false;

@@ -102,7 +102,7 @@ pawl::Status run_latency_client(Machine& machine) {
       std::snprintf(id, sizeof(id), "hello-%llu", static_cast<unsigned long long>(i));
       const double begin_ms = now_ms();
       pawl::OrchestrationStatus end;
-      status = client.start_orchestration(id, "hello", "world");
+      status = client.start_orchestration("hello", pawl::InstanceId(id), "world");
       if (status == pawl::Status::kOk)
         status = client.wait_for_orchestration(id, std::chrono::seconds(60), &end);
       latencies_ms.push_back(now_ms() - begin_ms);

@@ -131,6 +131,18 @@ CASES = {
     "an error kind that is dropped":
         (flow('ctx.set_custom_status("open"); return ctx.complete("");'),
          r"ignoring return(ed)? value of .*(type '\S*ErrorKind'|'nodiscard' attribute)"),
+    "the id and the name of a start, swapped":
+        ('Status f(Client& client, const InstanceId& id) { return client.start_orchestration(id, "irrigate", ""); }',
+         r"const char ?\[9\].*InstanceId|InstanceId.*const char ?\[9\]"),
+    "an id that is only a text":
+        ('Status f(Runtime& runtime) { return runtime.start_orchestration("irrigate", "bed-7", ""); }',
+         r"InstanceId"),
+    "a child's id that is only a text":
+        ('ChildOptions f() { ChildOptions options; options.id = "bed-7"; return options; }',
+         r"InstanceId"),
+    "the bytes of an id that is gone":
+        ('std::string_view f() { return InstanceId("bed-7"); }',
+         r"deleted"),
     "a barrier of no session":
         (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", "", Target().barrier())); return ctx.complete("");'),
          r"has no member named 'barrier'|no member named 'barrier' in"),

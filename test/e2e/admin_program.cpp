@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
                 {"e-small", "rounds", "s"}, {"hostile", "hostile", ""},
                 {"failing", "failing", ""}, {"trying", "trying", ""}};
   for (const auto& one : starts) {
-    status = runtime.start_orchestration(one.id, one.name, one.input);
+    status = runtime.start_orchestration(one.name, pawl::InstanceId(one.id), one.input);
     if (status != pawl::Status::kOk) die(one.id, status, runtime.error_text());
     if (std::string_view(one.name) == "keeper")
       status = runtime.enqueue_event(one.id, "queue", one.input);

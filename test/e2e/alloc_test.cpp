@@ -324,11 +324,11 @@ class ClientThread {
   static Status use(pawl::Client& client) {
     pawl::OrchestrationStatus seen;
     for (const char* id : {"c1", "c2", "c3"})
-      PAWL_TRY(client.start_orchestration(id, "everything", "{}"));
-    PAWL_TRY(client.start_orchestration("c4", "wait_for_ever", ""));
+      PAWL_TRY(client.start_orchestration("everything", pawl::InstanceId(id), "{}"));
+    PAWL_TRY(client.start_orchestration("wait_for_ever", pawl::InstanceId("c4"), ""));
     for (const char* id : {"c1", "c2", "c3"})
       PAWL_TRY(client.wait_for_orchestration(id, std::chrono::milliseconds(kPatienceMs), &seen));
-    if (client.start_orchestration("c1", "hello", "") != Status::kAlreadyExists) {
+    if (client.start_orchestration("hello", pawl::InstanceId("c1"), "") != Status::kAlreadyExists) {
       return Status::kInvalidArgument;
     }
     PAWL_TRY(client.cancel_instance("c4", "enough"));
@@ -354,9 +354,9 @@ void start_some(Gateway& gateway, int first) {
   for (int i = first; i < first + kInstances; ++i) {
     char id[16];
     std::snprintf(id, sizeof(id), "r%d", i);
-    ASSERT_EQ(
-        gateway.runtime().start_orchestration(id, i % 5 == 0 ? "everything" : "hello", "world"),
-        Status::kOk);
+    ASSERT_EQ(gateway.runtime().start_orchestration(i % 5 == 0 ? "everything" : "hello",
+                                                    pawl::InstanceId(id), "world"),
+              Status::kOk);
   }
 }
 constexpr int kBodiesOfSome = kInstances / 5 * kBodiesOfEverything + kInstances / 5 * 4;
@@ -397,7 +397,8 @@ AllocCounts count_one(const char* activity) {
   gateway.start(process.get());
   Goal goal = {&gateway, 1};
   count_from_here();
-  const Status started = gateway.runtime().start_orchestration("one", "allocating", activity);
+  const Status started =
+      gateway.runtime().start_orchestration("allocating", pawl::InstanceId("one"), activity);
   const Status ran = gateway.run(Goal::reached, &goal);
   const AllocCounts counts = counts_so_far();
   EXPECT_EQ(started, Status::kOk);
@@ -623,7 +624,7 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
     const std::string input(16'000, 'x');
     for (int i = 0; i < 200; ++i) {
       const std::string id = "i" + std::to_string(i);
-      ASSERT_EQ(client.start_orchestration(id, "hello", input), Status::kOk)
+      ASSERT_EQ(client.start_orchestration("hello", pawl::InstanceId(id), input), Status::kOk)
           << i << ": " << client.error_text();
     }
     pawl::InstanceFilter all;

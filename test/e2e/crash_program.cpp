@@ -356,8 +356,9 @@ void send_all(pawl::Process& process, const Arguments& arguments) {
     const std::string id = crash_work::id_of(number);
     if (arguments.lose_last_bell && number == arguments.client.last) arm_bell();
     say("try %s %lld\n", id.c_str(), now_ns());
-    const pawl::Status status = client.start_orchestration(
-        id, crash_work::name_of(crash_work::kind_of(number)), std::to_string(number));
+    const pawl::Status status =
+        client.start_orchestration(crash_work::name_of(crash_work::kind_of(number)),
+                                   pawl::InstanceId(id), std::to_string(number));
     if (status == pawl::Status::kOk) {
       say("ack %s %lld\n", id.c_str(), now_ns());
     } else {
@@ -396,9 +397,10 @@ void start_own(pawl::Runtime& runtime, Range range) {
   for (int number = range.first; number <= range.last; ++number) {
     const std::string id = crash_work::id_of(number);
     say("try %s %lld\n", id.c_str(), now_ns());
-    const pawl::Status status = runtime.start_orchestration(
-        id, crash_work::name_of(crash_work::kind_of(number)), std::to_string(number), answered,
-        reinterpret_cast<void*>(static_cast<std::intptr_t>(number)));
+    const pawl::Status status =
+        runtime.start_orchestration(crash_work::name_of(crash_work::kind_of(number)),
+                                    pawl::InstanceId(id), std::to_string(number), {}, answered,
+                                    reinterpret_cast<void*>(static_cast<std::intptr_t>(number)));
     if (status != pawl::Status::kOk) die("start_orchestration", status, runtime.error_text());
   }
 }

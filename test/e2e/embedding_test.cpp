@@ -76,7 +76,8 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
                           client_memory.bytes(), diagnostic),
               Status::kOk)
         << diagnostic.text();
-    ASSERT_EQ(client.start_orchestration("a", "nap", "from another thread"), Status::kOk);
+    ASSERT_EQ(client.start_orchestration("nap", InstanceId("a"), "from another thread"),
+              Status::kOk);
     OrchestrationStatus status;
     EXPECT_EQ(client.wait_for_orchestration("a", std::chrono::seconds(20), &status), Status::kOk);
     output = std::string(status.output);
@@ -115,7 +116,8 @@ TEST_F(Embedding, sqlites_memory_suffices_for_every_connection) {
         << diagnostic_.text();
   }
   for (int i = 0; i < 200; ++i)
-    ASSERT_EQ(all[i % kCount].runtime.start_orchestration("i" + std::to_string(i), "nap", "x"),
+    ASSERT_EQ(all[i % kCount].runtime.start_orchestration("nap",
+                                                          InstanceId("i" + std::to_string(i)), "x"),
               Status::kOk);
   std::uint64_t completed = 0;
   while (completed < 200) {
@@ -164,8 +166,8 @@ TEST_F(Embedding, two_runtimes_on_two_files_in_one_loop) {
   ASSERT_EQ(second.start(process_, registry_, other, second_port.port(), second_memory.data(),
                          second_memory.bytes(), diagnostic_),
             Status::kOk);
-  ASSERT_EQ(first.start_orchestration("a", "nap", "1"), Status::kOk);
-  ASSERT_EQ(second.start_orchestration("a", "nap", "2"), Status::kOk);
+  ASSERT_EQ(first.start_orchestration("nap", InstanceId("a"), "1"), Status::kOk);
+  ASSERT_EQ(second.start_orchestration("nap", InstanceId("a"), "2"), Status::kOk);
   bool more = true;
   while (first.stats().orchestrations_completed + second.stats().orchestrations_completed < 2) {
     if (!more) {

@@ -185,7 +185,7 @@ class Errors : public ::testing::Test {
   void park_one() {
     ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
     open_client();
-    ASSERT_EQ(client_.start_orchestration("bad", "slow", ""), Status::kOk);
+    ASSERT_EQ(client_.start_orchestration("slow", InstanceId("bad"), ""), Status::kOk);
     ASSERT_EQ(runtime_->run_for(
                   std::chrono::seconds(5),
                   [](void* user) noexcept {
@@ -200,7 +200,7 @@ class Errors : public ::testing::Test {
   // `what`.
   void expect_stopped_alone(const char* what) {
     ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
-    ASSERT_EQ(client_.start_orchestration("good", "hello", "fine"), Status::kOk);
+    ASSERT_EQ(client_.start_orchestration("hello", InstanceId("good"), "fine"), Status::kOk);
     ASSERT_TRUE(run_until_ended("good", 2'000));
     EXPECT_EQ(status("good").output, "fine");
     ASSERT_TRUE(run_until_ended("bad"));
@@ -272,7 +272,7 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   given.log = &lines;
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
   open_client();
-  ASSERT_EQ(client_.start_orchestration("a", "slow", ""), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("slow", InstanceId("a"), ""), Status::kOk);
   const auto has_failed = [](void* user) noexcept {
     return static_cast<Runtime*>(user)->stats().failed_ticks > 0;
   };
@@ -283,7 +283,7 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   ASSERT_EQ(runtime_->run_for(std::chrono::seconds(20), has_failed, runtime_.get()), Status::kOk);
   EXPECT_FALSE(runtime_->ready());
   EXPECT_GT(lines.count("trigger \"endless\""), 0U) << lines.all();
-  EXPECT_EQ(client_.start_orchestration("b", "hello", ""), Status::kCorrupt);
+  EXPECT_EQ(client_.start_orchestration("hello", InstanceId("b"), ""), Status::kCorrupt);
   EXPECT_NE(client_.error_text().find("endless"), std::string_view::npos) << client_.error_text();
   sql(path_, "DROP TRIGGER endless");
   ASSERT_TRUE(run_until_ended("a"));
@@ -300,7 +300,7 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   given.space.log_bytes_max = 512 * 1024;
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
   open_client();
-  ASSERT_EQ(client_.start_orchestration("first", "hello", "x"), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("hello", InstanceId("first"), "x"), Status::kOk);
   ASSERT_TRUE(run_until_ended("first"));
   Shell shell(path_, "BEGIN; SELECT count(*) FROM history;");
   const std::string process = std::to_string(shell.pid);
@@ -308,7 +308,7 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   Status why = Status::kOk;
   for (int i = 0; i < 1'000 && why == Status::kOk; ++i) {
     const std::string id = "q" + std::to_string(i);
-    why = client_.start_orchestration(id, "hello", input);
+    why = client_.start_orchestration("hello", InstanceId(id), input);
     ASSERT_TRUE(why != Status::kOk || run_until_ended(id.c_str()));
   }
   ASSERT_EQ(why, Status::kQuota);
@@ -329,7 +329,7 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   struct stat log {};
   ASSERT_EQ(stat((path_ + "-wal").c_str(), &log), 0);
   EXPECT_LT(log.st_size, given.space.log_bytes_max / 2);
-  EXPECT_EQ(client_.start_orchestration("again", "hello", "x"), Status::kOk);
+  EXPECT_EQ(client_.start_orchestration("hello", InstanceId("again"), "x"), Status::kOk);
 }
 
 TEST_F(Errors, a_writer_that_stays_is_named_and_the_runtime_is_not_ready) {
@@ -339,7 +339,7 @@ TEST_F(Errors, a_writer_that_stays_is_named_and_the_runtime_is_not_ready) {
   given.timing.busy_max = std::chrono::milliseconds(10);
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
   open_client();
-  ASSERT_EQ(client_.start_orchestration("a", "hello", "x"), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("hello", InstanceId("a"), "x"), Status::kOk);
   Shell shell(path_, "BEGIN IMMEDIATE;");
   const auto is_stuck = [](void* user) noexcept { return !static_cast<Runtime*>(user)->ready(); };
   ASSERT_EQ(runtime_->run_for(std::chrono::seconds(60), is_stuck, runtime_.get()), Status::kOk)
@@ -360,12 +360,12 @@ TEST_F(Errors, unknown_instances_and_duplicates_are_named_answers) {
   EXPECT_NE(client_.error_text().find("nobody"), std::string_view::npos) << client_.error_text();
   EXPECT_EQ(client_.cancel_instance("nobody", ""), Status::kNotFound);
   EXPECT_NE(client_.error_text().find("nobody"), std::string_view::npos) << client_.error_text();
-  ASSERT_EQ(client_.start_orchestration("a", "hello", "1"), Status::kOk);
-  EXPECT_EQ(client_.start_orchestration("a", "hello", "2"), Status::kAlreadyExists);
-  EXPECT_EQ(client_.start_orchestration("", "hello", "2"), Status::kInvalidArgument);
-  EXPECT_EQ(client_.start_orchestration(std::string(257, 'i'), "hello", "2"),
+  ASSERT_EQ(client_.start_orchestration("hello", InstanceId("a"), "1"), Status::kOk);
+  EXPECT_EQ(client_.start_orchestration("hello", InstanceId("a"), "2"), Status::kAlreadyExists);
+  EXPECT_EQ(client_.start_orchestration("hello", InstanceId(""), "2"), Status::kInvalidArgument);
+  EXPECT_EQ(client_.start_orchestration("hello", InstanceId(std::string(257, 'i')), "2"),
             Status::kInvalidArgument);
-  EXPECT_EQ(client_.start_orchestration("b", "", "2"), Status::kInvalidArgument);
+  EXPECT_EQ(client_.start_orchestration("", InstanceId("b"), "2"), Status::kInvalidArgument);
   ASSERT_TRUE(run_until_ended("a"));
   EXPECT_EQ(status("a").output, "1");
 }
@@ -374,12 +374,14 @@ TEST_F(Errors, oversized_payloads_are_refused_before_anything_is_written) {
   ASSERT_EQ(start(options()), Status::kOk);
   open_client();
   const std::string huge(100'000, 'x');
-  EXPECT_EQ(client_.start_orchestration("a", "hello", huge), Status::kResourceExhausted);
+  EXPECT_EQ(client_.start_orchestration("hello", InstanceId("a"), huge),
+            Status::kResourceExhausted);
   EXPECT_NE(client_.error_text().find("100000"), std::string_view::npos) << client_.error_text();
   OrchestrationStatus out;
   EXPECT_EQ(client_.get_status("a", &out), Status::kNotFound);
-  EXPECT_EQ(runtime_->start_orchestration("a", "hello", huge), Status::kResourceExhausted);
-  ASSERT_EQ(client_.start_orchestration("b", "too_big_input", ""), Status::kOk);
+  EXPECT_EQ(runtime_->start_orchestration("hello", InstanceId("a"), huge),
+            Status::kResourceExhausted);
+  ASSERT_EQ(client_.start_orchestration("too_big_input", InstanceId("b"), ""), Status::kOk);
   ASSERT_TRUE(run_until_ended("b"));
   EXPECT_EQ(status("b").output, "limit");
 }
@@ -399,10 +401,11 @@ TEST_F(Errors, an_input_too_large_for_the_worker_stops_alone) {
   ASSERT_EQ(
       client.open(shared_process(), large, port.port(), memory.data(), memory.bytes(), diagnostic_),
       Status::kOk);
-  ASSERT_EQ(client.start_orchestration("bad", "hello", std::string(1'000'000, 'x')), Status::kOk);
+  ASSERT_EQ(client.start_orchestration("hello", InstanceId("bad"), std::string(1'000'000, 'x')),
+            Status::kOk);
   for (int i = 0; i < 5; ++i) {
     const std::string id = "good" + std::to_string(i);
-    ASSERT_EQ(client_.start_orchestration(id, "hello", "fine"), Status::kOk);
+    ASSERT_EQ(client_.start_orchestration("hello", InstanceId(id), "fine"), Status::kOk);
     ASSERT_TRUE(run_until_ended(id.c_str(), 2'000));
     EXPECT_EQ(status(id.c_str()).output, "fine");
   }
@@ -416,7 +419,7 @@ TEST_F(Errors, a_stopped_runtime_answers_instead_of_breaking) {
   ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
   OrchestrationStatus out;
   EXPECT_EQ(runtime_->get_status("a", &out), Status::kStopped);
-  EXPECT_EQ(runtime_->start_orchestration("a", "hello", ""), Status::kStopped);
+  EXPECT_EQ(runtime_->start_orchestration("hello", InstanceId("a"), ""), Status::kStopped);
   EXPECT_EQ(runtime_->tick(std::chrono::milliseconds(10)).status(), Status::kStopped);
 }
 
@@ -427,11 +430,11 @@ TEST_F(Errors, a_history_beyond_the_warm_memory_stops_alone_and_the_others_go_on
   small.limits.warm_instances = 64;
   ASSERT_EQ(start(small), Status::kOk) << diagnostic_.text();
   open_client();
-  ASSERT_EQ(client_.start_orchestration("bad", "hoarder", ""), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("hoarder", InstanceId("bad"), ""), Status::kOk);
   ASSERT_TRUE(run_until_ended("bad"));
   EXPECT_NE(status("bad").state, OrchestrationState::kCompleted);
   EXPECT_EQ(status("bad").error, ErrorKind::kLimit) << status("bad").output;
-  ASSERT_EQ(client_.start_orchestration("good", "hello", "fine"), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("hello", InstanceId("good"), "fine"), Status::kOk);
   ASSERT_TRUE(run_until_ended("good", 2'000));
   EXPECT_EQ(status("good").output, "fine");
 }
@@ -498,7 +501,7 @@ TEST_F(Errors, a_database_id_that_is_none_is_named) {
 TEST_F(Errors, a_second_name_of_the_database_is_refused) {
   ASSERT_EQ(start(options()), Status::kOk);
   open_client();
-  ASSERT_EQ(client_.start_orchestration("a", "hello", "1"), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("hello", InstanceId("a"), "1"), Status::kOk);
   ASSERT_TRUE(run_until_ended("a"));
   client_.close();
   ASSERT_EQ(runtime_->stop(std::chrono::seconds(1)), Status::kOk);
@@ -540,7 +543,7 @@ TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_up_no_process) {
   open_client();
   ASSERT_EQ(unlink((path_ + "-bell").c_str()), 0);
   ASSERT_EQ(mkfifo((path_ + "-bell").c_str(), 0600), 0);
-  ASSERT_EQ(client_.start_orchestration("a", "hello", "1"), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("hello", InstanceId("a"), "1"), Status::kOk);
   ASSERT_TRUE(run_until_ended("a"));
   EXPECT_EQ(status("a").output, "1");
   // Nor does a worker's file that is one.
@@ -548,7 +551,7 @@ TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_up_no_process) {
   sql(path_,
       "INSERT INTO workers(inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
       "buried,any_tag,sessions_max) SELECT 77,'pipe',1,1,boot_seq,1,1,0,0,1,1 FROM meta");
-  ASSERT_EQ(client_.start_orchestration("b", "hello", "2"), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("hello", InstanceId("b"), "2"), Status::kOk);
   ASSERT_TRUE(run_until_ended("b"));
   EXPECT_EQ(status("b").output, "2");
 }
@@ -602,7 +605,7 @@ TEST_F(Errors, second_process_with_the_same_node_id_is_refused_with_the_pid) {
             Status::kNodeIdInUse);
   EXPECT_NE(std::string(diagnostic.text()).find(own_pid), std::string::npos) << diagnostic.text();
   open_client();
-  ASSERT_EQ(client_.start_orchestration("a", "hello", "unharmed"), Status::kOk);
+  ASSERT_EQ(client_.start_orchestration("hello", InstanceId("a"), "unharmed"), Status::kOk);
   ASSERT_TRUE(run_until_ended("a"));
   EXPECT_EQ(status("a").output, "unharmed");
 }

@@ -178,7 +178,7 @@ void expect_stopped(Host& host, const char* id, ErrorKind kind, const std::strin
 }
 
 void ask(Host& host, const char* activity, const std::string& wanted) {
-  host.start_once(activity, "asks", activity);
+  host.start_once("asks", pawl::InstanceId(activity), activity);
   expect_answer(host, activity, wanted);
 }
 
@@ -200,8 +200,10 @@ void activities_fail(Host& host) {
 }
 
 void orchestrations_stop(Host& host) {
-  host.start_once("m", "mends", "").start_once("o", "throws_at_once", "");
-  host.start_once("b", "throws_in_branch", "").start_once("p", "throws_when_pending", "");
+  host.start_once("mends", pawl::InstanceId("m"), "")
+      .start_once("throws_at_once", pawl::InstanceId("o"), "");
+  host.start_once("throws_in_branch", pawl::InstanceId("b"), "")
+      .start_once("throws_when_pending", pawl::InstanceId("p"), "");
   expect_stopped(host, "o", ErrorKind::kException,
                  "branch 0: an exception left the code: not a std::exception");
   expect_stopped(host, "m", ErrorKind::kException,
@@ -217,7 +219,7 @@ void run(bool mended) {
   host.add_orchestration("asks_plain", asks_plain);
   register_throwing(host);
   register_plain(host);
-  host.start_once("plain", "asks_plain", "");
+  host.start_once("asks_plain", pawl::InstanceId("plain"), "");
   expect_answer(host, "plain", "ok|in words");
   if (!mended) {
     activities_fail(host);
@@ -245,7 +247,7 @@ int main() {
   Host host("plain.db");
   host.add_orchestration("asks_plain", asks_plain);
   register_plain(host);
-  host.start_once("plain", "asks_plain", "");
+  host.start_once("asks_plain", pawl::InstanceId("plain"), "");
   expect_answer(host, "plain", "ok|in words");
 #endif
   if (failures == 0) std::puts("passed");

@@ -92,7 +92,8 @@ TEST_F(HostTest, CompletesOnceAndAnswersZero) {
   for (int times = 0; times < 2; ++times) {
     Host host(options_);
     host.add_orchestration("completes", completes).add_activity("says", says);
-    EXPECT_EQ(host.start_once("one", "completes", "").run_until_done("one"), 0) << lines_.text;
+    EXPECT_EQ(host.start_once("completes", InstanceId("one"), "").run_until_done("one"), 0)
+        << lines_.text;
     EXPECT_EQ(host.status(), Status::kOk);
     EXPECT_EQ(host.runtime().stats().activities_completed, times == 0 ? 1U : 0U);
   }
@@ -103,7 +104,7 @@ TEST_F(HostTest, TheFirstErrorStaysAndIsNamed) {
   Host host(options_);
   host.add_orchestration("", completes).add_activity("says", says).add_activity("says", says);
   EXPECT_EQ(host.start(), Status::kInvalidArgument);
-  EXPECT_EQ(host.start_once("one", "completes", "").run(), 1);
+  EXPECT_EQ(host.start_once("completes", InstanceId("one"), "").run(), 1);
   EXPECT_EQ(host.status(), Status::kInvalidArgument);
   EXPECT_EQ(lines_.text, "host_failed invalid_argument add_orchestration : invalid_argument\n");
   EXPECT_NE(::access(path_.c_str(), F_OK), 0) << "it was not to start";
@@ -116,7 +117,7 @@ TEST_F(HostTest, AFailedInstanceIsTheExitStatusAndInTheLog) {
     lines_.text.clear();
     Host host(options_);
     host.add_orchestration("code", code).add_activity("says", says);
-    EXPECT_EQ(host.start_once("one", "code", "").run_until_done("one"), 1);
+    EXPECT_EQ(host.start_once("code", InstanceId("one"), "").run_until_done("one"), 1);
     EXPECT_NE(lines_.text.find(std::string("run_until_done one: stopped: ") + text),
               std::string::npos)
         << lines_.text;
@@ -142,7 +143,7 @@ TEST_F(HostTest, NoSuchInstanceNoSuchFolderNoSecondHost) {
 TEST_F(HostTest, ASignalStopsItInOrderAndItsHandlersGoWithIt) {
   Host host(options_);
   host.add_orchestration("waits", waits).add_activity("sends_term", sends_term);
-  EXPECT_EQ(host.start_once("one", "waits", "").run(), 0) << lines_.text;
+  EXPECT_EQ(host.start_once("waits", InstanceId("one"), "").run(), 0) << lines_.text;
   EXPECT_NE(host.run_until_done("one"), 0) << "it has stopped";
   struct sigaction now = {};
   ASSERT_EQ(::sigaction(SIGTERM, nullptr, &now), 0);
@@ -164,7 +165,7 @@ TEST_F(HostTest, ASignalReachesAThreadAndItsWorkGoesOnInTheNextProcess) {
 TEST_F(HostTest, AnInstanceThatASignalCutsShortIsNotDone) {
   Host host(options_);
   host.add_orchestration("waits", waits).add_activity("sends_term", sends_term);
-  EXPECT_EQ(host.start_once("one", "waits", "").run_until_done("one"), 1);
+  EXPECT_EQ(host.start_once("waits", InstanceId("one"), "").run_until_done("one"), 1);
   EXPECT_EQ(host.status(), Status::kStopped);
   EXPECT_NE(host.error_text().find("stopped before it was done"), std::string_view::npos);
 }
@@ -179,7 +180,8 @@ TEST_F(HostTest, OptionsMayChangeUntilItStartsAndSmallOnesFit) {
   EXPECT_LT(Process::required_memory(host.options().process), 1'400'000U);
   EXPECT_LT(Runtime::required_memory(host.options().runtime), 800'000U);
   host.add_orchestration("completes", completes).add_activity("says", says);
-  EXPECT_EQ(host.start_once("one", "completes", "").run_until_done("one"), 0) << lines_.text;
+  EXPECT_EQ(host.start_once("completes", InstanceId("one"), "").run_until_done("one"), 0)
+      << lines_.text;
   EXPECT_EQ(::access(path_.c_str(), F_OK), 0);
 }
 
@@ -204,7 +206,7 @@ TEST_F(HostTest, ADatabaseOfTheProgramOutlivesIt) {
 
 TEST_F(HostTest, AStartThatIsRefusedEndsTheRun) {
   Host host(options_);
-  host.start_once("a::b", "completes", "");
+  host.start_once("completes", InstanceId("a::b"), "");
   EXPECT_EQ(host.run(), 1);
   EXPECT_EQ(host.status(), Status::kInvalidArgument) << host.error_text();
 }

@@ -303,11 +303,11 @@ Poll parent(OrchestrationContext& ctx) {
     const std::string token(first.value());
     if (token == "end") return end(ctx, state);
     state.received += token + " ";
-    if (ctx.start_orchestration("detached", "detached:" + id + ":" + token, token) !=
-        ErrorKind::kNone)
+    if (ctx.start_orchestration("detached", pawl::InstanceId("detached:" + id + ":" + token),
+                                token) != ErrorKind::kNone)
       return ctx.fail("detached");
-    const Handle named =
-        ctx.schedule_sub_orchestration("child", token, {"child:" + id + ":" + token});
+    const Handle named = ctx.schedule_sub_orchestration(
+        "child", token, {pawl::InstanceId("child:" + id + ":" + token)});
     const Handle unnamed = ctx.schedule_sub_orchestration("child", token);
     const Handle loser = ctx.schedule_sub_orchestration("sleeper", token);
     PAWL_AWAIT(all, ctx.select(ctx.join(named, unnamed), loser));

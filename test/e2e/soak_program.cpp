@@ -127,7 +127,7 @@ pawl::Status send(pawl::Client& client, const soak::Call& call) {
   const std::string& id = call.of->id;
   switch (call.verb) {
     case soak::Verb::kStart:
-      return client.start_orchestration(id, soak::name_of(call.of->kind), "");
+      return client.start_orchestration(soak::name_of(call.of->kind), pawl::InstanceId(id), "");
     case soak::Verb::kCancel: return client.cancel_instance(id, "by the plan");
     case soak::Verb::kSuspend: return client.suspend_instance(id);
     case soak::Verb::kResume: return client.resume_instance(id);

@@ -236,7 +236,9 @@ class SimSoak {
   static Status call_on(Target& target, const Call& call, Rest... rest) {
     const std::string& id = call.of->id;
     switch (call.verb) {
-      case Verb::kStart: return target.start_orchestration(id, name_of(call.of->kind), "", rest...);
+      case Verb::kStart:
+        return target.start_orchestration(name_of(call.of->kind), pawl::InstanceId(id), "",
+                                          pawl::StartOptions(), rest...);
       case Verb::kCancel: return target.cancel_instance(id, "by the plan", rest...);
       case Verb::kSuspend: return target.suspend_instance(id, rest...);
       case Verb::kResume: return target.resume_instance(id, rest...);

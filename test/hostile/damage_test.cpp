@@ -142,7 +142,7 @@ TEST_F(DamagedRow, ParkedUntilNoNumberStopsThatInstanceAlone) {
   start_worker();
   StartOptions delayed;
   delayed.start_after = std::chrono::milliseconds(kHourMs);
-  ASSERT_EQ(client()->start_orchestration("a", "says_hello", "", delayed), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("says_hello", InstanceId("a"), "", delayed), Status::kOk);
   pass(1'000);
   damage("UPDATE instances SET parked_until='x'");
   restart();
@@ -254,7 +254,7 @@ TEST_F(DamagedRow, HighestKeyIsNoFullDisk) {
   start_worker();
   expect_others_go_on();
   damage("UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='orchestrator_queue'");
-  EXPECT_EQ(client()->start_orchestration("late", "says_hello", ""), Status::kFull);
+  EXPECT_EQ(client()->start_orchestration("says_hello", InstanceId("late"), ""), Status::kFull);
   pass(60'000);
   EXPECT_EQ(outcome_of("beside"), "completed hello") << "what has ended is still there";
   Worker late(machine, registry, options);

@@ -228,10 +228,10 @@ Poll opens_briefly(OrchestrationContext& ctx) {
 
 Poll has_children(OrchestrationContext& ctx) {
   const Handle sleeper = ctx.schedule_sub_orchestration("sleeps", "");
-  const Handle named = ctx.schedule_sub_orchestration("waits", "", {"named child"});
+  const Handle named = ctx.schedule_sub_orchestration("waits", "", {InstanceId("named child")});
   const Handle unknown = ctx.schedule_sub_orchestration("nobody knows", "");
   PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration("ends", ""));
-  static_cast<void>(ctx.start_orchestration("sleeps", "detached", ""));
+  static_cast<void>(ctx.start_orchestration("sleeps", InstanceId("detached"), ""));
   PAWL_AWAIT_DONE(sleeper);
   ctx.cancel(named);
   PAWL_AWAIT_DONE(unknown);
@@ -484,10 +484,10 @@ class ImageMaker {
 
   void begin_instances() {
     for (const Start& start : kStarts)
-      must(client().start_orchestration(start.id, start.name, start.input));
+      must(client().start_orchestration(start.name, InstanceId(start.id), start.input));
     StartOptions later;
     later.start_after = std::chrono::seconds(90);
-    must(client().start_orchestration("delayed", "ends", "", later));
+    must(client().start_orchestration("ends", InstanceId("delayed"), "", later));
   }
   void send() {
     must(client().enqueue_event("waits", "last", "early"));
@@ -502,8 +502,8 @@ class ImageMaker {
   // What the workers do not come to any more, or that goes on for long.
   void send_late() {
     must(client().raise_event("changes", "go", ""));
-    must(client().start_orchestration("late ghost", "leaves ghost", "x2"));
-    must(client().start_orchestration("closes late", "ends session", "closes"));
+    must(client().start_orchestration("leaves ghost", InstanceId("late ghost"), "x2"));
+    must(client().start_orchestration("ends session", InstanceId("closes late"), "closes"));
     must(
         client().transfer_session("s2", "", TransferOptions{std::chrono::seconds(600), false, {}}));
   }
@@ -514,7 +514,7 @@ class ImageMaker {
       EXPECT_EQ(a_->runtime->stop(std::chrono::seconds(1)), Status::kOk);
     }
     // Calls of a client that no worker has seen.
-    must(client().start_orchestration("last minute", "n-activity", ""));
+    must(client().start_orchestration("n-activity", InstanceId("last minute"), ""));
     must(client().enqueue_event("waits", "last", "late"));
     must(client().cancel_instance("holds", "too late"));
     must(client().terminate_instance("terminated", "no more"));

@@ -205,8 +205,9 @@ class Case {
 
   Status start(const std::string& id, const char* name) {
     if (std::strcmp(name, kPiggybacked) == 0)
-      return worker_->runtime->start_orchestration(id, name, "", answered, &piggybacked_);
-    PAWL_TRY(client_.start_orchestration(id, name, ""));
+      return worker_->runtime->start_orchestration(name, InstanceId(id), "", {}, answered,
+                                                   &piggybacked_);
+    PAWL_TRY(client_.start_orchestration(name, InstanceId(id), ""));
     return std::strcmp(name, kTaking) == 0 ? client_.enqueue_event(id, "q", "message")
                                            : Status::kOk;
   }

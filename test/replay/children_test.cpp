@@ -117,23 +117,24 @@ TEST(Child, JoinsInBranches) {
 TEST(Child, BadArgumentsAreResultsAndScheduleNothing) {
   const Orchestration bad = [](OrchestrationContext& ctx) {
     PAWL_AWAIT(name, ctx.schedule_sub_orchestration("", ""));
-    PAWL_AWAIT(id, ctx.schedule_sub_orchestration("n", "", {"a::1.2"}));
-    PAWL_AWAIT(none, ctx.schedule_sub_orchestration("n", "", {""}));
+    PAWL_AWAIT(id, ctx.schedule_sub_orchestration("n", "", {InstanceId("a::1.2")}));
+    PAWL_AWAIT(none, ctx.schedule_sub_orchestration("n", "", {InstanceId("")}));
     const std::string large(70'000, 'x');
     PAWL_AWAIT(input, ctx.schedule_sub_orchestration("n", large));
-    const bool all = name.error().kind == ErrorKind::kInvalidArgument &&
-                     id.error().kind == ErrorKind::kInvalidArgument &&
-                     none.error().kind == ErrorKind::kInvalidArgument &&
-                     input.error().kind == ErrorKind::kLimit &&
-                     ctx.start_orchestration("n", "a::1.2", "") == ErrorKind::kInvalidArgument &&
-                     ctx.start_orchestration("n", "a", large) == ErrorKind::kLimit;
+    const bool all =
+        name.error().kind == ErrorKind::kInvalidArgument &&
+        id.error().kind == ErrorKind::kInvalidArgument &&
+        none.error().kind == ErrorKind::kInvalidArgument &&
+        input.error().kind == ErrorKind::kLimit &&
+        ctx.start_orchestration("n", InstanceId("a::1.2"), "") == ErrorKind::kInvalidArgument &&
+        ctx.start_orchestration("n", InstanceId("a"), large) == ErrorKind::kLimit;
     return ctx.complete(all ? "refused" : "?");
   };
   EXPECT_EQ(Bench().go(bad, {start()}).all(), "1 started\n2 ended completed = refused\n");
 }
 
 Poll starts_other(OrchestrationContext& ctx) {
-  static_cast<void>(ctx.start_orchestration("logger", "log-1", "x"));
+  static_cast<void>(ctx.start_orchestration("logger", InstanceId("log-1"), "x"));
   PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
   return ctx.complete("");
 }
@@ -164,7 +165,7 @@ std::string mismatch(Orchestration first, Orchestration second) {
 
 Poll child_of(OrchestrationContext& ctx, std::string_view name, std::string_view id,
               std::string_view input) {
-  PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration(name, input, {id}));
+  PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration(name, input, {InstanceId(id)}));
   return ctx.complete("");
 }
 Poll recorded(OrchestrationContext& ctx) { return child_of(ctx, "n", "i", "in"); }
@@ -186,7 +187,7 @@ TEST(ChildMismatch, EveryField) {
   });
   EXPECT_NE(no_id.find("instance id differs"), std::string::npos) << no_id;
   const auto kind = mismatch(recorded, [](OrchestrationContext& ctx) {
-    static_cast<void>(ctx.start_orchestration("n", "i", "in"));
+    static_cast<void>(ctx.start_orchestration("n", InstanceId("i"), "in"));
     PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
     return ctx.complete("");
   });
@@ -195,17 +196,17 @@ TEST(ChildMismatch, EveryField) {
 
 TEST(DetachedMismatch, EveryField) {
   const Orchestration other_name = [](OrchestrationContext& ctx) {
-    static_cast<void>(ctx.start_orchestration("other", "log-1", "x"));
+    static_cast<void>(ctx.start_orchestration("other", InstanceId("log-1"), "x"));
     PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
     return ctx.complete("");
   };
   const Orchestration other_id = [](OrchestrationContext& ctx) {
-    static_cast<void>(ctx.start_orchestration("logger", "log-2", "x"));
+    static_cast<void>(ctx.start_orchestration("logger", InstanceId("log-2"), "x"));
     PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
     return ctx.complete("");
   };
   const Orchestration other_input = [](OrchestrationContext& ctx) {
-    static_cast<void>(ctx.start_orchestration("logger", "log-1", "y"));
+    static_cast<void>(ctx.start_orchestration("logger", InstanceId("log-1"), "y"));
     PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
     return ctx.complete("");
   };

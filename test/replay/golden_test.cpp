@@ -104,9 +104,9 @@ Poll branches(OrchestrationContext& ctx) {
 }
 
 Poll family(OrchestrationContext& ctx) {
-  static_cast<void>(ctx.start_orchestration("report", "r-1", "x"));
+  static_cast<void>(ctx.start_orchestration("report", InstanceId("r-1"), "x"));
   const Handle one = ctx.schedule_sub_orchestration("bed", "1");
-  const Handle two = ctx.schedule_sub_orchestration("bed", "2", {"b-2", "2.0.0"});
+  const Handle two = ctx.schedule_sub_orchestration("bed", "2", {InstanceId("b-2"), "2.0.0"});
   PAWL_AWAIT_DONE(ctx.join(one, two));
   PAWL_AWAIT(result, two);
   return ctx.complete(result.value());
@@ -190,7 +190,7 @@ Poll carried(OrchestrationContext& ctx) {
 }
 
 Poll versions(OrchestrationContext& ctx) {
-  static_cast<void>(ctx.start_orchestration("report", "r-1", "x", "2.0.0-rc.1"));
+  static_cast<void>(ctx.start_orchestration("report", InstanceId("r-1"), "x", {"2.0.0-rc.1"}));
   const Handle bed = ctx.schedule_sub_orchestration("bed", "1", {std::nullopt, "1.4.0"});
   PAWL_AWAIT(result, bed);
   return ctx.continue_as_new(result.value(), "2.0.0");

@@ -270,11 +270,11 @@ class Run {
         if (step.version.empty() && step.on.empty()) {
           handle = ctx.schedule_sub_orchestration(name, input);
         } else if (step.version.empty()) {
-          handle = ctx.schedule_sub_orchestration(name, input, {step.on});
+          handle = ctx.schedule_sub_orchestration(name, input, {InstanceId(step.on)});
         } else if (step.on.empty()) {
           handle = ctx.schedule_sub_orchestration(name, input, {std::nullopt, step.version});
         } else {
-          handle = ctx.schedule_sub_orchestration(name, input, {step.on, step.version});
+          handle = ctx.schedule_sub_orchestration(name, input, {InstanceId(step.on), step.version});
         }
         break;
     }
@@ -284,9 +284,10 @@ class Run {
     const std::string input = text_of(step, me);
     switch (step.kind) {
       case Kind::kDetach:
-        static_cast<void>(step.version.empty()
-                              ? ctx.start_orchestration(step.name, step.on, input)
-                              : ctx.start_orchestration(step.name, step.on, input, step.version));
+        static_cast<void>(
+            step.version.empty()
+                ? ctx.start_orchestration(step.name, InstanceId(step.on), input)
+                : ctx.start_orchestration(step.name, InstanceId(step.on), input, {step.version}));
         break;
       case Kind::kGuid: {
         const Guid guid = ctx.new_guid();

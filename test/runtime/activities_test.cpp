@@ -97,7 +97,8 @@ ActivityResult look_without_limits(ActivityContext& ctx) {
 ActivityResult with_client(ActivityContext& ctx) {
   TestClient& client = *static_cast<TestClient*>(ctx.user());
   const std::string child = std::string(ctx.instance_id()) + "-child";
-  if (client->start_orchestration(child, "nothing", "") != Status::kOk) return ctx.fail("start");
+  if (client->start_orchestration("nothing", InstanceId(child), "") != Status::kOk)
+    return ctx.fail("start");
   OrchestrationStatus status;
   if (client->get_status(child, &status) != Status::kOk) return ctx.fail("status");
   return ctx.ok(client->wait_for_orchestration(child, std::chrono::seconds(1), &status) ==
@@ -206,7 +207,7 @@ TEST_F(ActivitiesTest, sees_who_asked_for_it_and_how_long_it_may_take) {
   Worker worker(machine, registry, options("greenhouse"));
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "look_around", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("look_around", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(run({&worker}, [&] { return !g_seen.empty(); }));
   EXPECT_EQ(g_seen, "a 1 look_around 2.1.0 look 2 greenhouse bed-7 1 5000");
   EXPECT_EQ(worker.lines.count("activity_trace instance=a execution=1 event=2 activity=look "
@@ -224,7 +225,7 @@ TEST_F(ActivitiesTest, an_inline_activity_may_use_a_client_but_not_wait_with_it)
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "call", "with_client"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "with_client"), Status::kOk);
   ASSERT_TRUE(ends({&worker}, client));
   EXPECT_EQ(client.status("a").output, "would block");
   ASSERT_TRUE(run(
@@ -236,7 +237,7 @@ TEST_F(ActivitiesTest, the_loser_of_a_select_is_reported_in_the_tick_that_commit
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_EQ(client->start_orchestration("a", "race", "blocking"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "blocking"), Status::kOk);
   ASSERT_TRUE(run({&worker}, [&] { return !g_cancelled_at.empty(); }));
   EXPECT_EQ(reported_after(begin), 1'000);
   EXPECT_EQ(g_reason, CancelReason::kCancelled);
@@ -255,7 +256,7 @@ TEST_F(ActivitiesTest, a_cancel_request_reaches_another_process_without_the_leas
   ASSERT_EQ(head.start(), Status::kOk);
   TestClient client(machine, kPath);
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_EQ(client->start_orchestration("a", "race", "blocking"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "blocking"), Status::kOk);
   ASSERT_TRUE(run({&hands, &head}, [&] { return !g_cancelled_at.empty(); }));
   // The lease is renewed after 25 s.
   EXPECT_GE(reported_after(begin), 1'000);
@@ -298,7 +299,7 @@ TEST_F(ActivitiesTest, an_operator_who_terminates_the_instance_reaches_its_activ
   ASSERT_EQ(hands.start(), Status::kOk);
   ASSERT_EQ(head.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "call", "deaf"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "deaf"), Status::kOk);
   g_loops = {&hands, &head};
   for (int i = 0; i < 20 && hands.runtime->stats().activities_started == 0; ++i)
     tick_all();
@@ -325,7 +326,7 @@ TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace)
   bool was_ready = true;
   std::uint32_t held = 0;
   worker.node.hold_jobs(true);
-  ASSERT_EQ(client->start_orchestration("a", "race", "deaf"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "deaf"), Status::kOk);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
     static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   // Its thread does not come back while time passes.
@@ -357,7 +358,7 @@ TEST_F(ActivitiesTest, the_end_of_the_grace_is_a_due_time) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   worker.node.hold_jobs(true);
-  ASSERT_EQ(client->start_orchestration("a", "race", "deaf"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "deaf"), Status::kOk);
   const std::int64_t begin = machine.boot_ms();
   for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
     static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
@@ -374,11 +375,11 @@ TEST_F(ActivitiesTest, a_cancelled_activity_that_was_never_fetched_vanishes) {
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "drops_it_at_once", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("drops_it_at_once", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(ends({&worker}, client));
   EXPECT_TRUE(g_cancelled_at.empty());
   EXPECT_EQ(worker.runtime->stats().activities_started, 0U);
-  ASSERT_EQ(client->start_orchestration("b", "drops_it_unfetched", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("drops_it_unfetched", InstanceId("b"), ""), Status::kOk);
   ASSERT_TRUE(run({&worker}, [&] { return worker.lines.count("activity_unregistered") > 0; }));
   Metrics metrics;
   ASSERT_TRUE(run({&worker}, [&] {
@@ -391,7 +392,7 @@ TEST_F(ActivitiesTest, a_cancelled_instance_notifies_its_activity) {
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "call", "blocking"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "blocking"), Status::kOk);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
     static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   const std::int64_t begin = machine.boot_ms();

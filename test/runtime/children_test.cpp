@@ -47,7 +47,7 @@ Poll parent(OrchestrationContext& ctx) {
 }
 
 Poll with_id(OrchestrationContext& ctx) {
-  PAWL_AWAIT(result, ctx.schedule_sub_orchestration("child", ctx.input(), {"pump"}));
+  PAWL_AWAIT(result, ctx.schedule_sub_orchestration("child", ctx.input(), {InstanceId("pump")}));
   if (!result.ok()) return ctx.fail(result.error());
   return ctx.complete(result.value());
 }
@@ -69,7 +69,7 @@ Poll family(OrchestrationContext& ctx) {
 }
 
 Poll loser(OrchestrationContext& ctx) {
-  const Handle slow = ctx.schedule_sub_orchestration("child", "wait", {"slow"});
+  const Handle slow = ctx.schedule_sub_orchestration("child", "wait", {InstanceId("slow")});
   PAWL_AWAIT(first, ctx.select(slow, ctx.schedule_timer(std::chrono::seconds(5))));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(5)));
   return ctx.complete(std::to_string(first.index()));
@@ -78,23 +78,23 @@ Poll loser(OrchestrationContext& ctx) {
 // Leaves a child behind by each kind of end; "execution" for the second run.
 Poll leaver(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 2) return ctx.complete("second");
-  static_cast<void>(ctx.schedule_sub_orchestration("child", "wait", {"left"}));
+  static_cast<void>(ctx.schedule_sub_orchestration("child", "wait", {InstanceId("left")}));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(5)));
   if (ctx.input() == "again") return ctx.continue_as_new("");
   return ctx.input() == "fail" ? ctx.fail("failed") : ctx.complete("completed");
 }
 
 Poll fruitless(OrchestrationContext& ctx) {
-  const Handle never = ctx.schedule_sub_orchestration("child", "wait", {"never"});
+  const Handle never = ctx.schedule_sub_orchestration("child", "wait", {InstanceId("never")});
   ctx.cancel(never);
-  static_cast<void>(ctx.schedule_sub_orchestration("child", "wait", {"nor_this"}));
+  static_cast<void>(ctx.schedule_sub_orchestration("child", "wait", {InstanceId("nor_this")}));
   return ctx.complete("");
 }
 
 Poll starter(OrchestrationContext& ctx) {
   const std::string input(ctx.input());
   static_cast<void>(ctx.start_orchestration(
-      "child", "detached-" + std::to_string(ctx.execution_id()), "detached"));
+      "child", InstanceId("detached-" + std::to_string(ctx.execution_id())), "detached"));
   if (input == "wait") PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
   if (input == "again" && ctx.execution_id() < 3) return ctx.continue_as_new("again");
   return input == "fail" ? ctx.fail("failed") : ctx.complete("completed");
@@ -128,7 +128,7 @@ class Children : public ::testing::Test {
     options.verify_turns = true;
   }
   Status start(Worker& worker, const char* id, const char* name, const char* input) {
-    return worker.runtime->start_orchestration(id, name, input);
+    return worker.runtime->start_orchestration(name, InstanceId(id), input);
   }
   std::string ended(Worker& worker, const std::string& id) {
     OrchestrationStatus status;
@@ -312,11 +312,13 @@ TEST_F(Children, RootIdsOfTheirFormAreRefused) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  EXPECT_EQ(client->start_orchestration("a::1.2", "child", ""), Status::kInvalidArgument);
+  EXPECT_EQ(client->start_orchestration("child", InstanceId("a::1.2"), ""),
+            Status::kInvalidArgument);
   static Status answer = Status::kOk;
-  ASSERT_EQ(worker.runtime->start_orchestration(
-                "a::1.2", "child", "", [](void*, Status status) noexcept { answer = status; }),
-            Status::kOk);
+  ASSERT_EQ(
+      worker.runtime->start_orchestration("child", InstanceId("a::1.2"), "", {},
+                                          [](void*, Status status) noexcept { answer = status; }),
+      Status::kOk);
   drive(machine, {&worker}, [] { return answer != Status::kOk; });
   EXPECT_EQ(answer, Status::kInvalidArgument);
 }

@@ -93,7 +93,7 @@ class CommitWindowTest : public ::testing::Test {
     TestClient client(machine, kPath);
     machine.advance(1'000);  // the window that the registration opened is over
     const std::int64_t begin = machine.boot_ms();
-    EXPECT_EQ(client->start_orchestration("a", orchestration, input), Status::kOk);
+    EXPECT_EQ(client->start_orchestration(orchestration, InstanceId("a"), input), Status::kOk);
     EXPECT_TRUE(drive(machine, {&worker},
                       [&] { return client.status("a").state != OrchestrationState::kRunning; }));
     EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted) << worker.lines.all();
@@ -109,9 +109,9 @@ class CommitWindowTest : public ::testing::Test {
     TestClient client(machine, path.c_str());
     const std::int64_t begin = machine.boot_ms();
     for (int i = 0; i < kSensors; ++i)
-      EXPECT_EQ(
-          client->start_orchestration("s" + std::to_string(i), "sensor", std::to_string(i * 17)),
-          Status::kOk);
+      EXPECT_EQ(client->start_orchestration("sensor", InstanceId("s" + std::to_string(i)),
+                                            std::to_string(i * 17)),
+                Status::kOk);
     EXPECT_TRUE(drive(machine, {&worker}, [&] {
       return worker.runtime->stats().orchestrations_completed == kSensors;
     }));
@@ -173,9 +173,9 @@ TEST_F(CommitWindowTest, a_piggybacked_call_is_answered_at_once) {
   };
   const std::int64_t begin = machine.boot_ms();
   for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(
-        worker.runtime->start_orchestration("r" + std::to_string(i), "steps", "sample", answer),
-        Status::kOk);
+    ASSERT_EQ(worker.runtime->start_orchestration("steps", InstanceId("r" + std::to_string(i)),
+                                                  "sample", {}, answer),
+              Status::kOk);
     ASSERT_TRUE(drive(machine, {&worker}, [&] { return answered == i + 1; }));
   }
   EXPECT_EQ(machine.boot_ms(), begin);
@@ -186,7 +186,7 @@ TEST_F(CommitWindowTest, a_stop_does_not_wait) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   machine.advance(6'000);
-  ASSERT_EQ(client->start_orchestration("a", "steps", "sample"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("steps", InstanceId("a"), "sample"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_ran.size() == 1; }));
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(1)), Status::kOk);
@@ -200,7 +200,7 @@ TEST_F(CommitWindowTest, a_kill_within_the_window_runs_the_activity_again) {
     Worker worker(machine, registry, options(5'000));
     ASSERT_EQ(worker.start(), Status::kOk);
     machine.advance(6'000);
-    ASSERT_EQ(client->start_orchestration("a", "steps", "sample"), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("steps", InstanceId("a"), "sample"), Status::kOk);
     ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_ran.size() == 1; }));
     worker.kill();
   }

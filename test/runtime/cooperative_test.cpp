@@ -190,7 +190,7 @@ class CooperativeTest : public ::testing::Test {
   void begin(Worker& worker, TestClient& client, const char* orchestration, const char* input) {
     g_worker = &worker;
     ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-    ASSERT_EQ(client->start_orchestration("a", orchestration, input), Status::kOk);
+    ASSERT_EQ(client->start_orchestration(orchestration, InstanceId("a"), input), Status::kOk);
     begun = machine.boot_ms();
   }
   bool ends(Worker& worker, TestClient& client, std::int64_t ms = 7'200'000) {
@@ -283,7 +283,7 @@ TEST_F(CooperativeTest, holds_up_no_other) {
   TestClient client(machine, kPath);
   begin(worker, client, "many", "blink");
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() > 6; }));
-  ASSERT_EQ(client->start_orchestration("b", "call", "inline_one"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call", InstanceId("b"), "inline_one"), Status::kOk);
   const std::int64_t asked = machine.boot_ms();
   ASSERT_TRUE(drive(machine, {&worker},
                     [&] { return client.status("b").state == OrchestrationState::kCompleted; }));
@@ -363,7 +363,7 @@ TEST_F(CooperativeTest, a_loser_that_does_not_end_is_ended_after_the_grace) {
   EXPECT_EQ(worker.runtime->stats().activities_abandoned, 1U);
   EXPECT_TRUE(worker.runtime->ready());
   // Its slot is free again.
-  ASSERT_EQ(client->start_orchestration("b", "call", "blink"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call", InstanceId("b"), "blink"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&worker},
                     [&] { return client.status("b").state == OrchestrationState::kCompleted; }));
   EXPECT_EQ(worker.runtime->stats().slots_abandoned, 0U);
@@ -462,7 +462,7 @@ TEST_F(CooperativeTest, a_death_between_steps_is_not) {
     g_worker = &worker;
     ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
     if (i == 0) {
-      ASSERT_EQ(client->start_orchestration("a", "call", "sense"), Status::kOk);
+      ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "sense"), Status::kOk);
     }
     ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == i + 1; }));
     worker.kill();

@@ -43,8 +43,9 @@ Poll over_a_limit(OrchestrationContext& ctx) {
 }
 
 Poll asks(OrchestrationContext& ctx) {
-  PAWL_AWAIT(child, ctx.schedule_sub_orchestration("over_a_limit", ctx.input(),
-                                                   {"child of " + std::string(ctx.input())}));
+  PAWL_AWAIT(child,
+             ctx.schedule_sub_orchestration("over_a_limit", ctx.input(),
+                                            {InstanceId("child of " + std::string(ctx.input()))}));
   return ctx.complete(error_kind_name(child.error().kind));
 }
 

@@ -110,7 +110,7 @@ TEST_F(DeviceRuntime, work_goes_to_who_declared_the_device_and_waits_for_it) {
   ASSERT_EQ(a.start(), Status::kOk);
   ASSERT_EQ(b.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "read", "bed-7"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("read", InstanceId("i"), "bed-7"), Status::kOk);
   EXPECT_FALSE(drive(
       machine, {&a, &b}, [&] { return ended(client, "i"); }, 120'000));
   EXPECT_TRUE(g_runs.empty());
@@ -130,7 +130,7 @@ TEST_F(DeviceRuntime, a_killed_holder_comes_back_to_its_device) {
   TestClient client(machine, kPath);
   EXPECT_EQ(declare(*a, "bed-7"), Status::kOk);
   a->kill();
-  ASSERT_EQ(client->start_orchestration("i", "read", "bed-7"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("read", InstanceId("i"), "bed-7"), Status::kOk);
   EXPECT_FALSE(drive(
       machine, {&b}, [&] { return ended(client, "i"); }, 120'000));
   Worker again(machine, registry, options("a"));
@@ -149,7 +149,7 @@ TEST_F(DeviceRuntime, a_standby_takes_over_at_once_when_the_holder_is_killed) {
   EXPECT_EQ(declare(a, "bed-7"), Status::kOk);
   EXPECT_EQ(declare(b, "bed-7", true), Status::kOk);
   a.kill();
-  ASSERT_EQ(client->start_orchestration("i", "read", "bed-7"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("read", InstanceId("i"), "bed-7"), Status::kOk);
   ASSERT_TRUE(drive(
       machine, {&b}, [&] { return ended(client, "i"); }, 1'000));
   EXPECT_EQ(client.status("i").output, "b");
@@ -182,7 +182,7 @@ TEST_F(DeviceRuntime, who_was_buried_and_lives_declares_again) {
   // Only the observer ticks: a's lease and two more pass.
   drive(
       machine, {&observer}, [] { return false; }, 200'000);
-  ASSERT_EQ(client->start_orchestration("i", "read", "bed-7"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("read", InstanceId("i"), "bed-7"), Status::kOk);
   ASSERT_TRUE(drive(
       machine, {&a, &observer}, [&] { return ended(client, "i"); }, 60'000));
   EXPECT_EQ(client.status("i").output, "a");
@@ -193,7 +193,7 @@ TEST_F(DeviceRuntime, an_absent_device_is_session_unavailable_after_its_limit) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "impatient", "bed-7"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("impatient", InstanceId("i"), "bed-7"), Status::kOk);
   EXPECT_FALSE(drive(
       machine, {&a}, [&] { return ended(client, "i"); }, 29'000));
   ASSERT_TRUE(drive(
@@ -205,7 +205,7 @@ TEST_F(DeviceRuntime, exclusive_without_a_session_is_an_invalid_argument) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "misused", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("misused", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(client.status("i").output, "invalid_argument");
 }
@@ -218,7 +218,7 @@ TEST_F(DeviceRuntime, a_conflict_says_what_the_session_was) {
     EXPECT_EQ(a.start(), Status::kOk);
     TestClient client(own, kPath);
     g_uses = uses;
-    EXPECT_EQ(client->start_orchestration("i", "uses", ""), Status::kOk);
+    EXPECT_EQ(client->start_orchestration("uses", InstanceId("i"), ""), Status::kOk);
     drive(
         own, {&a}, [] { return false; }, 1'000);
     EXPECT_EQ(a.lines.count("session_property_conflict session=s"), 1U) << a.lines.all();
@@ -241,7 +241,7 @@ TEST_F(DeviceRuntime, exclusive_work_of_many_orchestrations_is_in_order) {
   ASSERT_EQ(b.start(), Status::kOk);
   TestClient client(machine, kPath);
   for (const char* id : {"i", "j", "k"})
-    ASSERT_EQ(client->start_orchestration(id, "three", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("three", InstanceId(id), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a, &b}, [&] {
     return ended(client, "i") && ended(client, "j") && ended(client, "k");
   }));
@@ -257,7 +257,7 @@ TEST_F(DeviceRuntime, the_listener_is_called_before_the_first_activity_and_after
   Worker a(machine, registry, with_listener);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "session", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("session", InstanceId("i"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
   ASSERT_EQ(g_runs.size(), 2u);
   EXPECT_EQ(g_runs[0], "claimed s@1");
@@ -279,7 +279,7 @@ TEST_F(DeviceRuntime, a_transfer_moves_the_session_and_both_listeners_are_called
   Worker a(machine, registry, a_options);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "session", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("session", InstanceId("i"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(b.start(), Status::kOk);
@@ -290,7 +290,7 @@ TEST_F(DeviceRuntime, a_transfer_moves_the_session_and_both_listeners_are_called
   drive(
       machine, {&a, &b}, [&] { return g_runs.back() == "lost s@1"; }, 1'000);
   EXPECT_EQ(g_runs.back(), "lost s@1");
-  ASSERT_EQ(client->start_orchestration("j", "session", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("session", InstanceId("j"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "j"); }));
   EXPECT_EQ(client.status("j").output, "b");
 }
@@ -299,11 +299,11 @@ TEST_F(DeviceRuntime, a_drained_worker_takes_nothing_new) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "session", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("session", InstanceId("i"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(client->drain_worker("nobody"), Status::kNotFound);
   EXPECT_EQ(client->drain_worker("a"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("j", "session", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("session", InstanceId("j"), "s"), Status::kOk);
   EXPECT_FALSE(drive(
       machine, {&a}, [&] { return ended(client, "j"); }, 60'000));
   Worker b(machine, registry, options("b"));

@@ -94,7 +94,7 @@ TEST_F(DueTimes, DelayedStartThatCameDueInAnEarlierBoot) {
   start_worker();
   StartOptions delayed;
   delayed.start_after = std::chrono::seconds(600);
-  ASSERT_EQ(client()->start_orchestration("a", "says_hello", "", delayed), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("says_hello", InstanceId("a"), "", delayed), Status::kOk);
   pass(1'000);
   power_off_after_a_commit();
   start_worker();

@@ -113,7 +113,7 @@ TEST_F(Exclusive, what_was_cancelled_makes_room_when_it_ends) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   open_client();
-  ASSERT_EQ((*client)->start_orchestration("i", "again", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("again", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(ends({&a}, "i"));
   EXPECT_GT(g_ended, 0);
   EXPECT_GE(g_entered, g_ended);
@@ -127,7 +127,7 @@ TEST_F(Exclusive, what_was_cancelled_is_not_overtaken_by_another_worker) {
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(a.start(), Status::kOk);
   open_client();
-  ASSERT_EQ((*client)->start_orchestration("i", "again", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("again", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&a}, [] { return false; }, 500);
   ASSERT_EQ(b.start(), Status::kOk);
@@ -145,7 +145,7 @@ TEST_F(Exclusive, what_was_cancelled_and_never_ends_is_overtaken_after_its_grace
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(a.start(), Status::kOk);
   open_client();
-  ASSERT_EQ((*client)->start_orchestration("i", "again", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("again", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&a}, [] { return false; }, 500);
   ASSERT_EQ(b.start(), Status::kOk);
@@ -160,7 +160,7 @@ TEST_F(Exclusive, a_withdrawal_that_is_taken_back_is_none) {
   ASSERT_EQ(b.start(), Status::kOk);
   open_client();
   EXPECT_EQ(declare(a), Status::kOk);
-  ASSERT_EQ((*client)->start_orchestration("i", "keep_device", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("keep_device", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&a}, [] { return false; }, 1'000);
   EXPECT_EQ(answer_of(a,

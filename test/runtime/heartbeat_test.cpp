@@ -125,7 +125,7 @@ class HeartbeatTest : public ::testing::Test {
   std::string run(std::initializer_list<Worker*> workers, const char* activity) {
     TestClient client(machine, kPath);
     g_loops.assign(workers);
-    EXPECT_EQ(client->start_orchestration("a", "one", activity), Status::kOk);
+    EXPECT_EQ(client->start_orchestration("one", InstanceId("a"), activity), Status::kOk);
     EXPECT_TRUE(drive(
         machine, workers, [&] { return client.status("a").state != OrchestrationState::kRunning; },
         3'600'000));
@@ -171,7 +171,7 @@ TEST_F(HeartbeatTest, who_beats_goes_on) {
     ASSERT_EQ(worker.start(), Status::kOk);
     TestClient client(another, kPath);
     g_loops = {&worker};
-    ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
     ASSERT_TRUE(drive(another, {&worker},
                       [&] { return client.status("a").state != OrchestrationState::kRunning; }));
     EXPECT_EQ(client.status("a").output, "copied") << every_ms;
@@ -192,7 +192,7 @@ TEST_F(HeartbeatTest, a_takeover_begins_with_the_last_progress_that_was_written)
   TestClient client(machine, kPath);
   g_loops = {&first};
   g_kill_after_ms = 10'000;
-  ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
   drive(machine, {&first}, [&] { return first.killed; });
   ASSERT_TRUE(first.killed);
   g_kill_after_ms = -1;
@@ -218,7 +218,7 @@ TEST_F(HeartbeatTest, costs_one_commit_an_interval_however_often_it_beats) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(another, kPath);
   g_loops = {&worker};
-  ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
   ASSERT_TRUE(drive(another, {&worker},
                     [&] { return client.status("a").state != OrchestrationState::kRunning; }));
   const std::uint64_t without = worker.runtime->stats().commits;
@@ -240,7 +240,7 @@ TEST_F(HeartbeatTest, clients_see_open_activities) {
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "one", "quick"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "quick"), Status::kOk);
   ASSERT_TRUE(
       drive(machine, {&worker}, [&] { return worker.runtime->stats().activities_retried == 1; }));
   KeepActivities keep;
@@ -254,7 +254,7 @@ TEST_F(HeartbeatTest, clients_see_open_activities) {
   watcher = &client;
   seen.reported.clear();
   g_loops = {&worker};
-  ASSERT_EQ(client->start_orchestration("c", "one", "copy"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("c"), "copy"), Status::kOk);
   worker.node.hold_jobs(true);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_running == 0; ++i)
     static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
@@ -278,7 +278,7 @@ TEST_F(HeartbeatTest, a_cooperative_activity_beats_too) {
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("b", "one", "in_steps"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("b"), "in_steps"), Status::kOk);
   // A step is no heartbeat.
   ASSERT_TRUE(drive(
       machine, {&worker}, [&] { return client.status("b").state != OrchestrationState::kRunning; },
@@ -293,7 +293,7 @@ TEST_F(HeartbeatTest, another_worker_ends_the_silence_of_a_frozen_one) {
   TestClient client(machine, kPath);
   Worker frozen(machine, registry, options("a"));
   ASSERT_EQ(frozen.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
   for (int i = 0; i < 10 && frozen.runtime->stats().activities_started == 0; ++i)
     static_cast<void>(frozen.runtime->tick(std::chrono::milliseconds::max()));
   ASSERT_EQ(frozen.runtime->stats().activities_started, 1U);
@@ -315,7 +315,7 @@ TEST_F(HeartbeatTest, what_a_full_disk_refused_is_written_later) {
   g_works_ms = 60'000;
   g_silent_attempts = 1;  // one beat, then silence
   machine.set_synced(false);
-  ASSERT_EQ(client->start_orchestration("a", "one", "copy"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
   for (int i = 0; i < 10 && worker.runtime->stats().activities_started == 0; ++i)
     static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   machine.fail_write(1, Status::kFull, false);

@@ -239,7 +239,7 @@ class Kv : public ::testing::Test {
 TEST_F(Kv, ReadModifyWriteCounter) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "counter", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("counter", InstanceId("i"), ""), Status::kOk);
   EXPECT_EQ(output(client, *at), "completed 9");
   EXPECT_EQ(get(client, "i", "n"), "9");
 }
@@ -247,7 +247,7 @@ TEST_F(Kv, ReadModifyWriteCounter) {
 TEST_F(Kv, RequestResponse) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "server", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("server", InstanceId("i"), ""), Status::kOk);
   run(*at, 100);
   for (const char* request : {"1", "2", "end"})
     ASSERT_EQ(client->enqueue_event("i", "requests", request), Status::kOk);
@@ -258,9 +258,9 @@ TEST_F(Kv, RequestResponse) {
 TEST_F(Kv, CrossRead) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("other", "publisher", "first"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("publisher", InstanceId("other"), "first"), Status::kOk);
   run(*at, 100);
-  ASSERT_EQ(client->start_orchestration("i", "reader", "other"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("reader", InstanceId("i"), "other"), Status::kOk);
   EXPECT_EQ(output(client, *at), "completed first,not_found,no_instance,mine,later");
 }
 
@@ -268,9 +268,9 @@ TEST_F(Kv, CrossReadSurvivesAKillAtEveryStep) {
   TestClient client(machine, kPath);
   {
     const auto at = worker();
-    ASSERT_EQ(client->start_orchestration("other", "publisher", "first"), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("publisher", InstanceId("other"), "first"), Status::kOk);
     run(*at, 100);
-    ASSERT_EQ(client->start_orchestration("i", "reader", "other"), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("reader", InstanceId("i"), "other"), Status::kOk);
   }
   for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
     ASSERT_LT(step, 200);
@@ -286,17 +286,17 @@ TEST_F(Kv, CrossReadSurvivesAKillAtEveryStep) {
 TEST_F(Kv, AnswersWithoutACallerAreDropped) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "asks_and_leaves", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("asks_and_leaves", InstanceId("i"), ""), Status::kOk);
   EXPECT_EQ(output(client, *at), "completed end");
 }
 
 TEST_F(Kv, CrossReadCostsOneTurnMore) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("other", "publisher", "first"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("publisher", InstanceId("other"), "first"), Status::kOk);
   run(*at, 100);
   const std::uint64_t turns = at->runtime->stats().turns;
-  ASSERT_EQ(client->start_orchestration("i", "reader", "other"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("reader", InstanceId("i"), "other"), Status::kOk);
   run(*at, 100);
   EXPECT_EQ(at->runtime->stats().turns - turns, 5U);  // its start, and one an answer
 }
@@ -304,7 +304,7 @@ TEST_F(Kv, CrossReadCostsOneTurnMore) {
 TEST_F(Kv, Typed) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "typed", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("typed", InstanceId("i"), ""), Status::kOk);
   EXPECT_EQ(output(client, *at), "completed 7herbs");
   Bed bed;
   bool found = false;
@@ -319,7 +319,7 @@ TEST_F(Kv, Typed) {
 TEST_F(Kv, SurvivesContinueAsNewAndCompletion) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "everything", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("everything", InstanceId("i"), ""), Status::kOk);
   EXPECT_EQ(output(client, *at), std::string("completed ") + kEverything);
   EXPECT_EQ(all(client, "i"), "z=3 ");
   EXPECT_EQ(client.status("i").custom_status, "");
@@ -329,7 +329,7 @@ TEST_F(Kv, SurvivesContinueAsNewAndCompletion) {
 
 TEST_F(Kv, SurvivesAKillAtEveryTick) {
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "everything", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("everything", InstanceId("i"), ""), Status::kOk);
   for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
     ASSERT_LT(step, 200);
     auto at = worker();
@@ -343,7 +343,7 @@ TEST_F(Kv, SurvivesAKillAtEveryTick) {
 
 TEST_F(Kv, SurvivesRestartAndCrashInEveryPhase) {
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "everything", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("everything", InstanceId("i"), ""), Status::kOk);
   for (int phase = 0; phase < 6; ++phase) {
     auto at = worker();
     run(*at, 700);
@@ -357,7 +357,7 @@ TEST_F(Kv, SurvivesRestartAndCrashInEveryPhase) {
 TEST_F(Kv, WarmTurnsReadNoValues) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "counter", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("counter", InstanceId("i"), ""), Status::kOk);
   EXPECT_EQ(output(client, *at), "completed 9");
   EXPECT_EQ(at->runtime->stats().cold_loads, 3U) << "one an execution";
 }
@@ -366,7 +366,7 @@ TEST_F(Kv, KeysAreLimitedOverTurnsAndExecutions) {
   options.limits.kv_keys_max = 6;
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "fills", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("fills", InstanceId("i"), ""), Status::kOk);
   EXPECT_EQ(output(client, *at), "completed 6limit");
   InstanceStats stats;
   ASSERT_EQ(client->get_instance_stats("i", &stats), Status::kOk);
@@ -377,7 +377,7 @@ TEST_F(Kv, KeysAreLimitedOverTurnsAndExecutions) {
 TEST_F(Kv, SurvivesTermination) {
   const auto at = worker();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "publisher", "first"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("publisher", InstanceId("i"), "first"), Status::kOk);
   run(*at, 70'000);
   ASSERT_EQ(client->terminate_instance("i", "enough"), Status::kOk);
   run(*at, 1'000);
@@ -390,7 +390,7 @@ TEST_F(Kv, ClientAnswersByName) {
   TestClient client(machine, kPath);
   EXPECT_EQ(get(client, "i", "k"), "not_found");
   EXPECT_EQ(client->error_text(), "there is no instance \"i\"");
-  ASSERT_EQ(client->start_orchestration("i", "publisher", "first"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("publisher", InstanceId("i"), "first"), Status::kOk);
   EXPECT_EQ(get(client, "i", "k"), "none");
   EXPECT_EQ(get(client, "i", ""), "invalid_argument");
   run(*at, 100);
@@ -414,7 +414,7 @@ TEST_F(Kv, WaitForValue) {
   KvEntry entry;
   {
     const auto at = worker();
-    ASSERT_EQ(client->start_orchestration("i", "publisher", "first"), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("publisher", InstanceId("i"), "first"), Status::kOk);
     EXPECT_EQ(client->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry),
               Status::kWouldBlock);
     run(*at, 100);
@@ -447,7 +447,7 @@ TEST_F(Kv, WaitForValue) {
 
 TEST_F(Kv, TryDequeueTakesEachMessageOnceOverKills) {
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "polls", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("polls", InstanceId("i"), ""), Status::kOk);
   int sent = 0;
   for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
     ASSERT_LT(step, 400);

@@ -104,7 +104,7 @@ TEST_F(Large, JoinOfTwoThousand_WarmAndCold) {
   for (const bool crashes : {false, true}) {
     World world(registry_, options);
     ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
-    ASSERT_EQ(world.client().start_orchestration("a", "join", "2000"), Status::kOk);
+    ASSERT_EQ(world.client().start_orchestration("join", InstanceId("a"), "2000"), Status::kOk);
     if (crashes) {
       world.crash_at_write(400);
       EXPECT_EQ(world.run_until_done("a"), Status::kStopped);
@@ -121,10 +121,10 @@ TEST_F(Large, HistoryAtItsLimitOfEvents_StillEnds) {
   ASSERT_EQ(world.start(), Status::kOk);
   const std::uint32_t most = Options().limits.history_events_max;
   ASSERT_EQ(most, 4'096U);
-  ASSERT_EQ(world.client().start_orchestration("full", "rounds", "2047"), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("rounds", InstanceId("full"), "2047"), Status::kOk);
   EXPECT_EQ(end_of(world, "full").output, "done");
   EXPECT_LE(peak_, kShortHistoryBytes);
-  ASSERT_EQ(world.client().start_orchestration("over", "rounds", "2048"), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("rounds", InstanceId("over"), "2048"), Status::kOk);
   const OrchestrationStatus over = end_of(world, "over");
   EXPECT_EQ(over.state, OrchestrationState::kFailed);
   EXPECT_EQ(over.error, ErrorKind::kLimit);
@@ -137,11 +137,11 @@ TEST_F(Large, HistoryAtItsLimitOfEvents_StillEnds) {
 TEST_F(Large, HistoryAtItsLimitOfBytes_FailsAloneAndTheRestGoesOn) {
   World world(registry_);
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("fits", "heavy", "900"), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("heavy", InstanceId("fits"), "900"), Status::kOk);
   EXPECT_EQ(end_of(world, "fits").output, "done");
   EXPECT_LE(peak_, Options().limits.warm_bytes);
-  ASSERT_EQ(world.client().start_orchestration("over", "heavy", "1500"), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("other", "rounds", "700"), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("heavy", InstanceId("over"), "1500"), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("rounds", InstanceId("other"), "700"), Status::kOk);
   const OrchestrationStatus over = end_of(world, "over");
   EXPECT_EQ(over.state, OrchestrationState::kFailed);
   EXPECT_EQ(over.error, ErrorKind::kLimit);
@@ -160,8 +160,9 @@ TEST_F(Large, HistoriesThatDoNotFitBesideEachOther_TakeTurns) {
   std::vector<std::string> ids;
   for (int i = 0; i < kChains; ++i) {
     ids.push_back("chain " + std::to_string(i));
-    ASSERT_EQ(world.client().start_orchestration(ids.back(), "heavy", std::to_string(kSteps)),
-              Status::kOk);
+    ASSERT_EQ(
+        world.client().start_orchestration("heavy", InstanceId(ids.back()), std::to_string(kSteps)),
+        Status::kOk);
   }
   const auto has_ended = [&](const std::string& id) {
     OrchestrationStatus status;
@@ -189,10 +190,11 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
   options.runtime.limits.warm_bytes = std::size_t{256} * 1024;
   World world(registry_, options);
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("largest", "heavy", "95"), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("heavy", InstanceId("largest"), "95"), Status::kOk);
   for (int i = 0; i < 4; ++i)
-    ASSERT_EQ(world.client().start_orchestration("small " + std::to_string(i), "forever", ""),
-              Status::kOk);
+    ASSERT_EQ(
+        world.client().start_orchestration("forever", InstanceId("small " + std::to_string(i)), ""),
+        Status::kOk);
   EXPECT_EQ(end_of(world, "largest").output, "done");
   for (int i = 0; i < 4; ++i) {
     OrchestrationStatus status;
@@ -212,7 +214,7 @@ TEST_F(Large, ResultsThatDoNotFitATick_ComeInSeveralTurns) {
   options.runtime.limits.warm_bytes = std::size_t{16} * 1024 * 1024;
   World world(registry_, options);
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("a", "wide", "1000"), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("wide", InstanceId("a"), "1000"), Status::kOk);
   ASSERT_EQ(world.run_until([&] { return world.stats().turns > 0; }), Status::kOk);
   ASSERT_EQ(world.client().suspend_instance("a"), Status::kOk);
   ASSERT_EQ(world.run_until([&] { return world.stats().activities_completed == 1'000; }),

@@ -165,7 +165,7 @@ class Mailbox : public ::testing::Test {
     return worker();
   }
   static void start(TestClient& client, const char* name, std::string_view input = "") {
-    ASSERT_EQ(client->start_orchestration("i", name, input), Status::kOk);
+    ASSERT_EQ(client->start_orchestration(name, InstanceId("i"), input), Status::kOk);
   }
   static void send(TestClient& client, int first, int last) {
     for (int i = first; i <= last; ++i)
@@ -428,7 +428,7 @@ TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
   };
   Runtime& runtime = *at->runtime;
   EXPECT_EQ(ask(runtime.raise_event("i", "go", "", Reported::note, &reported)), Status::kNotFound);
-  ASSERT_EQ(runtime.start_orchestration("i", "takes", "3"), Status::kOk);
+  ASSERT_EQ(runtime.start_orchestration("takes", InstanceId("i"), "3"), Status::kOk);
   for (int i = 1; i <= 2; ++i)
     EXPECT_EQ(ask(runtime.enqueue_event("i", "other", "m", Reported::note, &reported)),
               Status::kOk);
@@ -436,8 +436,9 @@ TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
             Status::kResourceExhausted);
   EXPECT_EQ(ask(runtime.enqueue_event("i", "", "m", Reported::note, &reported)),
             Status::kInvalidArgument);
-  EXPECT_EQ(ask(runtime.start_orchestration("j", "waits", "", Reported::note, &reported)),
-            Status::kOk)
+  EXPECT_EQ(
+      ask(runtime.start_orchestration("waits", InstanceId("j"), "", {}, Reported::note, &reported)),
+      Status::kOk)
       << "a refusal harms no other call";
   EXPECT_EQ(ask(runtime.raise_event("j", "go", "1", Reported::note, &reported)), Status::kOk);
   EXPECT_EQ(ask(runtime.raise_event("j", "go", "2", Reported::note, &reported)), Status::kOk);

@@ -107,7 +107,7 @@ class Management : public ::testing::Test {
 };
 
 TEST_F(Management, TerminateEndsAtOnceWithoutTheCode) {
-  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   settle();
   ASSERT_EQ((*client)->terminate_instance("a", "by hand"), Status::kOk);
   ASSERT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
@@ -122,7 +122,7 @@ TEST_F(Management, TerminateEndsAtOnceWithoutTheCode) {
 }
 
 TEST_F(Management, TerminateOfAnUnregisteredOne) {
-  ASSERT_EQ((*client)->start_orchestration("a", "nobody_knows", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("nobody_knows", InstanceId("a"), ""), Status::kOk);
   drive(
       machine, {worker.get()}, [] { return false; }, 3'000);
   EXPECT_EQ(client->status("a").error, ErrorKind::kUnregistered);
@@ -132,12 +132,12 @@ TEST_F(Management, TerminateOfAnUnregisteredOne) {
 }
 
 TEST_F(Management, TerminateOfASuspendedAndOfADelayedOne) {
-  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   settle();
   ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
   StartOptions later;
   later.start_after = std::chrono::seconds(3'600);
-  ASSERT_EQ((*client)->start_orchestration("b", "sleeper", "", later), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("b"), "", later), Status::kOk);
   settle();
   ASSERT_EQ((*client)->terminate_instance("a", ""), Status::kOk);
   ASSERT_EQ((*client)->terminate_instance("b", ""), Status::kOk);
@@ -146,8 +146,8 @@ TEST_F(Management, TerminateOfASuspendedAndOfADelayedOne) {
 }
 
 TEST_F(Management, StoppedByItsCodeThenResumedOrTerminated) {
-  ASSERT_EQ((*client)->start_orchestration("a", "changing", ""), Status::kOk);
-  ASSERT_EQ((*client)->start_orchestration("b", "changing", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("changing", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("changing", InstanceId("b"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {worker.get()}, [] { return g_runs == 2; }));
   settle();
   g_changing = 1;
@@ -164,7 +164,7 @@ TEST_F(Management, StoppedByItsCodeThenResumedOrTerminated) {
 }
 
 TEST_F(Management, SuspendedOneWaitsWithItsTimerAndGoesOn) {
-  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   settle();
   ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
   EXPECT_FALSE(until(OrchestrationState::kCompleted, "a", 3'600'000));
@@ -178,7 +178,7 @@ TEST_F(Management, SuspendedOneWaitsWithItsTimerAndGoesOn) {
 // A piggybacked call is no commit of others: what was known of due times must be known to be
 // different now.
 TEST_F(Management, ResumedByAPiggybackedCallItsTimerWakesTheLoop) {
-  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   settle();
   ASSERT_EQ(worker->runtime->suspend_instance("a"), Status::kOk);
   settle();
@@ -190,7 +190,7 @@ TEST_F(Management, ResumedByAPiggybackedCallItsTimerWakesTheLoop) {
 }
 
 TEST_F(Management, SuspendedOneIsTerminatedByAPiggybackedCall) {
-  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   settle();
   ASSERT_EQ(worker->runtime->suspend_instance("a"), Status::kOk);
   settle();
@@ -199,7 +199,7 @@ TEST_F(Management, SuspendedOneIsTerminatedByAPiggybackedCall) {
 }
 
 TEST_F(Management, WaitingGoesOnWhileSuspended) {
-  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
   worker->stop();  // it would be on this very thread
   OrchestrationStatus status;
@@ -211,17 +211,18 @@ TEST_F(Management, WaitingGoesOnWhileSuspended) {
 TEST_F(Management, DelayedStartRunsWhenItsTimeCame) {
   StartOptions later;
   later.start_after = std::chrono::seconds(10);
-  ASSERT_EQ((*client)->start_orchestration("a", "rounds", "5", later), Status::kOk);
-  EXPECT_EQ((*client)->start_orchestration("a", "rounds", "1"), Status::kAlreadyExists);
+  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "5", later), Status::kOk);
+  EXPECT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "1"), Status::kAlreadyExists);
   EXPECT_FALSE(until(OrchestrationState::kCompleted, "a", 9'900)) << "nor by the second call";
   EXPECT_EQ(g_runs, 0);
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 200));
   later.start_after = std::chrono::milliseconds(-1);
-  EXPECT_EQ((*client)->start_orchestration("b", "rounds", "5", later), Status::kInvalidArgument);
+  EXPECT_EQ((*client)->start_orchestration("rounds", InstanceId("b"), "5", later),
+            Status::kInvalidArgument);
 }
 
 TEST_F(Management, PruneAndReadHistory) {
-  ASSERT_EQ((*client)->start_orchestration("a", "rounds", "1"), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "1"), Status::kOk);
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
   InstanceInfo info;
   ASSERT_EQ((*client)->get_instance_info("a", &info), Status::kOk);
@@ -266,7 +267,7 @@ class KeepText final : public TextSink {
 TEST_F(Management, HistoryAsJsonLines) {
   StartOptions now;
   const std::string input = "\"\xc3\xa4\\\n" + std::string(1, '\0');
-  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", input, now), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), input, now), Status::kOk);
   settle();
   ASSERT_EQ((*client)->cancel_instance("a", "\xff\xfe"), Status::kOk);
   ASSERT_TRUE(until(OrchestrationState::kFailed, "a"));
@@ -288,7 +289,7 @@ TEST_F(Management, HistoryAsJsonLines) {
 }
 
 TEST_F(Management, WorkersAndWhatTheyOwn) {
-  ASSERT_EQ((*client)->start_orchestration("a", "on_session", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("on_session", InstanceId("a"), ""), Status::kOk);
   settle();
   class Keep final : public WorkerVisitor, public SessionVisitor {
    public:
@@ -309,7 +310,7 @@ TEST_F(Management, WorkersAndWhatTheyOwn) {
 }
 
 TEST_F(Management, DeletedUnderARunningOne) {
-  ASSERT_EQ((*client)->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   settle();
   EXPECT_EQ((*client)->delete_instance("a", false), Status::kStillRunning);
   ASSERT_EQ((*client)->delete_instance("a", true), Status::kOk);
@@ -317,13 +318,13 @@ TEST_F(Management, DeletedUnderARunningOne) {
   EXPECT_EQ((*client)->get_status("a", &status), Status::kNotFound);
   EXPECT_EQ((*client)->delete_instance("a", true), Status::kNotFound);
   // The id is free, and the runtime does not take the new one for the old.
-  ASSERT_EQ((*client)->start_orchestration("a", "rounds", "5"), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "5"), Status::kOk);
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a"));
   EXPECT_EQ(worker->runtime->stats().failed_ticks, 0U);
 }
 
 TEST_F(Management, ResultOfADeletedInstanceIsRefused) {
-  ASSERT_EQ((*client)->start_orchestration("a", "rounds", "5"), Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "5"), Status::kOk);
   // Deleted between the activity's run and the commit of its result.
   ASSERT_TRUE(drive(machine, {worker.get()}, [] { return g_runs == 1; }));
   ASSERT_EQ((*client)->delete_instance("a", true), Status::kOk);
@@ -334,8 +335,9 @@ TEST_F(Management, ResultOfADeletedInstanceIsRefused) {
 
 TEST_F(Management, DeletesTheEndedOnesPageByPage) {
   for (int i = 0; i < 5; ++i)
-    ASSERT_EQ((*client)->start_orchestration("r" + std::to_string(i), "rounds", "4"), Status::kOk);
-  ASSERT_EQ((*client)->start_orchestration("s", "sleeper", ""), Status::kOk);
+    ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("r" + std::to_string(i)), "4"),
+              Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("s"), ""), Status::kOk);
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "r4"));
   settle();
   Page page;

@@ -60,8 +60,10 @@ class NameStats : public Story {
 
 TEST_F(NameStats, CountWhatWasCommittedOnce) {
   Runtime& runtime = *start_worker().runtime;
-  ASSERT_EQ(client()->start_orchestration("a", "steps", "again", {"1.0.0"}), Status::kOk);
-  ASSERT_EQ(client()->start_orchestration("b", "steps", "fail", {"1.0.0"}), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("steps", InstanceId("a"), "again", {"1.0.0"}),
+            Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("steps", InstanceId("b"), "fail", {"1.0.0"}),
+            Status::kOk);
   EXPECT_EQ(end_of("b"), "failed application no");
   // Another process goes on with what a client started: the first execution's end chooses 2.0.0.
   EXPECT_EQ(end_of("a"), "completed ");

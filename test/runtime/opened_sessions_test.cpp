@@ -43,7 +43,7 @@ class OpenedSessions : public testing::MachineTest {
     Worker a(machine, registry, how);
     EXPECT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
     TestClient client(machine, kPath);
-    EXPECT_EQ(client->start_orchestration("i", "code", "in"), Status::kOk);
+    EXPECT_EQ(client->start_orchestration("code", InstanceId("i"), "in"), Status::kOk);
     const std::int64_t began = machine.boot_ms();
     EXPECT_TRUE(drive(
         machine, {&a}, [&] { return ended(client, "i"); }, 3'600'000));
@@ -187,8 +187,8 @@ TEST_F(OpenedSessions, instances_do_not_share_what_they_open) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("j", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
   drive(
       machine, {&a}, [&] { return g_runs.size() == 2; }, 500);
   EXPECT_EQ(count_sessions(client), 2u);
@@ -326,7 +326,7 @@ TEST_F(OpenedSessions, one_that_fails_on_loss_is_lost_with_its_owner_and_opened_
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&boss, a.get()}, [] { return false; }, 5'000);
   ASSERT_EQ(g_runs.size(), 1u);
@@ -364,7 +364,7 @@ TEST_F(OpenedSessions, queued_work_of_a_lost_session_fails_and_is_not_stranded) 
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&boss, &a}, [] { return false; }, 5'000);
   ASSERT_EQ(g_runs.size(), 1u);
@@ -380,7 +380,7 @@ TEST_F(OpenedSessions, an_orderly_stop_loses_them_too) {
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(
       machine, {&boss, &a}, [&] { return g_runs.size() == 1; }, 1'000));
   a.stop();
@@ -403,7 +403,7 @@ TEST_F(OpenedSessions, one_that_does_not_fail_moves_to_another_worker) {
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(
       machine, {&boss, &a}, [&] { return g_runs.size() == 1; }, 1'000));
   a.kill();
@@ -445,7 +445,7 @@ TEST_F(OpenedSessions, terminating_and_deleting_leave_no_session) {
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
   for (const char* id : {"i", "j"})
-    ASSERT_EQ(client->start_orchestration(id, "code", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), ""), Status::kOk);
   ASSERT_TRUE(drive(
       machine, {&a}, [&] { return g_runs.size() == 2; }, 1'000));
   EXPECT_EQ(count_sessions(client), 2u);
@@ -469,7 +469,7 @@ TEST_F(OpenedSessions, other_settings_or_ids_under_a_history_are_noticed) {
   auto a = std::make_unique<Worker>(machine, registry, options("a"));
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(
       machine, {a.get()}, [&] { return g_runs.size() == 1; }, 1'000));
   drive(

@@ -286,7 +286,7 @@ TEST_F(Piggyback, OverTheQuota_NothingIsReceived) {
   const std::string filler(60'000, 'x');
   for (int i = 0; i < 30; ++i) {  // what the log takes of it comes back
     const std::string id = "f" + std::to_string(i);
-    const Status started = client()->start_orchestration(id, "listen", filler);
+    const Status started = client()->start_orchestration("listen", InstanceId(id), filler);
     ASSERT_TRUE(started == Status::kOk || started == Status::kQuota);
     pass(1'000);
   }

@@ -74,7 +74,8 @@ ActivityStep hung_up(ActivityContext& ctx, Three& state) {
 // Starts an instance and waits for its end, on a thread of the pool.
 ActivityResult ask_another(ActivityContext& ctx) {
   Client& client = *static_cast<Client*>(ctx.user());
-  if (client.start_orchestration("other", "answer", "42") != Status::kOk) return ctx.fail("start");
+  if (client.start_orchestration("answer", InstanceId("other"), "42") != Status::kOk)
+    return ctx.fail("start");
   OrchestrationStatus status;
   if (client.wait_for_orchestration("other", std::chrono::milliseconds(kGuardMs), &status) !=
       Status::kOk)
@@ -85,7 +86,8 @@ ActivityResult ask_another(ActivityContext& ctx) {
 // The loop would wait for itself.
 ActivityResult ask_on_the_loop(ActivityContext& ctx) {
   Client& client = *static_cast<Client*>(ctx.user());
-  if (client.start_orchestration("other", "answer", "42") != Status::kOk) return ctx.fail("start");
+  if (client.start_orchestration("answer", InstanceId("other"), "42") != Status::kOk)
+    return ctx.fail("start");
   OrchestrationStatus status;
   const Status waited =
       client.wait_for_orchestration("other", std::chrono::milliseconds(kGuardMs), &status);
@@ -246,7 +248,7 @@ class PosixActivities : public ::testing::Test {
   }
   // Starts "a" and runs until it has ended.
   std::string output_of(const char* activity, const char* orchestration = "call") {
-    EXPECT_EQ(runtime_.start_orchestration("a", orchestration, activity), Status::kOk);
+    EXPECT_EQ(runtime_.start_orchestration(orchestration, InstanceId("a"), activity), Status::kOk);
     const auto is_over = [](void* self) noexcept {
       auto* here = static_cast<PosixActivities*>(self);
       return here->runtime_.get_status("a", &here->status_) == Status::kOk &&

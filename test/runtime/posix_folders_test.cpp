@@ -109,7 +109,7 @@ TEST_F(PosixSessionFolders, files_outlive_their_process_and_go_with_the_session)
     Block memory(Runtime::required_memory(options_));
     Runtime runtime;
     if (start(runtime, port, memory) == Status::kOk &&
-        runtime.start_orchestration("i", "day", "") == Status::kOk)
+        runtime.start_orchestration("day", InstanceId("i"), "") == Status::kOk)
       static_cast<void>(runtime.run_for(std::chrono::milliseconds(kGuardMs)));
     ::_exit(1);
   }

@@ -102,7 +102,7 @@ class RealDisk : public ::testing::Test {
     return until();
   }
   Status start_one(const char* name, int number, std::size_t bytes) {
-    return client_->start_orchestration(name + std::to_string(number), name,
+    return client_->start_orchestration(name, InstanceId(name + std::to_string(number)),
                                         std::string(bytes, 'x'));
   }
   void start_chains(int count) {
@@ -146,7 +146,7 @@ class RealDisk : public ::testing::Test {
   }
   void expect_new_work_is_done() {
     const std::uint64_t before = runtime_->stats().orchestrations_completed;
-    ASSERT_EQ(client_->start_orchestration("again", "quick", ""), Status::kOk)
+    ASSERT_EQ(client_->start_orchestration("quick", InstanceId("again"), ""), Status::kOk)
         << client_->error_text();
     EXPECT_TRUE(
         run_until([this, before] { return runtime_->stats().orchestrations_completed > before; }));

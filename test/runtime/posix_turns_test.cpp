@@ -83,9 +83,9 @@ class PosixTurns : public ::testing::Test {
   void flood() {
     FileClient client(path_.c_str());
     for (std::uint64_t i = 0; !end_.load(); ++i) {
-      const Status status =
-          starts_ ? client->start_orchestration("flood" + std::to_string(i), "nobody", "")
-                  : client->raise_event("nobody", "event", "");
+      const Status status = starts_ ? client->start_orchestration(
+                                          "nobody", InstanceId("flood" + std::to_string(i)), "")
+                                    : client->raise_event("nobody", "event", "");
       if (status != (starts_ ? Status::kOk : Status::kNotFound)) refused_.fetch_add(1);
       calls_.fetch_add(1);
     }
@@ -101,7 +101,8 @@ class PosixTurns : public ::testing::Test {
     const std::uint64_t before = calls_.load();
     for (int i = 0; i < kVictimCalls; ++i) {
       const auto begin = std::chrono::steady_clock::now();
-      const Status status = client->start_orchestration("hello" + std::to_string(i), "hello", "");
+      const Status status =
+          client->start_orchestration("hello", InstanceId("hello" + std::to_string(i)), "");
       const auto took = std::chrono::steady_clock::now() - begin;
       if (took > longest_) longest_ = took;
       if (status == Status::kOk) ++answered_;
@@ -171,7 +172,7 @@ TEST_F(PosixTurns, beside_a_client_that_starts_all_it_can) { run(true); }
 TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_no_other) {
   FileClient client(path_.c_str(), 10);
   ASSERT_EQ(client.opened, Status::kOk);
-  ASSERT_EQ(client->start_orchestration("there", "hello", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("hello", InstanceId("there"), ""), Status::kOk);
   ASSERT_EQ(client->raise_event("nobody", "event", ""), Status::kNotFound);
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
@@ -179,11 +180,11 @@ TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_no_other) {
   EXPECT_EQ(client->raise_event("nobody", "event", ""), Status::kNotFound);
   EXPECT_EQ(client->enqueue_event("nobody", "queue", ""), Status::kNotFound);
   EXPECT_EQ(client->cancel_instance("nobody", ""), Status::kNotFound);
-  EXPECT_EQ(client->start_orchestration("there", "hello", ""), Status::kAlreadyExists);
-  EXPECT_EQ(client->start_orchestration("new", "hello", ""), Status::kBusy);
+  EXPECT_EQ(client->start_orchestration("hello", InstanceId("there"), ""), Status::kAlreadyExists);
+  EXPECT_EQ(client->start_orchestration("hello", InstanceId("new"), ""), Status::kBusy);
   ASSERT_EQ(sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
-  EXPECT_EQ(client->start_orchestration("new", "hello", ""), Status::kOk);
+  EXPECT_EQ(client->start_orchestration("hello", InstanceId("new"), ""), Status::kOk);
 }
 
 // Of two connections of one process one has it, and one that is killed has it no longer.

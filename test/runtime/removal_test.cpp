@@ -43,8 +43,8 @@ Poll quick(OrchestrationContext& ctx) {
 
 // Two children that wait, then itself.
 Poll parent(OrchestrationContext& ctx) {
-  const Handle one = ctx.schedule_sub_orchestration("sleeper", "", {"one"});
-  const Handle two = ctx.schedule_sub_orchestration("quick", "", {"two"});
+  const Handle one = ctx.schedule_sub_orchestration("sleeper", "", {InstanceId("one")});
+  const Handle two = ctx.schedule_sub_orchestration("quick", "", {InstanceId("two")});
   PAWL_AWAIT_DONE(ctx.join(one, two));
   return ctx.complete("family");
 }
@@ -112,7 +112,7 @@ class Removal : public ::testing::Test {
     until([] { return false; }, ms);
   }
   bool start(std::string_view id, std::string_view name, std::string_view input = "") {
-    return (*client)->start_orchestration(id, name, input) == Status::kOk;
+    return (*client)->start_orchestration(name, InstanceId(id), input) == Status::kOk;
   }
   bool is_there(std::string_view id) {
     OrchestrationStatus out;
@@ -284,7 +284,8 @@ TEST_F(Removal, ManagementIsPiggybackedOnTheTick) {
   ASSERT_EQ(runtime.terminate_instance("s", "by hand", keep_answer, &answers[1]), Status::kOk);
   // In one tick: gone, and its id free for the next call.
   ASSERT_EQ(runtime.delete_instance("p", true, keep_answer, &answers[2]), Status::kOk);
-  ASSERT_EQ(runtime.start_orchestration("p", "quick", "", keep_answer, &answers[4]), Status::kOk);
+  ASSERT_EQ(runtime.start_orchestration("quick", InstanceId("p"), "", {}, keep_answer, &answers[4]),
+            Status::kOk);
   settle();
   EXPECT_EQ(answers[0], Status::kOk);
   EXPECT_EQ(answers[1], Status::kOk);
@@ -308,7 +309,8 @@ TEST_F(Removal, LargeRequestsTakeSeveralTicks) {
   const std::uint64_t before = runtime.stats().commits;
   ASSERT_EQ(runtime.prune_executions("a", 3, 0, keep_answer, &pruned), Status::kOk);
   ASSERT_EQ(runtime.delete_instance("a", false, keep_answer, &deleted), Status::kOk);
-  ASSERT_EQ(runtime.start_orchestration("a", "quick", "", keep_answer, &started), Status::kOk);
+  ASSERT_EQ(runtime.start_orchestration("quick", InstanceId("a"), "", {}, keep_answer, &started),
+            Status::kOk);
   ASSERT_TRUE(until([&] { return started != Status::kTimeout; }));
   EXPECT_EQ(pruned, Status::kOk);
   EXPECT_EQ(deleted, Status::kOk);

@@ -129,7 +129,7 @@ class RetryTest : public ::testing::Test {
   std::string run(std::initializer_list<Worker*> workers, const char* orchestration,
                   const char* input, std::int64_t ms = 4'000'000) {
     TestClient client(machine, kPath);
-    EXPECT_EQ(client->start_orchestration("a", orchestration, input), Status::kOk);
+    EXPECT_EQ(client->start_orchestration(orchestration, InstanceId("a"), input), Status::kOk);
     EXPECT_TRUE(drive(
         machine, workers, [&] { return client.status("a").state != OrchestrationState::kRunning; },
         ms));
@@ -222,7 +222,7 @@ TEST_F(RetryTest, a_kill_between_two_attempts_changes_neither_count_nor_time) {
   TestClient client(machine, kPath);
   Worker first(machine, registry, options("node"));
   ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("a", "one", "flaky"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "flaky"), Status::kOk);
   ASSERT_TRUE(
       drive(machine, {&first}, [&] { return first.runtime->stats().activities_retried == 1; }));
   first.kill();
@@ -247,7 +247,7 @@ TEST_F(RetryTest, a_kill_during_an_attempt_is_a_hand_over_and_no_failure) {
   ASSERT_EQ(threaded.add_activity("flaky", flaky, ActivityMode::kThreaded), Status::kOk);
   Worker first(machine, threaded, options("node"));
   ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("a", "one", "flaky"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "flaky"), Status::kOk);
   for (int i = 0; i < 10 && first.runtime->stats().activities_started == 0; ++i)
     static_cast<void>(first.runtime->tick(std::chrono::milliseconds::max()));
   ASSERT_EQ(first.runtime->stats().activities_started, 1U);
@@ -331,7 +331,7 @@ TEST_F(RetryTest, another_worker_ends_what_a_frozen_one_holds) {
   TestClient client(machine, kPath);
   Worker frozen(machine, registry, options("a"));
   ASSERT_EQ(frozen.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("a", "one", "slow"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "slow"), Status::kOk);
   for (int i = 0; i < 10 && frozen.runtime->stats().activities_started == 0; ++i)
     static_cast<void>(frozen.runtime->tick(std::chrono::milliseconds::max()));
   ASSERT_EQ(frozen.runtime->stats().activities_started, 1U);

@@ -60,8 +60,10 @@ TEST_F(Routing, capability_filtering) {
   ASSERT_EQ(second.start(), Status::kOk);
   TestClient client(machine, kPath);
   for (int i = 0; i < 20; ++i) {
-    ASSERT_EQ(client->start_orchestration("f" + std::to_string(i), "flow", ""), Status::kOk);
-    ASSERT_EQ(client->start_orchestration("q" + std::to_string(i), "quick", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("flow", InstanceId("f" + std::to_string(i)), ""),
+              Status::kOk);
+    ASSERT_EQ(client->start_orchestration("quick", InstanceId("q" + std::to_string(i)), ""),
+              Status::kOk);
   }
   EXPECT_LT(ended({&first, &second}, client, "q19"), 100);
   EXPECT_LT(ended({&first, &second}, client, "f19"), 10'100);
@@ -77,8 +79,9 @@ TEST_F(Routing, unregistered_backoff) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   for (int i = 0; i < 200; ++i)
-    ASSERT_EQ(client->start_orchestration("f" + std::to_string(i), "flow", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("q", "quick", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("flow", InstanceId("f" + std::to_string(i)), ""),
+              Status::kOk);
+  ASSERT_EQ(client->start_orchestration("quick", InstanceId("q"), ""), Status::kOk);
   EXPECT_LT(ended({&worker}, client, "q"), 100) << "behind 200 strangers";
   drive(
       machine, {&worker}, [] { return false; }, 5'000);
@@ -105,13 +108,13 @@ TEST_F(Routing, rolling_deployment) {
   {
     Worker old(machine, knows_flow, options);
     ASSERT_EQ(old.start(), Status::kOk);
-    ASSERT_EQ(client->start_orchestration("a", "flow", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("flow", InstanceId("a"), ""), Status::kOk);
     drive(
         machine, {&old}, [] { return false; }, 1'000);
     ASSERT_EQ(fresh.start(), Status::kOk);
     old.kill();
   }
-  ASSERT_EQ(client->start_orchestration("b", "flow", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("flow", InstanceId("b"), ""), Status::kOk);
   EXPECT_EQ(ended({&fresh}, client, "a", 100'000), -1);
   EXPECT_EQ(client.status("b").output, "2");
   EXPECT_EQ(client.status("a").error, ErrorKind::kUnregistered);
@@ -131,7 +134,7 @@ TEST_F(Routing, cancelled_while_unregistered) {
   TestClient client(machine, kPath);
   Worker unregistered_instance(machine, knows_quick, options);
   ASSERT_EQ(unregistered_instance.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("a", "flow", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("flow", InstanceId("a"), ""), Status::kOk);
   drive(
       machine, {&unregistered_instance}, [] { return false; }, 3'000);
   ASSERT_EQ(client->cancel_instance("a", "enough"), Status::kOk);

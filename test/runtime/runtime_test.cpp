@@ -223,7 +223,7 @@ TEST_F(RuntimeTest, hello_completes_with_its_result) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "hello", "input"), Status::kOk)
+  ASSERT_EQ(client->start_orchestration("hello", InstanceId("a"), "input"), Status::kOk)
       << client->error_text();
   ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
   EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
@@ -236,7 +236,7 @@ TEST_F(RuntimeTest, threaded_activity_completes) {
   Worker worker(machine, threaded, base_options());
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
   EXPECT_EQ(client.status("a").output, "190");
 }
@@ -251,11 +251,13 @@ TEST_F(RuntimeTest, piggybacked_start_answers_after_its_commit) {
     ++answered;
     last = status;
   };
-  ASSERT_EQ(worker.runtime->start_orchestration("a", "hello", "x", answer), Status::kOk);
+  ASSERT_EQ(worker.runtime->start_orchestration("hello", InstanceId("a"), "x", {}, answer),
+            Status::kOk);
   EXPECT_EQ(answered, 0);
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return answered == 1; }));
   EXPECT_EQ(last, Status::kOk);
-  ASSERT_EQ(worker.runtime->start_orchestration("a", "hello", "x", answer), Status::kOk);
+  ASSERT_EQ(worker.runtime->start_orchestration("hello", InstanceId("a"), "x", {}, answer),
+            Status::kOk);
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return answered == 2; }));
   EXPECT_EQ(last, Status::kAlreadyExists);
 }
@@ -264,7 +266,7 @@ TEST_F(RuntimeTest, chain_of_twenty_reads_history_once) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
   EXPECT_EQ(client.status("a").output, "190");
   EXPECT_LE(worker.runtime->stats().cold_loads, 1U);
@@ -274,7 +276,7 @@ TEST_F(RuntimeTest, timer_fires_after_its_time_and_not_before) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   const std::int64_t start = machine.boot_ms();
   ASSERT_FALSE(run(worker, client, "a", 19 * 60'000));
   ASSERT_TRUE(run(worker, client, "a", 2 * 60'000));
@@ -287,7 +289,7 @@ TEST_F(RuntimeTest, utc_timer_fires_in_2040) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "at_utc", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("at_utc", InstanceId("a"), ""), Status::kOk);
   ASSERT_FALSE(run(worker, client, "a", 3'590'000));
   ASSERT_TRUE(run(worker, client, "a", 20'000));
   EXPECT_GE(machine.wall_ms(), 2'208'988'800'000);
@@ -299,7 +301,7 @@ TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_co
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "at_utc", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("at_utc", InstanceId("a"), ""), Status::kOk);
   ASSERT_FALSE(run(worker, client, "a", 3'600'000));
   machine.set_wall(2'208'988'800'000 + 5);
   machine.set_synced(true);
@@ -308,7 +310,7 @@ TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_co
 
 TEST_F(RuntimeTest, a_clock_that_another_confirmed_lets_it_sleep) {
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   EXPECT_TRUE(run(worker, client, "a", 2 * 20 * 60'000));
@@ -320,7 +322,7 @@ TEST_F(RuntimeTest, continue_as_new_goes_round) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "rounds", "0"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("rounds", InstanceId("a"), "0"), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
   EXPECT_EQ(client.status("a").output, "after 6");
   EXPECT_EQ(g_calls, 6);
@@ -330,8 +332,8 @@ TEST_F(RuntimeTest, activity_failure_is_an_error_of_its_kind) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "failing", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("b", "overflowing", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("failing", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("overflowing", InstanceId("b"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a"));
   EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
   EXPECT_EQ(client.status("a").error, ErrorKind::kApplication);
@@ -347,7 +349,7 @@ TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace)
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "stubborn", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("stubborn", InstanceId("a"), ""), Status::kOk);
   ASSERT_FALSE(run(worker, client, "a", 10'000));
   ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
   const std::int64_t begin = machine.boot_ms();
@@ -364,7 +366,7 @@ TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {
   TestClient client(machine, kPath);
   Worker first(machine, registry, base_options());
   ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("a", "stubborn", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("stubborn", InstanceId("a"), ""), Status::kOk);
   ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
   const std::int64_t begin = machine.boot_ms();
   ASSERT_FALSE(run(first, client, "a", 30'000));
@@ -382,7 +384,7 @@ TEST_F(RuntimeTest, without_grace_only_the_code_ends_what_was_cancelled) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "stubborn", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("stubborn", InstanceId("a"), ""), Status::kOk);
   ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
   EXPECT_FALSE(run(worker, client, "a", 600'000));
 }
@@ -391,7 +393,7 @@ TEST_F(RuntimeTest, cancel_is_seen_by_the_code_which_compensates) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "cancellable", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("cancellable", InstanceId("a"), ""), Status::kOk);
   ASSERT_FALSE(run(worker, client, "a", 1'000));
   ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a"));
@@ -405,7 +407,7 @@ TEST_F(RuntimeTest, guids_and_utc_are_recorded_in_the_turn) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   const std::int64_t wall = machine.wall_ms();
-  ASSERT_EQ(client->start_orchestration("a", "ids", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("ids", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a"));
   EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted) << client.status("a").output;
   EXPECT_GE(std::stoll(std::string(client.status("a").output)), wall);
@@ -416,8 +418,8 @@ TEST_F(RuntimeTest, impure_code_stops_with_nondeterminism_and_nothing_is_lost) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "impure", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("b", "hello", "other"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("impure", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("hello", InstanceId("b"), "other"), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a"));
   EXPECT_EQ(client.status("a").state, OrchestrationState::kStopped);
   EXPECT_EQ(client.status("a").error, ErrorKind::kNondeterminism);
@@ -432,7 +434,7 @@ TEST_F(RuntimeTest, stopped_instance_goes_on_when_its_code_fits_again) {
     Worker worker(machine, registry, base_options());
     ASSERT_EQ(worker.start(), Status::kOk);
     TestClient client(machine, kPath);
-    ASSERT_EQ(client->start_orchestration("a", "impure", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("impure", InstanceId("a"), ""), Status::kOk);
     ASSERT_TRUE(run(worker, client, "a"));
     ASSERT_EQ(client.status("a").state, OrchestrationState::kStopped);
   }
@@ -452,7 +454,7 @@ TEST_F(RuntimeTest, history_at_its_limit_fails_with_limit) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "endless_history", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("endless_history", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a"));
   EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
   EXPECT_EQ(client.status("a").error, ErrorKind::kLimit) << client.status("a").output;
@@ -462,9 +464,9 @@ TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_no_other) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "no_such_orchestration", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("b", "unknown_activity", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("c", "hello", "fine"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("no_such_orchestration", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("unknown_activity", InstanceId("b"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("hello", InstanceId("c"), "fine"), Status::kOk);
   ASSERT_TRUE(run(worker, client, "c", 1'000)) << worker.lines.all();
   // Left to others for home_grace_ms, then marked as unregistered.
   drive(
@@ -482,7 +484,7 @@ TEST_F(RuntimeTest, traces_leave_once_whatever_is_replayed) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "traced", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("traced", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a"));
   EXPECT_EQ(worker.lines.count("text=before"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("text=after"), 1U);
@@ -492,7 +494,7 @@ TEST_F(RuntimeTest, select_losers_leave_nothing_behind) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "race", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
   EXPECT_EQ(client.status("a").output, "quick");
   // Neither the activity that lost nor the timer that lost wakes a worker again.
@@ -508,8 +510,8 @@ TEST_F(RuntimeTest, joins_and_branches_run_side_by_side) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "fan", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("b", "two_branches", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("fan", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("two_branches", InstanceId("b"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
   EXPECT_EQ(client.status("a").output, "1225");
   const std::int64_t start = machine.boot_ms();
@@ -521,8 +523,8 @@ TEST_F(RuntimeTest, joins_and_branches_run_side_by_side) {
 TEST_F(RuntimeTest, every_commit_killed_and_restarted_still_ends_right) {
   // A worker dies after each tick in turn; what was acknowledged goes on with the next one.
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("b", "rounds", "0"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("rounds", InstanceId("b"), "0"), Status::kOk);
   bool done = false;
   for (int life = 0; life < 300 && !done; ++life) {
     Worker worker(machine, registry, base_options());
@@ -544,7 +546,7 @@ TEST_F(RuntimeTest, timer_that_is_due_with_a_call_is_not_late) {
   TestClient client(machine, kPath);
   drive(
       machine, {&worker}, [] { return false; }, 7'000);  // apart from renewals
-  ASSERT_EQ(client->start_orchestration("a", "sleeper", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   const std::int64_t due = machine.wall_ms() + 20 * 60'000;
   drive(
       machine, {&worker}, [] { return false; }, 20 * 60'000 - 10);
@@ -561,7 +563,8 @@ TEST_F(RuntimeTest, two_runtimes_share_one_file) {
   ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
   TestClient client(machine, kPath);
   for (int i = 0; i < 40; ++i)
-    ASSERT_EQ(client->start_orchestration("i" + std::to_string(i), "chain", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("chain", InstanceId("i" + std::to_string(i)), ""),
+              Status::kOk);
   ASSERT_TRUE(drive(machine, {&first, &second}, [&] {
     return first.runtime->stats().orchestrations_completed +
                second.runtime->stats().orchestrations_completed ==
@@ -590,7 +593,7 @@ TEST_F(RuntimeTest, a_disk_in_trouble_loses_nothing) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "chain", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
   for (const Status trouble : {Status::kFull, Status::kIo}) {
     for (int i = 0; i < 3; ++i)
       static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
@@ -616,7 +619,7 @@ TEST_F(RuntimeTest, waiting_on_the_loops_own_thread_would_block) {
                         memory.bytes(), diagnostic),
             Status::kOk)
       << diagnostic.text();
-  ASSERT_EQ(client.start_orchestration("a", "hello", "x"), Status::kOk);
+  ASSERT_EQ(client.start_orchestration("hello", InstanceId("a"), "x"), Status::kOk);
   OrchestrationStatus status;
   EXPECT_EQ(client.wait_for_orchestration("a", std::chrono::seconds(1), &status),
             Status::kWouldBlock);

@@ -438,13 +438,13 @@ Poll leaf(OrchestrationContext& ctx) {
   return ctx.fail(waited.error());
 }
 Poll middle(OrchestrationContext& ctx) {
-  PAWL_AWAIT(below, ctx.schedule_sub_orchestration("leaf", "", {"leaf"}));
+  PAWL_AWAIT(below, ctx.schedule_sub_orchestration("leaf", "", {InstanceId("leaf")}));
   PAWL_AWAIT_DONE(
       ctx.schedule_activity("note", "middle " + std::string(error_kind_name(below.error().kind))));
   return ctx.fail(below.error());
 }
 Poll top(OrchestrationContext& ctx) {
-  PAWL_AWAIT(below, ctx.schedule_sub_orchestration("middle", "", {"middle"}));
+  PAWL_AWAIT(below, ctx.schedule_sub_orchestration("middle", "", {InstanceId("middle")}));
   return ctx.fail(below.error());
 }
 
@@ -463,7 +463,7 @@ TEST_F(Scenario, ParentCancelCascade) {
 }
 
 Poll detaches(OrchestrationContext& ctx) {
-  if (ctx.start_orchestration("hello", "on its own", "bed") != ErrorKind::kNone)
+  if (ctx.start_orchestration("hello", InstanceId("on its own"), "bed") != ErrorKind::kNone)
     return ctx.fail("refused");
   PAWL_AWAIT(noted, ctx.schedule_activity("echo", "and on"));
   return ctx.complete(noted.value());

@@ -178,7 +178,7 @@ class SessionCacheTest : public ::testing::Test {
   std::string run(std::string_view input, const char* name = "script") {
     TestClient client(machine, kPath);
     const std::string id = "i" + std::to_string(runs_++);
-    EXPECT_EQ(client->start_orchestration(id, name, input), Status::kOk);
+    EXPECT_EQ(client->start_orchestration(name, InstanceId(id), input), Status::kOk);
     EXPECT_TRUE(drive(
         machine, {&a}, [&] { return client.status(id).state != OrchestrationState::kRunning; },
         86'400'000));
@@ -279,7 +279,7 @@ TEST_F(SessionCacheTest, an_activity_that_outlives_its_session_makes_no_state) {
   Worker b(machine, without_stay, options("b", nullptr));
   ASSERT_EQ(b.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "stays", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("stays", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [] { return g_states == 1; }));
   TransferOptions at_once;
   at_once.stop_timeout = std::chrono::milliseconds(0);
@@ -301,8 +301,8 @@ TEST_F(SessionCacheTest, what_is_discarded_is_made_anew) {
 
 TEST_F(SessionCacheTest, instances_that_open_sessions_of_one_id_share_nothing) {
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "opens", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("j", "opens", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("opens", InstanceId("i"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("opens", InstanceId("j"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] {
     return client.status("i").state != OrchestrationState::kRunning &&
            client.status("j").state != OrchestrationState::kRunning;

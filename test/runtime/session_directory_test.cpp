@@ -88,11 +88,11 @@ TEST_F(SessionDirectory, lists_and_filters_by_owner_kind_and_state) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", "alice"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "alice"), Status::kOk);
   settle(machine, {&a});
-  ASSERT_EQ(client->start_orchestration("j", "code", "bob"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), "bob"), Status::kOk);
   settle(machine, {&a});
-  ASSERT_EQ(client->start_orchestration("k", "code", "alice"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("k"), "alice"), Status::kOk);
   settle(machine, {&a}, 5'000);
   EXPECT_EQ(list(client), "s/i/alice/agent/idle/a\ns/j/bob/tool/idle/\ns/k/alice/agent/idle/a\n");
   SessionFilter filter;
@@ -128,7 +128,7 @@ TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   settle(machine, {&a});
   SessionInfo one;
   ASSERT_EQ(client->get_session("", "bed", &one), Status::kOk);
@@ -147,7 +147,7 @@ TEST_F(SessionDirectory, other_labels_under_a_history_are_noticed) {
   auto a = std::make_unique<Worker>(machine, registry, options("a"));
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   settle(machine, {a.get()}, 1'000);
   a->kill();
   owner = "bob";
@@ -171,7 +171,7 @@ TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(outcome(client, "i"), "none: ok");
 }
@@ -198,8 +198,8 @@ TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_notifies_how_to
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
   for (const char* id : {"i", "j", "k"})
-    ASSERT_EQ(client->start_orchestration(id, "code", "alice"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("other", "code", "bob"), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), "alice"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("other"), "bob"), Status::kOk);
   settle(machine, {&a});
   EXPECT_EQ(list(client),
             "s/i/alice//idle/a\ns/j/alice//idle/a\ns/k/alice//refused/\n"
@@ -236,7 +236,7 @@ TEST_F(SessionDirectory, reopening_ones_own_is_no_further_session) {
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   settle(machine, {&boss, &a});
   a.kill();
   settle(machine, {&boss}, 60'000);
@@ -277,7 +277,7 @@ TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
   for (const char* id : {"i", "j"})
-    ASSERT_EQ(client->start_orchestration(id, "code", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), ""), Status::kOk);
   settle(machine, {a.get()});
   EXPECT_EQ(client->close_session("i", "s", "bob"), Status::kNotOwner);
   EXPECT_NE(client->error_text().find("belongs to \"alice\""), std::string_view::npos)
@@ -316,7 +316,7 @@ TEST_F(SessionDirectory, one_closed_from_outside_is_opened_anew_and_reported_onc
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   settle(machine, {&a});
   ASSERT_EQ(client->close_session("i", "s", "alice"), Status::kOk);
   ASSERT_EQ(client->raise_event("i", "go", ""), Status::kOk);
@@ -345,7 +345,7 @@ TEST_F(SessionDirectory, the_worker_logs_a_closing_from_outside) {
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", "alice"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "alice"), Status::kOk);
   settle(machine, {&a});
   ASSERT_EQ(client->close_session("i", "s"), Status::kOk);
   settle(machine, {&a});
@@ -406,8 +406,8 @@ TEST_F(SessionDirectory, the_migrations_of_a_session_are_rebuilt_from_the_log_al
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("j", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&boss, &a}, [&] { return g_runs == 2; }));
   settle(machine, {&boss, &a});
   a.kill();

@@ -159,7 +159,7 @@ TEST_F(SessionFolders, goes_when_the_session_is_lost_and_when_its_instance_ends)
   a.kill();
   hand("b");
   EXPECT_TRUE(are_gone());
-  ASSERT_EQ(client()->start_orchestration("j", "code", ""), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
   ASSERT_TRUE(are_put(2));
   EXPECT_EQ(folders(), 2U);
   ASSERT_EQ(client()->cancel_instance("j", "enough"), Status::kOk);

@@ -59,7 +59,7 @@ class SessionOperations : public testing::MachineTest {
     Worker a(machine, registry, how);
     EXPECT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
     TestClient client(machine, kPath);
-    EXPECT_EQ(client->start_orchestration("i", "code", "in"), Status::kOk);
+    EXPECT_EQ(client->start_orchestration("code", InstanceId("i"), "in"), Status::kOk);
     EXPECT_TRUE(drive(
         machine, {&a}, [&] { return ended(client, "i"); }, 4 * 3'600'000));
     a.stop();
@@ -193,7 +193,7 @@ TEST_F(SessionOperations, a_hold_outlives_continue_as_new_and_a_restart_of_its_o
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&boss, a.get()}, [] { return false; }, kMinuteMs);
   ASSERT_EQ(g_runs.size(), 1U);
@@ -222,7 +222,8 @@ TEST_F(SessionOperations, a_held_session_takes_no_slot_and_no_commit) {
     Worker a(fresh, registry, options("a"));
     ASSERT_EQ(a.start(), Status::kOk);
     TestClient client(fresh, kPath);
-    ASSERT_EQ(client->start_orchestration("i", "code", holds ? "hold" : ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), holds ? "hold" : ""),
+              Status::kOk);
     drive(
         fresh, {&a}, [] { return false; }, kMinuteMs);
     EXPECT_EQ(a.runtime->stats().activities_running, 0U);
@@ -243,7 +244,7 @@ TEST_F(SessionOperations, another_hold_under_a_history_is_noticed) {
   auto a = std::make_unique<Worker>(machine, registry, options("a"));
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {a.get()}, [] { return false; }, 1'000);
   a->kill();
@@ -304,7 +305,7 @@ TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
   ASSERT_EQ(a.start(), Status::kOk);
   a.node.hold_jobs(true);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive_hung(
       machine, {&boss, &a}, a, [] { return false; }, 100);
   Worker b(machine, workers, one_thread("b"));
@@ -343,7 +344,7 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
   ASSERT_EQ(a.start(), Status::kOk);
   a.node.hold_jobs(true);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive_hung(
       machine, {&boss, &a}, a, [&] { return ended(client, "i"); }, 10 * kMinuteMs));
   EXPECT_EQ(outcome(client, "i"), "timeout session_lost");
@@ -365,7 +366,7 @@ TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
     ASSERT_EQ(a.start(), Status::kOk);
     a.node.hold_jobs(true);
     TestClient client(fresh, kPath);
-    ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
     drive_hung(
         fresh, {&boss, &a}, a, [] { return false; }, 100);
     Worker b(fresh, workers, one_thread("b"));
@@ -419,7 +420,7 @@ TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
     }
     a.node.hold_jobs(true);
     TestClient client(fresh, kPath);
-    ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
     EXPECT_EQ(drive_hung(
                   fresh, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, kMinuteMs),
               has_standby);
@@ -449,7 +450,7 @@ TEST_F(SessionOperations, one_that_an_instance_opened_is_moved_by_hand_too) {
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&boss, &a}, [] { return g_runs.size() == 1; }));
   Worker b(machine, workers, options("b"));
   ASSERT_EQ(b.start(), Status::kOk);
@@ -492,7 +493,7 @@ TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", "3"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "3"), Status::kOk);
   EXPECT_FALSE(drive(
       machine, {&a}, [&] { return ended(client, "i"); }, 30'000));
   EXPECT_EQ(g_runs.size(), 2U);
@@ -523,7 +524,7 @@ TEST_F(SessionOperations, what_a_worker_at_its_limit_could_not_run_is_no_lack_of
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&a}, [] { return false; }, 30'000);
   EXPECT_EQ(a.runtime->stats().capacity_exhausted, 0U);
@@ -538,7 +539,7 @@ TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_configured) {
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", "4"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "4"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(outcome(client, "i"), "all");
   EXPECT_EQ(a.runtime->stats().sessions_evicted_idle, 2U);
@@ -567,7 +568,7 @@ TEST_F(SessionOperations, what_is_held_busy_or_never_idle_makes_no_room) {
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   EXPECT_FALSE(drive(
       machine, {&a}, [&] { return ended(client, "i"); }, 8 * kMinuteMs));
   EXPECT_EQ(g_runs.size(), 4U);
@@ -619,7 +620,7 @@ TEST_F(SessionOperations, a_worker_claims_at_its_start_what_no_worker_owns) {
     return ctx.complete(one.value());
   };
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&first, &boss, &a}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(g_runs[0], "a bus@3 1") << "though another worker looked first";
   Worker late(machine, workers, how);
@@ -669,7 +670,7 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&boss, &a}, [] { return false; }, 5'000);
   ASSERT_EQ(g_runs.size(), 1U);
@@ -705,7 +706,7 @@ TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   const std::int64_t begun = machine.boot_ms();
   ASSERT_TRUE(
       drive(machine, {&a}, [&] { return client.status("i").custom_status == "others done"; }));
@@ -758,7 +759,7 @@ TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
   for (Worker* one : {&boss, &a, &b})
     ASSERT_EQ(one->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&boss, &a, &b}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(outcome(client, "i"), "");
   EXPECT_EQ(g_runs, (std::vector<std::string>{"a@1 tag= summary=", "b@3 tag=gpu summary=so far: 7",
@@ -785,7 +786,7 @@ TEST_F(Handoff, the_name_of_an_opened_session_is_that_session_unless_a_shared_on
   TestClient client(machine, kPath);
   for (const char* input : {"own", "shared"}) {
     g_runs.clear();
-    ASSERT_EQ(client->start_orchestration(input, "code", input), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId(input), input), Status::kOk);
     ASSERT_TRUE(drive(machine, {&boss, &a, &b}, [&] { return ended(client, input); }));
     EXPECT_EQ(outcome(client, input), "");
     EXPECT_EQ(g_runs.back().substr(0, 2), input == std::string("own") ? "b@" : "a@");
@@ -810,7 +811,7 @@ TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   EXPECT_FALSE(drive(
       machine, {&boss, &a}, [&] { return ended(client, "i"); }, 60'000));
   EXPECT_EQ(g_runs.size(), 1U) << "nobody of that kind lives";
@@ -850,7 +851,7 @@ TEST_F(Handoff, the_summary_is_read_again_after_a_crash_and_outlives_continue_as
   ASSERT_EQ(a.start(), Status::kOk);
   ASSERT_EQ(b->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&boss, &a, b.get()}, [] { return false; }, 5'000);
   ASSERT_EQ(g_runs.size(), 2U);
@@ -890,7 +891,7 @@ TEST_F(Handoff, bad_arguments_record_nothing_and_devices_stay) {
   drive(
       machine, {&a}, [] { return false; }, 10);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("j", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
   EXPECT_TRUE(drive(machine, {&a}, [&] { return ended(client, "j"); }));
 }
 
@@ -907,7 +908,7 @@ TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
     auto a = std::make_unique<Worker>(fresh, registry, options("a"));
     ASSERT_EQ(a->start(), Status::kOk);
     TestClient client(fresh, kPath);
-    ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
     drive(
         fresh, {a.get()}, [] { return false; }, 1'000);
     a->kill();
@@ -949,7 +950,7 @@ TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   drive(
       machine, {&boss, &a}, [] { return false; }, 5'000);
   a.kill();

@@ -210,7 +210,7 @@ class SessionRecoveryTest : public ::testing::Test {
 TEST_F(SessionRecoveryTest, without_a_loss_it_is_built_once) {
   World world(registry);
   ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
-  ASSERT_EQ(world.client().start_orchestration("i", "three_turns", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("three_turns", InstanceId("i"), ""), Status::kOk);
   OrchestrationStatus status;
   ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
   EXPECT_EQ(status.output, "123");
@@ -224,7 +224,7 @@ TEST_F(SessionRecoveryTest, a_crash_at_any_write_rebuilds_before_it_works) {
     g_runs.clear();
     World world(registry);
     ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
-    ASSERT_EQ(world.client().start_orchestration("i", "three_turns", ""), Status::kOk);
+    ASSERT_EQ(world.client().start_orchestration("three_turns", InstanceId("i"), ""), Status::kOk);
     world.crash_at_write(nth);
     OrchestrationStatus status;
     crashed = world.run_until_done("i", &status) != Status::kOk;
@@ -252,7 +252,7 @@ TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
   Worker boss(machine, coordinator, options("boss"));
   ASSERT_EQ(boss.start(), Status::kOk);
   TestClient client(machine, "/data/pawl.db");
-  ASSERT_EQ(client->start_orchestration("i", "three_turns", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("three_turns", InstanceId("i"), ""), Status::kOk);
   std::uint64_t lost = 0;
   // Of three pieces of work, so that one is left for the last.
   for (const char* node : {"a", "b"}) {
@@ -282,7 +282,7 @@ TEST_F(SessionRecoveryTest, a_building_that_fails_is_the_outcome) {
   g_builds_that_fail = 1;
   World world(registry);
   ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
-  ASSERT_EQ(world.client().start_orchestration("i", "three_turns", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("three_turns", InstanceId("i"), ""), Status::kOk);
   OrchestrationStatus status;
   ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
   EXPECT_EQ(status.error, ErrorKind::kApplication);
@@ -303,7 +303,7 @@ TEST_F(SessionRecoveryTest, one_at_a_time_though_several_branches_work_on_the_se
   ASSERT_EQ(boss.start(), Status::kOk);
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, "/data/pawl.db");
-  ASSERT_EQ(client->start_orchestration("i", "two_branches", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("two_branches", InstanceId("i"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&boss, a.get()}, [] { return g_working == 2; }));
   a->kill();
   g_working = 0;
@@ -324,9 +324,9 @@ TEST_F(SessionRecoveryTest, a_barrier_waits_for_what_runs_and_holds_back_what_fo
     g_order.clear();
     World world(registry);
     ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
-    ASSERT_EQ(
-        world.client().start_orchestration("i", "around_a_barrier", cancelled ? "cancel" : ""),
-        Status::kOk);
+    ASSERT_EQ(world.client().start_orchestration("around_a_barrier", InstanceId("i"),
+                                                 cancelled ? "cancel" : ""),
+              Status::kOk);
     OrchestrationStatus status;
     ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
     EXPECT_EQ(status.output, "invalid_argument");
@@ -341,7 +341,8 @@ TEST_F(SessionRecoveryTest, so_often_and_no_more) {
     g_works_that_abort = aborts;
     World world(registry);
     ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
-    ASSERT_EQ(world.client().start_orchestration("i", "behind_a_leaver", ""), Status::kOk);
+    ASSERT_EQ(world.client().start_orchestration("behind_a_leaver", InstanceId("i"), ""),
+              Status::kOk);
     OrchestrationStatus status;
     ASSERT_EQ(world.run_until_done("i", &status), Status::kOk);
     EXPECT_EQ(status.error, aborts == 1 ? ErrorKind::kNone : ErrorKind::kSessionLost) << aborts;

@@ -73,7 +73,7 @@ TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
   for (const char* id : {"never", "once", "much"})
-    ASSERT_EQ(client->start_orchestration(id, "code", id), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), id), Status::kOk);
   settle({&a}, 30'000);
   EXPECT_EQ(metrics(client).session_ends.ended, 0U) << "none has ended";
   EXPECT_EQ(a.runtime->stats().session_ends.ended, 0U);
@@ -107,7 +107,7 @@ TEST_F(SessionStats, one_that_is_lost_counts_once_whatever_becomes_of_it) {
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
   for (const char* id : {"i", "j"})
-    ASSERT_EQ(client->start_orchestration(id, "code", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), ""), Status::kOk);
   settle({&boss, a.get()});
   EXPECT_EQ(metrics(client).sessions_idle, 2);
   a->kill();
@@ -136,7 +136,7 @@ TEST_F(SessionStats, a_shared_one_counts_when_its_row_goes_and_up_to_its_last_ac
   auto a = std::make_unique<Worker>(machine, registry, how);
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   settle({a.get()}, 50'000);
   // Restarted: its session goes on with the same row, and what was counted is in the file alone.
   a->kill();
@@ -179,9 +179,9 @@ TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", "busy"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("j", "code", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("k", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "busy"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("k"), ""), Status::kOk);
   settle({&a}, 30'000);
   EXPECT_EQ(a.runtime->stats().sessions_active, 1U);
   EXPECT_EQ(a.runtime->stats().sessions_idle, 2U);
@@ -242,8 +242,8 @@ TEST_F(SessionLeaks, one_that_is_left_open_is_reported_once_by_any_worker) {
   ASSERT_EQ(a->start(), Status::kOk);
   ASSERT_EQ(b.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("unused", "code", "unused"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("used", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("unused"), "unused"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("used"), ""), Status::kOk);
   const auto leak_lines = [&](const std::string& of) {
     return a->lines.count("session_leak session=s epoch=" + of) +
            b.lines.count("session_leak session=s epoch=" + of);
@@ -289,7 +289,7 @@ TEST_F(SessionLeaks, those_that_work_and_shared_ones_are_none_and_0_is_never) {
   Worker a(machine, registry, never);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("used", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("used"), ""), Status::kOk);
   settle({&a}, 200'000);
   EXPECT_EQ(leaks(client, 1'000, 1'000), "s of used\n") << "bed is shared";
   EXPECT_EQ(leaks(client, 0, 1'000), "");
@@ -309,7 +309,7 @@ TEST_F(SessionLeaks, many_are_reported_over_several_sweeps) {
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "code", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   settle({&a}, 65'000);
   EXPECT_GE(a.lines.count("session_leak"), 16U);
   EXPECT_LT(a.lines.count("session_leak"), 40U);

@@ -103,7 +103,7 @@ TEST_F(SessionRuntime, session_pins_to_claiming_worker) {
   TestClient client(machine, kPath);
   for (int i = 0; i < 6; ++i) {
     const std::string name = "s" + std::to_string(i);
-    ASSERT_EQ(client->start_orchestration(name, "five", name), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("five", InstanceId(name), name), Status::kOk);
   }
   ASSERT_TRUE(drive(machine, {&a, &b}, [&] {
     for (int i = 0; i < 6; ++i)
@@ -131,8 +131,8 @@ TEST_F(SessionRuntime, coordinator_and_worker_only_processes) {
   ASSERT_EQ(a.start(), Status::kOk);
   ASSERT_EQ(b.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "five", "sensor-1"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("y", "five", "sensor-2"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "sensor-1"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("y"), "sensor-2"), Status::kOk);
   ASSERT_TRUE(
       drive(machine, {&c, &a, &b}, [&] { return ended(client, "x") && ended(client, "y"); }));
   EXPECT_EQ(g_runs.size(), 10U);
@@ -146,7 +146,7 @@ TEST_F(SessionRuntime, handoff_at_once_after_a_kill) {
   ASSERT_EQ(c.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
   Worker b(machine, inlined, worker_only("b"));
   ASSERT_EQ(b.start(), Status::kOk);
@@ -171,11 +171,11 @@ TEST_F(SessionRuntime, a_worker_that_came_last_is_found_dead_at_once) {
   ASSERT_EQ(c.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
   Worker b(machine, inlined, worker_only("b"));
   ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("y", "five", "t"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("y"), "t"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&c, &a, &b}, [&] { return g_runs.back().worker == "b"; }));
   drive(
       machine, {&c, &a, &b}, [] { return false; }, 1'000);
@@ -194,7 +194,7 @@ TEST_F(SessionRuntime, work_in_flight_moves_with_its_session) {
   ASSERT_EQ(a.start(), Status::kOk);
   a.node.hold_jobs(true);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "once", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("once", InstanceId("x"), "s"), Status::kOk);
   bool held = false;
   // run_jobs() would run it: tick by hand.
   for (int i = 0; i < 20 && !held; ++i) {
@@ -222,7 +222,7 @@ TEST_F(SessionRuntime, without_fast_handoff_the_lease_decides) {
   ASSERT_EQ(c.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
   Worker b(machine, inlined, slow);
   ASSERT_EQ(b.start(), Status::kOk);
@@ -243,7 +243,7 @@ TEST_F(SessionRuntime, restart_under_the_same_node_takes_its_own_back) {
   ASSERT_EQ(c.start(), Status::kOk);
   ASSERT_EQ(a->start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&c, a.get()}, [&] { return g_runs.size() == 2; }));
   a->kill();
   Worker again(machine, inlined, worker_only("a"));
@@ -260,7 +260,7 @@ TEST_F(SessionRuntime, idle_session_is_released_and_claimed_anew) {
   Worker a(machine, inlined, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "pause", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("pause", InstanceId("x"), "s"), Status::kOk);
   ASSERT_TRUE(drive(
       machine, {&a}, [&] { return ended(client, "x"); }, 3'600'000));
   ASSERT_EQ(g_runs.size(), 2U);
@@ -282,7 +282,8 @@ TEST_F(SessionRuntime, capacity_spreads_and_zero_means_none) {
   ASSERT_EQ(b.start(), Status::kOk);
   TestClient client(machine, kPath);
   for (int i = 0; i < 5; ++i)
-    ASSERT_EQ(client->start_orchestration("x" + std::to_string(i), "five", "s" + std::to_string(i)),
+    ASSERT_EQ(client->start_orchestration("five", InstanceId("x" + std::to_string(i)),
+                                          "s" + std::to_string(i)),
               Status::kOk);
   ASSERT_TRUE(drive(machine, {&a, &n, &b}, [&] {
     for (int i = 0; i < 5; ++i)
@@ -303,7 +304,7 @@ TEST_F(SessionRuntime, session_survives_continue_as_new) {
   ASSERT_EQ(a.start(), Status::kOk);
   ASSERT_EQ(b.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "round", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("round", InstanceId("x"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "x"); }));
   ASSERT_EQ(g_runs.size(), 4U);
   for (const Execution& run : g_runs) {
@@ -320,7 +321,7 @@ TEST_F(SessionRuntime, frozen_owner_loses_its_session_after_its_lease_and_its_la
   ASSERT_EQ(a.start(), Status::kOk);
   a.node.hold_jobs(true);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "once", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("once", InstanceId("x"), "s"), Status::kOk);
   for (int i = 0; i < 20 && a.runtime->stats().activities_started == 0; ++i) {
     static_cast<void>(c.runtime->tick(std::chrono::milliseconds::max()));
     static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
@@ -344,7 +345,7 @@ TEST_F(SessionRuntime, frozen_owner_loses_its_session_after_its_lease_and_its_la
 TEST_F(SessionRuntime, twelve_reboots_in_one_activity_poison_nothing) {
   {
     TestClient client(machine, kPath);
-    ASSERT_EQ(client->start_orchestration("x", "once", "s"), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("once", InstanceId("x"), "s"), Status::kOk);
   }
   for (int reboot = 0; reboot < 12; ++reboot) {
     Worker a(machine, threaded, options("a"));
@@ -373,7 +374,7 @@ TEST_F(SessionRuntime, stopping_gracefully_hands_over_at_once) {
   ASSERT_EQ(c.start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
   ASSERT_EQ(b.start(), Status::kOk);
   ASSERT_EQ(a.runtime->stop(std::chrono::seconds(1)), Status::kOk);
@@ -391,7 +392,7 @@ TEST_F(SessionRuntime, leases_hold_in_2040_and_over_wall_steps) {
   ASSERT_EQ(a.start(), Status::kOk);
   ASSERT_EQ(b.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return g_runs.size() == 2; }));
   machine.set_wall(0);
   ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return g_runs.size() == 3; }));
@@ -408,7 +409,7 @@ TEST_F(SessionRuntime, worker_only_process_sleeps_while_timers_are_due_and_no_wo
   ASSERT_EQ(c->start(), Status::kOk);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("x", "five", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {c.get(), &a}, [&] { return g_runs.size() == 2; }));
   c->kill();
   ASSERT_FALSE(drive(

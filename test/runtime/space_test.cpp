@@ -93,8 +93,8 @@ class Space : public ::testing::Test {
     int count = 0;
     *why = Status::kOk;
     while (count < most) {
-      *why =
-          client->start_orchestration(name + std::to_string(count), name, std::string(1'000, 'x'));
+      *why = client->start_orchestration(name, InstanceId(name + std::to_string(count)),
+                                         std::string(1'000, 'x'));
       if (*why != Status::kOk) break;
       ++count;
     }
@@ -139,7 +139,7 @@ TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) 
   // Far more than fits, one after the other: none is refused.
   for (int i = 0; i < 200; ++i) {
     const std::string id = "quick" + std::to_string(i);
-    ASSERT_EQ(client->start_orchestration(id, "quick", text()), Status::kOk)
+    ASSERT_EQ(client->start_orchestration("quick", InstanceId(id), text()), Status::kOk)
         << i << ": " << client->error_text();
     const std::uint64_t ended = static_cast<std::uint64_t>(i) + 1;
     ASSERT_TRUE(run(machine, worker, 60'000,
@@ -158,7 +158,8 @@ TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) 
   int sleepers = 0;
   Status why = Status::kOk;
   while (why == Status::kOk && sleepers < 1000) {
-    why = client->start_orchestration("s" + std::to_string(sleepers), "sleeper", text());
+    why =
+        client->start_orchestration("sleeper", InstanceId("s" + std::to_string(sleepers)), text());
     if (why == Status::kOk) ++sleepers;
     run(machine, worker, 100);
   }
@@ -167,7 +168,7 @@ TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) 
   EXPECT_GT(sleepers, 10);
   EXPECT_FALSE(is_there(client, "quick199"));
   EXPECT_EQ(client->enqueue_event("s0", "q", "text"), Status::kQuota);
-  EXPECT_EQ(client->start_orchestration("s0", "sleeper", ""), Status::kAlreadyExists);
+  EXPECT_EQ(client->start_orchestration("sleeper", InstanceId("s0"), ""), Status::kAlreadyExists);
   EXPECT_EQ(worker.runtime->stats().room, Room::kRejectingNew);
   Metrics metrics;
   ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
@@ -181,7 +182,8 @@ TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) 
   }));
   run(machine, worker, 1'000);
   EXPECT_EQ(worker.runtime->stats().orchestrations_failed, 0U);
-  EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("again"), ""), Status::kOk)
+      << client->error_text();
 }
 
 TEST_F(Space, ReserveIsGivenUpOnAFullDiskAndMadeAgain) {
@@ -197,13 +199,14 @@ TEST_F(Space, ReserveIsGivenUpOnAFullDiskAndMadeAgain) {
   })) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("disk_is_full"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.runtime->stats().room, Room::kRejectingNew);
-  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kQuota)
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), ""), Status::kQuota)
       << client->error_text();
   machine.set_disk_bytes(0);
   run(machine, worker, 30'000);
   EXPECT_EQ(worker.lines.count("disk_has_room"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.runtime->stats().room, Room::kEnough);
-  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), ""), Status::kOk)
+      << client->error_text();
 }
 
 TEST_F(Space, QuotaOfAClientHoldsForWhoRuns) {
@@ -230,14 +233,16 @@ TEST_F(Space, QuotaOfAClientHoldsForWhoRuns) {
   // Over it by running work, which nothing removes; and without it again.
   int sleepers = 0;
   for (why = Status::kOk; why == Status::kOk && sleepers < 1'000; ++sleepers) {
-    why = client->start_orchestration("s" + std::to_string(sleepers), "sleeper", text());
+    why =
+        client->start_orchestration("sleeper", InstanceId("s" + std::to_string(sleepers)), text());
     run(machine, worker, 10);
   }
   ASSERT_EQ(why, Status::kQuota);
   ASSERT_EQ(client->set_quota(0), Status::kOk);
   run(machine, worker, 10);
   EXPECT_EQ(stats.room, Room::kEnough);
-  EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("again"), ""), Status::kOk)
+      << client->error_text();
 }
 
 // The log is written back instead.
@@ -248,14 +253,15 @@ TEST_F(Space, LongLogIsNoReasonToRemoveAnything) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("quick0", "quick", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("eternal", "eternal", text()), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("quick", InstanceId("quick0"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("eternal", InstanceId("eternal"), text()), Status::kOk);
   ASSERT_TRUE(run(machine, worker, 600'000,
                   [&] { return worker.runtime->stats().continued_as_new == 100; }));
   EXPECT_TRUE(is_there(client, "quick0"));
   EXPECT_EQ(worker.runtime->stats().instances_removed, 0U);
   EXPECT_NE(worker.runtime->stats().room, Room::kRejectingNew);
-  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), ""), Status::kOk)
+      << client->error_text();
 }
 
 TEST_F(Space, EarlierExecutionsGoAfterEndedTrees) {
@@ -264,8 +270,8 @@ TEST_F(Space, EarlierExecutionsGoAfterEndedTrees) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("quick0", "quick", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("eternal", "eternal", text()), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("quick", InstanceId("quick0"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("eternal", InstanceId("eternal"), text()), Status::kOk);
   const RuntimeStats& stats = worker.runtime->stats();
   ASSERT_TRUE(run(machine, worker, 600'000, [&] { return stats.executions_removed > 1; }));
   EXPECT_FALSE(is_there(client, "quick0"));
@@ -288,7 +294,8 @@ TEST_F(Space, DiskThatStaysFullOfCompleteWorkTakesNewWork) {
   int refused = 0;
   std::uint64_t ended = 0;
   for (int i = 0; i < 400; ++i) {
-    const Status status = client->start_orchestration("quick" + std::to_string(i), "quick", text());
+    const Status status =
+        client->start_orchestration("quick", InstanceId("quick" + std::to_string(i)), text());
     if (status == Status::kOk) {
       ++ended;
     } else {
@@ -320,15 +327,17 @@ TEST_F(Space, ClientThatFindsTheDiskFullHasRoomMade) {
   machine.set_disk_bytes(machine.stored_bytes());
   int accepted_now = 0;
   for (why = Status::kOk; why == Status::kOk && accepted_now < 1'000; ++accepted_now)
-    why = client->start_orchestration("s" + std::to_string(accepted_now), "sleeper", text());
+    why = client->start_orchestration("sleeper", InstanceId("s" + std::to_string(accepted_now)),
+                                      text());
   ASSERT_EQ(why, Status::kFull);
-  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kQuota)
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), ""), Status::kQuota)
       << client->error_text();
   run(machine, worker, 100);
   EXPECT_EQ(worker.lines.count("disk_is_full"), 0U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("reserve_is_missing"), 1U) << worker.lines.all();
   EXPECT_GT(worker.runtime->stats().instances_removed, 0U);
-  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), ""), Status::kOk)
+      << client->error_text();
 }
 
 // The process that gave it up is dead; the living one has seen nothing of it.
@@ -345,11 +354,12 @@ TEST_F(Space, ReserveThatIsMissingIsMadeAgain) {
   ASSERT_TRUE(run(machine, first, 120'000, [&] { return first.lines.count("disk_is_full") > 0; }));
   first.kill();
   machine.set_disk_bytes(0);
-  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kQuota);
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), ""), Status::kQuota);
   EXPECT_TRUE(
       run(machine, second, 600'000, [&] { return second.lines.count("disk_has_room") > 0; }));
   EXPECT_EQ(second.lines.count("disk_is_full"), 0U);
-  EXPECT_EQ(client->start_orchestration("new", "quick", ""), Status::kOk) << client->error_text();
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), ""), Status::kOk)
+      << client->error_text();
 }
 
 // As many as a batch holds, each of which fits alone.
@@ -359,7 +369,8 @@ TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
   options.space.checkpoint_pages = 256;
   leave_free_pages(machine, [](TestClient& client) {
     for (int i = 0; i < 64; ++i)
-      ASSERT_EQ(client->start_orchestration("l" + std::to_string(i), "loud", text()), Status::kOk);
+      ASSERT_EQ(client->start_orchestration("loud", InstanceId("l" + std::to_string(i)), text()),
+                Status::kOk);
   });
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
@@ -370,8 +381,8 @@ TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
   EXPECT_GE(worker.lines.count("disk_is_full"), 1U);
   // So are starts that come together.
   std::uint64_t more = 0;
-  while (worker.runtime->start_orchestration("m" + std::to_string(more), "quick", text()) ==
-         Status::kOk)
+  while (worker.runtime->start_orchestration("quick", InstanceId("m" + std::to_string(more)),
+                                             text()) == Status::kOk)
     ++more;
   EXPECT_GT(more, 30U);
   EXPECT_TRUE(run(machine, worker, 60'000, [&] {
@@ -389,7 +400,7 @@ TEST_F(Space, ResultsThatDoNotFitAreTakenInPieces) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   for (int i = 0; i < 64; ++i)
-    ASSERT_EQ(worker.runtime->start_orchestration("s" + std::to_string(i), "slow", ""),
+    ASSERT_EQ(worker.runtime->start_orchestration("slow", InstanceId("s" + std::to_string(i)), ""),
               Status::kOk);
   ASSERT_TRUE(run(machine, worker, 60'000,
                   [&] { return worker.runtime->stats().activities_running == 64; }));
@@ -412,13 +423,13 @@ TEST_F(Space, WithoutAReserveThereIsNoneToMiss) {
   ASSERT_EQ(accepted(client, "chain", 5, &why), 5);
   machine.set_disk_bytes(machine.stored_bytes());
   run(machine, worker, 60'000);
-  EXPECT_EQ(client->start_orchestration("new", "quick", text()), Status::kFull);
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), text()), Status::kFull);
   machine.set_disk_bytes(0);
   EXPECT_TRUE(run(machine, worker, 600'000,
                   [&] { return worker.runtime->stats().orchestrations_completed == 5; }));
   run(machine, worker, 20'000);
   EXPECT_EQ(worker.runtime->stats().room, Room::kEnough);
-  EXPECT_EQ(client->start_orchestration("new", "quick", text()), Status::kOk);
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), text()), Status::kOk);
 }
 
 // Whatever its size, what was accepted ends, at the latest when there is space again.
@@ -450,7 +461,7 @@ TEST_F(Space, NothingIsLostOnADiskOfAnySize) {
     run(machine, worker, 30'000);
     EXPECT_EQ(worker.runtime->stats().orchestrations_failed, 0U);
     EXPECT_EQ(worker.runtime->stats().room, Room::kEnough);
-    EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk)
+    EXPECT_EQ(client->start_orchestration("quick", InstanceId("again"), ""), Status::kOk)
         << client->error_text();
   }
 }
@@ -506,14 +517,14 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("running", "sleeper", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("running"), ""), Status::kOk);
   run(machine, worker, 1'000);
   Other reader(machine);
   ASSERT_EQ(reader.store->batch().begin_read(), Status::kOk);
   Status why = Status::kOk;
   int count = 0;
   for (; why == Status::kOk && count < 4'000; ++count) {
-    why = client->start_orchestration("q" + std::to_string(count), "quick", text());
+    why = client->start_orchestration("quick", InstanceId("q" + std::to_string(count)), text());
     run(machine, worker, 1'000);
   }
   ASSERT_EQ(why, Status::kQuota) << count;
@@ -537,7 +548,8 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   EXPECT_EQ(worker.lines.count("log_is_cut"), 1U) << worker.lines.all();
   EXPECT_EQ(stats.room, Room::kEnough);
   EXPECT_EQ(stats.log_bytes, 0);
-  EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("again"), ""), Status::kOk)
+      << client->error_text();
 }
 
 // No worker runs, and the reader has left: the next process that opens it cuts it.
@@ -557,7 +569,8 @@ TEST_F(Space, ClientCutsALongLogWithoutARuntime) {
   EXPECT_GT(accepted(client, "quick", 4'000, &why), 10);
   ASSERT_EQ(why, Status::kQuota);
   reader.store->batch().end_read();
-  EXPECT_EQ(client->start_orchestration("again", "quick", ""), Status::kOk) << client->error_text();
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("again"), ""), Status::kOk)
+      << client->error_text();
 }
 
 TEST_F(Space, WriteLockThatIsHeldForLongIsReportedAndNotReady) {
@@ -565,7 +578,7 @@ TEST_F(Space, WriteLockThatIsHeldForLongIsReportedAndNotReady) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "eternal", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("eternal", InstanceId("a"), ""), Status::kOk);
   run(machine, worker, 5'000);
   ASSERT_TRUE(worker.runtime->ready());
   Other writer(machine);

@@ -82,7 +82,8 @@ class Starts : public Story {
     const auto keep = [](void* all, Status status) noexcept {
       static_cast<std::vector<Status>*>(all)->push_back(status);
     };
-    ASSERT_EQ(worker.runtime->start_orchestration(id, name, input, keep, &answers), Status::kOk);
+    ASSERT_EQ(worker.runtime->start_orchestration(name, InstanceId(id), input, {}, keep, &answers),
+              Status::kOk);
   }
   static std::uint64_t commits(Worker& worker) { return worker.runtime->stats().commits; }
   bool tick(Worker& worker) { return worker.runtime->tick(std::chrono::milliseconds::max()).ok(); }
@@ -101,6 +102,21 @@ TEST_F(Starts, OneActivity_TakesTwoCommits) {
   EXPECT_EQ(history("a").size(), 2U);
   EXPECT_EQ(end_of("a"), "completed x");
   EXPECT_EQ(commits(worker), before + 2);
+}
+
+TEST_F(Starts, MayBeDelayed) {
+  Worker& worker = start_worker();
+  StartOptions later;
+  later.start_after = std::chrono::seconds(10);
+  const InstanceId id("later");
+  ASSERT_EQ(worker.runtime->start_orchestration("at_once", id, "x", later), Status::kOk);
+  pass(9'900);
+  EXPECT_EQ(outcome_of("later"), "running ");
+  pass(200);
+  EXPECT_EQ(outcome_of("later"), "completed x");
+  later.start_after = std::chrono::milliseconds(-1);
+  EXPECT_EQ(worker.runtime->start_orchestration("at_once", id, "x", later),
+            Status::kInvalidArgument);
 }
 
 TEST_F(Starts, ThatEndAtOnce_TakeOneCommit) {
@@ -203,7 +219,8 @@ TEST_F(Starts, AreAnsweredBeforeTheLogIsWrittenBack) {
   int written_later = 0;
   for (int i = 0; i < 10; ++i) {
     const std::string id = "i" + std::to_string(i);
-    ASSERT_EQ(worker.runtime->start_orchestration(id, "listen", "x", look, &seen), Status::kOk);
+    ASSERT_EQ(worker.runtime->start_orchestration("listen", InstanceId(id), "x", {}, look, &seen),
+              Status::kOk);
     ASSERT_TRUE(tick(worker));
     written_later += machine.writes() > seen.writes + 1 ? 1 : 0;  // more than the bell
   }

@@ -101,7 +101,7 @@ TEST_F(CustomStatus, set_is_shown_with_a_version_that_counts_every_change) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
   EXPECT_EQ(client.status("a").custom_status, "");
   EXPECT_EQ(client.status("a").custom_status_version, 0);
   run_to(worker, client, 1);
@@ -120,7 +120,7 @@ TEST_F(CustomStatus, outlives_continue_as_new_restart_and_the_end) {
   {
     Worker worker(machine, registry, base_options());
     ASSERT_EQ(worker.start(), Status::kOk);
-    ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
     run_to(worker, client, 3);
   }
   Worker worker(machine, registry, base_options());
@@ -137,7 +137,7 @@ TEST_F(CustomStatus, reset_is_a_change_to_nothing) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "resets", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("resets", InstanceId("a"), ""), Status::kOk);
   run_to(worker, client, 2);
   EXPECT_EQ(client.status("a").custom_status, "");
   EXPECT_EQ(client.status("a").custom_status_version, 2);
@@ -147,7 +147,7 @@ TEST_F(CustomStatus, too_long_a_text_is_refused_live_and_in_replay) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "too_long", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("too_long", InstanceId("a"), ""), Status::kOk);
   run_to(worker, client, 2);
   const OrchestrationStatus is = client.status("a");
   EXPECT_EQ(is.output, "limit");
@@ -159,7 +159,7 @@ TEST_F(CustomStatus, a_lost_branch_shows_nothing) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "loser_shows", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("loser_shows", InstanceId("a"), ""), Status::kOk);
   run_to(worker, client, 2);
   EXPECT_EQ(client.status("a").custom_status, "won");
   EXPECT_EQ(client.status("a").custom_status_version, 1);
@@ -169,7 +169,7 @@ TEST_F(CustomStatus, waiting_answers_a_newer_version_at_once) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
   run_to(worker, client, 1);
   worker.stop();  // on its thread no call may wait
   OrchestrationStatus is;
@@ -186,7 +186,7 @@ TEST_F(CustomStatus, waiting_for_a_change_sleeps_until_its_time_has_passed) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "shows", "open"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
   run_to(worker, client, 1);
   worker.stop();  // on its thread no call may wait
   const std::int64_t before = machine.boot_ms();
@@ -211,7 +211,7 @@ TEST_F(CustomStatus, waiting_for_what_cannot_change_says_so) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "hour", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("hour", InstanceId("a"), ""), Status::kOk);
   run_to(worker, client, 1);
   worker.stop();  // on its thread no call may wait
   OrchestrationStatus is;

@@ -60,7 +60,7 @@ class Story : public ::testing::Test {
     return *client_;
   }
   void start(std::string_view id, std::string_view name, std::string_view input = "") {
-    ASSERT_EQ(client()->start_orchestration(id, name, input), Status::kOk)
+    ASSERT_EQ(client()->start_orchestration(name, InstanceId(id), input), Status::kOk)
         << client()->error_text();
   }
   // Its process ended, with the machine.

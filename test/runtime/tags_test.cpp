@@ -124,7 +124,7 @@ TEST_F(TagsTest, heterogeneous_tagged_workers) {
   for (Worker* worker : {&main, &gpu, &radio})
     ASSERT_EQ(worker->start(), Status::kOk);
   for (const char* id : {"a", "b", "c"})
-    ASSERT_EQ(main.runtime->start_orchestration(id, "three", ""), Status::kOk);
+    ASSERT_EQ(main.runtime->start_orchestration("three", InstanceId(id), ""), Status::kOk);
   for (const char* id : {"a", "b", "c"})
     EXPECT_EQ(ended({&main, &gpu, &radio}, main, id), "main/ gpu/gpu radio/radio");
 }
@@ -134,8 +134,8 @@ TEST_F(TagsTest, dual_runtime_tags) {
   Worker gpu(machine, registry, options("gpu", TagFilter::tags({"gpu"}), true));
   ASSERT_EQ(main.start(), Status::kOk);
   ASSERT_EQ(gpu.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("a", "three", ""), Status::kOk);
-  ASSERT_EQ(gpu.runtime->start_orchestration("b", "three", ""), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("three", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(gpu.runtime->start_orchestration("three", InstanceId("b"), ""), Status::kOk);
   EXPECT_EQ(ended({&main, &gpu}, main, "a"), "main/ gpu/gpu main/radio");
   EXPECT_EQ(ended({&main, &gpu}, main, "b"), "main/ gpu/gpu main/radio");
 }
@@ -144,7 +144,7 @@ TEST_F(TagsTest, dual_runtime_tags) {
 TEST_F(TagsTest, starvation_safe_tag_timeout) {
   Worker main(machine, registry, options("main", TagFilter::default_only(), true));
   ASSERT_EQ(main.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("a", "starves", ""), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("starves", InstanceId("a"), ""), Status::kOk);
   EXPECT_EQ(ended({&main}, main, "a", 29'000), "running: ");
   EXPECT_EQ(ended({&main}, main, "a", 2'000), "not_started main/");
 }
@@ -153,7 +153,7 @@ TEST_F(TagsTest, starvation_safe_tag_timeout) {
 TEST_F(TagsTest, expires_without_any_worker_for_activities) {
   Worker none(machine, registry, options("none", TagFilter::none(), true));
   ASSERT_EQ(none.start(), Status::kOk);
-  ASSERT_EQ(none.runtime->start_orchestration("a", "starves", ""), Status::kOk);
+  ASSERT_EQ(none.runtime->start_orchestration("starves", InstanceId("a"), ""), Status::kOk);
   drive(
       machine, {&none}, [] { return false; }, 5'000);
   EXPECT_EQ(ended({&none}, none, "a", 60'000), "running: ");
@@ -170,7 +170,7 @@ TEST_F(TagsTest, expires_without_any_worker_for_activities) {
 TEST_F(TagsTest, none_sleeps) {
   Worker none(machine, registry, options("none", TagFilter::none(), true));
   ASSERT_EQ(none.start(), Status::kOk);
-  ASSERT_EQ(none.runtime->start_orchestration("a", "three", ""), Status::kOk);
+  ASSERT_EQ(none.runtime->start_orchestration("three", InstanceId("a"), ""), Status::kOk);
   drive(
       machine, {&none}, [] { return false; }, 10'000);
   const auto ticks = none.runtime->stats().ticks;
@@ -185,7 +185,7 @@ TEST_F(TagsTest, with_session_retries_and_select) {
   Worker gpu(machine, registry, options("gpu", TagFilter::default_and({"gpu"})));
   ASSERT_EQ(main.start(), Status::kOk);
   ASSERT_EQ(gpu.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("a", "composed", ""), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("composed", InstanceId("a"), ""), Status::kOk);
   EXPECT_EQ(ended({&main, &gpu}, main, "a"), "0 gpu/gpu");
 }
 
@@ -193,7 +193,7 @@ TEST_F(TagsTest, with_session_retries_and_select) {
 TEST_F(TagsTest, cancelled_while_unserved) {
   Worker main(machine, registry, options("main", TagFilter::default_only(), true));
   ASSERT_EQ(main.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("a", "gives_up", ""), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("gives_up", InstanceId("a"), ""), Status::kOk);
   TestClient client(machine, kPath);
   Metrics metrics;
   drive(
@@ -212,7 +212,7 @@ TEST_F(TagsTest, recovery_across_restart) {
   {
     Worker main(machine, registry, options("main", TagFilter::default_only(), true));
     ASSERT_EQ(main.start(), Status::kOk);
-    ASSERT_EQ(main.runtime->start_orchestration("a", "three", ""), Status::kOk);
+    ASSERT_EQ(main.runtime->start_orchestration("three", InstanceId("a"), ""), Status::kOk);
     drive(
         machine, {&main}, [] { return false; }, 2'000);
     main.kill();
@@ -235,7 +235,7 @@ TEST_F(TagsTest, recovery_across_restart) {
 TEST_F(TagsTest, a_bad_tag_is_an_error_at_the_await) {
   Worker main(machine, registry, options("main", TagFilter::default_only(), true));
   ASSERT_EQ(main.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("a", "bad", ""), Status::kOk);
+  ASSERT_EQ(main.runtime->start_orchestration("bad", InstanceId("a"), ""), Status::kOk);
   EXPECT_EQ(ended({&main}, main, "a"), "invalid_argument invalid_argument");
 }
 

@@ -105,7 +105,8 @@ class UnknownNames : public ::testing::Test {
   }
   void start_floods(TestClient& client, std::string_view input, int many = kMany) {
     for (int i = 0; i < many / kEach; ++i)
-      ASSERT_EQ(client->start_orchestration(std::string(input) + std::to_string(i), "flood", input),
+      ASSERT_EQ(client->start_orchestration(
+                    "flood", InstanceId(std::string(input) + std::to_string(i)), input),
                 Status::kOk);
   }
   // So many ticks of the worker until the instance has ended; more than `most`: it has not.
@@ -119,7 +120,7 @@ class UnknownNames : public ::testing::Test {
     return count;
   }
   void expect_hello(Worker& worker, TestClient& client, const char* name, std::string_view id) {
-    ASSERT_EQ(client->start_orchestration(id, name, ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration(name, InstanceId(id), ""), Status::kOk);
     EXPECT_LE(ticks(worker, client, id, 1'000), kTicksOfHello) << id;
   }
   // Until it sleeps.
@@ -237,7 +238,7 @@ TEST_F(UnknownNames, what_waits_for_another_kind_lets_the_worker_sleep) {
     Worker first(machine, known, options);
     ASSERT_EQ(first.start(), Status::kOk);
     TestClient client(machine, kPath);
-    ASSERT_EQ(client->start_orchestration("a", "for_another_kind", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("for_another_kind", InstanceId("a"), ""), Status::kOk);
     settle(first);
     expect_rest(first);
     first.stop();
@@ -260,7 +261,8 @@ TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
     for (int i = 0; i < 10; ++i) {
       Status status = Status::kOk;
       while (status == Status::kOk)
-        status = worker.runtime->start_orchestration("own" + std::to_string(next++), "hello", "");
+        status = worker.runtime->start_orchestration(
+            "hello", InstanceId("own" + std::to_string(next++)), "");
       ASSERT_EQ(status, Status::kResourceExhausted);
       ASSERT_TRUE(worker.runtime->tick(std::chrono::seconds(1)).ok());
     }
@@ -277,10 +279,10 @@ TEST_F(UnknownNames, instances_delay_no_other) {
   TestClient client(machine, kPath);
   for (int i = 0; i < kMany; ++i) {
     const std::string id = "x" + std::to_string(i);
-    ASSERT_EQ(client->start_orchestration(id, "nobody" + std::to_string(i % 1'000), ""),
+    ASSERT_EQ(client->start_orchestration("nobody" + std::to_string(i % 1'000), InstanceId(id), ""),
               Status::kOk);
     if (i == kMany / 2) {
-      ASSERT_EQ(client->start_orchestration("among them", "hello", ""), Status::kOk);
+      ASSERT_EQ(client->start_orchestration("hello", InstanceId("among them"), ""), Status::kOk);
     }
   }
   expect_hello(worker, client, "hello", "behind them");
@@ -304,10 +306,10 @@ TEST_F(UnknownNames, instances_of_a_former_program_delay_no_other) {
     Worker worker(machine, former, options);
     ASSERT_EQ(worker.start(), Status::kOk);
     for (int i = 0; i < kMany; ++i)
-      ASSERT_EQ(
-          client->start_orchestration("x" + std::to_string(i), i % 2 == 0 ? "sleeps" : "asks", ""),
-          Status::kOk);
-    ASSERT_EQ(client->start_orchestration("sleeper", "hello", ""), Status::kOk);
+      ASSERT_EQ(client->start_orchestration(i % 2 == 0 ? "sleeps" : "asks",
+                                            InstanceId("x" + std::to_string(i)), ""),
+                Status::kOk);
+    ASSERT_EQ(client->start_orchestration("hello", InstanceId("sleeper"), ""), Status::kOk);
     drive(
         machine, {&worker}, [] { return false; }, 5'000);
     worker.kill();

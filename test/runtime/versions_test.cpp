@@ -31,9 +31,9 @@ Poll flow(OrchestrationContext& ctx) {
 Poll parent(OrchestrationContext& ctx) {
   const Handle latest = ctx.schedule_sub_orchestration("flow", "");
   const Handle first = ctx.schedule_sub_orchestration("flow", "", {std::nullopt, "1.0.0"});
-  const Handle named = ctx.schedule_sub_orchestration("flow", "", {"named", "1.0.0"});
+  const Handle named = ctx.schedule_sub_orchestration("flow", "", {InstanceId("named"), "1.0.0"});
   const Handle none = ctx.schedule_sub_orchestration("flow", "", {std::nullopt, "one"});
-  static_cast<void>(ctx.start_orchestration("flow", "detached", "", "1.0.0"));
+  static_cast<void>(ctx.start_orchestration("flow", InstanceId("detached"), "", {"1.0.0"}));
   PAWL_AWAIT_DONE(ctx.join(latest, first, named));
   PAWL_AWAIT(a, latest);
   PAWL_AWAIT(b, first);
@@ -113,13 +113,14 @@ TEST_F(Versions, LatestByDefaultOrTheOneAskedFor) {
   Worker worker(machine, both, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "flow", ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("b", "flow", "", {"1.0.0"}), Status::kOk);
-  ASSERT_EQ(worker.runtime->start_orchestration("c", "flow", ""), Status::kOk);
-  ASSERT_EQ(worker.runtime->start_orchestration("d", "flow", "", nullptr, nullptr, "1.0.0"),
+  ASSERT_EQ(client->start_orchestration("flow", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("flow", InstanceId("b"), "", {"1.0.0"}), Status::kOk);
+  ASSERT_EQ(worker.runtime->start_orchestration("flow", InstanceId("c"), ""), Status::kOk);
+  ASSERT_EQ(worker.runtime->start_orchestration("flow", InstanceId("d"), "", {"1.0.0"}),
             Status::kOk);
-  EXPECT_EQ(client->start_orchestration("e", "flow", "", {"one"}), Status::kInvalidArgument);
-  EXPECT_EQ(worker.runtime->start_orchestration("e", "flow", "", nullptr, nullptr, "1"),
+  EXPECT_EQ(client->start_orchestration("flow", InstanceId("e"), "", {"one"}),
+            Status::kInvalidArgument);
+  EXPECT_EQ(worker.runtime->start_orchestration("flow", InstanceId("e"), "", {"1"}),
             Status::kInvalidArgument);
   EXPECT_EQ(ended(worker, "a"), "22");
   EXPECT_EQ(ended(worker, "b"), "11");
@@ -131,7 +132,7 @@ TEST_F(Versions, LatestByDefaultOrTheOneAskedFor) {
 TEST_F(Versions, PinnedByTheFirstTurn) {
   Worker first(machine, old, options);
   ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(first.runtime->start_orchestration("a", "flow", ""), Status::kOk);
+  ASSERT_EQ(first.runtime->start_orchestration("flow", InstanceId("a"), ""), Status::kOk);
   drive(
       machine, {&first}, [] { return false; }, 2'000);
   first.stop();
@@ -143,7 +144,7 @@ TEST_F(Versions, PinnedByTheFirstTurn) {
 TEST_F(Versions, MissingOneWaitsAndIsNamed) {
   Worker first(machine, both, options);
   ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(first.runtime->start_orchestration("a", "flow", ""), Status::kOk);
+  ASSERT_EQ(first.runtime->start_orchestration("flow", InstanceId("a"), ""), Status::kOk);
   drive(
       machine, {&first}, [] { return false; }, 2'000);
   first.stop();
@@ -160,23 +161,25 @@ TEST_F(Versions, MissingOneWaitsAndIsNamed) {
 TEST_F(Versions, ContinueAsNewChoosesAnew) {
   Worker first(machine, old, options);
   ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(first.runtime->start_orchestration("a", "flow", "again"), Status::kOk);
+  ASSERT_EQ(first.runtime->start_orchestration("flow", InstanceId("a"), "again"), Status::kOk);
   drive(
       machine, {&first}, [] { return false; }, 2'000);
   first.stop();
   Worker second(machine, both, options);
   ASSERT_EQ(second.start(), Status::kOk);
   EXPECT_EQ(ended(second, "a"), "122");
-  ASSERT_EQ(second.runtime->start_orchestration("b", "flow", "again at 1"), Status::kOk);
+  ASSERT_EQ(second.runtime->start_orchestration("flow", InstanceId("b"), "again at 1"),
+            Status::kOk);
   EXPECT_EQ(ended(second, "b"), "211");
-  ASSERT_EQ(second.runtime->start_orchestration("c", "flow", "again at x"), Status::kOk);
+  ASSERT_EQ(second.runtime->start_orchestration("flow", InstanceId("c"), "again at x"),
+            Status::kOk);
   EXPECT_EQ(ended(second, "c"), "a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
 }
 
 TEST_F(Versions, ChildrenAndDetachedStarts) {
   Worker worker(machine, both, options);
   ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(worker.runtime->start_orchestration("p", "parent", ""), Status::kOk);
+  ASSERT_EQ(worker.runtime->start_orchestration("parent", InstanceId("p"), ""), Status::kOk);
   EXPECT_EQ(ended(worker, "p"), "22 11 11 invalid_argument");
   EXPECT_EQ(ended(worker, "detached"), "11");
 }

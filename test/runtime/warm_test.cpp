@@ -85,7 +85,7 @@ TEST_F(WarmReads, ATurnReadsItsNewMessagesAlone) {
   World world(registry_);
   g_runtime = nullptr;
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("a", "chain", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
   run_to(world, kSample);
   measure();
   run_to(world, 2 * kSample);

@@ -72,8 +72,8 @@ class ReplayCheckFiles : public ::testing::Test {
                             memory.bytes(), why),
               Status::kOk)
         << why.text();
-    ASSERT_EQ(runtime.start_orchestration("a", "flow", "1"), Status::kOk);
-    ASSERT_EQ(runtime.start_orchestration("b", "flow", "2"), Status::kOk);
+    ASSERT_EQ(runtime.start_orchestration("flow", InstanceId("a"), "1"), Status::kOk);
+    ASSERT_EQ(runtime.start_orchestration("flow", InstanceId("b"), "2"), Status::kOk);
     for (bool more = true; more || runtime.stats().activities_completed < 2;)
       more = runtime.tick(std::chrono::seconds(1)).value();
     meanwhile();

@@ -126,7 +126,7 @@ Poll drinker(OrchestrationContext& ctx) {
 
 Poll parent(OrchestrationContext& ctx) {
   const Handle one = ctx.schedule_sub_orchestration("sleeper", "");
-  const Handle two = ctx.schedule_sub_orchestration("sleeper", "", {"kid", "1.0.0"});
+  const Handle two = ctx.schedule_sub_orchestration("sleeper", "", {InstanceId("kid"), "1.0.0"});
   PAWL_AWAIT_DONE(ctx.join(one, two));
   return ctx.complete("");
 }
@@ -171,11 +171,12 @@ void fill(World& world) {
   ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
   for (const char* name :
        {"sleeper", "chooser", "retrier", "drinker", "parent", "careful", "filler"})
-    ASSERT_EQ(world.client().start_orchestration(name, name, ""), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("held", "sleeper", ""), Status::kOk);
+    ASSERT_EQ(world.client().start_orchestration(name, InstanceId(name), ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("sleeper", InstanceId("held"), ""), Status::kOk);
   StartOptions later;
   later.start_after = std::chrono::seconds(1'000);
-  ASSERT_EQ(world.client().start_orchestration("later", "sleeper", "", later), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("sleeper", InstanceId("later"), "", later),
+            Status::kOk);
   for (int i = 0; i < 5; ++i)
     ASSERT_EQ(world.client().enqueue_event("drinker", "q", "m"), Status::kOk);
   ASSERT_EQ(world.advance(100), Status::kOk);
@@ -245,8 +246,9 @@ TEST(ReplayCheck, ManyInstances_AreAllLookedAt) {
   World world(setting.registry, world_options());
   ASSERT_EQ(world.start(), Status::kOk);
   for (int i = 0; i < 100; ++i)
-    ASSERT_EQ(world.client().start_orchestration("i" + std::to_string(i), "careful", ""),
-              Status::kOk);
+    ASSERT_EQ(
+        world.client().start_orchestration("careful", InstanceId("i" + std::to_string(i)), ""),
+        Status::kOk);
   ASSERT_EQ(world.run_until_idle(), Status::kOk);
   Answers answers;
   ReplayTotals totals;
@@ -311,8 +313,8 @@ Poll flow(OrchestrationContext& ctx) {
   if (edit.ends) return ctx.complete("");
   Handle timer;
   if (edit.swapped) timer = ctx.schedule_timer(hours(1));
-  const Handle child =
-      ctx.schedule_sub_orchestration("careful", "", {"kid", edit.other_child ? "2.0.0" : "1.0.0"});
+  const Handle child = ctx.schedule_sub_orchestration(
+      "careful", "", {InstanceId("kid"), edit.other_child ? "2.0.0" : "1.0.0"});
   if (!edit.swapped) timer = ctx.schedule_timer(hours(edit.other_delay ? 2 : 1));
   if (!edit.no_status) static_cast<void>(ctx.set_custom_status(edit.other_status ? "t" : "s"));
   if (edit.steps_over) {
@@ -366,7 +368,7 @@ TEST(ReplayCheck, EachKindOfMismatch_IsNoGoWithBothSides) {
   edit = Edit();
   World world(setting.registry, world_options());
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("a", "flow", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("flow", InstanceId("a"), ""), Status::kOk);
   ASSERT_EQ(world.run_until_idle(), Status::kOk);
   for (const Case& one : cases()) {
     SCOPED_TRACE(one.name);
@@ -393,7 +395,7 @@ TEST(ReplayCheck, StoppedInstances_AreCheckedToo) {
   edit = Edit();
   World world(setting.registry, world_options());
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("a", "flow", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("flow", InstanceId("a"), ""), Status::kOk);
   ASSERT_EQ(world.run_until_idle(), Status::kOk);
   edit.other_delay = true;
   ASSERT_EQ(world.client().cancel_instance("a", ""), Status::kOk);
@@ -424,8 +426,8 @@ TEST(ReplayCheck, AHistoryThatDoesNotFit_IsNoGo) {
   options.runtime.limits.history_events_max = 4'096;
   World world(setting.registry, options);
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("big", "large", ""), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("small", "careful", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("large", InstanceId("big"), ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("careful", InstanceId("small"), ""), Status::kOk);
   ASSERT_EQ(world.run_until_idle(), Status::kOk);
   Answers answers;
   ReplayTotals totals;

@@ -52,7 +52,7 @@ TEST(TestingWorld, RunsWhatIsReadyAndNoTimePasses) {
   World world(garden.registry);
   ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
   const std::int64_t begin = world.now_ms();
-  ASSERT_EQ(world.client().start_orchestration("bed", "water", "7"), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("water", InstanceId("bed"), "7"), Status::kOk);
   EXPECT_EQ(world.run_until_idle(), Status::kOk);
   EXPECT_EQ(garden.valve.calls(), 1U);
   EXPECT_EQ(garden.valve.input(0), "7");
@@ -73,7 +73,7 @@ TEST(TestingWorld, EventsReachTheCodeAndTheEndIsSeen) {
   garden.read.returns("wet");
   World world(garden.registry);
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("bed", "water", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("water", InstanceId("bed"), ""), Status::kOk);
   OrchestrationStatus status;
   EXPECT_EQ(world.run_until_done("bed", &status, 3'600'000), Status::kTimeout);
   EXPECT_EQ(status.state, OrchestrationState::kRunning);
@@ -95,7 +95,7 @@ TEST(TestingWorld, FailuresAreValues) {
   World world(garden.registry);
   EXPECT_EQ(world.run_until_idle(), Status::kStopped);
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("bed", "water", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("water", InstanceId("bed"), ""), Status::kOk);
   OrchestrationStatus status;
   EXPECT_EQ(world.run_until_done("bed", &status), Status::kOk);
   EXPECT_EQ(status.state, OrchestrationState::kFailed);
@@ -112,7 +112,7 @@ TEST(TestingWorld, AnInstanceThatNeverRestsIsReported) {
   Garden garden;
   World world(garden.registry);
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("mad", "restless", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("restless", InstanceId("mad"), ""), Status::kOk);
   EXPECT_EQ(world.run_until_idle(), Status::kTimeout);
 }
 
@@ -124,7 +124,7 @@ std::string rounds(int count, std::uint64_t seed, std::uint64_t crash_at, bool* 
   options.seed = seed;
   World world(garden.registry, options);
   EXPECT_EQ(world.start(), Status::kOk);
-  EXPECT_EQ(world.client().start_orchestration("bed", "water", "7"), Status::kOk);
+  EXPECT_EQ(world.client().start_orchestration("water", InstanceId("bed"), "7"), Status::kOk);
   world.crash_at_write(crash_at);
   *has_crashed = world.run_until_idle() == Status::kStopped;
   EXPECT_EQ(world.running(), !*has_crashed);
@@ -167,7 +167,7 @@ TEST(TestingWorld, CrashedStoppedOrRebooted_GoesOnWhereItWas) {
   garden.read.returns("wet");
   World world(garden.registry);
   ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("bed", "water", ""), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("water", InstanceId("bed"), ""), Status::kOk);
   ASSERT_EQ(world.run_until_idle(), Status::kOk);
   world.crash();
   EXPECT_FALSE(world.running());

@@ -81,10 +81,13 @@ void run_until_all_wait(sim::Machine& machine) {
   Registry unknowing;
   add_programs(unknowing);
   TestClient client(machine, kPath);
-  EXPECT_EQ(client->start_orchestration("timer", "waits_an_hour", "{}"), Status::kOk);
-  EXPECT_EQ(client->start_orchestration("session", "measures_twice", "sensor-7"), Status::kOk);
-  EXPECT_EQ(client->start_orchestration("completed", "ends_at_once", "first"), Status::kOk);
-  EXPECT_EQ(client->start_orchestration("anew", "goes_on_as_new", "round"), Status::kOk);
+  EXPECT_EQ(client->start_orchestration("waits_an_hour", InstanceId("timer"), "{}"), Status::kOk);
+  EXPECT_EQ(client->start_orchestration("measures_twice", InstanceId("session"), "sensor-7"),
+            Status::kOk);
+  EXPECT_EQ(client->start_orchestration("ends_at_once", InstanceId("completed"), "first"),
+            Status::kOk);
+  EXPECT_EQ(client->start_orchestration("goes_on_as_new", InstanceId("anew"), "round"),
+            Status::kOk);
   {
     Worker first(machine, knowing, options("first"));
     EXPECT_EQ(first.start(), Status::kOk) << first.diagnostic.text();

@@ -1,0 +1,104 @@
+// Name and InstanceId: short texts that own their bytes.
+//
+// Purpose: a name in an option may be made from parts, as "sensor-" + std::to_string(7), and the
+// text it was made from may be gone when the call reads it. A view would then read freed memory,
+// and no compiler says so. An instance's id is a type of its own besides, so that it cannot be
+// taken for the name of an orchestration.
+// Ownership: the bytes are in the object, no memory is allocated; only bytes in use are written or
+// copied. Thread rule: none. Units: bytes.
+#ifndef PAWL_NAME_HPP
+#define PAWL_NAME_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+namespace pawl {
+
+inline constexpr std::size_t kNameBytesMax = 256;  // of every name and id
+
+namespace internal {
+
+// One byte more than a name may have: of a longer text so much is kept, so each check of a name
+// refuses it as too long, and no flag can be forgotten.
+class OwnedText {
+ public:
+  // The bytes stay as they are: only those in use are ever read.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  OwnedText() {}
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  explicit OwnedText(std::string_view text) { assign(text); }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  OwnedText(const OwnedText& other) { assign(other.view()); }
+  OwnedText& operator=(const OwnedText& other) {
+    if (this != &other) assign(other.view());
+    return *this;
+  }
+  ~OwnedText() = default;
+
+  [[nodiscard]] std::string_view view() const { return {text_, size_}; }
+
+ private:
+  // `text` may be a part of what is here.
+  void assign(std::string_view text) {
+    size_ = static_cast<std::uint16_t>(text.size() < sizeof text_ ? text.size() : sizeof text_);
+    if (size_ != 0) std::memmove(text_, text.data(), size_);
+  }
+  std::uint16_t size_ = 0;
+  char text_[kNameBytesMax + 1];
+};
+
+template <typename T>
+inline constexpr bool kIsText = std::is_convertible_v<const T&, std::string_view>;
+
+}  // namespace internal
+
+// The name of a session, a tag, a version: anything short that an option has. A longer text than
+// kNameBytesMax is refused by the call that takes the name, as kInvalidArgument.
+class Name {
+ public:
+  Name() = default;  // empty
+  // Implicit: whatever a string_view can be made of.
+  template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Name(const T& text) : text_(std::string_view(text)) {}
+
+  // Lives as long as the Name, and until it is assigned to.
+  [[nodiscard]] std::string_view view() const& { return text_.view(); }
+  std::string_view view() const&& = delete;  // the bytes would be gone
+  [[nodiscard]] bool empty() const { return text_.view().empty(); }
+
+  friend bool operator==(const Name& a, const Name& b) { return a.view() == b.view(); }
+  friend bool operator!=(const Name& a, const Name& b) { return a.view() != b.view(); }
+
+ private:
+  internal::OwnedText text_;
+};
+
+// The id of an instance: 1 to kNameBytesMax bytes without control characters and without "::",
+// which ids of children have. Any other text is refused by the call that takes the id, as
+// kInvalidArgument.
+class InstanceId {
+ public:
+  explicit InstanceId(std::string_view text) : text_(text) {}
+
+  // Lives as long as the InstanceId, and until it is assigned to.
+  [[nodiscard]] std::string_view view() const& { return text_.view(); }
+  std::string_view view() const&& = delete;  // the bytes would be gone
+  // Implicit, for the calls that take the id of an instance as text.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator std::string_view() const& { return text_.view(); }
+  operator std::string_view() const&& = delete;
+
+  friend bool operator==(const InstanceId& a, const InstanceId& b) { return a.view() == b.view(); }
+  friend bool operator!=(const InstanceId& a, const InstanceId& b) { return a.view() != b.view(); }
+
+ private:
+  internal::OwnedText text_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_NAME_HPP

@@ -1,0 +1,67 @@
+#include "pawl/name.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace pawl {
+namespace {
+
+TEST(Name, OwnsTheBytesItWasMadeFrom) {
+  Name name = "sensor-" + std::to_string(7);  // the string is gone at the end of this line
+  const std::string other(100, 'x');          // and may have its place now
+  EXPECT_EQ(name.view(), "sensor-7");
+  const Name copy = name;
+  name = "a";
+  EXPECT_EQ(copy.view(), "sensor-7");
+  EXPECT_EQ(name.view(), "a");
+  EXPECT_NE(name, copy);
+  name = copy;
+  EXPECT_EQ(name, copy);
+  name = *&name;
+  EXPECT_EQ(name.view(), "sensor-7");
+}
+
+TEST(Name, IsMadeOfAnyText) {
+  const char* const c_text = "c";
+  const char with_zero[] = {'a', '\0', 'b'};
+  EXPECT_EQ(Name(c_text).empty(), false);
+  EXPECT_TRUE(Name().empty());
+  EXPECT_TRUE(Name("").empty());
+  EXPECT_EQ(Name(std::string_view(with_zero, 3)), std::string_view(with_zero, 3));
+  const std::optional<Name> version = "1.0.0";
+  EXPECT_EQ(*version, "1.0.0");
+  static_assert(!std::is_convertible_v<int, Name>);
+}
+
+// So that the check of each call refuses it, and the beginning is not taken for the name.
+TEST(Name, ThatIsTooLongStaysTooLong) {
+  const Name longest(std::string(kNameBytesMax, 'n'));
+  EXPECT_EQ(longest.view().size(), kNameBytesMax);
+  for (const std::size_t size : {kNameBytesMax + 1, kNameBytesMax + 2, std::size_t{70'000}}) {
+    const Name name(std::string(size, 'n'));
+    EXPECT_EQ(name.view().size(), kNameBytesMax + 1);
+    const Name copy = name;
+    EXPECT_EQ(copy.view().size(), kNameBytesMax + 1);
+    EXPECT_NE(InstanceId(std::string(size, 'n')), InstanceId(longest.view()));
+  }
+}
+
+TEST(InstanceId, IsMadeOfATextOnlyWhereItIsSaid) {
+  static_assert(!std::is_convertible_v<const char*, InstanceId>);
+  static_assert(!std::is_convertible_v<std::string, InstanceId>);
+  static_assert(!std::is_convertible_v<Name, InstanceId>);
+  static_assert(!std::is_default_constructible_v<InstanceId>);
+  static_assert(std::is_convertible_v<const InstanceId&, std::string_view>);
+  static_assert(!std::is_convertible_v<InstanceId, std::string_view>, "its bytes would be gone");
+  const InstanceId id("bed-" + std::to_string(7));
+  const std::string_view text = id;
+  EXPECT_EQ(text, "bed-7");
+  EXPECT_EQ(InstanceId("bed-7"), id);
+}
+
+}  // namespace
+}  // namespace pawl
