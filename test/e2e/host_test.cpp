@@ -156,7 +156,7 @@ TEST_F(HostTest, ASignalReachesAThreadAndItsWorkGoesOnInTheNextProcess) {
     Host host(options_);
     host.add_orchestration("waits_long", waits_long)
         .add_activity("works_long", works_long, ActivityMode::kThreaded);
-    host.start_once("one", "waits_long", "");
+    host.start_once("waits_long", InstanceId("one"), "");
     EXPECT_EQ(is_second ? host.run_until_done("one") : host.run(), 0) << lines_.text;
   }
   EXPECT_EQ(lines_.text.find("ERROR"), std::string::npos) << lines_.text;
@@ -196,7 +196,8 @@ TEST_F(HostTest, ADatabaseOfTheProgramOutlivesIt) {
     if (own == nullptr) {
       ASSERT_EQ(sqlite3_open(":memory:", &own), SQLITE_OK);
     }
-    EXPECT_EQ(host.start_once(id, "completes", "").run_until_done(id), 0) << lines_.text;
+    EXPECT_EQ(host.start_once("completes", InstanceId(id), "").run_until_done(id), 0)
+        << lines_.text;
   }
   EXPECT_EQ(
       sqlite3_exec(own, "CREATE TABLE t(a); INSERT INTO t VALUES(1)", nullptr, nullptr, nullptr),

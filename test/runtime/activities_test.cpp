@@ -269,7 +269,8 @@ TEST_F(ActivitiesTest, past_its_limit_it_learns_why) {
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "call_for_a_second", "blocking"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call_for_a_second", InstanceId("a"), "blocking"),
+            Status::kOk);
   ASSERT_TRUE(ends({&worker}, client));
   EXPECT_EQ(client.status("a").output, "timeout");
   EXPECT_EQ(g_reason, CancelReason::kDeadline);
@@ -279,7 +280,7 @@ TEST_F(ActivitiesTest, work_that_another_worker_took_is_lost) {
   Worker first(machine, registry, options("first"));
   ASSERT_EQ(first.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "call", "frozen"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "frozen"), Status::kOk);
   Worker second(machine, registry, options("second"));
   first.node.hold_jobs(true);
   for (int i = 0; i < 20 && first.runtime->stats().activities_started == 0; ++i)

@@ -87,7 +87,7 @@ class ShutdownTest : public MachineTest {
   std::int64_t stop_while_it_runs(Worker& worker, TestClient& client, const char* activity) {
     EXPECT_EQ(worker.start(), Status::kOk);
     worker.node.hold_jobs(true);
-    EXPECT_EQ(client->start_orchestration("a", "call", activity), Status::kOk);
+    EXPECT_EQ(client->start_orchestration("call", InstanceId("a"), activity), Status::kOk);
     for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
       static_cast<void>(worker.runtime->tick(milliseconds::max()));
     EXPECT_EQ(worker.runtime->stats().activities_started, 1U);
@@ -186,7 +186,7 @@ TEST_F(ShutdownTest, NoActivityIsAskedToReturnWhileTheWorkerRuns) {
   TestClient client(machine, kPath);
   g_ask = "both";
   g_answer = "ok";
-  ASSERT_EQ(client->start_orchestration("a", "call", "asks"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "asks"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, "a"); }));
   EXPECT_FALSE(g_is_cancelled);
   EXPECT_EQ(g_reason, CancelReason::kNone);
@@ -200,7 +200,7 @@ TEST_F(ShutdownTest, HandBackUsesUpNoAttempt) {
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_EQ(client->start_orchestration("a", "call", "hands_back_twice"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "hands_back_twice"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, "a"); }));
   EXPECT_EQ(client.status("a").output, "the only attempt");
   EXPECT_EQ(g_runs, (std::vector<std::string>{"first 1/1 ", "first 2/1 ", "first 3/1 "}));

@@ -41,7 +41,7 @@ TEST_F(Ownership, a_duplicate_acknowledgement_is_stale_and_leaves_one_message) {
   ASSERT_TRUE(job);
   EXPECT_EQ(a->ack(*job), Status::kOk);
   EXPECT_EQ(a->ack(*job), Status::kStale);
-  EXPECT_EQ(a->check(*job), Status::kStale);
+  EXPECT_EQ(a->check(*job), Status::kNotFound);
   EXPECT_EQ(world_.completions(instance).size(), 1u);
 }
 
@@ -613,7 +613,7 @@ TEST_F(Ownership, cancelled_running_work_of_an_exclusive_session_blocks_it_until
   world_.schedule("a", "s");
   world_.end(first);
   EXPECT_FALSE(a->fetch());
-  EXPECT_EQ(a->check(*job), Status::kStale);
+  EXPECT_EQ(a->check(*job), Status::kNotFound);
   EXPECT_EQ(a->renew(*job), Status::kOk);
   EXPECT_EQ(a->ack(*job), Status::kOk);  // no message, no caller waits
   a->running.clear();

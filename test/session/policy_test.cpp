@@ -131,7 +131,7 @@ TEST_F(WorkPolicy, an_exclusive_session_waits_for_what_goes_on) {
   world_.pass(1'000);
   EXPECT_EQ(a_.wake(), 1U);
   EXPECT_EQ(world_.completions(instance).size(), 1U);
-  EXPECT_EQ(a_.check(*job), Status::kStale);
+  EXPECT_EQ(a_.check(*job), Status::kNotFound);
   EXPECT_FALSE(a_.fetch());
   a_.running.clear();
   EXPECT_EQ(a_.ack(*job), Status::kOk);  // its end, not its result

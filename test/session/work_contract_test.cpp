@@ -213,7 +213,7 @@ TEST_F(WorkContract, cancelled_activities_deleted_from_worker_queue) {
   ASSERT_TRUE(left);
   EXPECT_EQ(left->item.event, 4U);
   EXPECT_FALSE(b_.fetch());
-  EXPECT_EQ(a_.check(*running), Status::kStale);
+  EXPECT_EQ(a_.check(*running), Status::kNotFound);
   EXPECT_EQ(a_.renew(*running), Status::kStale);
   EXPECT_EQ(a_.ack(*running), Status::kStale);
   EXPECT_TRUE(world_.completions(instance).empty());

@@ -165,7 +165,7 @@ TEST_F(ReplayCheckFiles, ForeignFiles_AreRefused) {
 
 TEST_F(ReplayCheckFiles, MainSaysItWithItsExitCode) {
   record();
-  process_.stop();
+  EXPECT_EQ(process_.stop(), Status::kOk);
   const char* arguments[] = {"check", path_.c_str(), nullptr};
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(replay_check_main(registry_, Options(), 2, arguments), 0);
