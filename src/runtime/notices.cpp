@@ -1,5 +1,7 @@
 #include "notices.hpp"
 
+#include <algorithm>
+
 #include "hash.hpp"
 
 namespace pawl {
@@ -50,30 +52,65 @@ bool Notices::has_lost_sessions() const {
 
 void Notices::report(const Poisoned& notice) {
   ++loop_.stats.poisoned;
+  const Name id = id_of(notice.instance);
   const LogField fields[] = {
-      {"instance", notice.instance}, {"event", notice.event}, {"text", notice.text.view()}};
+      {"instance", id.view()}, {"event", notice.event}, {"text", notice.text.view()}};
   loop_.log(LogLevel::kError, "activity_poisoned", fields, 3);
 }
 
 void Notices::report(const UnregisteredActivity& notice) {
-  const LogField fields[] = {{"instance", notice.instance},
+  const Name id = id_of(notice.instance);
+  const LogField fields[] = {{"instance", id.view()},
                              {"activity", notice.name.view()},
                              {"tag", notice.tag.view()},
                              {"event", notice.event}};
   loop_.log(LogLevel::kError, "activity_unregistered", fields, 4);
 }
 
+// Another worker that lives may have the name, and only be busy: the error is logged if none has
+// begun the instance by the next look.
 void Notices::report(const UnregisteredOrchestration& notice) {
-  const LogField fields[] = {{"instance", notice.instance},
+  WorkerRow alive[2];  // this one, and another
+  std::size_t count = 0;
+  const Status status = loop_.workers().list_workers(alive, 2, &count);
+  if (status == Status::kOk && count > 1 && unregistered_.push_back(notice) == Status::kOk) return;
+  log_unregistered(notice);
+}
+
+void Notices::log_unregistered(const UnregisteredOrchestration& notice) {
+  const Name id = id_of(notice.instance);
+  const LogField fields[] = {{"instance", id.view()},
                              {"orchestration", notice.name.view()},
                              {"version", notice.version.view()},
                              {"behaviour", notice.behaviour}};
   loop_.log(LogLevel::kError, "orchestration_unregistered", fields, 4);
 }
 
+void Notices::look_at_unregistered() {
+  for (const UnregisteredOrchestration& notice : unregistered_) {
+    Name id;
+    bool is_unregistered = false;
+    const Status status = loop_.instances().read_id(notice.instance, &id, &is_unregistered);
+    if (status == Status::kOk && is_unregistered) {
+      log_unregistered(notice);
+    } else {
+      forget_name(notice.name.view(), notice.version.view());
+    }
+  }
+  unregistered_.clear();
+}
+
+// Empty: it was removed meanwhile.
+notice::Name Notices::id_of(InstanceKey instance) const {
+  Name id;
+  if (loop_.instances().read_id(instance, &id, nullptr) != Status::kOk) id.clear();
+  return id;
+}
+
 void Notices::report(const RefusedStart& notice) {
+  const Name starter = id_of(notice.instance);
   const LogField fields[] = {
-      {"id", notice.id.view()}, {"instance", notice.instance}, {"event", notice.event}};
+      {"id", notice.id.view()}, {"instance", starter.view()}, {"event", notice.event}};
   loop_.log(LogLevel::kWarning, "start_refused", fields, 3);
 }
 
@@ -229,6 +266,16 @@ bool Notices::is_new_name(std::string_view name, std::string_view detail) {
   if (name_count_ == kUnregisteredNamesMax || count_ == kNoticesMax) return false;
   names_[name_count_++] = hash;
   return true;
+}
+
+// A later one of the name is news.
+void Notices::forget_name(std::string_view name, std::string_view detail) {
+  const std::uint64_t hash = Hash64().add(name).add(detail).value();
+  std::uint64_t* const end = names_ + name_count_;
+  std::uint64_t* const found = std::find(names_, end, hash);
+  if (found == end) return;
+  *found = names_[--name_count_];
+  names_committed_ = name_count_;
 }
 
 void Notices::on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,

@@ -12,6 +12,7 @@
 
 #include "loop_context.hpp"
 #include "text.hpp"
+#include "vector.hpp"
 
 namespace pawl {
 
@@ -76,6 +77,9 @@ class Notices final : public ChangeSink {
   void begin();
   void committed();
 
+  // After the commit of a renewal: orchestrations that no other worker has begun meanwhile.
+  void look_at_unregistered();
+
   // Of the batch at hand: did it end a session, or may it have?
   [[nodiscard]] bool has_ended_sessions() const;
   // Of the batch at hand: activities in hand may have lost their session.
@@ -91,6 +95,7 @@ class Notices final : public ChangeSink {
                                 std::int64_t behaviour, InstanceKey instance) override;
 
  private:
+  using Name = notice::Name;
   using OfSession = notice::OfSession;
   using Poisoned = notice::Poisoned;
   using UnregisteredActivity = notice::UnregisteredActivity;
@@ -116,6 +121,9 @@ class Notices final : public ChangeSink {
   void report(const RefusedStart& notice);
   void report(const DamagedRow& notice);
   void log_use(const OfSession& notice);
+  void log_unregistered(const UnregisteredOrchestration& notice);
+  void forget_name(std::string_view name, std::string_view detail);
+  [[nodiscard]] Name id_of(InstanceKey instance) const;
   [[nodiscard]] bool has_session_change(std::initializer_list<SessionChange::Kind> kinds) const;
 
   LoopContext& loop_;
@@ -126,7 +134,8 @@ class Notices final : public ChangeSink {
   std::uint64_t names_[kUnregisteredNamesMax] = {};  // hashes
   std::size_t name_count_ = 0;
   std::size_t names_committed_ = 0;
-  std::uint64_t unregistered_met_ = 0;  // in the batch at hand
+  FixedVector<UnregisteredOrchestration, 16> unregistered_;  // that others may have
+  std::uint64_t unregistered_met_ = 0;                       // in the batch at hand
 };
 
 }  // namespace pawl

@@ -137,6 +137,7 @@ void TickBatch::renewal_committed() {
   if (renewed || parts_.registration.has_buried() || parts_.owned.others_claimed())
     parts_.registration.watch_workers();
   if (!renewed) return;
+  parts_.notices.look_at_unregistered();
   parts_.space.look_for_reserve();
   loop_.agenda.plan(Job::kRenew, now + loop_.terms.renewal_interval_ms());
 }

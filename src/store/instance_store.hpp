@@ -174,6 +174,9 @@ class InstanceStore {
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
                              std::size_t capacity) = 0;
 
+  // Reads; anywhere. The id, and whether no worker that looked for work could run it (`unregistered`
+  // may be null). kNotFound: it is gone.
+  virtual Status read_id(InstanceKey key, FixedText<kNameBytesMax>* id, bool* unregistered) = 0;
   // Reads; anywhere. Without a value *found is false. kNotFound: the instance. A value longer than
   // `capacity`: kResourceExhausted.
   virtual Status read_value(std::string_view id, std::string_view key, KvEntry* out, bool* found,

@@ -351,7 +351,7 @@ TEST_F(Children, DetachedStartOfAnIdThatExistsBreaksNothing) {
   ASSERT_EQ(start(worker, "s", "starter", ""), Status::kOk);
   EXPECT_EQ(ended(worker, "s"), "completed none completed");
   EXPECT_EQ(ended(worker, "detached-1"), "completed none did mine");
-  EXPECT_EQ(worker.lines.count("start_refused id=detached-1"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("start_refused id=detached-1 instance=s"), 1U) << worker.lines.all();
 }
 
 // The other process has the child's name only, this one the parent's.

@@ -538,8 +538,9 @@ TEST_F(ImplicitSessions, test_session_poison_message) {
     victim = &hand("a");
     ASSERT_TRUE(drive_until([] { return victim->killed; })) << life;
   }
-  hand("a");
+  const Worker& last = hand("a");
   EXPECT_EQ(end_of("i"), "completed poison");
+  EXPECT_EQ(last.lines.count("activity_poisoned instance=i event=2"), 1U) << last.lines.all();
   EXPECT_EQ(workers_of("s"), std::set<std::string>{"a"}) << "the session goes on";
 }
 

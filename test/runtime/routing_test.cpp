@@ -88,6 +88,8 @@ TEST_F(Routing, unregistered_backoff) {
   EXPECT_EQ(client.status("f0").error, ErrorKind::kUnregistered);
   EXPECT_EQ(client.status("f199").output, "no process that looked for work can run \"flow\"");
   EXPECT_EQ(worker.lines.count("orchestration_unregistered"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("orchestration_unregistered instance=f"), 1U)
+      << "by its id: " << worker.lines.all();
   EXPECT_EQ(worker.runtime->stats().unregistered, 200U);
   const std::uint64_t commits = worker.runtime->stats().commits;
   drive(
@@ -98,6 +100,36 @@ TEST_F(Routing, unregistered_backoff) {
   ASSERT_EQ(late.start(), Status::kOk);
   EXPECT_LT(ended({&worker, &late}, client, "f199"), 10'100);
   EXPECT_EQ(client.status("f0").error, ErrorKind::kNone);
+}
+
+// What another worker has, and is only too busy to begin, is no error of this one.
+TEST_F(Routing, a_name_that_another_living_worker_has_is_no_error) {
+  Options of_able = options;
+  of_able.worker_node_id = "able";
+  Worker worker(machine, knows_quick, options);
+  Worker able(machine, knows_flow, of_able);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  ASSERT_EQ(able.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("flow", InstanceId("f"), ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("unheard_of", InstanceId("u"), ""), Status::kOk);
+  drive(
+      machine, {&worker}, [] { return false; }, 5'000);
+  EXPECT_EQ(client.status("f").error, ErrorKind::kUnregistered);
+  EXPECT_EQ(worker.lines.count("orchestration_unregistered"), 0U) << worker.lines.all();
+  EXPECT_LT(ended({&worker, &able}, client, "f"), 60'000);
+  drive(
+      machine, {&worker, &able}, [] { return false; }, 60'000);
+  EXPECT_EQ(worker.lines.count("orchestration_unregistered"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("orchestration_unregistered instance=u orchestration=unheard_of"),
+            1U)
+      << "what none has is one";
+  // It was forgotten, so the next one that none has is an error again.
+  able.stop();
+  ASSERT_EQ(client->start_orchestration("flow", InstanceId("g"), ""), Status::kOk);
+  drive(
+      machine, {&worker}, [] { return false; }, 5'000);
+  EXPECT_EQ(worker.lines.count("orchestration_unregistered instance=g"), 1U);
 }
 
 // The old program goes while an instance of its version sleeps; the new one does not touch it, and

@@ -337,5 +337,107 @@ TEST_F(UnknownNames, instances_of_a_former_program_delay_no_other) {
       100'000));
 }
 
+// ---- a worker that comes ------------------------------------------------------------------------
+
+// The code of the instance, and where its only activity runs.
+Poll wanted(OrchestrationContext& ctx) {
+  std::string_view how = ctx.input();
+  const bool is_owned = how.substr(0, 5) == "owned";
+  if (is_owned) how.remove_prefix(5);
+  ActivityOptions options;
+  if (how == "session") options.target = Target::session("s");
+  if (how == "exclusive") options.target = Target::exclusive_session("s");
+  if (how == "own") options.target = Target::own(ctx.open_session("s"));
+  if (how == "tag") options.tag = "gpu";
+  if (how == "policy") options.retry.max_attempts = 3;
+  if (is_owned) PAWL_AWAIT_DONE(ctx.schedule_activity("say", "", options.target));
+  PAWL_AWAIT(said, ctx.schedule_activity("wanted", "", options));
+  return said.ok() ? ctx.complete(said.value()) : ctx.fail(said.error());
+}
+Poll wanted_code(OrchestrationContext& ctx) { return ctx.complete("code"); }
+
+class WorkerThatComes : public UnknownNames,
+                        public ::testing::WithParamInterface<std::tuple<const char*, int>> {};
+INSTANTIATE_TEST_SUITE_P(For, WorkerThatComes,
+                         ::testing::Combine(::testing::Values("plain", "session", "exclusive",
+                                                              "own", "tag", "policy", "code",
+                                                              "ownedsession", "ownedexclusive",
+                                                              "ownedown"),
+                                            ::testing::Values(0, 1, 3, 30, 100)));
+
+// A worker has been alone with it for a while, and then one comes that can run it.
+TEST_P(WorkerThatComes, BeginsAtOnce) {
+  const auto [how, seconds] = GetParam();
+  const bool is_code = std::string_view(how) == "code";
+  ASSERT_EQ(plain.add_orchestration("wanted", wanted), Status::kOk);
+  Registry able;
+  ASSERT_EQ(able.add_activity("wanted", say), Status::kOk);
+  if (is_code) {
+    ASSERT_EQ(able.add_orchestration("wanted_code", wanted_code), Status::kOk);
+  }
+  Worker first(machine, plain, options);
+  ASSERT_EQ(first.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(
+      client->start_orchestration(is_code ? "wanted_code" : "wanted", InstanceId("a"), how),
+      Status::kOk);
+  drive(
+      machine, {&first}, [] { return false; }, seconds * 1'000);
+  options.worker_node_id = "B";
+  options.run_orchestrations = is_code;
+  options.worker_tag_filter = TagFilter::any();
+  Worker second(machine, able, options);
+  ASSERT_EQ(second.start(), Status::kOk);
+  const std::int64_t begun = machine.boot_ms();
+  EXPECT_TRUE(drive(
+      machine, {&first, &second},
+      [&] { return client.status("a").state != OrchestrationState::kRunning; }, 600'000));
+  EXPECT_EQ(client.status("a").output, is_code ? "code" : "said");
+  EXPECT_LE(machine.boot_ms() - begun, 100) << first.lines.all();
+}
+
+Poll waits_then_works(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
+  PAWL_AWAIT(said, ctx.schedule_activity("wanted", "", Target::session("s")));
+  return said.ok() ? ctx.complete(said.value()) : ctx.fail(said.error());
+}
+
+// The program that began it was killed, and a message came while only others ran.
+TEST_F(UnknownNames, WhatACapableWorkerLeftBehindGoesOnAtOnce) {
+  Registry able;
+  ASSERT_EQ(able.add_activity("wanted", say), Status::kOk);
+  ASSERT_EQ(able.add_orchestration("wanted", waits_then_works), Status::kOk);
+  for (const bool is_early : {false, true}) {
+    for (const int seconds : {0, 1, 7, 40}) {
+      SCOPED_TRACE(seconds);
+      const std::string id = "a" + std::to_string(seconds) + (is_early ? "early" : "");
+      TestClient client(machine, kPath);
+      options.worker_node_id = "A";
+      Worker first(machine, plain, options);
+      if (is_early) {
+        EXPECT_EQ(first.start(), Status::kOk);
+      }
+      options.worker_node_id = nullptr;
+      Worker gone(machine, able, options);
+      ASSERT_EQ(gone.start(), Status::kOk);
+      ASSERT_EQ(client->start_orchestration("wanted", InstanceId(id), ""), Status::kOk);
+      drive(machine, {&gone}, [] { return false; }, 1'000);
+      gone.kill();
+      if (!is_early) {
+        EXPECT_EQ(first.start(), Status::kOk);
+      }
+      ASSERT_EQ(client->raise_event(id, "go", ""), Status::kOk);
+      drive(machine, {&first}, [] { return false; }, seconds * 1'000);
+      Worker second(machine, able, options);
+      ASSERT_EQ(second.start(), Status::kOk);
+      const std::int64_t begun = machine.boot_ms();
+      EXPECT_TRUE(drive(
+          machine, {&first, &second},
+          [&] { return client.status(id).state != OrchestrationState::kRunning; }, 600'000));
+      EXPECT_LE(machine.boot_ms() - begun, 100) << first.lines.all() << second.lines.all();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pawl

@@ -64,6 +64,9 @@ class InstanceFacet final : public InstanceStore {
                      std::size_t capacity) override {
     return reader_.read_status(id, out, buffer, capacity);
   }
+  Status read_id(InstanceKey key, FixedText<kNameBytesMax>* id, bool* unregistered) override {
+    return reader_.read_id(key, id, unregistered);
+  }
   Status read_value(std::string_view id, std::string_view key, KvEntry* out, bool* found,
                     char* buffer, std::size_t capacity) override {
     return values_.read_value(id, key, out, found, buffer, capacity);

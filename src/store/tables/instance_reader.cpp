@@ -31,6 +31,19 @@ Status InstanceReader::read_status(std::string_view id, InstanceStatus* out, cha
   return history_.copy_output(row.bytes(7), out, buffer + used, capacity - used);
 }
 
+constexpr sql::Query kReadId{"SELECT id,unregistered IS NOT NULL FROM instances WHERE key=?1"};
+
+Status InstanceReader::read_id(InstanceKey key, FixedText<kNameBytesMax>* id, bool* unregistered) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kReadId);
+  if (!row.bind(key).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  id->assign_cut(row.bytes(0));
+  if (unregistered != nullptr) *unregistered = row.integer(1) != 0;
+  return Status::kOk;
+}
+
 Status InstanceReader::copy_custom_status(std::string_view text, InstanceStatus* out, char* buffer,
                                           std::size_t capacity) {
   if (text.size() > capacity) {

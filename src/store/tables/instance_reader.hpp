@@ -18,6 +18,7 @@ class InstanceReader : private Table {
       : Table(context), history_(history) {}
 
   // ---- calls of the contract ----
+  Status read_id(InstanceKey key, FixedText<kNameBytesMax>* id, bool* unregistered);
   Status read_status(std::string_view id, InstanceStatus* out, char* buffer, std::size_t capacity);
 
  private:
