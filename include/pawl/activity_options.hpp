@@ -1,15 +1,14 @@
 // ActivityOptions: how an activity is repeated, and how long it may take.
 //
 // Purpose: the policy is part of the command, so that it is compared on replay; attempts that fail
-// write no history, only the outcome does. Ownership: plain values; the texts must live until the
-// call returns. Thread rule: none.
+// write no history, only the outcome does. Ownership: plain values; names are copied. Thread rule:
+// none.
 #ifndef PAWL_ACTIVITY_OPTIONS_HPP
 #define PAWL_ACTIVITY_OPTIONS_HPP
 
 #include <chrono>
 #include <cstdint>
-#include <string_view>
-
+#include "pawl/name.hpp"
 #include "pawl/target.hpp"
 
 namespace pawl {
@@ -41,7 +40,7 @@ struct ActivityOptions {
   Target target;  // where it runs; by default any worker
   // Only workers that serve this tag take the activity (Options::worker_tag_filter). 1..256 bytes
   // without control characters; empty: no tag.
-  std::string_view tag;
+  Name tag;
   Retry retry;
   std::chrono::milliseconds start_to_close{
       0};  // one attempt, from its hand-over; then the next may follow

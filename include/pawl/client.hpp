@@ -53,7 +53,7 @@ struct TransferOptions {
   std::chrono::milliseconds stop_timeout{20'000};
   bool force = false;
   // For transfer_session(): the instance that opened the session. Empty: the session is shared.
-  std::string_view instance;
+  Name instance;
 };
 
 struct OrchestrationStatus {

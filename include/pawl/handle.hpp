@@ -34,7 +34,7 @@ class [[nodiscard]] Poll {
 // value: dropping it does nothing, awaiting it twice gives the same result. A command may be
 // awaited by the branch that issued it and by the branches below; a branch only by the one that
 // opened it.
-class Handle {
+class [[nodiscard]] Handle {
  public:
   Handle() = default;
   // For PAWL_AWAIT: the result, or pending. Of a join: success without a value, once all have a
@@ -52,7 +52,7 @@ class Handle {
 };
 
 // Waits for the first of several handles. For PAWL_AWAIT only; awaited twice it is a new select.
-class Selection {
+class [[nodiscard]] Selection {
  public:
   // The result of the one whose result came first in history, or pending; Outcome::index() says
   // which. The others are closed.

@@ -49,12 +49,12 @@ class Host {
   // Registers, as Registry's functions of these names do.
   // Returns the Host, so that calls can be chained.
   // Requires: before start(). Errors of Registry, each with the name.
-  Host& add_orchestration(std::string_view name, OrchestrationCode code,
-                          std::string_view version = "1.0.0");
-  Host& add_activity(std::string_view name, ActivityCode code,
+  Host& add_orchestration(BorrowedText name, OrchestrationCode code,
+                          BorrowedText version = "1.0.0");
+  Host& add_activity(BorrowedText name, ActivityCode code,
                      ActivityMode mode = ActivityMode::kInline, void* user = nullptr);
   template <typename State>
-  Host& add_cooperative(std::string_view name, ActivityStep (*step)(ActivityContext&, State&),
+  Host& add_cooperative(BorrowedText name, ActivityStep (*step)(ActivityContext&, State&),
                         void* user = nullptr) {
     return added("add_cooperative", name, registry().add_cooperative(name, step, user));
   }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "pawl/error.hpp"
+#include "pawl/name.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/session_stats.hpp"
 
@@ -31,8 +32,8 @@ enum class OrchestrationState : std::uint8_t {
 
 // Everything that is set must hold.
 struct InstanceFilter {
-  std::string_view name;       // of the orchestration; empty: any
-  std::string_view id_prefix;  // empty: any
+  Name name;       // of the orchestration; empty: any
+  Name id_prefix;  // empty: any
   bool any_state = true;
   OrchestrationState state = OrchestrationState::kRunning;  // unless any_state
   // Ranges [from, before); 0: open.
@@ -42,7 +43,7 @@ struct InstanceFilter {
   std::int64_t updated_before_ms = 0;
   bool roots_only = false;  // no children
   // Only these instances, in this order; null: any. Must live until the call returns.
-  const std::string_view* ids = nullptr;
+  const InstanceId* ids = nullptr;
   std::size_t id_count = 0;
 };
 
@@ -184,8 +185,8 @@ enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefuse
 
 // Everything that is set must hold.
 struct SessionFilter {
-  std::string_view owner_label;  // empty: any
-  std::string_view kind;         // empty: any
+  Name owner_label;  // empty: any
+  Name kind;         // empty: any
   bool any_state = true;
   SessionState state = SessionState::kIdle;  // unless any_state
   // Leaks: sessions, lost ones included, that an instance opened and has not closed for at least so

@@ -51,7 +51,13 @@ class OwnedText {
 };
 
 template <typename T>
-inline constexpr bool kIsText = std::is_convertible_v<const T&, std::string_view>;
+inline constexpr bool kIsText =
+    std::is_convertible_v<const std::remove_reference_t<T>&, std::string_view>;
+
+// Of a forwarding reference: an object that has a name, or a value that does not own its bytes.
+template <typename T>
+inline constexpr bool kOutlivesTheCall =
+    std::is_lvalue_reference_v<T> || std::is_trivially_copyable_v<T>;
 
 }  // namespace internal
 
@@ -68,10 +74,23 @@ class Name {
   // Lives as long as the Name, and until it is assigned to.
   [[nodiscard]] std::string_view view() const& { return text_.view(); }
   std::string_view view() const&& = delete;  // the bytes would be gone
+  // Implicit, for the calls that take a name as text.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator std::string_view() const& { return text_.view(); }
+  operator std::string_view() const&& = delete;
   [[nodiscard]] bool empty() const { return text_.view().empty(); }
+  [[nodiscard]] std::size_t size() const { return text_.view().size(); }
 
   friend bool operator==(const Name& a, const Name& b) { return a.view() == b.view(); }
   friend bool operator!=(const Name& a, const Name& b) { return a.view() != b.view(); }
+  template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
+  friend bool operator==(const Name& a, const T& b) {
+    return a.view() == std::string_view(b);
+  }
+  template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
+  friend bool operator==(const T& a, const Name& b) {
+    return std::string_view(a) == b.view();
+  }
 
  private:
   internal::OwnedText text_;
@@ -97,6 +116,28 @@ class InstanceId {
 
  private:
   internal::OwnedText text_;
+};
+
+// A text that is too long or too rare to be copied: who gives it keeps it alive as long as the taker
+// says. A temporary that owns its bytes, as a std::string that is made in the call, does not compile.
+class BorrowedText {
+ public:
+  BorrowedText() = default;
+  template <typename T, typename = std::enable_if_t<internal::kIsText<T>>,
+            std::enable_if_t<internal::kOutlivesTheCall<T>, int> = 0>
+  // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+  BorrowedText(T&& text) : view_(text) {}
+  template <typename T, typename = std::enable_if_t<internal::kIsText<T>>,
+            std::enable_if_t<!internal::kOutlivesTheCall<T>, int> = 0>
+  // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+  BorrowedText(T&&) = delete;  // its bytes are gone when they are read
+
+  [[nodiscard]] std::string_view view() const { return view_; }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator std::string_view() const { return view_; }
+
+ private:
+  std::string_view view_;
 };
 
 }  // namespace pawl

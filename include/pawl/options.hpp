@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "pawl/log.hpp"
+#include "pawl/name.hpp"
 #include "pawl/session_listener.hpp"
 #include "pawl/status.hpp"
 
@@ -90,7 +91,7 @@ struct SessionOptions {
   SessionListener* listener = nullptr;
   // Names of sessions that this worker claims when it starts, if no worker owns them then, so that
   // their first work finds them ready. At most max_sessions_per_worker; no devices.
-  const std::string_view* claim_at_start = nullptr;
+  const Name* claim_at_start = nullptr;
   std::size_t claim_at_start_count = 0;
 };
 
@@ -177,7 +178,7 @@ struct TagFilter {
 
   Mode mode = Mode::kDefaultOnly;
   std::size_t count = 0;
-  std::string_view set[kTagsMax];
+  Name set[kTagsMax];
 
  private:
   // More than fit are counted, so that start refuses them.

@@ -1,8 +1,9 @@
 // Registry: which functions go by which names.
 //
-// Purpose: filled before a Runtime starts, then constant. Ownership: names must outlive the Runtime
-// (string literals do); the Runtime keeps a reference to the Registry. Thread rule: filled by one
-// thread; read by the Runtime's.
+// Purpose: filled before a Runtime starts, then constant. Ownership: names must outlive the Runtime;
+// string literals do, and a text that is made in the call does not compile. Copies would take 80 KiB
+// of every device. The Runtime keeps a reference to the Registry. Thread rule: filled by one thread;
+// read by the Runtime's.
 #ifndef PAWL_REGISTRY_HPP
 #define PAWL_REGISTRY_HPP
 
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "pawl/activity.hpp"
+#include "pawl/name.hpp"
 #include "pawl/orchestration.hpp"
 #include "pawl/status.hpp"
 
@@ -40,8 +42,8 @@ class Registry {
   // kOrchestrationsMax.
   // Requires: a name of 1..256 bytes without control characters, a function, and a version
   // "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE" of at most 64 bytes (kInvalidArgument).
-  Status add_orchestration(std::string_view name, OrchestrationCode code,
-                           std::string_view version = "1.0.0");
+  Status add_orchestration(BorrowedText name, OrchestrationCode code,
+                           BorrowedText version = "1.0.0");
   // What an execution begins with when no version was asked for: this one; with an empty
   // `version` the latest that is registered, which is the default.
   // Returns kOk; kNotFound: it is not registered.
@@ -49,7 +51,7 @@ class Registry {
   // Registers a function; `user` comes back as ActivityContext::user().
   // Returns kOk; kAlreadyExists: the name is there; kResourceExhausted: there are kActivitiesMax.
   // Requires: a name as above, a function, and a mode that is not kCooperative (kInvalidArgument).
-  Status add_activity(std::string_view name, ActivityCode code,
+  Status add_activity(BorrowedText name, ActivityCode code,
                       ActivityMode mode = ActivityMode::kInline, void* user = nullptr);
 
   // Registers a long activity in short steps: `step` is called until it answers a result, each time
@@ -60,7 +62,7 @@ class Registry {
   // Requires: a name as above and a function (kInvalidArgument); a State of at most
   // SlotOptions::cooperative_scratch_bytes, else Runtime::start() answers kInvalidOptions.
   template <typename State, typename Mode = internal::ExceptionMode>
-  Status add_cooperative(std::string_view name, ActivityStep (*step)(ActivityContext&, State&),
+  Status add_cooperative(BorrowedText name, ActivityStep (*step)(ActivityContext&, State&),
                          void* user = nullptr) {
     if (step == nullptr) return Status::kInvalidArgument;
     return add({name, ActivityCode(), ActivityMode::kCooperative, user,

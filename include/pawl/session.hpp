@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "pawl/json.hpp"
+#include "pawl/name.hpp"
 
 namespace pawl {
 
@@ -41,9 +42,9 @@ struct SessionSettings {
   // Whose session it is, for example "alice". The directory shows it (Client::list_sessions()),
   // SessionOptions::max_sessions_per_owner counts by it, and its owner may close the session
   // (Client::close_session()). 1 to kSessionLabelBytesMax bytes without control characters; empty:
-  // no owner label. Must live until the call returns.
-  std::string_view owner_label;
-  std::string_view kind;   // what it is, as "agent", for the directory; as owner_label
+  // no owner label.
+  Name owner_label;
+  Name kind;               // what it is, as "agent", for the directory; as owner_label
   bool exclusive = false;  // one activity at a time, in the order of scheduling
   // When its owner is gone, for whatever reason, the session is lost instead of moving: queued and
   // running work of it fails with kSessionLost, and so does what is scheduled on it until it is
@@ -76,11 +77,12 @@ struct SessionSettings {
   std::chrono::milliseconds rate_wait{0};
 };
 
-class Session {
+class [[nodiscard]] Session {
  public:
   Session() = default;
   // Empty: the settings or the id were refused, and what is scheduled on the session fails with
   // kInvalidArgument at the await.
+  // Lives until the function returns, as the history that it is part of.
   [[nodiscard]] std::string_view id() const { return id_; }
 
  private:

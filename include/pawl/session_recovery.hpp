@@ -6,7 +6,7 @@
 // for itself, but one at a time, and nothing else of the session runs meanwhile; the activity may
 // find the state made already. They are written with the commands of OrchestrationContext alone:
 // all of it is recorded, compared on replay, and goes on after a crash. Call them with PAWL_CALL.
-// Ownership: texts must live until the call returns; the outcome's as any Outcome's. Thread rule:
+// Ownership: names are copied; the outcome's texts live as any Outcome's. Thread rule:
 // as the context.
 #ifndef PAWL_SESSION_RECOVERY_HPP
 #define PAWL_SESSION_RECOVERY_HPP
@@ -18,10 +18,10 @@
 namespace pawl {
 
 struct SessionRecovery {
-  std::string_view session;  // its id: OrchestrationContext::open_session()
-  SessionSettings settings;  // fail_on_loss is set in any case
-  std::string_view rebuild;  // the activity that makes the state, at first and after a loss
-  std::string_view rebuild_input;
+  Name session;                // its id: OrchestrationContext::open_session()
+  SessionSettings settings;    // fail_on_loss is set in any case
+  Name rebuild;                // the activity that makes the state, at first and after a loss
+  BorrowedText rebuild_input;  // must live until the call returns
   // Limits and retries of what runs on the session, the rebuilding too; its target is set.
   ActivityOptions activity;
   int tries = 3;  // rebuildings, in one call, after a loss; the session is left as it is then

@@ -3,8 +3,7 @@
 // Purpose: one value for one decision, so that what does not go together cannot be written: a
 // device is no session of an instance's own, only a session has a barrier, and only a device can be
 // unavailable.
-// Ownership: plain values; their texts must live until the call that takes them returns. Thread
-// rule: none.
+// Ownership: plain values; the name is copied. Thread rule: none.
 #ifndef PAWL_TARGET_HPP
 #define PAWL_TARGET_HPP
 
@@ -12,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "pawl/name.hpp"
 #include "pawl/session.hpp"
 
 namespace pawl {
@@ -54,7 +54,7 @@ class Target {
   bool exclusive_ = false;
   bool barrier_ = false;
   std::chrono::milliseconds unavailable_{0};
-  std::string_view session_;
+  Name session_;
 };
 
 // A target that is a session.

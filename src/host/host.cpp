@@ -199,12 +199,11 @@ Host& Host::added(const char* call, std::string_view name, Status status) {
   return *this;
 }
 
-Host& Host::add_orchestration(std::string_view name, OrchestrationCode code,
-                              std::string_view version) {
+Host& Host::add_orchestration(BorrowedText name, OrchestrationCode code, BorrowedText version) {
   return added("add_orchestration", name, registry().add_orchestration(name, code, version));
 }
 
-Host& Host::add_activity(std::string_view name, ActivityCode code, ActivityMode mode, void* user) {
+Host& Host::add_activity(BorrowedText name, ActivityCode code, ActivityMode mode, void* user) {
   return added("add_activity", name, registry().add_activity(name, code, mode, user));
 }
 

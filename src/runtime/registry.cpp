@@ -5,8 +5,8 @@
 
 namespace pawl {
 
-Status Registry::add_orchestration(std::string_view name, OrchestrationCode code,
-                                   std::string_view version) {
+Status Registry::add_orchestration(BorrowedText name, OrchestrationCode code,
+                                   BorrowedText version) {
   if (!is_valid_name(name) || !is_valid_version(version) || !code) return Status::kInvalidArgument;
   if (find_orchestration(name, version) != nullptr) return Status::kAlreadyExists;
   if (orchestration_count_ == kOrchestrationsMax) return Status::kResourceExhausted;
@@ -14,8 +14,7 @@ Status Registry::add_orchestration(std::string_view name, OrchestrationCode code
   return Status::kOk;
 }
 
-Status Registry::add_activity(std::string_view name, ActivityCode code, ActivityMode mode,
-                              void* user) {
+Status Registry::add_activity(BorrowedText name, ActivityCode code, ActivityMode mode, void* user) {
   if (!code || mode == ActivityMode::kCooperative) return Status::kInvalidArgument;
   return add({name, code, mode, user, {}});
 }

@@ -13,6 +13,7 @@ import sys
 
 # What every case stands behind; with CONTROL, each of its things used as it is meant.
 COMMON = """
+#include <string>
 #include "pawl/json.hpp"
 #include "pawl/pawl.hpp"
 using namespace pawl;
@@ -142,6 +143,27 @@ CASES = {
          r"InstanceId"),
     "the bytes of an id that is gone":
         ('std::string_view f() { return InstanceId("bed-7"); }',
+         r"deleted"),
+    "a handle that is dropped":
+        (flow('ctx.schedule_activity("a", ""); return ctx.complete("");'),
+         r"ignoring return(ed)? value of .*(type '\S*Handle'|'nodiscard' attribute)"),
+    "a selection that is dropped":
+        (flow('ctx.select(ctx.schedule_activity("a", "")); return ctx.complete("");'),
+         r"ignoring return(ed)? value of .*(type '\S*Selection'|'nodiscard' attribute)"),
+    "a session that is dropped":
+        (flow('ctx.open_session(); return ctx.complete("");'),
+         r"ignoring return(ed)? value of .*(type '\S*Session'|'nodiscard' attribute)"),
+    "a start that is dropped":
+        (flow('ctx.start_orchestration("n", InstanceId("i"), ""); return ctx.complete("");'),
+         r"ignoring return(ed)? value of .*(type '\S*ErrorKind'|'nodiscard' attribute)"),
+    "an event that may not have been sent":
+        ('void f(Client& client) { client.raise_event("i", "go", ""); }',
+         r"ignoring return(ed)? value of .*(type '\S*Status'|'nodiscard' attribute)"),
+    "an activity registered by a name that is made in the call":
+        ('Status f(Registry& registry, std::string s) { return registry.add_activity("a" + s, activity); }',
+         r"deleted"),
+    "an input of a rebuilding that is made in place":
+        ('SessionRecovery f(std::string s) { SessionRecovery how; how.rebuild_input = "a" + s; return how; }',
          r"deleted"),
     "a barrier of no session":
         (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", "", Target().barrier())); return ctx.complete("");'),

@@ -50,6 +50,20 @@ TEST(Name, ThatIsTooLongStaysTooLong) {
   }
 }
 
+TEST(BorrowedText, IsMadeOfNoTemporaryThatOwnsItsBytes) {
+  static_assert(std::is_constructible_v<BorrowedText, const char(&)[4]>);
+  static_assert(std::is_constructible_v<BorrowedText, const char*>);
+  static_assert(std::is_constructible_v<BorrowedText, std::string_view>);
+  static_assert(std::is_constructible_v<BorrowedText, std::string&>);
+  static_assert(std::is_constructible_v<BorrowedText, const Name&>);
+  static_assert(!std::is_constructible_v<BorrowedText, std::string>);
+  static_assert(!std::is_constructible_v<BorrowedText, const std::string>);
+  static_assert(!std::is_constructible_v<BorrowedText, Name>);
+  const std::string text = "kept";
+  const BorrowedText borrowed = text;
+  EXPECT_EQ(borrowed.view().data(), text.data());
+}
+
 TEST(InstanceId, IsMadeOfATextOnlyWhereItIsSaid) {
   static_assert(!std::is_convertible_v<const char*, InstanceId>);
   static_assert(!std::is_convertible_v<std::string, InstanceId>);

@@ -114,8 +114,8 @@ Poll reader(OrchestrationContext& ctx) {
     state.count(token, result);
     if (state.is_cancelled) return end(ctx, state);
   }
-  ctx.dequeue_event("in");
-  ctx.dequeue_event("in");
+  static_cast<void>(ctx.dequeue_event("in"));
+  static_cast<void>(ctx.dequeue_event("in"));
   return again(ctx, state);
 }
 

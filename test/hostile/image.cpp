@@ -208,7 +208,7 @@ Poll ends_session(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(2'000)));
   if (ctx.input() == "closes") static_cast<void>(ctx.close_session("one"));
   if (ctx.input() == "too many") {
-    ctx.open_session("two");
+    static_cast<void>(ctx.open_session("two"));
     const Session refused = ctx.open_session("three");
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(refused)));
   }

@@ -63,7 +63,7 @@ Poll uses(OrchestrationContext& ctx) {
   for (const auto& [device, exclusive] : g_uses) {
     const Target shared = exclusive ? Target::exclusive_session("s") : Target::session("s");
     const Target hard = exclusive ? Target::device("s") : Target::concurrent_device("s");
-    ctx.schedule_activity("note", "", device ? hard : shared);
+    static_cast<void>(ctx.schedule_activity("note", "", device ? hard : shared));
   }
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   return ctx.complete("");

@@ -153,7 +153,7 @@ TEST_F(ExplicitSessions, multiple_sessions_open_concurrently) {
 
 TEST_F(ExplicitSessions, session_events_in_history) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    ctx.open_session("X");
+    static_cast<void>(ctx.open_session("X"));
     static_cast<void>(ctx.close_session("X"));
     return ctx.complete("");
   }));
@@ -244,7 +244,7 @@ TEST_F(ExplicitSessions, session_id_available_in_activity_context) {
 
 TEST_F(ExplicitSessions, non_session_activity_has_none_session_id) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    ctx.open_session("X");
+    static_cast<void>(ctx.open_session("X"));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", ""));
     return ctx.complete("");
   }));
@@ -316,7 +316,7 @@ TEST_F(ExplicitSessions, at_capacity_worker_still_processes_nonsession) {
   EXPECT_EQ(
       run([](OrchestrationContext& ctx) {
         PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(ctx.open_session("A"))));
-        ctx.schedule_activity("note", "2", Target::own(ctx.open_session("B")));
+        static_cast<void>(ctx.schedule_activity("note", "2", Target::own(ctx.open_session("B"))));
         PAWL_AWAIT(free, ctx.schedule_activity("note", "3"));
         return pass_on(ctx, free);
       }),
@@ -326,14 +326,15 @@ TEST_F(ExplicitSessions, at_capacity_worker_still_processes_nonsession) {
 
 TEST_F(ExplicitSessions, at_capacity_worker_still_processes_owned_sessions) {
   options.sessions.max_sessions_per_worker = 1;
-  EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              const Session session = ctx.open_session("A");
-              PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
-              ctx.schedule_activity("note", "2", Target::own(ctx.open_session("B")));
-              PAWL_AWAIT(owned, ctx.schedule_activity("note", "3", Target::own(session)));
-              return pass_on(ctx, owned);
-            }),
-            "completed a");
+  EXPECT_EQ(
+      run([](OrchestrationContext& ctx) {
+        const Session session = ctx.open_session("A");
+        PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
+        static_cast<void>(ctx.schedule_activity("note", "2", Target::own(ctx.open_session("B"))));
+        PAWL_AWAIT(owned, ctx.schedule_activity("note", "3", Target::own(session)));
+        return pass_on(ctx, owned);
+      }),
+      "completed a");
 }
 
 // ---- 4 ----------------------------------------------------------------------------------------------
@@ -665,8 +666,8 @@ TEST_F(ExplicitSessions, session_activity_after_close_fails) {
 TEST_F(ExplicitSessions, max_sessions_exceeded_fails) {
   options.sessions.max_sessions_per_orchestration = 2;
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              ctx.open_session("A");
-              ctx.open_session("B");
+              static_cast<void>(ctx.open_session("A"));
+              static_cast<void>(ctx.open_session("B"));
               const Session third = ctx.open_session("C");
               PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(third)));
               return pass_on(ctx, done);
@@ -678,8 +679,8 @@ TEST_F(ExplicitSessions, max_sessions_exceeded_fails) {
 TEST_F(ExplicitSessions, max_sessions_close_then_reopen_within_limit) {
   options.sessions.max_sessions_per_orchestration = 2;
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              ctx.open_session("A");
-              ctx.open_session("B");
+              static_cast<void>(ctx.open_session("A"));
+              static_cast<void>(ctx.open_session("B"));
               static_cast<void>(ctx.close_session("A"));
               const Session third = ctx.open_session("C");
               PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::own(third)));
@@ -724,7 +725,7 @@ Poll wait_a_little(OrchestrationContext& ctx) {
 TEST_F(ExplicitSessions, replay_divergence_open_mismatch) {
   EXPECT_EQ(replaced(
                 [](OrchestrationContext& ctx) {
-                  ctx.open_session("X");
+                  static_cast<void>(ctx.open_session("X"));
                   return wait_a_little(ctx);
                 },
                 wait_a_little),
@@ -735,7 +736,7 @@ TEST_F(ExplicitSessions, replay_divergence_open_mismatch) {
 TEST_F(ExplicitSessions, replay_divergence_extra_open) {
   EXPECT_EQ(replaced(wait_a_little,
                      [](OrchestrationContext& ctx) {
-                       ctx.open_session("X");
+                       static_cast<void>(ctx.open_session("X"));
                        return wait_a_little(ctx);
                      }),
             OrchestrationState::kStopped);
@@ -745,8 +746,8 @@ TEST_F(ExplicitSessions, replay_divergence_extra_open) {
 TEST_F(ExplicitSessions, replay_divergence_open_order) {
   const auto in_order = [](const char* first, const char* second) {
     return [=](OrchestrationContext& ctx) {
-      ctx.open_session(first);
-      ctx.open_session(second);
+      static_cast<void>(ctx.open_session(first));
+      static_cast<void>(ctx.open_session(second));
       return wait_a_little(ctx);
     };
   };
@@ -773,7 +774,7 @@ TEST_F(ExplicitSessions, replay_session_id_restored) {
 
 TEST_F(ExplicitSessions, session_survives_continue_as_new) {
   code([](OrchestrationContext& ctx) {
-    if (ctx.execution_id() == 1) ctx.open_session("s");
+    if (ctx.execution_id() == 1) static_cast<void>(ctx.open_session("s"));
     PAWL_AWAIT(done, on(ctx, "s", "1"));
     if (!done.ok()) return ctx.fail(done.error());
     return ctx.execution_id() == 3 ? ctx.complete("") : ctx.continue_as_new("");
@@ -790,7 +791,7 @@ TEST_F(ExplicitSessions, session_survives_continue_as_new) {
 TEST_F(ExplicitSessions, session_no_reopen_needed) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               if (ctx.execution_id() == 1) {
-                ctx.open_session("s");
+                static_cast<void>(ctx.open_session("s"));
                 return ctx.continue_as_new("");
               }
               PAWL_AWAIT(done, on(ctx, "s", "1"));
@@ -804,7 +805,7 @@ TEST_F(ExplicitSessions, multiple_sessions_survive_can) {
               const char* const names[] = {"A", "B", "C"};
               if (ctx.execution_id() == 1) {
                 for (const char* name : names)
-                  ctx.open_session(name);
+                  static_cast<void>(ctx.open_session(name));
                 return ctx.continue_as_new("");
               }
               for (const char* name : names) {
@@ -819,7 +820,7 @@ TEST_F(ExplicitSessions, multiple_sessions_survive_can) {
 TEST_F(ExplicitSessions, close_session_after_can) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               if (ctx.execution_id() == 1) {
-                ctx.open_session("s");
+                static_cast<void>(ctx.open_session("s"));
                 return ctx.continue_as_new("");
               }
               static_cast<void>(ctx.close_session("s"));
@@ -844,7 +845,7 @@ TEST_F(ExplicitSessions, can_with_no_open_sessions) {
 
 TEST_F(ExplicitSessions, session_lock_maintained_across_can) {
   code([](OrchestrationContext& ctx) {
-    if (ctx.execution_id() == 1) ctx.open_session("s");
+    if (ctx.execution_id() == 1) static_cast<void>(ctx.open_session("s"));
     PAWL_AWAIT_DONE(on(ctx, "s", "1"));
     PAWL_AWAIT_DONE(ctx.schedule_timer(minutes(2)));
     return ctx.execution_id() == 3 ? ctx.complete("") : ctx.continue_as_new("");
@@ -866,7 +867,7 @@ TEST_F(ExplicitSessions, completed_orchestration_closes_all_sessions) {
   EXPECT_EQ(
       run([](OrchestrationContext& ctx) {
         PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(ctx.open_session("A"))));
-        ctx.open_session("B");
+        static_cast<void>(ctx.open_session("B"));
         return ctx.complete("ok");
       }),
       "completed ok");
@@ -1077,7 +1078,7 @@ TEST_F(ExplicitSessions, concurrent_activities_different_sessions) {
 TEST_F(ExplicitSessions, close_during_inflight_activity) {
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
-    ctx.schedule_activity("slow", "100", Target::own(session));
+    static_cast<void>(ctx.schedule_activity("slow", "100", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("close"));
     static_cast<void>(ctx.close_session("s"));
     PAWL_AWAIT_DONE(ctx.schedule_timer(minutes(1)));
@@ -1262,8 +1263,8 @@ TEST_F(ExplicitSessions, session_open_logged) {
 // By its code, or by the end of the instance: reported once.
 TEST_F(ExplicitSessions, session_close_logged) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
-    ctx.open_session("s");
-    ctx.open_session("left");
+    static_cast<void>(ctx.open_session("s"));
+    static_cast<void>(ctx.open_session("left"));
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));
     EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(1)));

@@ -66,8 +66,8 @@ Poll patient(OrchestrationContext& ctx) {
 // Each execution receives one message and leaves with two dequeues open.
 Poll goes_round(OrchestrationContext& ctx) {
   const Handle mine = ctx.dequeue_event("q");
-  ctx.dequeue_event("q");
-  ctx.dequeue_event("q");
+  static_cast<void>(ctx.dequeue_event("q"));
+  static_cast<void>(ctx.dequeue_event("q"));
   PAWL_AWAIT(message, mine);
   const std::string all = std::string(ctx.input()) + std::string(message.value()) + ",";
   return message.value() == "end" ? ctx.complete(all) : ctx.continue_as_new(all);
@@ -131,7 +131,7 @@ Poll collects(OrchestrationContext& ctx) {
     all += got + ",";
     if (got == "end") return ctx.complete(all);
   }
-  ctx.dequeue_event("q");
+  static_cast<void>(ctx.dequeue_event("q"));
   return ctx.continue_as_new(all);
 }
 

@@ -163,7 +163,7 @@ TEST_F(OpenedSessions, one_too_many_is_a_limit_and_closing_makes_room) {
   EXPECT_EQ(run(
                 [](OrchestrationContext& ctx) {
                   const Session a = ctx.open_session("a");
-                  ctx.open_session("b");
+                  static_cast<void>(ctx.open_session("b"));
                   const Session c = ctx.open_session("c");
                   PAWL_AWAIT(in, ctx.schedule_activity("note", "1", Target::own(a)));
                   PAWL_AWAIT(out, ctx.schedule_activity("note", "2", Target::own(c)));
@@ -202,7 +202,7 @@ TEST_F(OpenedSessions, survive_continue_as_new_without_being_opened_again) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               ActivityOptions options;
               options.target = Target::own("s");
-              if (ctx.execution_id() == 1) ctx.open_session("s");
+              if (ctx.execution_id() == 1) static_cast<void>(ctx.open_session("s"));
               PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
               if (!one.ok()) return ctx.fail(one.error());
               if (ctx.execution_id() < 3) return ctx.continue_as_new("");
@@ -217,7 +217,7 @@ TEST_F(OpenedSessions, survive_continue_as_new_without_being_opened_again) {
 TEST_F(OpenedSessions, an_opening_in_the_turn_that_continues_as_new_counts) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               if (ctx.execution_id() == 1) {
-                ctx.open_session("s");
+                static_cast<void>(ctx.open_session("s"));
                 return ctx.continue_as_new("");
               }
               ActivityOptions options;

@@ -63,7 +63,7 @@ Poll takes_late(OrchestrationContext& ctx) {
 // One message each execution, with a dequeue left open.
 Poll goes_round(OrchestrationContext& ctx) {
   const Handle mine = ctx.dequeue_event("q");
-  ctx.dequeue_event("q");
+  static_cast<void>(ctx.dequeue_event("q"));
   PAWL_AWAIT(message, mine);
   const std::string all = std::string(ctx.input()) + std::string(message.value()) + ",";
   return message.value() == "end" ? ctx.complete(all) : ctx.continue_as_new(all);

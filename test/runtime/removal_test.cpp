@@ -242,7 +242,8 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   EXPECT_EQ(removed.instances, 1);
   EXPECT_EQ(ids(), (std::vector<std::string>{"s", "p", "one", "two", "q4"}));
   // By ids: neither what runs, nor a child, nor none.
-  const std::string_view wanted[] = {"s", "two", "nobody", "q4"};
+  const InstanceId wanted[] = {InstanceId("s"), InstanceId("two"), InstanceId("nobody"),
+                               InstanceId("q4")};
   filter = InstanceFilter();
   filter.ids = wanted;
   filter.id_count = 4;

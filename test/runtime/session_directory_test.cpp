@@ -140,7 +140,7 @@ TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
 TEST_F(SessionDirectory, other_labels_under_a_history_are_noticed) {
   std::string owner = "alice";
   g_code = [&owner](OrchestrationContext& ctx) {
-    ctx.open_session("s", for_owner(owner, "agent"));
+    static_cast<void>(ctx.open_session("s", for_owner(owner, "agent")));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     return ctx.complete("");
   };

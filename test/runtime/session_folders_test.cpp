@@ -359,7 +359,7 @@ TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
 TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
-    ctx.schedule_activity("stubborn", "", Target::own(session));
+    static_cast<void>(ctx.schedule_activity("stubborn", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
     EXPECT_EQ(ctx.close_session(session.id()), ErrorKind::kNone);
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));

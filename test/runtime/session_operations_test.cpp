@@ -596,7 +596,7 @@ struct Listener final : SessionListener {
 
 // Rules: S35.
 TEST_F(SessionOperations, a_worker_claims_at_its_start_what_no_worker_owns) {
-  const std::string_view names[] = {"model", "bus", "bed"};
+  const Name names[] = {"model", "bus", "bed"};
   Listener listener;
   Options how = options("a");
   how.sessions.claim_at_start = names;
@@ -634,7 +634,7 @@ TEST_F(SessionOperations, a_worker_claims_at_its_start_what_no_worker_owns) {
 }
 
 TEST_F(SessionOperations, names_to_claim_are_checked) {
-  const std::string_view names[] = {"a", ""};
+  const Name names[] = {"a", ""};
   Options how = options("a");
   how.sessions.claim_at_start = names;
   how.sessions.claim_at_start_count = 2;

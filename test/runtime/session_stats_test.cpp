@@ -300,7 +300,7 @@ TEST_F(SessionLeaks, those_that_work_and_shared_ones_are_none_and_0_is_never) {
 TEST_F(SessionLeaks, many_are_reported_over_several_sweeps) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
     for (int i = 0; i < 40; ++i)
-      ctx.open_session();
+      static_cast<void>(ctx.open_session());
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
   };

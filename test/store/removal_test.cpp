@@ -400,7 +400,7 @@ TEST_P(Removal, DeleteInstanceBulkFilterCombinations) {
   Site& at = site();
   for (const char* id : {"a", "b", "c", "d"})
     create(at, id);
-  const std::string_view ids[] = {"c", "gone", "a", "d"};
+  const InstanceId ids[] = {InstanceId("c"), InstanceId("gone"), InstanceId("a"), InstanceId("d")};
   InstanceFilter filter;
   filter.ids = ids;
   filter.id_count = 4;

@@ -202,7 +202,7 @@ Status WorkerRegistry::insert_tags(const TagFilter& tags, Incarnation worker) {
   const bool untagged = tags.serves({});
   for (std::size_t i = 0; i < tags.count + (untagged ? 1U : 0U); ++i) {
     Statement insert = connection_.use(kInsertTag);
-    insert.bind(worker).bind_text(i < tags.count ? tags.set[i] : std::string_view());
+    insert.bind(worker).bind_text(i < tags.count ? tags.set[i].view() : std::string_view());
     PAWL_TRY(fail(insert.run(), "register a tag"));
   }
   return Status::kOk;

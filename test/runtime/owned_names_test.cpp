@@ -1,0 +1,133 @@
+// Goal: names in options may be made in place, from parts that are gone when the call reads them.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "story.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::Story;
+using testing::Worker;
+
+// What a freed text would be overwritten with.
+std::string filler() { return std::string(40, '#'); }
+
+ActivityResult where(ActivityContext& ctx) {
+  static std::string text;
+  text = std::string(ctx.session_id()) + " " + std::string(ctx.tag());
+  return ctx.ok(text);
+}
+
+Poll on_sensor(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.target =
+      Target::session("a session that is longer than any small text: " + std::to_string(7));
+  options.tag = "a tag that is longer than any small text: " + std::to_string(7);
+  const std::string other = filler();
+  PAWL_AWAIT(found, ctx.schedule_activity("where", other, options));
+  return found.ok() ? ctx.complete(found.value()) : ctx.fail(found.error());
+}
+
+Poll opens(OrchestrationContext& ctx) {
+  SessionSettings settings;
+  settings.owner_label = "an owner that is longer than any small text " + std::to_string(7);
+  settings.kind = "a kind that is longer than any small text " + std::to_string(7);
+  const std::string other = filler();
+  static_cast<void>(ctx.open_session("s", settings));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete(other);
+}
+
+Poll parent(OrchestrationContext& ctx) {
+  ChildOptions child;
+  child.id = InstanceId("a child that is longer than any small text: " + std::to_string(7));
+  child.version = std::string("1.0.0-a-version-that-is-longer-than-any-small-text");
+  const std::string other = filler();
+  PAWL_AWAIT(end, ctx.schedule_sub_orchestration("child", other, child));
+  return end.ok() ? ctx.complete(end.value()) : ctx.fail(end.error());
+}
+
+Poll child(OrchestrationContext& ctx) {
+  static std::string text;
+  text = std::string(ctx.instance_id()) + " " + std::string(ctx.orchestration_version());
+  return ctx.complete(text);
+}
+
+class OwnedNames : public Story {
+ protected:
+  OwnedNames() {
+    add("where", where);
+    add("on_sensor", on_sensor);
+    add("opens", opens);
+    add("parent", parent);
+    add("child", child, "1.0.0-a-version-that-is-longer-than-any-small-text");
+  }
+};
+
+TEST_F(OwnedNames, OfATargetATagAndAWorkersTags) {
+  options.worker_tag_filter =
+      TagFilter::tags({"a tag that is longer than any small text: " + std::to_string(7)});
+  options.worker_node_id = "n";
+  start_worker();
+  start("i", "on_sensor");
+  EXPECT_EQ(end_of("i"),
+            "completed a session that is longer than any small text: 7 a tag that is longer than "
+            "any small text: 7");
+}
+
+TEST_F(OwnedNames, OfSettingsAndAFilter) {
+  start_worker();
+  start("i", "opens");
+  pass(100);
+  struct Count final : SessionVisitor {
+    void on_session(const SessionInfo& session) noexcept override { kind = session.kind; }
+    std::string kind;
+  } seen;
+  SessionFilter filter;
+  filter.owner_label = "an owner that is longer than any small text " + std::to_string(7);
+  filter.kind = "a kind that is longer than any small text " + std::to_string(7);
+  const std::string other = filler();
+  Page page;
+  ASSERT_EQ(client()->list_sessions(filter, &page, seen), Status::kOk);
+  EXPECT_EQ(seen.kind, "a kind that is longer than any small text 7");
+}
+
+TEST_F(OwnedNames, OfAChild) {
+  start_worker();
+  start("i", "parent");
+  EXPECT_EQ(end_of("i"),
+            "completed a child that is longer than any small text: 7 "
+            "1.0.0-a-version-that-is-longer-than-any-small-text");
+}
+
+// No name is cut to one that fits: that might be another's.
+TEST_F(OwnedNames, ThatAreTooLongAreRefused) {
+  add("too_long", [](OrchestrationContext& ctx) {
+    ActivityOptions tagged;
+    tagged.tag = std::string(kNameBytesMax + 1, 't');
+    PAWL_AWAIT(by_tag, ctx.schedule_activity("where", "", tagged));
+    if (by_tag.error().kind != ErrorKind::kInvalidArgument) return ctx.fail("tag");
+    const auto target = Target::session(std::string(kNameBytesMax + 1, 's'));
+    PAWL_AWAIT(by_target, ctx.schedule_activity("where", "", target));
+    if (by_target.error().kind != ErrorKind::kInvalidArgument) return ctx.fail("target");
+    SessionSettings settings;
+    settings.kind = std::string(kNameBytesMax + 1, 'k');
+    if (!ctx.open_session(settings).id().empty()) return ctx.fail("kind");
+    ChildOptions child;
+    child.id = InstanceId(std::string(kNameBytesMax + 1, 'i'));
+    PAWL_AWAIT(by_id, ctx.schedule_sub_orchestration("child", "", child));
+    return by_id.error().kind == ErrorKind::kInvalidArgument ? ctx.complete("") : ctx.fail("id");
+  });
+  start_worker();
+  start("i", "too_long");
+  EXPECT_EQ(end_of("i"), "completed ");
+  StartOptions versioned;
+  versioned.version = std::string(kNameBytesMax + 1, '1');
+  EXPECT_EQ(client()->start_orchestration("child", InstanceId("j"), "", versioned),
+            Status::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace pawl
