@@ -2,8 +2,10 @@
 #include "pawl/json.hpp"
 
 #include <charconv>
+#include <climits>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "event.hpp"
 #include "json_tree.hpp"
@@ -99,6 +101,14 @@ bool JsonWriter::put_double(double number) {
   return put({text, static_cast<std::size_t>(end - text)});
 }
 
+// Of a float: shorter than that of the double it is.
+bool JsonWriter::put_float(float number) {
+  if (!std::isfinite(number)) return put_double(static_cast<double>(number));
+  char text[24];
+  const auto end = std::to_chars(text, text + sizeof(text), number).ptr;
+  return put({text, static_cast<std::size_t>(end - text)});
+}
+
 bool JsonWriter::put_quoted(std::string_view text) { return put("\"") && put(text) && put("\""); }
 
 bool JsonWriter::put_text(std::string_view text) {
@@ -143,7 +153,7 @@ bool JsonReader::is_object(const JsonNode& node) {
   return cJSON_IsObject(&tree(node)) != 0 || fail(Status::kCorrupt, "is no object");
 }
 
-const JsonNode* JsonReader::member(const JsonNode& object, const char* name) {
+const JsonNode* JsonReader::member(const JsonNode& object, const char* name, bool required) {
   const cJSON* found = nullptr;
   for (const cJSON* item = tree(object).child; item != nullptr; item = item->next) {
     if (std::strcmp(item->string, name) != 0) continue;
@@ -153,7 +163,7 @@ const JsonNode* JsonReader::member(const JsonNode& object, const char* name) {
     }
     found = item;
   }
-  if (found == nullptr) fail(Status::kCorrupt, "is missing");
+  if (found == nullptr && required) fail(Status::kCorrupt, "is missing");
   return node_of(found);
 }
 
@@ -168,6 +178,34 @@ const JsonNode* JsonReader::first_element(const JsonNode& array, std::size_t cou
     ++has;
   if (has != count) fail(Status::kCorrupt, "has another number of elements");
   return has == count ? node_of(item.child) : nullptr;
+}
+
+bool JsonReader::element_count(const JsonNode& array, std::size_t most, std::size_t* count) {
+  const cJSON& item = tree(array);
+  if (cJSON_IsArray(&item) == 0) return fail(Status::kCorrupt, "is no array");
+  *count = 0;
+  for (const cJSON* element = item.child; element != nullptr; element = element->next)
+    ++*count;
+  return *count <= most || fail(Status::kResourceExhausted, "has more elements than its field");
+}
+
+bool JsonReader::is_null(const JsonNode& node) { return cJSON_IsNull(&tree(node)) != 0; }
+
+bool JsonReader::get_rest(const JsonNode& object, Knows knows, const void* fields, char* out,
+                          std::size_t capacity, std::size_t* size) {
+  *size = 0;
+  for (cJSON* item = tree(object).child; item != nullptr; item = item->next) {
+    if (knows(fields, item->string)) continue;
+    JsonWriter rest(out + *size, capacity - *size, nullptr);
+    bool fits = (*size == 0 || rest.put(",")) && rest.put_text(item->string) && rest.put(":");
+    char* const value = out + *size + rest.size();
+    const std::size_t room = capacity - *size - rest.size();
+    fits = fits && room <= INT_MAX &&
+           cJSON_PrintPreallocated(item, value, static_cast<int>(room), 0) != 0;
+    if (!fits) return fail(Status::kResourceExhausted, "has no room for members of other names");
+    *size += rest.size() + std::strlen(value);
+  }
+  return true;
 }
 
 const JsonNode* JsonReader::next_element(const JsonNode& element) {
@@ -194,6 +232,15 @@ bool JsonReader::get_double(const JsonNode& node, double* value) {
   *value = tree(node).valuedouble;
   const bool is_number = cJSON_IsNumber(&tree(node)) != 0 && std::isfinite(*value);
   return is_number || fail(Status::kCorrupt, "is no finite number");
+}
+
+bool JsonReader::get_float(const JsonNode& node, float* value) {
+  double number = 0;
+  if (!get_double(node, &number)) return false;
+  if (std::abs(number) > static_cast<double>(std::numeric_limits<float>::max()))
+    return fail(Status::kCorrupt, "is no number in its range");
+  *value = static_cast<float>(number);
+  return true;
 }
 
 bool JsonReader::get_text(const JsonNode& node, std::string_view* value) {

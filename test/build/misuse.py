@@ -100,7 +100,7 @@ CASES = {
         ("struct Pump { int number; }; PAWL_JSON(Pump, numbre)",
          r"no member named 'numbre'"),
     "JSON of a type that has none, written":
-        ("struct Pump { float rate; }; PAWL_JSON(Pump, rate)"
+        ("struct Pump { long double rate; }; PAWL_JSON(Pump, rate)"
          "Status f(char* out, std::size_t* size) { return to_json(Pump(), out, 100, size); }",
          r"no JSON for this type: a field is bool, an integer, double"),
     "JSON of a type that has none, read":

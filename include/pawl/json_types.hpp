@@ -1,0 +1,91 @@
+// What a field of a typed payload may be besides numbers and structs: texts and lists of bounded
+// size, and the members that a struct does not know.
+//
+// Purpose: values of fixed size for PAWL_JSON (pawl/json.hpp). Ownership: the bytes are in the
+// object; nothing is allocated. Thread rule: plain values.
+#ifndef PAWL_JSON_TYPES_HPP
+#define PAWL_JSON_TYPES_HPP
+
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+#include "pawl/status.hpp"
+
+namespace pawl {
+
+// A text of at most N bytes, without zero bytes.
+template <std::size_t N>
+class JsonText {
+ public:
+  // Takes a copy; unless kOk the old text stays.
+  // Returns kOk.
+  // Requires: at most N bytes (kResourceExhausted), none of which is zero (kInvalidArgument).
+  Status assign(std::string_view text) {
+    if (text.size() > N) return Status::kResourceExhausted;
+    if (text.find('\0') != std::string_view::npos) return Status::kInvalidArgument;
+    if (!text.empty()) std::memcpy(bytes_, text.data(), text.size());
+    size_ = text.size();
+    return Status::kOk;
+  }
+  [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
+
+ private:
+  char bytes_[N] = {};
+  std::size_t size_ = 0;
+};
+
+// A list of at most N values; in JSON an array of as many elements as it has.
+template <typename T, std::size_t N>
+class JsonArray {
+ public:
+  // Adds a value at the end.
+  // Returns kOk.
+  // Requires: fewer than N values (kResourceExhausted).
+  Status push_back(const T& value) {
+    if (size_ == N) return Status::kResourceExhausted;
+    values_[size_++] = value;
+    return Status::kOk;
+  }
+  void clear() { size_ = 0; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] static constexpr std::size_t capacity() { return N; }
+  // Requires: an index below size().
+  T& operator[](std::size_t index) { return values_[index]; }
+  const T& operator[](std::size_t index) const { return values_[index]; }
+  T* begin() { return values_; }
+  T* end() { return values_ + size_; }
+  [[nodiscard]] const T* begin() const { return values_; }
+  [[nodiscard]] const T* end() const { return values_ + size_; }
+
+ private:
+  T values_[N] = {};
+  std::size_t size_ = 0;
+};
+
+// Members that the struct does not have, kept as they were read and written again behind its own:
+// for a program that hands on what a newer one wrote. A struct has one such field at most; without
+// it, members it does not have are passed over. Numbers among them are doubles.
+template <std::size_t N>
+class JsonRest {
+ public:
+  // The members as JSON, divided by commas; empty: there was none.
+  [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
+  void clear() { size_ = 0; }
+  // For the reader of PAWL_JSON: where they go.
+  struct Room {
+    char* bytes;
+    std::size_t capacity;
+    std::size_t* size;
+  };
+  Room room() { return {bytes_, N, &size_}; }
+
+ private:
+  char bytes_[N] = {};
+  std::size_t size_ = 0;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_JSON_TYPES_HPP
