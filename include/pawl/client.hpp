@@ -102,7 +102,8 @@ class Client {
   // at most payload_bytes_max (kResourceExhausted).
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options = StartOptions());
-  // Asks an instance to stop: its code sees a cancelled await.
+  // Asks an instance to stop: from now on its awaits answer kCancelled, but in a clean-up scope
+  // (OrchestrationContext::clean_up()). Only the first request counts.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
   // Raises an event for the open wait of this name (schedule_wait()). Without an open wait the

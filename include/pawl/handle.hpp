@@ -1,4 +1,5 @@
-// What calls of an orchestration answer: a Handle to await, a Selection, a Poll to return, a Guid.
+// What calls of an orchestration answer: a Handle to await, a Selection, a Poll to return, a
+// CleanUpScope, a Guid.
 //
 // Purpose: plain values between the code and PAWL_AWAIT. Ownership: they live until the function
 // returns, and a handle that was kept from another run is refused. Thread rule: as the context.
@@ -15,7 +16,10 @@ namespace pawl {
 
 namespace internal {
 class Awaits;
-}
+class Pass;
+class Run;
+struct BranchRun;
+}  // namespace internal
 
 // How one run of the function ended. Made by complete(), fail(), continue_as_new() and PAWL_AWAIT.
 class [[nodiscard]] Poll {
@@ -66,6 +70,23 @@ class [[nodiscard]] Selection {
   const Handle* handles_;
   std::size_t count_;
   std::uint32_t run_;
+};
+
+// While it lives, the awaits of its context work as usual, though the instance was asked to cancel.
+// It belongs to the branch that made it, and to those that are opened meanwhile. Scopes nest.
+class [[nodiscard]] CleanUpScope {
+ public:
+  ~CleanUpScope();
+  CleanUpScope(const CleanUpScope&) = delete;
+  CleanUpScope& operator=(const CleanUpScope&) = delete;
+
+ private:
+  friend class internal::Pass;
+  CleanUpScope(internal::Run* run, internal::BranchRun* branch, std::uint32_t number)
+      : run_(run), branch_(branch), number_(number) {}
+  internal::Run* run_;
+  internal::BranchRun* branch_;
+  std::uint32_t number_;  // of the run
 };
 
 // A random id, stable over replay: 36 characters, version 4 of RFC 9562.

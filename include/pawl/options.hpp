@@ -111,7 +111,8 @@ struct TimingOptions {
   // An activity that was cancelled (ActivityContext::is_cancelled()) has so long to come back. A
   // thread that does not is counted and logged, and keeps its slot.
   std::chrono::milliseconds activity_grace{10'000};
-  // After a cancel request the code has so long to end; then the instance fails with kCancelled.
+  // After a cancel request the instance has so long to end, over executions, restarts and reboots;
+  // then it fails with kCancelled.
   // 0: no limit.
   std::chrono::milliseconds cancel_grace{60'000};
 };

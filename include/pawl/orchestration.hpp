@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "pawl/activity_options.hpp"
+#include "pawl/await.hpp"
 #include "pawl/error.hpp"
 #include "pawl/exceptions.hpp"
 #include "pawl/handle.hpp"
@@ -67,6 +68,17 @@ class OrchestrationContext {
   // The time of the event that this function has come to, in ms since 1970 UTC. It is not recorded
   // and costs nothing.
   [[nodiscard]] std::int64_t now_ms() const;
+
+  // --- cancellation (Client::cancel_instance()) ---
+  // From the request on, each await answers kCancelled, unless its result came before the request;
+  // activities, timers, waits, children and reads of other instances are not scheduled any more,
+  // and their handles answer kCancelled. What puts things right stands in a scope, which lets them
+  // through: const pawl::CleanUpScope scope = ctx.clean_up(). The grace goes on.
+  [[nodiscard]] CleanUpScope clean_up();
+  // Has this branch come to the request, by an await or from the start of its execution?
+  [[nodiscard]] bool cancel_requested() const;
+  // The reason that was given; none: cancel_requested() is false.
+  [[nodiscard]] std::optional<std::string_view> cancel_reason() const;
 
   // --- commands: recorded, numbered, compared with history on replay ---
   // Schedules an activity. The second form takes options: where it runs, retries, limits. The third
@@ -360,34 +372,6 @@ class OrchestrationCode {
   Poll (*call_)(Orchestration, OrchestrationContext&) = nullptr;
 };
 
-namespace internal {
-template <typename T>
-bool is_pending_poll(const T& poll) {
-  static_assert(std::is_same_v<T, Poll>,
-                "PAWL_CALL takes the call of a function that returns Poll");
-  if constexpr (std::is_same_v<T, Poll>) return poll.is_pending();
-  return false;
-}
-}  // namespace internal
-
 }  // namespace pawl
-
-// Declares `name` as the Outcome of the handle, or leaves the function with "pending". A statement,
-// never an expression; two statements, so it must stand in a block of its own under an `if`.
-#define PAWL_AWAIT(name, ...)                         \
-  const ::pawl::Outcome name = (__VA_ARGS__).await(); \
-  if (name.is_pending()) return ::pawl::Poll::pending()
-
-// Awaits and drops the result.
-#define PAWL_AWAIT_DONE(...)                                                \
-  do {                                                                      \
-    if ((__VA_ARGS__).await().is_pending()) return ::pawl::Poll::pending(); \
-  } while (false)
-
-// Calls a helper function that awaits; leaves with its Poll while it is pending.
-#define PAWL_CALL(...)                                                                  \
-  do {                                                                                  \
-    if (::pawl::internal::is_pending_poll(__VA_ARGS__)) return ::pawl::Poll::pending(); \
-  } while (false)
 
 #endif  // PAWL_ORCHESTRATION_HPP

@@ -13,7 +13,13 @@
 namespace pawl::internal {
 
 // Recorded by way of the hash: never reuse a number.
-enum PathMark : std::uint64_t { kPathCommand = 1, kPathJoin = 2, kPathSelect = 3, kPathRead = 4 };
+enum PathMark : std::uint64_t {
+  kPathCommand = 1,
+  kPathJoin = 2,
+  kPathSelect = 3,
+  kPathRead = 4,
+  kPathCancelled = 5  // what the cancel request answered, behind what was awaited
+};
 
 inline void add_to_path(BranchRun& branch, std::uint64_t number) {
   branch.path_hash = Hash64().add(branch.path_hash).add(number).value();

@@ -30,8 +30,9 @@ Handle Awaits::join(BranchRun& branch, const Handle* handles, std::size_t count)
   Join* const joined = run_.note<Join>(1);
   Record** const leaves = run_.note<Record*>(total);
   if (joined == nullptr || leaves == nullptr) return handle_of(HandleForm::kNone);
-  *joined = {0, leaves};
+  *joined = {0, leaves, false};
   for (std::size_t i = 0; i < count; ++i) {
+    joined->has_unissued = joined->has_unissued || is_unissued(handles[i]);
     const Leaves member = leaves_of(handles[i]);
     for (std::size_t at = 0; at < member.count; ++at)
       leaves[joined->count++] = &member[at];
@@ -110,10 +111,11 @@ Awaits::Resolution Awaits::resolve(const Record& leaf) const {
 // may not be awaited here has its result, an error, like one that was never issued.
 Awaits::Resolution Awaits::resolve(const Handle& handle) const {
   const HandleForm form = form_of(handle);
+  if (form == HandleForm::kNotIssued) return {How::kCancelled, history_.cancel_id()};
   if (form != HandleForm::kCommand && form != HandleForm::kJoin) return {How::kRefused, 0};
   const Leaves leaves = leaves_of(handle);
   if (form == HandleForm::kCommand) return resolve(leaves[0]);
-  Resolution all = {How::kReturned, 0};
+  Resolution all = {How::kReturned, is_unissued(handle) ? history_.cancel_id() : 0};
   for (std::size_t at = 0; at < leaves.count; ++at) {
     const Resolution one = resolve(leaves[at]);
     if (one.how == How::kNot) return one;
@@ -122,15 +124,43 @@ Awaits::Resolution Awaits::resolve(const Handle& handle) const {
   return all;
 }
 
+// Is it a call that the cancel request kept from being issued, or a join with one?
+bool Awaits::is_unissued(const Handle& handle) const {
+  if (form_of(handle) == HandleForm::kJoin)
+    return static_cast<const Join*>(handle.target_)->has_unissued;
+  return form_of(handle) == HandleForm::kNotIssued;
+}
+
 bool Awaits::is_cancelled(const Resolution& resolution) const {
   const EventId cancel = history_.cancel_id();
-  if (cancel <= run_.current().position || cancel > run_.current().horizon) return false;
+  const BranchRun& branch = run_.current();
+  if (cancel == 0 || cancel > branch.horizon) return false;
+  if (run_.is_cancel_sticky() ? branch.clean_ups != 0 : cancel <= branch.position) return false;
   return resolution.how == How::kNot || resolution.position >= cancel;
 }
 
-Outcome Awaits::cancelled() {
-  run_.current().position = history_.cancel_id();
+Outcome Awaits::cancel_reason() const {
   return Outcome::failure(ErrorKind::kCancelled, history_.event(history_.cancel_id()).payload);
+}
+
+// `counts`: as one of those that code gets which does not heed the request.
+Outcome Awaits::cancelled(bool counts) {
+  BranchRun& branch = run_.current();
+  branch.position = std::max(branch.position, history_.cancel_id());
+  if (!run_.is_cancel_sticky()) return cancel_reason();
+  internal::add_to_path(branch, kPathCancelled);
+  if (!counts || ++branch.cancelled_answers <= kCancelledAnswersMax) return cancel_reason();
+  Run::suspend_for_good(branch);
+  return Outcome::pending();
+}
+
+// The first answer for a command of the branch does not count: there are only so many of them.
+bool Awaits::counts_as_ignored(const Handle& handle) {
+  if (form_of(handle) != HandleForm::kCommand) return true;
+  Record& leaf = leaves_of(handle)[0];
+  if (leaf.pass.owner != &run_.current() || leaf.pass.answered_cancelled) return true;
+  leaf.pass.answered_cancelled = true;
+  return false;
 }
 
 // --- awaiting -------------------------------------------------------------------------------------
@@ -142,7 +172,7 @@ inline bool Awaits::is_plain(const Record& leaf) const {
   return leaf.completion != 0 && leaf.completion <= run_.current().horizon &&
          leaf.pass.owner == &run_.current() && !leaf.pass.closed &&
          (leaf.event.kind == EventKind::kActivity || leaf.event.kind == EventKind::kTimer) &&
-         (cancel == 0 || cancel <= run_.current().position);
+         (cancel == 0 || leaf.completion < cancel);
 }
 
 inline Outcome Awaits::receive_plain(Record& leaf) {
@@ -169,7 +199,7 @@ Outcome Awaits::await(const Handle& handle) {
   if (resolution.how == How::kRefused) return refused(form_of(handle));
   if (is_cancelled(resolution)) {
     add_to_path(handle);
-    return cancelled();
+    return cancelled(counts_as_ignored(handle));
   }
   if (resolution.how == How::kNot) return suspend(&handle, 1);
   add_to_path(handle);
@@ -196,7 +226,7 @@ Outcome Awaits::await_first(const Selection& selection) {
   internal::add_to_path(run_.current(), selection.count_);
   for (std::size_t i = 0; i < selection.count_; ++i)
     add_to_path(selection.handles_[i]);
-  if (stops) return cancelled();
+  if (stops) return cancelled(true);
   internal::add_to_path(run_.current(), winner);
   Outcome outcome = receive(selection.handles_[winner], best);
   outcome.index_ = static_cast<std::uint32_t>(winner);
@@ -227,8 +257,12 @@ void Awaits::wait_for(const Record& leaf) {
 
 Outcome Awaits::receive(const Handle& handle, const Resolution& resolution) {
   const Leaves leaves = leaves_of(handle);
-  const Outcome outcome = form_of(handle) == HandleForm::kJoin ? Outcome::success({})
-                                                               : result_of(leaves[0], resolution);
+  Outcome outcome = Outcome::success({});
+  if (resolution.how == How::kCancelled) {
+    outcome = cancel_reason();
+  } else if (form_of(handle) != HandleForm::kJoin) {
+    outcome = result_of(leaves[0], resolution);
+  }
   run_.current().position = std::max(run_.current().position, resolution.position);
   for (std::size_t at = 0; at < leaves.count; ++at) {
     if (!may_await(leaves[at])) continue;

@@ -30,6 +30,7 @@ enum class HandleForm : std::uint32_t {
   kBadPayload,
   kBadOptions,
   kTooDeep,
+  kNotIssued,  // the cancel request came before it (R8.4)
   kInvalid
 };
 // What an await of such a handle answers.
@@ -68,6 +69,7 @@ class Awaits {
   struct Join {
     std::size_t count;
     Record** leaves;
+    bool has_unissued;  // a member that R8.4 kept from being issued
   };
   struct Leaves {
     Record* single = nullptr;
@@ -79,7 +81,7 @@ class Awaits {
       return *leaf;
     }
   };
-  enum class How : std::uint8_t { kNot, kCompleted, kReturned, kClosed, kRefused };
+  enum class How : std::uint8_t { kNot, kCompleted, kReturned, kClosed, kCancelled, kRefused };
   struct Resolution {
     How how = How::kNot;
     EventId position = 0;
@@ -99,8 +101,11 @@ class Awaits {
   [[nodiscard]] bool may_await(const Record& leaf) const;
   [[nodiscard]] Resolution resolve(const Record& leaf) const;
   [[nodiscard]] Resolution resolve(const Handle& handle) const;
+  [[nodiscard]] bool is_unissued(const Handle& handle) const;
   [[nodiscard]] bool is_cancelled(const Resolution& resolution) const;
-  Outcome cancelled();
+  [[nodiscard]] Outcome cancel_reason() const;
+  Outcome cancelled(bool counts);
+  [[nodiscard]] bool counts_as_ignored(const Handle& handle);
   Outcome suspend(const Handle* handles, std::size_t count);
   void wait_for(const Record& leaf);
   void note_receipt(Record& leaf);

@@ -43,6 +43,7 @@ ActivityPolicy Calls::policy_of(const ActivityOptions& options) {
 Handle Calls::schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
                                 const ActivityOptions& given) {
   if (!run_.is_active(branch, "schedule_activity")) return awaits_.handle_of(HandleForm::kNone);
+  if (run_.is_cancelled(branch)) return awaits_.handle_of(HandleForm::kNotIssued);
   if (!is_valid_name(name)) return awaits_.handle_of(HandleForm::kBadName);
   const ActivityPolicy options = policy_of(given);
   if (given.target.kind_ != Target::Kind::kAnyWorker && !is_valid_name(options.session))
@@ -70,6 +71,7 @@ Handle Calls::schedule_activity(BranchRun& branch, std::string_view name, std::s
 
 Handle Calls::schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number) {
   if (!run_.is_active(branch, "schedule_timer")) return awaits_.handle_of(HandleForm::kNone);
+  if (run_.is_cancelled(branch)) return awaits_.handle_of(HandleForm::kNotIssued);
   Event event;
   event.kind = EventKind::kTimer;
   event.base = base;
@@ -103,6 +105,7 @@ History::Record* Calls::issue_start(EventKind kind, const NewInstanceCall& call)
 Handle Calls::schedule_child(BranchRun& branch, const NewInstanceCall& call) {
   if (!run_.is_active(branch, "schedule_sub_orchestration"))
     return awaits_.handle_of(HandleForm::kNone);
+  if (run_.is_cancelled(branch)) return awaits_.handle_of(HandleForm::kNotIssued);
   const HandleForm form = form_of_call(call);
   return form == HandleForm::kCommand ? awaits_.handle_of(issue_start(EventKind::kChild, call))
                                       : awaits_.handle_of(form);
@@ -120,6 +123,7 @@ Handle Calls::schedule_wait(BranchRun& branch, EventKind kind, std::string_view 
                             bool only_try) {
   if (!run_.is_active(branch, kind == EventKind::kWait ? "schedule_wait" : "dequeue_event"))
     return awaits_.handle_of(HandleForm::kNone);
+  if (run_.is_cancelled(branch)) return awaits_.handle_of(HandleForm::kNotIssued);
   if (!is_valid_name(name)) return awaits_.handle_of(HandleForm::kBadName);
   Event event;
   event.kind = kind;
@@ -134,6 +138,7 @@ Handle Calls::schedule_wait(BranchRun& branch, EventKind kind, std::string_view 
 Handle Calls::read_elsewhere(BranchRun& branch, std::string_view instance, std::string_view key) {
   if (!run_.is_active(branch, "get_kv_value_from_instance"))
     return awaits_.handle_of(HandleForm::kNone);
+  if (run_.is_cancelled(branch)) return awaits_.handle_of(HandleForm::kNotIssued);
   if (!is_valid_name(instance) || !is_valid_name(key))
     return awaits_.handle_of(HandleForm::kBadName);
   Event event;

@@ -70,7 +70,7 @@ Commands::Record* Commands::take_bare_activity(BranchRun& branch, std::string_vi
                                                std::string_view input) {
   Record* const record = branch.cursor;
   if (record == nullptr || &branch != &run_.current() || !run_.is_ok() || branch.suspended ||
-      branch.end_calls != 0)
+      branch.end_calls != 0 || run_.is_cancelled(branch))
     return nullptr;
   const Event& event = record->event;
   if (event.id <= branch.position || event.path_hash != branch.path_hash || !is_bare(event) ||

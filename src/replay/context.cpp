@@ -24,6 +24,20 @@ bool OrchestrationContext::is_replaying() const { return pass_.is_replaying(bran
 bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(branch_); }
 std::int64_t OrchestrationContext::now_ms() const { return pass_.now_ms(branch_); }
 
+bool OrchestrationContext::cancel_requested() const { return pass_.has_seen_cancel(branch_); }
+
+std::optional<std::string_view> OrchestrationContext::cancel_reason() const {
+  if (!cancel_requested()) return std::nullopt;
+  return pass_.cancel_reason();
+}
+
+CleanUpScope OrchestrationContext::clean_up() { return pass_.clean_up(branch_); }
+
+// Every run lies in the same place, so that one which is over is known by its number.
+CleanUpScope::~CleanUpScope() {
+  if (run_ != nullptr && run_->number() == number_) --branch_->clean_ups;
+}
+
 Handle OrchestrationContext::schedule_activity(std::string_view name, std::string_view input) {
   return pass_.calls().schedule_activity(branch_, name, input);
 }

@@ -18,6 +18,10 @@ Poll EndCalls::continue_as_new(BranchRun& branch, std::string_view version,
 Poll EndCalls::end(BranchRun& branch, EndKind kind, ErrorKind error, std::string_view payload,
                    std::string_view version) {
   if (!run_.is_active(branch, "complete(), fail() or continue_as_new()")) return Poll::done();
+  if (kind == EndKind::kContinuedAsNew && has_handed_on_enough()) {
+    Run::suspend_for_good(branch);
+    return Poll::pending();
+  }
   ++branch.end_calls;
   Event event;
   event.kind = EventKind::kEnded;
@@ -51,6 +55,12 @@ Poll EndCalls::end(BranchRun& branch, EndKind kind, ErrorKind error, std::string
     run_.fail(Status::kResourceExhausted);
   }
   return Poll::done();
+}
+
+// Each execution would be one more that does not heed the request (R8.6).
+bool EndCalls::has_handed_on_enough() const {
+  const EventId cancel = run_.history().cancel_id();
+  return cancel != 0 && run_.history().event(cancel).number >= kCancelHandedOnMax;
 }
 
 void EndCalls::check_recorded_end(const Event& end) {
@@ -99,6 +109,11 @@ void EndCalls::check_root() {
     run_.diagnostic().format(
         "after event %u: the code ends as %s where it waited in an earlier turn",
         run_.root().position, end_kind_name(staged_->event.end));
+    return run_.fail(Status::kNondeterminism);
+  }
+  if (run_.history().ended() && run_.root().suspended && run_.root().awaited == nullptr) {
+    run_.diagnostic().format("event %u: history has the end, the code was suspended for good",
+                             run_.history().end_id());
     return run_.fail(Status::kNondeterminism);
   }
   if (run_.history().ended() && run_.root().suspended) {

@@ -28,6 +28,7 @@ class EndCalls {
   void check_root();
 
  private:
+  [[nodiscard]] bool has_handed_on_enough() const;
   void keep_result(BranchRun& branch, const Event& end);
   void check_recorded_end(const Event& end);
 

@@ -151,7 +151,10 @@ class Intake {
 
   bool cancel(const Message& message, Event* event) const {
     if (history_.last_id() == 0 || history_.ended() || history_.cancel_id() != 0) return false;
+    // A request that was handed on belongs to one execution; `ref` says how often it was.
+    if (message.execution != 0 && message.execution != input_.execution) return false;
     event->kind = EventKind::kCancelRequested;
+    event->number = message.ref;
     event->payload = cut_text(message.payload, kErrorTextBytesMax);
     return true;
   }
@@ -330,6 +333,7 @@ Status Engine::run_pass(internal::PassSetup& setup, TurnResult& result, bool* is
   }
   *is_another_needed = pass->is_another_needed() || delivered != 0;
   setup.commands_left -= pass->appended();
+  result.ignores_cancel = result.ignores_cancel || pass->ignores_cancel();
   setup.position = pass->position();
   setup.path_hash = pass->path_hash();
   return Status::kOk;

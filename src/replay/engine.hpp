@@ -72,6 +72,8 @@ struct TurnResult {
   std::uint32_t passes = 0;
   std::uint32_t withdrawn = 0;  // commands that branches issued beyond their horizon
   std::uint32_t dropped = 0;    // messages that were duplicates, late or of another execution
+  // A branch was suspended for good in this turn, since it does not heed its cancel request (R8.6).
+  bool ignores_cancel = false;
   // Messages of kind kEvent and kQueue of the input that wait on: not to be deleted.
   const MessageId* kept = nullptr;
   std::size_t kept_count = 0;
@@ -90,7 +92,9 @@ class Engine {
  public:
   // Recorded in the first event of an execution; rises when the same history would be read in
   // another way. This engine runs what was begun under any of these.
-  static constexpr std::int64_t kBehaviour = 1;
+  static constexpr std::int64_t kBehaviour = 2;
+  // The first under which a cancel request stays (R8.3). Before, each branch got one answer.
+  static constexpr std::int64_t kBehaviourOfStickyCancel = 2;
   static constexpr std::int64_t kBehaviourMin = 1;
 
   // Takes its scratch memory from `arena`; check ready() once.

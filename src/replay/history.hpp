@@ -131,12 +131,13 @@ class History {
     internal::BranchRun* opened = nullptr;  // branch opening: what it opened
     Record* next_own = nullptr;             // what the owner issued next of what it could wait for
     Record* next_staged = nullptr;
-    const Record* target = nullptr;  // close: what it closes
-    Receipt* receipts = nullptr;     // wait
-    std::uint32_t writer = 0;        // state write: number of the branch among those that write
-    std::uint32_t write_number = 0;  // state write: which of that branch
-    bool received = false;           // by its owner
-    bool closed = false;             // by its owner
+    const Record* target = nullptr;   // close: what it closes
+    Receipt* receipts = nullptr;      // wait
+    std::uint32_t writer = 0;         // state write: number of the branch among those that write
+    std::uint32_t write_number = 0;   // state write: which of that branch
+    bool received = false;            // by its owner
+    bool closed = false;              // by its owner
+    bool answered_cancelled = false;  // to an await of its owner
   };
   // An event with its texts behind it, and its part of the index.
   struct Record {

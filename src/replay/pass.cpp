@@ -84,6 +84,25 @@ std::int64_t Pass::now_ms(const BranchRun& branch) const {
   return run_.history().event(branch.position).time_ms;
 }
 
+std::string_view Pass::cancel_reason() const {
+  return run_.history().event(run_.history().cancel_id()).payload;
+}
+
+bool Pass::ignores_cancel() const {
+  for (const BranchRun* branch = &run_.root(); branch != nullptr; branch = branch->next)
+    if (Run::is_suspended_for_good(*branch) && branch->position > seen_ &&
+        branch->position <= branch->effective)
+      return true;
+  return false;
+}
+
+// On a branch that may call nothing it is a scope of nothing.
+CleanUpScope Pass::clean_up(BranchRun& branch) {
+  if (!run_.is_active(branch, "clean_up")) return {nullptr, nullptr, 0};
+  ++branch.clean_ups;
+  return {&run_, &branch, run_.number()};
+}
+
 void Pass::trace(BranchRun& branch, LogLevel level, std::string_view text) {
   if (run_.is_second() || is_suspended(branch) || is_replaying(branch)) return;
   traces_.add(level, text, {&branch, branch.position});

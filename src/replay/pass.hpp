@@ -69,6 +69,13 @@ class Pass {
     return branch.suspended || !run_.is_ok();
   }
   [[nodiscard]] std::int64_t now_ms(const BranchRun& branch) const;
+  [[nodiscard]] bool has_seen_cancel(const BranchRun& branch) const {
+    return run_.has_seen_cancel(branch);
+  }
+  [[nodiscard]] std::string_view cancel_reason() const;
+  // Was a living branch suspended for good, where no earlier turn had come to?
+  [[nodiscard]] bool ignores_cancel() const;
+  CleanUpScope clean_up(BranchRun& branch);
   void trace(BranchRun& branch, LogLevel level, std::string_view text);
   Handle open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&), void* callable);
   // An exception has left the code of the branch; `what`: its text, null if it has none.

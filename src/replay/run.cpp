@@ -18,10 +18,15 @@ Run::Run(const PassSetup& setup)
       number_(setup.run),
       ran_(setup.ran),
       second_(setup.second),
+      is_cancel_sticky_(history_.event(1).number >= Engine::kBehaviourOfStickyCancel),
       notes_(setup.history->pool_) {
   root_.cursor = history_.branch(0).first;
   if (history_.ended()) root_.horizon = history_.event(history_.end_id()).horizon;
   last_number_ = history_.branch(history_.branch_count_).number;
+  // The execution before handed the request on: this one has seen it from its start.
+  constexpr EventId kBehindStart = 2;
+  if (history_.cancel_id() == kBehindStart && history_.event(kBehindStart).number != 0)
+    root_.position = kBehindStart;
 }
 
 void* Run::note_bytes(std::size_t size) {
@@ -58,6 +63,7 @@ BranchRun* Run::begin_branch(History::Record* opening) {
   opened->opening = opening;
   opened->position = current_->position;
   opened->horizon = current_->horizon;
+  opened->clean_ups = current_->clean_ups == 0 ? 0 : 1;
   if (opening->close != 0)
     opened->horizon = std::min(opened->horizon, history_.event(opening->close).horizon);
   if (opening->event.id != 0)

@@ -20,6 +20,10 @@ namespace pawl::internal {
 inline constexpr EventId kNoHorizon = UINT32_MAX;
 // Branches in branches: each is a call on the stack of the turn.
 inline constexpr std::uint32_t kBranchDepthMax = 32;
+// Bounds of code that does not heed a cancel request (R8.6): answers to one branch, and executions
+// that one hands on to the next.
+inline constexpr std::uint32_t kCancelledAnswersMax = 100;
+inline constexpr std::int64_t kCancelHandedOnMax = 100;
 
 // A branch in one pass; the root is one.
 struct BranchRun {
@@ -43,6 +47,8 @@ struct BranchRun {
   // and of the branches it received.
   std::uint32_t* known = nullptr;
   std::uint32_t known_count = 0;
+  std::uint32_t clean_ups = 0;          // CleanUpScopes that live, and one of the opener
+  std::uint32_t cancelled_answers = 0;  // those that count (R8.6); one too many: for good
   bool suspended = false;
   bool returned = false;
   ErrorKind error = ErrorKind::kNone;
@@ -99,6 +105,25 @@ class Run {
   // What a branch may call: it runs, has not ended and is not suspended. Anything else but a call
   // on a suspended one is a mistake, which ends the pass.
   bool is_active(const BranchRun& branch, const char* call);
+  // --- cancellation ---
+  // Does the request stay, or is each branch notified once?
+  [[nodiscard]] bool is_cancel_sticky() const { return is_cancel_sticky_; }
+  [[nodiscard]] bool has_seen_cancel(const BranchRun& branch) const {
+    return history_.cancel_id() != 0 && history_.cancel_id() <= branch.position;
+  }
+  // Has it seen the request, outside any clean-up? Then it issues nothing that could complete.
+  [[nodiscard]] bool is_cancelled(const BranchRun& branch) const {
+    return has_seen_cancel(branch) && is_cancel_sticky_ && branch.clean_ups == 0;
+  }
+  // The branch does not heed the request: it waits for the end of the instance.
+  static void suspend_for_good(BranchRun& branch) {
+    branch.suspended = true;
+    branch.cancelled_answers = kCancelledAnswersMax + 1;
+  }
+  [[nodiscard]] static bool is_suspended_for_good(const BranchRun& branch) {
+    return branch.cancelled_answers > kCancelledAnswersMax;
+  }
+
   // A branch of the current one; null: the pass has failed.
   BranchRun* begin_branch(History::Record* opening);
 
@@ -120,6 +145,7 @@ class Run {
   std::uint32_t number_;
   EventId ran_;
   bool second_;
+  bool is_cancel_sticky_;
   Status status_ = Status::kOk;
   ChunkList notes_;  // joins, branches, results of branches
   BranchRun root_;

@@ -33,7 +33,8 @@ struct Turn {
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
   bool is_start = false;             // of a piggybacked start: its instance is no row yet
   bool changes_sessions = false;     // opens, closes, holds or hands off some
-  bool wakes_others = false;  // its commit is news for other instances, or for its own next turn
+  bool wakes_others = false;    // its commit is news for other instances, or for its own next turn
+  bool ignores_cancel = false;  // TurnResult
   bool written = false;
   std::uint32_t request = 0;       // is_start: which
   std::uint32_t posted_count = 0;  // piggybacked messages, which are not stored

@@ -26,6 +26,10 @@ class OneEvent final : public EventSource {
   Event is;
 };
 
+bool is_cancel_sticky(const History& history) {
+  return history.event(1).number >= Engine::kBehaviourOfStickyCancel;
+}
+
 std::size_t new_events_of(const TurnCommit& commit) {
   return commit.last_new >= commit.first_new ? commit.last_new - commit.first_new + 1 : 0;
 }
@@ -94,16 +98,15 @@ TurnInput TurnRunner::turn_input(const Turn& turn) {
   return input;
 }
 
-// A timer that belongs to the cancel request and not to a command. It counts only after the
-// request.
+// A timer that belongs to the cancel request and not to a command. That of behaviour 1 belongs to
+// one execution, and names the event of the request.
 bool TurnRunner::is_grace_over(const Turn& turn, const Message* messages, std::size_t count) {
   const EventId request = turn.warm->history.cancel_id();
-  if (request == 0) return false;
-  for (std::size_t i = 0; i < count; ++i)
-    if (messages[i].kind == MessageKind::kTimerFired && messages[i].ref == request &&
-        messages[i].execution == turn.item->execution)
-      return true;
-  return false;
+  return std::any_of(messages, messages + count, [&](const Message& message) {
+    if (message.kind != MessageKind::kTimerFired) return false;
+    if (message.execution == 0) return true;
+    return request != 0 && message.ref == request && message.execution == turn.item->execution;
+  });
 }
 
 void TurnRunner::wait_for_room(Turn& turn) {
@@ -305,9 +308,8 @@ bool TurnRunner::list_events(Turn& turn) {
       turn.changes_sessions = true;
     else if (event.kind == EventKind::kTimer)
       timers[timer_count++] = {id, event.base, event.number};
-    else if (event.kind == EventKind::kCancelRequested &&
-             loop_.options.timing.cancel_grace.count() > 0)
-      timers[timer_count++] = {id, TimerBase::kPawlTime, loop_.options.timing.cancel_grace.count()};
+    else if (event.kind == EventKind::kCancelRequested && begins_grace(event))
+      timers[timer_count++] = grace_of(history, event);
     else if (event.kind == EventKind::kDetached)
       turn.wakes_others = true;
     else if (event.kind == EventKind::kChild || event.kind == EventKind::kValueRead)
@@ -321,9 +323,25 @@ bool TurnRunner::list_events(Turn& turn) {
   return true;
 }
 
+// That of a request which was handed on has begun.
+bool TurnRunner::begins_grace(const Event& request) const {
+  return request.number == 0 && loop_.options.timing.cancel_grace.count() > 0;
+}
+
+NewTimer TurnRunner::grace_of(const History& history, const Event& request) const {
+  const EventId of = is_cancel_sticky(history) ? 0 : request.id;
+  return {of, TimerBase::kPawlTime, loop_.options.timing.cancel_grace.count()};
+}
+
 void TurnRunner::list_end(Turn& turn, const Event& event) {
   TurnCommit& commit = turn.commit;
+  const History& history = turn.warm->history;
   commit.end = event.end;
+  if (history.cancel_id() != 0 && is_cancel_sticky(history)) {
+    const Event& request = history.event(history.cancel_id());
+    commit.next.cancel_reason = request.payload;
+    commit.next.cancel_handed_on = static_cast<EventId>(request.number) + 1;
+  }
   commit.error = event.error;
   (event.end == EndKind::kContinuedAsNew ? commit.next.input : commit.output) = event.payload;
   commit.next.version = event.version;
@@ -339,6 +357,7 @@ bool TurnRunner::keep_traces(Turn& turn, const TurnResult& result) {
   for (std::size_t i = 0; i < result.trace_count; ++i)
     turn.traces[i] = {result.traces[i].level, loop_.keep_text(result.traces[i].text)};
   turn.trace_count = result.trace_count;
+  turn.ignores_cancel = result.ignores_cancel;
   loop_.stats.traces_lost += result.traces_lost;
   return true;
 }

@@ -47,6 +47,8 @@ class TurnRunner {
   // Lists what the storage writes beside the new events and their meaning.
   void finish(Turn& turn, const TurnResult& result);
   bool list_events(Turn& turn);
+  [[nodiscard]] bool begins_grace(const Event& request) const;
+  [[nodiscard]] NewTimer grace_of(const History& history, const Event& request) const;
   static void list_end(Turn& turn, const Event& event);
   bool sort_mailbox(Turn& turn, const TurnResult& result);
   bool list_closed(Turn& turn);

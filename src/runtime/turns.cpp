@@ -219,6 +219,7 @@ void Turns::settle(Turn& turn) {
                                {"text", turn.traces[i].text}};
     loop_.log(turn.traces[i].level, "trace", fields, 3);
   }
+  if (turn.ignores_cancel) log_ignored_cancel(turn);
   count(turn);
   if (turn.commit.last_new >= turn.commit.first_new || !turn.commit.messages.empty() ||
       turn.result_count > 0)
@@ -272,6 +273,13 @@ void Turns::count(const Turn& turn) {
                                {"text", turn.why_text}};
     loop_.log(LogLevel::kWarning, "orchestration_failed", fields, 3);
   }
+}
+
+// It stands still until its grace is over.
+void Turns::log_ignored_cancel(const Turn& turn) {
+  const LogField fields[] = {{"instance", turn.item->id.view()},
+                             {"execution", turn.item->execution}};
+  loop_.log(LogLevel::kWarning, "cancel_ignored", fields, 2);
 }
 
 // It was parked, or it stopped.

@@ -91,6 +91,7 @@ class Turns {
   void settle(Turn& turn);
   void advance_history(Turn& turn);
   void count(const Turn& turn);
+  void log_ignored_cancel(const Turn& turn);
   void log_abandoned(const Turn& turn);
 
   LoopContext& loop_;

@@ -44,6 +44,8 @@ struct NewWork {
   std::int64_t session_lease_until = 0;  // with handed_over and session
 };
 
+// Without an event it is the grace of a cancel request: it belongs to the instance and not to one
+// of its executions.
 struct NewTimer {
   EventId event = 0;
   TimerBase base = TimerBase::kPawlTime;
@@ -54,6 +56,9 @@ struct NewTimer {
 struct NextExecution {
   std::string_view input;
   std::string_view version;  // empty: none yet
+  // The cancel request that is handed on, and how often with this time; 0: there is none.
+  std::string_view cancel_reason;
+  EventId cancel_handed_on = 0;
   // So many executions stay, the next one included; 0: all. Bounded as a sweep is.
   std::int64_t keep_executions = 0;
   Removed* removed = nullptr;  // with keep_executions; added to

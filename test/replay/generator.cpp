@@ -54,7 +54,7 @@ class Generator {
     if (choice < 6 || (scope.own.empty() && scope.above.empty()))
       return choice >= (scope.depth == 0 ? 4U : 5U) && scope.depth < 3 ? open(scope) : leaf(scope);
     if (choice < 15) return use(scope);
-    if (choice < 18) return side(scope);
+    if (choice < 18) return random_.chance(3) ? shield(scope) : side(scope);
     if (choice < 19 || scope.in_loop || !is_all()) return condition(scope);
     return loop(scope);
   }
@@ -151,10 +151,11 @@ class Generator {
   }
 
   Step condition(Scope& scope) {
-    static const char* const kNames[] = {"ok", "odd", "odd", "first", "first", "cancelled"};
+    static const char* const kNames[] = {"ok",    "odd",       "odd",       "first",
+                                         "first", "cancelled", "cancelled", "asked"};
     Step step;
     step.kind = Kind::kIf;
-    step.name = kNames[random_.below(6)];
+    step.name = kNames[random_.below(8)];
     step.body = steps(scope, 1 + random_.below(3));
     if (random_.chance(2)) step.other = steps(scope, 1 + random_.below(2));
     // The root may end here, too.
@@ -169,6 +170,13 @@ class Generator {
     scope.in_loop = true;
     step.body = steps(scope, 2 + random_.below(3));
     scope.in_loop = false;
+    return step;
+  }
+
+  Step shield(Scope& scope) {
+    Step step;
+    step.kind = Kind::kShield;
+    step.body = steps(scope, 1 + random_.below(4));
     return step;
   }
 
@@ -224,6 +232,7 @@ bool is_command_step(const Step& step) {
     case Kind::kCancel:
     case Kind::kIf:
     case Kind::kLoop:
+    case Kind::kShield:
     case Kind::kEnd: return false;
     default: return true;
   }
@@ -243,7 +252,9 @@ bool fits(const Place& place, Change change) {
     case Change::kOrder:
       return has_next && is_command_step(step) && is_command_step((*place.list)[place.at + 1]);
     case Change::kAdded:
-    case Change::kFinishedEarly: return true;
+    case Change::kFinishedEarly:
+    case Change::kShieldAdded: return true;
+    case Change::kShieldMissing: return step.kind == Kind::kShield;
     case Change::kRemoved: return is_command_step(step);
     case Change::kWinner: return step.kind == Kind::kIf || step.kind == Kind::kSelect;
     case Change::kTimer: return step.kind == Kind::kTimer;
@@ -294,6 +305,20 @@ void apply(Program* program, Change change, const Place& place) {
       place.list->insert(here, end);
       break;
     }
+    case Change::kShieldAdded: {
+      // With all that follows it.
+      Step shield;
+      shield.kind = Kind::kShield;
+      shield.body.assign(here, place.list->end());
+      place.list->erase(here, place.list->end());
+      place.list->push_back(std::move(shield));
+      break;
+    }
+    case Change::kShieldMissing: {
+      const std::vector<Step> body = std::move(step.body);
+      place.list->insert(place.list->erase(here), body.begin(), body.end());
+      break;
+    }
     case Change::kTimer: step.number += 1; break;
     case Change::kChildVersion: step.version = step.version == "3.0.0" ? "" : "3.0.0"; break;
     case Change::kChildId: step.on = step.on == "another" ? "other" : "another"; break;
@@ -309,12 +334,28 @@ void apply(Program* program, Change change, const Place& place) {
 Program random_program(Random& random, Style style) { return Generator(random, style).program(); }
 
 const char* change_name(Change change) {
-  static const char* const kNames[] = {
-      "none",          "name",           "input",         "order",
-      "added",         "removed",        "winner",        "finished early",
-      "timer",         "child version",  "child id",      "status missing",
-      "state missing", "event missing",  "retry policy",  "session",
-      "tag",           "branch missing", "await missing", "tail"};
+  static const char* const kNames[] = {"none",
+                                       "name",
+                                       "input",
+                                       "order",
+                                       "added",
+                                       "removed",
+                                       "winner",
+                                       "finished early",
+                                       "timer",
+                                       "child version",
+                                       "child id",
+                                       "status missing",
+                                       "state missing",
+                                       "event missing",
+                                       "retry policy",
+                                       "session",
+                                       "tag",
+                                       "branch missing",
+                                       "await missing",
+                                       "shield added",
+                                       "shield missing",
+                                       "tail"};
   return kNames[static_cast<std::size_t>(change)];
 }
 

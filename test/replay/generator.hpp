@@ -56,6 +56,8 @@ enum class Change {
   kTag,
   kBranchMissing,
   kAwaitMissing,
+  kShieldAdded,
+  kShieldMissing,
   kTail,  // behind everything
   kCount
 };

@@ -191,7 +191,7 @@ TEST(Start, RecordsNameVersionInputAndBehaviour) {
   EXPECT_EQ(event.name, "flow");
   EXPECT_EQ(event.version, "1.0");
   EXPECT_EQ(event.payload, "the input");
-  EXPECT_EQ(event.number, 1);
+  EXPECT_EQ(event.number, Engine::kBehaviour);
   EXPECT_EQ(event.time_ms, 1000);
 }
 

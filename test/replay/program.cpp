@@ -17,7 +17,7 @@ constexpr std::pair<const char*, Kind> kWords[] = {
     {"get", Kind::kGet},         {"trace", Kind::kTrace},    {"open", Kind::kOpen},
     {"await", Kind::kAwait},     {"join", Kind::kJoin},      {"sel", Kind::kSelect},
     {"selj", Kind::kSelectJoin}, {"cancel", Kind::kCancel},  {"if", Kind::kIf},
-    {"loop", Kind::kLoop},       {"end", Kind::kEnd}};
+    {"loop", Kind::kLoop},       {"shield", Kind::kShield},  {"end", Kind::kEnd}};
 
 // --- text -----------------------------------------------------------------------------------------
 
@@ -91,8 +91,8 @@ void print_step(const Program& program, const Step& step, const std::string& ind
   if (!step.on.empty()) *out += " on=" + step.on;
   if (!step.version.empty()) *out += " v=" + step.version;
   if (step.number != 0) *out += " n=" + std::to_string(step.number);
-  const bool has_body =
-      step.kind == Kind::kOpen || step.kind == Kind::kIf || step.kind == Kind::kLoop;
+  const bool has_body = step.kind == Kind::kOpen || step.kind == Kind::kIf ||
+                        step.kind == Kind::kLoop || step.kind == Kind::kShield;
   if (has_body) {
     *out += " {\n";
     print_steps(program, step.body, indent + "  ", out);
@@ -121,8 +121,12 @@ std::vector<Trail> trail_list;
 std::size_t trail_count = 0;
 std::vector<std::string> trace_list;
 std::vector<std::int64_t> receipt_list;
+std::vector<Answer> answer_list;
+std::vector<unsigned> issue_list;
 
 constexpr std::uint64_t kRootTrail = 0xcbf29ce484222325U;
+
+std::string last_value;  // of an await
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t number) {
   hash ^= number + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U);
@@ -153,6 +157,8 @@ struct Me {
   bool cancelled = false;
   std::size_t index = 0;
   std::uint64_t value = 0;  // of all it saw
+  unsigned shields = 0;
+  bool is_asked = false;  // to cancel, as it was answered
 };
 
 void see(Me& me, std::uint64_t what) {
@@ -163,8 +169,10 @@ void see(Me& me, std::uint64_t what) {
 void see(Me& me, const char* what, const Outcome& result, const std::string& name) {
   me.ok = result.ok();
   me.cancelled = result.cancelled();
+  me.is_asked = me.is_asked || (me.cancelled && me.shields == 0);
   me.index = result.index();
   const std::string_view value = result.ok() ? result.value() : result.error().text;
+  last_value = value;
   see(me, mix(mix(mix(kRootTrail, result.index()), static_cast<std::uint64_t>(result.error().kind)),
               value));
   // "m17": a message of a queue; "e17": a raised event.
@@ -198,7 +206,9 @@ ActivityOptions options_of(const Step& step) {
 class Run {
  public:
   explicit Run(OrchestrationContext& ctx)
-      : handles_(current->names.size()), execution_(ctx.execution_id()) {}
+      : handles_(current->names.size()),
+        issuers_(current->names.size()),
+        execution_(ctx.execution_id()) {}
 
   Flow steps(OrchestrationContext& ctx, const std::vector<Step>& list, Me& me) {
     for (const Step& step : list) {
@@ -228,12 +238,18 @@ class Run {
       case Kind::kTrace: note(ctx, step, me); break;
       case Kind::kOpen: open(ctx, step, me); break;
       case Kind::kCancel: ctx.cancel(handles_[step.handles[0]]); break;
-      case Kind::kAwait:
-        return receive(handles_[step.handles[0]], me, "await ", current->names[step.handles[0]]);
+      case Kind::kAwait: return receive_one(step.handles[0], me);
       case Kind::kJoin:
       case Kind::kSelect:
       case Kind::kSelectJoin: return receive_several(ctx, step, me);
-      case Kind::kIf: return steps(ctx, holds(step, me) ? step.body : step.other, me);
+      case Kind::kIf: return steps(ctx, holds(ctx, step, me) ? step.body : step.other, me);
+      case Kind::kShield: {
+        const CleanUpScope scope = ctx.clean_up();
+        ++me.shields;
+        const Flow flow = steps(ctx, step.body, me);
+        --me.shields;
+        return flow;
+      }
       case Kind::kLoop:
         for (int i = 0; i < step.number; ++i) {
           const Flow flow = steps(ctx, step.body, me);
@@ -254,6 +270,9 @@ class Run {
 
   void issue(OrchestrationContext& ctx, const Step& step, const Me& me) {
     Handle& handle = handles_[step.handles[0]];
+    const bool is_let = !(ctx.cancel_requested() || me.is_asked) || me.shields > 0;
+    issuers_[step.handles[0]] = {me.path, is_let};
+    if (is_let && !ctx.is_suspended()) ++issue_list[step.handles[0]];
     const std::string& own = current->names[step.handles[0]];
     const std::string input = text_of(step, me);
     const std::string_view name = name_of(step, own.c_str());
@@ -319,7 +338,8 @@ class Run {
     }
   }
 
-  [[nodiscard]] bool holds(const Step& step, const Me& me) const {
+  [[nodiscard]] bool holds(OrchestrationContext& ctx, const Step& step, const Me& me) const {
+    if (step.name == "asked") return ctx.cancel_requested();
     if (step.name == "ok") return me.ok;
     if (step.name == "odd") return me.value % 2 == 1;
     if (step.name == "first") return me.index == 0;
@@ -330,8 +350,10 @@ class Run {
   // A handle of the body must not show what an earlier run of it did.
   void forget(const std::vector<Step>& list) {
     for (const Step& step : list) {
-      if (step.kind <= Kind::kChild || step.kind == Kind::kOpen)
+      if (step.kind <= Kind::kChild || step.kind == Kind::kOpen) {
         handles_[step.handles[0]] = Handle();
+        issuers_[step.handles[0]] = {};
+      }
       forget(step.body);
       forget(step.other);
     }
@@ -344,12 +366,22 @@ class Run {
     // The handle is the opener's alone: set only when the body has run.
     const Handle opened = ctx.open_branch([&](OrchestrationContext& own) -> Poll {
       Me branch{name, path, new_trail(path)};
+      branch.shields = me.shields;
+      branch.is_asked = me.is_asked;
       const Flow flow = steps(own, step.body, branch);
       if (flow == Flow::kPending) return Poll::pending();
       if (flow == Flow::kEnded) return end_;
       return own.complete("of " + name + ": " + std::to_string(branch.value));
     });
     handles_[step.handles[0]] = opened;
+  }
+
+  Flow receive_one(std::size_t index, Me& me) {
+    const Flow flow = receive(handles_[index], me, "await ", current->names[index]);
+    if (flow != Flow::kGoOn || issuers_[index].first == 0) return flow;
+    answer_list.push_back({index, issuers_[index].first == me.path, issuers_[index].second,
+                           me.shields > 0, me.cancelled, last_value});
+    return flow;
   }
 
   static Flow receive(const Handle& handle, Me& me, const char* what, const std::string& name) {
@@ -407,6 +439,8 @@ class Run {
   }
 
   std::vector<Handle> handles_;
+  // The path of the branch that issued each, and whether R8.4 let it. 0: none did.
+  std::vector<std::pair<std::uint64_t, bool>> issuers_;
   std::int64_t execution_;
   Poll end_ = Poll::done();
 };
@@ -431,6 +465,8 @@ Poll run_program(OrchestrationContext& ctx) {
   observed.clear();
   trace_list.clear();
   receipt_list.clear();
+  answer_list.clear();
+  issue_list.assign(current->names.size(), 0);
   trail_count = 0;
   Run run(ctx);
   Me me{kRoot, kRootTrail, new_trail(kRootTrail)};
@@ -446,6 +482,8 @@ const std::vector<Trail>& trails() {
     trail_list[i].seen.clear();
   return trail_list;
 }
+const std::vector<Answer>& answers() { return answer_list; }
+const std::vector<unsigned>& issued() { return issue_list; }
 const std::vector<std::string>& traced() { return trace_list; }
 const std::vector<std::int64_t>& received() { return receipt_list; }
 

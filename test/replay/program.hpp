@@ -11,11 +11,12 @@
 //   guid  utc  now   a guid, a recorded time, the time            status in=T show T
 //   trace            say something                                end name=E  complete, fail or can
 //   loop n=N { ... } N times                                      if name=C { ... } { ... }
+//   shield { ... }   in a clean-up scope
 //
 // Arguments follow as key=value: name, in (input; "$" is what the branch saw last), on (session or
 // id), v (version or tag), n (policy, delay, how often). The conditions of `if` are about what the
-// branch awaited last: ok, odd, first (of a select), cancelled; and exec, about the number of the
-// execution.
+// branch awaited last: ok, odd, first (of a select), cancelled; asked, about the cancel request; and
+// exec, about the number of the execution.
 //
 // Every handle has a name of its own in the whole program, so that a branch can use those of its
 // ancestors.
@@ -54,6 +55,7 @@ struct Step {
     kCancel,
     kIf,
     kLoop,
+    kShield,
     kEnd
   };
   Kind kind = Kind::kActivity;
@@ -91,6 +93,19 @@ struct Trail {
 };
 // The first is the root's; those that saw nothing may be anything.
 const std::vector<Trail>& trails();
+// What an await of one handle answered, for a reading of the cancellation rules that shares nothing
+// with the engine.
+struct Answer {
+  std::size_t handle = 0;
+  bool is_own = false;     // was the handle issued by the branch that awaits it?
+  bool is_issued = false;  // and outside R8.4
+  bool is_shielded = false;
+  bool is_cancelled = false;
+  std::string value;
+};
+const std::vector<Answer>& answers();
+// How often the last run issued each handle where R8.4 lets it.
+const std::vector<unsigned>& issued();
 // Texts traced, in order of the calls.
 const std::vector<std::string>& traced();
 // Numbers of the queue messages and raised events received.

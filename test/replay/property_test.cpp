@@ -43,9 +43,10 @@ std::string report(std::uint64_t seed, const std::string& failure) {
 void show(unsigned count, const Life& all) {
   std::printf(
       "%u programs: %u executions, %u turns (%u cut behind each pass too), %u commands withdrawn,"
-      " %u messages dropped, %u kept, %u not found, %u put off, %u ended by the grace timer\n",
+      " %u messages dropped, %u kept, %u not found, %u put off, %u ended by the grace timer,"
+      " %u requests handed on, %u answers in a clean-up\n",
       count, all.executions, all.turns, all.cuts, all.withdrawn, all.dropped, all.kept,
-      all.not_found, all.put_off, all.ended_outside);
+      all.not_found, all.put_off, all.ended_outside, all.handed_on, all.shielded);
   for (std::size_t kind = 0; kind < std::size(all.events); ++kind)
     if (all.events[kind] != 0)
       std::printf("  %s %u", event_kind_name(static_cast<EventKind>(kind)), all.events[kind]);
@@ -62,7 +63,7 @@ void expect_everything_happened(const Life& all) {
         Kind::kReturn, Kind::kCancelRequested, Kind::kEnded})
     EXPECT_GT(all.events[static_cast<std::size_t>(kind)], 20U) << event_kind_name(kind);
   for (const unsigned happened : {all.cuts, all.withdrawn, all.dropped, all.kept, all.ended_outside,
-                                  all.not_found, all.put_off})
+                                  all.not_found, all.put_off, all.handed_on, all.shielded})
     EXPECT_GT(happened, 20U);
   EXPECT_GT(all.executions, all.turns / 100);
 }

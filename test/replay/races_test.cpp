@@ -335,7 +335,7 @@ const Shape kShapes[] = {
      {"timer", "timer"},
      "sel 0 -> ; await v -> "},
     {"CancellationCornerCases_RequestBetweenTimerAndMessage",
-     "deq a  timer t  sel a t  deq b  await b  deq c  await c",
+     "deq a  timer t  sel a t  deq b  await b  shield { deq c  await c }",
      {"timer cancel q", "q"},
      "sel 1 -> ; await b -> cancelled; await c -> m2",
      "m1"},

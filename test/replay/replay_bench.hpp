@@ -113,6 +113,7 @@ class Bench {
     state_ = result.state;
     dropped_ = result.dropped;
     passes_ = result.passes;
+    ignores_cancel_ = result.ignores_cancel;
     withdrawn_ = result.withdrawn;
     if (result.status == Status::kOk) sort_mailbox(messages, result);
     traces_.clear();
@@ -126,6 +127,19 @@ class Bench {
   Bench& go(Orchestration function, std::vector<Message> messages = {}) {
     EXPECT_EQ(turn(function, std::move(messages)), Status::kOk) << diagnostic_.text();
     return *this;
+  }
+
+  // A first turn as an engine of that behaviour recorded it. It must be one without a cancel
+  // request, in which all engines agree.
+  void begin_under(std::int64_t behaviour, Orchestration function, std::vector<Message> messages) {
+    go(function, std::move(messages));
+    auto begun = std::make_unique<History>(pool_);
+    for (EventId id = 1; id <= history_->last_id(); ++id) {
+      Event event = history_->event(id);
+      if (id == 1) event.number = behaviour;
+      EXPECT_EQ(begun->append(event, diagnostic_), Status::kOk) << diagnostic_.text();
+    }
+    history_ = std::move(begun);
   }
 
   // The events of `other` up to `count`, through append().
@@ -161,6 +175,7 @@ class Bench {
   [[nodiscard]] TurnState state() const { return state_; }
   [[nodiscard]] std::uint32_t dropped() const { return dropped_; }
   [[nodiscard]] std::uint32_t passes() const { return passes_; }
+  [[nodiscard]] bool ignores_cancel() const { return ignores_cancel_; }
   [[nodiscard]] std::uint32_t withdrawn() const { return withdrawn_; }
   [[nodiscard]] const std::vector<std::string>& traces() const { return traces_; }
   [[nodiscard]] std::uint32_t traces_lost() const { return traces_lost_; }
@@ -204,6 +219,7 @@ class Bench {
   TurnState state_ = TurnState::kSuspended;
   std::uint32_t dropped_ = 0;
   std::uint32_t passes_ = 0;
+  bool ignores_cancel_ = false;
   std::uint32_t withdrawn_ = 0;
   std::vector<std::string> traces_;
   std::uint32_t traces_lost_ = 0;

@@ -156,10 +156,10 @@ const Scenario kScenarios[] = {
        2},
       {"done 0.3", "11 activity_done 0.3\n12 ended completed = end\n", 1, 0}},
      11},
-    // Rules: R8.4.
+    // Rules: R8.5.
     {"CancelBetweenTwoCompletions_CompensationIsNotCancelledAgain",
      "open b { act p  await p  act q  await q }  open c { act r  await r }  join b c  "
-     "open d { act s  await s }  await d  join b c",
+     "shield { open d { act s  await s }  await d  join b c }",
      {{"start",
        "1 started\n2 branch_opened 0.0 = 1\n3 activity 1.0 p\n4 branch_opened 0.1 = 2\n5 activity "
        "2.0 r\n",

@@ -170,6 +170,7 @@ TEST(Cancel, BehindACompletionReachesTheNextAwait) {
     const Handle second = ctx.schedule_activity("second", "");
     PAWL_AWAIT(cancelled, second);
     EXPECT_TRUE(cancelled.cancelled());
+    const CleanUpScope scope = ctx.clean_up();
     PAWL_AWAIT(result, second);
     return ctx.complete(result.value());
   };
@@ -196,6 +197,7 @@ TEST(Cancel, OnlyTheFirstCounts) {
   const Orchestration stubborn = [](OrchestrationContext& ctx) {
     const Handle handle = ctx.schedule_activity("a", "");
     PAWL_AWAIT_DONE(handle);
+    const CleanUpScope scope = ctx.clean_up();
     PAWL_AWAIT(result, handle);
     return ctx.complete(result.value());
   };

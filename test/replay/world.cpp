@@ -128,6 +128,8 @@ struct Decision {
   std::vector<Trail> trails;
   std::vector<std::int64_t> received;
   std::vector<std::string> traced;
+  std::vector<Answer> answers;
+  std::vector<unsigned> issued;
   std::string text;
 };
 
@@ -153,6 +155,8 @@ Decision run_turn(std::uint32_t passes_max, History& history, const TurnInput& i
     if (!trail.seen.empty()) made.trails.push_back(trail);
   made.received = received();
   made.traced = traced();
+  made.answers = answers();
+  made.issued = issued();
   return made;
 }
 
@@ -189,12 +193,15 @@ bool is_prefix(const std::vector<std::uint64_t>& a, const std::vector<std::uint6
 
 class World {
  public:
-  World(std::uint64_t seed, Wrong wrong)
-      : random_(seed * 0x2545f4914f6cdd1dU + 1), wrong_(wrong), warm_(Lab::get().pool()) {
+  World(const Program& program, std::uint64_t seed, Wrong wrong)
+      : program_(program),
+        random_(seed * 0x2545f4914f6cdd1dU + 1),
+        wrong_(wrong),
+        warm_(Lab::get().pool()) {
     Message start;
     start.kind = MessageKind::kStart;
     store(start, "start", {});
-    may_cancel_ = random_.chance(4);
+    cancel_odds_ = random_.chance(3) ? 20 : 0;
     is_slow_ = random_.chance(2);
   }
 
@@ -233,6 +240,7 @@ class World {
     turn.last_id = warm_.last_id();
     recording->turns.push_back(std::move(turn));
   }
+  void cancel_early() { cancel_odds_ = 3; }
   [[nodiscard]] bool has_ended() const { return over_ || execution_ != 1 || !failure_.empty(); }
 
  private:
@@ -304,7 +312,7 @@ class World {
 
   void arrive() {
     piggybacked_calls_.clear();
-    if (may_cancel_ && random_.chance(20)) {
+    if (cancel_odds_ != 0 && random_.chance(cancel_odds_)) {
       Message cancel;
       cancel.kind = MessageKind::kCancel;
       store(cancel, "stop", {});
@@ -353,9 +361,7 @@ class World {
       if (is_wait_event(id) && is_open(id)) refs.push_back(id);
     std::vector<MessageId> timers;
     for (const auto& row : rows_)
-      if (row.second.timer && !row.second.due &&
-          (row.second.owned->message.ref != cancel_event_ || random_.chance(3)))
-        timers.push_back(row.first);
+      if (row.second.timer && !row.second.due) timers.push_back(row.first);
     const std::size_t count = refs.size() + timers.size();
     if (count == 0) return false;
     const std::size_t at = random_.below(count);
@@ -418,6 +424,14 @@ class World {
         break;
       }
     }
+    // What was handed on stands right behind the start, however little is read.
+    MessageId request = 0;
+    for (const auto& row : rows_) {
+      const Message& message = row.second.owned->message;
+      if (first == 0 || message.kind != MessageKind::kCancel || message.execution == 0) continue;
+      request = row.first;
+      batch.push_back(message);
+    }
     waiting_count_ = 0;
     has_unread_ = false;
     for (const auto& row : rows_) {
@@ -427,7 +441,9 @@ class World {
     }
     for (const bool timers : {false, true}) {
       for (const auto& row : rows_) {
-        if (row.second.waiting || row.second.timer != timers || row.first == first) continue;
+        if (row.second.waiting || row.second.timer != timers || row.first == first ||
+            row.first == request)
+          continue;
         if (timers && !row.second.due) continue;
         has_unread_ = has_unread_ || room == 0;
         if (room == 0) continue;
@@ -612,11 +628,16 @@ class World {
       if (wrong_ == Wrong::kDetachedLostAtEnd && end != EndKind::kNone) return;
       detached_.insert(event.id);
     }
+    if (event.kind == EventKind::kCancelRequested) {
+      request_ = std::string(event.payload);
+      // Of no execution: so it stays.
+      if (!has_grace_ || wrong_ == Wrong::kGraceOfTheNext)
+        store(result(MessageKind::kTimerFired, 0, 0), {}, {}, true);
+      has_grace_ = true;
+    }
     if (end != EndKind::kNone) return;
     if (event.kind == EventKind::kActivity) work_.insert(event.id);
-    const bool is_grace = event.kind == EventKind::kCancelRequested;
-    if (is_grace) cancel_event_ = event.id;
-    if (is_grace || event.kind == EventKind::kTimer) {
+    if (event.kind == EventKind::kTimer) {
       if (wrong_ == Wrong::kTimerForgotten && random_.chance(4)) return;
       store(result(MessageKind::kTimerFired, execution_, event.id), {}, {}, true);
     }
@@ -669,19 +690,21 @@ class World {
     }
     for (auto row = rows_.begin(); row != rows_.end();) {
       const MessageKind kind = row->second.owned->message.kind;
-      const bool is_completion = kind == MessageKind::kActivityDone ||
-                                 kind == MessageKind::kTimerFired ||
-                                 kind == MessageKind::kChildDone;
+      const bool is_completion =
+          kind == MessageKind::kActivityDone ||
+          (kind == MessageKind::kTimerFired &&
+           (row->second.owned->message.execution != 0 || wrong_ == Wrong::kGraceNotCarried)) ||
+          kind == MessageKind::kChildDone;
       const bool forgets = wrong_ == Wrong::kNotCarried && is_message(kind);
       row = is_completion || forgets ? rows_.erase(row) : std::next(row);
     }
     for (const MessageId id : made.received)
       sent_[id].used = true;
+    const bool is_requested = reading_.cancels != 0;
     stored_.clear();
     detached_.clear();
     trails_.clear();
     emitted_.clear();
-    cancel_event_ = 0;
     may_lose_traces_ = false;
     more_ = false;
     ++execution_;
@@ -690,6 +713,7 @@ class World {
     next.kind = MessageKind::kContinue;
     next.execution = execution_;
     store(next, next_input, {});
+    if (is_requested) hand_on_request();
     if (wrong_ == Wrong::kOldResultTaken)
       for (EventId id = 1; id <= 12; ++id)
         store(result(MessageKind::kActivityDone, execution_, id), result_text(execution_ - 1, id),
@@ -697,13 +721,21 @@ class World {
     warm_.clear();
   }
 
-  bool is_grace_over(const std::vector<Message>& batch) const {
-    if (cancel_event_ == 0) return false;
-    for (const Message& message : batch)
-      if (message.kind == MessageKind::kTimerFired && message.ref == cancel_event_ &&
-          message.execution == execution_)
-        return true;
-    return false;
+  void hand_on_request() {
+    ++handed_on_;
+    ++life_.handed_on;
+    if (wrong_ == Wrong::kRequestNotCarried) return;
+    Message request;
+    request.kind = MessageKind::kCancel;
+    request.execution = execution_;
+    request.ref = handed_on_;
+    store(request, request_, {});
+  }
+
+  static bool is_grace_over(const std::vector<Message>& batch) {
+    return std::any_of(batch.begin(), batch.end(), [](const Message& message) {
+      return message.kind == MessageKind::kTimerFired && message.execution == 0;
+    });
   }
 
   void end_from_outside(const std::vector<Message>& batch) {
@@ -797,7 +829,9 @@ class World {
     check_events();
     check_owned();
     check_message();
+    check_request();
     if (stored_.empty()) return;  // continued as new
+    if (made.state != TurnState::kMore) check_answers(made);
     if (made.state != TurnState::kMore) check_trails(made);
   }
 
@@ -813,6 +847,89 @@ class World {
           event.error != result_error(execution_, event.ref))
         return fail("the result of another command: " + text_of(event));
     }
+  }
+
+  // One grace from the first request to the end, and the request in each execution that follows.
+  void check_request() {
+    if (over_) return;
+    const auto is_grace = [](const auto& row) {
+      return row.second.timer && row.second.owned->message.execution == 0;
+    };
+    if (std::count_if(rows_.begin(), rows_.end(), is_grace) != (has_grace_ ? 1 : 0))
+      return fail("a request has one grace, and nothing else has");
+    if (stored_.empty() || handed_on_ == 0) return;
+    const Event* const request = stored_.size() < 2 ? nullptr : &stored_[1]->event;
+    if (request == nullptr || request->kind != EventKind::kCancelRequested ||
+        request->payload != request_ || request->number != handed_on_)
+      fail("the request was not handed on");
+  }
+
+  // --- cancellation (R8.3, R8.4), from what is stored and what the code saw ---
+
+  [[nodiscard]] EventId request_id() const {
+    for (const auto& one : stored_)
+      if (one->event.kind == EventKind::kCancelRequested) return one->event.id;
+    return 0;
+  }
+
+  // The event that brought this value; 0: it does not say which.
+  [[nodiscard]] EventId bringer_of(const std::string& value) const {
+    for (const auto& one : stored_) {
+      const Event& event = one->event;
+      if ((event.kind == EventKind::kActivityDone || event.kind == EventKind::kChildDone ||
+           event.kind == EventKind::kDelivery) &&
+          event.payload == value && !value.empty())
+        return event.id;
+    }
+    return 0;
+  }
+
+  void check_answers(const Decision& made) {
+    const EventId request = request_id();
+    std::map<std::size_t, unsigned> refused;  // handles that an unshielded await answered so
+    for (const Answer& answer : made.answers) {
+      const std::string& name = program_.names[answer.handle];
+      if (answer.is_cancelled && request == 0) return fail("cancelled without a request: " + name);
+      if (!answer.is_issued && !answer.is_cancelled)
+        return fail("a result of what was not to be issued: " + name);
+      if (answer.is_shielded && answer.is_issued && answer.is_cancelled)
+        return fail("cancelled in a clean-up scope: " + name);
+      if (request != 0 && answer.is_shielded && answer.is_issued) ++life_.shielded;
+      if (answer.is_cancelled) {
+        if (!answer.is_shielded) ++refused[answer.handle];
+        continue;
+      }
+      const EventId bringer = bringer_of(answer.value);
+      if (request == 0 || bringer == 0) continue;
+      if (!answer.is_shielded && bringer > request)
+        return fail("received behind the request: " + name);
+      if (answer.is_shielded && bringer < request && refused.count(answer.handle) != 0 &&
+          is_once(answer.handle))
+        return fail("cancelled, and the result came before: " + name);
+    }
+    check_issued(made);
+  }
+
+  // Is the handle issued by one command alone?
+  [[nodiscard]] bool is_once(std::size_t handle) const { return commands_of(handle) <= 1; }
+
+  // Commands that could be of this handle; those with a name of their own count for nothing.
+  [[nodiscard]] unsigned commands_of(std::size_t handle) const {
+    unsigned count = 0;
+    for (const auto& one : stored_) {
+      const EventKind kind = one->event.kind;
+      if ((kind == EventKind::kActivity || kind == EventKind::kChild) &&
+          one->event.name == program_.names[handle])
+        ++count;
+    }
+    return count;
+  }
+
+  // Nothing is recorded that could complete, but what R8.4 lets.
+  void check_issued(const Decision& made) {
+    for (std::size_t handle = 0; handle < made.issued.size(); ++handle)
+      if (commands_of(handle) > made.issued[handle])
+        return fail("issued behind the request: " + program_.names[handle]);
   }
 
   // Every started activity, timer and child is completed, cancelled or still owned by a branch.
@@ -973,6 +1090,7 @@ class World {
     }
   }
 
+  const Program& program_;
   Random random_;
   Wrong wrong_;
   History warm_;
@@ -994,9 +1112,11 @@ class World {
   std::int64_t stamp_ms_ = 1000;
   ExecutionId execution_ = 1;
   MessageId last_message_ = 0;
-  EventId cancel_event_ = 0;
-  bool may_cancel_ = false;
-  bool is_slow_ = false;  // one thing a turn
+  unsigned cancel_odds_ = 0;  // one of so many turns; 0: never
+  bool has_grace_ = false;    // a request was taken
+  unsigned handed_on_ = 0;    // how often it was handed on
+  std::string request_;       // its reason
+  bool is_slow_ = false;      // one thing a turn
   bool more_ = false;
   bool over_ = false;
   bool may_lose_traces_ = false;
@@ -1032,6 +1152,9 @@ const char* wrong_name(Wrong wrong) {
                                        "a timer is forgotten",
                                        "an unwanted child is started",
                                        "a detached start is lost at the end",
+                                       "a request is not carried",
+                                       "a grace is not carried",
+                                       "a request has a second grace",
                                        "a result of an old execution is taken",
                                        "there are two ends",
                                        "a recorded guid is lost"};
@@ -1048,19 +1171,22 @@ void Life::add(const Life& other) {
   ended_outside += other.ended_outside;
   not_found += other.not_found;
   put_off += other.put_off;
+  handed_on += other.handed_on;
+  shielded += other.shielded;
   for (std::size_t kind = 0; kind < std::size(events); ++kind)
     events[kind] += other.events[kind];
 }
 
 Life live(const Program& program, std::uint64_t seed, Wrong wrong) {
   set_program(&program, false);
-  return World(seed, wrong).live();
+  return World(program, seed, wrong).live();
 }
 
-Recording record(const Program& program, std::uint64_t seed) {
+Recording record(const Program& program, std::uint64_t seed, bool is_cancelled) {
   set_program(&program, false);
   Recording recording;
-  World world(seed, Wrong::kNothing);
+  World world(program, seed, Wrong::kNothing);
+  if (is_cancelled) world.cancel_early();
   for (int turn = 0; turn < 200 && !world.has_ended(); ++turn)
     world.plain_turn(&recording);
   return recording;

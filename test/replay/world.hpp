@@ -40,8 +40,11 @@ enum class Wrong {
   kTimerForgotten,
   kUnwantedChildStarted,  // closed in the turn that asked for it
   kDetachedLostAtEnd,
-  kOldResultTaken,  // of the execution before, as if of this one
-  kTwoEnds,         // behind the end another is stored
+  kRequestNotCarried,  // continue-as-new forgets the cancel request
+  kGraceNotCarried,    // or its grace
+  kGraceOfTheNext,     // the next execution has a grace of its own
+  kOldResultTaken,     // of the execution before, as if of this one
+  kTwoEnds,            // behind the end another is stored
   kRecordedGuidLost,
   kCount
 };
@@ -59,6 +62,8 @@ struct Life {
   unsigned ended_outside = 0;  // by the grace timer
   unsigned not_found = 0;      // tries that found no message
   unsigned put_off = 0;        // turns that could not know, since they had not read all
+  unsigned handed_on = 0;      // cancel requests, to the next execution
+  unsigned shielded = 0;       // answers in a clean-up scope, behind a request
   void add(const Life& other);
 };
 Life live(const Program& program, std::uint64_t seed, Wrong wrong = Wrong::kNothing);
@@ -85,8 +90,8 @@ struct Recording {
   std::vector<std::unique_ptr<OwnedEvent>> events;  // of the first execution
   std::vector<RecordedTurn> turns;
 };
-// The first execution, undisturbed. Empty if it came to nothing.
-Recording record(const Program& program, std::uint64_t seed);
+// The first execution, undisturbed. Empty if it came to nothing. `is_cancelled`: early.
+Recording record(const Program& program, std::uint64_t seed, bool is_cancelled = false);
 
 // What this program does with the first turns of a recording.
 // Runs them from the start: is everything recorded again as it is?

@@ -39,6 +39,7 @@ Poll child(OrchestrationContext& ctx) {
 Poll parent(OrchestrationContext& ctx) {
   PAWL_AWAIT(result, ctx.schedule_sub_orchestration("child", ctx.input()));
   if (result.cancelled()) {
+    const CleanUpScope scope = ctx.clean_up();
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "undo"));
     return ctx.complete("undone");
   }

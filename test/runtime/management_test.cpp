@@ -275,7 +275,7 @@ TEST_F(Management, HistoryAsJsonLines) {
   ASSERT_EQ(export_history((*client).client, "a", 0, lines), Status::kOk);
   EXPECT_EQ(
       lines.without_times(),
-      "{\"id\":1,\"kind\":\"started\",\"number\":1,\"name\":\"sleeper\",\"version\":\"1.0.0\","
+      "{\"id\":1,\"kind\":\"started\",\"number\":2,\"name\":\"sleeper\",\"version\":\"1.0.0\","
       "\"payload\":\"\\u0022\xc3\xa4\\u005c\\u000a\\u0000\"}\n"
       "{\"id\":2,\"kind\":\"timer\",\"number\":1200000}\n"
       "{\"id\":3,\"kind\":\"cancel_requested\",\"payload_base64\":\"//4=\"}\n"

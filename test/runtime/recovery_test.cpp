@@ -47,6 +47,7 @@ Poll two_waits(OrchestrationContext& ctx) {
 Poll cancellable(OrchestrationContext& ctx) {
   PAWL_AWAIT(fired, ctx.schedule_timer(std::chrono::hours(1)));
   if (!fired.cancelled()) return ctx.complete("fired");
+  const CleanUpScope scope = ctx.clean_up();
   PAWL_AWAIT_DONE(ctx.schedule_activity("effect", "undo"));
   return ctx.complete("undone");
 }

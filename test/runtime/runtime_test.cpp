@@ -90,8 +90,9 @@ Poll overflowing(OrchestrationContext& ctx) {
 Poll cancellable(OrchestrationContext& ctx) {
   PAWL_AWAIT(fired, ctx.schedule_timer(std::chrono::hours(24)));
   if (fired.cancelled()) {
+    const CleanUpScope scope = ctx.clean_up();
     PAWL_AWAIT(undone, ctx.schedule_activity("echo", "undo"));
-    return ctx.complete("compensated");
+    return ctx.complete(undone.ok() ? "compensated" : "not compensated");
   }
   return ctx.complete("fired");
 }
@@ -99,10 +100,48 @@ Poll cancellable(OrchestrationContext& ctx) {
 // Takes no notice of a cancel request; its activity is never taken.
 Poll stubborn(OrchestrationContext& ctx) {
   const Handle never = ctx.schedule_activity("nobody_has_it", "{}");
+  const CleanUpScope scope = ctx.clean_up();
   for (int i = 0; i < 100; ++i)
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(7)));
   PAWL_AWAIT_DONE(never);
   return ctx.complete("never");
+}
+
+// Takes a cancelled await for a failure, and tries again.
+Poll tries_again(OrchestrationContext& ctx) {
+  while (true) {
+    PAWL_AWAIT(said, ctx.schedule_activity("echo", "x"));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(100)));
+    if (!said.ok()) continue;
+  }
+}
+
+// One round an execution, whatever came of it.
+Poll goes_round(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "x"));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(100)));
+  return ctx.continue_as_new("");
+}
+
+// Likewise, behind a scope that takes its time.
+Poll goes_round_slowly(OrchestrationContext& ctx) {
+  const CleanUpScope scope = ctx.clean_up();
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(700)));
+  return ctx.continue_as_new("");
+}
+
+// Two executions; the first sees the request, and the second puts things right.
+Poll undoes_in_the_next(OrchestrationContext& ctx) {
+  if (!ctx.cancel_requested()) {
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+    return ctx.continue_as_new("");
+  }
+  const std::string reason(ctx.cancel_reason().value_or("none"));
+  PAWL_AWAIT(outside, ctx.schedule_activity("echo", "never"));
+  if (!outside.cancelled()) return ctx.fail("it was not handed on");
+  const CleanUpScope scope = ctx.clean_up();
+  PAWL_AWAIT(undone, ctx.schedule_activity("echo", reason));
+  return ctx.complete(undone.value());
 }
 
 Poll ids(OrchestrationContext& ctx) {
@@ -186,6 +225,10 @@ void fill(Registry& registry, ActivityMode mode = ActivityMode::kInline) {
   ok(registry.add_orchestration("overflowing", overflowing));
   ok(registry.add_orchestration("cancellable", cancellable));
   ok(registry.add_orchestration("stubborn", stubborn));
+  ok(registry.add_orchestration("tries_again", tries_again));
+  ok(registry.add_orchestration("goes_round", goes_round));
+  ok(registry.add_orchestration("goes_round_slowly", goes_round_slowly));
+  ok(registry.add_orchestration("undoes_in_the_next", undoes_in_the_next));
   ok(registry.add_orchestration("ids", ids));
   ok(registry.add_orchestration("impure", impure));
   ok(registry.add_orchestration("endless_history", endless_history));
@@ -342,7 +385,7 @@ TEST_F(RuntimeTest, activity_failure_is_an_error_of_its_kind) {
   EXPECT_EQ(client.status("b").output, "limit");
 }
 
-// Rules: R8.4.
+// Rules: R8.7.
 TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace) {
   Options options = base_options();
   options.timing.cancel_grace = std::chrono::seconds(45);
@@ -360,6 +403,87 @@ TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace)
   EXPECT_EQ(client.status("a").output,
             "the code did not end within 45000 ms (timing.cancel_grace) of the cancel request");
   EXPECT_EQ(client->cancel_instance("a", "again"), Status::kStale);
+}
+
+// What was seen of such code: acknowledged, a grace of 2 s, and at execution 80 after 8 s.
+// Rules: R8.7.
+TEST_F(RuntimeTest, the_grace_counts_from_the_request_over_all_executions) {
+  for (const char* code : {"goes_round", "goes_round_slowly"}) {
+    SCOPED_TRACE(code);
+    Options options = base_options();
+    options.timing.cancel_grace = std::chrono::seconds(2);
+    sim::Machine own(7);
+    Worker worker(own, registry, options);
+    ASSERT_EQ(worker.start(), Status::kOk);
+    TestClient client(own, kPath);
+    ASSERT_EQ(client->start_orchestration("a", code, ""), Status::kOk);
+    drive(
+        own, {&worker}, [&] { return client.status("a").execution_id >= 3; }, 10'000);
+    ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+    const std::int64_t begin = own.boot_ms();
+    ASSERT_TRUE(drive(
+        own, {&worker}, [&] { return client.status("a").state != OrchestrationState::kRunning; },
+        60'000))
+        << worker.lines.all();
+    EXPECT_EQ(own.boot_ms() - begin, 2'000);
+    EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
+    EXPECT_LE(client.status("a").execution_id, 110) << "and it wears out no card meanwhile";
+  }
+}
+
+// Rules: R8.7.
+TEST_F(RuntimeTest, the_grace_goes_on_over_executions_restarts_and_reboots) {
+  Options options = base_options();
+  options.timing.cancel_grace = std::chrono::seconds(20);
+  TestClient client(machine, kPath);
+  std::int64_t begin = 0;
+  {
+    Worker first(machine, registry, options);
+    ASSERT_EQ(first.start(), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("a", "goes_round_slowly", ""), Status::kOk);
+    ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+    begin = machine.boot_ms();
+    ASSERT_FALSE(run(first, client, "a", 5'000));
+    first.kill();
+  }
+  Worker second(machine, registry, options);
+  ASSERT_EQ(second.start(), Status::kOk);
+  ASSERT_TRUE(run(second, client, "a", 100'000)) << second.lines.all();
+  EXPECT_EQ(machine.boot_ms() - begin, 20'000);
+  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
+  EXPECT_GT(client.status("a").execution_id, 20);
+}
+
+// Rules: R8.7.
+TEST_F(RuntimeTest, a_cancel_request_goes_on_to_the_next_execution) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "undoes_in_the_next", ""), Status::kOk);
+  ASSERT_FALSE(run(worker, client, "a", 1'000));
+  ASSERT_EQ(client->cancel_instance("a", "frost"), Status::kOk);
+  ASSERT_EQ(client->cancel_instance("a", "another"), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
+  EXPECT_EQ(client.status("a").output, "frost");
+  EXPECT_EQ(client.status("a").execution_id, 2);
+}
+
+// Rules: R8.6.
+TEST_F(RuntimeTest, a_loop_that_takes_cancellation_for_a_failure_stands_still) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "tries_again", ""), Status::kOk);
+  ASSERT_FALSE(run(worker, client, "a", 1'000));
+  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+  ASSERT_FALSE(run(worker, client, "a", 1'000));
+  const std::uint64_t turns = worker.runtime->stats().turns;
+  ASSERT_FALSE(run(worker, client, "a", 50'000));
+  EXPECT_EQ(worker.runtime->stats().turns, turns) << "nothing spins";
+  ASSERT_TRUE(run(worker, client, "a", 60'000));
+  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled) << "and not kLimit";
+  EXPECT_EQ(worker.lines.count("cancel_ignored"), 1U) << worker.lines.all();
+  EXPECT_NE(worker.lines.all().find("instance=a"), std::string::npos) << worker.lines.all();
 }
 
 TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {

@@ -433,12 +433,14 @@ TEST_F(Scenario, SubOrchestrationChained) {
 
 Poll leaf(OrchestrationContext& ctx) {
   PAWL_AWAIT(waited, ctx.schedule_wait("never"));
+  const CleanUpScope scope = ctx.clean_up();
   PAWL_AWAIT_DONE(
       ctx.schedule_activity("note", "leaf " + std::string(error_kind_name(waited.error().kind))));
   return ctx.fail(waited.error());
 }
 Poll middle(OrchestrationContext& ctx) {
   PAWL_AWAIT(below, ctx.schedule_sub_orchestration("leaf", "", {InstanceId("leaf")}));
+  const CleanUpScope scope = ctx.clean_up();
   PAWL_AWAIT_DONE(
       ctx.schedule_activity("note", "middle " + std::string(error_kind_name(below.error().kind))));
   return ctx.fail(below.error());

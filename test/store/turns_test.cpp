@@ -553,6 +553,60 @@ TEST_P(Turns, ContinueAsNewCarriesTheCancelAndDropsTheRest) {
   EXPECT_EQ(status(at, "a").execution, 2);
 }
 
+// However little the next turn reads, and whatever came before it.
+// Rules: R8.7.
+TEST_P(Turns, ContinueAsNewHandsOnTheRequestAndItsGrace) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  start(at, key);
+  cancel(at, "a", "first");
+  const Item& item = fetched(at, key);
+  cancel(at, "a", "second");
+  NewMessage sent;
+  sent.id = "a";
+  sent.kind = MessageKind::kQueue;
+  sent.name = "q";
+  sent.count_max = 10;
+  sent.bytes_max = 1000;
+  bool room = false;
+  ASSERT_EQ(batch(at, [&] { return at->instances().send_message(sent, &room); }), Status::kOk);
+  Events events(2);
+  events.add(EventKind::kCancelRequested);
+  events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
+  TurnCommit commit = turn(item, &events);
+  commit.end = EndKind::kContinuedAsNew;
+  commit.next.input = "round 2";
+  commit.next.cancel_reason = "first";
+  commit.next.cancel_handed_on = 1;
+  NewTimer grace;
+  grace.delay_or_utc_ms = 5000;
+  const NewTimer timers[] = {grace};
+  commit.timers = {timers, 1};
+  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  const Item& next = fetched(at, key, 2);
+  ASSERT_EQ(next.kinds(), (Strings{"continue", "cancel"}));
+  EXPECT_TRUE(next.is.more_messages);
+  EXPECT_EQ(next.is.messages[1].payload, "first") << "only that counts";
+  EXPECT_EQ(next.is.messages[1].execution, 2);
+  EXPECT_EQ(next.is.messages[1].ref, 1U);
+  const Item& all = fetched(at, key);
+  EXPECT_EQ(all.kinds(), (Strings{"continue", "cancel", "queue"}));
+  clock.advance(3000);
+  Events second(1);
+  second.add(EventKind::kStarted).name = "n";
+  second.add(EventKind::kCancelRequested);
+  second.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
+  TurnCommit again = turn(next, &second);
+  again.end = EndKind::kContinuedAsNew;
+  again.next.cancel_handed_on = 2;
+  ASSERT_EQ(ack(at, again), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(fetched(at, key).kinds(), (Strings{"continue", "cancel", "queue"}));
+  clock.advance(2000);
+  const Item& last = fetched(at, key);
+  ASSERT_EQ(last.kinds(), (Strings{"continue", "cancel", "queue", "timer_fired"}));
+  EXPECT_EQ(last.is.messages[3].execution, 0) << "of no execution";
+}
+
 TEST_P(Turns, ClosedCommandsLoseTheirTimersAndWork) {
   Site& at = site();
   const InstanceKey key = create(at, "a");

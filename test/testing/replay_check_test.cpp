@@ -133,6 +133,7 @@ Poll parent(OrchestrationContext& ctx) {
 
 Poll careful(OrchestrationContext& ctx) {
   PAWL_AWAIT(reported, ctx.schedule_timer(hours(100)));
+  const CleanUpScope scope = ctx.clean_up();
   if (reported.cancelled()) PAWL_AWAIT_DONE(ctx.schedule_timer(hours(1)));
   return ctx.complete("");
 }

@@ -41,7 +41,7 @@ class TurnReader::MessageReader {
   }
   // False: no more rows are wanted.
   bool take(const Statement& row) {
-    if (row.integer(0) == first_) return true;
+    if (row.integer(0) == first_ || row.integer(0) == request_) return true;
     if (item_->message_count == max_ + item_->waiting_count) return cut();
     // The turn needs memory too; but one message it must get.
     if (other_count_ > 0 && arena_.capacity() - arena_.used() < arena_.capacity() / 2) return cut();
@@ -66,8 +66,10 @@ class TurnReader::MessageReader {
     append("'");
     append(what);
   }
-  // The first row read is not read again by the query for the others.
+  // Rows that were read first are not read again by the query for the others.
   void note_first(MessageId id) { first_ = id; }
+  void note_request(MessageId id) { request_ = id; }
+  [[nodiscard]] const Message& last() const { return item_->messages[item_->message_count - 1]; }
   [[nodiscard]] bool wants_more() const {
     return item_->broken == Status::kOk && !item_->more_messages;
   }
@@ -103,6 +105,7 @@ class TurnReader::MessageReader {
   std::size_t max_;
   OrchestrationItem* item_;
   std::optional<MessageId> first_;
+  std::optional<MessageId> request_;
   std::size_t other_count_ = 0;  // than those that wait on
 };
 
@@ -210,9 +213,31 @@ constexpr sql::Query kFirstMessage{kFirstMessageText};
 
 // What was kept from the execution before is older than the start of this one.
 Status TurnReader::read_first_message(MessageReader& reader, const OrchestrationItem& item) {
-  Statement first = connection_.use(kFirstMessage);
-  if (first.bind(item.key).row() && reader.take(first)) reader.note_first(first.integer(0));
-  return fail(first.status(), "read first message");
+  bool has_request = false;
+  {
+    Statement first = connection_.use(kFirstMessage);
+    if (first.bind(item.key).row() && reader.take(first)) {
+      reader.note_first(first.integer(0));
+      has_request = reader.last().error == ErrorKind::kCancelled;
+    }
+    PAWL_TRY(fail(first.status(), "read first message"));
+  }
+  return has_request ? read_request(reader, item) : Status::kOk;
+}
+
+constexpr auto kRequestText = sql::join(
+    "SELECT " PAWL_MESSAGE_COLUMNS
+    " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    "WHERE instance=? AND waiting=",
+    sql::number<Waiting::kNo>, " AND due IS NULL AND kind=", sql::number<MessageKind::kCancel>,
+    " AND execution>0 ORDER BY id LIMIT 1");
+constexpr sql::Query kRequest{kRequestText};
+
+// Handed on by the execution before: right behind the start, so that the code begins with it.
+Status TurnReader::read_request(MessageReader& reader, const OrchestrationItem& item) {
+  Statement row = connection_.use(kRequest);
+  if (row.bind(item.key).row() && reader.take(row)) reader.note_request(row.integer(0));
+  return fail(row.status(), "read cancel request");
 }
 
 constexpr auto kWaitingMessagesText =

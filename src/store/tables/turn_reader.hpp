@@ -25,6 +25,7 @@ class TurnReader : private Table {
   Status read_item_row(InstanceKey key, OrchestrationItem* out);
   Status read_last_stored_event(OrchestrationItem* out);
   Status read_first_message(MessageReader& reader, const OrchestrationItem& item);
+  Status read_request(MessageReader& reader, const OrchestrationItem& item);
   Status read_waiting_messages(MessageReader& reader, const OrchestrationItem& item);
   Status read_ready_messages(MessageReader& reader, InstanceKey key, std::int64_t* first_due);
   Status read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,

@@ -184,7 +184,7 @@ Status TurnWriter::write_custom_status(const TurnCommit& turn) {
 Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
   Message fired;
   fired.kind = MessageKind::kTimerFired;
-  fired.execution = turn.execution;
+  fired.execution = timer.event == 0 ? 0 : turn.execution;
   fired.ref = timer.event;
   const bool is_utc = timer.base == TimerBase::kUtc;
   Due due;
@@ -298,11 +298,32 @@ constexpr auto kDeleteCompletionsText = sql::join(
     sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kTimerFired>, ",",
     sql::number<MessageKind::kChildDone>, ",", sql::number<MessageKind::kValueAnswer>,
     ") AND "
-    "execution<=?2");
+    "execution BETWEEN 1 AND ?2");
 constexpr sql::Query kDeleteCompletions{kDeleteCompletionsText};
 
-// Completions and timers belong to the execution that asked; a cancel request, raised events that
-// came meanwhile and messages of queues to the instance.
+// The first one counts, so those that came behind it need not be kept.
+constexpr auto kDeleteRequestsText =
+    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=",
+              sql::number<MessageKind::kCancel>);
+constexpr sql::Query kDeleteRequests{kDeleteRequestsText, kTimerMoves};
+
+// `next`, the message that starts the next execution, says that there is a request.
+Status TurnWriter::hand_on_request(const TurnCommit& turn, Message* next) {
+  for (const NewTimer& timer : turn.timers)
+    if (timer.event == 0) PAWL_TRY(insert_timer(turn, timer));
+  if (turn.next.cancel_handed_on == 0) return Status::kOk;
+  PAWL_TRY(fail(connection_.use(kDeleteRequests).bind(turn.key).run(), "delete requests"));
+  Message request;
+  request.kind = MessageKind::kCancel;
+  request.execution = turn.execution + 1;
+  request.ref = turn.next.cancel_handed_on;
+  request.payload = turn.next.cancel_reason;
+  next->error = ErrorKind::kCancelled;
+  return messages_.store_message(turn.key, request, nullptr);
+}
+
+// Completions and timers belong to the execution that asked; a cancel request with its grace, raised
+// events that came meanwhile and messages of queues to the instance.
 Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_.use(kDeleteCompletions).bind(turn.key).bind(turn.execution).run(),
                 "delete completions"));
@@ -311,6 +332,7 @@ Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   next.kind = MessageKind::kContinue;
   next.execution = turn.execution + 1;
   next.payload = turn.next.input;
+  PAWL_TRY(hand_on_request(turn, &next));
   PAWL_TRY(messages_.store_message(turn.key, next, nullptr));
   PAWL_TRY(go_on(turn, turn.execution + 1));
   if (turn.next.keep_executions == 0) return Status::kOk;

@@ -60,6 +60,7 @@ class TurnWriter : private Table {
   Status go_on_as_before(const TurnCommit& turn);
   Status end_execution(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
+  Status hand_on_request(const TurnCommit& turn, Message* next);
 
   InstanceTable& instances_;
   MessageTable& messages_;

@@ -1,0 +1,45 @@
+// PAWL_AWAIT, PAWL_AWAIT_DONE and PAWL_CALL: how an orchestration waits.
+//
+// Purpose: each leaves the function with "pending" until there is a result; the function is run
+// again from its top then. Ownership and thread rule: as orchestration.hpp.
+#ifndef PAWL_AWAIT_HPP
+#define PAWL_AWAIT_HPP
+
+#include <type_traits>
+
+#include "pawl/error.hpp"
+#include "pawl/handle.hpp"
+
+namespace pawl {
+
+namespace internal {
+template <typename T>
+bool is_pending_poll(const T& poll) {
+  static_assert(std::is_same_v<T, Poll>,
+                "PAWL_CALL takes the call of a function that returns Poll");
+  if constexpr (std::is_same_v<T, Poll>) return poll.is_pending();
+  return false;
+}
+}  // namespace internal
+
+}  // namespace pawl
+
+// Declares `name` as the Outcome of the handle, or leaves the function with "pending". A statement,
+// never an expression; two statements, so it must stand in a block of its own under an `if`.
+#define PAWL_AWAIT(name, ...)                         \
+  const ::pawl::Outcome name = (__VA_ARGS__).await(); \
+  if (name.is_pending()) return ::pawl::Poll::pending()
+
+// Awaits and drops the result.
+#define PAWL_AWAIT_DONE(...)                                                \
+  do {                                                                      \
+    if ((__VA_ARGS__).await().is_pending()) return ::pawl::Poll::pending(); \
+  } while (false)
+
+// Calls a helper function that awaits; leaves with its Poll while it is pending.
+#define PAWL_CALL(...)                                                                  \
+  do {                                                                                  \
+    if (::pawl::internal::is_pending_poll(__VA_ARGS__)) return ::pawl::Poll::pending(); \
+  } while (false)
+
+#endif  // PAWL_AWAIT_HPP
