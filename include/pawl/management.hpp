@@ -209,6 +209,9 @@ struct SessionInfo {
   std::int64_t quiet_for_ms = 0;      // since its last hand-over, renewal or result
   std::int64_t activities = 0;        // handed over so far
   OptionalMs expires_in_ms;           // SessionSettings::max_age; 0: it has expired; none: never
+  // With work that could be handed over and no owner: for how long; none: it does not wait. No
+  // worker has room for it, can run the work, or has declared the device.
+  OptionalMs waits_for_ms;
   std::int64_t lease_ends_in_ms = 0;  // with an owner
   bool device = false;                // only who declared it may own it
   bool exclusive = false;             // one activity at a time

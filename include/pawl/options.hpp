@@ -72,8 +72,10 @@ struct SessionOptions {
   std::chrono::milliseconds session_cleanup_interval{300'000};  // sweep of rows that are not needed
   std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
   // At that limit, when a session without an owner has work for this worker, the worker releases
-  // the session that has been idle for longest, if for at least so long. 0: none.
-  std::chrono::milliseconds evict_idle{0};
+  // the session that has been idle for longest, if for at least so long. The default is longer than
+  // the turn between two activities takes on a slow card, and shorter than people wait. 0: none,
+  // so a session may wait for ever.
+  std::chrono::milliseconds evict_idle{2'000};
   // Sessions that one instance may have open, 1..1000. The Runtime that runs the turn decides.
   std::uint32_t max_sessions_per_orchestration = 10;
   // Sessions of one SessionSettings::owner_label that all instances together may have open,

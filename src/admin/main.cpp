@@ -305,6 +305,7 @@ class PrintSessions final : public pawl::SessionVisitor {
     print_text("\towner ", one.owner_label);
     if (one.expires_in_ms.has_value())
       print_number("\texpires in ", one.expires_in_ms.value(), " ms");
+    if (one.waits_for_ms.has_value()) print_number("\twaits ", one.waits_for_ms.value(), " ms");
     print_text("\tkind ", one.kind);
     out().own("\n");
   }

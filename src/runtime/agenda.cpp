@@ -30,6 +30,7 @@ constexpr Kind kKinds[] = {
     {"check_held", Job::kCheckHeld, kYes, kYes, kYes, kNo, kYes},
     {"turns", Job::kTurns, kNo, kYes, kYes, kNo, kYes},
     {"fetch", Job::kFetch, kNo, kYes, kYes, kNo, kYes},
+    {"make_room", Job::kMakeRoom, kNo, kYes, kYes, kNo, kYes},
     {"wake_unregistered", Job::kWakeUnregistered, kNo, kYes, kYes, kNo, kYes},
     {"stored_due", Job::kStoredDue, kYes, kYes, kYes, kNo, kYes},
     {"confirm_clock", Job::kConfirmClock, kYes, kYes, kYes, kNo, kYes},

@@ -28,6 +28,7 @@ enum class Job : std::uint8_t {
   kCheckHeld,          // activities in hand may have lost their lock
   kTurns,              // instances may be ready
   kFetch,              // work may be ready
+  kMakeRoom,           // a session is idle for long enough to make room for one that waits
   kWakeUnregistered,   // work that waited for a worker that has its activity
   kStoredDue,          // the earliest time in the database, and limits of activities in hand
   kConfirmClock,       // the wall clock can be trusted now

@@ -6,19 +6,30 @@ namespace pawl {
 namespace {
 
 constexpr std::size_t kWokenMax = 64;  // bounded a tick
+constexpr std::int64_t kLogWaitingMs = 60'000;
 
 }  // namespace
 
 void HandOver::plan() {
   const bool takes_none = loop_.draining || !loop_.takes_activities() || !slots_.room();
   loop_.agenda.block(Job::kFetch, takes_none);
+  loop_.agenda.block(Job::kMakeRoom, takes_none);
   loop_.agenda.block(Job::kWakeUnregistered, takes_none);
 }
 
 Status HandOver::write() {
   if (loop_.draining || loop_.wants_quiet || !loop_.takes_activities()) return Status::kOk;
+  look_for_room();
   if (loop_.agenda.wants(Job::kFetch)) PAWL_TRY(fill_slots());
   return loop_.agenda.wants(Job::kWakeUnregistered) ? wake_unregistered() : Status::kOk;
+}
+
+// Sessions wait, and one of this worker has been idle for long enough by now. That one has ended is
+// seen without this: it makes something ready.
+void HandOver::look_for_room() {
+  if (!loop_.agenda.is_due(Job::kMakeRoom, loop_.boot_ms())) return;
+  loop_.agenda.clear(Job::kMakeRoom);
+  loop_.agenda.do_now(Job::kFetch);
 }
 
 // All that is ready comes first, but at least one wakes, so that both get their share.
@@ -45,7 +56,7 @@ Status HandOver::fill_slots() {
   how.limits = loop_.crash_limits();
   bool more = false;
   how.look_again = &more;
-  how.waiting = &sessions_waiting_;
+  how.waiting = &waiting_;
   how.passed_over = &passed_over_;
   passed_over_ = true;
   while (slots_.room()) {
@@ -68,7 +79,7 @@ Status HandOver::fill_slots() {
     if (item.deadline.has_value())
       slot.deadline_boot_ms = loop_.transaction().boot_ms_of(item.deadline.value());
   }
-  // It ended for want of slots: the call that finds nothing says what it passed over.
+  // If it ended for want of slots, the call that finds nothing says later what it passed over.
   return Status::kOk;
 }
 
@@ -148,19 +159,38 @@ void HandOver::settle(const Turn& turn) {
   }
 }
 
-// Logged when it begins and when it ends; counted with each look.
+// Counted with each look.
 void HandOver::committed() {
-  const auto waiting = static_cast<std::uint32_t>(sessions_waiting_);
-  const bool is_new = (waiting > 0) != (loop_.stats.sessions_waiting > 0);
-  loop_.stats.sessions_waiting = waiting;
-  if (waiting > 0 && has_looked_) ++loop_.stats.capacity_exhausted;
+  loop_.stats.sessions_waiting = static_cast<std::uint32_t>(waiting_.count);
+  if (waiting_.count > 0 && has_looked_) ++loop_.stats.capacity_exhausted;
+  if (has_looked_) {
+    OptionalMs room_at;
+    if (waiting_.count > 0 && waiting_.room_at.has_value())
+      room_at = loop_.transaction().boot_ms_of(waiting_.room_at.value());
+    loop_.agenda.plan(Job::kMakeRoom, room_at);
+  }
   has_looked_ = false;
-  if (!is_new) return;
+  log_waiting();
+}
+
+// When it begins, as long as it lasts, and when it ends. A line needs no wake-up of its own: the
+// loop wakes for its leases.
+void HandOver::log_waiting() {
+  const bool waits = waiting_.count > 0;
+  const std::int64_t now = loop_.boot_ms();
+  const bool is_new = waits != log_waiting_at_.has_value();
+  if (!is_new && !log_waiting_at_.has_passed(now)) return;
+  if (is_new && !waits) log_waiting_at_.clear();
+  if (waits) log_waiting_at_ = now + kLogWaitingMs;
   const LogField fields[] = {
-      {"sessions", static_cast<std::int64_t>(waiting)},
+      {"sessions", static_cast<std::int64_t>(waiting_.count)},
       {"max_sessions_per_worker",
-       static_cast<std::int64_t>(loop_.options.sessions.max_sessions_per_worker)}};
-  loop_.log(LogLevel::kWarning, waiting > 0 ? "waiting_for_capacity" : "capacity_again", fields, 2);
+       static_cast<std::int64_t>(loop_.options.sessions.max_sessions_per_worker)},
+      {"session", waiting_.session.view()},
+      {"instance", waiting_.instance.view()},
+      {"waits_ms", waiting_.for_ms}};
+  loop_.log(LogLevel::kWarning, waits ? "waiting_for_capacity" : "capacity_again", fields,
+            waits ? 5 : 2);
 }
 
 bool HandOver::has_handler(std::string_view activity_name) const {

@@ -37,7 +37,9 @@ class HandOver final : private WorkFilter {
   [[nodiscard]] bool runs_session(InstanceKey scope, std::string_view name) const override;
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
 
+  void look_for_room();
   Status fill_slots();
+  void log_waiting();
   Status wake_unregistered();
   [[nodiscard]] bool may_hand_over(const Turn& turn, const NewWork& work, const Event& event,
                                    const Registry::ActivityEntry* entry) const;
@@ -48,8 +50,9 @@ class HandOver final : private WorkFilter {
   Slots& slots_;
   const Folders& folders_;
   bool passed_over_ = false;
-  bool has_looked_ = false;           // in the batch at hand
-  std::size_t sessions_waiting_ = 0;  // FetchWork::waiting, of the last look
+  bool has_looked_ = false;    // in the batch at hand
+  WaitingSessions waiting_;    // FetchWork::waiting, of the last look
+  OptionalMs log_waiting_at_;  // boot time; none: no session waits
 };
 
 }  // namespace pawl

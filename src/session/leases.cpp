@@ -32,10 +32,23 @@ bool is_idle(const IdleRow& row, std::int64_t now, std::int64_t default_ms) {
   return limit.has_value() && subtract_saturating(now, row.last_activity_at) >= limit.value();
 }
 
-bool may_make_room(const IdleRow& row, std::int64_t now, std::int64_t evict_idle_ms) {
-  if (!is_quiet(row, now) || row.fails_on_loss) return false;
-  if (row.is_opened && !row.idle_ms.has_value()) return false;
-  return subtract_saturating(now, row.last_activity_at) >= evict_idle_ms;
+OptionalMs makes_room_at(const IdleRow& row, std::int64_t evict_idle_ms) {
+  if (row.state != State::kOpen || row.device || row.has_work || row.fails_on_loss) return {};
+  const std::int64_t idle = add_saturating(row.last_activity_at, evict_idle_ms);
+  const std::int64_t released = add_saturating(row.hold_until, 1);
+  return idle > released ? idle : released;
+}
+
+OptionalMs left_to_others_until(bool is_room_elsewhere, std::int64_t met_at,
+                                std::int64_t evict_idle_ms) {
+  if (!is_room_elsewhere) return {};
+  return add_saturating(met_at, evict_idle_ms);
+}
+
+std::int64_t waited_ms(std::int64_t quiet_ms, std::int64_t since_scheduling_ms) {
+  const bool is_known = since_scheduling_ms >= 0 && since_scheduling_ms < quiet_ms;
+  const std::int64_t waited = is_known ? since_scheduling_ms : quiet_ms;
+  return waited > 0 ? waited : 0;
 }
 
 bool may_be_swept(const IdleRow& row) {

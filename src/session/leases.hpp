@@ -34,9 +34,17 @@ struct IdleRow {
 // Released by its owner with a renewal. `default_ms`: that of the renewing worker, for those that
 // no instance opened; an opened one without idle_ms stays.
 [[nodiscard]] bool is_idle(const IdleRow& row, std::int64_t now, std::int64_t default_ms);
-// Released to make room for another. Never one that has no idle time, nor one whose state would be
-// lost.
-[[nodiscard]] bool may_make_room(const IdleRow& row, std::int64_t now, std::int64_t evict_idle_ms);
+// When it is released to make room for another one, which waits. None: not as it is now. An idle
+// time of its own says nothing here, not even that there is none: else ten sessions without one
+// would keep every other session waiting for good.
+[[nodiscard]] OptionalMs makes_room_at(const IdleRow& row, std::int64_t evict_idle_ms);
+// A worker at its limit meets a session that it could claim, and met it first then. One that has
+// room gets it first: nothing has to be released for that. None: it is not left to that one.
+[[nodiscard]] OptionalMs left_to_others_until(bool is_room_elsewhere, std::int64_t met_at,
+                                              std::int64_t evict_idle_ms);
+// How long work of a session without an owner has waited. The wall clock may have been set since its
+// scheduling, and the session has waited no longer than it has been quiet.
+[[nodiscard]] std::int64_t waited_ms(std::int64_t quiet_ms, std::int64_t since_scheduling_ms);
 // Its row is of no use any more: no worker has it, and nothing says more of it than its name.
 [[nodiscard]] bool may_be_swept(const IdleRow& row);
 

@@ -15,8 +15,10 @@
 #include "evidence.hpp"
 #include "ids.hpp"
 #include "pawl/error.hpp"
+#include "pawl/optional_ms.hpp"
 #include "pawl/options.hpp"
 #include "pawl/status.hpp"
+#include "text.hpp"
 #include "worker_terms.hpp"
 
 namespace pawl {
@@ -84,6 +86,20 @@ class WorkFilter {
   ~WorkFilter() = default;
 };
 
+inline constexpr std::int64_t kWaitingSessionsMax = 256;
+
+// Sessions that wait for room.
+struct WaitingSessions {
+  std::size_t count = 0;  // at most kWaitingSessionsMax
+  // When a session of the worker has been idle for long enough to make room for one of them, if
+  // nothing else happens. Pawl time; none: not as it is now.
+  OptionalMs room_at;
+  // The one that comes first: how long its work has waited. Only with a count.
+  FixedText<kNameBytesMax> session;
+  FixedText<kNameBytesMax> instance;  // empty: it is shared
+  std::int64_t for_ms = 0;
+};
+
 struct FetchWork {
   Incarnation me = 0;
   bool draining = false;
@@ -95,16 +111,13 @@ struct FetchWork {
   // Set to true if a call stopped at its bound of looks before it had seen everything: what this
   // worker can take may lie further on, so the next tick must not wait for a reason. May be null.
   bool* look_again = nullptr;
-  // Gets how many sessions have work that no worker may start, if this worker is at its limit of
-  // sessions and could run some of it; 0 if not. At most kWaitingSessionsMax; may be null. Only if
-  // nothing is found.
-  std::size_t* waiting = nullptr;
+  // Gets the sessions that have work that no worker may start, if this worker is at its limit of
+  // sessions and could run some of it; none if not. May be null. Only if nothing is found.
+  WaitingSessions* waiting = nullptr;
   // Whether there is work that this worker passes over, for want of a slot, a session more, or a
   // handler. May be null. Only if nothing is found.
   bool* passed_over = nullptr;
 };
-
-inline constexpr std::int64_t kWaitingSessionsMax = 256;
 
 struct WorkResult {
   ErrorKind error = ErrorKind::kNone;

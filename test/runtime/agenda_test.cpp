@@ -82,6 +82,7 @@ constexpr Held kHeld[] = {
     {Job::kCheckHeld, true, true, true, true},
     {Job::kTurns, true, true, true, true},
     {Job::kFetch, true, true, true, true},
+    {Job::kMakeRoom, true, true, true, true},
     {Job::kWakeUnregistered, true, true, true, true},
     {Job::kStoredDue, true, true, true, true},
     {Job::kConfirmClock, true, true, true, true},

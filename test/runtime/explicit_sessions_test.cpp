@@ -293,6 +293,7 @@ TEST_F(ExplicitSessions, session_exclusively_owned) {
 
 TEST_F(ExplicitSessions, max_sessions_per_runtime_enforced) {
   options.sessions.max_sessions_per_worker = 2;
+  options.sessions.evict_idle = std::chrono::milliseconds(0);
   code([](OrchestrationContext& ctx) {
     Handle all[3];
     const char* const names[] = {"A", "B", "C"};

@@ -765,6 +765,7 @@ TEST_F(Scenario, SessionCapacityBlocksThenUnblocks) {
   add("hello", hello);
   add("place", place);
   options.sessions.max_sessions_per_worker = 1;
+  options.sessions.evict_idle = std::chrono::milliseconds(0);
   options.worker_node_id = "only";
   start_worker();
   start("first", "once");

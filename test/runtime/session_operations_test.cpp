@@ -490,6 +490,7 @@ TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
   g_code = many_sessions;
   Options how = options("a");
   how.sessions.max_sessions_per_worker = 2;
+  how.sessions.evict_idle = std::chrono::milliseconds(0);
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -547,12 +548,14 @@ TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_configured) {
   EXPECT_EQ(a.lines.count("session_released session=s1"), 1U);
 }
 
-TEST_F(SessionOperations, what_is_held_busy_or_never_idle_makes_no_room) {
+// Rules: S34. An idle time of its own, or none, says nothing.
+TEST_F(SessionOperations, what_is_held_busy_or_fails_on_loss_makes_no_room) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings fails;
     fails.fail_on_loss = true;
-    const Session never[] = {ctx.open_session(), ctx.open_session(fails)};
-    for (const Session& one : never)
+    const Session stay[] = {ctx.open_session(), ctx.open_session(fails)};
+    static_cast<void>(ctx.hold_session(stay[0], std::chrono::hours(24)));
+    for (const Session& one : stay)
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("held")));
     static_cast<void>(ctx.hold_session("held", std::chrono::milliseconds(10 * kMinuteMs)));

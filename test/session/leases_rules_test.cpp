@@ -51,7 +51,7 @@ const Row kRows[] = {
      false},
     {"lost", quiet_but([](IdleRow& row) { row.state = State::kLost; }), false, false, false},
     {"opened, without an idle time", quiet_but([](IdleRow& row) { row.is_opened = true; }), false,
-     false, false},
+     true, false},
     {"opened, with one that has passed", quiet_but([](IdleRow& row) {
        row.is_opened = true;
        row.idle_ms = kNow;
@@ -80,9 +80,31 @@ TEST(LeaseRules, idle_rows) {
   for (const Row& one : kRows) {
     SCOPED_TRACE(one.name);
     EXPECT_EQ(is_idle(one.row, kNow, 100'000), one.idle);
-    EXPECT_EQ(may_make_room(one.row, kNow, 50'000), one.makes_room);
+    EXPECT_EQ(makes_room_at(one.row, 50'000).has_passed(kNow), one.makes_room);
     EXPECT_EQ(may_be_swept(one.row), one.swept);
   }
+}
+
+TEST(LeaseRules, when_room_is_made) {
+  EXPECT_EQ(makes_room_at(quiet_but([](IdleRow& row) {
+                            row.last_activity_at = 70'000;
+                            row.hold_until = 0;
+                          }),
+                          50'000),
+            OptionalMs(120'000));
+  EXPECT_EQ(makes_room_at(quiet_but([](IdleRow& row) { row.hold_until = 130'000; }), 50'000),
+            OptionalMs(130'001))
+      << "when the hold is over";
+  EXPECT_EQ(makes_room_at(quiet_but([](IdleRow& row) { row.hold_until = kMax; }), 50'000),
+            OptionalMs(kMax));
+  EXPECT_FALSE(makes_room_at(quiet_but([](IdleRow& row) { row.has_work = true; }), 0).has_value());
+}
+
+TEST(LeaseRules, how_long_work_has_waited) {
+  EXPECT_EQ(waited_ms(500, 300), 300);
+  EXPECT_EQ(waited_ms(500, 900), 500) << "the wall clock was set forward";
+  EXPECT_EQ(waited_ms(500, -1), 500) << "or back";
+  EXPECT_EQ(waited_ms(-1, kMin), 0);
 }
 
 TEST(LeaseRules, lease_arithmetic_saturates) {

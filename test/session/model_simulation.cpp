@@ -16,7 +16,9 @@ constexpr std::int64_t kHealthyAfterMs =
     90'000;  // since it last was not: no worker suspects it then
 constexpr std::size_t kSlots = 3;
 constexpr std::size_t kOpenersMax = 3;
-constexpr std::int64_t kSessionsMax = 3;
+constexpr std::size_t kOpenersMaxCrowded = 12;
+constexpr std::uint32_t kSessionsMax = 3;
+constexpr std::uint32_t kSessionsMaxCrowded = 2;
 constexpr std::int64_t kBootSeq = 1;
 constexpr std::int64_t kPaceMs = 60'000;  // of the paced opening
 
@@ -72,9 +74,11 @@ std::string difference(const std::string& a, const std::string& b) {
 
 ModelSimulation::ModelSimulation(std::uint64_t seed, Beside beside, PureRule without)
     : random_(seed), machine_(seed) {
-  options_.max_sessions_per_worker = kSessionsMax;
+  const bool is_crowded = seed % 3 == 0;
+  options_.max_sessions_per_worker = is_crowded ? kSessionsMaxCrowded : kSessionsMax;
   options_.session_idle_timeout_ms = 60'000;
-  options_.evict_idle_ms = seed % 3 == 0 ? 3'000 : 0;
+  options_.evict_idle_ms = is_crowded ? 3'000 : 0;
+  openers_max_ = is_crowded ? kOpenersMaxCrowded : kOpenersMax;
   if (beside == Beside::kDatabase) {
     world_ = std::make_unique<World>(seed);
     model_ = std::make_unique<ModelStore>(world_->number("SELECT next_epoch FROM meta"),
@@ -140,7 +144,7 @@ void ModelSimulation::trouble() {
     const auto& [who, one] =
         past_[static_cast<std::size_t>(pick(0, static_cast<int>(past_.size()) - 1))];
     if (alive(processes_[who])) acknowledge(processes_[who], one, ErrorKind::kNone, false);
-  } else if (what < 130) {
+  } else if (what < (options_.evict_idle_ms != 0 ? 199 : 130)) {
     use_opener();
   }
 }
@@ -174,7 +178,7 @@ void ModelSimulation::schedule() {
 
 // Opens, schedules and closes, also several in one turn.
 void ModelSimulation::use_opener() {
-  if (openers_.size() < kOpenersMax && chance(30)) {
+  if (openers_.size() < openers_max_ && chance(30)) {
     Opener opener;
     opener.instance = world_ ? world_->instance() : ++last_instance_;
     opener.settings = pick(0, 5);
@@ -529,8 +533,11 @@ bool ModelSimulation::fetch(int index) {
   for (const auto& [key, one] : model_->sessions())
     if (one.row.owner.has_value() && one.row.owner != process.me)
       before.push_back({key, *one.row.owner, one.epoch, one.locked_until});
+  const Room room = room_of(process);
+  const ModelStore::Looks looks = process.looks;
   const auto taken = model_->fetch(who, process.looks);
   check_taken_over(before);
+  check_room(process, room, looks, taken);
   std::optional<Job> job;
   if (world_) {
     process.worker->running.clear();
@@ -563,7 +570,8 @@ bool ModelSimulation::fetch(int index) {
     one.scope = model_->sessions().at(taken->session).scope;
     one.session = model_->sessions().at(taken->session).name;
   }
-  const std::int64_t longest = calm_ ? 3 : chance(20) ? 400 : 60;
+  const bool is_crowded = options_.evict_idle_ms != 0;
+  const std::int64_t longest = calm_ ? 3 : chance(20) ? 400 : is_crowded ? 4 : 60;
   one.ends_at = clock_ + 1'000 * pick(0, static_cast<int>(longest));
   process.executions.push_back(one);
   ++counts_.handed_over;
@@ -658,6 +666,55 @@ void ModelSimulation::check_taken_over(const std::vector<Owned>& before) {
   }
 }
 
+ModelSimulation::Room ModelSimulation::room_of(const Process& process) const {
+  Room out;
+  for (const auto& [key, one] : model_->sessions()) {
+    if (one.row.state != State::kOpen) continue;
+    const bool runs_here =
+        std::any_of(process.executions.begin(), process.executions.end(),
+                    [&one = one](const Execution& execution) {
+                      return execution.scope == one.scope && execution.session == one.name;
+                    });
+    if (!one.row.owner.has_value() && one.head != 0 && !runs_here) out.waiting[key] = one.head;
+    if (one.row.owner != process.me || one.row.fails_on_loss) continue;
+    const bool has_work =
+        std::any_of(model_->items().begin(), model_->items().end(),
+                    [key = key](const auto& item) { return item.second.session == key; });
+    if (!has_work && one.last_activity_at + options_.evict_idle_ms <= model_->now())
+      out.idle[key] = one.last_activity_at;
+  }
+  return out;
+}
+
+// Who waits longest is claimed first, and no one waits beside a session that is idle for long.
+void ModelSimulation::check_room(const Process& process, const Room& before,
+                                 const ModelStore::Looks& looks,
+                                 const std::optional<ModelStore::HandedOver>& taken) {
+  if (taken && before.waiting.count(taken->session) != 0)
+    for (const auto& [key, head] : before.waiting)
+      expect(head >= taken->item, "a session was claimed before one that has waited longer");
+  if (options_.evict_idle_ms == 0 || process.draining) return;
+  const Room after = room_of(process);
+  const std::int64_t most = options_.max_sessions_per_worker;
+  const bool is_elsewhere = model_->is_room_elsewhere(process.me, most);
+  for (const auto& [key, since] : before.idle) {
+    const auto session = model_->sessions().find(key);
+    if (session == model_->sessions().end() || session->second.row.owner.has_value()) continue;
+    ++counts_.made_room;
+    for (const auto& [other, longer] : after.idle)
+      expect(longer >= since, "not the session made room that has been idle for longest");
+    const auto first =
+        std::min_element(before.waiting.begin(), before.waiting.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    expect(!is_elsewhere || first == before.waiting.end() || looks.met != first->second ||
+               looks.met_at + options_.evict_idle_ms <= model_->now(),
+           "a session made room though another worker has some");
+  }
+  if (taken || (is_elsewhere && process.looks.met_at + options_.evict_idle_ms > model_->now()))
+    return;
+  expect(after.waiting.empty() || after.idle.empty(), "a session waits beside one that is idle");
+}
+
 void ModelSimulation::check_stops() {
   for (const auto& [key, one] : model_->sessions()) {
     if (one.row.state != State::kStopping) continue;
@@ -688,7 +745,8 @@ void ModelSimulation::check_rows() {
     const auto owner = model_->workers().find(*one.row.owner);
     expect(owner != model_->workers().end() && !owner->second.buried,
            "a session owned by the dead");
-    expect(++owned[*one.row.owner] <= kSessionsMax, "more sessions than its capacity");
+    expect(++owned[*one.row.owner] <= options_.max_sessions_per_worker,
+           "more sessions than its capacity");
     expect(session::is_open(one.row.state), "a session that is not open has an owner");
     expect(owners_.emplace(one.epoch, *one.row.owner).first->second == *one.row.owner,
            "two owners of one epoch");

@@ -47,6 +47,7 @@ class ModelSimulation {
     int retries = 0;
     int moved = 0;
     int taken_over = 0;  // from a process that was away
+    int made_room = 0;   // for a session that waited
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -131,6 +132,15 @@ class ModelSimulation {
   void check_stops();
   void check_exclusive(int index, const ModelStore::Session& session);
   void check_taken_over(const std::vector<Owned>& before);
+  // Sessions that who fetches could claim, and the work that it would begin with; its own that are
+  // idle for long enough to make room, and since when.
+  struct Room {
+    std::map<SessionKey, WorkItemId> waiting;
+    std::map<SessionKey, std::int64_t> idle;
+  };
+  [[nodiscard]] Room room_of(const Process& process) const;
+  void check_room(const Process& process, const Room& before, const ModelStore::Looks& looks,
+                  const std::optional<ModelStore::HandedOver>& taken);
   void check_idle(const std::vector<SessionKey>& owned);
   void check_executions();
 
@@ -146,6 +156,7 @@ class ModelSimulation {
   std::int64_t checked_ = 0;  // changes whose rows were looked at
   std::string violation_;
   InstanceKey last_instance_ = 0;
+  std::size_t openers_max_ = 0;
   std::vector<Opener> openers_;
   std::map<InstanceKey, std::vector<EventId>> open_;  // instances and what they wait for
   std::map<std::pair<InstanceKey, EventId>, Retry> retries_;

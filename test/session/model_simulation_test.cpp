@@ -43,19 +43,22 @@ void simulate(const char* name, Beside beside, std::uint64_t seeds) {
     sum.retries += one.retries;
     sum.moved += one.moved;
     sum.taken_over += one.taken_over;
+    sum.made_room += one.made_room;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf(
       "%s: %lld calls, %.0f a second; handed over %d, accepted %d, refused %d, retries %d, "
-      "moved %d, taken over %d\n",
+      "moved %d, taken over %d, made room %d\n",
       name, static_cast<long long>(calls), static_cast<double>(calls) / took.count(),
-      sum.handed_over, sum.accepted, sum.refused, sum.retries, sum.moved, sum.taken_over);
+      sum.handed_over, sum.accepted, sum.refused, sum.retries, sum.moved, sum.taken_over,
+      sum.made_room);
   const int runs = static_cast<int>(seeds);
   EXPECT_GT(sum.accepted, 50 * runs);
   EXPECT_GT(sum.refused, 5 * runs);
   EXPECT_GT(sum.retries, runs);
   EXPECT_GT(sum.moved, runs);
   EXPECT_GT(sum.taken_over, runs);
+  EXPECT_GT(sum.made_room, runs);
 }
 
 TEST(ModelSimulation, holds_without_a_database) {
@@ -110,6 +113,11 @@ constexpr Removal kRemovals[] = {
     {PureRule::kRate, "rate", "`admit_work`: and no faster"},
     {PureRule::kExpires, "expires", "`look_at`: at its maximum age a session expires"},
     {PureRule::kOpenedState, "opened_state", "`opened_state_of`: no work on what is not open"},
+    {PureRule::kWaitsLongest, "waits_longest", "the session that waits longest is claimed first"},
+    {PureRule::kMakesRoom, "makes_room", "`makes_room_at`: who is idle makes room for who waits"},
+    {PureRule::kLongestIdle, "longest_idle", "and of those the one that is idle for longest"},
+    {PureRule::kRoomElsewhere, "room_elsewhere",
+     "`left_to_others_until`: a worker that has room comes first"},
 };
 static_assert(std::size(kRemovals) + 1 == static_cast<std::size_t>(PureRule::kLast),
               "each of them");

@@ -340,9 +340,13 @@ bool ModelStore::release_longest_idle(Incarnation me, std::int64_t idle_ms) {
   const Session* longest = nullptr;
   for (const auto& [key, session] : sessions_) {
     if (session.row.owner != me) continue;
-    if (!session::may_make_room(idle_row(session, has_work(key)), now_, idle_ms)) continue;
-    if (longest == nullptr || session.last_activity_at < longest->last_activity_at)
-      longest = &session;
+    if (!session::makes_room_at(idle_row(session, has_work(key)), idle_ms).has_passed(now_))
+      continue;
+    const bool is_longer =
+        longest != nullptr &&
+        (lacks(PureRule::kLongestIdle) ? session.last_activity_at > longest->last_activity_at
+                                       : session.last_activity_at < longest->last_activity_at);
+    if (longest == nullptr || is_longer) longest = &session;
   }
   if (longest == nullptr) return false;
   change_owner(longest->key, 0, 0, false);
@@ -717,7 +721,7 @@ std::optional<ModelStore::HandedOver> ModelStore::fetch(const Fetcher& who, Look
   while (!found) {
     const WorkItemId id = next_candidate(who, passed_over);
     if (id == 0) break;
-    try_candidate(who, {id, items_.at(id).session}, false, false, passed_over, found);
+    try_candidate(who, {id, items_.at(id).session}, false, false, looks, passed_over, found);
   }
   return found;
 }
@@ -726,6 +730,7 @@ std::optional<ModelStore::HandedOver> ModelStore::fetch(const Fetcher& who, Look
 // claim.
 WorkItemId ModelStore::next_candidate(const Fetcher& who,
                                       const std::set<WorkItemId>& passed_over) const {
+  WorkItemId latest = 0;
   for (const auto& [id, item] : items_) {
     if (item.state != WorkState::kReady || passed_over.count(id) != 0) continue;
     if (item.session == 0 && !who.draining) return id;
@@ -735,17 +740,18 @@ WorkItemId ModelStore::next_candidate(const Fetcher& who,
       case session::Take::kNotMine:
       case session::Take::kNotOpen: break;
       case session::Take::kAfterClaim:
-        if (claims_open_) return id;
+        if (claims_open_ && !lacks(PureRule::kWaitsLongest)) return id;
+        if (claims_open_) latest = id;
         break;
       default:
         if (sessions_.at(item.session).row.owner == who.me || claims_open_) return id;
     }
   }
-  return 0;
+  return latest;
 }
 
 void ModelStore::try_candidate(const Fetcher& who, Candidate candidate, bool takes_over,
-                               bool strike, std::set<WorkItemId>& passed_over,
+                               bool strike, Looks& looks, std::set<WorkItemId>& passed_over,
                                std::optional<HandedOver>& found) {
   const auto at = items_.find(candidate.first);
   if (at == items_.end()) return;
@@ -756,7 +762,7 @@ void ModelStore::try_candidate(const Fetcher& who, Candidate candidate, bool tak
     case session::Take::kLetsGo: change_owner(item.session, 0, 0, false); return;
     default: passed_over.insert(item.id); return;
   }
-  if (!may_claim(who)) return;
+  if (!may_claim(who, looks, candidate.first)) return;
   const std::int64_t lease_ms = who.options->session_lock_timeout_ms;
   if (change_owner(item.session, who.me, lease_ms, strike) == 0) return;
   if (!takes_over) {
@@ -765,16 +771,33 @@ void ModelStore::try_candidate(const Fetcher& who, Candidate candidate, bool tak
   }
   // Locks of the session ended, so its head may be another item now.
   const WorkItemId head = sessions_.at(candidate.second).head;
-  if (head != 0) try_candidate(who, {head, candidate.second}, false, false, passed_over, found);
+  if (head != 0)
+    try_candidate(who, {head, candidate.second}, false, false, looks, passed_over, found);
 }
 
-bool ModelStore::may_claim(const Fetcher& who) {
+bool ModelStore::is_room_elsewhere(Incarnation me, std::int64_t most) const {
+  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& one) {
+    return one.first != me && !one.second.buried && !one.second.draining &&
+           has_room(one.first, most);
+  });
+}
+
+bool ModelStore::may_claim(const Fetcher& who, Looks& looks, WorkItemId item) {
   if (!claims_open_) return false;
   const std::int64_t most = who.options->max_sessions_per_worker;
   bool has = has_room(who.me, most);
-  if (!has && who.options->evict_idle_ms > 0 &&
-      release_longest_idle(who.me, who.options->evict_idle_ms))
-    has = has_room(who.me, most);
+  const std::int64_t idle_ms = who.options->evict_idle_ms;
+  if (!has && idle_ms > 0) {
+    if (looks.met != item) {
+      looks.met = item;
+      looks.met_at = now_;
+    }
+    const bool is_elsewhere = !lacks(PureRule::kRoomElsewhere) && is_room_elsewhere(who.me, most);
+    const OptionalMs until = session::left_to_others_until(is_elsewhere, looks.met_at, idle_ms);
+    if ((!until.has_value() || until.has_passed(now_)) && !lacks(PureRule::kMakesRoom) &&
+        release_longest_idle(who.me, idle_ms))
+      has = has_room(who.me, most);
+  }
   claims_open_ = has;
   return has;
 }
@@ -839,7 +862,7 @@ void ModelStore::take_expired_locks(const Fetcher& who, Looks& looks,
     switch (session::look_at_expired_lock(facts, verdict)) {
       case session::ExpiredLock::kStays: break;
       case session::ExpiredLock::kGoesWithSession:
-        take_expired_session(who, {id, item.session}, found);
+        take_expired_session(who, {id, item.session}, looks, found);
         break;
       case session::ExpiredLock::kDelete: erase_work(id); break;
       case session::ExpiredLock::kUnlock: unlock(id, false); break;
@@ -863,11 +886,11 @@ void ModelStore::take_expired_sessions(const Fetcher& who, Looks& looks,
       looks.session = {};
       return;
     }
-    take_expired_session(who, {sessions_.at(next.second).head, next.second}, found);
+    take_expired_session(who, {sessions_.at(next.second).head, next.second}, looks, found);
   }
 }
 
-void ModelStore::take_expired_session(const Fetcher& who, Candidate candidate,
+void ModelStore::take_expired_session(const Fetcher& who, Candidate candidate, Looks& looks,
                                       std::optional<HandedOver>& found) {
   const Session& session = sessions_.at(candidate.second);
   if (!session.row.owner.has_value() || session.row.state != State::kOpen) return;
@@ -878,7 +901,7 @@ void ModelStore::take_expired_session(const Fetcher& who, Candidate candidate,
     return;
   }
   std::set<WorkItemId> passed_over;
-  try_candidate(who, candidate, true, verdict == Gone::kSuspicion, passed_over, found);
+  try_candidate(who, candidate, true, verdict == Gone::kSuspicion, looks, passed_over, found);
 }
 
 // ---- text -------------------------------------------------------------------------------------------

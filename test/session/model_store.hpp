@@ -32,33 +32,37 @@ namespace pawl::test {
 // Decisions that can be left out.
 enum class PureRule {
   kNone,
-  kOwner,         // may_take: another's session is not taken
-  kState,         // may_take: nor one that is not open
-  kHead,          // may_take: what is next comes first
-  kRunsItem,      // may_take: what runs here is not taken again
-  kRunsSession,   // may_take: nor of an exclusive session that still runs here
-  kRoom,          // has_room: capacity gates claims
-  kNextEpoch,     // transition: a change of the owner takes the next epoch
-  kUnlock,        // transition: and ends all hand-overs
-  kFailsOnLoss,   // transition: a session that fails on loss gets no other owner
-  kFailsWork,     // transition: losing, closing and expiring end the work
-  kClosingStays,  // transition: a closed row stays for cancelled work
-  kEndStop,       // look_at_stop: a stop ends
-  kStopWaits,     // look_at_stop: not while something of it runs
-  kStopsFirst,    // must_stop_first: nothing moves under running work
-  kToken,         // accepts: the token of the last hand-over
-  kEvidence,      // Evidence: no worker is gone without proof or suspicion
-  kLease,         // lease_until: a lease lasts
-  kIdle,          // is_idle: who has work is not idle
-  kKeptUntilEnd,  // end_with_outcome: cancelled exclusive work stays until its execution has ended
-  kRetry,         // after_failure: what may be retried is
-  kRetryEnds,     // after_failure: and no more often than its policy says
-  kDelay,         // retry_delay_ms: after its pause
-  kMayHave,       // may_have: nothing goes to who drains or is full
-  kActivities,    // admit_work: no more activities than the opening allows
-  kRate,          // admit_work: and no faster
-  kExpires,       // look_at: at its maximum age a session expires
-  kOpenedState,   // opened_state_of: no work on what is not open
+  kOwner,          // may_take: another's session is not taken
+  kState,          // may_take: nor one that is not open
+  kHead,           // may_take: what is next comes first
+  kRunsItem,       // may_take: what runs here is not taken again
+  kRunsSession,    // may_take: nor of an exclusive session that still runs here
+  kRoom,           // has_room: capacity gates claims
+  kNextEpoch,      // transition: a change of the owner takes the next epoch
+  kUnlock,         // transition: and ends all hand-overs
+  kFailsOnLoss,    // transition: a session that fails on loss gets no other owner
+  kFailsWork,      // transition: losing, closing and expiring end the work
+  kClosingStays,   // transition: a closed row stays for cancelled work
+  kEndStop,        // look_at_stop: a stop ends
+  kStopWaits,      // look_at_stop: not while something of it runs
+  kStopsFirst,     // must_stop_first: nothing moves under running work
+  kToken,          // accepts: the token of the last hand-over
+  kEvidence,       // Evidence: no worker is gone without proof or suspicion
+  kLease,          // lease_until: a lease lasts
+  kIdle,           // is_idle: who has work is not idle
+  kKeptUntilEnd,   // end_with_outcome: cancelled exclusive work stays until its execution has ended
+  kRetry,          // after_failure: what may be retried is
+  kRetryEnds,      // after_failure: and no more often than its policy says
+  kDelay,          // retry_delay_ms: after its pause
+  kMayHave,        // may_have: nothing goes to who drains or is full
+  kActivities,     // admit_work: no more activities than the opening allows
+  kRate,           // admit_work: and no faster
+  kExpires,        // look_at: at its maximum age a session expires
+  kOpenedState,    // opened_state_of: no work on what is not open
+  kWaitsLongest,   // what waits longest for a worker is claimed first
+  kMakesRoom,      // makes_room_at: an idle session makes room for one that waits
+  kLongestIdle,    // the one that has been idle for longest
+  kRoomElsewhere,  // left_to_others_until: not while another worker has room
   kLast
 };
 
@@ -121,6 +125,8 @@ class ModelStore {
   struct Looks {
     std::pair<std::int64_t, std::int64_t> lock = {};
     std::pair<std::int64_t, std::int64_t> session = {};
+    WorkItemId met = 0;  // work of a session that waits for room, and since when
+    std::int64_t met_at = 0;
   };
   struct HandedOver {
     WorkItemId item = 0;
@@ -138,6 +144,7 @@ class ModelStore {
 
   // Every call after it happens now.
   void set_now(std::int64_t now) { now_ = now; }
+  [[nodiscard]] std::int64_t now() const { return now_; }
 
   // --- workers ---
   // 0: a living one has the node.
@@ -178,6 +185,7 @@ class ModelStore {
   [[nodiscard]] const std::map<std::pair<InstanceKey, EventId>, int>& outcomes() const {
     return outcomes_;
   }
+  [[nodiscard]] bool is_room_elsewhere(Incarnation me, std::int64_t most) const;
   // A line a row, in the order of their keys.
   [[nodiscard]] std::string text() const;
 
@@ -230,11 +238,12 @@ class ModelStore {
   // --- fetching ---
   void take_expired_locks(const Fetcher& who, Looks& looks, std::optional<HandedOver>& found);
   void take_expired_sessions(const Fetcher& who, Looks& looks, std::optional<HandedOver>& found);
-  void take_expired_session(const Fetcher& who, Candidate candidate,
+  void take_expired_session(const Fetcher& who, Candidate candidate, Looks& looks,
                             std::optional<HandedOver>& found);
   void try_candidate(const Fetcher& who, Candidate candidate, bool takes_over, bool strike,
-                     std::set<WorkItemId>& passed_over, std::optional<HandedOver>& found);
-  bool may_claim(const Fetcher& who);
+                     Looks& looks, std::set<WorkItemId>& passed_over,
+                     std::optional<HandedOver>& found);
+  bool may_claim(const Fetcher& who, Looks& looks, WorkItemId item);
   HandedOver hand_over(const Fetcher& who, Item& item);
   [[nodiscard]] WorkItemId next_candidate(const Fetcher& who,
                                           const std::set<WorkItemId>& passed_over) const;

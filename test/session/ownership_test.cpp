@@ -345,6 +345,7 @@ TEST_F(Ownership, the_wall_clock_moves_no_lease) {
 TEST_F(Ownership, own_expired_sessions_count_for_capacity) {
   const auto a = worker("A");
   a->options.max_sessions_per_worker = 1;
+  a->options.evict_idle_ms = 0;
   world_.schedule("a", "s");
   const auto job = a->fetch();
   ASSERT_TRUE(job);

@@ -101,6 +101,7 @@ struct Removal {
   std::uint64_t seed = 1;  // the first to look at: one that showed it soon
   Edit second = {};
   Hidden hidden = Hidden::kNothing;
+  bool crowded = false;  // less room than sessions
 };
 // Of a failure, and in the list of ctest, which would have its bytes.
 void PrintTo(const Removal& removal, std::ostream* out) { *out << removal.rule; }
@@ -260,6 +261,15 @@ constexpr Removal kRemovals[] = {
     {"too_early_waits",
      "S29: what is too early waits",
      {",rate_at=?3 WHERE", ",rate_at=?3*0 WHERE"}},
+    {"makes_room",
+     "S34: an idle session makes room for one that waits",
+     {"FROM sessions s INDEXED BY s_owner WHERE owner=?1 AND hard=0 ORDER BY sid",
+      "FROM sessions s INDEXED BY s_owner WHERE owner=?1*0 AND hard=0 ORDER BY sid"},
+     WorkerRule::kNone,
+     1,
+     {},
+     Hidden::kNothing,
+     true},
     {"observe",
      "S47.4, S47.5: suspicion takes one interval of observation",
      {},
@@ -283,7 +293,7 @@ Found look(const Removal& removal, std::uint64_t seeds) {
   if (only != nullptr) seeds = 1;
   Found found;
   for (std::uint64_t seed = first; seed < first + seeds && found.what.empty(); ++seed) {
-    Simulation simulation(seed, removal.worker);
+    Simulation simulation(seed, removal.worker, removal.crowded);
     simulation.run(400);
     simulation.settle();
     found.steps += simulation.steps();

@@ -120,6 +120,7 @@ Status OpenedSessions::hold_one(InstanceKey scope, const Event& event, bool* hel
   hold.bind(make_due(batch_.now, event.number));
   PAWL_TRY(fail(hold.run(), "hold a session"));
   *held = connection_.changes() > 0;
+  if (*held) ++context_.made_ready;  // a shorter one leaves room for another session sooner
   return Status::kOk;
 }
 

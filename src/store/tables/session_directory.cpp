@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "clock_rules.hpp"
+#include "leases.hpp"
 #include "session_events.hpp"
 #include "session_table.hpp"
 
@@ -11,12 +12,14 @@ namespace {
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 
-#define PAWL_SESSION_COLUMNS                                                                    \
-  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"              \
-  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl,"          \
-  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),s.expires_at" \
-  " FROM sessions AS s LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON "    \
-  "i.key=s.scope "
+#define PAWL_SESSION_COLUMNS                                                                     \
+  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"               \
+  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl,"           \
+  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),s.expires_at," \
+  "s.head_id IS NOT NULL AND s.owner IS NULL,h.time"                                             \
+  " FROM sessions AS s LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON "     \
+  "i.key=s.scope LEFT JOIN worker_queue AS n ON n.id=s.head_id LEFT JOIN history AS h ON "       \
+  "h.instance=n.instance AND h.execution=n.execution AND h.id=n.event "
 
 SessionState state_of(std::int64_t stored, bool has_work) {
   switch (stored) {
@@ -28,7 +31,8 @@ SessionState state_of(std::int64_t stored, bool has_work) {
   }
 }
 
-SessionInfo info_of(const Statement& row, std::int64_t now) {
+SessionInfo info_of(const Statement& row, const BatchInfo& batch) {
+  const std::int64_t now = batch.now;
   SessionInfo info;
   info.key = row.integer(0);
   info.name = row.bytes(1);
@@ -50,6 +54,9 @@ SessionInfo info_of(const Statement& row, std::int64_t now) {
     const std::int64_t left = subtract_saturating(row.integer(17), now);
     info.expires_in_ms = left > 0 ? left : 0;
   }
+  if (row.integer(18) != 0 && session::state_of(row.integer(5)) == session::State::kOpen)
+    info.waits_for_ms =
+        session::waited_ms(info.quiet_for_ms, subtract_saturating(batch.stamp_ms, row.integer(19)));
   return info;
 }
 
@@ -92,7 +99,7 @@ Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
       page->more = false;
       break;
     }
-    const SessionInfo info = info_of(row, batch_.now);
+    const SessionInfo info = info_of(row, batch_);
     if (info.key <= page->after) return no_progress("sessions");
     page->after = info.key;
     if (!passes(info, filter)) continue;
@@ -113,7 +120,7 @@ Status SessionDirectory::read_session(std::string_view instance, std::string_vie
   row.bind(scope).bind_text(session);
   if (!row.row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "read a session");
-  visitor.on_session(info_of(row, batch_.now));
+  visitor.on_session(info_of(row, batch_));
   return Status::kOk;
 }
 

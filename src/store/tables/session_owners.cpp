@@ -42,6 +42,8 @@ Status SessionOwners::apply(SessionKey session, const session::Transition& chang
                             const Applied& how, Epoch* epoch) {
   Epoch taken = 0;
   if (change.epoch != session::EpochEffect::kKeep) taken = context_.next_epoch();
+  // Its work is ready again, or its owner has room for another one.
+  if (change.makes_ready || change.epoch != session::EpochEffect::kKeep) ++context_.made_ready;
   if (epoch != nullptr) *epoch = taken;
   switch (change.work) {
     case session::WorkEffect::kNone: break;
@@ -60,7 +62,6 @@ Status SessionOwners::apply(SessionKey session, const session::Transition& chang
   PAWL_TRY(sessions_.write_owner(session, change, {taken, how.node, how.lease_ms}));
   if (change.recomputes_head) PAWL_TRY(sessions_.recompute_head(session));
   if (change.wakes_unregistered) PAWL_TRY(unregistered_.wake_waiting_of(session));
-  if (change.makes_ready) ++context_.made_ready;
   return Status::kOk;
 }
 
@@ -130,7 +131,8 @@ session::IdleRow SessionOwners::idle_row(const Statement& row) {
 }
 
 // As few rows as its owner may have sessions.
-Status SessionOwners::release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released) {
+Status SessionOwners::make_room(Incarnation me, std::int64_t idle_ms, bool* released,
+                                OptionalMs* room_at) {
   SessionKey longest = 0;
   {
     std::int64_t since = 0;
@@ -138,7 +140,9 @@ Status SessionOwners::release_longest_idle(Incarnation me, std::int64_t idle_ms,
     owned.bind(me);
     while (owned.row()) {
       const session::IdleRow row = idle_row(owned);
-      if (!session::may_make_room(row, batch_.now, idle_ms)) continue;
+      const OptionalMs at = session::makes_room_at(row, idle_ms);
+      room_at->keep_earlier(at);
+      if (!at.has_passed(batch_.now)) continue;
       if (longest != 0 && row.last_activity_at >= since) continue;
       longest = owned.integer(0);
       since = row.last_activity_at;

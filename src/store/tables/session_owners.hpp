@@ -60,8 +60,9 @@ class SessionOwners : private Table {
                Epoch* epoch);
   Status end_stop(const Moving& row);
   Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text);
-  // The one of `me` that has been idle for longest, and for at least so long.
-  Status release_longest_idle(Incarnation me, std::int64_t idle_ms, bool* released);
+  // Releases the session that has been idle for longest, if for at least so long. *room_at: else,
+  // when the first one will have been.
+  Status make_room(Incarnation me, std::int64_t idle_ms, bool* released, OptionalMs* room_at);
 
  private:
   static session::IdleRow idle_row(const Statement& row);

@@ -1,5 +1,6 @@
 #include "session_table.hpp"
 
+#include "clock_rules.hpp"
 #include "damage.hpp"
 #include "leases.hpp"
 
@@ -166,6 +167,28 @@ Status SessionTable::count_waiting(std::int64_t* count) {
   waiting.bind(kWaitingSessionsMax);
   if (!waiting.row()) return fail(waiting.status(), "count waiting sessions");
   *count = waiting.integer(0);
+  return Status::kOk;
+}
+
+constexpr auto kFirstWaitingText = sql::join(
+    "SELECT s.name,i.id,s.last_activity_at,h.time FROM sessions s\fINDEXED BY s_claim\r"
+    "LEFT JOIN instances i ON i.key=s.scope LEFT JOIN worker_queue q ON q.id=s.head_id"
+    " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+    " WHERE s.head_id>0 AND s.head_id IS NOT NULL AND s.owner IS NULL AND s.hard=0 AND s.state=",
+    sql::number<session::State::kOpen>, " ORDER BY s.head_id LIMIT 1");
+constexpr sql::Query kFirstWaiting{kFirstWaitingText};
+
+Status SessionTable::read_waiting(WaitingSessions* out) {
+  std::int64_t count = 0;
+  PAWL_TRY(count_waiting(&count));
+  out->count = static_cast<std::size_t>(count);
+  if (count == 0) return Status::kOk;
+  Statement first = connection_.use(kFirstWaiting);
+  if (!first.row()) return fail(first.status(), "find the session that waits longest");
+  out->session.assign_cut(first.bytes(0));
+  out->instance.assign_cut(first.bytes(1));
+  out->for_ms = session::waited_ms(subtract_saturating(batch_.now, first.integer(2)),
+                                   subtract_saturating(batch_.stamp_ms, first.integer(3)));
   return Status::kOk;
 }
 

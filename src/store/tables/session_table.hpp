@@ -92,6 +92,8 @@ class SessionTable : private Table {
   Status count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count);
   // Sessions with work and without owner, up to kWaitingSessionsMax.
   Status count_waiting(std::int64_t* count);
+  // Likewise, with the one that a worker with room claims first.
+  Status read_waiting(WaitingSessions* out);
   // After any write to rows of the session in worker_queue.
   Status recompute_head(SessionKey session);
   Status set_use(SessionKey session, const session::Use& use);

@@ -64,6 +64,7 @@ struct WorkFetch::Fetch {
   std::size_t texts_bytes = 0;        // of the buffer, that its texts take
   bool strike = false;                // of a takeover
   bool at_capacity = false;           // it could run what it may not claim
+  OptionalMs room_at = {};            // until when, at least
   bool passed_over = false;           // a candidate was left where it is
 
   [[nodiscard]] int tag_branches() const {
@@ -106,10 +107,10 @@ Status WorkFetch::fetch_work_item(const FetchWork& how, char* buffer, std::size_
     if (!*found && how.look_again != nullptr && scan.look_again()) *how.look_again = true;
   if (!*found && how.passed_over != nullptr) *how.passed_over = passes_over(fetch);
   if (*found || how.waiting == nullptr) return Status::kOk;
-  std::int64_t waiting = 0;
-  if (fetch.at_capacity) PAWL_TRY(sessions_.count_waiting(&waiting));
-  *how.waiting = static_cast<std::size_t>(waiting);
-  return Status::kOk;
+  *how.waiting = WaitingSessions();
+  if (!fetch.at_capacity) return Status::kOk;
+  how.waiting->room_at = fetch.room_at;
+  return sessions_.read_waiting(how.waiting);
 }
 
 void WorkFetch::begin_scans() {
@@ -445,16 +446,15 @@ Status WorkFetch::stop_too_large(Fetch& fetch, const Candidate& candidate, const
 }
 
 // Capacity gates claims only; expired sessions that are still mine count.
-Status WorkFetch::may_claim(Fetch& fetch, bool* may) {
+Status WorkFetch::may_claim(Fetch& fetch, const WorkRow& row, bool* may) {
   *may = false;
   if (!fetch.claims_open) return Status::kOk;
   const std::int64_t most = fetch.how.options->max_sessions_per_worker;
   std::int64_t owned = 0;
   PAWL_TRY(sessions_.count_owned(fetch.how.me, most, &owned));
-  const std::int64_t idle_ms = fetch.how.options->evict_idle_ms;
-  if (!session::has_room(owned, most) && idle_ms > 0) {
+  if (!session::has_room(owned, most) && fetch.how.options->evict_idle_ms > 0) {
     bool released = false;
-    PAWL_TRY(owners_.release_longest_idle(fetch.how.me, idle_ms, &released));
+    PAWL_TRY(make_room(fetch, row, &released));
     if (released) PAWL_TRY(sessions_.count_owned(fetch.how.me, most, &owned));
   }
   fetch.claims_open = session::has_room(owned, most);
@@ -463,11 +463,26 @@ Status WorkFetch::may_claim(Fetch& fetch, bool* may) {
   return Status::kOk;
 }
 
+// The first that waits is the one that is met in each look, until a worker takes it.
+Status WorkFetch::make_room(Fetch& fetch, const WorkRow& row, bool* released) {
+  const std::int64_t idle_ms = fetch.how.options->evict_idle_ms;
+  if (met_.item != row.id) met_ = {row.id, batch_.now};
+  bool is_elsewhere = false;
+  PAWL_TRY(workers_.room_elsewhere(fetch.out->activity_name, fetch.tag.view(), fetch.how.me,
+                                   &is_elsewhere));
+  const OptionalMs until = session::left_to_others_until(is_elsewhere, met_.at, idle_ms);
+  if (until.has_value() && !until.has_passed(batch_.now)) {
+    fetch.room_at = until;
+    return Status::kOk;
+  }
+  return owners_.make_room(fetch.how.me, idle_ms, released, &fetch.room_at);
+}
+
 constexpr sql::Query kReadHead{"SELECT head_id FROM sessions WHERE sid=?1"};
 
 Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   bool may = false;
-  PAWL_TRY(may_claim(fetch, &may));
+  PAWL_TRY(may_claim(fetch, row, &may));
   if (!may) return Status::kOk;
   OwnerChange change;
   change.session = row.session;

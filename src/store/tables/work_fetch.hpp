@@ -69,7 +69,8 @@ class WorkFetch : private Table {
   Status read_activity(Fetch& fetch, const WorkRow& row);
   Status unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status stop_too_large(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
-  Status may_claim(Fetch& fetch, bool* may);
+  Status may_claim(Fetch& fetch, const WorkRow& row, bool* may);
+  Status make_room(Fetch& fetch, const WorkRow& row, bool* released);
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
   Status take_expired_locks(Fetch& fetch);
@@ -90,6 +91,13 @@ class WorkFetch : private Table {
   BranchScan scans_[3 + TagFilter::kTagsMax];
   Expired expired_lock_;
   Expired expired_session_;
+  // Work of the session that waits longest, and when this worker, at its limit, met it first. In
+  // memory only: losing it costs a wait.
+  struct Met {
+    WorkItemId item = 0;
+    std::int64_t at = 0;
+  };
+  Met met_;
 };
 
 }  // namespace pawl::store

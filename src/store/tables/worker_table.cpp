@@ -26,6 +26,22 @@ Status WorkerTable::handler_elsewhere(std::string_view activity, std::string_vie
   return Status::kOk;
 }
 
+constexpr sql::Query kRoomElsewhere{
+    "SELECT EXISTS(SELECT 1 FROM workers w\fINDEXED BY w_living\rWHERE w.buried=0 AND w.inc<>?2"
+    " AND w.draining=0 AND EXISTS(SELECT 1 FROM handlers h WHERE h.name=?1 AND h.inc=w.inc)"
+    " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=w.inc AND t.tag=?3))"
+    " AND w.sessions_max>(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\r"
+    "WHERE s.owner=w.inc AND s.hard=0))"};
+
+Status WorkerTable::room_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
+                                   bool* found) {
+  Statement find = connection_.use(kRoomElsewhere);
+  find.bind_text(activity).bind(me).bind_text(tag);
+  if (!find.row()) return fail(find.status(), "find a worker with room");
+  *found = find.integer(0) != 0;
+  return Status::kOk;
+}
+
 constexpr sql::Query kFindNode{
     "SELECT inc FROM workers\fINDEXED BY w_living\rWHERE buried=0 AND "
     "node=?1 ORDER BY inc DESC LIMIT 1"};

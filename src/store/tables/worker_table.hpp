@@ -22,6 +22,9 @@ class WorkerTable : private Table {
   // and serve the tag?
   Status handler_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
                            bool to_claim, bool* found);
+  // Likewise one that has room for a session more.
+  Status room_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
+                        bool* found);
   Status living_worker(std::string_view node, Incarnation* worker);
   Status is_gone(Incarnation home, bool* gone);
   Status check_worker(Incarnation me);

@@ -1,0 +1,189 @@
+// More sessions than a worker may have: who is idle makes room for who waits, in the order of
+// waiting, and it is seen who has to wait. Rules: S34.
+#include <cstdint>
+#include <string>
+
+#include "session_story.hpp"
+
+namespace pawl::testing {
+namespace {
+
+class WaitingSessions : public SessionStory {
+ protected:
+  void SetUp() override {
+    SessionStory::SetUp();
+    options.sessions = SessionOptions();  // as a program has them that sets none
+  }
+  void converse(int count) {
+    for (int i = 0; i < count; ++i)
+      start("chat-" + std::to_string(i), "code");
+  }
+  bool all_ran(std::size_t times, int count, std::int64_t ms = 60'000) {
+    return runs_are(times * static_cast<std::size_t>(count), ms);
+  }
+  SessionInfo info(std::string_view instance, std::string_view session) {
+    SessionInfo out;
+    EXPECT_EQ(client()->get_session(instance, session, &out), Status::kOk);
+    return out;
+  }
+  std::int64_t waiting() {
+    Metrics metrics;
+    EXPECT_EQ(client()->get_metrics(&metrics), Status::kOk);
+    return metrics.sessions_waiting;
+  }
+};
+
+// Each waits for a person between two activities, with its session open.
+Poll conversation(OrchestrationContext& ctx) {
+  const Session session = ctx.open_session("agent");
+  PAWL_AWAIT(hello, ctx.schedule_activity("note", "hello", Target::own(session)));
+  if (!hello.ok()) return ctx.fail(hello.error());
+  PAWL_AWAIT(message, ctx.dequeue_event("messages"));
+  PAWL_AWAIT(answer, ctx.schedule_activity("note", message.value(), Target::own(session)));
+  if (!answer.ok()) return ctx.fail(answer.error());
+  return ctx.complete(message.value());
+}
+
+TEST_F(WaitingSessions, eleven_conversations_on_one_worker_are_all_answered_by_default) {
+  constexpr int kConversations = 11;
+  ASSERT_GT(kConversations, static_cast<int>(SessionOptions().max_sessions_per_worker));
+  code(conversation);
+  full("a");
+  converse(kConversations);
+  ASSERT_TRUE(all_ran(1, kConversations)) << runs.size();
+  pass(600'000);
+  for (int i = kConversations - 1; i >= 0; --i)
+    ASSERT_EQ(client()->enqueue_event("chat-" + std::to_string(i), "messages", std::to_string(i)),
+              Status::kOk);
+  for (int i = 0; i < kConversations; ++i)
+    EXPECT_EQ(end_of("chat-" + std::to_string(i), 60'000), "completed " + std::to_string(i));
+}
+
+TEST_F(WaitingSessions, room_is_made_when_it_can_be_and_not_with_the_next_renewal) {
+  options.sessions.max_sessions_per_worker = 1;
+  code(conversation);
+  full("a");
+  converse(3);
+  const std::int64_t each_ms = SessionOptions().evict_idle.count();
+  EXPECT_TRUE(all_ran(1, 3, 2 * each_ms + 500)) << runs.size();
+  EXPECT_EQ(workers[0]->runtime->stats().sessions_evicted_idle, 2U);
+}
+
+// What a conversation keeps to itself it holds, or says that it would be lost.
+TEST_F(WaitingSessions, if_all_are_held_who_waits_is_seen_and_is_served_in_order) {
+  options.sessions.max_sessions_per_worker = 2;
+  code([](OrchestrationContext& ctx) {
+    const Session session = ctx.open_session("agent");
+    static_cast<void>(ctx.hold_session(session, std::chrono::hours(24)));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "hello", Target::own(session)));
+    PAWL_AWAIT_DONE(ctx.dequeue_event("messages"));
+    return ctx.complete("");
+  });
+  full("a");
+  for (const char* id : {"first", "second", "third", "fourth", "fifth"}) {
+    start(id, "code");
+    pass(1'000);
+  }
+  pass(600'000);
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(waiting(), 3);
+  EXPECT_EQ(workers[0]->runtime->stats().sessions_waiting, 3U);
+  EXPECT_FALSE(info("first", "agent").waits_for_ms.has_value());
+  EXPECT_NEAR(static_cast<double>(info("third", "agent").waits_for_ms.value_or(0)), 603'000, 500);
+  EXPECT_NEAR(static_cast<double>(info("fifth", "agent").waits_for_ms.value_or(0)), 601'000, 500);
+  const std::size_t lines = logged("waiting_for_capacity");
+  EXPECT_GE(lines, 5U) << "as long as it lasts";
+  EXPECT_LE(lines, 12U);
+  EXPECT_EQ(logged("session=agent instance=third waits_ms="), lines)
+      << "the one that waits longest: " << workers[0]->lines.all();
+  for (const char* id : {"first", "third", "second", "fourth"}) {
+    const std::size_t before = runs.size();
+    ASSERT_EQ(client()->enqueue_event(id, "messages", ""), Status::kOk);
+    pass(before == 4 ? 30'000 : 200);
+    if (before < 5) {
+      ASSERT_EQ(runs.size(), before + 1) << "as soon as one ends: " << id;
+    }
+  }
+  ASSERT_EQ(runs.size(), 5U);
+  EXPECT_EQ(runs[2].instance, "third");
+  EXPECT_EQ(runs[3].instance, "fourth");
+  EXPECT_EQ(runs[4].instance, "fifth");
+  EXPECT_EQ(waiting(), 0);
+  EXPECT_EQ(logged("capacity_again sessions=0"), 1U);
+}
+
+// It would lose what its process keeps for nothing.
+TEST_F(WaitingSessions, none_makes_room_while_another_worker_has_some) {
+  options.sessions.max_sessions_per_worker = 1;
+  code(conversation);
+  boss();
+  Worker& a = hand("a");
+  start("chat-0", "code");
+  ASSERT_TRUE(runs_are(1));
+  pass(60'000);
+  Worker& b = hand("b");
+  for (const char* id : {"chat-1", "chat-2"}) {
+    const std::size_t before = runs.size();
+    start(id, "code");
+    ASSERT_TRUE(runs_are(before + 1, 10'000));
+    pass(10'000);
+  }
+  EXPECT_EQ(runs[1].worker, "b");
+  EXPECT_EQ(a.runtime->stats().sessions_evicted_idle + b.runtime->stats().sessions_evicted_idle, 1U)
+      << "for the third alone";
+}
+
+// One that has room and takes nothing keeps no session waiting.
+TEST_F(WaitingSessions, a_worker_that_has_room_and_no_slot_is_waited_for_only_so_long) {
+  options.sessions.max_sessions_per_worker = 2;
+  code([](OrchestrationContext& ctx) {
+    if (ctx.input() == "busy") {
+      Handle all[2];
+      for (Handle& one : all)
+        one = ctx.schedule_activity("slow", "600", Target::session("busy"));
+      PAWL_AWAIT_DONE(ctx.join_all(all, 2));
+      return ctx.complete("");
+    }
+    return conversation(ctx);
+  });
+  boss();
+  Options few = working("b");
+  few.slots.inline_activities = few.slots.threads = 0;
+  few.slots.cooperative = 2;
+  start_worker(registry, few);
+  start("busy", "code", "busy");
+  ASSERT_TRUE(runs_are(2));
+  few.sessions.max_sessions_per_worker = 1;
+  few.worker_node_id = "a";
+  few.slots.inline_activities = 8;
+  start_worker(registry, few);
+  start("chat-0", "code");
+  ASSERT_TRUE(runs_are(3));
+  pass(60'000);
+  start("chat-1", "code");
+  EXPECT_TRUE(runs_are(4, 10'000));
+}
+
+TEST_F(WaitingSessions, one_that_fails_on_loss_makes_no_room) {
+  options.sessions.max_sessions_per_worker = 1;
+  code([](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.fail_on_loss = ctx.input() == "keeps";
+    const Session session = ctx.open_session("agent", settings);
+    PAWL_AWAIT(hello, ctx.schedule_activity("note", "hello", Target::own(session)));
+    if (!hello.ok()) return ctx.fail(hello.error());
+    PAWL_AWAIT_DONE(ctx.dequeue_event("messages"));
+    return ctx.complete("");
+  });
+  full("a");
+  start("keeper", "code", "keeps");
+  pass(1'000);
+  start("other", "code");
+  pass(600'000);
+  EXPECT_EQ(runs.size(), 1U);
+  ASSERT_EQ(client()->enqueue_event("keeper", "messages", ""), Status::kOk);
+  EXPECT_TRUE(runs_are(2, 1'000));
+}
+
+}  // namespace
+}  // namespace pawl::testing
