@@ -98,12 +98,19 @@ class OrchestrationContext {
   // of this call in the code, so another execution opens another session. With an id, an open
   // session of this instance is found again as it is, also after continue_as_new(); a session that
   // was closed or lost is opened anew.
-  // Returns the session. Activities on it fail with kLimit if the instance has more sessions open
-  // than SessionOptions::max_sessions_per_orchestration.
+  // Returns the session. That it was refused, since the instance or the owner label has too many
+  // sessions open (SessionOptions), is known with the commit: session_opened() says so, and
+  // activities on it fail with kLimit.
   // Requires: an id of 1..248 bytes, and settings that agree (an empty Session: what is scheduled
   // on it is kInvalidArgument at the await).
   Session open_session(const SessionSettings& settings = SessionSettings());
   Session open_session(std::string_view id, const SessionSettings& settings = SessionSettings());
+  // Whether the session is open, as of the commit of this turn: right behind open_session() what
+  // became of the opening.
+  // Returns its handle. The outcome is ok, with nothing in it, or an error: kLimit, whose text
+  // names the limit, the owner label and a session to close; kSessionLost; kSessionClosed.
+  // Requires: a session that is not empty (kInvalidArgument at the await).
+  Handle session_opened(const Session& session);
   // Closes a session: its activities that have no result yet fail with kSessionClosed, and those
   // that run are cancelled. Nothing happens if the session is not open.
   // Returns kNone.

@@ -44,6 +44,7 @@ const char* event_kind_name(EventKind kind) {
     case EventKind::kValueRead: return "value_read";
     case EventKind::kSessionHold: return "session_hold";
     case EventKind::kSessionHandoff: return "session_handoff";
+    case EventKind::kSessionCheck: return "session_check";
     case EventKind::kActivityDone: return "activity_done";
     case EventKind::kTimerFired: return "timer_fired";
     case EventKind::kChildDone: return "child_done";
@@ -57,7 +58,7 @@ const char* event_kind_name(EventKind kind) {
 }
 
 bool is_command(EventKind kind) {
-  return kind >= EventKind::kActivity && kind <= EventKind::kSessionHandoff;
+  return kind >= EventKind::kActivity && kind <= EventKind::kSessionCheck;
 }
 
 bool is_completion(EventKind kind) {
@@ -71,6 +72,7 @@ bool can_complete(EventKind kind) {
     case EventKind::kWait:
     case EventKind::kDequeue:
     case EventKind::kChild:
+    case EventKind::kSessionCheck:
     case EventKind::kValueRead: return true;
     default: return false;
   }
@@ -88,6 +90,7 @@ bool needs_name(EventKind kind) {
     case EventKind::kSessionClose:
     case EventKind::kSessionHold:
     case EventKind::kSessionHandoff:
+    case EventKind::kSessionCheck:
     case EventKind::kStateWrite:
     case EventKind::kValueRead: return true;
     default: return false;
@@ -96,7 +99,8 @@ bool needs_name(EventKind kind) {
 
 bool is_of_session(EventKind kind) {
   return kind == EventKind::kSessionOpen || kind == EventKind::kSessionClose ||
-         kind == EventKind::kSessionHold || kind == EventKind::kSessionHandoff;
+         kind == EventKind::kSessionHold || kind == EventKind::kSessionHandoff ||
+         kind == EventKind::kSessionCheck;
 }
 
 const char* end_kind_name(EndKind kind) {

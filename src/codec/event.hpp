@@ -38,6 +38,7 @@ enum class EventKind : std::uint8_t {
   kValueRead = 16,
   kSessionHold = 17,
   kSessionHandoff = 18,
+  kSessionCheck = 19,
   kActivityDone = 32,
   kTimerFired = 33,
   kChildDone = 34,

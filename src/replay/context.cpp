@@ -86,6 +86,10 @@ ErrorKind OrchestrationContext::hold_session(const Session& session,
   return pass_.sessions().hold(branch_, session.id(), true, hold.count());
 }
 
+Handle OrchestrationContext::session_opened(const Session& session) {
+  return pass_.sessions().check(branch_, session.id());
+}
+
 Handle OrchestrationContext::session_events(const Session& session) {
   return pass_.sessions().events(branch_, session.id());
 }

@@ -109,7 +109,8 @@ class Intake {
         return completion(message, EventKind::kTimer, EventKind::kTimerFired, event);
       case MessageKind::kChildDone: return child_done(message, event);
       case MessageKind::kValueAnswer:
-        return completion(message, EventKind::kValueRead, EventKind::kValueAnswer, event);
+        return completion(message, EventKind::kValueRead, EventKind::kValueAnswer, event) ||
+               completion(message, EventKind::kSessionCheck, EventKind::kValueAnswer, event);
       case MessageKind::kCancel: return cancel(message, event);
       case MessageKind::kEvent:
       case MessageKind::kQueue: break;

@@ -33,7 +33,8 @@ bool completes(EventKind completion, EventKind command) {
     case EventKind::kActivityDone: return command == EventKind::kActivity;
     case EventKind::kTimerFired: return command == EventKind::kTimer;
     case EventKind::kChildDone: return command == EventKind::kChild;
-    case EventKind::kValueAnswer: return command == EventKind::kValueRead;
+    case EventKind::kValueAnswer:
+      return command == EventKind::kValueRead || command == EventKind::kSessionCheck;
     case EventKind::kDelivery: return command == EventKind::kWait || command == EventKind::kDequeue;
     default: return false;
   }

@@ -32,7 +32,7 @@ class Pass {
         state_(run_, commands_),
         awaits_(run_, commands_, state_),
         calls_(run_, commands_, awaits_),
-        sessions_(run_, commands_, calls_),
+        sessions_(run_, commands_, calls_, awaits_),
         ends_(run_),
         end_(run_, setup),
         traces_(*setup.traces),

@@ -100,6 +100,15 @@ ErrorKind SessionCalls::hand_off(BranchRun& branch, std::string_view id, bool is
   return ErrorKind::kNone;
 }
 
+Handle SessionCalls::check(BranchRun& branch, std::string_view id) {
+  if (!run_.is_active(branch, "session_opened")) return awaits_.handle_of(HandleForm::kNone);
+  if (!is_session_id(id)) return awaits_.handle_of(HandleForm::kBadSession);
+  Event event;
+  event.kind = EventKind::kSessionCheck;
+  event.name = id;
+  return awaits_.handle_of(commands_.issue(event));
+}
+
 Handle SessionCalls::events(BranchRun& branch, std::string_view id) {
   FixedText<kNameBytesMax> queue;
   const bool fits = is_session_id(id) && queue.append(kSessionEventsPrefix) == Status::kOk &&

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "awaits.hpp"
 #include "calls.hpp"
 #include "commands.hpp"
 #include "pawl/session.hpp"
@@ -18,8 +19,8 @@ namespace pawl::internal {
 
 class SessionCalls {
  public:
-  SessionCalls(Run& run, Commands& commands, Calls& calls)
-      : run_(run), commands_(commands), calls_(calls) {}
+  SessionCalls(Run& run, Commands& commands, Calls& calls, Awaits& awaits)
+      : run_(run), commands_(commands), calls_(calls), awaits_(awaits) {}
   SessionCalls(const SessionCalls&) = delete;
   SessionCalls& operator=(const SessionCalls&) = delete;
 
@@ -31,11 +32,14 @@ class SessionCalls {
                      std::string_view summary);
   ErrorKind hold(BranchRun& branch, std::string_view id, bool is_own, std::int64_t hold_ms);
   Handle events(BranchRun& branch, std::string_view id);
+  // Is it open when the commit of this turn comes to this place?
+  Handle check(BranchRun& branch, std::string_view id);
 
  private:
   Run& run_;
   Commands& commands_;
   Calls& calls_;
+  Awaits& awaits_;
 };
 
 }  // namespace pawl::internal

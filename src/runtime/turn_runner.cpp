@@ -304,6 +304,8 @@ bool TurnRunner::list_events(Turn& turn) {
     if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
     if (event.kind == EventKind::kActivity)
       work[work_count++] = {id, event.session, event.policy, event.tag};
+    else if (event.kind == EventKind::kSessionCheck)
+      turn.wakes_others = turn.wakes_others || history.awaits_completion(id);
     else if (is_of_session(event.kind))
       turn.changes_sessions = true;
     else if (event.kind == EventKind::kTimer)

@@ -25,8 +25,24 @@ Status OpenedSessions::write_session(const TurnCommit& turn, const Event& event)
     case EventKind::kSessionOpen: return open_session(turn, event);
     case EventKind::kSessionHold: return hold_session(turn.key, event);
     case EventKind::kSessionHandoff: return handoff_.handoff_session(turn.key, event);
+    case EventKind::kSessionCheck: return answer_check(turn, event);
     default: return close_session(turn.key, event.name);
   }
+}
+
+Status OpenedSessions::answer_check(const TurnCommit& turn, const Event& event) {
+  if (!turn.events->is_open(event.id)) return Status::kOk;  // closed in this turn
+  Opened row;
+  const Status found = sessions_.read_opened(turn.key, event.name, &row);
+  if (found != Status::kNotFound) PAWL_TRY(found);
+  Message answer;
+  answer.kind = MessageKind::kValueAnswer;
+  answer.execution = turn.execution;
+  answer.ref = event.id;
+  FixedText<kErrorTextBytesMax> why;
+  PAWL_TRY(events_.describe_refusal(row, found == Status::kOk, &answer.error, &why));
+  answer.payload = why.view();
+  return messages_.store_message(turn.key, answer, nullptr);
 }
 
 constexpr sql::Query kClearLook{"UPDATE sessions SET look_at=NULL WHERE sid=?1", kLookMoves};
@@ -159,6 +175,10 @@ constexpr auto kCountOpenedText = sql::join(
     " AND state<",
     sql::number<session::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
 constexpr sql::Query kCountOpened{kCountOpenedText};
+constexpr auto kFirstOfInstanceText =
+    sql::join("SELECT name FROM sessions WHERE scope=?1 AND state<",
+              sql::number<session::State::kClosed>, " AND sid<>?2 ORDER BY name LIMIT 1");
+constexpr sql::Query kFirstOfInstance{kFirstOfInstanceText};
 constexpr auto kCountOfOwnerText = sql::join(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_label\rWHERE owner_label=?1"
     " AND state<",
@@ -194,10 +214,14 @@ Status OpenedSessions::find_refusal(const TurnCommit& turn, SessionKey session,
       return describe_too_many(turn, session, owner_label, refusal);
     case session::Opening::kTooManyOfInstance: break;
   }
+  Statement first = connection_.use(kFirstOfInstance);
+  first.bind(turn.key).bind(session);
+  if (!first.row()) return fail(first.status(), "find a session of an instance");
+  const std::string_view name = first.bytes(0);
   refusal->format("the instance has %" PRId64
-                  " sessions open (max_sessions_per_orchestration): close one with "
+                  " sessions open (max_sessions_per_orchestration): close one, as \"%.*s\", with "
                   "close_session()",
-                  turn.sessions_max);
+                  turn.sessions_max, shown(name), name.data());
   return Status::kOk;
 }
 

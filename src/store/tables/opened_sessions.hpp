@@ -19,9 +19,11 @@ namespace pawl::store {
 
 class OpenedSessions : private Table {
  public:
-  OpenedSessions(StoreContext& context, SessionEvents& events, SessionTable& sessions,
-                 SessionOwners& owners, SessionLimits& session_limits, SessionHandoff& handoff)
+  OpenedSessions(StoreContext& context, MessageTable& messages, SessionEvents& events,
+                 SessionTable& sessions, SessionOwners& owners, SessionLimits& session_limits,
+                 SessionHandoff& handoff)
       : Table(context),
+        messages_(messages),
         events_(events),
         sessions_(sessions),
         owners_(owners),
@@ -36,6 +38,7 @@ class OpenedSessions : private Table {
   Status close_all_sessions(InstanceKey instance);
 
  private:
+  Status answer_check(const TurnCommit& turn, const Event& event);
   Status open_session(const TurnCommit& turn, const Event& event);
   Status close_session(InstanceKey instance, std::string_view name);
   Status hold_session(InstanceKey instance, const Event& event);
@@ -50,6 +53,7 @@ class OpenedSessions : private Table {
   Status reopen_session(SessionKey session, const SessionSettings& settings,
                         std::string_view refusal);
 
+  MessageTable& messages_;
   SessionEvents& events_;
   SessionTable& sessions_;
   SessionOwners& owners_;

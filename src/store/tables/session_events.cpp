@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 
+#include "admission.hpp"
 #include "clock_rules.hpp"
 #include "damage.hpp"
 #include "event.hpp"
@@ -197,6 +198,22 @@ Status SessionEvents::describe_loss(SessionKey session, Epoch epoch, std::string
   }
   if (!fits) return fail(Status::kResourceExhausted, "describe the loss of a session");
   text->assign_cut({json, size});
+  return Status::kOk;
+}
+
+Status SessionEvents::describe_refusal(const Opened& row, bool is_there, ErrorKind* why,
+                                       FixedText<kErrorTextBytesMax>* text) {
+  const session::OpenedState its =
+      is_there ? session::opened_state_of(row.state) : session::OpenedState::kNotOpen;
+  *why = ErrorKind::kNone;
+  if (its == session::OpenedState::kOpen) return Status::kOk;
+  if (its == session::OpenedState::kLost) {
+    *why = ErrorKind::kSessionLost;
+    return describe_loss(row.session, row.epoch, "not opened again", text);
+  }
+  const bool is_refused = its == session::OpenedState::kRefused && !row.ended.empty();
+  *why = is_refused ? ErrorKind::kLimit : ErrorKind::kSessionClosed;
+  text->assign_cut(row.ended.empty() ? "the session is not open" : row.ended.view());
   return Status::kOk;
 }
 

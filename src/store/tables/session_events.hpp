@@ -22,6 +22,8 @@ namespace pawl::store {
 inline constexpr int kLasted = 1;
 inline constexpr int kActivities = 2;
 
+struct Opened;
+
 // What every report of a session contains.
 struct SessionTexts {
   FixedText<kNameBytesMax> name;
@@ -71,6 +73,9 @@ class SessionEvents : private Table {
   // The text of kSessionLost: a SessionLoss.
   Status describe_loss(SessionKey session, Epoch epoch, std::string_view reason,
                        FixedText<kErrorTextBytesMax>* text);
+  // Why work cannot be scheduled on a session that an instance opened, or did not; kNone: it can.
+  Status describe_refusal(const Opened& row, bool is_there, ErrorKind* why,
+                          FixedText<kErrorTextBytesMax>* text);
   Status report_near_limit(SessionKey session, const SessionSettings& settings);
 
  private:

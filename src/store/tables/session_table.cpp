@@ -95,7 +95,7 @@ Status SessionTable::read_moving(SessionKey session, Moving* out) {
 }
 
 constexpr sql::Query kReadOpened{
-    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at FROM sessions"
+    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch FROM sessions"
     " WHERE scope=?1 AND name=?2"};
 
 Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
@@ -112,6 +112,7 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
   out->limits.assign_cut(read.bytes(5));
   out->given = read.integer(6);
   out->rate_at = read.optional_ms(7);
+  out->epoch = read.integer(8);
   return Status::kOk;
 }
 

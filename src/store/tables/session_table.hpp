@@ -32,6 +32,7 @@ struct Opened {
   session::State state = session::State::kOpen;
   bool unreported = false;  // closed by a client, which has no log
   FixedText<kSessionLabelBytesMax> owner_label;
+  Epoch epoch = 0;
   FixedText<Diagnostic::kCapacity> ended;  // why it is not open
   FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
   std::int64_t given = 0;

@@ -94,7 +94,7 @@ struct SessionTables {
                rows.devices, moves),
         limits(context, rows.events),
         handoff(context, rows.summaries, rows.sessions, rows.unregistered, moves),
-        opened(context, rows.events, rows.sessions, owners, limits, handoff),
+        opened(context, rows.messages, rows.events, rows.sessions, owners, limits, handoff),
         expiry(context, rows.instances, rows.events, rows.sessions, owners, opened),
         sweep(context, rows.events, rows.sessions, owners),
         directory(context, rows.instances) {}

@@ -119,19 +119,8 @@ Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
   const Status found = sessions_.read_opened(instance, work.session, &row);
   if (found != Status::kNotFound) PAWL_TRY(found);
   out->session = row.session;
-  const session::OpenedState its =
-      found == Status::kOk ? session::opened_state_of(row.state) : session::OpenedState::kNotOpen;
-  if (its == session::OpenedState::kOpen) return session_limits_.admit_work(row, out);
-  if (its == session::OpenedState::kLost) {
-    out->why = ErrorKind::kSessionLost;
-    Claim claim;
-    PAWL_TRY(sessions_.device_claim(row.session, &claim));
-    return events_.describe_loss(row.session, claim.version, "not opened again", &out->text);
-  }
-  const bool is_refused = its == session::OpenedState::kRefused && !row.ended.empty();
-  out->why = is_refused ? ErrorKind::kLimit : ErrorKind::kSessionClosed;
-  out->text.assign_cut(row.ended.empty() ? "the session is not open" : row.ended.view());
-  return Status::kOk;
+  PAWL_TRY(events_.describe_refusal(row, found == Status::kOk, &out->why, &out->text));
+  return out->why == ErrorKind::kNone ? session_limits_.admit_work(row, out) : Status::kOk;
 }
 
 constexpr sql::Query kSetPolicy{
