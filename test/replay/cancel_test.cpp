@@ -174,7 +174,7 @@ TEST(StickyCancel, WhatIsDoneAtOnceIsIssued) {
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
     EXPECT_EQ(ctx.set_kv_value("k", "v"), ErrorKind::kNone);
     EXPECT_EQ(ctx.set_custom_status("stopping"), ErrorKind::kNone);
-    EXPECT_EQ(ctx.start_orchestration("report", "r", ""), ErrorKind::kNone);
+    EXPECT_EQ(ctx.start_orchestration("report", InstanceId("r"), ""), ErrorKind::kNone);
     EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
     EXPECT_NE(ctx.new_guid().view(), Guid().view());
     EXPECT_EQ(ctx.utc_now_ms(), 1000);

@@ -416,7 +416,7 @@ TEST_F(RuntimeTest, the_grace_counts_from_the_request_over_all_executions) {
     Worker worker(own, registry, options);
     ASSERT_EQ(worker.start(), Status::kOk);
     TestClient client(own, kPath);
-    ASSERT_EQ(client->start_orchestration("a", code, ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration(code, InstanceId("a"), ""), Status::kOk);
     drive(
         own, {&worker}, [&] { return client.status("a").execution_id >= 3; }, 10'000);
     ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
@@ -440,7 +440,7 @@ TEST_F(RuntimeTest, the_grace_goes_on_over_executions_restarts_and_reboots) {
   {
     Worker first(machine, registry, options);
     ASSERT_EQ(first.start(), Status::kOk);
-    ASSERT_EQ(client->start_orchestration("a", "goes_round_slowly", ""), Status::kOk);
+    ASSERT_EQ(client->start_orchestration("goes_round_slowly", InstanceId("a"), ""), Status::kOk);
     ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
     begin = machine.boot_ms();
     ASSERT_FALSE(run(first, client, "a", 5'000));
@@ -459,7 +459,7 @@ TEST_F(RuntimeTest, a_cancel_request_goes_on_to_the_next_execution) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "undoes_in_the_next", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("undoes_in_the_next", InstanceId("a"), ""), Status::kOk);
   ASSERT_FALSE(run(worker, client, "a", 1'000));
   ASSERT_EQ(client->cancel_instance("a", "frost"), Status::kOk);
   ASSERT_EQ(client->cancel_instance("a", "another"), Status::kOk);
@@ -473,7 +473,7 @@ TEST_F(RuntimeTest, a_loop_that_takes_cancellation_for_a_failure_stands_still) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "tries_again", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("tries_again", InstanceId("a"), ""), Status::kOk);
   ASSERT_FALSE(run(worker, client, "a", 1'000));
   ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
   ASSERT_FALSE(run(worker, client, "a", 1'000));

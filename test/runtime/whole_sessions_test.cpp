@@ -1,4 +1,4 @@
-// One kind of session, however its code came by it: what became of an opening is told, ...
+// One kind of session, however its code came by it: what became of an opening is known, ...
 #include <string>
 
 #include "session_story.hpp"
@@ -25,7 +25,7 @@ Poll open_as_many_as_said(OrchestrationContext& ctx) {
   return ctx.complete("opened");
 }
 
-TEST_F(WholeSessions, one_too_many_of_an_instance_is_told_at_the_opening) {
+TEST_F(WholeSessions, one_too_many_of_an_instance_is_refused_at_the_opening) {
   options.sessions.max_sessions_per_orchestration = 2;
   code(open_as_many_as_said);
   full("a");
@@ -36,7 +36,7 @@ TEST_F(WholeSessions, one_too_many_of_an_instance_is_told_at_the_opening) {
   EXPECT_EQ(runs.size(), 0U) << "without any activity";
 }
 
-TEST_F(WholeSessions, one_too_many_of_an_owner_is_told_at_the_opening) {
+TEST_F(WholeSessions, one_too_many_of_an_owner_is_refused_at_the_opening) {
   options.sessions.max_sessions_per_owner = 1;
   code(open_as_many_as_said);
   full("a");
