@@ -154,9 +154,9 @@ class OrchestrationContext {
   // Returns its handle; the outcome has no value.
   Handle schedule_timer(std::chrono::milliseconds delay);
   Handle schedule_timer_at(std::int64_t utc_ms);
-  // Waits for the next event of this name (Client::raise_event()). If several waits of one name are
-  // open, the oldest gets the event. An event that finds no open wait in the turn that takes it is
-  // dropped.
+  // Waits for the next event of this name (Client::raise_event()), raised before or after this call.
+  // If several waits of one name are open, the oldest gets the event. Events wait and go back as
+  // messages of queues do: see dequeue_event().
   // Returns its handle; the outcome is the payload.
   // Requires: a name as above (kInvalidArgument at the await).
   Handle schedule_wait(std::string_view name);

@@ -60,7 +60,7 @@ struct RuntimeStats {
   std::uint64_t activities_refused = 0;    // results of work that was taken over or cancelled
   std::uint64_t activities_overlong = 0;   // inline ones beyond inline_ms_max
   std::uint64_t activities_abandoned = 0;  // cancelled, and not back within timing.activity_grace
-  std::uint64_t messages_dropped = 0;      // duplicates and late ones
+  std::uint64_t messages_dropped = 0;      // duplicates, late ones, offers without a wait
   std::uint64_t traces_lost = 0;
   std::uint64_t busy_ticks = 0;        // the write lock was not free in time
   std::uint64_t failed_ticks = 0;      // rolled back by an error of the disk or of memory

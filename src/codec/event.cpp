@@ -124,6 +124,7 @@ const char* message_kind_name(MessageKind kind) {
     case MessageKind::kQueue: return "queue";
     case MessageKind::kChildDone: return "child_done";
     case MessageKind::kValueAnswer: return "value_answer";
+    case MessageKind::kOffer: return "offer";
   }
   return "unknown";
 }

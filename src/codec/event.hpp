@@ -102,12 +102,17 @@ enum class MessageKind : std::uint8_t {
   kActivityDone = 3,  // ref = command event
   kTimerFired = 4,    // ref = command event; the row has a due time
   kCancel = 5,        // payload = reason
-  kEvent = 6,         // name, payload: for the wait that is open in this turn
+  kEvent = 6,         // name, payload: waits until it is taken, as one of a queue does
   kQueue = 7,         // name = queue, payload: waits until it is taken; its id is its number
   kChildDone = 8,     // ref = command event
   kValueAnswer = 9,   // ref = command event
+  kOffer = 10,        // name, payload: an event for a wait that is open in this turn, or for none
 };
 [[nodiscard]] const char* message_kind_name(MessageKind kind);
+// Raised events, offers and messages of queues: what the mailbox holds.
+[[nodiscard]] constexpr bool is_of_mailbox(MessageKind kind) {
+  return kind == MessageKind::kEvent || kind == MessageKind::kQueue || kind == MessageKind::kOffer;
+}
 
 struct Message {
   MessageId id = 0;  // 0: never stored (a piggybacked result)

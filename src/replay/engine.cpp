@@ -39,6 +39,11 @@ Status check_behaviour(const History& history, Diagnostic& diagnostic) {
   return Status::kUnsupported;
 }
 
+// Under behaviour 1 an event was for the wait that is open now, and nothing else.
+bool keeps_events(const History& history) {
+  return history.last_id() == 0 || history.event(1).number >= Engine::kBehaviourOfKeptEvents;
+}
+
 Event started(const TurnInput& input, std::string_view payload) {
   Event event;
   event.id = 1;
@@ -71,8 +76,7 @@ class Intake {
 
  private:
   Status take(const Message& message) {
-    if (message.kind == MessageKind::kEvent || message.kind == MessageKind::kQueue)
-      return take_message(message);
+    if (is_of_mailbox(message.kind)) return take_message(message);
     Event event;
     if (!event_of(message, &event)) {
       ++dropped_;
@@ -113,6 +117,7 @@ class Intake {
                completion(message, EventKind::kSessionCheck, EventKind::kValueAnswer, event);
       case MessageKind::kCancel: return cancel(message, event);
       case MessageKind::kEvent:
+      case MessageKind::kOffer:
       case MessageKind::kQueue: break;
     }
     return false;
@@ -264,7 +269,8 @@ TurnResult Engine::run_turn(History& history, const TurnInput& input, Diagnostic
     scratch_->traces.clear();
     scratch_->mailbox.clear();
   }
-  result.dropped += scratch_->mailbox.settle(result.state == TurnState::kMore);
+  result.dropped +=
+      scratch_->mailbox.settle(result.state == TurnState::kMore, keeps_events(history));
   result.kept = scratch_->mailbox.kept();
   result.kept_count = scratch_->mailbox.kept_count();
   result.given_back = scratch_->mailbox.given_back();

@@ -74,7 +74,7 @@ struct TurnResult {
   std::uint32_t dropped = 0;    // messages that were duplicates, late or of another execution
   // A branch was suspended for good in this turn, since it does not heed its cancel request (R8.6).
   bool ignores_cancel = false;
-  // Messages of kind kEvent and kQueue of the input that wait on: not to be deleted.
+  // Messages of the mailbox, of the input, that wait on: not to be deleted.
   const MessageId* kept = nullptr;
   std::size_t kept_count = 0;
   // Messages taken in an earlier turn that wait again: to be stored under their old ids.
@@ -95,6 +95,8 @@ class Engine {
   static constexpr std::int64_t kBehaviour = 2;
   // The first under which a cancel request stays (R8.3). Before, each branch got one answer.
   static constexpr std::int64_t kBehaviourOfStickyCancel = 2;
+  // The first under which a raised event waits for its wait (R7.4).
+  static constexpr std::int64_t kBehaviourOfKeptEvents = 2;
   static constexpr std::int64_t kBehaviourMin = 1;
 
   // Takes its scratch memory from `arena`; check ready() once.

@@ -24,6 +24,11 @@ bool Mailbox::give_back(const Event& wait, const Event& delivery) {
   for (std::size_t i = 0; i < count_; ++i) {
     if (entries_[i].message.id != delivery.number || entries_[i].is_waiting) continue;
     entries_[i].is_waiting = true;
+    // A wait has received the offer. From now on it is an event, which is stored as one.
+    if (entries_[i].message.kind == MessageKind::kOffer) {
+      entries_[i].message.kind = MessageKind::kEvent;
+      entries_[i].is_stored = false;
+    }
     return true;
   }
   if (old_count_ >= capacity_ / 2) return false;
@@ -55,9 +60,9 @@ Status Mailbox::deliver(History& history, std::int64_t stamp_ms, std::uint32_t e
   for (std::size_t i = 0; i < count_; ++i) {
     Entry& entry = entries_[i];
     if (!entry.is_waiting) continue;
-    const bool is_raised = entry.message.kind == MessageKind::kEvent;
+    const bool is_of_queue = entry.message.kind == MessageKind::kQueue;
     const EventId wait =
-        history.open_wait(is_raised ? EventKind::kWait : EventKind::kDequeue, entry.message.name);
+        history.open_wait(is_of_queue ? EventKind::kDequeue : EventKind::kWait, entry.message.name);
     if (wait == 0) continue;
     Event event;
     event.ref = wait;
@@ -84,20 +89,23 @@ Status Mailbox::answer_tries(History& history, std::int64_t stamp_ms, std::uint3
   return Status::kOk;
 }
 
-std::uint32_t Mailbox::settle(bool is_cut) {
-  std::uint32_t undelivered = 0;
+std::uint32_t Mailbox::settle(bool is_cut, bool keeps_events) {
+  std::uint32_t dropped = 0;
   for (std::size_t i = 0; i < count_; ++i) {
     const Entry& entry = entries_[i];
     if (!entry.is_waiting) continue;
-    if (entry.message.kind == MessageKind::kEvent && !is_cut) {
-      ++undelivered;
+    const MessageKind kind = entry.message.kind;
+    const bool is_kept =
+        is_cut || kind == MessageKind::kQueue || (kind == MessageKind::kEvent && keeps_events);
+    if (!is_kept) {
+      ++dropped;
     } else if (entry.is_stored) {
       kept_[kept_count_++] = entry.message.id;
     } else {
       given_back_[given_back_count_++] = entry.message;
     }
   }
-  return undelivered;
+  return dropped;
 }
 
 }  // namespace pawl

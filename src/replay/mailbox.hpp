@@ -1,7 +1,7 @@
 // Mailbox: the messages of one turn that wait for a wait.
 //
-// Purpose: raised events and queue messages, in order of their numbers, from the turn's input and
-// from deliveries that were given back. Ownership: storage from an Arena; texts belong to the input
+// Purpose: raised events, offers and queue messages, in order of their numbers, from the turn's
+// input and from deliveries that were given back. Ownership: storage from an Arena; texts belong to the input
 // or to the history. Thread rule: the Runtime's thread.
 #ifndef PAWL_REPLAY_MAILBOX_HPP
 #define PAWL_REPLAY_MAILBOX_HPP
@@ -34,9 +34,9 @@ class Mailbox {
   // Answers a try that got no message with a recorded "none".
   static Status answer_tries(History& history, std::int64_t stamp_ms, std::uint32_t events_max,
                              Diagnostic& diagnostic, std::uint32_t* answered);
-  // Sorts out what is left at the end of the turn; answers how many raised events are undelivered,
-  // unless the turn goes on (`is_cut`).
-  std::uint32_t settle(bool is_cut);
+  // Sorts out what is left at the end of the turn; answers how many are dropped: offers, and events
+  // unless `keeps_events`. None, if the turn goes on (`is_cut`).
+  std::uint32_t settle(bool is_cut, bool keeps_events);
 
   [[nodiscard]] const Message* given_back() const { return given_back_; }
   [[nodiscard]] std::size_t given_back_count() const { return given_back_count_; }

@@ -157,7 +157,7 @@ bool Inbox::takes_message(const Turn& turn, const Request& request) const {
   for (std::size_t i = 0; i < item.message_count; ++i) {
     const Message& message = item.messages[i];
     if (message.id > last_message_) return false;
-    if (message.kind != MessageKind::kEvent && message.kind != MessageKind::kQueue) continue;
+    if (!is_of_mailbox(message.kind)) continue;
     ++posted;
     bytes += message.name.size() + message.payload.size();
   }

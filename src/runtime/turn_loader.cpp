@@ -105,8 +105,7 @@ bool TurnLoader::can_run(const OrchestrationItem& item) const {
 bool TurnLoader::has_full_mailbox(const OrchestrationItem& item) const {
   std::size_t posted = 0;
   for (std::size_t i = 0; i < item.message_count; ++i) {
-    const MessageKind kind = item.messages[i].kind;
-    if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) ++posted;
+    if (is_of_mailbox(item.messages[i].kind)) ++posted;
   }
   return posted > mailbox_max(loop_.options.limits.queue_messages_max);
 }

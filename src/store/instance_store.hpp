@@ -47,7 +47,7 @@ struct NewInstance {
   bool with_turn = false;
 };
 
-// A message of kind kEvent or kQueue from outside.
+// A message from outside, for the mailbox.
 struct NewMessage {
   std::string_view id;  // of the instance
   MessageKind kind = MessageKind::kEvent;

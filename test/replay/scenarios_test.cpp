@@ -53,6 +53,7 @@ std::vector<Message> messages_of(const History& history, const char* text) {
     words >> word;
     if (what == "msg") messages.push_back(posted(MessageKind::kQueue, std::stol(word), "q"));
     if (what == "raise") messages.push_back(posted(MessageKind::kEvent, std::stol(word), "e"));
+    if (what == "offer") messages.push_back(posted(MessageKind::kOffer, std::stol(word), "e"));
     if (what != "done") continue;
     const EventId id = command_id(history, word);
     EXPECT_NE(id, 0U) << word;
@@ -244,12 +245,41 @@ const Scenario kScenarios[] = {
        "3 activity_done 0.0\n4 wait 0.1\n5 delivery 0.1 m1\n6 ended completed = end\n", 2, 0}},
      5},
     // Rules: R7.4.
-    {"EventRaisedWithoutAWaitIsGone",
+    {"EventRaisedWithoutAWaitWaitsForIt",
      "act a  await a  wait e  await e",
      {{"start", "1 started\n2 activity 0.0 a\n", 1, 0},
-      {"raise 1", "", 1, 0},
-      {"done 0.0", "3 activity_done 0.0\n4 wait 0.1\n", 1, 0}},
-     0},
+      {"raise 1  raise 2", "", 1, 0, "12"},
+      {"done 0.0", "3 activity_done 0.0\n4 wait 0.1\n5 delivery 0.1 m1\n6 ended completed = end\n",
+       2, 0, "2"}},
+     5},
+    // Rules: R6.6, R7.4.
+    {"EventOfAWaitThatLostGoesBack",
+     "wait e  timer t  sel e t  wait f  await f",
+     {{"start", "1 started\n2 wait 0.0\n3 timer 0.1\n", 1, 0},
+      {"done 0.1  raise 1",
+       "4 timer_fired 0.1\n5 delivery 0.0 m1\n6 close 0.2 of 0.0 at 4\n7 wait 0.3\n8 return m1\n"
+       "9 delivery 0.3 m1\n10 ended completed = end\n",
+       2, 0}},
+     9},
+    // Rules: R7.4.
+    {"OfferWithoutAWaitIsGone",
+     "act a  await a  wait e  await e",
+     {{"start", "1 started\n2 activity 0.0 a\n", 1, 0},
+      {"offer 1", "", 1, 0},
+      {"offer 2  done 0.0",
+       "3 activity_done 0.0\n4 wait 0.1\n5 delivery 0.1 m2\n6 ended completed = end\n", 2, 0}},
+     5},
+    // Rules: R7.4.
+    {"OfferThatAWaitReceivedStays",
+     "wait e  timer t  sel e t  act a  await a  wait f  await f",
+     {{"start", "1 started\n2 wait 0.0\n3 timer 0.1\n", 1, 0},
+      {"done 0.1  offer 1",
+       "4 timer_fired 0.1\n5 delivery 0.0 m1\n6 close 0.2 of 0.0 at 4\n7 activity 0.3 a\n"
+       "8 return m1\n",
+       1, 0, "1"},
+      {"done 0.3",
+       "9 activity_done 0.3\n10 wait 0.4\n11 delivery 0.4 m1\n12 ended completed = end\n", 2, 0}},
+     11},
     // Rules: R6.7, R7.2.
     {"MessagesWaitForTheirWait",
      "act a  await a  deq b  deq c  await c  await b",

@@ -153,6 +153,24 @@ TEST(Handles, EmptyOrFromAnotherRunAreErrorsAndNoCrash) {
   kept_handle = Handle();
 }
 
+// Rules: R7.4.
+TEST(Messages, EventsOfAnExecutionOfBehaviourOneAreForAWaitThatIsOpen) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity("first", ""));
+    PAWL_AWAIT(event, ctx.schedule_wait("e"));
+    return ctx.complete(event.value());
+  };
+  Bench old;
+  old.begin_under(1, function, {start()});
+  old.go(function, {posted(MessageKind::kEvent, 1, "e")});
+  EXPECT_EQ(old.dropped(), 1U);
+  EXPECT_TRUE(old.posted().empty());
+  Bench bench;
+  bench.go(function, {start()}).go(function, {posted(MessageKind::kEvent, 1, "e")});
+  EXPECT_EQ(bench.dropped(), 0U);
+  EXPECT_EQ(bench.posted().size(), 1U);
+}
+
 // --- cancellation ---------------------------------------------------------------------------------
 
 // Rules: R8.3.

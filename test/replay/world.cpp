@@ -111,7 +111,7 @@ TurnInput input_of(std::int64_t stamp_ms, ExecutionId execution,
 }
 
 bool is_message(MessageKind kind) {
-  return kind == MessageKind::kEvent || kind == MessageKind::kQueue;
+  return kind == MessageKind::kEvent || kind == MessageKind::kQueue || kind == MessageKind::kOffer;
 }
 
 // What a turn decided, as it would be stored.
@@ -330,7 +330,7 @@ class World {
     if (queue) {
       send(MessageKind::kQueue, second ? "q2" : "q");
     } else {
-      send(MessageKind::kEvent, second ? "e2" : "e");
+      send(random_.chance(3) ? MessageKind::kOffer : MessageKind::kEvent, second ? "e2" : "e");
     }
   }
 
@@ -655,6 +655,8 @@ class World {
       return;
     }
     if (rows_.count(id) != 0) return fail("given back, but it is there: " + std::to_string(id));
+    // A wait had it, so it is none any more that may be dropped.
+    if (message.message.kind == MessageKind::kEvent) sent_[id].kind = MessageKind::kEvent;
     Row& row = rows_[id];
     row.owned = owned(message.message);
     row.waiting = true;
@@ -981,8 +983,8 @@ class World {
     }
     for (const auto& one : sent_) {
       const unsigned times = found[one.first] + (one.second.used ? 1U : 0U);
-      // A raised event that finds no wait is gone.
-      const bool may_be_gone = one.second.kind == MessageKind::kEvent;
+      // An offer that finds no wait is gone.
+      const bool may_be_gone = one.second.kind == MessageKind::kOffer;
       if (times > 1 || (times == 0 && !may_be_gone))
         return fail("message " + std::to_string(one.first) + " is in " + std::to_string(times) +
                     " places");

@@ -173,12 +173,15 @@ TEST_F(Piggyback, ManyInOneTick_AreOneCommitAndKeepTheirOrder) {
   EXPECT_EQ(answers, all_ok(4));
 }
 
-TEST_F(Piggyback, AnEventWithoutAWait_IsUndeliveredAsBefore) {
+TEST_F(Piggyback, AnEventWithoutAWait_IsStoredWithTheTurn) {
   Worker& worker = with("takes");
   raise(worker, "no");
   ASSERT_TRUE(tick(worker));
   EXPECT_EQ(answers, all_ok(1));
-  EXPECT_EQ(worker.runtime->stats().messages_dropped, 1U);
+  EXPECT_EQ(worker.runtime->stats().messages_dropped, 0U);
+  InstanceStats kept;
+  ASSERT_EQ(client()->get_instance_stats("a", &kept), Status::kOk);
+  EXPECT_EQ(kept.messages_waiting, 1);
   enqueue(worker, "end");
   EXPECT_EQ(end_of("a"), "completed ");
 }

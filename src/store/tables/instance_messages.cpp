@@ -73,7 +73,8 @@ constexpr auto kCountMailboxText = sql::join(
     "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting IN (",
     sql::number<Waiting::kNo>, ",", sql::number<Waiting::kYes>, ") AND due IS NULL AND kind IN (",
-    sql::number<MessageKind::kEvent>, ",", sql::number<MessageKind::kQueue>, ")");
+    sql::number<MessageKind::kEvent>, ",", sql::number<MessageKind::kQueue>, ",",
+    sql::number<MessageKind::kOffer>, ")");
 constexpr sql::Query kCountMailbox{kCountMailboxText};
 
 // What no turn took is counted from its rows: bounded by the limit itself, and by the completions
@@ -84,13 +85,15 @@ Status InstanceMessages::has_room(InstanceKey key, const NewMessage& posted, boo
   const std::int64_t count = row.integer(0);
   const std::int64_t bytes = row.integer(1);
   const auto more = static_cast<std::int64_t>(posted.name.size() + posted.payload.size());
-  *room = count < static_cast<std::int64_t>(posted.count_max) &&
-          bytes + more <= static_cast<std::int64_t>(posted.bytes_max);
+  const bool has_place = count < static_cast<std::int64_t>(posted.count_max);
+  *room = has_place && bytes + more <= static_cast<std::int64_t>(posted.bytes_max);
   if (!*room)
     context_.diagnostic.format(
-        "%lld messages with %lld bytes wait for \"%.*s\"; at most %zu with %zu bytes may",
+        "%lld messages with %lld bytes wait for \"%.*s\"; at most %zu %s",
         static_cast<long long>(count), static_cast<long long>(bytes),
-        static_cast<int>(posted.id.size()), posted.id.data(), posted.count_max, posted.bytes_max);
+        static_cast<int>(posted.id.size()), posted.id.data(),
+        has_place ? posted.bytes_max : posted.count_max,
+        has_place ? "bytes may (4 * payload_bytes_max)" : "may (queue_messages_max)");
   return Status::kOk;
 }
 

@@ -51,8 +51,7 @@ class TurnReader::MessageReader {
   // One that waits on: never left out.
   bool take_waiting(const Statement& row) {
     if (!add(row)) return false;
-    const MessageKind kind = item_->messages[item_->message_count - 1].kind;
-    if (kind == MessageKind::kEvent || kind == MessageKind::kQueue) return true;
+    if (is_of_mailbox(last().kind)) return true;
     broken(row.integer(0), ": what it holds cannot wait");
     return false;
   }
