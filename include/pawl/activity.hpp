@@ -187,6 +187,9 @@ class ActivityCode {
             typename = std::enable_if_t<std::is_convertible_v<Function, Activity>>>
   // NOLINTNEXTLINE(google-explicit-constructor)
   ActivityCode(Function function) : function_(function), call_(call<Mode>) {}
+  // Of a function of another type, by what calls it.
+  ActivityCode(Activity function, ActivityResult (*caller)(Activity, ActivityContext&))
+      : function_(function), call_(caller) {}
   // Calls the function; what it throws is an answer of fail().
   // Returns what the function returned.
   // Requires: it is not empty.

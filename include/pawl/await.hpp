@@ -24,10 +24,11 @@ bool is_pending_poll(const T& poll) {
 
 }  // namespace pawl
 
-// Declares `name` as the Outcome of the handle, or leaves the function with "pending". A statement,
-// never an expression; two statements, so it must stand in a block of its own under an `if`.
-#define PAWL_AWAIT(name, ...)                         \
-  const ::pawl::Outcome name = (__VA_ARGS__).await(); \
+// Declares `name` as the Outcome (or TypedOutcome) of the handle, or leaves the function with
+// "pending". A statement, never an expression; two statements, so it must stand in a block of its
+// own under an `if`.
+#define PAWL_AWAIT(name, ...)              \
+  const auto name = (__VA_ARGS__).await(); \
   if (name.is_pending()) return ::pawl::Poll::pending()
 
 // Awaits and drops the result.

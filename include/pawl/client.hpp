@@ -22,6 +22,7 @@
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
 #include "pawl/status.hpp"
+#include "pawl/typed.hpp"
 
 namespace pawl {
 
@@ -72,8 +73,13 @@ struct OrchestrationStatus {
 // Every call answers kStopped before open() and after close(); kBusy, kFull, kIo and kCorrupt of
 // the database as open() does; and one that writes kQuota where it says so. error_text() has the
 // text of what failed last.
-class Client {
+class Client : public TypedSenderCalls<Client> {
  public:
+  // Each of these takes a definition of pawl/typed.hpp and a value, too.
+  using TypedSenderCalls::enqueue_event;
+  using TypedSenderCalls::raise_event;
+  using TypedSenderCalls::start_orchestration;
+
   Client() = default;
   ~Client() { close(); }
   Client(const Client&) = delete;
@@ -128,6 +134,21 @@ class Client {
   // (kWouldBlock).
   Status wait_for_orchestration(std::string_view id, std::chrono::milliseconds timeout,
                                 OrchestrationStatus* out);
+  // The same of an OrchestrationType: end->value is its result, if it has completed.
+  // Returns as above; kCorrupt and kResourceExhausted: as from_json() says, end->why has the field.
+  // Requires: as above.
+  template <typename In, typename Out>
+  Status wait_for_orchestration(const OrchestrationType<In, Out>& /*type*/, std::string_view id,
+                                std::chrono::milliseconds timeout, OrchestrationStatus* out,
+                                TypedEnd<Out>* end) {
+    end->value.reset();
+    PAWL_TRY(wait_for_orchestration(id, timeout, out));
+    if (out->state != OrchestrationState::kCompleted) return Status::kOk;
+    Out value{};
+    PAWL_TRY(internal::decode(out->output, &value, &end->why));
+    end->value = value;
+    return Status::kOk;
+  }
   // Sleeps until custom_status_version is above `last_version` (-1: answers at once); event-driven.
   // Returns kOk; kNotFound; kStale: it does not run any more, so no change is to come; kTimeout.
   // `out` is the last known status in all of them but kNotFound.

@@ -40,6 +40,7 @@ enum class [[nodiscard]] ErrorKind : std::uint8_t{
     kHeartbeatTimeout = 19,  // an activity was silent for longer than its heartbeat_timeout
     kRateLimited = 20,       // activities of a session came faster than it allows
     kException = 21,         // an exception left the code of the orchestration
+    kBadPayload = 22,        // a typed value that is none: an input, a result, an event
 };
 
 // The stable, lower-case name ("application"); never null.

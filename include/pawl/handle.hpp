@@ -8,7 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "pawl/error.hpp"
 
@@ -88,6 +91,17 @@ class [[nodiscard]] CleanUpScope {
   internal::BranchRun* branch_;
   std::uint32_t number_;  // of the run
 };
+
+namespace internal {
+// std::array, a C array, std::vector: Handles one behind the other.
+template <typename T, typename = void>
+inline constexpr bool kIsHandles = false;
+template <typename T>
+inline constexpr bool kIsHandles<T, std::void_t<decltype(std::data(std::declval<const T&>()))>> =
+    std::is_base_of_v<Handle,
+                      std::remove_pointer_t<decltype(std::data(std::declval<const T&>()))>> &&
+    sizeof(*std::data(std::declval<const T&>())) == sizeof(Handle);
+}  // namespace internal
 
 // A random id, stable over replay: 36 characters, version 4 of RFC 9562.
 struct Guid {

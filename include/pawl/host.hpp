@@ -36,8 +36,12 @@ struct HostOptions {
       10'000};  // running activities have so long when it stops, 0 or more
 };
 
-class Host {
+class Host : public TypedRegistration<Host> {
  public:
+  // Each of these takes a definition of pawl/typed.hpp and a function of its types, too.
+  using TypedRegistration::add_activity;
+  using TypedRegistration::add_orchestration;
+
   // Requires: the path lives as long as the Host.
   explicit Host(const char* database_path);
   explicit Host(const HostOptions& options);
@@ -49,8 +53,8 @@ class Host {
   // Registers, as Registry's functions of these names do.
   // Returns the Host, so that calls can be chained.
   // Requires: before start(). Errors of Registry, each with the name.
-  Host& add_orchestration(BorrowedText name, OrchestrationCode code,
-                          BorrowedText version = "1.0.0");
+  Host& add_orchestration(BorrowedText name, OrchestrationCode code, BorrowedText version = "1.0.0",
+                          void* user = nullptr);
   Host& add_activity(BorrowedText name, ActivityCode code,
                      ActivityMode mode = ActivityMode::kInline, void* user = nullptr);
   template <typename State>
@@ -70,6 +74,13 @@ class Host {
   // Returns the Host.
   // Requires: errors of Client::start_orchestration() but kAlreadyExists; each ends run().
   Host& start_once(std::string_view name, const InstanceId& id, std::string_view input);
+  template <typename In, typename Out>
+  Host& start_once(const OrchestrationType<In, Out>& type, const InstanceId& id,
+                   const internal::Same<In>& input) {
+    const internal::Encoded<In> encoded(input);
+    return encoded.status() == Status::kOk ? start_once(type.name(), id, encoded.text())
+                                           : added("start_once", id, encoded.status());
+  }
   // Works until SIGINT, SIGTERM or Runtime::request_stop(), then stops.
   // Returns the exit status for main(): 0, or 1 after an error, which is in the log.
   int run();

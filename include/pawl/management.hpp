@@ -202,13 +202,13 @@ struct SessionInfo {
   std::string_view owner_label;  // SessionSettings
   std::string_view kind;
   SessionState state = SessionState::kIdle;
-  std::string_view node;              // of the worker that owns it; empty: no owner
-  std::int64_t epoch = 0;             // rises with every change of the owner; 0: never had one
-  std::int64_t created_ms = 0;        // or opened anew
-  std::int64_t age_ms = 0;            // since then, in Pawl time as the next
-  std::int64_t quiet_for_ms = 0;      // since its last hand-over, renewal or result
-  std::int64_t activities = 0;        // handed over so far
-  OptionalMs expires_in_ms;           // SessionSettings::max_age; 0: it has expired; none: never
+  std::string_view node;          // of the worker that owns it; empty: no owner
+  std::int64_t epoch = 0;         // rises with every change of the owner; 0: never had one
+  std::int64_t created_ms = 0;    // or opened anew
+  std::int64_t age_ms = 0;        // since then, in Pawl time as the next
+  std::int64_t quiet_for_ms = 0;  // since its last hand-over, renewal or result
+  std::int64_t activities = 0;    // handed over so far
+  OptionalMs expires_in_ms;       // SessionSettings::max_age; 0: it has expired; none: never
   // With work that could be handed over and no owner: for how long; none: it does not wait. No
   // worker has room for it, can run the work, or has declared the device.
   OptionalMs waits_for_ms;

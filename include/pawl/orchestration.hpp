@@ -27,6 +27,7 @@
 #include "pawl/log.hpp"
 #include "pawl/name.hpp"
 #include "pawl/session.hpp"
+#include "pawl/typed.hpp"
 
 namespace pawl {
 
@@ -52,8 +53,18 @@ struct DetachedOptions {
   std::optional<Name> version = std::nullopt;  // as ChildOptions::version
 };
 
-class OrchestrationContext {
+class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
  public:
+  // Each of these takes a definition of pawl/typed.hpp and a value, too.
+  using TypedContextCalls::complete;
+  using TypedContextCalls::continue_as_new;
+  using TypedContextCalls::dequeue_event;
+  using TypedContextCalls::schedule_activity;
+  using TypedContextCalls::schedule_sub_orchestration;
+  using TypedContextCalls::schedule_wait;
+  using TypedContextCalls::start_orchestration;
+  using TypedContextCalls::try_dequeue_event;
+
   // --- who am I ---
   [[nodiscard]] std::string_view instance_id() const;
   [[nodiscard]] std::int64_t execution_id() const;
@@ -61,6 +72,9 @@ class OrchestrationContext {
   // The version that this execution runs, in the form of Registry.
   [[nodiscard]] std::string_view orchestration_version() const;
   [[nodiscard]] std::string_view input() const;
+  // The pointer that the registration gave. What it points to must be the same in every turn:
+  // settings of the program, no clock and no counters.
+  [[nodiscard]] void* user() const;
   // True while the code between the last await and here has run in an earlier turn.
   [[nodiscard]] bool is_replaying() const;
   // True after an await answered pending: the function is on its way out.
@@ -297,6 +311,10 @@ class OrchestrationContext {
   // cannot be awaited here (empty, of another run, of a branch that is not above), has its error
   // already.
   // Returns its handle; the outcome has no value.
+  template <typename Range, std::enable_if_t<internal::kIsHandles<Range>, int> = 0>
+  Handle join(const Range& handles) {
+    return join_all(std::data(handles), std::size(handles));
+  }
   template <typename... Handles>
   Handle join(const Handles&... handles) {
     const Handle list[] = {Handle(), handles...};
@@ -311,6 +329,10 @@ class OrchestrationContext {
   // Returns what is awaited.
   // Requires: one handle or more, each of which can be awaited here (kInvalidArgument at the await,
   // or the error of its own call; nothing is closed then).
+  template <typename Range, std::enable_if_t<internal::kIsHandles<Range>, int> = 0>
+  Selection select(const Range& handles) {
+    return select_of(std::data(handles), std::size(handles));
+  }
   template <typename... Handles>
   Selection select(const Handles&... handles) {
     const Handle list[] = {Handle(), handles...};
@@ -345,38 +367,11 @@ class OrchestrationContext {
   friend Poll internal::stop_with_exception(OrchestrationContext& context, const char* what);
   OrchestrationContext(internal::Pass& pass, internal::BranchRun& branch)
       : pass_(pass), branch_(branch) {}
+  friend class TypedContextCalls<OrchestrationContext>;
+  Handle refuse_payload();
   Handle open_branch_with(Poll (*call)(void*, OrchestrationContext&), void* callable);
   internal::Pass& pass_;
   internal::BranchRun& branch_;
-};
-
-using Orchestration = Poll (*)(OrchestrationContext&);
-
-// An orchestration with the call of it, which is compiled where this value is made: no exception
-// comes out of that.
-class OrchestrationCode {
- public:
-  OrchestrationCode() = default;
-  // Implicit: of a function, or of a lambda without captures.
-  template <typename Function, typename Mode = internal::ExceptionMode,
-            typename = std::enable_if_t<std::is_convertible_v<Function, Orchestration>>>
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  OrchestrationCode(Function function) : function_(function), call_(call<Mode>) {}
-  // Calls the function; what it throws stops the instance.
-  // Returns what the function returned.
-  // Requires: it is not empty.
-  Poll operator()(OrchestrationContext& context) const { return call_(function_, context); }
-  explicit operator bool() const { return function_ != nullptr; }
-
- private:
-  template <typename Mode>
-  static Poll call(Orchestration function, OrchestrationContext& context) {
-    return internal::call_application<Mode>(
-        [&] { return function(context); },
-        [&](const char* what) { return internal::stop_with_exception(context, what); });
-  }
-  Orchestration function_ = nullptr;
-  Poll (*call_)(Orchestration, OrchestrationContext&) = nullptr;
 };
 
 }  // namespace pawl

@@ -15,6 +15,7 @@
 #include "pawl/name_stats.hpp"
 #include "pawl/options.hpp"
 #include "pawl/orchestration.hpp"
+#include "pawl/orchestration_code.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
 #include "pawl/registry.hpp"
@@ -25,5 +26,7 @@
 #include "pawl/session_recovery.hpp"
 #include "pawl/session_stats.hpp"
 #include "pawl/status.hpp"
+#include "pawl/typed.hpp"
+#include "pawl/typed_code.hpp"
 
 #endif  // PAWL_PAWL_HPP

@@ -12,13 +12,18 @@
 
 #include "pawl/activity.hpp"
 #include "pawl/name.hpp"
-#include "pawl/orchestration.hpp"
+#include "pawl/orchestration_code.hpp"
 #include "pawl/status.hpp"
+#include "pawl/typed_code.hpp"
 
 namespace pawl {
 
-class Registry {
+class Registry : public TypedRegistration<Registry> {
  public:
+  // Each of these takes a definition of pawl/typed.hpp and a function of its types, too.
+  using TypedRegistration::add_activity;
+  using TypedRegistration::add_orchestration;
+
   static constexpr std::size_t kOrchestrationsMax = 64;
   static constexpr std::size_t kActivitiesMax = 128;
 
@@ -36,14 +41,15 @@ class Registry {
     internal::CooperativeCode cooperative;  // kCooperative only; `code` is empty then
   };
 
-  // Registers a function. One name may have several versions, ordered as Semantic Versioning 2.0.0
+  // Registers a function; `user` comes back as OrchestrationContext::user(). One name may have
+  // several versions, ordered as Semantic Versioning 2.0.0
   // says. An instance keeps the version it began with until it ends or continues as new.
   // Returns kOk; kAlreadyExists: this version of the name is there; kResourceExhausted: there are
   // kOrchestrationsMax.
   // Requires: a name of 1..256 bytes without control characters, a function, and a version
   // "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE" of at most 64 bytes (kInvalidArgument).
   Status add_orchestration(BorrowedText name, OrchestrationCode code,
-                           BorrowedText version = "1.0.0");
+                           BorrowedText version = "1.0.0", void* user = nullptr);
   // What an execution begins with when no version was asked for: this one; with an empty
   // `version` the latest that is registered, which is the default.
   // Returns kOk; kNotFound: it is not registered.

@@ -115,8 +115,13 @@ struct RuntimeStats {
 // what the call was given.
 using Answer = void (*)(void* user, Status status) noexcept;
 
-class Runtime {
+class Runtime : public TypedSenderCalls<Runtime> {
  public:
+  // Each of these takes a definition of pawl/typed.hpp and a value, too.
+  using TypedSenderCalls::enqueue_event;
+  using TypedSenderCalls::raise_event;
+  using TypedSenderCalls::start_orchestration;
+
   Runtime() = default;
   ~Runtime();
   Runtime(const Runtime&) = delete;

@@ -153,6 +153,7 @@ const char* error_kind_name(ErrorKind kind) {
     case ErrorKind::kHeartbeatTimeout: return "heartbeat_timeout";
     case ErrorKind::kRateLimited: return "rate_limited";
     case ErrorKind::kException: return "exception";
+    case ErrorKind::kBadPayload: return "bad_payload";
   }
   return "unknown";
 }

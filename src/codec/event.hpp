@@ -57,7 +57,7 @@ enum class EventKind : std::uint8_t {
 // Commands that the commit of their turn carries out at a session.
 [[nodiscard]] bool is_of_session(EventKind kind);
 
-inline constexpr ErrorKind kErrorKindLast = ErrorKind::kException;  // what reading accepts
+inline constexpr ErrorKind kErrorKindLast = ErrorKind::kBadPayload;  // what reading accepts
 
 // How an execution ended; stored in the end event.
 enum class EndKind : std::uint8_t { kNone = 0, kCompleted = 1, kFailed = 2, kContinuedAsNew = 3 };

@@ -199,8 +199,9 @@ Host& Host::added(const char* call, std::string_view name, Status status) {
   return *this;
 }
 
-Host& Host::add_orchestration(BorrowedText name, OrchestrationCode code, BorrowedText version) {
-  return added("add_orchestration", name, registry().add_orchestration(name, code, version));
+Host& Host::add_orchestration(BorrowedText name, OrchestrationCode code, BorrowedText version,
+                              void* user) {
+  return added("add_orchestration", name, registry().add_orchestration(name, code, version, user));
 }
 
 Host& Host::add_activity(BorrowedText name, ActivityCode code, ActivityMode mode, void* user) {

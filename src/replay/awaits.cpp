@@ -68,6 +68,11 @@ Outcome refused(HandleForm form) {
                               "a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
     case HandleForm::kBadPayload:
       return Outcome::failure(ErrorKind::kLimit, "the input is longer than payload_bytes_max");
+    case HandleForm::kNoJson:
+      static_assert(kTypedBytesMax == 4096, "as in the text");
+      return Outcome::failure(
+          ErrorKind::kBadPayload,
+          "the value is longer than 4096 bytes as JSON, or has a number that JSON has not");
     case HandleForm::kBadOptions:
       return Outcome::failure(ErrorKind::kInvalidArgument,
                               "an option of the activity is out of its range");

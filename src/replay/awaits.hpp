@@ -28,6 +28,7 @@ enum class HandleForm : std::uint32_t {
   kBadId,
   kBadVersion,
   kBadPayload,
+  kNoJson,
   kBadOptions,
   kTooDeep,
   kNotIssued,  // the cancel request came before it (R8.4)

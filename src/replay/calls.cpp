@@ -102,6 +102,11 @@ History::Record* Calls::issue_start(EventKind kind, const NewInstanceCall& call)
   return commands_.issue(event);
 }
 
+Handle Calls::refuse_payload(BranchRun& branch) {
+  const bool is_active = run_.is_active(branch, "a typed call");
+  return awaits_.handle_of(is_active ? HandleForm::kNoJson : HandleForm::kNone);
+}
+
 Handle Calls::schedule_child(BranchRun& branch, const NewInstanceCall& call) {
   if (!run_.is_active(branch, "schedule_sub_orchestration"))
     return awaits_.handle_of(HandleForm::kNone);

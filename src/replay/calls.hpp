@@ -44,6 +44,8 @@ class Calls {
   }
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
                            const ActivityOptions& given);
+  // Of a typed value that does not go as JSON.
+  Handle refuse_payload(BranchRun& branch);
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
   // `kind`: kWait or kDequeue.
   Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name, bool only_try);

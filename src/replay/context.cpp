@@ -146,6 +146,10 @@ ErrorKind OrchestrationContext::start_orchestration(std::string_view name, const
   return pass_.calls().start_detached(branch_, call);
 }
 
+Handle OrchestrationContext::refuse_payload() { return pass_.calls().refuse_payload(branch_); }
+
+void* OrchestrationContext::user() const { return pass_.user(); }
+
 Guid OrchestrationContext::new_guid() { return pass_.calls().new_guid(branch_); }
 std::int64_t OrchestrationContext::utc_now_ms() { return pass_.calls().utc_now_ms(branch_); }
 

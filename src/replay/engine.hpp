@@ -14,7 +14,7 @@
 #include "arena.hpp"
 #include "event.hpp"
 #include "history.hpp"
-#include "pawl/orchestration.hpp"
+#include "pawl/orchestration_code.hpp"
 
 namespace pawl {
 

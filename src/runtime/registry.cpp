@@ -5,11 +5,12 @@
 
 namespace pawl {
 
-Status Registry::add_orchestration(BorrowedText name, OrchestrationCode code,
-                                   BorrowedText version) {
+Status Registry::add_orchestration(BorrowedText name, OrchestrationCode code, BorrowedText version,
+                                   void* user) {
   if (!is_valid_name(name) || !is_valid_version(version) || !code) return Status::kInvalidArgument;
   if (find_orchestration(name, version) != nullptr) return Status::kAlreadyExists;
   if (orchestration_count_ == kOrchestrationsMax) return Status::kResourceExhausted;
+  code.set_user(user);
   orchestrations_[orchestration_count_++] = {name, version, code, false};
   return Status::kOk;
 }

@@ -552,7 +552,7 @@ def check_public_calls():
     for header, classes in PUBLIC.items():
         text = without_comments(read(f"include/pawl/{header}"))
         for name in classes:
-            body = re.search(rf"\bclass (?:\[\[nodiscard\]\] )?{name} \{{\s*public:(.*?)(?:\n private:|\n\}};)", text, re.S)[1]
+            body = re.search(rf"\bclass (?:\[\[nodiscard\]\] )?{name} (?:: public [\w<>]+ )?\{{\s*public:(.*?)(?:\n private:|\n\}};)", text, re.S)[1]
             for _ in range(4):  # bodies, and what is in them
                 body = re.sub(r"\{[^{}]*\}", ";", body)
             for call in sorted(set(re.findall(r"\b([a-z][a-z_0-9]*)\(", body)) - {"static_assert", "sizeof"}):

@@ -22,6 +22,21 @@ PAWL_JSON(Valve, number, is_open)
 [[maybe_unused]] static ActivityResult activity(ActivityContext& ctx) { return ctx.ok(""); }
 struct Bus { explicit Bus(int fd_) : fd(fd_) {} int fd; };
 using Buses = SessionCache<Bus, 4>;
+struct Flow { double rate; };
+PAWL_JSON(Flow, rate)
+[[maybe_unused]] constexpr ActivityType<Valve, Flow> kMove{"move"};
+[[maybe_unused]] constexpr OrchestrationType<Valve, Flow> kWater{"water"};
+[[maybe_unused]] constexpr EventType<Valve> kOpened{"opened"};
+[[maybe_unused]] constexpr QueueType<Valve> kOrders{"orders"};
+[[maybe_unused]] static Reply<Flow> move_valve(ActivityContext& ctx, const Valve& valve) {
+  if (valve.number < 0) return ctx.fail("no such valve");
+  return Flow{1.5};
+}
+[[maybe_unused]] static PollOf<Valve, Flow> water(OrchestrationContext& ctx, const Valve& valve) {
+  PAWL_AWAIT(flow, ctx.schedule_activity(kMove, valve));
+  if (!flow.ok()) return ctx.continue_as_new(valve);
+  return ctx.complete(flow.value());
+}
 [[maybe_unused]] static Poll helper(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
   return Poll::done();
@@ -42,6 +57,8 @@ Poll flow(OrchestrationContext& ctx) {
 Status all(Registry& registry, char* out, std::size_t* size) {
   PAWL_TRY(registry.add_orchestration("flow", flow));
   PAWL_TRY(registry.add_activity("a", activity));
+  PAWL_TRY(registry.add_activity(kMove, move_valve));
+  PAWL_TRY(registry.add_orchestration(kWater, water));
   return to_json(Valve(), out, 100, size);
 }
 ActivityResult keeps(ActivityContext& ctx) {
@@ -71,7 +88,7 @@ CASES = {
     "one name for two awaits":
         (flow('PAWL_AWAIT(a, ctx.schedule_activity("a", "")); PAWL_AWAIT(a, ctx.schedule_activity("b", ""));'
               'return ctx.complete(a.value());'),
-         r"redeclaration of 'const \S*Outcome a'|redefinition of 'a'"),
+         r"redeclaration of '(const \S*Outcome|const auto|auto) a'|conflicting declaration 'const auto a'|redefinition of 'a'"),
     "await under an if, without a block of its own":
         (flow('if (ctx.is_replaying()) PAWL_AWAIT(a, ctx.schedule_activity("a", "")); return ctx.complete("");'),
          r"'a' was not declared|use of undeclared identifier 'a'"),
@@ -165,6 +182,37 @@ CASES = {
     "an input of a rebuilding that is made in place":
         ('SessionRecovery f(std::string s) { SessionRecovery how; how.rebuild_input = "a" + s; return how; }',
          r"deleted"),
+    "an input of another type":
+        (flow('PAWL_AWAIT(a, ctx.schedule_activity(kMove, Flow())); return ctx.complete("");'),
+         r"Flow.*Valve|no matching"),
+    "a text in the place of a typed input":
+        (flow('PAWL_AWAIT(a, ctx.schedule_activity(kMove, "7")); return ctx.complete("");'),
+         r"Valve|no matching"),
+    "a result of another type":
+        (flow('PAWL_AWAIT(a, ctx.schedule_activity(kMove, {7, true})); const Valve& v = a.value(); '
+              'return ctx.complete(v);'),
+         r"Flow.*Valve|Valve.*Flow"),
+    "a typed activity with a function of another type":
+        ('Status f(Registry& registry) { return registry.add_activity(kMove, activity); }',
+         r"no matching|cannot convert|invalid conversion"),
+    "a typed orchestration with a function of another type":
+        ('Status f(Registry& registry) { return registry.add_orchestration(kWater, helper); }',
+         r"no matching|cannot convert|invalid conversion"),
+    "an orchestration that completes with another type":
+        ('PollOf<Valve, Flow> f(OrchestrationContext& ctx, const Valve& valve) { return ctx.complete(valve); }',
+         r"deleted"),
+    "an orchestration that goes on with another type":
+        ('PollOf<Valve, Flow> f(OrchestrationContext& ctx, const Valve&) { return ctx.continue_as_new(Flow()); }',
+         r"deleted"),
+    "an event of another type":
+        ('Status f(Client& client) { return client.raise_event("i", kOpened, Flow()); }',
+         r"Flow.*Valve|no matching"),
+    "an event in the place of a queue":
+        ('Status f(Client& client) { return client.enqueue_event("i", kOpened, Valve()); }',
+         r"no matching|EventType"),
+    "a start with an input of another type":
+        ('Status f(Client& client) { return client.start_orchestration(kWater, InstanceId("i"), Flow()); }',
+         r"Flow.*Valve|no matching"),
     "a barrier of no session":
         (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", "", Target().barrier())); return ctx.complete("");'),
          r"has no member named 'barrier'|no member named 'barrier' in"),

@@ -1,0 +1,53 @@
+// OrchestrationCode: the function of an orchestration, as it is registered.
+//
+// Purpose: a function with the code that calls it, and the pointer that goes with it. Ownership: a
+// plain value. Thread rule: the Runtime's.
+#ifndef PAWL_ORCHESTRATION_CODE_HPP
+#define PAWL_ORCHESTRATION_CODE_HPP
+
+#include <type_traits>
+
+#include "pawl/exceptions.hpp"
+#include "pawl/orchestration.hpp"
+
+namespace pawl {
+
+using Orchestration = Poll (*)(OrchestrationContext&);
+
+// An orchestration with the call of it, which is compiled where this value is made: no exception
+// comes out of that.
+class OrchestrationCode {
+ public:
+  OrchestrationCode() = default;
+  // Implicit: of a function, or of a lambda without captures.
+  template <typename Function, typename Mode = internal::ExceptionMode,
+            typename = std::enable_if_t<std::is_convertible_v<Function, Orchestration>>>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  OrchestrationCode(Function function) : function_(function), call_(call<Mode>) {}
+  // Of a function of another type, by what calls it.
+  OrchestrationCode(Orchestration function, Poll (*caller)(Orchestration, OrchestrationContext&))
+      : function_(function), call_(caller) {}
+  // Calls the function; what it throws stops the instance.
+  // Returns what the function returned.
+  // Requires: it is not empty.
+  Poll operator()(OrchestrationContext& context) const { return call_(function_, context); }
+  explicit operator bool() const { return function_ != nullptr; }
+  // OrchestrationContext::user().
+  [[nodiscard]] void* user() const { return user_; }
+  void set_user(void* user) { user_ = user; }
+
+ private:
+  template <typename Mode>
+  static Poll call(Orchestration function, OrchestrationContext& context) {
+    return internal::call_application<Mode>(
+        [&] { return function(context); },
+        [&](const char* what) { return internal::stop_with_exception(context, what); });
+  }
+  Orchestration function_ = nullptr;
+  Poll (*call_)(Orchestration, OrchestrationContext&) = nullptr;
+  void* user_ = nullptr;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_ORCHESTRATION_CODE_HPP

@@ -1,0 +1,301 @@
+// Goal: values of types go everywhere that texts go, and what is none of its type is an error that
+// names the field.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "story.hpp"
+
+namespace farm {
+
+struct ReadRequest {
+  std::int32_t bed = 0;
+};
+PAWL_JSON(ReadRequest, bed)
+struct Reading {
+  std::int32_t bed = 0;
+  double wet = 0;
+};
+PAWL_JSON(Reading, bed, wet)
+struct Config {
+  std::int32_t rounds = 0;
+  pawl::JsonText<16> crop;
+  std::int32_t beds = 2;  // added by the second release
+};
+PAWL_JSON(Config, rounds, crop, beds)
+PAWL_JSON_DEFAULTS(Config, beds)
+struct Report {
+  double mean = 0;
+  pawl::JsonText<64> notes;
+};
+PAWL_JSON(Report, mean, notes)
+struct Order {
+  std::int32_t litres = 0;
+  bool urgent = false;  // added by the second release
+};
+PAWL_JSON(Order, litres, urgent)
+PAWL_JSON_DEFAULTS(Order, urgent)
+struct Wide {
+  pawl::JsonText<5'000> text;
+};
+PAWL_JSON(Wide, text)
+
+inline constexpr pawl::ActivityType<ReadRequest, Reading> kRead{"read"};
+inline constexpr pawl::ActivityType<pawl::Nothing, pawl::Nothing> kFlush{"flush"};
+inline constexpr pawl::ActivityType<std::string_view, std::string_view> kEcho{"echo"};
+inline constexpr pawl::ActivityType<Wide, pawl::Nothing> kPrint{"print"};
+inline constexpr pawl::OrchestrationType<Config, Report> kGrow{"grow"};
+inline constexpr pawl::OrchestrationType<ReadRequest, Reading> kBed{"bed"};
+inline constexpr pawl::EventType<Order> kGo{"go"};
+inline constexpr pawl::QueueType<Order> kOrders{"orders"};
+
+}  // namespace farm
+
+namespace pawl {
+namespace {
+
+using namespace farm;  // NOLINT(google-build-using-namespace)
+using testing::Story;
+using testing::Worker;
+
+Reply<Reading> read(ActivityContext& ctx, const ReadRequest& request) {
+  if (request.bed < 0) return ctx.fail_permanently("no such bed");
+  return Reading{request.bed, request.bed * 0.5};
+}
+Reply<Nothing> flush(ActivityContext& /*ctx*/, const Nothing& /*input*/) { return Nothing(); }
+Reply<std::string_view> echo(ActivityContext& /*ctx*/, const std::string_view& input) {
+  return input;
+}
+
+PollOf<ReadRequest, Reading> bed(OrchestrationContext& ctx, const ReadRequest& request) {
+  PAWL_AWAIT(reading, ctx.schedule_activity(kRead, request, Target::session("bus")));
+  if (!reading.ok()) return ctx.fail(reading.error());
+  return ctx.complete(reading.value());
+}
+
+// Every typed call once a round.
+PollOf<Config, Report> grow(OrchestrationContext& ctx, const Config& config) {
+  const TypedHandle<Reading> readings[] = {ctx.schedule_activity(kRead, {1}),
+                                           ctx.schedule_activity(kRead, {2})};
+  PAWL_AWAIT_DONE(ctx.join(readings));
+  double sum = 0;
+  for (const TypedHandle<Reading>& handle : readings) {
+    PAWL_AWAIT(reading, handle);
+    sum += reading.value().wet;
+  }
+  PAWL_AWAIT(child, ctx.schedule_sub_orchestration(kBed, {config.beds}));
+  PAWL_AWAIT_DONE(ctx.schedule_activity(kFlush, {}));
+  PAWL_AWAIT(order, ctx.dequeue_event(kOrders));
+  PAWL_AWAIT(none, ctx.try_dequeue_event(kOrders));
+  if (none.error().kind != ErrorKind::kNotFound) return ctx.fail("another order");
+  PAWL_AWAIT(go, ctx.schedule_wait(kGo));
+  if (!child.ok() || !order.ok() || !go.ok()) return ctx.fail("not ok");
+  if (config.rounds > 1) {
+    Config next = config;
+    --next.rounds;
+    return ctx.continue_as_new(next);
+  }
+  if (ctx.start_orchestration(kBed, InstanceId("detached"), {9}) != ErrorKind::kNone)
+    return ctx.fail("not started");
+  Report report;
+  report.mean = sum + child.value().wet;
+  const std::string notes =
+      std::string(config.crop.view()) + " " + std::to_string(order.value().litres) +
+      (order.value().urgent ? " urgent" : "") + " " + std::to_string(go.value().litres);
+  if (report.notes.assign(notes) != Status::kOk) return ctx.fail("long notes");
+  return ctx.complete(report);
+}
+
+class Typed : public Story {
+ protected:
+  Typed() {
+    EXPECT_EQ(registry.add_activity(kRead, read), Status::kOk);
+    EXPECT_EQ(registry.add_activity(kFlush, flush), Status::kOk);
+    EXPECT_EQ(registry.add_activity(kEcho, echo), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration(kGrow, grow), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration(kBed, bed), Status::kOk);
+  }
+  static Config config(std::int32_t rounds) {
+    Config out;
+    out.rounds = rounds;
+    EXPECT_EQ(out.crop.assign("kale"), Status::kOk);
+    return out;
+  }
+  // What code does that has the contexts of an orchestration only.
+  std::string end_of_code(Orchestration code) {
+    add("code", code);
+    start_worker();
+    start("code", "code");
+    return end_of("code");
+  }
+};
+
+TEST_F(Typed, ValuesGoThroughEveryCall) {
+  start_worker();
+  ASSERT_EQ(client()->start_orchestration(kGrow, InstanceId("g"), config(2)), Status::kOk);
+  for (int round = 0; round < 2; ++round) {
+    pass(1'000);
+    ASSERT_EQ(client()->enqueue_event("g", kOrders, {5, true}), Status::kOk);
+    pass(1'000);
+    ASSERT_EQ(client()->raise_event("g", kGo, {6 + round}), Status::kOk);
+  }
+  EXPECT_EQ(end_of("g"), R"(completed {"mean":2.5,"notes":"kale 5 urgent 7"})");
+  EXPECT_EQ(end_of("detached"), R"(completed {"bed":9,"wet":4.5})");
+  workers.clear();  // a wait on the thread of a Runtime would wait for itself
+  OrchestrationStatus status;
+  TypedEnd<Report> end;
+  ASSERT_EQ(
+      client()->wait_for_orchestration(kGrow, "g", std::chrono::milliseconds(0), &status, &end),
+      Status::kOk);
+  ASSERT_TRUE(end.value.has_value());
+  EXPECT_EQ(end.value->mean, 2.5);
+}
+
+TEST_F(Typed, TheRuntimesOwnCallsToo) {
+  Worker& worker = start_worker();
+  ASSERT_EQ(worker.runtime->start_orchestration(kGrow, InstanceId("g"), config(1)), Status::kOk);
+  ASSERT_EQ(worker.runtime->enqueue_event("g", kOrders, {5}), Status::kOk);
+  pass(1'000);
+  ASSERT_EQ(worker.runtime->raise_event("g", kGo, {8}), Status::kOk);
+  EXPECT_EQ(end_of("g"), R"(completed {"mean":2.5,"notes":"kale 5 8"})");
+}
+
+// The first release stored them, as texts; the second one has two fields more.
+TEST_F(Typed, PayloadsOfAnOlderFormAreRead) {
+  start_worker();
+  ASSERT_EQ(client()->start_orchestration("grow", InstanceId("g"), R"({"rounds":1,"crop":"leek"})"),
+            Status::kOk);
+  ASSERT_EQ(client()->enqueue_event("g", "orders", R"({"litres":3})"), Status::kOk);
+  pass(1'000);
+  ASSERT_EQ(client()->raise_event("g", "go", R"({"litres":4,"by":"newer"})"), Status::kOk);
+  EXPECT_EQ(end_of("g"), R"(completed {"mean":2.5,"notes":"leek 3 4"})");
+}
+
+TEST_F(Typed, ContinueAsNewAndValuesOfAnOlderFormAreRead) {
+  EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {
+              if (ctx.execution_id() == 1) {
+                if (ctx.set_kv_value("order", R"({"litres":2})") != ErrorKind::kNone)
+                  return ctx.fail("not set");
+                return ctx.continue_as_new(R"({"rounds":4,"crop":"leek"})");
+              }
+              Config config;
+              Order order;
+              if (from_json(ctx.input(), &config) != Status::kOk) return ctx.fail("input");
+              if (ctx.get_kv_value_typed("order", &order) != Status::kOk) return ctx.fail("value");
+              return ctx.complete(std::to_string(config.beds + order.litres));
+            }),
+            "completed 4");
+}
+
+TEST_F(Typed, AResultThatIsNoneOfItsTypeNamesTheField) {
+  ASSERT_EQ(
+      registry.add_activity("other", [](ActivityContext& ctx) { return ctx.ok(R"({"bed":1})"); }),
+      Status::kOk);
+  EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {
+              constexpr ActivityType<ReadRequest, Reading> kOther{"other"};
+              PAWL_AWAIT(reading, ctx.schedule_activity(kOther, {1}));
+              if (reading.ok() || reading.value().bed != 0) return ctx.complete("read");
+              return ctx.fail(reading.error());
+            }),
+            "failed bad_payload wet is missing");
+}
+
+TEST_F(Typed, AnInputThatIsNoneOfItsTypeIsAnError) {
+  start_worker();
+  start("o", "bed", R"({"bed":"seven"})");
+  EXPECT_EQ(end_of("o"), "failed bad_payload bed is no whole number in its range");
+  add("code", [](OrchestrationContext& ctx) {
+    ActivityOptions often;
+    often.retry.max_attempts = 5;
+    PAWL_AWAIT(read_by_text, ctx.schedule_activity("read", "{}", often));
+    return ctx.fail(read_by_text.error());
+  });
+  restart();
+  start("a", "code");
+  EXPECT_EQ(end_of("a"), "failed application the input: bed is missing");
+}
+
+TEST_F(Typed, AnErrorOfAnActivityStaysItsOwn) {
+  EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {
+              PAWL_AWAIT(reading, ctx.schedule_activity(kRead, {-1}));
+              return ctx.fail(reading.error());
+            }),
+            "failed application no such bed");
+}
+
+TEST_F(Typed, TextsGoAsTheyAre) {
+  EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {
+              PAWL_AWAIT(text, ctx.schedule_activity(kEcho, "no \"JSON\""));
+              return ctx.complete(text.value());
+            }),
+            R"(completed no "JSON")");
+}
+
+TEST_F(Typed, WhatDoesNotGoAsJsonIsRefused) {
+  EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {
+              Wide wide;
+              if (wide.text.assign(std::string(5'000, 'x')) != Status::kOk) return ctx.fail("text");
+              PAWL_AWAIT(printed, ctx.schedule_activity(kPrint, wide));
+              if (printed.error().kind != ErrorKind::kBadPayload) return ctx.fail("no refusal");
+              return ctx.fail(printed.error());
+            }),
+            "failed bad_payload the value is longer than 4096 bytes as JSON, or has a number that "
+            "JSON has not");
+  Wide wide;
+  ASSERT_EQ(wide.text.assign(std::string(5'000, 'x')), Status::kOk);
+  EXPECT_EQ(client()->raise_event("code", EventType<Wide>("go"), wide), Status::kResourceExhausted);
+}
+
+// --- ranges, and the pointer of an orchestration ----------------------------------------------------
+
+TEST_F(Typed, JoinsAndSelectsTakeRanges) {
+  EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {
+              const std::array<TypedHandle<Reading>, 2> fixed = {ctx.schedule_activity(kRead, {1}),
+                                                                 ctx.schedule_activity(kRead, {2})};
+              std::vector<Handle> many;
+              for (int i = 3; i < 8; ++i)
+                many.push_back(ctx.schedule_activity(kRead, {i}));
+              const Handle bare[] = {ctx.join(fixed), ctx.join(many)};
+              PAWL_AWAIT_DONE(ctx.join(bare));
+              PAWL_AWAIT(last, many[4]);
+              PAWL_AWAIT(first, fixed[0]);
+              const std::vector<Handle> none;
+              PAWL_AWAIT_DONE(ctx.join(none));
+              const Handle race[] = {ctx.schedule_timer(std::chrono::hours(1)),
+                                     ctx.schedule_timer(std::chrono::seconds(1))};
+              PAWL_AWAIT(won, ctx.select(race));
+              return ctx.complete(std::string(last.value()) + std::to_string(first.value().bed) +
+                                  std::to_string(won.index()));
+            }),
+            R"(completed {"bed":7,"wet":3.5}11)");
+}
+
+TEST_F(Typed, AnOrchestrationHasThePointerOfItsRegistration) {
+  struct Settings {
+    const char* greeting;
+  } settings = {"hello"};
+  const auto greets = [](OrchestrationContext& ctx) {
+    const Handle branch = ctx.open_branch([](OrchestrationContext& own) {
+      return own.complete(static_cast<Settings*>(own.user())->greeting);
+    });
+    PAWL_AWAIT(greeting, branch);
+    return ctx.complete(greeting.value());
+  };
+  ASSERT_EQ(registry.add_orchestration("greets", greets, "1.0.0", &settings), Status::kOk);
+  ASSERT_EQ(
+      registry.add_orchestration("plain",
+                                 [](OrchestrationContext& ctx) {
+                                   return ctx.complete(ctx.user() == nullptr ? "none" : "one");
+                                 }),
+      Status::kOk);
+  start_worker();
+  start("a", "greets");
+  start("b", "plain");
+  EXPECT_EQ(end_of("a"), "completed hello");
+  EXPECT_EQ(end_of("b"), "completed none");
+}
+
+}  // namespace
+}  // namespace pawl
