@@ -4,7 +4,8 @@
 add_library(pawl_build_flags INTERFACE)
 target_compile_features(pawl_build_flags INTERFACE cxx_std_17)
 target_compile_options(pawl_build_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:PAWL_TYPE_INFORMATION>>>>:-fno-rtti>
   $<$<COMPILE_LANGUAGE:CXX>:
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
     -Woverloaded-virtual -Wdouble-promotion -Wformat=2 -Wimplicit-fallthrough -Wundef -Wvla
@@ -27,10 +28,9 @@ endif()
 if(PAWL_WERROR)
   target_compile_options(pawl_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
-if(CMAKE_SIZEOF_VOID_P EQUAL 4)
-  # Files beyond 2 GiB and times beyond 2038.
-  target_compile_definitions(pawl_build_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
-endif()
+
+# Nothing of Pawl asks for type information. A layer sets PAWL_TYPE_INFORMATION if a user holds objects of its classes
+# by their bases: a program with type information, or with -fsanitize=undefined, does not link without it.
 
 # pawl_add_layer(name) makes the static library of the calling folder. Its include root is that folder, and it is
 # PUBLIC: a header is included by its bare name, and only from a layer that links this one, so an include against
