@@ -120,6 +120,14 @@ class Client : public TypedSenderCalls<Client> {
   // Requires: `name` as of an instance (kInvalidArgument); `payload` of at most payload_bytes_max
   // (kResourceExhausted).
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload);
+  // Offers an event for now or never: to a wait of this name that is open in the turn that takes it,
+  // and waits for that turn. *received says whether one got it. If not, it is gone.
+  // Returns kOk: a turn took it; kTimeout: none did, and the offer is withdrawn, so none will;
+  // kStale: the instance has ended, or what became of the offer was removed from its history before
+  // this call could read it; else as raise_event().
+  // Requires: as raise_event() and wait_for_orchestration().
+  Status offer_event(std::string_view id, std::string_view name, std::string_view payload,
+                     std::chrono::milliseconds timeout, bool* received);
   // Puts a message into a queue of the instance, until dequeue_event() takes it or the instance
   // ends.
   // Returns as raise_event().

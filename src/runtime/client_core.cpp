@@ -1,5 +1,7 @@
 #include "client_core.hpp"
 
+#include <algorithm>
+
 #include "check.hpp"
 #include "version.hpp"
 
@@ -65,24 +67,111 @@ Status ClientCore::cancel_instance(std::string_view id, std::string_view reason)
 
 Status ClientCore::send_message(std::string_view id, MessageKind kind, std::string_view name,
                                 std::string_view payload) {
-  if (payload.size() > options_.payload_bytes_max) {
-    diagnostic_.format("the payload has %zu bytes; payload_bytes_max is %zu", payload.size(),
-                       options_.payload_bytes_max);
-    return Status::kResourceExhausted;
-  }
+  PAWL_TRY(check_payload_size(payload));
   PAWL_TRY(refuse_early(id, true));
   return in_batch(id, [&] {
-    NewMessage posted;
-    posted.id = id;
-    posted.kind = kind;
-    posted.name = name;
-    posted.payload = payload;
-    posted.count_max = options_.queue_messages_max;
-    posted.bytes_max = mailbox_bytes_max(options_.payload_bytes_max);
     bool room = false;
-    PAWL_TRY(store_->instances().send_message(posted, &room));
+    PAWL_TRY(store_->instances().send_message(new_message(id, kind, name, payload), &room));
     return room ? Status::kOk : Status::kResourceExhausted;
   });
+}
+
+Status ClientCore::check_payload_size(std::string_view payload) {
+  if (payload.size() <= options_.payload_bytes_max) return Status::kOk;
+  diagnostic_.format("the payload has %zu bytes; payload_bytes_max is %zu", payload.size(),
+                     options_.payload_bytes_max);
+  return Status::kResourceExhausted;
+}
+
+NewMessage ClientCore::new_message(std::string_view id, MessageKind kind, std::string_view name,
+                                   std::string_view payload) const {
+  NewMessage posted;
+  posted.id = id;
+  posted.kind = kind;
+  posted.name = name;
+  posted.payload = payload;
+  posted.count_max = options_.queue_messages_max;
+  posted.bytes_max = mailbox_bytes_max(options_.payload_bytes_max);
+  return posted;
+}
+
+// ---- offers -------------------------------------------------------------------------------------
+
+namespace {
+
+// The delivery of one message. What is found ends the reading.
+class DeliveryFinder final : public EventSink {
+ public:
+  explicit DeliveryFinder(MessageId number) : number_(number) {}
+  Status on_event(const Event& event) override {
+    has_events = true;
+    is_found = event.kind == EventKind::kDelivery && event.number == number_;
+    return is_found ? Status::kStale : Status::kOk;
+  }
+  bool has_events = false;
+  bool is_found = false;
+
+ private:
+  MessageId number_;
+};
+
+// A client that looks so late does not learn it any more.
+constexpr ExecutionId kExecutionsLookedAtMax = 1'000;
+
+}  // namespace
+
+// The answer is in history, so nothing else has to be kept for a caller that may never come. A turn
+// that took the offer recorded its delivery in the same commit, or gave it to no wait.
+Status ClientCore::look_at_offer(const SentOffer& offer, ExecutionId execution, bool* is_over,
+                                 bool* received) {
+  bool waits = false;
+  PAWL_TRY(store_->instances().is_offer_waiting(offer, &waits));
+  *is_over = !waits;
+  if (waits) return Status::kOk;
+  const ExecutionId last = std::min(execution, offer.execution + kExecutionsLookedAtMax);
+  for (ExecutionId at = offer.execution; at <= last; ++at) {
+    DeliveryFinder finder(offer.number);
+    const EventId after = at == offer.execution ? offer.last_event : 0;
+    const Status read = store_->instances().load_history(offer.key, at, after, finder);
+    *received = finder.is_found;
+    if (*received) return Status::kOk;
+    PAWL_TRY(read);
+    if (at < execution && !finder.has_events) return Status::kStale;
+  }
+  return last < execution ? Status::kStale : Status::kOk;
+}
+
+Status ClientCore::offer_event(std::string_view id, std::string_view name, std::string_view payload,
+                               std::int64_t timeout_ms, bool* received) {
+  *received = false;
+  PAWL_TRY(check_payload_size(payload));
+  PAWL_TRY(refuse_waiting());
+  PAWL_TRY(refuse_early(id, true));
+  SentOffer offer;
+  const Status sent = in_batch(id, [&] {
+    bool room = false;
+    const NewMessage posted = new_message(id, MessageKind::kOffer, name, payload);
+    PAWL_TRY(store_->instances().send_offer(posted, &room, &offer));
+    return room ? Status::kOk : Status::kResourceExhausted;
+  });
+  PAWL_TRY(sent);
+  OrchestrationStatus status;
+  Status looked = Status::kOk;
+  bool is_over = false;
+  const auto look = [&] {
+    looked = look_at_offer(offer, status.execution_id, &is_over, received);
+    return is_over || looked != Status::kOk;
+  };
+  const Status waited = wait_until(id, timeout_ms, &status, look);
+  if (waited == Status::kOk) return explain(looked, id);
+  if (waited != Status::kTimeout) return waited;
+  bool withdrawn = false;
+  const Status back =
+      in_batch(id, [&] { return store_->instances().withdraw_offer(offer, &withdrawn); });
+  PAWL_TRY(back);
+  if (withdrawn) return Status::kTimeout;
+  PAWL_TRY(get_status(id, &status));
+  return look() ? explain(looked, id) : Status::kTimeout;
 }
 
 Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
@@ -94,13 +183,16 @@ Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   return Status::kOk;
 }
 
+Status ClientCore::refuse_waiting() {
+  if (!on_loop_thread()) return Status::kOk;
+  diagnostic_.format("waiting on the Runtime's own thread would wait for itself");
+  return Status::kWouldBlock;
+}
+
 template <typename IsOver>
 Status ClientCore::wait_until(std::string_view id, std::int64_t timeout_ms,
                               OrchestrationStatus* out, IsOver&& is_over) {
-  if (on_loop_thread()) {
-    diagnostic_.format("waiting on the Runtime's own thread would wait for itself");
-    return Status::kWouldBlock;
-  }
+  PAWL_TRY(refuse_waiting());
   if (!watching_) {
     PAWL_TRY(port_.threads->open(options_.database_path, diagnostic_));
     watching_ = true;

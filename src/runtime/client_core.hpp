@@ -15,6 +15,8 @@ class ClientCore final : public ClientManagement {
   Status cancel_instance(std::string_view id, std::string_view reason);
   Status send_message(std::string_view id, MessageKind kind, std::string_view name,
                       std::string_view payload);
+  Status offer_event(std::string_view id, std::string_view name, std::string_view payload,
+                     std::int64_t timeout_ms, bool* received);
   Status get_status(std::string_view id, OrchestrationStatus* out);
   Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
                                 OrchestrationStatus* out);
@@ -26,6 +28,12 @@ class ClientCore final : public ClientManagement {
                            KvEntry* out);
 
  private:
+  [[nodiscard]] Status refuse_waiting();
+  Status check_payload_size(std::string_view payload);
+  [[nodiscard]] NewMessage new_message(std::string_view id, MessageKind kind, std::string_view name,
+                                       std::string_view payload) const;
+  Status look_at_offer(const SentOffer& offer, ExecutionId execution, bool* is_over,
+                       bool* received);
   template <typename IsOver>
   Status wait_until(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
                     IsOver&& is_over);

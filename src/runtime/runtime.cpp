@@ -316,6 +316,11 @@ Status Client::raise_event(std::string_view id, std::string_view name, std::stri
   return core_ == nullptr ? Status::kStopped
                           : core_->send_message(id, MessageKind::kEvent, name, payload);
 }
+Status Client::offer_event(std::string_view id, std::string_view name, std::string_view payload,
+                           std::chrono::milliseconds timeout, bool* received) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->offer_event(id, name, payload, timeout.count(), received);
+}
 Status Client::enqueue_event(std::string_view id, std::string_view queue,
                              std::string_view payload) {
   return core_ == nullptr ? Status::kStopped

@@ -60,6 +60,14 @@ struct NewMessage {
   MessageId number = 0;  // of those reserved in this batch; 0: the next one
 };
 
+// An offer that was stored: where to look for what became of it.
+struct SentOffer {
+  InstanceKey key = 0;
+  MessageId number = 0;
+  ExecutionId execution = 0;  // that it was sent to, which had so many events
+  EventId last_event = 0;
+};
+
 struct InstanceStatus {
   InstanceState state = InstanceState::kRunning;
   InstanceKey key = 0;
@@ -162,6 +170,13 @@ class InstanceStore {
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: refused
   // for its limits, nothing was written, the diagnostic has the numbers. kQuota: as above.
   virtual Status send_message(const NewMessage& posted, bool* room) = 0;
+  // The same for a message of kind kOffer.
+  virtual Status send_offer(const NewMessage& posted, bool* room, SentOffer* out) = 0;
+  // Anywhere: *waits, as long as no turn has taken it. What the turn made of it is in history: a
+  // delivery with its number, or none.
+  virtual Status is_offer_waiting(const SentOffer& offer, bool* waits) = 0;
+  // In a batch: takes it back. *withdrawn is false if a turn has taken it.
+  virtual Status withdraw_offer(const SentOffer& offer, bool* withdrawn) = 0;
   // For messages that a turn takes without their ever being stored. Anywhere: who would get it
   // (kNotFound; kStale if it has ended) and the living worker that ran it last (0: none), and the
   // highest number of a message so far.

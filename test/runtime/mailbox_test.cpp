@@ -291,6 +291,50 @@ TEST_F(Mailbox, EventsOverTheLimitAreRefusedByItsName) {
   EXPECT_EQ(client->enqueue_event("i", "q", "1"), Status::kResourceExhausted);
 }
 
+// No turn takes it in time, and none will take it later.
+// Rules: R7.4.
+TEST_F(Mailbox, AnOfferThatNoTurnTookIsWithdrawn) {
+  TestClient client(machine, kPath);
+  bool received = true;
+  {
+    const auto at = worker();
+    start(client, "waits");
+    idle({at.get()});
+    EXPECT_EQ(client->offer_event("i", "go", "x", std::chrono::seconds(1), &received),
+              Status::kWouldBlock)
+        << "on the thread of the loop";
+  }
+  const std::int64_t before = machine.boot_ms();
+  EXPECT_EQ(client->offer_event("i", "go", "x", std::chrono::seconds(30), &received),
+            Status::kTimeout);
+  EXPECT_FALSE(received);
+  EXPECT_EQ(machine.boot_ms(), before + 30'000);
+  InstanceStats left;
+  ASSERT_EQ(client->get_instance_stats("i", &left), Status::kOk);
+  EXPECT_EQ(left.messages_waiting, 0);
+  const auto at = worker();
+  idle({at.get()});
+  ASSERT_EQ(client->raise_event("i", "go", "one"), Status::kOk);
+  ASSERT_EQ(client->raise_event("i", "go", "two"), Status::kOk);
+  EXPECT_EQ(output(client, {at.get()}), "completed one,two");
+}
+
+TEST_F(Mailbox, OffersCountForTheLimit) {
+  ClientOptions few;
+  few.database_path = kPath;
+  few.queue_messages_max = 2;
+  TestClient client(machine, kPath, few);
+  { const auto at = worker(); }
+  start(client, "waits");
+  ASSERT_EQ(client->raise_event("i", "go", "1"), Status::kOk);
+  ASSERT_EQ(client->enqueue_event("i", "q", "2"), Status::kOk);
+  bool received = true;
+  EXPECT_EQ(client->offer_event("i", "go", "3", std::chrono::seconds(1), &received),
+            Status::kResourceExhausted);
+  EXPECT_FALSE(received);
+  EXPECT_NE(client->error_text().find("queue_messages_max"), std::string_view::npos);
+}
+
 // ---- queues -------------------------------------------------------------------------------------
 
 TEST_F(Mailbox, MessagesBeforeAndAfterTheWaitComeInOrder) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,6 +34,22 @@ ActivityResult say(ActivityContext& ctx) { return ctx.ok("said"); }
 Poll hello(OrchestrationContext& ctx) {
   PAWL_AWAIT(said, ctx.schedule_activity("say", ""));
   return ctx.complete(said.value());
+}
+
+// Waits for "go"; then for another in a new execution, and so on to "end".
+Poll listens(OrchestrationContext& ctx) {
+  PAWL_AWAIT(event, ctx.schedule_wait("go"));
+  if (event.value() == "end") return ctx.complete(ctx.input());
+  return ctx.continue_as_new(std::string(ctx.input()) + std::string(event.value()));
+}
+
+// Leaves a wait that it was given an event for, and has it in the next one.
+Poll listens_twice(OrchestrationContext& ctx) {
+  const Handle event = ctx.schedule_wait("go");
+  PAWL_AWAIT_DONE(ctx.dequeue_event("q"));
+  ctx.cancel(event);
+  PAWL_AWAIT(later, ctx.schedule_wait("go"));
+  return ctx.complete(later.value());
 }
 
 // A client of its own thread or of its caller's, with a port of its own.
@@ -65,6 +82,8 @@ class PosixTurns : public ::testing::Test {
     path_ = folder_ + "/a.db";
     ASSERT_EQ(registry_.add_activity("say", say), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("hello", hello), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("listens", listens), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("listens_twice", listens_twice), Status::kOk);
     options_.database_path = path_.c_str();
     memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
     ASSERT_EQ(runtime_.start(testing::shared_process(), registry_, options_, port_.port(),
@@ -146,6 +165,32 @@ class PosixTurns : public ::testing::Test {
     EXPECT_LT(after, kFloodCallsEach * kVictimCalls);
   }
 
+  // Runs it on a thread of its own, and the loop on this one.
+  void beside_the_loop(const std::function<void(FileClient&)>& work) {
+    struct Call {
+      const std::function<void(FileClient&)>* work;
+      PosixTurns* test;
+    } call{&work, this};
+    pthread_t thread;
+    ASSERT_EQ(::pthread_create(
+                  &thread, nullptr,
+                  [](void* given) -> void* {
+                    auto* const mine = static_cast<Call*>(given);
+                    FileClient client(mine->test->path_.c_str());
+                    (*mine->work)(client);
+                    mine->test->done_.store(true);
+                    return nullptr;
+                  },
+                  &call),
+              0);
+    while (!done_.load()) {
+      const Result<bool> more = runtime_.tick(std::chrono::milliseconds(50));
+      EXPECT_TRUE(more.ok());
+      if (!more.value()) static_cast<void>(::usleep(200));
+    }
+    ::pthread_join(thread, nullptr);
+  }
+
   std::string folder_;
   std::string path_;
   Registry registry_;
@@ -167,6 +212,46 @@ class PosixTurns : public ::testing::Test {
 TEST_F(PosixTurns, beside_a_client_whose_calls_are_all_refused) { run(false); }
 
 TEST_F(PosixTurns, beside_a_client_that_starts_all_it_can) { run(true); }
+
+// Rules: R7.4.
+TEST_F(PosixTurns, who_offers_an_event_learns_whether_a_wait_received_it) {
+  beside_the_loop([](FileClient& client) {
+    constexpr std::chrono::seconds kLong(60);
+    bool received = true;
+    EXPECT_EQ(client->offer_event("i", "go", "x", kLong, &received), Status::kNotFound);
+    EXPECT_FALSE(received);
+    EXPECT_EQ(client->start_orchestration("i", "listens", ""), Status::kOk);
+    EXPECT_EQ(client->offer_event("i", "go", "a", kLong, &received), Status::kOk);
+    EXPECT_TRUE(received) << "its turn ended the execution";
+    EXPECT_EQ(client->offer_event("i", "other", "b", kLong, &received), Status::kOk);
+    EXPECT_FALSE(received);
+    EXPECT_EQ(client->offer_event("i", "go", "c", kLong, &received), Status::kOk);
+    EXPECT_TRUE(received);
+    EXPECT_EQ(client->offer_event("i", "go", "end", kLong, &received), Status::kOk);
+    EXPECT_TRUE(received);
+    OrchestrationStatus status;
+    EXPECT_EQ(client->get_status("i", &status), Status::kOk);
+    EXPECT_EQ(status.output, "ac");
+    EXPECT_EQ(client->offer_event("i", "go", "x", kLong, &received), Status::kStale);
+    EXPECT_FALSE(received);
+  });
+  EXPECT_EQ(runtime_.stats().messages_dropped, 1U);
+}
+
+// Rules: R7.4.
+TEST_F(PosixTurns, an_offer_that_was_received_is_not_lost_with_its_wait) {
+  beside_the_loop([](FileClient& client) {
+    bool received = false;
+    EXPECT_EQ(client->start_orchestration("i", "listens_twice", ""), Status::kOk);
+    EXPECT_EQ(client->offer_event("i", "go", "kept", std::chrono::seconds(60), &received),
+              Status::kOk);
+    EXPECT_TRUE(received);
+    EXPECT_EQ(client->enqueue_event("i", "q", ""), Status::kOk);
+    OrchestrationStatus status;
+    EXPECT_EQ(client->wait_for_orchestration("i", std::chrono::seconds(60), &status), Status::kOk);
+    EXPECT_EQ(status.output, "kept");
+  });
+}
 
 // A refused caller is answered without the write lock, which is held here.
 TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_no_other) {

@@ -53,6 +53,15 @@ class InstanceFacet final : public InstanceStore {
   Status send_message(const NewMessage& posted, bool* room) override {
     return mailbox_.send_message(posted, room);
   }
+  Status send_offer(const NewMessage& posted, bool* room, SentOffer* out) override {
+    return mailbox_.send_offer(posted, room, out);
+  }
+  Status is_offer_waiting(const SentOffer& offer, bool* waits) override {
+    return mailbox_.is_offer_waiting(offer, waits);
+  }
+  Status withdraw_offer(const SentOffer& offer, bool* withdrawn) override {
+    return mailbox_.withdraw_offer(offer, withdrawn);
+  }
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home) override {
     return mailbox_.find_instance(id, key, home);
   }

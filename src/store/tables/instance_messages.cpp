@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "column_fits.hpp"
 #include "event.hpp"
 
 namespace pawl::store {
@@ -25,6 +26,51 @@ Status InstanceMessages::send_message(const NewMessage& posted, bool* room) {
   message.name = posted.name;
   message.payload = posted.payload;
   return messages_.insert_message(key, message);
+}
+
+constexpr sql::Query kCurrentEnd{
+    "SELECT i.key,i.execution,coalesce(e.last_event,0) FROM instances AS i LEFT JOIN executions AS "
+    "e "
+    "ON e.instance=i.key AND e.execution=i.execution WHERE i.id=?1"};
+
+Status InstanceMessages::send_offer(const NewMessage& posted, bool* room, SentOffer* out) {
+  PAWL_TRY(send_message(posted, room));
+  if (!*room) return Status::kOk;
+  out->number = connection_.last_insert_id();
+  Statement row = connection_.use(kCurrentEnd);
+  if (!row.bind_text(posted.id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
+  out->key = row.integer(0);
+  out->execution = row.integer(1);
+  if (fits(row.integer(2), &out->last_event)) return Status::kOk;
+  return fail(Status::kCorrupt, "executions");
+}
+
+constexpr auto kOfferText =
+    sql::join("SELECT 1 FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
+              sql::number<MessageKind::kOffer>);
+constexpr sql::Query kOffer{kOfferText};
+
+Status InstanceMessages::is_offer_waiting(const SentOffer& offer, bool* waits) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kOffer);
+  *waits = row.bind(offer.number).bind(offer.key).row();
+  return fail(row.status(), "find offer");
+}
+
+constexpr auto kWithdrawOfferText =
+    sql::join("DELETE FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
+              sql::number<MessageKind::kOffer>);
+constexpr sql::Query kWithdrawOffer{kWithdrawOfferText, kTimerMoves};
+
+// A turn that has read it is stale then, and is run again without it.
+Status InstanceMessages::withdraw_offer(const SentOffer& offer, bool* withdrawn) {
+  require_batch();
+  PAWL_TRY(fail_written(connection_.use(kWithdrawOffer).bind(offer.number).bind(offer.key).run(),
+                        "withdraw offer"));
+  *withdrawn = connection_.changes() == 1;
+  return Status::kOk;
 }
 
 Status InstanceMessages::cancel_instance(std::string_view id, std::string_view reason) {

@@ -22,6 +22,9 @@ class InstanceMessages : private Table {
 
   // ---- calls of the contract ----
   Status send_message(const NewMessage& posted, bool* room);
+  Status send_offer(const NewMessage& posted, bool* room, SentOffer* out);
+  Status is_offer_waiting(const SentOffer& offer, bool* waits);
+  Status withdraw_offer(const SentOffer& offer, bool* withdrawn);
   Status cancel_instance(std::string_view id, std::string_view reason);
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home);
   Status last_message(MessageId* number);
