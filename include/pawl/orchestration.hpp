@@ -83,6 +83,12 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // and costs nothing.
   [[nodiscard]] std::int64_t now_ms() const;
 
+  // How long the history of this execution is, up to the event that this function has come to.
+  [[nodiscard]] std::uint32_t history_length() const;
+  // Has it come to three quarters of history_events_max (that of the worker that began the
+  // execution)? Then it is time for continue_as_new(): at the limit the execution fails.
+  [[nodiscard]] bool is_continue_as_new_due() const;
+
   // --- cancellation (Client::cancel_instance()) ---
   // From the request on, each await answers kCancelled, unless its result came before the request;
   // activities, timers, waits, children and reads of other instances are not scheduled any more,

@@ -80,7 +80,7 @@ struct Event {
   // clears; kUtcNow: the time; kStarted: behaviour flags of the engine; kSessionHold: for how long,
   // in ms.
   std::int64_t number = 0;
-  EventId horizon = 0;              // kClose, kEnded
+  EventId horizon = 0;              // kClose, kEnded; kStarted: continue-as-new is due from it on
   std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
   std::uint64_t path_hash = 0;  // commands and kEnded: awaits and selects since the last command
   std::string_view name;        // commands; kStarted: the orchestration's name

@@ -44,7 +44,7 @@ bool keeps_events(const History& history) {
   return history.last_id() == 0 || history.event(1).number >= Engine::kBehaviourOfKeptEvents;
 }
 
-Event started(const TurnInput& input, std::string_view payload) {
+Event started(const TurnInput& input, const EngineLimits& limits, std::string_view payload) {
   Event event;
   event.id = 1;
   event.kind = EventKind::kStarted;
@@ -52,6 +52,7 @@ Event started(const TurnInput& input, std::string_view payload) {
   event.name = input.orchestration_name;
   event.version = input.version;
   event.number = Engine::kBehaviour;
+  event.horizon = long_history(limits.events_max);
   event.payload = payload;
   return event;
 }
@@ -125,7 +126,7 @@ class Intake {
 
   bool start(const Message& message, Event* event) const {
     if (history_.last_id() != 0) return false;
-    *event = started(input_, message.payload);
+    *event = started(input_, limits_, message.payload);
     return true;
   }
 
@@ -364,7 +365,7 @@ Status Engine::append_failure(History& history, const TurnInput& input, ErrorKin
   Diagnostic unused;
   const History::Mark before = history.mark();
   if (history.last_id() == 0) {
-    PAWL_TRY(history.append(started(input, input_of_start(input)), unused));
+    PAWL_TRY(history.append(started(input, limits_, input_of_start(input)), unused));
   }
   Event end;
   end.id = history.last_id() + 1;

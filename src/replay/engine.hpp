@@ -35,6 +35,11 @@ struct EngineLimits {
   std::size_t kv_bytes_max = 512 * 1024;  // keys and values
 };
 
+// From so many events on it is time for continue-as-new.
+[[nodiscard]] constexpr EventId long_history(std::uint32_t events_max) {
+  return events_max - events_max / 4;
+}
+
 // Everything a turn may know about the world.
 struct TurnInput {
   OrchestrationCode code;

@@ -84,6 +84,12 @@ std::int64_t Pass::now_ms(const BranchRun& branch) const {
   return run_.history().event(branch.position).time_ms;
 }
 
+// As the start recorded it: the option may be another one when this is run again.
+bool Pass::is_continue_as_new_due(const BranchRun& branch) const {
+  const EventId recorded = run_.history().event(1).horizon;
+  return branch.position >= (recorded == 0 ? long_history(EngineLimits().events_max) : recorded);
+}
+
 std::string_view Pass::cancel_reason() const {
   return run_.history().event(run_.history().cancel_id()).payload;
 }

@@ -70,6 +70,8 @@ class Pass {
     return branch.suspended || !run_.is_ok();
   }
   [[nodiscard]] std::int64_t now_ms(const BranchRun& branch) const;
+  [[nodiscard]] static EventId history_length(const BranchRun& branch) { return branch.position; }
+  [[nodiscard]] bool is_continue_as_new_due(const BranchRun& branch) const;
   [[nodiscard]] bool has_seen_cancel(const BranchRun& branch) const {
     return run_.has_seen_cancel(branch);
   }

@@ -220,6 +220,7 @@ void Turns::settle(Turn& turn) {
     loop_.log(turn.traces[i].level, "trace", fields, 3);
   }
   if (turn.ignores_cancel) log_ignored_cancel(turn);
+  log_long_history(turn);
   count(turn);
   if (turn.commit.last_new >= turn.commit.first_new || !turn.commit.messages.empty() ||
       turn.result_count > 0)
@@ -280,6 +281,18 @@ void Turns::log_ignored_cancel(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"execution", turn.item->execution}};
   loop_.log(LogLevel::kWarning, "cancel_ignored", fields, 2);
+}
+
+// Once an execution: by the turn that passed it.
+void Turns::log_long_history(const Turn& turn) {
+  const std::uint32_t events_max = loop_.options.limits.history_events_max;
+  const EventId is_long = long_history(events_max);
+  if (turn.commit.last_new < is_long || turn.commit.first_new > is_long) return;
+  const LogField fields[] = {{"instance", turn.item->id.view()},
+                             {"execution", turn.item->execution},
+                             {"events", turn.commit.last_new},
+                             {"history_events_max", events_max}};
+  loop_.log(LogLevel::kWarning, "history_is_long", fields, 4);
 }
 
 // It was parked, or it stopped.

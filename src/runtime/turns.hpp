@@ -92,6 +92,7 @@ class Turns {
   void advance_history(Turn& turn);
   void count(const Turn& turn);
   void log_ignored_cancel(const Turn& turn);
+  void log_long_history(const Turn& turn);
   void log_abandoned(const Turn& turn);
 
   LoopContext& loop_;

@@ -184,6 +184,47 @@ TEST(ContinueAsNew, EndsWithTheNextInput) {
   EXPECT_EQ(bench.all(), "1 started\n2 ended continued_as_new = next\n");
 }
 
+// Rules: R2.7.
+TEST(Length, IsThatOfThePositionAndDueAsTheStartRecordedIt) {
+  const Orchestration rounds = [](OrchestrationContext& ctx) {
+    std::string said;
+    while (!ctx.is_continue_as_new_due()) {
+      said += std::to_string(ctx.history_length()) + " ";
+      PAWL_AWAIT_DONE(ctx.schedule_activity("round", ""));
+    }
+    return ctx.continue_as_new(said + std::to_string(ctx.history_length()));
+  };
+  EngineLimits few;
+  few.events_max = 12;
+  Bench bench(few);
+  bench.go(rounds, {start()});
+  EXPECT_EQ(bench.history().event(1).horizon, 9U);
+  bench.go(rounds, {done(2)}).go(rounds, {done(4)});
+  // A worker with another limit goes on with it: the history decides.
+  Bench other;
+  other.load(bench, bench.history().last_id());
+  other.go(rounds, {done(6)}).go(rounds, {done(8)});
+  EXPECT_EQ(other.added(), "9 activity_done ->8 = ok\n10 ended continued_as_new = 1 3 5 7 9\n");
+}
+
+// Rules: R2.7.
+TEST(Length, OfABranchIsWhatItHasComeTo) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    const Handle branch = ctx.open_branch([](OrchestrationContext& own) -> Poll {
+      PAWL_AWAIT_DONE(own.schedule_activity("a", ""));
+      PAWL_AWAIT_DONE(own.schedule_activity("b", ""));
+      return own.complete(std::to_string(own.history_length()));
+    });
+    PAWL_AWAIT_DONE(ctx.schedule_activity("c", ""));
+    const std::string mine = std::to_string(ctx.history_length());
+    PAWL_AWAIT(its, branch);
+    return ctx.complete(mine + " " + std::string(its.value()));
+  };
+  Bench bench;
+  bench.go(function, {start()}).go(function, {done(4), done(3)}).go(function, {done(7)});
+  EXPECT_EQ(bench.added(), "8 activity_done ->7 = ok\n9 ended completed = 5 8\n");
+}
+
 TEST(Start, RecordsNameVersionInputAndBehaviour) {
   Bench bench;
   bench.go(read_once, {start("the input")});

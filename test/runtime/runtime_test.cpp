@@ -486,6 +486,23 @@ TEST_F(RuntimeTest, a_loop_that_takes_cancellation_for_a_failure_stands_still) {
   EXPECT_NE(worker.lines.all().find("instance=a"), std::string::npos) << worker.lines.all();
 }
 
+// Rules: R2.7.
+TEST_F(RuntimeTest, a_long_history_is_logged_once) {
+  Options options = base_options();
+  options.limits.history_events_max = 40;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("a", "endless_history", ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  EXPECT_EQ(client.status("a").error, ErrorKind::kLimit);
+  EXPECT_EQ(worker.lines.count("history_is_long"), 1U) << worker.lines.all();
+  EXPECT_NE(worker.lines.all().find("history_is_long instance=a execution=1 events=30 "
+                                    "history_events_max=40"),
+            std::string::npos)
+      << worker.lines.all();
+}
+
 TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {
   TestClient client(machine, kPath);
   Worker first(machine, registry, base_options());
