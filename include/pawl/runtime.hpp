@@ -114,6 +114,8 @@ struct RuntimeStats {
 // Answer of a piggybacked call; called on the Runtime's thread after the commit. `user` is
 // what the call was given.
 using Answer = void (*)(void* user, Status status) noexcept;
+// Likewise, of offer_event(); `received`: by a wait of the instance.
+using OfferAnswer = void (*)(void* user, Status status, bool received) noexcept;
 
 class Runtime : public TypedSenderCalls<Runtime> {
  public:
@@ -187,6 +189,13 @@ class Runtime : public TypedSenderCalls<Runtime> {
                          void* user = nullptr);
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload,
                      Answer answer = nullptr, void* user = nullptr);
+  // Likewise, with the next tick or never: what cannot be piggybacked on a turn of it is not stored.
+  // Returns as those above. The answer: kOk, and whether a wait received it; kTimeout: the instance
+  // has no turn here in that tick (it is suspended, or warm in another process, or more messages
+  // wait for it than a turn reads), so no code saw the offer; else as those above.
+  // Requires: as those above.
+  Status offer_event(std::string_view id, std::string_view name, std::string_view payload,
+                     OfferAnswer answer, void* user = nullptr);
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                        Answer answer = nullptr, void* user = nullptr);
   Status terminate_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,

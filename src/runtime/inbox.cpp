@@ -7,7 +7,13 @@ namespace pawl {
 namespace {
 
 bool is_message(const Request& request) {
-  return request.kind == Request::Kind::kRaise || request.kind == Request::Kind::kEnqueue;
+  return request.kind == Request::Kind::kRaise || request.kind == Request::Kind::kOffer ||
+         request.kind == Request::Kind::kEnqueue;
+}
+
+MessageKind message_kind_of(const Request& request) {
+  if (request.kind == Request::Kind::kOffer) return MessageKind::kOffer;
+  return request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
 }
 
 }  // namespace
@@ -15,7 +21,7 @@ bool is_message(const Request& request) {
 NewMessage Inbox::message_of(const Request& request) const {
   NewMessage posted;
   posted.id = request.id;
-  posted.kind = request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
+  posted.kind = message_kind_of(request);
   posted.name = request.name;
   posted.payload = request.text;
   posted.count_max = loop_.options.limits.queue_messages_max;
@@ -244,6 +250,7 @@ bool Inbox::is_answer(Status status) {
     case Status::kChildInstance:
     case Status::kInvalidArgument:
     case Status::kQuota:
+    case Status::kTimeout:
     case Status::kDeviceHeld: return true;
     default: return false;
   }
@@ -270,11 +277,36 @@ Status Inbox::write_request(Request& request, Turn* turn, bool* room, bool* more
     case Request::Kind::kResume: return loop_.admin().resume_instance(request.id);
     case Request::Kind::kDelete:
     case Request::Kind::kPrune: return removals_.write(request, more);
+    case Request::Kind::kOffer: return write_offer(request, turn);
     case Request::Kind::kRaise:
     case Request::Kind::kEnqueue: break;
   }
   if (request.piggybacks_on != 0) return Status::kOk;
   return send_message(request, room);
+}
+
+// An offer is never stored: without a turn of this tick it is over.
+Status Inbox::write_offer(Request& request, Turn* turn) {
+  InstanceKey key = 0;
+  Incarnation home = 0;
+  request.received = false;
+  if (!is_valid_name(request.name)) return Status::kInvalidArgument;
+  PAWL_TRY(loop_.instances().find_instance(request.id, &key, &home));
+  if (request.piggybacks_on == 0 || turn == nullptr) return Status::kTimeout;
+  const MessageId number = number_of(index_of(request));
+  const TurnCommit& commit = turn->commit;
+  for (EventId id = commit.first_new; id <= commit.last_new && !request.received; ++id) {
+    const Event& event = commit.events->event(id);
+    request.received = event.kind == EventKind::kDelivery && event.number == number;
+  }
+  return Status::kOk;
+}
+
+std::size_t Inbox::index_of(const Request& request) {
+  std::size_t index = 0;
+  while (&requests_.at(index) != &request)
+    ++index;
+  return index;
 }
 
 // A turn that cannot be committed is forgotten: it is run again once its start is stored.
@@ -314,6 +346,11 @@ Status Inbox::send_message(const Request& request, bool* room) {
 }
 
 Status Inbox::write_message(Request& request, MessageId number) {
+  if (request.kind == Request::Kind::kOffer) {
+    request.received = false;
+    request.status = Status::kTimeout;
+    return Status::kOk;
+  }
   NewMessage posted = message_of(request);
   posted.number = number;
   bool room = true;
@@ -359,6 +396,8 @@ void Inbox::answer() {
     requests_.pop();
     ++loop_.work_done;
     if (request.answer != nullptr) request.answer(request.user, request.status);
+    if (request.offer_answer != nullptr)
+      request.offer_answer(request.user, request.status, request.received);
   }
   loop_.agenda.set(Job::kRequests, requests_.size() > 0);
 }

@@ -76,6 +76,8 @@ class Inbox {
   Turn* turn_of(TurnList& turns, std::size_t request);
   Status write_request(Request& request, Turn* turn, bool* room, bool* more);
   Status write_start(const Request& request, Turn* turn);
+  Status write_offer(Request& request, Turn* turn);
+  [[nodiscard]] std::size_t index_of(const Request& request);
   Status send_message(const Request& request, bool* room);
   Status write_message(Request& request, MessageId number);
 

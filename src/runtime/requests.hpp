@@ -23,6 +23,7 @@ struct Request {
     kStart,
     kCancel,
     kRaise,
+    kOffer,
     kEnqueue,
     kDeclare,
     kStandby,
@@ -40,13 +41,16 @@ struct Request {
   std::string_view text;     // input, reason or payload
   Answer answer = nullptr;
   void* user = nullptr;
-  bool force = false;               // kDelete
-  bool begun = false;               // kDelete: only the sweep is left
-  PruneLimits limits = {};          // kPrune
-  std::int64_t start_after_ms = 0;  // kStart
-  void* block = nullptr;            // from the pool; holds the texts
-  InstanceKey piggybacks_on = 0;    // kRaise, kEnqueue: whose turn of the batch at hand takes it
-  Status status = Status::kOk;      // decided in the batch, answered after the commit
+  OfferAnswer offer_answer = nullptr;  // kOffer: in place of the other
+  bool received = false;               // kOffer: by a wait, in the turn that it is piggybacked on
+  bool force = false;                  // kDelete
+  bool begun = false;                  // kDelete: only the sweep is left
+  PruneLimits limits = {};             // kPrune
+  std::int64_t start_after_ms = 0;     // kStart
+  void* block = nullptr;               // from the pool; holds the texts
+  // kRaise, kOffer, kEnqueue: whose turn of the batch at hand takes it.
+  InstanceKey piggybacks_on = 0;
+  Status status = Status::kOk;  // decided in the batch, answered after the commit
 };
 
 // A ring: those taken into the batch at hand are the first `taken`.

@@ -180,6 +180,13 @@ Status Runtime::raise_event(std::string_view id, std::string_view name, std::str
   return piggyback({Request::Kind::kRaise, id, name, {}, payload, answer, user});
 }
 
+Status Runtime::offer_event(std::string_view id, std::string_view name, std::string_view payload,
+                            OfferAnswer answer, void* user) {
+  Request request = {Request::Kind::kOffer, id, name, {}, payload, nullptr, user};
+  request.offer_answer = answer;
+  return piggyback(request);
+}
+
 Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                               Answer answer, void* user) {
   return piggyback({Request::Kind::kEnqueue, id, queue, {}, payload, answer, user});

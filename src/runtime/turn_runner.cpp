@@ -243,7 +243,9 @@ bool TurnRunner::sort_mailbox(Turn& turn, const TurnResult& result) {
   for (std::size_t i = 0; i < result.kept_count; ++i) {
     std::size_t request = 0;
     if (inbox_.is_piggybacked(turn, result.kept[i], &request)) {
-      given_back[given_back_count++] = inbox_.message_of(request);
+      // An offer is for this turn, though that was cut.
+      const Message message = inbox_.message_of(request);
+      if (message.kind != MessageKind::kOffer) given_back[given_back_count++] = message;
     } else {
       kept[kept_count++] = result.kept[i];
     }

@@ -113,6 +113,14 @@ class Piggyback : public Story {
   void raise(Worker& worker, std::string_view payload, std::string_view id = "a") {
     ASSERT_EQ(worker.runtime->raise_event(id, "go", payload, keep, &answers), Status::kOk);
   }
+  static void keep_offer(void* all, Status status, bool received) noexcept {
+    static_cast<std::vector<std::string>*>(all)->push_back(std::string(status_name(status)) +
+                                                           (received ? " received" : ""));
+  }
+  void offer(Worker& worker, std::string_view payload, std::string_view name = "go",
+             std::string_view id = "a") {
+    ASSERT_EQ(worker.runtime->offer_event(id, name, payload, keep_offer, &offers), Status::kOk);
+  }
   void enqueue(Worker& worker, std::string_view payload) {
     ASSERT_EQ(worker.runtime->enqueue_event("a", "q", payload, keep, &answers), Status::kOk);
   }
@@ -123,6 +131,7 @@ class Piggyback : public Story {
   std::vector<Status> all_ok(std::size_t count) { return std::vector<Status>(count, Status::kOk); }
 
   std::vector<Status> answers;
+  std::vector<std::string> offers;
 };
 
 TEST_F(Piggyback, AnEvent_TakesOneCommit) {
@@ -133,6 +142,42 @@ TEST_F(Piggyback, AnEvent_TakesOneCommit) {
   EXPECT_EQ(answers, all_ok(1));
   EXPECT_EQ(outcome_of("a"), "completed now");
   EXPECT_EQ(commits(worker), before + 1);
+}
+
+// Rules: R7.4.
+TEST_F(Piggyback, AnOffer_IsAnsweredWithItsTickAndNeverStored) {
+  Worker& worker = with("listen_twice");
+  const std::uint64_t before = commits(worker);
+  offer(worker, "no", "other");
+  offer(worker, "one");
+  offer(worker, "none", "go", "nobody");
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(commits(worker), before + 1);
+  EXPECT_EQ(offers, (std::vector<std::string>{"ok", "ok received", "not_found"}));
+  EXPECT_EQ(worker.runtime->stats().messages_dropped, 1U);
+  ASSERT_EQ(client()->suspend_instance("a"), Status::kOk);
+  offer(worker, "not now");
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(offers.back(), "timeout");
+  ASSERT_EQ(client()->resume_instance("a"), Status::kOk);
+  pass(1'000);
+  offer(worker, "two");
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(offers.back(), "ok received");
+  EXPECT_EQ(outcome_of("a"), "completed one,two");
+  offer(worker, "late");
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(offers.back(), "stale");
+}
+
+// Its turn is run again without it.
+TEST_F(Piggyback, AnOfferWhoseTurnCannotBeWritten_IsOver) {
+  Worker& worker = with("listen");
+  g_in_the_turn = [&] { ASSERT_EQ(client()->raise_event("a", "go", "first"), Status::kOk); };
+  offer(worker, "now");
+  ASSERT_TRUE(tick(worker));
+  ASSERT_EQ(offers, std::vector<std::string>{"timeout"});
+  EXPECT_EQ(end_of("a"), "completed first");
 }
 
 TEST_F(Piggyback, AnEvent_IsInTheCommitOfTheHandOverThatItAsksFor) {

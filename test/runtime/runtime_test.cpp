@@ -444,6 +444,9 @@ TEST_F(RuntimeTest, the_grace_goes_on_over_executions_restarts_and_reboots) {
     ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
     begin = machine.boot_ms();
     ASSERT_FALSE(run(first, client, "a", 5'000));
+    Metrics metrics;
+    ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+    EXPECT_LE(metrics.timers_waiting, 2) << "its grace, and what it sleeps on";
     first.kill();
   }
   Worker second(machine, registry, options);
