@@ -68,6 +68,16 @@ class FakeActivity {
   // ones. None: success with an empty result.
   FakeActivity& returns(std::string_view result);
   FakeActivity& fails(std::string_view text);
+  // An answer that is made when it is asked for. The fake has a copy of the code, with what it has
+  // captured; what it captured by reference must outlive the fake.
+  FakeActivity& does(std::function<ActivityResult(ActivityContext&)> code);
+  // Likewise a struct with a PAWL_JSON, as the result of a typed activity.
+  template <typename T, typename = std::enable_if_t<!internal::kIsText<T> &&
+                                                    !std::is_invocable_v<T, ActivityContext&>>>
+  FakeActivity& returns(const T& result) {
+    const internal::Encoded<T> encoded(result);
+    return encoded.status() == Status::kOk ? returns(encoded.text()) : fails(encoded.why());
+  }
   // Registers itself under this name; the fake outlives the registry.
   // Returns as Registry::add_activity().
   Status add_to(Registry& registry, std::string_view name,
@@ -80,6 +90,7 @@ class FakeActivity {
   struct Answer {
     bool ok = true;
     std::string text;
+    std::function<ActivityResult(ActivityContext&)> code;  // instead of the text
   };
   static ActivityResult run(ActivityContext& context);
   std::vector<Answer> answers_;
@@ -122,6 +133,8 @@ struct WorldOptions {
   // database_path and worker_node_id null: names of the World's own. log null: World::log().
   Options runtime;
   Process* process = nullptr;  // null: shared_process()
+  // Each start() declares them, as a program does that holds hardware (Runtime::declare_session()).
+  std::vector<std::string> devices;
 };
 
 class World {
@@ -146,6 +159,11 @@ class World {
   // disk; 0: not any more. Whatever it does happens between two of these, so a test that counts n
   // up until nothing crashes any more has met every moment.
   void crash_at_write(std::uint64_t nth);
+  // The Runtime declares a device, now and after each later start(), or withdraws it; it takes
+  // effect with the next calls below.
+  // Returns as Runtime::declare_session() and withdraw_session(); kOk if none runs.
+  Status declare_device(std::string_view device);
+  Status withdraw_device(std::string_view device);
   // Power off for so long: all processes die. Views of the Client end, and start() makes a new one.
   void reboot(std::int64_t off_ms);
   [[nodiscard]] bool running() const { return worker_ != nullptr && worker_->running(); }

@@ -64,12 +64,12 @@ std::string Lines::all() const {
 // --- FakeActivity ---------------------------------------------------------------------------------
 
 FakeActivity& FakeActivity::returns(std::string_view result) {
-  answers_.push_back({true, std::string(result)});
+  answers_.push_back({true, std::string(result), {}});
   return *this;
 }
 
 FakeActivity& FakeActivity::fails(std::string_view text) {
-  answers_.push_back({false, std::string(text)});
+  answers_.push_back({false, std::string(text), {}});
   return *this;
 }
 
@@ -77,11 +77,17 @@ Status FakeActivity::add_to(Registry& registry, std::string_view name, ActivityM
   return registry.add_activity(name, run, mode, this);
 }
 
+FakeActivity& FakeActivity::does(std::function<ActivityResult(ActivityContext&)> code) {
+  answers_.push_back({true, "", std::move(code)});
+  return *this;
+}
+
 ActivityResult FakeActivity::run(ActivityContext& context) {
   auto& fake = *static_cast<FakeActivity*>(context.user());
   fake.inputs_.emplace_back(context.input());
   if (fake.answers_.empty()) return context.ok("");
   const Answer& answer = fake.answers_[std::min(fake.calls(), fake.answers_.size()) - 1];
+  if (answer.code) return answer.code(context);
   return answer.ok ? context.ok(answer.text) : context.fail(answer.text);
 }
 
@@ -157,6 +163,8 @@ Status World::start() {
       worker_ = nullptr;
       return status;
     }
+    for (const std::string& device : options_.devices)
+      PAWL_TRY(worker_->runtime->declare_session(device, false));
   }
   return client_ != nullptr ? Status::kOk : open_client();
 }
@@ -189,6 +197,17 @@ void World::crash() {
   if (running()) worker_->kill();
   writes_left_ = 0;
   machine_.fail_write(0, Status::kOk, false);
+}
+
+Status World::declare_device(std::string_view device) {
+  options_.devices.emplace_back(device);
+  return running() ? worker_->runtime->declare_session(device, false) : Status::kOk;
+}
+
+Status World::withdraw_device(std::string_view device) {
+  auto& devices = options_.devices;
+  devices.erase(std::remove(devices.begin(), devices.end(), device), devices.end());
+  return running() ? worker_->runtime->withdraw_session(device) : Status::kOk;
 }
 
 void World::crash_at_write(std::uint64_t nth) { writes_left_ = nth; }

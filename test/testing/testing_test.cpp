@@ -162,6 +162,98 @@ TEST(TestingWorld, CrashesAtAnyWrite) {
   RecordProperty("writes", std::to_string(nth));
 }
 
+// Reads the device once a minute, three times; the sum of what it read. "quick": ten times a second.
+Poll sample(OrchestrationContext& ctx) {
+  int sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    PAWL_AWAIT(level, ctx.schedule_activity("measure", "", Target::device("bed-7")));
+    if (!level.ok()) return ctx.fail(level.error());
+    sum += static_cast<int>(level.value().size());
+    const int pause_ms = ctx.input() == "quick" ? 100 : 60'000;
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(pause_ms)));
+  }
+  return ctx.complete(std::to_string(sum));
+}
+
+TEST(TestingWorld, DeclaresDevicesAtEachStart) {
+  Registry registry;
+  FakeActivity measure;
+  measure.returns("wet");
+  ASSERT_EQ(registry.add_orchestration("sample", sample), Status::kOk);
+  ASSERT_EQ(measure.add_to(registry, "measure"), Status::kOk);
+  World world(registry);
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  ASSERT_EQ(world.client().start_orchestration("sample", InstanceId("s"), ""), Status::kOk);
+  EXPECT_EQ(world.advance(60'000), Status::kOk);
+  EXPECT_EQ(measure.calls(), 0U) << "without a declaration the work waits";
+  ASSERT_EQ(world.declare_device("bed-7"), Status::kOk);
+  EXPECT_EQ(world.advance(30'000), Status::kOk);
+  EXPECT_EQ(measure.calls(), 1U);
+  world.crash();
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  EXPECT_EQ(world.advance(60'000), Status::kOk);
+  EXPECT_EQ(measure.calls(), 2U) << "the next start declares it again";
+  ASSERT_EQ(world.withdraw_device("bed-7"), Status::kOk);
+  EXPECT_EQ(world.advance(600'000), Status::kOk);
+  EXPECT_EQ(measure.calls(), 2U);
+}
+
+// A crash at every write, with a device and with code that counts in what it captured. The world is
+// right if each of the three readings was made, and none was made anew after it was recorded.
+TEST(TestingWorld, CrashesAtAnyWriteWithADeviceAndCode) {
+  std::uint64_t nth = 0;
+  for (bool has_crashed = true; has_crashed;) {
+    SCOPED_TRACE(++nth);
+    ASSERT_LT(nth, 1'000U);
+    Registry registry;
+    int made = 0;
+    FakeActivity measure;
+    const std::string level = "wet";
+    measure.does([&made, level](ActivityContext& ctx) {
+      EXPECT_EQ(ctx.session_id(), "bed-7");
+      ++made;
+      return ctx.ok(level);
+    });
+    ASSERT_EQ(registry.add_orchestration("sample", sample), Status::kOk);
+    ASSERT_EQ(measure.add_to(registry, "measure"), Status::kOk);
+    WorldOptions options;
+    options.devices = {"bed-7"};
+    World world(registry, options);
+    ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+    ASSERT_EQ(world.client().start_orchestration("sample", InstanceId("s"), "quick"), Status::kOk);
+    world.crash_at_write(nth);
+    OrchestrationStatus status;
+    Status done = world.run_until_done("s", &status);
+    has_crashed = done == Status::kStopped;
+    if (has_crashed) {
+      world.crash_at_write(0);
+      ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+      done = world.run_until_done("s", &status);
+    }
+    ASSERT_EQ(done, Status::kOk);
+    EXPECT_EQ(status.output, "9");
+    EXPECT_GE(made, 3);
+    EXPECT_LE(made, has_crashed ? 4 : 3);
+  }
+  EXPECT_GT(nth, 20U);
+}
+
+TEST(TestingFakeActivity, AnswersInTheirOrderWhateverTheirKind) {
+  Registry registry;
+  FakeActivity measure;
+  measure.returns("a").does([](ActivityContext& ctx) { return ctx.ok(ctx.activity_name()); });
+  ASSERT_EQ(registry.add_orchestration("sample", sample), Status::kOk);
+  ASSERT_EQ(measure.add_to(registry, "measure"), Status::kOk);
+  WorldOptions options;
+  options.devices = {"bed-7"};
+  World world(registry, options);
+  ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
+  ASSERT_EQ(world.client().start_orchestration("sample", InstanceId("s"), "quick"), Status::kOk);
+  OrchestrationStatus status;
+  ASSERT_EQ(world.run_until_done("s", &status), Status::kOk);
+  EXPECT_EQ(status.output, std::to_string(1 + 7 + 7));
+}
+
 TEST(TestingWorld, CrashedStoppedOrRebooted_GoesOnWhereItWas) {
   Garden garden;
   garden.read.returns("wet");
