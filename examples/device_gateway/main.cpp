@@ -60,18 +60,15 @@ int read(int argc, char** argv) {
   if (argc > 5) request.samples = static_cast<std::int32_t>(number(argv[5]) % 1'000);
   if (argc > 5) request.period_ms = number(argv[6]);
   if (argc > 7) request.unavailable_ms = number(argv[7]);
-  char input[512];
-  std::size_t size = 0;
-  if (pawl::to_json(request, input, sizeof input, &size) != pawl::Status::kOk) usage();
 
   example::Caller caller;
   if (!caller.open("device_gateway", option(argc, argv, "--db"))) return 1;
   pawl::Client& client = caller.client();
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);  // a process id alone comes again
-  const std::string id = "read-" + std::to_string(getpid()) + "-" + std::to_string(now.tv_sec);
+  const pawl::InstanceId id("read-" + std::to_string(getpid()) + "-" + std::to_string(now.tv_sec));
   pawl::OrchestrationStatus result;
-  pawl::Status status = client.start_orchestration("measure", pawl::InstanceId(id), {input, size});
+  pawl::Status status = client.start_orchestration(device_gateway::kMeasure, id, request);
   if (status == pawl::Status::kOk)
     status = client.wait_for_orchestration(id, std::chrono::seconds(3'600), &result);
   if (status != pawl::Status::kOk) {

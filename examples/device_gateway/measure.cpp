@@ -8,11 +8,8 @@
 
 namespace device_gateway {
 
-pawl::Poll measure(pawl::OrchestrationContext& ctx) {
-  Request request;
-  pawl::Diagnostic why;
-  if (pawl::from_json(ctx.input(), &request, &why) != pawl::Status::kOk)
-    return ctx.fail(why.text());
+pawl::PollOf<Request, std::string_view> measure(pawl::OrchestrationContext& ctx,
+                                                const Request& request) {
   pawl::ActivityOptions options;
   // Only the worker that declared it, and one at a time, for all instances.
   options.target = pawl::Target::device(request.device.view(),

@@ -19,7 +19,9 @@ PAWL_JSON(Request, samples, period_ms, unavailable_ms, device)
 
 // Completes with the values, each with who read it: "a:215 a:216 b:216". Fails with the error's
 // kind.
-pawl::Poll measure(pawl::OrchestrationContext& ctx);
+inline constexpr pawl::OrchestrationType<Request, std::string_view> kMeasure{"measure"};
+pawl::PollOf<Request, std::string_view> measure(pawl::OrchestrationContext& ctx,
+                                                const Request& request);
 
 // `user` is the OwnedDevices.
 pawl::ActivityResult read_device(pawl::ActivityContext& ctx);
