@@ -3,8 +3,8 @@
 // Purpose: a connection of its own, in the process of the Runtime or in another one on the same
 // file. Every call that answers kOk is durable (see Options::synchronous_full); then it rings the
 // bell.
-// Ownership: memory given to open() belongs to the Client until close(); views it hands out live
-// until its next call. Thread rule: one thread at a time; one Client a thread.
+// Ownership: memory given to open() belongs to the Client until close(); texts it hands out live
+// until its next call, and end the process when they are read later (CallText). Thread rule: one thread at a time; one Client a thread.
 #ifndef PAWL_CLIENT_HPP
 #define PAWL_CLIENT_HPP
 
@@ -14,6 +14,7 @@
 #include <optional>
 #include <string_view>
 
+#include "pawl/call_text.hpp"
 #include "pawl/error.hpp"
 #include "pawl/json.hpp"
 #include "pawl/kv.hpp"
@@ -61,12 +62,12 @@ struct OrchestrationStatus {
   OrchestrationState state = OrchestrationState::kRunning;
   std::int64_t execution_id = 0;  // rises by one at every continue-as-new
   ErrorKind error = ErrorKind::kNone;
-  std::string_view output;      // the result, or the error's text; valid until the next call
+  CallText output;              // the result, or the error's text; valid until the next call
   std::int64_t created_ms = 0;  // stamps, UTC as known then
   std::int64_t updated_ms = 0;
   // What the code set with set_custom_status(); empty: nothing, or reset. Valid until the next
   // call.
-  std::string_view custom_status;
+  CallText custom_status;
   std::int64_t custom_status_version = 0;  // rises by one with every set and reset
 };
 
@@ -151,11 +152,16 @@ class Client : public TypedSenderCalls<Client> {
                                 TypedEnd<Out>* end) {
     end->value.reset();
     PAWL_TRY(wait_for_orchestration(id, timeout, out));
-    if (out->state != OrchestrationState::kCompleted) return Status::kOk;
-    Out value{};
-    PAWL_TRY(internal::decode(out->output, &value, &end->why));
-    end->value = value;
-    return Status::kOk;
+    return read_end(*out, end);
+  }
+  // Likewise.
+  // Returns as get_status(); kCorrupt and kResourceExhausted: as above.
+  template <typename In, typename Out>
+  Status get_status(const OrchestrationType<In, Out>& /*type*/, std::string_view id,
+                    OrchestrationStatus* out, TypedEnd<Out>* end) {
+    end->value.reset();
+    PAWL_TRY(get_status(id, out));
+    return read_end(*out, end);
   }
   // Sleeps until custom_status_version is above `last_version` (-1: answers at once); event-driven.
   // Returns kOk; kNotFound; kStale: it does not run any more, so no change is to come; kTimeout.
@@ -310,6 +316,14 @@ class Client : public TypedSenderCalls<Client> {
                          std::int64_t ended_before_ms, Removed* removed = nullptr);
 
  private:
+  template <typename Out>
+  static Status read_end(const OrchestrationStatus& status, TypedEnd<Out>* end) {
+    if (status.state != OrchestrationState::kCompleted) return Status::kOk;
+    Out value{};
+    PAWL_TRY(internal::decode(status.output, &value, &end->why));
+    end->value = value;
+    return Status::kOk;
+  }
   ClientCore* core_ = nullptr;
 };
 

@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "pawl/call_text.hpp"
+
 namespace pawl {
 
 struct KvEntry {
-  std::string_view key;
-  std::string_view value;
+  CallText key;
+  CallText value;
   std::int64_t updated_ms = 0;  // stamp of the last write, UTC as known then
 };
 

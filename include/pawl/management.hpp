@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "pawl/call_text.hpp"
 #include "pawl/error.hpp"
 #include "pawl/name.hpp"
 #include "pawl/optional_ms.hpp"
@@ -58,10 +59,10 @@ struct Page {
 
 struct InstanceInfo {
   std::int64_t key = 0;  // order of creation; never reused, unlike the id of a deleted instance
-  std::string_view id;
-  std::string_view name;
-  std::string_view version;
-  std::string_view parent_id;  // empty: a root
+  CallText id;
+  CallText name;
+  CallText version;
+  CallText parent_id;  // empty: a root
   OrchestrationState state = OrchestrationState::kRunning;
   std::int64_t execution_id = 0;  // the current one
   std::int64_t created_ms = 0;
@@ -197,12 +198,12 @@ struct SessionFilter {
 
 struct SessionInfo {
   std::int64_t key = 0;
-  std::string_view name;
-  std::string_view instance_id;  // that opened it; empty: shared by all
-  std::string_view owner_label;  // SessionSettings
-  std::string_view kind;
+  CallText name;
+  CallText instance_id;  // that opened it; empty: shared by all
+  CallText owner_label;  // SessionSettings
+  CallText kind;
   SessionState state = SessionState::kIdle;
-  std::string_view node;          // of the worker that owns it; empty: no owner
+  CallText node;                  // of the worker that owns it; empty: no owner
   std::int64_t epoch = 0;         // rises with every change of the owner; 0: never had one
   std::int64_t created_ms = 0;    // or opened anew
   std::int64_t age_ms = 0;        // since then, in Pawl time as the next

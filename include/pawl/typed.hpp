@@ -229,6 +229,7 @@ class TypedContextCalls {
       return self.schedule_sub_orchestration(type.name(), text, options...);
     });
   }
+  // Starts an instance without a parent.
   // Returns as the call with a text; kBadPayload.
   template <typename In, typename Out, typename... Options>
   ErrorKind start_orchestration(const OrchestrationType<In, Out>& type, const InstanceId& id,
@@ -280,6 +281,7 @@ class TypedContextCalls {
 template <typename Self>
 class TypedSenderCalls {
  public:
+  // Creates an instance.
   // Returns as the call with a text.
   template <typename In, typename Out, typename... Rest>
   Status start_orchestration(const OrchestrationType<In, Out>& type, const InstanceId& id,
@@ -288,6 +290,7 @@ class TypedSenderCalls {
     PAWL_TRY(encoded.status());
     return self().start_orchestration(type.name(), id, encoded.text(), rest...);
   }
+  // Raises an event.
   // Returns as the call with a text.
   template <typename T, typename... Rest>
   Status raise_event(std::string_view id, const EventType<T>& type,
@@ -296,6 +299,7 @@ class TypedSenderCalls {
     PAWL_TRY(encoded.status());
     return self().raise_event(id, type.name(), encoded.text(), rest...);
   }
+  // Puts a message into a queue.
   // Returns as the call with a text.
   template <typename T, typename... Rest>
   Status enqueue_event(std::string_view id, const QueueType<T>& type,

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "pawl/call_text.hpp"
+
 namespace pawl {
 
 // Standard error is unbuffered, so nothing is lost with the abort and nothing is allocated.
@@ -12,5 +14,8 @@ void invariant_broken(const char* id) {
   std::fputs(" broken\n", stderr);
   std::abort();
 }
+
+// Here, since every layer has answers of a Client in its hands.
+void internal::refuse_stale_text() { invariant_broken("client-1"); }
 
 }  // namespace pawl

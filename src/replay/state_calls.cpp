@@ -119,7 +119,7 @@ bool StateCalls::read(BranchRun& branch, std::string_view key, KvEntry* out) {
 
 std::string_view StateCalls::custom_status(BranchRun& branch) {
   KvEntry entry;
-  return read(branch, {}, &entry) ? entry.value : std::string_view();
+  return read(branch, {}, &entry) ? entry.value.view() : std::string_view();
 }
 
 // The custom status, whose key is empty, is before them all.

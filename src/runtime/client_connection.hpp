@@ -114,7 +114,8 @@ class ClientConnection {
   WorkerRow* workers_ = nullptr;
   bool watching_ = false;
   Diagnostic diagnostic_;
-  Removed step_;  // of the transaction at hand
+  Removed step_;             // of the transaction at hand
+  std::uint64_t calls_ = 0;  // of the Client; texts of answers look at it (CallText)
 
  private:
   // The process that made the log so long may have left, and where no runtime runs only clients can

@@ -180,6 +180,8 @@ Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
       id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
   if (status != Status::kOk) return explain(status, id);
   *out = public_status(row);
+  for (CallText* text : {&out->output, &out->custom_status})
+    text->live_until_next(&calls_);
   return Status::kOk;
 }
 
@@ -237,8 +239,11 @@ Status ClientCore::get_kv_value(std::string_view id, std::string_view key, KvEnt
     diagnostic_.format("a key is 1 to 256 bytes without control characters");
     return Status::kInvalidArgument;
   }
-  return explain(
-      store_->instances().read_value(id, key, out, found, buffer_, options_.payload_bytes_max), id);
+  const Status read =
+      store_->instances().read_value(id, key, out, found, buffer_, options_.payload_bytes_max);
+  for (CallText* text : {&out->key, &out->value})
+    text->live_until_next(&calls_);
+  return explain(read, id);
 }
 
 Status ClientCore::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {

@@ -10,6 +10,12 @@ class ClientCore final : public ClientManagement {
  public:
   using ClientManagement::ClientManagement;
 
+  // Each call of the Client begins with it: texts of the call before die.
+  ClientCore& call() {
+    ++calls_;
+    return *this;
+  }
+
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options);
   Status cancel_instance(std::string_view id, std::string_view reason);

@@ -12,6 +12,14 @@ constexpr std::size_t kKeysMax =
     64;  // instances of one call of delete_instances() or prune_instances()
 
 // Copies what it is shown into the Client's buffer.
+// Copies a text to `at` and makes it a view of that. Returns the end of the copy.
+char* keep_text(char* at, CallText* text, std::size_t bytes_max) {
+  const std::string_view kept = text->view().substr(0, bytes_max);
+  if (!kept.empty()) std::memcpy(at, kept.data(), kept.size());
+  *text = std::string_view(at, kept.size());
+  return at + kept.size();
+}
+
 class KeepInfo final : public InstanceVisitor {
  public:
   KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
@@ -19,12 +27,8 @@ class KeepInfo final : public InstanceVisitor {
   static_assert(4 * kNameBytesMax <= kErrorTextBytesMax);
   void on_instance(const InstanceInfo& instance) noexcept override {
     *out_ = instance;
-    for (std::string_view* view : {&out_->id, &out_->name, &out_->version, &out_->parent_id}) {
-      *view = view->substr(0, kNameBytesMax);
-      if (!view->empty()) std::memcpy(at_, view->data(), view->size());
-      *view = {at_, view->size()};
-      at_ += view->size();
-    }
+    for (CallText* text : {&out_->id, &out_->name, &out_->version, &out_->parent_id})
+      at_ = keep_text(at_, text, kNameBytesMax);
   }
 
  private:
@@ -46,12 +50,7 @@ class KeepSession final : public SessionVisitor {
   }
 
  private:
-  void keep(std::string_view* view, std::size_t bytes_max) {
-    *view = view->substr(0, bytes_max);
-    if (!view->empty()) std::memcpy(at_, view->data(), view->size());
-    *view = {at_, view->size()};
-    at_ += view->size();
-  }
+  void keep(CallText* text, std::size_t bytes_max) { at_ = keep_text(at_, text, bytes_max); }
   char* at_;
   SessionInfo* out_;
 };
@@ -152,7 +151,10 @@ Status ClientManagement::list_instances(const InstanceFilter& filter, Page* page
 
 Status ClientManagement::get_instance_info(std::string_view id, InstanceInfo* out) {
   KeepInfo keep(buffer_, out);
-  return explain(store_->admin().read_instance_info(id, keep), id);
+  const Status read = store_->admin().read_instance_info(id, keep);
+  for (CallText* text : {&out->id, &out->name, &out->version, &out->parent_id})
+    text->live_until_next(&calls_);
+  return explain(read, id);
 }
 
 Status ClientManagement::get_instance_stats(std::string_view id, InstanceStats* out) {
@@ -221,9 +223,11 @@ Status ClientManagement::list_sessions(const SessionFilter& filter, Page* page,
 Status ClientManagement::get_session(std::string_view instance, std::string_view session,
                                      SessionInfo* out) {
   KeepSession keep(buffer_, out);
-  return explain_of("session", session, in_batch(session, [&] {
-                      return store_->admin().read_session(instance, session, keep);
-                    }));
+  const Status read =
+      in_batch(session, [&] { return store_->admin().read_session(instance, session, keep); });
+  for (CallText* text : {&out->name, &out->instance_id, &out->owner_label, &out->kind, &out->node})
+    text->live_until_next(&calls_);
+  return explain_of("session", session, read);
 }
 
 Status ClientManagement::close_session(std::string_view instance, std::string_view session,

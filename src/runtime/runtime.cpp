@@ -314,14 +314,15 @@ std::string_view Client::error_text() const {
 
 Status Client::start_orchestration(std::string_view name, const InstanceId& id,
                                    std::string_view input, const StartOptions& options) {
-  return core_ == nullptr ? Status::kStopped : core_->start_orchestration(name, id, input, options);
+  return core_ == nullptr ? Status::kStopped
+                          : core_->call().start_orchestration(name, id, input, options);
 }
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
-  return core_ == nullptr ? Status::kStopped : core_->cancel_instance(id, reason);
+  return core_ == nullptr ? Status::kStopped : core_->call().cancel_instance(id, reason);
 }
 Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload) {
   return core_ == nullptr ? Status::kStopped
-                          : core_->send_message(id, MessageKind::kEvent, name, payload);
+                          : core_->call().send_message(id, MessageKind::kEvent, name, payload);
 }
 Status Client::offer_event(std::string_view id, std::string_view name, std::string_view payload,
                            std::chrono::milliseconds timeout, bool* received) {
@@ -331,75 +332,76 @@ Status Client::offer_event(std::string_view id, std::string_view name, std::stri
 Status Client::enqueue_event(std::string_view id, std::string_view queue,
                              std::string_view payload) {
   return core_ == nullptr ? Status::kStopped
-                          : core_->send_message(id, MessageKind::kQueue, queue, payload);
+                          : core_->call().send_message(id, MessageKind::kQueue, queue, payload);
 }
 Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
-  return core_ == nullptr ? Status::kStopped : core_->get_status(id, out);
+  return core_ == nullptr ? Status::kStopped : core_->call().get_status(id, out);
 }
 Status Client::wait_for_orchestration(std::string_view id, std::chrono::milliseconds timeout,
                                       OrchestrationStatus* out) {
   return core_ == nullptr ? Status::kStopped
-                          : core_->wait_for_orchestration(id, timeout.count(), out);
+                          : core_->call().wait_for_orchestration(id, timeout.count(), out);
 }
 Status Client::wait_for_status_change(std::string_view id, std::int64_t last_version,
                                       std::chrono::milliseconds timeout, OrchestrationStatus* out) {
   if (core_ == nullptr) return Status::kStopped;
-  return core_->wait_for_status_change(id, last_version, timeout.count(), out);
+  return core_->call().wait_for_status_change(id, last_version, timeout.count(), out);
 }
 
 Status Client::get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found) {
-  return core_ == nullptr ? Status::kStopped : core_->get_kv_value(id, key, out, found);
+  return core_ == nullptr ? Status::kStopped : core_->call().get_kv_value(id, key, out, found);
 }
 Status Client::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->get_all_kv_values(id, page, visitor);
+  return core_ == nullptr ? Status::kStopped : core_->call().get_all_kv_values(id, page, visitor);
 }
 Status Client::wait_for_kv_value(std::string_view id, std::string_view key,
                                  std::chrono::milliseconds timeout, KvEntry* out) {
   return core_ == nullptr ? Status::kStopped
-                          : core_->wait_for_kv_value(id, key, timeout.count(), out);
+                          : core_->call().wait_for_kv_value(id, key, timeout.count(), out);
 }
 Status Client::get_instance_stats(std::string_view id, InstanceStats* out) {
-  return core_ == nullptr ? Status::kStopped : core_->get_instance_stats(id, out);
+  return core_ == nullptr ? Status::kStopped : core_->call().get_instance_stats(id, out);
 }
 Status Client::terminate_instance(std::string_view id, std::string_view reason) {
-  return core_ == nullptr ? Status::kStopped : core_->terminate_instance(id, reason);
+  return core_ == nullptr ? Status::kStopped : core_->call().terminate_instance(id, reason);
 }
 Status Client::suspend_instance(std::string_view id) {
-  return core_ == nullptr ? Status::kStopped : core_->suspend_instance(id);
+  return core_ == nullptr ? Status::kStopped : core_->call().suspend_instance(id);
 }
 Status Client::resume_instance(std::string_view id) {
-  return core_ == nullptr ? Status::kStopped : core_->resume_instance(id);
+  return core_ == nullptr ? Status::kStopped : core_->call().resume_instance(id);
 }
 Status Client::list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->list_instances(filter, page, visitor);
+  return core_ == nullptr ? Status::kStopped : core_->call().list_instances(filter, page, visitor);
 }
 Status Client::get_instance_info(std::string_view id, InstanceInfo* out) {
-  return core_ == nullptr ? Status::kStopped : core_->get_instance_info(id, out);
+  return core_ == nullptr ? Status::kStopped : core_->call().get_instance_info(id, out);
 }
 Status Client::list_executions(std::string_view id, ExecutionVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->list_executions(id, visitor);
+  return core_ == nullptr ? Status::kStopped : core_->call().list_executions(id, visitor);
 }
 Status Client::list_activities(std::string_view id, ActivityVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->list_activities(id, visitor);
+  return core_ == nullptr ? Status::kStopped : core_->call().list_activities(id, visitor);
 }
 Status Client::read_history(std::string_view id, std::int64_t execution_id,
                             HistoryVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->read_history(id, execution_id, visitor);
+  return core_ == nullptr ? Status::kStopped
+                          : core_->call().read_history(id, execution_id, visitor);
 }
 Status Client::get_metrics(Metrics* out) {
-  return core_ == nullptr ? Status::kStopped : core_->get_metrics(out);
+  return core_ == nullptr ? Status::kStopped : core_->call().get_metrics(out);
 }
 Status Client::set_quota(std::int64_t bytes) {
-  return core_ == nullptr ? Status::kStopped : core_->set_quota(bytes);
+  return core_ == nullptr ? Status::kStopped : core_->call().set_quota(bytes);
 }
 Status Client::list_workers(WorkerVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->list_workers(visitor);
+  return core_ == nullptr ? Status::kStopped : core_->call().list_workers(visitor);
 }
 Status Client::list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->list_sessions(filter, page, visitor);
+  return core_ == nullptr ? Status::kStopped : core_->call().list_sessions(filter, page, visitor);
 }
 Status Client::get_session(std::string_view instance, std::string_view session, SessionInfo* out) {
-  return core_ == nullptr ? Status::kStopped : core_->get_session(instance, session, out);
+  return core_ == nullptr ? Status::kStopped : core_->call().get_session(instance, session, out);
 }
 Status Client::close_session(std::string_view instance, std::string_view session,
                              std::string_view owner_label) {
@@ -407,43 +409,44 @@ Status Client::close_session(std::string_view instance, std::string_view session
 }
 Status Client::transfer_session(std::string_view session, std::string_view node,
                                 const TransferOptions& options) {
-  return core_ == nullptr ? Status::kStopped : core_->transfer_session(session, node, options);
+  return core_ == nullptr ? Status::kStopped
+                          : core_->call().transfer_session(session, node, options);
 }
 Status Client::drain_worker(std::string_view node, const TransferOptions& options) {
-  return core_ == nullptr ? Status::kStopped : core_->drain_worker(node, options);
+  return core_ == nullptr ? Status::kStopped : core_->call().drain_worker(node, options);
 }
 Status Client::forget_device(std::string_view device) {
-  return core_ == nullptr ? Status::kStopped : core_->forget_device(device);
+  return core_ == nullptr ? Status::kStopped : core_->call().forget_device(device);
 }
 Status Client::list_children(std::string_view id, Page* page, InstanceVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->list_tree(id, true, page, visitor);
+  return core_ == nullptr ? Status::kStopped : core_->call().list_tree(id, true, page, visitor);
 }
 Status Client::get_instance_tree(std::string_view id, Page* page, InstanceVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->list_tree(id, false, page, visitor);
+  return core_ == nullptr ? Status::kStopped : core_->call().list_tree(id, false, page, visitor);
 }
 Status Client::delete_instance(std::string_view id, bool force, Removed* removed) {
   Removed own;
   if (core_ == nullptr) return Status::kStopped;
-  return core_->delete_instance(id, force, removed == nullptr ? &own : removed);
+  return core_->call().delete_instance(id, force, removed == nullptr ? &own : removed);
 }
 Status Client::delete_instances(const InstanceFilter& filter, Page* page, Removed* removed) {
   Removed own;
   if (core_ == nullptr) return Status::kStopped;
-  return core_->delete_instances(filter, page, removed == nullptr ? &own : removed);
+  return core_->call().delete_instances(filter, page, removed == nullptr ? &own : removed);
 }
 Status Client::prune_executions(std::string_view id, std::int64_t keep_last,
                                 std::int64_t ended_before_ms, Removed* removed) {
   Removed own;
   if (core_ == nullptr) return Status::kStopped;
-  return core_->prune_executions(id, keep_last, ended_before_ms,
-                                 removed == nullptr ? &own : removed);
+  return core_->call().prune_executions(id, keep_last, ended_before_ms,
+                                        removed == nullptr ? &own : removed);
 }
 Status Client::prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,
                                std::int64_t ended_before_ms, Removed* removed) {
   Removed own;
   if (core_ == nullptr) return Status::kStopped;
-  return core_->prune_instances(filter, page, keep_last, ended_before_ms,
-                                removed == nullptr ? &own : removed);
+  return core_->call().prune_instances(filter, page, keep_last, ended_before_ms,
+                                       removed == nullptr ? &own : removed);
 }
 
 }  // namespace pawl

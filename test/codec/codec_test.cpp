@@ -260,7 +260,7 @@ TEST(Meta, NamesWhatIsCorrupt) {
       R"({"name":"a","hash":"12"})",
       R"({"name":"a","hash":"000000000000000g"})",
       R"({"name":"a","hash":18446744073709551615})",
-      R"({"name":"a","error":22})",
+      R"({"name":"a","error":23})",
       R"({"name":"a","error":-1})",
       R"({"name":"a","base":2})",
       R"({"name":"a","end":4})",

@@ -261,7 +261,9 @@ class Case {
       late += " " + id + "=" +
               (read == Status::kOk ? orchestration_state_name(status.state) : status_name(read));
       if (read != Status::kOk || status.state == OrchestrationState::kFailed)
-        late += "(" + std::string(read == Status::kOk ? status.output : client_.error_text()) + ")";
+        late += "(" +
+                std::string(read == Status::kOk ? status.output.view() : client_.error_text()) +
+                ")";
     }
     if (late.empty()) return Verdict::kFine;
     say("not completed:" + late);

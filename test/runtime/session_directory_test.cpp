@@ -50,8 +50,9 @@ class SessionDirectory : public testing::MachineTest {
   static std::string list(TestClient& client, const SessionFilter& filter = SessionFilter()) {
     struct Print final : SessionVisitor {
       void on_session(const SessionInfo& one) noexcept override {
-        for (const std::string_view part : {one.name, one.instance_id, one.owner_label, one.kind,
-                                            std::string_view(session_state_name(one.state))})
+        for (const std::string_view part :
+             {one.name.view(), one.instance_id.view(), one.owner_label.view(), one.kind.view(),
+              std::string_view(session_state_name(one.state))})
           text += std::string(part) + "/";
         text += std::string(one.node) + "\n";
       }

@@ -254,6 +254,31 @@ TEST(TestingFakeActivity, AnswersInTheirOrderWhateverTheirKind) {
   EXPECT_EQ(status.output, std::to_string(1 + 7 + 7));
 }
 
+// A kept text of an answer would show another answer's bytes.
+TEST(TestingWorld, ATextOfTheClientDiesWithItsNextCall) {
+  Garden garden;
+  garden.read.returns("wet");
+  World world(garden.registry);
+  ASSERT_EQ(world.start(), Status::kOk);
+  Client& client = world.client();
+  ASSERT_EQ(client.start_orchestration("water", InstanceId("bed"), "7"), Status::kOk);
+  ASSERT_EQ(world.run_until_idle(), Status::kOk);
+  OrchestrationStatus status;
+  ASSERT_EQ(client.get_status("bed", &status), Status::kOk);
+  const std::string kept(status.custom_status);
+  EXPECT_EQ(status.custom_status, kept);
+  InstanceInfo info;
+  ASSERT_EQ(client.get_instance_info("bed", &info), Status::kOk);
+  EXPECT_EQ(info.name, "water");
+  EXPECT_EQ(info.id.size(), 3U);
+  EXPECT_DEATH(static_cast<void>(status.custom_status.view()), "invariant client-1 broken");
+  KvEntry entry;
+  bool found = false;
+  ASSERT_EQ(client.get_kv_value("bed", "none", &entry, &found), Status::kOk);
+  EXPECT_DEATH(static_cast<void>(info.id.view()), "invariant client-1 broken");
+  EXPECT_EQ(status.state, OrchestrationState::kRunning) << "what is no text stays";
+}
+
 TEST(TestingWorld, CrashedStoppedOrRebooted_GoesOnWhereItWas) {
   Garden garden;
   garden.read.returns("wet");

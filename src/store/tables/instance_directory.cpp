@@ -47,7 +47,7 @@ bool within(std::int64_t stamp, std::int64_t from, std::int64_t before) {
 
 bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
   return (filter.name.empty() || info.name == filter.name) &&
-         info.id.substr(0, filter.id_prefix.size()) == filter.id_prefix &&
+         info.id.view().substr(0, filter.id_prefix.size()) == filter.id_prefix &&
          (filter.any_state || info.state == filter.state) &&
          !(filter.roots_only && !info.parent_id.empty()) &&
          within(info.created_ms, filter.created_from_ms, filter.created_before_ms) &&

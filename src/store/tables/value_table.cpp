@@ -54,7 +54,7 @@ Status ValueTable::read_value(std::string_view id, std::string_view key, KvEntry
   }
   if (!value.entry.value.empty())
     std::memcpy(buffer, value.entry.value.data(), value.entry.value.size());
-  *out = {key, {buffer, value.entry.value.size()}, value.entry.updated_ms};
+  *out = {key, std::string_view(buffer, value.entry.value.size()), value.entry.updated_ms};
   *found = true;
   return Status::kOk;
 }

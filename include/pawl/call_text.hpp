@@ -1,0 +1,73 @@
+// CallText: a text of a Client that lives until its next call, and says so when it is read later.
+//
+// Purpose: a Client has one buffer, into which each call reads; copies for every answer would take
+// as much again, up to a MiB on a device that has few. So what an answer holds are views of that
+// buffer, and reading one of them after the next call would show another answer's bytes. A CallText
+// knows the call that it came from: read after the next one it ends the process, in every build, as
+// "pawl: invariant client-1 broken".
+// Ownership: the bytes are the Client's; copy what must stay, as std::string(status.output). Read
+// none after the Client and its memory are gone. A CallText made from a text is a plain view of it.
+// Thread rule: that of the Client.
+#ifndef PAWL_CALL_TEXT_HPP
+#define PAWL_CALL_TEXT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace pawl {
+
+namespace internal {
+[[noreturn]] void refuse_stale_text();
+}
+
+class CallText {
+ public:
+  CallText() = default;
+  // Implicit: what a Client reads becomes one.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  CallText(std::string_view text) : text_(text) {}
+
+  [[nodiscard]] std::string_view view() const {
+    if (calls_ != nullptr && *calls_ != call_) internal::refuse_stale_text();
+    return text_;
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator std::string_view() const { return view(); }
+  [[nodiscard]] std::size_t size() const { return view().size(); }
+  [[nodiscard]] bool empty() const { return view().empty(); }
+  [[nodiscard]] const char* data() const { return view().data(); }
+  [[nodiscard]] std::size_t find(std::string_view part, std::size_t from = 0) const {
+    return view().find(part, from);
+  }
+  [[nodiscard]] std::string_view substr(std::size_t from,
+                                        std::size_t count = std::string_view::npos) const {
+    return view().substr(from, count);
+  }
+
+  friend bool operator==(const CallText& a, const CallText& b) { return a.view() == b.view(); }
+  friend bool operator==(const CallText& a, std::string_view b) { return a.view() == b; }
+  friend bool operator==(std::string_view a, const CallText& b) { return a == b.view(); }
+  friend bool operator!=(const CallText& a, const CallText& b) { return a.view() != b.view(); }
+  friend bool operator!=(const CallText& a, std::string_view b) { return a.view() != b; }
+  friend bool operator!=(std::string_view a, const CallText& b) { return a != b.view(); }
+  template <typename Stream>
+  friend auto operator<<(Stream& stream, const CallText& text) -> decltype(stream << text.view()) {
+    return stream << text.view();
+  }
+
+  // For the Client: the text dies when `*calls` changes.
+  void live_until_next(const std::uint64_t* calls) {
+    calls_ = calls;
+    call_ = *calls;
+  }
+
+ private:
+  std::string_view text_;
+  const std::uint64_t* calls_ = nullptr;
+  std::uint64_t call_ = 0;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_CALL_TEXT_HPP
