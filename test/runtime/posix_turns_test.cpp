@@ -220,7 +220,7 @@ TEST_F(PosixTurns, who_offers_an_event_learns_whether_a_wait_received_it) {
     bool received = true;
     EXPECT_EQ(client->offer_event("i", "go", "x", kLong, &received), Status::kNotFound);
     EXPECT_FALSE(received);
-    EXPECT_EQ(client->start_orchestration("i", "listens", ""), Status::kOk);
+    EXPECT_EQ(client->start_orchestration("listens", InstanceId("i"), ""), Status::kOk);
     EXPECT_EQ(client->offer_event("i", "go", "a", kLong, &received), Status::kOk);
     EXPECT_TRUE(received) << "its turn ended the execution";
     EXPECT_EQ(client->offer_event("i", "other", "b", kLong, &received), Status::kOk);
@@ -242,7 +242,7 @@ TEST_F(PosixTurns, who_offers_an_event_learns_whether_a_wait_received_it) {
 TEST_F(PosixTurns, an_offer_that_was_received_is_not_lost_with_its_wait) {
   beside_the_loop([](FileClient& client) {
     bool received = false;
-    EXPECT_EQ(client->start_orchestration("i", "listens_twice", ""), Status::kOk);
+    EXPECT_EQ(client->start_orchestration("listens_twice", InstanceId("i"), ""), Status::kOk);
     EXPECT_EQ(client->offer_event("i", "go", "kept", std::chrono::seconds(60), &received),
               Status::kOk);
     EXPECT_TRUE(received);

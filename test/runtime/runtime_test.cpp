@@ -496,7 +496,7 @@ TEST_F(RuntimeTest, a_long_history_is_logged_once) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("a", "endless_history", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("endless_history", InstanceId("a"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "a"));
   EXPECT_EQ(client.status("a").error, ErrorKind::kLimit);
   EXPECT_EQ(worker.lines.count("history_is_long"), 1U) << worker.lines.all();
