@@ -132,7 +132,45 @@ void expect_output(TestClient& client, const char* id, const std::string& output
   EXPECT_EQ(status.output, output) << id;
 }
 
+// As waits_an_hour() up to its timer. Then what a cancel request did under behaviour 1, where an
+// activity could be awaited without a scope, and the request was not handed on.
+Poll undoes_as_before(OrchestrationContext& ctx) {
+  if (ctx.execution_id() > 1) {
+    const char* const asked = ctx.cancel_requested() ? "asked" : "not asked";
+    PAWL_AWAIT(measured, ctx.schedule_activity("measure", asked));
+    return ctx.complete(std::string(ctx.input()) + " " + std::string(measured.value()));
+  }
+  static_cast<void>(ctx.new_guid());
+  static_cast<void>(ctx.utc_now_ms());
+  PAWL_AWAIT(slept, ctx.schedule_timer(std::chrono::hours(1)));
+  PAWL_AWAIT(undone, ctx.schedule_activity("measure", "undo"));
+  return ctx.continue_as_new(std::string(error_kind_name(slept.error().kind)) + " " +
+                             std::string(undone.value()));
+}
+
 }  // namespace
+
+void cancel_one_begun_before(const std::string& bytes) {
+  sim::Machine machine(3);
+  machine.set_wall(kMadeAtMs + kHourMs / 2);
+  put_file(machine, bytes);
+  Registry registry;
+  ASSERT_EQ(registry.add_orchestration("waits_an_hour", undoes_as_before), Status::kOk);
+  ASSERT_EQ(registry.add_activity("measure", measure), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->cancel_instance("timer", "frost"), Status::kOk);
+  Worker worker(machine, registry, options("third"));
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  ASSERT_TRUE(drive(
+      machine, {&worker},
+      [&] { return client.status("timer").state != OrchestrationState::kRunning; }, 60'000))
+      << worker.lines.all();
+  const OrchestrationStatus status = client.status("timer");
+  EXPECT_EQ(status.state, OrchestrationState::kCompleted) << status.output;
+  EXPECT_EQ(status.execution_id, 2);
+  EXPECT_EQ(status.output.substr(0, 15), "cancelled undo@") << status.output;
+  EXPECT_NE(status.output.find(" not asked@"), std::string_view::npos) << status.output;
+}
 
 std::string generate() {
   g_runs = 0;

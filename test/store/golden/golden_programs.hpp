@@ -19,6 +19,10 @@ std::string generate();
 // Opens a copy of `bytes` and lets all instances end; failures are failed expectations.
 void finish(const std::string& bytes);
 
+// Opens a copy of `bytes`, which an engine of behaviour 1 wrote, and cancels an instance: it goes on
+// by the rules of that behaviour. Failures are failed expectations.
+void cancel_one_begun_before(const std::string& bytes);
+
 }  // namespace pawl::golden
 
 #endif  // PAWL_TEST_GOLDEN_PROGRAMS_HPP

@@ -26,6 +26,13 @@ TEST(Golden, KeptFile_OpensAndAllEndsRight) {
   finish(bytes);
 }
 
+// Rules: R8.8.
+TEST(Golden, KeptFile_CancelIsAnsweredByTheRulesOfItsBehaviour) {
+  const std::string bytes = kept_file();
+  ASSERT_GT(bytes.size(), 100U);
+  cancel_one_begun_before(bytes);
+}
+
 TEST(Golden, DatabaseMadeNow_AllEndsRight) {
   const std::string bytes = generate();
   ASSERT_FALSE(bytes.empty());
