@@ -221,6 +221,7 @@ void Turns::settle(Turn& turn) {
   }
   if (turn.ignores_cancel) log_ignored_cancel(turn);
   log_long_history(turn);
+  if (!loop_.batch.utc_known) log_waiting_timers(turn);
   count(turn);
   if (turn.commit.last_new >= turn.commit.first_new || !turn.commit.messages.empty() ||
       turn.result_count > 0)
@@ -293,6 +294,19 @@ void Turns::log_long_history(const Turn& turn) {
                              {"events", turn.commit.last_new},
                              {"history_events_max", events_max}};
   loop_.log(LogLevel::kWarning, "history_is_long", fields, 4);
+}
+
+// No trusted clock has been seen yet, so that they fire at no time that is known.
+void Turns::log_waiting_timers(const Turn& turn) {
+  if (turn.commit.end != EndKind::kNone) return;
+  for (const NewTimer& timer : turn.commit.timers) {
+    if (timer.base != TimerBase::kUtc) continue;
+    const LogField fields[] = {{"instance", turn.item->id.view()},
+                               {"execution", turn.item->execution},
+                               {"event", timer.event},
+                               {"utc_ms", timer.delay_or_utc_ms}};
+    loop_.log(LogLevel::kWarning, "timer_waits_for_clock", fields, 4);
+  }
 }
 
 // It was parked, or it stopped.

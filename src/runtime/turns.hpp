@@ -93,6 +93,7 @@ class Turns {
   void count(const Turn& turn);
   void log_ignored_cancel(const Turn& turn);
   void log_long_history(const Turn& turn);
+  void log_waiting_timers(const Turn& turn);
   void log_abandoned(const Turn& turn);
 
   LoopContext& loop_;
