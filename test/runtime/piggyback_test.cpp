@@ -180,6 +180,20 @@ TEST_F(Piggyback, AnOfferWhoseTurnCannotBeWritten_IsOver) {
   EXPECT_EQ(end_of("a"), "completed first");
 }
 
+TEST_F(Piggyback, AnOfferWhoseTurnIsStale_IsNotStored) {
+  Worker& worker = with("listen");
+  g_in_the_turn = [&] { ASSERT_EQ(client()->suspend_instance("a"), Status::kOk); };
+  offer(worker, "now");
+  ASSERT_TRUE(tick(worker));
+  ASSERT_EQ(offers, std::vector<std::string>{"timeout"});
+  InstanceStats left;
+  ASSERT_EQ(client()->get_instance_stats("a", &left), Status::kOk);
+  EXPECT_EQ(left.messages_waiting, 0);
+  ASSERT_EQ(client()->resume_instance("a"), Status::kOk);
+  raise(worker, "later");
+  EXPECT_EQ(end_of("a"), "completed later");
+}
+
 TEST_F(Piggyback, AnEvent_IsInTheCommitOfTheHandOverThatItAsksFor) {
   Worker& worker = with("listen_and_work");
   const std::uint64_t before = commits(worker);
