@@ -52,7 +52,8 @@ class CallText {
   friend bool operator!=(const CallText& a, std::string_view b) { return a.view() != b; }
   friend bool operator!=(std::string_view a, const CallText& b) { return a != b.view(); }
   template <typename Stream>
-  friend auto operator<<(Stream& stream, const CallText& text) -> decltype(stream << text.view()) {
+  friend auto operator<<(Stream& stream, const CallText& text)
+      -> decltype(stream << std::string_view()) {
     return stream << text.view();
   }
 

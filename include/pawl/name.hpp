@@ -25,8 +25,9 @@ namespace internal {
 // refuses it as too long, and no flag can be forgotten.
 class OwnedText {
  public:
-  // The bytes stay as they are: only those in use are ever read.
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  // The bytes stay as they are: only those in use are ever read. With a default constructor `T()`
+  // would set all of them to 0.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init,modernize-use-equals-default)
   OwnedText() {}
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   explicit OwnedText(std::string_view text) { assign(text); }

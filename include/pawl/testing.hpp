@@ -101,7 +101,7 @@ class FakeActivity {
 class Worker {
  public:
   // Where Options::log is null, `lines` takes the log.
-  Worker(sim::Machine& machine, const Registry& known, Options given);
+  Worker(sim::Machine& machine, const Registry& known, const Options& given);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

@@ -93,7 +93,7 @@ ActivityResult FakeActivity::run(ActivityContext& context) {
 
 // --- Worker ---------------------------------------------------------------------------------------
 
-Worker::Worker(sim::Machine& machine, const Registry& known, Options given)
+Worker::Worker(sim::Machine& machine, const Registry& known, const Options& given)
     : node(machine), options(given), registry(known) {
   if (options.log == nullptr) options.log = &lines;
 }
