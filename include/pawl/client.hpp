@@ -266,10 +266,12 @@ class Client : public TypedSenderCalls<Client> {
   // `out` live until the next call.
   // Returns kOk; kNotFound.
   Status get_session(std::string_view instance, std::string_view session, SessionInfo* out);
-  // Closes a session that this instance opened, as its code would, and notifies the code if it
-  // asked for that (SessionSettings::notify: "closed"). `owner_label` names the caller; empty: an
-  // administrator, who may close any session.
-  // Returns kOk; kNotFound; kNotOwner: the session is of another label, which error_text() names.
+  // Closes a session that this instance opened or, if `instance` is empty, a shared one, as code
+  // would, and notifies the code if it asked for that (SessionSettings::notify: "closed").
+  // `owner_label` names the caller; empty: an administrator, who may close any session. A shared
+  // one begins anew with the next work that names it.
+  // Returns kOk; kNotFound; kNotOwner: the session is of another label, which error_text() names;
+  // kInvalidArgument: it is a device.
   Status close_session(std::string_view instance, std::string_view session,
                        std::string_view owner_label = {});
   // Moves a session to the living worker with this worker_node_id (as list_workers() shows it) or,

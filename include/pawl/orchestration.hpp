@@ -113,60 +113,66 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   Handle schedule_activity(std::string_view name, std::string_view input,
                            const ActivityOptions& options);
   Handle schedule_activity(std::string_view name, std::string_view input, const Target& target);
-  // --- sessions of this instance's own ---
-  // Opens a session, in the commit of this turn. Without an id, the session's identity is the place
-  // of this call in the code, so another execution opens another session. With an id, an open
-  // session of this instance is found again as it is, also after continue_as_new(); a session that
-  // was closed or lost is opened anew.
-  // Returns the session. That it was refused, since the instance or the owner label has too many
-  // sessions open (SessionOptions), is known with the commit: session_opened() says so, and
-  // activities on it fail with kLimit.
+  // --- sessions ---
+  // Opens a session, in the commit of this turn. Without an id, its identity is the place of this
+  // call in the code, so another execution opens another one. With an id, an open session of this
+  // instance is found again as it is, also after continue_as_new(); one that has ended is opened
+  // anew.
+  // Returns the session. If too many are open (SessionOptions), session_opened() says so.
   // Requires: an id of 1..248 bytes, and settings that agree (an empty Session: what is scheduled
   // on it is kInvalidArgument at the await).
   Session open_session(const SessionSettings& settings = SessionSettings());
   Session open_session(std::string_view id, const SessionSettings& settings = SessionSettings());
-  // Whether the session is open, as of the commit of this turn: right behind open_session() what
-  // became of the opening.
-  // Returns its handle. The outcome is ok, with nothing in it, or an error: kLimit, whose text
-  // names the limit, the owner label and a session to close; kSessionLost; kSessionClosed.
+  // Gives settings to the shared session of this name, in the commit of this turn, and makes it if
+  // there is none, or it has ended. Those of an open one are changed, as by change_session().
+  // Returns the session, which Target::session() names, too.
+  // Requires: a name of 1..241 bytes, and settings that agree (an empty Session).
+  Session use_session(std::string_view name, const SessionSettings& settings);
+  // A session that another instance opened, to work on it until its opener closes it or ends
+  // (kSessionClosed). Nothing is recorded.
+  // Returns the session.
+  // Requires: ids that live until the function returns (an empty Session).
+  Session adopt_session(std::string_view instance, std::string_view session) const;
+  // Whether the session is open when the commit of this turn comes to this place.
+  // Returns its handle. The outcome is ok and empty, or kLimit, whose text names the limit, the
+  // owner label and a session to close; kSessionLost; kSessionClosed.
   // Requires: a session that is not empty (kInvalidArgument at the await).
   Handle session_opened(const Session& session);
-  // Closes a session: its activities that have no result yet fail with kSessionClosed, and those
-  // that run are cancelled. Nothing happens if the session is not open.
+  // Changes the settings of an open session, in the commit of this turn: who comes last decides.
+  // Counts and age go on. A shared one stays exclusive, and notifies who asked for that; a device
+  // takes no age. Nothing happens if it is not open, or if too many of another label are.
   // Returns kNone.
-  // Requires: an id as above (kInvalidArgument; nothing is recorded then).
+  // Requires: a session that was not adopted, and settings that agree (kInvalidArgument).
+  ErrorKind change_session(const Session& session, const SessionSettings& settings);
+  // Closes an open session (an id is of one that this instance opened): its activities that have
+  // no result yet fail with kSessionClosed, and those that run are cancelled.
+  // Returns kNone.
+  // Requires: an id as above, or a session that was not adopted (kInvalidArgument).
   ErrorKind close_session(std::string_view id);
-  // Keeps a session with its owner for `hold` from the commit of this turn, though it has no work:
-  // no idle timeout releases it. A hold takes no slot and needs no commit of its own. For a session
-  // that this instance opened the last call counts, and 0 ends the hold. A shared session, given by
-  // its name, is held until the latest end that any instance asked for. If no shared session has
-  // the name, the session of this id that this instance opened is held; if there is none either,
-  // nothing happens.
+  ErrorKind close_session(const Session& session);
+  // Keeps a session without work with its owner for `hold` from the commit of this turn. Of one that
+  // this instance opened the last call counts, and 0 ends the hold; a shared one is held until the
+  // latest end asked for. A name is of the shared session, else of the one that this instance opened.
   // Returns kNone.
-  // Requires: an id or name as above, and 0..kDurationMax (kInvalidArgument; nothing is recorded
-  // then).
+  // Requires: as close_session(), and 0..kDurationMax (kInvalidArgument).
   ErrorKind hold_session(const Session& session, std::chrono::milliseconds hold);
   ErrorKind hold_session(std::string_view session, std::chrono::milliseconds hold);
   // Gives a session to the workers that serve `tag` (Options::worker_tag_filter; empty: those that
-  // take work without a tag). Its owner releases the session as with Client::transfer_session(),
-  // and from the commit of this turn on all work of the session that has no tag of its own gets
-  // this tag. The first activity of each later ownership can read `summary`
-  // (ActivityContext::session_summary()). Tag and summary stay until the next handoff or opening. A
-  // session that fails on loss is lost by a handoff; a device is left alone. Names are as for
-  // hold_session().
+  // take work without a tag). Its owner releases it as with Client::transfer_session(), and from
+  // the commit of this turn on its work without a tag has this one. The first activity of each
+  // later ownership can read `summary` (ActivityContext::session_summary()), until the next handoff
+  // or opening. One that fails on loss is lost; a device is left alone. Names as above.
   // Returns kNone.
-  // Requires: an id and a tag as above (kInvalidArgument); a summary of at most
+  // Requires: as close_session(), and a tag as above (kInvalidArgument); a summary of at most
   // kSessionSummaryBytesMax (kLimit). Else nothing is recorded.
   ErrorKind handoff_session(const Session& session, std::string_view tag,
                             std::string_view summary = {});
   ErrorKind handoff_session(std::string_view session, std::string_view tag,
                             std::string_view summary = {});
-  // The next message about a session that was opened with SessionSettings::notify; queued as for
-  // dequeue_event(). The payload is JSON: "change" (claimed, migrated, released, lost), "epoch",
-  // "from" and "to" (nodes), "reason". "change" is "ending" before its owner stops in order,
-  // "expiring" and "expired" with SessionSettings::max_age, and "near_limit" with activity_warning.
+  // The next message about a session with SessionSettings::notify; queued as for dequeue_event().
+  // The payload is a SessionEvent as JSON.
   // Returns its handle.
-  // Requires: a session that was opened (kInvalidArgument at the await).
+  // Requires: a session that was not adopted (kInvalidArgument at the await).
   Handle session_events(const Session& session);
   // A durable timer. The first form fires `delay` after the commit of this turn, in time that truly
   // passed; a negative delay counts as 0. The second fires when trusted UTC has reached `utc_ms`

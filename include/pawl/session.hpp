@@ -1,10 +1,11 @@
-// Session: a session that an orchestration opens and closes.
+// Session: a session that code opens, uses or adopts.
 //
-// Purpose: affinity with a lifetime that the code states. Such a session belongs to its instance.
-// It is another session than one of the same id that another instance opened, and than a shared
-// session of that name. It survives continue_as_new() and ends with close_session() or the
-// instance. Ownership: plain values; views of a Session live until the orchestration function
-// returns. Thread rule: as the context.
+// Purpose: affinity with a lifetime and settings that the code states. There are two ways to come by
+// a session, and one set of rules. One that an instance opens (open_session()) belongs to it: it is
+// another one than that of the same id that another instance opened, survives continue_as_new(), and
+// ends with close_session() or the instance; others may adopt it. A shared one has a name that all
+// instances know; use_session() gives it settings. Ownership: plain values; views of a Session live
+// until the orchestration function returns. Thread rule: as the context.
 #ifndef PAWL_SESSION_HPP
 #define PAWL_SESSION_HPP
 
@@ -38,6 +39,19 @@ struct SessionLoss {
 };
 PAWL_JSON(SessionLoss, session, epoch, from, reason)
 
+// A message of OrchestrationContext::session_events(), for from_json().
+struct SessionEvent {
+  // "claimed", "migrated", "released", "lost": its owner changed. "ending": its owner is about to
+  // stop in order. "closed": from outside. "expiring", "expired": SessionSettings::max_age.
+  // "near_limit": activity_warning.
+  JsonText<16> change;
+  std::int64_t epoch = 0;
+  JsonText<256> from;  // nodes of owners; empty: none
+  JsonText<256> to;
+  JsonText<512> reason;
+};
+PAWL_JSON(SessionEvent, change, epoch, from, to, reason)
+
 struct SessionSettings {
   // Whose session it is, for example "alice". The directory shows it (Client::list_sessions()),
   // SessionOptions::max_sessions_per_owner counts by it, and its owner may close the session
@@ -51,6 +65,7 @@ struct SessionSettings {
   // opened again.
   bool fail_on_loss = false;
   // Each change of the owner is a message for the instance: OrchestrationContext::session_events().
+  // Of a shared session for the instance that asked last.
   bool notify = false;
   // The session is released after so long without work; 0: never. 0..kDurationMax; 0 if
   // fail_on_loss is set.
@@ -77,6 +92,7 @@ struct SessionSettings {
   std::chrono::milliseconds rate_wait{0};
 };
 
+// A session that this code opened, uses or adopted.
 class [[nodiscard]] Session {
  public:
   Session() = default;
@@ -87,8 +103,13 @@ class [[nodiscard]] Session {
 
  private:
   friend class internal::SessionCalls;
-  explicit Session(std::string_view id) : id_(id) {}
+  friend class Target;
+  enum class Kind : std::uint8_t { kOpened, kShared, kAdopted };
+  Session(Kind kind, std::string_view id, std::string_view opener = {})
+      : kind_(kind), id_(id), opener_(opener) {}
+  Kind kind_ = Kind::kOpened;
   std::string_view id_;
+  std::string_view opener_;  // kAdopted: the id of the instance
 };
 
 }  // namespace pawl

@@ -40,9 +40,9 @@ class Target {
   // Likewise, with several activities at a time.
   static SessionTarget concurrent_device(
       std::string_view name, std::chrono::milliseconds unavailable = std::chrono::milliseconds(0));
-  // The owner of a session that this instance opened. Use its id if an earlier execution opened it,
-  // or if it is opened after this call. At the await: kSessionClosed if it is not open;
-  // kSessionLost, see SessionSettings::fail_on_loss.
+  // The owner of a session that this code opened, uses or adopted. Use its id if an earlier
+  // execution opened it, or if it is opened after this call. At the await: kSessionClosed if it is
+  // not open; kSessionLost, see SessionSettings::fail_on_loss.
   static SessionTarget own(const Session& session);
   static SessionTarget own(std::string_view id);
 
@@ -55,6 +55,7 @@ class Target {
   bool barrier_ = false;
   std::chrono::milliseconds unavailable_{0};
   Name session_;
+  Name opener_;  // of an adopted one: the id of the instance
 };
 
 // A target that is a session.
@@ -93,7 +94,12 @@ inline SessionTarget Target::concurrent_device(std::string_view name,
                                                std::chrono::milliseconds unavailable) {
   return {Kind::kDevice, name, false, unavailable};
 }
-inline SessionTarget Target::own(const Session& session) { return own(session.id()); }
+inline SessionTarget Target::own(const Session& session) {
+  if (session.kind_ == Session::Kind::kShared) return Target::session(session.id());
+  SessionTarget target = own(session.id());
+  target.opener_ = session.opener_;
+  return target;
+}
 inline SessionTarget Target::own(std::string_view id) { return {Kind::kOwn, id, false, {}}; }
 
 }  // namespace pawl

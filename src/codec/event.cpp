@@ -45,6 +45,7 @@ const char* event_kind_name(EventKind kind) {
     case EventKind::kSessionHold: return "session_hold";
     case EventKind::kSessionHandoff: return "session_handoff";
     case EventKind::kSessionCheck: return "session_check";
+    case EventKind::kSessionSettings: return "session_settings";
     case EventKind::kActivityDone: return "activity_done";
     case EventKind::kTimerFired: return "timer_fired";
     case EventKind::kChildDone: return "child_done";
@@ -58,7 +59,7 @@ const char* event_kind_name(EventKind kind) {
 }
 
 bool is_command(EventKind kind) {
-  return kind >= EventKind::kActivity && kind <= EventKind::kSessionCheck;
+  return kind >= EventKind::kActivity && kind <= EventKind::kSessionSettings;
 }
 
 bool is_completion(EventKind kind) {
@@ -91,6 +92,7 @@ bool needs_name(EventKind kind) {
     case EventKind::kSessionHold:
     case EventKind::kSessionHandoff:
     case EventKind::kSessionCheck:
+    case EventKind::kSessionSettings:
     case EventKind::kStateWrite:
     case EventKind::kValueRead: return true;
     default: return false;
@@ -100,7 +102,7 @@ bool needs_name(EventKind kind) {
 bool is_of_session(EventKind kind) {
   return kind == EventKind::kSessionOpen || kind == EventKind::kSessionClose ||
          kind == EventKind::kSessionHold || kind == EventKind::kSessionHandoff ||
-         kind == EventKind::kSessionCheck;
+         kind == EventKind::kSessionCheck || kind == EventKind::kSessionSettings;
 }
 
 const char* end_kind_name(EndKind kind) {

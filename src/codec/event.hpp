@@ -39,6 +39,7 @@ enum class EventKind : std::uint8_t {
   kSessionHold = 17,
   kSessionHandoff = 18,
   kSessionCheck = 19,
+  kSessionSettings = 20,
   kActivityDone = 32,
   kTimerFired = 33,
   kChildDone = 34,
@@ -78,19 +79,20 @@ struct Event {
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
   // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1:
   // clears; kUtcNow: the time; kStarted: behaviour flags of the engine; kSessionHold: for how long,
-  // in ms.
+  // in ms; kSessionClose, kSessionCheck: 1: a shared one; kSessionSettings: 1: one that this
+  // instance opened.
   std::int64_t number = 0;
   EventId horizon = 0;              // kClose, kEnded; kStarted: continue-as-new is due from it on
   std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
   std::uint64_t path_hash = 0;  // commands and kEnded: awaits and selects since the last command
   std::string_view name;        // commands; kStarted: the orchestration's name
   // kActivity on a session; kChild, kDetached: the id asked for; kValueRead: of which instance;
-  // kSessionOpen: the owner label.
+  // kSessionOpen, kSessionSettings: the owner label; kSessionCheck: the instance that opened it.
   std::string_view session;
   std::string_view policy;  // policy.hpp, of kActivity and session commands; empty: defaults
-  std::string_view tag;     // kActivity, kSessionHandoff; kSessionOpen: its kind; empty: none
+  std::string_view tag;  // kActivity, kSessionHandoff; kSessionOpen and kSessionSettings: its kind
   // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by
-  // default.
+  // default. kActivity: no version, but the instance that opened its session, if another did.
   std::string_view version;
   std::string_view payload;  // input, result, error text, guid
 };
@@ -126,6 +128,8 @@ struct Message {
 
 // Changes of an opened session come as messages of the queue with this and its id for a name.
 inline constexpr std::string_view kSessionEventsPrefix = "session:";
+// Likewise of a shared one, whose name may be the id of another.
+inline constexpr std::string_view kSharedSessionEventsPrefix = "shared_session:";
 
 // 1..kNameBytesMax bytes of UTF-8 without control characters, line separators and marks that turn
 // the direction of text (is_shown()): every name, session and tag that is given from outside.

@@ -60,9 +60,11 @@ Handle Calls::schedule_activity(BranchRun& branch, std::string_view name, std::s
   event.session = options.session;
   event.policy = policy.view();
   event.tag = options.tag;
+  event.version = given.target.opener_.view();
   event.payload = input;
   Hash64 hash;
   hash.add(options.session).add(input);
+  if (!event.version.empty()) hash.add(event.version);
   if (!policy.empty()) hash.add(policy.view());
   if (!options.tag.empty()) hash.add(options.tag);
   event.argument_hash = hash.value();

@@ -10,7 +10,7 @@ namespace {
 
 // What Event::session is to a kind of command.
 const char* session_meaning(EventKind kind) {
-  if (kind == EventKind::kSessionOpen) return "owner label";
+  if (kind == EventKind::kSessionOpen || kind == EventKind::kSessionSettings) return "owner label";
   return kind == EventKind::kActivity ? "session" : "instance id";
 }
 
@@ -22,7 +22,9 @@ const char* difference(const Event& recorded, const Event& issued) {
   if (const char* const what = policy_difference(recorded.policy, issued.policy); what != nullptr)
     return what;
   if (recorded.tag != issued.tag)
-    return recorded.kind == EventKind::kSessionOpen ? "session kind" : "tag";
+    return recorded.kind == EventKind::kActivity || recorded.kind == EventKind::kSessionHandoff
+               ? "tag"
+               : "session kind";
   if (recorded.version != issued.version) return "version";
   if (recorded.argument_hash != issued.argument_hash) {
     if (recorded.kind == EventKind::kTimer)

@@ -70,8 +70,26 @@ Session OrchestrationContext::open_session(std::string_view id, const SessionSet
   return pass_.sessions().open(branch_, id, true, settings);
 }
 
+Session OrchestrationContext::use_session(std::string_view name, const SessionSettings& settings) {
+  return pass_.sessions().use(branch_, name, settings);
+}
+
+Session OrchestrationContext::adopt_session(std::string_view instance,
+                                            std::string_view session) const {
+  return internal::SessionCalls::adopt(instance, session);
+}
+
+ErrorKind OrchestrationContext::change_session(const Session& session,
+                                               const SessionSettings& settings) {
+  return pass_.sessions().change(branch_, session, settings);
+}
+
 ErrorKind OrchestrationContext::close_session(std::string_view id) {
   return pass_.sessions().close(branch_, id);
+}
+
+ErrorKind OrchestrationContext::close_session(const Session& session) {
+  return pass_.sessions().close(branch_, session);
 }
 
 ErrorKind OrchestrationContext::hold_session(std::string_view session,
@@ -86,20 +104,20 @@ ErrorKind OrchestrationContext::handoff_session(std::string_view session, std::s
 
 ErrorKind OrchestrationContext::handoff_session(const Session& session, std::string_view tag,
                                                 std::string_view summary) {
-  return pass_.sessions().hand_off(branch_, session.id(), true, tag, summary);
+  return pass_.sessions().hand_off(branch_, session, tag, summary);
 }
 
 ErrorKind OrchestrationContext::hold_session(const Session& session,
                                              std::chrono::milliseconds hold) {
-  return pass_.sessions().hold(branch_, session.id(), true, hold.count());
+  return pass_.sessions().hold(branch_, session, hold.count());
 }
 
 Handle OrchestrationContext::session_opened(const Session& session) {
-  return pass_.sessions().check(branch_, session.id());
+  return pass_.sessions().check(branch_, session);
 }
 
 Handle OrchestrationContext::session_events(const Session& session) {
-  return pass_.sessions().events(branch_, session.id());
+  return pass_.sessions().events(branch_, session);
 }
 
 Handle OrchestrationContext::schedule_timer(std::chrono::milliseconds delay) {

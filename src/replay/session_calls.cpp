@@ -12,6 +12,10 @@ bool is_session_id(std::string_view id) {
   return is_valid_name(id) && id.size() + kSessionEventsPrefix.size() <= kNameBytesMax;
 }
 
+bool is_shared_name(std::string_view name) {
+  return is_valid_name(name) && name.size() + kSharedSessionEventsPrefix.size() <= kNameBytesMax;
+}
+
 bool is_label(std::string_view text) {
   return text.empty() || (is_valid_name(text) && text.size() <= kSessionLabelBytesMax);
 }
@@ -46,7 +50,76 @@ Session SessionCalls::open(BranchRun& branch, std::string_view id, bool has_id,
   if (!event.session.empty() || !event.tag.empty()) hash.add(event.session).add(event.tag);
   event.argument_hash = hash.value();
   const History::Record* const record = commands_.issue(event);
-  return record == nullptr ? Session() : Session(record->event.name);
+  return record == nullptr ? Session() : Session(Kind::kOpened, record->event.name);
+}
+
+Session SessionCalls::use(BranchRun& branch, std::string_view name,
+                          const SessionSettings& settings) {
+  if (!run_.is_active(branch, "use_session") || !is_shared_name(name)) return Session();
+  const History::Record* const record = set(Session(Kind::kShared, name), settings);
+  return record == nullptr ? Session() : Session(Kind::kShared, record->event.name);
+}
+
+Session SessionCalls::adopt(std::string_view instance, std::string_view session) {
+  if (!is_valid_name(instance) || !is_session_id(session)) return Session();
+  return {Kind::kAdopted, session, instance};
+}
+
+ErrorKind SessionCalls::change(BranchRun& branch, const Session& session,
+                               const SessionSettings& settings) {
+  if (!run_.is_active(branch, "change_session")) return ErrorKind::kNone;
+  if (session.kind_ == Kind::kAdopted || session.id_.empty()) return ErrorKind::kInvalidArgument;
+  PolicyText policy;
+  if (!encode_settings(settings, &policy) || !is_label(settings.owner_label) ||
+      !is_label(settings.kind))
+    return ErrorKind::kInvalidArgument;
+  static_cast<void>(set(session, settings));
+  return ErrorKind::kNone;
+}
+
+const History::Record* SessionCalls::set(const Session& session, const SessionSettings& settings) {
+  PolicyText policy;
+  if (!encode_settings(settings, &policy) || !is_label(settings.owner_label) ||
+      !is_label(settings.kind))
+    return nullptr;
+  Event event;
+  event.kind = EventKind::kSessionSettings;
+  event.name = session.id_;
+  event.session = settings.owner_label;
+  event.tag = settings.kind;
+  event.policy = policy.view();
+  event.number = session.kind_ == Kind::kOpened ? 1 : 0;
+  event.argument_hash = Hash64()
+                            .add(policy.view())
+                            .add(event.session)
+                            .add(event.tag)
+                            .add(static_cast<std::uint64_t>(event.number))
+                            .value();
+  return commands_.issue(event);
+}
+
+ErrorKind SessionCalls::close(BranchRun& branch, const Session& session) {
+  if (session.kind_ == Kind::kOpened) return close(branch, session.id_);
+  if (!run_.is_active(branch, "close_session")) return ErrorKind::kNone;
+  if (session.kind_ == Kind::kAdopted) return ErrorKind::kInvalidArgument;
+  Event event;
+  event.kind = EventKind::kSessionClose;
+  event.name = session.id_;
+  event.number = 1;
+  event.argument_hash = Hash64().add(std::uint64_t{1}).value();
+  static_cast<void>(commands_.issue(event));
+  return ErrorKind::kNone;
+}
+
+ErrorKind SessionCalls::hand_off(BranchRun& branch, const Session& session, std::string_view tag,
+                                 std::string_view summary) {
+  if (session.kind_ == Kind::kAdopted) return ErrorKind::kInvalidArgument;
+  return hand_off(branch, session.id_, session.kind_ == Kind::kOpened, tag, summary);
+}
+
+ErrorKind SessionCalls::hold(BranchRun& branch, const Session& session, std::int64_t hold_ms) {
+  if (session.kind_ == Kind::kAdopted) return ErrorKind::kInvalidArgument;
+  return hold(branch, session.id_, session.kind_ == Kind::kOpened, hold_ms);
 }
 
 ErrorKind SessionCalls::close(BranchRun& branch, std::string_view id) {
@@ -100,19 +173,26 @@ ErrorKind SessionCalls::hand_off(BranchRun& branch, std::string_view id, bool is
   return ErrorKind::kNone;
 }
 
-Handle SessionCalls::check(BranchRun& branch, std::string_view id) {
+Handle SessionCalls::check(BranchRun& branch, const Session& session) {
   if (!run_.is_active(branch, "session_opened")) return awaits_.handle_of(HandleForm::kNone);
-  if (!is_session_id(id)) return awaits_.handle_of(HandleForm::kBadSession);
+  if (session.id_.empty() || !is_valid_name(session.id_))
+    return awaits_.handle_of(HandleForm::kBadSession);
   Event event;
   event.kind = EventKind::kSessionCheck;
-  event.name = id;
+  event.name = session.id_;
+  event.session = session.opener_;
+  event.number = session.kind_ == Kind::kShared ? 1 : 0;
+  if (event.number != 0) event.argument_hash = Hash64().add(std::uint64_t{1}).value();
   return awaits_.handle_of(commands_.issue(event));
 }
 
-Handle SessionCalls::events(BranchRun& branch, std::string_view id) {
+Handle SessionCalls::events(BranchRun& branch, const Session& session) {
+  const bool is_shared = session.kind_ == Kind::kShared;
   FixedText<kNameBytesMax> queue;
-  const bool fits = is_session_id(id) && queue.append(kSessionEventsPrefix) == Status::kOk &&
-                    queue.append(id) == Status::kOk;
+  const bool fits =
+      session.kind_ != Kind::kAdopted && is_valid_name(session.id_) &&
+      queue.append(is_shared ? kSharedSessionEventsPrefix : kSessionEventsPrefix) == Status::kOk &&
+      queue.append(session.id_) == Status::kOk;
   return calls_.schedule_wait(branch, EventKind::kDequeue, fits ? queue.view() : std::string_view(),
                               false);
 }

@@ -27,15 +27,28 @@ class SessionCalls {
   // Without `has_id` it gets one of its own.
   Session open(BranchRun& branch, std::string_view id, bool has_id,
                const SessionSettings& settings);
+  Session use(BranchRun& branch, std::string_view name, const SessionSettings& settings);
+  // Empty: one of the ids is none.
+  static Session adopt(std::string_view instance, std::string_view session);
+  ErrorKind change(BranchRun& branch, const Session& session, const SessionSettings& settings);
   ErrorKind close(BranchRun& branch, std::string_view id);
+  ErrorKind close(BranchRun& branch, const Session& session);
+  // Of one that was adopted kInvalidArgument: it belongs to its opener.
+  ErrorKind hand_off(BranchRun& branch, const Session& session, std::string_view tag,
+                     std::string_view summary);
+  ErrorKind hold(BranchRun& branch, const Session& session, std::int64_t hold_ms);
   ErrorKind hand_off(BranchRun& branch, std::string_view id, bool is_own, std::string_view tag,
                      std::string_view summary);
   ErrorKind hold(BranchRun& branch, std::string_view id, bool is_own, std::int64_t hold_ms);
-  Handle events(BranchRun& branch, std::string_view id);
+  Handle events(BranchRun& branch, const Session& session);
   // Is it open when the commit of this turn comes to this place?
-  Handle check(BranchRun& branch, std::string_view id);
+  Handle check(BranchRun& branch, const Session& session);
 
  private:
+  using Kind = Session::Kind;
+  // Null: the settings do not agree.
+  const History::Record* set(const Session& session, const SessionSettings& settings);
+
   Run& run_;
   Commands& commands_;
   Calls& calls_;

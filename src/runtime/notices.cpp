@@ -182,6 +182,7 @@ void Notices::report(const OfSession& notice) {
       event = "session_near_limit";
       level = LogLevel::kWarning;
       break;
+    case SessionChange::Kind::kSettings: event = "session_settings"; break;
     case SessionChange::Kind::kUsed: return log_use(notice);
     case SessionChange::Kind::kConflict:
       event = "session_property_conflict";

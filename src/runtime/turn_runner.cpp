@@ -305,7 +305,7 @@ bool TurnRunner::list_events(Turn& turn) {
     const Event& event = history.event(id);
     if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
     if (event.kind == EventKind::kActivity)
-      work[work_count++] = {id, event.session, event.policy, event.tag};
+      work[work_count++] = {id, event.session, event.policy, event.tag, event.version};
     else if (event.kind == EventKind::kSessionCheck)
       turn.wakes_others = turn.wakes_others || history.awaits_completion(id);
     else if (is_of_session(event.kind))

@@ -54,7 +54,7 @@ bool may_hand_over_at_once(const SessionRow& session, const AtOnce& facts, Incar
   worker.me = me;
   worker.runs_session = true;  // no worker has asked: what depends on it is left to a fetch
   return may_take(work, &session, worker) == Take::kYes && !session.device && !facts.has_tag &&
-         !facts.is_first_use;
+         !facts.has_limits && !facts.is_first_use;
 }
 
 // ---- work that the asking worker has no handler of, or whose tag it does not serve -------------------

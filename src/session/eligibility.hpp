@@ -56,6 +56,7 @@ struct AtOnce {
   bool has_head = false;      // something of the session is ready
   bool has_barrier = false;   // in the queue
   bool has_tag = false;       // the session is for workers of a tag
+  bool has_limits = false;    // its work is counted, or paced
   bool is_first_use = false;  // of this epoch: its hand-over carries more
 };
 [[nodiscard]] bool may_hand_over_at_once(const SessionRow& session, const AtOnce& facts,

@@ -1,6 +1,7 @@
 #include "leases.hpp"
 
 #include "clock_rules.hpp"
+#include "lifetime.hpp"
 
 namespace pawl::session {
 
@@ -51,8 +52,11 @@ std::int64_t waited_ms(std::int64_t quiet_ms, std::int64_t since_scheduling_ms) 
   return waited > 0 ? waited : 0;
 }
 
-bool may_be_swept(const IdleRow& row) {
-  return row.state == State::kOpen && !row.device && !row.is_opened && !row.has_work;
+bool may_be_swept(const IdleRow& row, std::int64_t now) {
+  if (row.device || row.is_opened || row.has_work) return false;
+  const bool is_old = subtract_saturating(now, row.last_activity_at) >= kExpiredKeptMs;
+  if (row.state == State::kLost || row.state == State::kRefused) return is_old;
+  return row.state == State::kOpen && (!row.has_settings || (is_old && !row.expires));
 }
 
 // ---- dead workers -----------------------------------------------------------------------------------

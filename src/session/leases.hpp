@@ -30,6 +30,8 @@ struct IdleRow {
   OptionalMs idle_ms;     // of its settings
   std::int64_t hold_until = 0;
   std::int64_t last_activity_at = 0;
+  bool has_settings = false;  // shared, and code gave it some
+  bool expires = false;
 };
 // Released by its owner with a renewal. `default_ms`: that of the renewing worker, for those that
 // no instance opened; an opened one without idle_ms stays.
@@ -46,7 +48,8 @@ struct IdleRow {
 // scheduling, and the session has waited no longer than it has been quiet.
 [[nodiscard]] std::int64_t waited_ms(std::int64_t quiet_ms, std::int64_t since_scheduling_ms);
 // Its row is of no use any more: no worker has it, and nothing says more of it than its name.
-[[nodiscard]] bool may_be_swept(const IdleRow& row);
+// What its settings count is kept for an hour without activity, and until it expires.
+[[nodiscard]] bool may_be_swept(const IdleRow& row, std::int64_t now);
 
 // ---- dead workers -----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ struct SessionChange {
   // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed:
   // work that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened,
   // kRefused (`reason`), kClosed (`reason`), kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
-  // first hand-over of an epoch): of sessions that orchestrations open.
+  // first hand-over of an epoch), kSettings (it has others): of sessions that code gave settings.
   enum class Kind : std::uint8_t {
     kClaimed,
     kMigrated,
@@ -37,7 +37,8 @@ struct SessionChange {
     kExpired,
     kNearLimit,
     kUsed,
-    kLeak
+    kLeak,
+    kSettings
   };
   // Why a worker released a session that it could have kept.
   enum class Eviction : std::uint8_t {

@@ -30,9 +30,11 @@ class EventSource {
 
 struct NewWork {
   EventId event = 0;
-  std::string_view session;      // empty: none
+  std::string_view session;  // empty: none
   std::string_view policy = {};  // policy.hpp; empty: defaults
   std::string_view tag = {};     // empty: none
+  // With a session: the id of the instance that opened it; empty: this one, or it is shared.
+  std::string_view opened_by = {};
   // Name of the activity, if the worker of the batch cannot run it. If no living worker can, it
   // waits for one that does.
   std::string_view unregistered_name = {};

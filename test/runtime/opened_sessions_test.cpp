@@ -336,8 +336,8 @@ TEST_F(OpenedSessions, one_that_fails_on_loss_is_lost_with_its_owner_and_opened_
   ASSERT_TRUE(drive(machine, {&boss, &b}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(client.status("i").state, OrchestrationState::kCompleted) << client.status("i").output;
   EXPECT_EQ(client.status("i").output,
-            R"({"change":"claimed","epoch":1,"to":"a"})"
-            R"({"change":"lost","epoch":2,"from":"a","reason":"buried"})");
+            R"({"change":"claimed","epoch":1,"from":"","to":"a","reason":""})"
+            R"({"change":"lost","epoch":2,"from":"a","to":"","reason":"buried"})");
   ASSERT_EQ(g_runs.size(), 2u) << "what was lost never ran";
   EXPECT_EQ(g_runs[1].substr(0, 4), "b s@");
   EXPECT_EQ(boss.runtime->stats().sessions_lost + b.runtime->stats().sessions_lost, 1u);

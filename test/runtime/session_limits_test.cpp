@@ -279,7 +279,7 @@ TEST_F(SessionLimits, an_idle_release_is_reported) {
               PAWL_AWAIT(idle, ctx.session_events(session));
               return ctx.complete(idle.value());
             }),
-            R"(completed {"change":"released","epoch":2,"from":"a","reason":"idle"})");
+            R"(completed {"change":"released","epoch":2,"from":"a","to":"","reason":"idle"})");
 }
 
 // ---- how many -------------------------------------------------------------------------------------------

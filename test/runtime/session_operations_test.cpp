@@ -683,9 +683,9 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
   EXPECT_EQ(listener.said, "+s@1 ~s@1 -s@1 ");
   ASSERT_TRUE(drive(machine, {&boss}, [&] { return ended(client, "i"); }));
   EXPECT_EQ(outcome(client, "i"),
-            R"({"change":"claimed","epoch":1,"to":"a"} )"
-            R"({"change":"ending","epoch":1,"from":"a","reason":"shutdown"} )"
-            R"({"change":"released","epoch":2,"from":"a","reason":"shutdown"} )");
+            R"({"change":"claimed","epoch":1,"from":"","to":"a","reason":""} )"
+            R"({"change":"ending","epoch":1,"from":"a","to":"","reason":"shutdown"} )"
+            R"({"change":"released","epoch":2,"from":"a","to":"","reason":"shutdown"} )");
 }
 
 // ---- neighbours -----------------------------------------------------------------------------------------

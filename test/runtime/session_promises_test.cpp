@@ -146,8 +146,9 @@ TEST_F(SessionPromises, migration_is_a_message_to_the_orchestration) {
   pass(1'000);
   a.kill();
   hand("b");
-  EXPECT_EQ(end_of("i"), R"(completed {"change":"released","epoch":2,"from":"a","reason":"buried"})"
-                         R"({"change":"migrated","epoch":3,"from":"a","to":"b"})");
+  EXPECT_EQ(end_of("i"),
+            R"(completed {"change":"released","epoch":2,"from":"a","to":"","reason":"buried"})"
+            R"({"change":"migrated","epoch":3,"from":"a","to":"b","reason":""})");
 }
 
 // ---- sessions that are lost with their owner ---------------------------------------------------------

@@ -81,8 +81,30 @@ TEST(LeaseRules, idle_rows) {
     SCOPED_TRACE(one.name);
     EXPECT_EQ(is_idle(one.row, kNow, 100'000), one.idle);
     EXPECT_EQ(makes_room_at(one.row, 50'000).has_passed(kNow), one.makes_room);
-    EXPECT_EQ(may_be_swept(one.row), one.swept);
+    EXPECT_EQ(may_be_swept(one.row, kNow), one.swept);
   }
+}
+
+TEST(LeaseRules, what_is_kept_of_a_shared_one_that_nothing_refers_to) {
+  constexpr std::int64_t kHour = 3'600'000;
+  const auto swept = [](State state, bool has_settings, bool expires, std::int64_t at) {
+    IdleRow row;
+    row.state = state;
+    row.has_settings = has_settings;
+    row.expires = expires;
+    return may_be_swept(row, at);
+  };
+  EXPECT_TRUE(swept(State::kOpen, false, false, 0));
+  EXPECT_FALSE(swept(State::kOpen, true, false, kHour - 1)) << "what its settings count";
+  EXPECT_TRUE(swept(State::kOpen, true, false, kHour));
+  EXPECT_FALSE(swept(State::kOpen, true, true, kHour)) << "it expires";
+  for (const State state : {State::kLost, State::kRefused}) {
+    EXPECT_FALSE(swept(state, true, false, kHour - 1)) << "for people";
+    EXPECT_TRUE(swept(state, true, false, kHour));
+  }
+  EXPECT_FALSE(swept(State::kClosed, false, false, kHour)) << "who logs it removes it";
+  EXPECT_FALSE(swept(State::kExpired, true, false, kHour));
+  EXPECT_FALSE(swept(State::kStopping, false, false, kHour));
 }
 
 TEST(LeaseRules, when_room_is_made) {

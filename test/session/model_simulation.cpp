@@ -78,6 +78,7 @@ ModelSimulation::ModelSimulation(std::uint64_t seed, Beside beside, PureRule wit
   options_.max_sessions_per_worker = is_crowded ? kSessionsMaxCrowded : kSessionsMax;
   options_.session_idle_timeout_ms = 60'000;
   options_.evict_idle_ms = is_crowded ? 3'000 : 0;
+  uses_shared_ = seed % 2 == 0;
   openers_max_ = is_crowded ? kOpenersMaxCrowded : kOpenersMax;
   if (beside == Beside::kDatabase) {
     world_ = std::make_unique<World>(seed);
@@ -144,6 +145,10 @@ void ModelSimulation::trouble() {
     const auto& [who, one] =
         past_[static_cast<std::size_t>(pick(0, static_cast<int>(past_.size()) - 1))];
     if (alive(processes_[who])) acknowledge(processes_[who], one, ErrorKind::kNone, false);
+  } else if (uses_shared_ && what < 101) {
+    use_shared();
+  } else if (uses_shared_ && what < 104) {
+    close_shared();
   } else if (what < (options_.evict_idle_ms != 0 ? 199 : 130)) {
     use_opener();
   }
@@ -217,6 +222,38 @@ void ModelSimulation::use_opener() {
   opener.next += static_cast<EventId>(turn.size());
   if (world_) world_->commit(opener.instance, turn);
   called("a turn with sessions");
+}
+
+// Settings that hold from then on, for all that name it.
+void ModelSimulation::use_shared() {
+  const std::string name = kPlaces[pick(1, 4)].session;
+  SessionSettings settings;
+  settings.exclusive = name == "bus";
+  settings.fail_on_loss = name == "t";
+  if (name == "s") settings.max_age = std::chrono::milliseconds(chance(50) ? 60'000 : 200'000);
+  PolicyText text;
+  expect(encode_settings(settings, &text), "settings");
+  const InstanceKey instance = world_ ? world_->instance() : ++last_instance_;
+  model_->use(name, settings);
+  if (world_)
+    world_->commit(instance, {{EventKind::kSessionSettings, name, {}, std::string(text.view())}});
+  for (const auto& [key, one] : model_->sessions())
+    if (one.scope == 0 && one.name == name) moved_[key] = clock_;
+  called("settings of a shared session");
+}
+
+void ModelSimulation::close_shared() {
+  const int index = pick(0, kNodes - 1);
+  const std::string name = kPlaces[pick(1, 4)].session;
+  if (!alive(processes_[index])) return;
+  for (const auto& [key, one] : model_->sessions())
+    if (one.scope == 0 && one.name == name) moved_[key] = clock_;
+  const Status status = model_->close_from_outside(name);
+  if (world_)
+    expect(processes_[index].worker->batch(
+               [&](Store& store) { return store.admin().end_session("", name, ""); }) == status,
+           "the answers to a closing differ");
+  called("a closing from outside");
 }
 
 void ModelSimulation::cancel() {

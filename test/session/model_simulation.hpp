@@ -108,6 +108,8 @@ class ModelSimulation {
   void schedule();
   void use_opener();
   void cancel();
+  void use_shared();
+  void close_shared();
   void move_one();
   void start(int index);
   void register_worker(int index);
@@ -157,6 +159,7 @@ class ModelSimulation {
   std::string violation_;
   InstanceKey last_instance_ = 0;
   std::size_t openers_max_ = 0;
+  bool uses_shared_ = false;
   std::vector<Opener> openers_;
   std::map<InstanceKey, std::vector<EventId>> open_;  // instances and what they wait for
   std::map<std::pair<InstanceKey, EventId>, Retry> retries_;

@@ -116,6 +116,7 @@ constexpr Removal kRemovals[] = {
     {PureRule::kWaitsLongest, "waits_longest", "the session that waits longest is claimed first"},
     {PureRule::kMakesRoom, "makes_room", "`makes_room_at`: who is idle makes room for who waits"},
     {PureRule::kLongestIdle, "longest_idle", "and of those the one that is idle for longest"},
+    {PureRule::kBeginsAnew, "begins_anew", "a shared session that was closed begins anew"},
     {PureRule::kRoomElsewhere, "room_elsewhere",
      "`left_to_others_until`: a worker that has room comes first"},
 };

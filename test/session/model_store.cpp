@@ -504,26 +504,70 @@ void ModelStore::open(InstanceKey instance, const std::string& name,
     row->name = name;
     row->is_opened = true;
     row->row.state = admitted ? State::kOpen : State::kRefused;
-  } else {
-    const Session former = *row;
-    const Cause cause = admitted ? Cause::kOpenAgain : Cause::kRefuse;
-    ++row->opening;
-    apply(row->key, transition(former, cause, {}), 0, false);
-    row->given = 0;
-    row->rate_at = OptionalMs();
+    return begin(*row, settings, admitted);
   }
-  row->row.exclusive = settings.exclusive;
-  row->row.fails_on_loss = settings.fail_on_loss;
-  recompute_head(row->key);
-  row->last_activity_at = row->opened_at = now_;
-  row->expires_at = row->look_at = OptionalMs();
-  row->has_limits = false;
+  begin_anew(*row, settings, admitted);
+}
+
+void ModelStore::begin_anew(Session& row, const SessionSettings& settings, bool admitted) {
+  const Session former = row;
+  const Cause cause = admitted ? Cause::kOpenAgain : Cause::kRefuse;
+  ++row.opening;
+  apply(row.key, transition(former, cause, {}), 0, false);
+  row.given = 0;
+  row.rate_at = OptionalMs();
+  begin(row, settings, admitted);
+}
+
+void ModelStore::begin(Session& row, const SessionSettings& settings, bool admitted) {
+  row.row.exclusive = settings.exclusive;
+  row.row.fails_on_loss = settings.fail_on_loss;
+  recompute_head(row.key);
+  row.last_activity_at = row.opened_at = now_;
+  row.expires_at = row.look_at = OptionalMs();
+  row.has_limits = false;
   if (!admitted) return;
   const session::Expiry expiry = session::expiry_of(settings, now_);
-  row->expires_at = expiry.expires_at;
-  row->look_at = expiry.look_at;
+  row.expires_at = expiry.expires_at;
+  row.look_at = expiry.look_at;
+  row.has_limits = session::limits_work(settings);
+  row.limits = settings;
+}
+
+void ModelStore::use(const std::string& name, const SessionSettings& settings) {
+  ++changes_;
+  Session* row = find_session(0, name);
+  if (row == nullptr) {
+    row = &shared_session(name, settings.exclusive);
+    return begin(*row, settings, true);
+  }
+  if (!session::is_open(row->row.state)) return begin_anew(*row, settings, true);
+  row->row.exclusive = row->row.exclusive || settings.exclusive;
+  row->row.fails_on_loss = settings.fail_on_loss;
+  const session::Expiry expiry = session::expiry_of(settings, row->opened_at);
+  if (!(expiry.expires_at == row->expires_at)) {
+    row->expires_at = expiry.expires_at;
+    row->look_at = expiry.look_at;
+  }
   row->has_limits = session::limits_work(settings);
   row->limits = settings;
+  recompute_head(row->key);
+}
+
+Status ModelStore::close_from_outside(const std::string& name) {
+  const Session* const row = find_session(0, name);
+  if (row == nullptr) return Status::kNotFound;
+  const SessionKey key = row->key;
+  switch (session::end_from_outside(row->row.state, true)) {
+    case session::Ending::kNotFound:
+    case session::Ending::kNotOwner: return Status::kNotFound;
+    case session::Ending::kRemove: close_row(key, Cause::kDrop); return Status::kOk;
+    case session::Ending::kEnds: break;
+  }
+  apply(key, transition(*row, Cause::kEnd, {}), 0, false);
+  const auto found = sessions_.find(key);
+  if (found != sessions_.end()) found->second.look_at = now_;
+  return Status::kOk;
 }
 
 void ModelStore::close_row(SessionKey key, Cause cause) {
@@ -547,9 +591,11 @@ ModelStore::Session& ModelStore::shared_session(const std::string& name, bool ex
     row->key = last_session_;
     row->name = name;
     row->row.exclusive = exclusive;
-    row->last_activity_at = now_;
+    row->last_activity_at = row->opened_at = now_;
     return *row;
   }
+  if (row->row.state == State::kClosed && !lacks(PureRule::kBeginsAnew)) begin_anew(*row, {}, true);
+  if (!session::is_open(row->row.state)) return *row;
   const session::Use more = session::added_use({false, row->row.exclusive}, {false, exclusive});
   row->row.exclusive = row->row.exclusive || more.exclusive;
   if (more.exclusive) recompute_head(row->key);
@@ -558,6 +604,7 @@ ModelStore::Session& ModelStore::shared_session(const std::string& name, bool ex
 
 bool ModelStore::admit(Session* own, Item& item) {
   if (own == nullptr) return false;
+  if (own->scope == 0 && lacks(PureRule::kBeginsAnew)) return true;
   const session::OpenedState its = lacks(PureRule::kOpenedState)
                                        ? session::OpenedState::kOpen
                                        : session::opened_state_of(own->row.state);
@@ -593,7 +640,9 @@ void ModelStore::schedule(InstanceKey instance, EventId event, const std::string
     if (!admit(row, item)) return store_outcome(item);
     item.session = row->key;
   } else if (!name.empty()) {
-    item.session = shared_session(name, exclusive).key;
+    Session& row = shared_session(name, exclusive);
+    if (!admit(&row, item)) return store_outcome(item);
+    item.session = row.key;
   }
   item.id = next_token_++;
   items_[item.id] = item;

@@ -62,6 +62,7 @@ enum class PureRule {
   kWaitsLongest,   // what waits longest for a worker is claimed first
   kMakesRoom,      // makes_room_at: an idle session makes room for one that waits
   kLongestIdle,    // the one that has been idle for longest
+  kBeginsAnew,     // a shared session that was closed begins anew with the next work
   kRoomElsewhere,  // left_to_others_until: not while another worker has room
   kLast
 };
@@ -164,6 +165,10 @@ class ModelStore {
   // --- orchestrations ---
   void open(InstanceKey instance, const std::string& name, const SessionSettings& settings);
   void close(InstanceKey instance, const std::string& name);
+  // Settings of a shared one.
+  void use(const std::string& name, const SessionSettings& settings);
+  // By an operator, a shared one.
+  Status close_from_outside(const std::string& name);
   // `name`: of the session; empty: none. `own`: one that the instance opened.
   void schedule(InstanceKey instance, EventId event, const std::string& name, bool own,
                 bool exclusive, bool barrier, const Retry& retry);
@@ -211,7 +216,9 @@ class ModelStore {
   // The one of this name that all instances share; made if it must be.
   Session& shared_session(const std::string& name, bool exclusive);
   // False: the item has its outcome.
-  bool admit(Session* own, Item& item);
+  bool admit(Session* its, Item& item);
+  void begin(Session& row, const SessionSettings& settings, bool admitted);
+  void begin_anew(Session& row, const SessionSettings& settings, bool admitted);
   void recompute_head(SessionKey key);
   void store_outcome(const Item& item);
   void end_work(WorkItemId id);

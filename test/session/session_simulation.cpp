@@ -148,7 +148,25 @@ void Simulation::trouble() {
     open_one();
   } else if (what < 134 && !openers_.empty()) {
     use_opener();
+  } else if (what < 140 && alive(process)) {
+    use_shared(index);
   }
+}
+
+// Settings of a shared session, or its closing by an operator.
+void Simulation::use_shared(int index) {
+  const std::string session = kPlaces[pick(0, 2)].session;
+  moved_[session] = forced_[session] = clock_;
+  if (chance(50)) {
+    const char* const settings = session == "t" ? "fail_on_loss=1" : "notify=1";
+    take(0,
+         world_.commit(world_.instance(), {{EventKind::kSessionSettings, session, {}, settings}}));
+    return;
+  }
+  const Status status = processes_[index].worker->batch(
+      [&](Store& store) { return store.admin().end_session("", session, ""); });
+  expect(status == Status::kOk || status == Status::kNotFound || status == Status::kBuried,
+         "a closing from outside failed");
 }
 
 void Simulation::schedule() {

@@ -106,6 +106,7 @@ class Simulation {
   void cancel();
   void open_one();
   void use_opener();
+  void use_shared(int index);
   void move_one(int index);
   void device_trouble(int index);
   void start(int index);

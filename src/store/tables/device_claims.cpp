@@ -20,7 +20,7 @@ Status DeviceClaims::declare_session(const DeclareSession& declare, Evidence& ev
     return Status::kInvalidArgument;
   }
   SessionKey session = 0;
-  PAWL_TRY(moves_.session_for(declare.device, {}, &session));
+  PAWL_TRY(moves_.session_for_device(declare.device, &session));
   Declaration holder;
   PAWL_TRY(devices_.read_holder(session, &holder));
   Gone gone = Gone::kNo;

@@ -26,14 +26,17 @@ Status OpenedSessions::write_session(const TurnCommit& turn, const Event& event)
     case EventKind::kSessionHold: return hold_session(turn.key, event);
     case EventKind::kSessionHandoff: return handoff_.handoff_session(turn.key, event);
     case EventKind::kSessionCheck: return answer_check(turn, event);
-    default: return close_session(turn.key, event.name);
+    case EventKind::kSessionSettings: return set_settings(turn, event);
+    default: return close_session(event.number == 0 ? turn.key : 0, event.name);
   }
 }
 
 Status OpenedSessions::answer_check(const TurnCommit& turn, const Event& event) {
   if (!turn.events->is_open(event.id)) return Status::kOk;  // closed in this turn
+  InstanceKey scope = event.number == 0 ? turn.key : 0;
+  if (!event.session.empty()) PAWL_TRY(sessions_.find_opener(event.session, &scope));
   Opened row;
-  const Status found = sessions_.read_opened(turn.key, event.name, &row);
+  const Status found = sessions_.read_opened(scope, event.name, &row);
   if (found != Status::kNotFound) PAWL_TRY(found);
   Message answer;
   answer.kind = MessageKind::kValueAnswer;
@@ -93,19 +96,55 @@ Status OpenedSessions::close_all_sessions(InstanceKey instance) {
 
 Status OpenedSessions::open_session(const TurnCommit& turn, const Event& event) {
   SessionSettings settings;
-  if (!decode_settings(event.policy, &settings))
-    return fail(Status::kInvalidArgument, "read a session's settings");
-  settings.owner_label = event.session;
-  settings.kind = event.tag;
+  PAWL_TRY(read_settings(event, &settings));
   Opened row;
   const Status found = sessions_.read_opened(turn.key, event.name, &row);
   if (found != Status::kNotFound) PAWL_TRY(found);
   if (found == Status::kOk && row.is_open()) return Status::kOk;
+  return begin({turn.key, Lifecycle::kOpened, turn.key, {}}, turn, event.name, row, settings);
+}
+
+// Who comes first makes the row of a shared session; of an open one the settings change.
+Status OpenedSessions::set_settings(const TurnCommit& turn, const Event& event) {
+  SessionSettings settings;
+  PAWL_TRY(read_settings(event, &settings));
+  const bool is_own = event.number != 0;
+  Beginning how = {
+      is_own ? turn.key : 0, is_own ? Lifecycle::kOpened : Lifecycle::kSharedUsed, turn.key, {}};
+  Opened row;
+  const Status found = sessions_.read_opened(how.scope, event.name, &row);
+  if (found != Status::kNotFound) PAWL_TRY(found);
+  const bool is_open = found == Status::kOk && row.is_open();
+  if (!is_open) return is_own ? Status::kOk : begin(how, turn, event.name, row, settings);
   Diagnostic refusal;
-  PAWL_TRY(find_refusal(turn, row.session, settings.owner_label, &refusal));
-  if (found == Status::kNotFound) return insert_opened(turn, event, settings, refusal.text());
+  if (row.owner_label.view() != settings.owner_label)
+    PAWL_TRY(find_refusal(turn, how.scope, row.session, settings.owner_label, &refusal));
+  // It stays as it was.
+  if (!refusal.text().empty())
+    return events_.report_session(row.session, SessionChange::Kind::kRefused, refusal.text());
+  return openings_.change(row.session, how, settings);
+}
+
+Status OpenedSessions::read_settings(const Event& event, SessionSettings* settings) {
+  if (!decode_settings(event.policy, settings))
+    return fail(Status::kInvalidArgument, "read a session's settings");
+  settings->owner_label = event.session;
+  settings->kind = event.tag;
+  return Status::kOk;
+}
+
+// `row`: the one of this name, which is not open; session 0: there is none.
+Status OpenedSessions::begin(Beginning how, const TurnCommit& turn, std::string_view name,
+                             const Opened& row, const SessionSettings& settings) {
+  Diagnostic refusal;
+  PAWL_TRY(find_refusal(turn, how.scope, row.session, settings.owner_label, &refusal));
+  how.refusal = refusal.text();
+  if (row.session == 0) {
+    SessionKey session = 0;
+    return openings_.insert(how, name, settings, false, &session);
+  }
   if (row.unreported) PAWL_TRY(events_.report_closed(row.session, row.ended.view()));
-  return reopen_session(row.session, settings, refusal.text());
+  return openings_.begin_anew(row.session, how, settings);
 }
 
 Status OpenedSessions::close_session(InstanceKey instance, std::string_view name) {
@@ -113,7 +152,7 @@ Status OpenedSessions::close_session(InstanceKey instance, std::string_view name
   const Status found = sessions_.read_opened(instance, name, &row);
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
-  if (row.state == session::State::kClosed) return Status::kOk;
+  if (row.state == session::State::kClosed || row.device) return Status::kOk;
   return close_row(row.session, session::Cause::kClose, "closed");
 }
 
@@ -140,36 +179,6 @@ Status OpenedSessions::hold_one(InstanceKey scope, const Event& event, bool* hel
   return Status::kOk;
 }
 
-constexpr sql::Query kInsertOpened{
-    "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
-    "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
-    "activities,owner_label,kind,ended)"
-    " VALUES(?1,?2,1,1,?3,0,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13)"};
-
-Status OpenedSessions::insert_opened(const TurnCommit& turn, const Event& event,
-                                     const SessionSettings& settings, std::string_view refusal) {
-  SessionKey session = 0;
-  {
-    // Epoch 0 is none: the first claim takes one.
-    Statement insert = connection_.use(kInsertOpened);
-    insert.bind(turn.key).bind_text(event.name);
-    insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
-    settings.idle_timeout.count() == 0 ? insert.bind_null()
-                                       : insert.bind(settings.idle_timeout.count());
-    settings.notify ? insert.bind(turn.key) : insert.bind_null();
-    insert.bind(stored(refusal.empty() ? session::State::kOpen : session::State::kRefused));
-    insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
-    insert.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
-    insert.bind_text_or_null(refusal);
-    PAWL_TRY(fail(insert.run(), "open a session"));
-    session = connection_.last_insert_id();
-  }
-  if (refusal.empty()) PAWL_TRY(session_limits_.set_limits(session, settings));
-  return events_.report_session(
-      session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
-      refusal);
-}
-
 constexpr auto kCountOpenedText = sql::join(
     "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
     " AND state<",
@@ -190,15 +199,15 @@ constexpr auto kFirstOfOwnerText = sql::join(
     sql::number<session::State::kClosed>, " AND s.sid<>?2 ORDER BY s.sid LIMIT 1");
 constexpr sql::Query kFirstOfOwner{kFirstOfOwnerText};
 
-Status OpenedSessions::find_refusal(const TurnCommit& turn, SessionKey session,
+Status OpenedSessions::find_refusal(const TurnCommit& turn, InstanceKey scope, SessionKey session,
                                     std::string_view owner_label, Diagnostic* refusal) {
   session::OpenCounts counts;
-  counts.instance_max = turn.sessions_max;
+  counts.instance_max = scope == 0 ? INT64_MAX : turn.sessions_max;
   counts.has_label = !owner_label.empty();
   counts.label_max = turn.sessions_per_owner_max;
-  {
+  if (scope != 0) {
     Statement count = connection_.use(kCountOpened);
-    count.bind(turn.key).bind(session).bind(turn.sessions_max);
+    count.bind(scope).bind(session).bind(turn.sessions_max);
     if (!count.row()) return fail(count.status(), "count sessions");
     counts.of_instance = count.integer(0);
   }
@@ -239,40 +248,6 @@ Status OpenedSessions::describe_too_many(const TurnCommit& turn, SessionKey sess
                   shown(owner_label), owner_label.data(), turn.sessions_per_owner_max, shown(name),
                   name.data(), shown(id), id.data());
   return Status::kOk;
-}
-
-constexpr sql::Query kReopenOpened{
-    "UPDATE sessions SET gen=gen+1,fail=?2,excl=?3,"
-    "idle_ms=?4,notify=iif(?5,scope,NULL),last_activity_at=?6,created_stamp=?7,created_at=?6,"
-    "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
-    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL WHERE sid=?1",
-    kLookMoves};
-
-// A new opening of the same row: a new generation and epoch. Cancelled work that still runs holds
-// it.
-Status OpenedSessions::reopen_session(SessionKey session, const SessionSettings& settings,
-                                      std::string_view refusal) {
-  session::SessionRow row;
-  PAWL_TRY(sessions_.read_row(session, &row));
-  {
-    Statement open = connection_.use(kReopenOpened);
-    open.bind(session);
-    open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
-    settings.idle_timeout.count() == 0 ? open.bind_null()
-                                       : open.bind(settings.idle_timeout.count());
-    open.bind(settings.notify ? 1 : 0).bind(batch_.now).bind(batch_.stamp_ms);
-    open.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
-    open.bind_text_or_null(refusal);
-    PAWL_TRY(fail(open.run(), "open a session again"));
-  }
-  const session::Cause cause =
-      refusal.empty() ? session::Cause::kOpenAgain : session::Cause::kRefuse;
-  PAWL_TRY(owners_.apply(session, session::transition(row, cause, {}), {}, nullptr));
-  if (refusal.empty()) PAWL_TRY(session_limits_.set_limits(session, settings));
-  PAWL_TRY(handoff_.set_session_tag(session, {}, {}));
-  return events_.report_session(
-      session, refusal.empty() ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused,
-      refusal);
 }
 
 }  // namespace pawl::store

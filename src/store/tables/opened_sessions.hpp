@@ -10,7 +10,7 @@
 #include "pawl/session.hpp"
 #include "session_events.hpp"
 #include "session_handoff.hpp"
-#include "session_limits.hpp"
+#include "session_openings.hpp"
 #include "session_owners.hpp"
 #include "session_table.hpp"
 #include "turn_commit.hpp"
@@ -20,14 +20,14 @@ namespace pawl::store {
 class OpenedSessions : private Table {
  public:
   OpenedSessions(StoreContext& context, MessageTable& messages, SessionEvents& events,
-                 SessionTable& sessions, SessionOwners& owners, SessionLimits& session_limits,
+                 SessionTable& sessions, SessionOwners& owners, SessionOpenings& openings,
                  SessionHandoff& handoff)
       : Table(context),
         messages_(messages),
         events_(events),
         sessions_(sessions),
         owners_(owners),
-        session_limits_(session_limits),
+        openings_(openings),
         handoff_(handoff) {}
 
   // Carries out a command of a session.
@@ -43,21 +43,21 @@ class OpenedSessions : private Table {
   Status close_session(InstanceKey instance, std::string_view name);
   Status hold_session(InstanceKey instance, const Event& event);
   Status hold_one(InstanceKey scope, const Event& event, bool* held);
-  Status insert_opened(const TurnCommit& turn, const Event& event, const SessionSettings& settings,
-                       std::string_view refusal);
+  Status set_settings(const TurnCommit& turn, const Event& event);
+  Status read_settings(const Event& event, SessionSettings* settings);
+  Status begin(Beginning how, const TurnCommit& turn, std::string_view name, const Opened& row,
+               const SessionSettings& settings);
   // Why it may not be opened; empty: it may. `session`: its row, which does not count; 0: none yet.
-  Status find_refusal(const TurnCommit& turn, SessionKey session, std::string_view owner_label,
-                      Diagnostic* refusal);
+  Status find_refusal(const TurnCommit& turn, InstanceKey scope, SessionKey session,
+                      std::string_view owner_label, Diagnostic* refusal);
   Status describe_too_many(const TurnCommit& turn, SessionKey session, std::string_view owner_label,
                            Diagnostic* refusal);
-  Status reopen_session(SessionKey session, const SessionSettings& settings,
-                        std::string_view refusal);
 
   MessageTable& messages_;
   SessionEvents& events_;
   SessionTable& sessions_;
   SessionOwners& owners_;
-  SessionLimits& session_limits_;
+  SessionOpenings& openings_;
   SessionHandoff& handoff_;
 };
 

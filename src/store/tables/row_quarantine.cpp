@@ -125,7 +125,7 @@ constexpr sql::Query kFreeSession{
     "hold_until=0,look_at=NULL,expires_at=NULL,"
     "leak=0,activities=0,gen=iif(\ftypeof(gen)='integer'\r AND gen<4611686018427387904,gen,0)+1,"
     "fail=?3,hard=iif(hard=1,1,0),"
-    "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle=1,1,0),"
+    "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle IN (1,2),lifecycle,0),"
     "idle_ms=iif(\ftypeof(idle_ms)='integer'\r,idle_ms,NULL),"
     "notify=iif(\ftypeof(notify)='integer'\r,notify,NULL),"
     "created_at=iif(\ftypeof(created_at)='integer'\r,created_at,?2),"

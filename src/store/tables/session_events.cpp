@@ -28,14 +28,21 @@ const char* change_name(SessionChange::Kind kind) {
   }
 }
 
-// Names have no control characters; what JSON would escape is left out of them.
-bool put_text(FixedText<1024>* out, const char* key, std::string_view text) {
-  if (text.empty()) return true;
-  bool fits = out->append(",\"") == Status::kOk && out->append(key) == Status::kOk &&
-              out->append("\":\"") == Status::kOk;
-  for (const char c : text)
-    if (c != '"' && c != '\\') fits = fits && out->append(c) == Status::kOk;
-  return fits && out->append('"') == Status::kOk;
+constexpr std::size_t kEventBytesMax = 2'048;
+
+// What does not fit, for names that are all quotes, is left out from its end.
+Status print_event(const SessionChange& reported, const char* change, char* out,
+                   std::size_t* size) {
+  SessionEvent event;
+  event.epoch = reported.epoch;
+  const bool fits = event.change.assign(change) == Status::kOk &&
+                    event.from.assign(reported.from) == Status::kOk &&
+                    event.to.assign(reported.to) == Status::kOk &&
+                    event.reason.assign(cut_text(reported.reason, 512)) == Status::kOk;
+  if (!fits) return Status::kResourceExhausted;
+  if (to_json(event, out, kEventBytesMax, size) == Status::kOk) return Status::kOk;
+  PAWL_TRY(event.reason.assign({}));
+  return to_json(event, out, kEventBytesMax, size);
 }
 
 }  // namespace
@@ -162,20 +169,18 @@ Status SessionEvents::notify_change(SessionKey session, const SessionChange& rep
   }
   if (instance == 0 || change == nullptr) return Status::kOk;
   FixedText<kNameBytesMax> queue;
-  FixedText<1024> payload;
+  char payload[kEventBytesMax];
+  std::size_t size = 0;
+  const bool is_shared = reported.instance.empty();
   const bool fits =
-      queue.append(kSessionEventsPrefix) == Status::kOk &&
+      queue.append(is_shared ? kSharedSessionEventsPrefix : kSessionEventsPrefix) == Status::kOk &&
       queue.append(reported.session) == Status::kOk &&
-      payload.append("{\"change\":\"") == Status::kOk && payload.append(change) == Status::kOk &&
-      payload.append("\",\"epoch\":") == Status::kOk &&
-      payload.append_number(reported.epoch) == Status::kOk &&
-      put_text(&payload, "from", reported.from) && put_text(&payload, "to", reported.to) &&
-      put_text(&payload, "reason", reported.reason) && payload.append('}') == Status::kOk;
+      print_event(reported, change, payload, &size) == Status::kOk;
   if (!fits) return fail(Status::kResourceExhausted, "report a session's change");
   Message message;
   message.kind = MessageKind::kQueue;
   message.name = queue.view();
-  message.payload = payload.view();
+  message.payload = {payload, size};
   const Status stored = messages_.insert_message(instance, message);
   return stored == Status::kStale || stored == Status::kNotFound ? Status::kOk : stored;
 }

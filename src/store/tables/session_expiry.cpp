@@ -33,9 +33,13 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
                                   std::string_view owner_label) {
   require_batch();
   InstanceKey scope = 0;
-  PAWL_TRY(instances_.find_key(instance, &scope));
+  if (!instance.empty()) PAWL_TRY(instances_.find_key(instance, &scope));
   Opened row;
   PAWL_TRY(sessions_.read_opened(scope, session, &row));
+  if (row.device) {
+    context_.diagnostic.format("a device ends with its declarations: see forget_device()");
+    return Status::kInvalidArgument;
+  }
   const std::string_view owner = row.owner_label.view();
   const bool is_owner = owner_label.empty() || owner == owner_label;
   switch (session::end_from_outside(row.state, is_owner)) {

@@ -159,7 +159,9 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
                                    const WorkerTerms& options) {
   require_batch();
   OwnerChange change;
-  PAWL_TRY(session_for(session, {}, &change.session));
+  SharedRow shared;
+  PAWL_TRY(session_for(session, {}, &shared));
+  change.session = shared.session;
   Moving row;
   PAWL_TRY(sessions_.read_moving(change.session, &row));
   std::int64_t owned = 0;
@@ -172,40 +174,53 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
   return owners_.change_owner(change, nullptr);
 }
 
-constexpr sql::Query kFindSession{"SELECT sid,hard,excl FROM sessions WHERE scope=?1 AND name=?2"};
-constexpr auto kInsertSessionText = sql::join(
-    "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,state,epoch,epoch_used,"
-    "locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,activities)"
-    " VALUES(?1,?2,1,0,0,?6,?7,",
-    sql::number<session::State::kOpen>, ",0,0,0,?3,?4,0,?5,?4,0)");
-constexpr sql::Query kInsertSession{kInsertSessionText};
+constexpr sql::Query kFindSession{
+    "SELECT sid,hard,excl,state,limits IS NOT NULL FROM sessions WHERE scope=?1 AND name=?2"};
 
-Status SessionMoves::session_for(std::string_view name, const session::Use& use, SessionKey* key) {
-  session::Use more;
+Status SessionMoves::session_for(std::string_view name, const session::Use& use, SharedRow* out) {
+  session::Use has;
+  session::State state = session::State::kOpen;
   {
     Statement find = connection_.use(kFindSession);
     find.bind(kGlobalScope).bind_text(name);
-    const bool is_there = find.row();
-    PAWL_TRY(fail(find.status(), "find session"));
-    if (is_there) {
-      *key = find.integer(0);
-      more = session::added_use({find.integer(1) != 0, find.integer(2) != 0}, use);
-      if (!more.device && !more.exclusive) return Status::kOk;
+    if (find.row()) {
+      out->session = find.integer(0);
+      has = {find.integer(1) != 0, find.integer(2) != 0};
+      state = session::state_of(find.integer(3));
+      out->has_limits = find.integer(4) != 0;
     }
+    PAWL_TRY(fail(find.status(), "find session"));
   }
-  if (more.device || more.exclusive) return tighten(*key, name, more);
-  // Epoch 0 is none: the first claim takes one.
-  Statement insert = connection_.use(kInsertSession);
-  insert.bind(kGlobalScope)
-      .bind_text(name)
-      .bind(batch_.boot_seq)
-      .bind(batch_.now)
-      .bind(batch_.stamp_ms)
-      .bind(use.device ? 1 : 0)
-      .bind(use.exclusive ? 1 : 0);
-  PAWL_TRY(fail(insert.run(), "insert session"));
-  *key = connection_.last_insert_id();
-  return Status::kOk;
+  if (out->session == 0) {
+    SessionSettings settings;
+    settings.exclusive = use.exclusive;
+    return openings_.insert({}, name, settings, use.device, &out->session);
+  }
+  if (state == session::State::kClosed) {
+    PAWL_TRY(begin_anew(out->session, name));
+    has = {};
+    out->has_limits = false;
+  } else if (!session::is_open(state)) {
+    out->is_open = false;
+    return Status::kOk;
+  }
+  const session::Use more = session::added_use(has, use);
+  return more.device || more.exclusive ? tighten(out->session, name, more) : Status::kOk;
+}
+
+Status SessionMoves::session_for_device(std::string_view name, SessionKey* key) {
+  SharedRow row;
+  PAWL_TRY(session_for(name, {}, &row));
+  *key = row.session;
+  return row.is_open ? Status::kOk : begin_anew(row.session, name);
+}
+
+// Without the settings that it had: no code asks for them any more.
+Status SessionMoves::begin_anew(SessionKey session, std::string_view name) {
+  Opened row;
+  PAWL_TRY(sessions_.read_opened(kGlobalScope, name, &row));
+  if (row.unreported) PAWL_TRY(events_.report_closed(session, row.ended.view()));
+  return openings_.begin_anew(session, {}, {});
 }
 
 Status SessionMoves::move_or_stop(const Moving& row, const Move& move) {

@@ -12,6 +12,7 @@
 #include "device_table.hpp"
 #include "due_index.hpp"
 #include "instance_table.hpp"
+#include "session_openings.hpp"
 #include "session_owners.hpp"
 #include "session_table.hpp"
 #include "work_queue.hpp"
@@ -28,19 +29,27 @@ struct Move {
   std::string_view reason;
 };
 
+struct SharedRow {
+  SessionKey session = 0;
+  bool is_open = true;
+  bool has_limits = false;
+};
+
 class SessionMoves : private Table {
  public:
   SessionMoves(StoreContext& context, WorkerTable& workers, DueIndex& due, InstanceTable& instances,
-               SessionTable& sessions, WorkTable& items, SessionOwners& owners,
-               DeviceTable& devices)
+               SessionEvents& events, SessionTable& sessions, WorkTable& items,
+               SessionOwners& owners, DeviceTable& devices, SessionOpenings& openings)
       : Table(context),
         workers_(workers),
         due_(due),
         instances_(instances),
+        events_(events),
         sessions_(sessions),
         items_(items),
         owners_(owners),
-        devices_(devices) {}
+        devices_(devices),
+        openings_(openings) {}
 
   // ---- calls of the contract ----
   Status transfer_session(std::string_view instance, std::string_view session,
@@ -51,8 +60,11 @@ class SessionMoves : private Table {
   Status claim_session(Incarnation me, std::string_view session, const WorkerTerms& options);
 
   // ---- for the other tables ----
-  // The row of a global implicit session, made if absent.
-  Status session_for(std::string_view name, const session::Use& use, SessionKey* key);
+  // The row of a shared session, made if absent. One that was closed begins anew; one that is lost,
+  // refused or expired is left as it is, until code uses it again.
+  Status session_for(std::string_view name, const session::Use& use, SharedRow* out);
+  // Likewise of a device, which begins anew in any case.
+  Status session_for_device(std::string_view name, SessionKey* key);
   Status move_or_stop(const Moving& row, const Move& move);
   // The device of a dead or leaving owner goes to a standby, or loses its owner.
   Status hand_device_over(SessionKey session, std::string_view reason);
@@ -63,6 +75,7 @@ class SessionMoves : private Table {
     std::int64_t lease_ms = 0;
   };
   // Work is scheduled with these properties, which the session does not have.
+  Status begin_anew(SessionKey session, std::string_view name);
   Status tighten(SessionKey session, std::string_view name, const session::Use& more);
   Status read_target(const Moving& row, std::optional<Incarnation> worker, Target* out);
   Status move_now(const Moving& row, std::optional<Incarnation> worker, std::string_view reason);
@@ -72,10 +85,12 @@ class SessionMoves : private Table {
   WorkerTable& workers_;
   DueIndex& due_;
   InstanceTable& instances_;
+  SessionEvents& events_;
   SessionTable& sessions_;
   WorkTable& items_;
   SessionOwners& owners_;
   DeviceTable& devices_;
+  SessionOpenings& openings_;
 };
 
 }  // namespace pawl::store

@@ -122,7 +122,7 @@ session::IdleRow SessionOwners::idle_row(const Statement& row) {
   out.state = session::state_of(row.integer(1));
   out.device = row.integer(2) != 0;
   out.fails_on_loss = row.integer(3) != 0;
-  out.is_opened = row.integer(4) != 0;
+  out.is_opened = lifecycle_of(row.integer(4)) == Lifecycle::kOpened;
   out.idle_ms = row.optional_ms(5);
   out.hold_until = row.integer(6);
   out.last_activity_at = row.integer(7);

@@ -16,24 +16,28 @@ Status SessionSweep::cleanup_orphaned_sessions(Evidence& evidence, std::size_t l
 constexpr sql::Query kHasWork{
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1) AS has_work"};
 
-// Of a row that begins with sid, state, hard, lifecycle. The queue is asked only if it matters.
+// Of a row that begins with sid, state, hard, lifecycle, last_activity_at, and whether it expires. The queue is asked only if it matters.
 Status SessionSweep::may_be_swept(const Statement& row, bool* may) {
   session::IdleRow idle;
   idle.state = session::state_of(row.integer(1));
   idle.device = row.integer(2) != 0;
-  idle.is_opened = row.integer(3) != 0;
-  *may = session::may_be_swept(idle);
+  idle.is_opened = lifecycle_of(row.integer(3)) == Lifecycle::kOpened;
+  idle.has_settings = lifecycle_of(row.integer(3)) == Lifecycle::kSharedUsed;
+  idle.last_activity_at = row.integer(4);
+  idle.expires = row.integer(5) != 0;
+  *may = session::may_be_swept(idle, batch_.now);
   if (!*may) return Status::kOk;
   Statement work = connection_.use(kHasWork);
   work.bind(row.integer(0));
   if (!work.row()) return fail(work.status(), "find work of a session");
   idle.has_work = work.integer(0) != 0;
-  *may = session::may_be_swept(idle);
+  *may = session::may_be_swept(idle, batch_.now);
   return Status::kOk;
 }
 
 constexpr sql::Query kUnowned{
-    "SELECT sid,state,hard,lifecycle FROM sessions\fINDEXED BY s_orphan\r"
+    "SELECT sid,state,hard,lifecycle,last_activity_at,expires_at IS NOT NULL FROM "
+    "sessions\fINDEXED BY s_orphan\r"
     "WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at"};
 
 Status SessionSweep::sweep_unowned(std::size_t limit, std::size_t* removed) {
@@ -57,7 +61,8 @@ Status SessionSweep::sweep_unowned(std::size_t limit, std::size_t* removed) {
 }
 
 constexpr sql::Query kExpired{
-    "SELECT sid,state,hard,lifecycle,locked_until FROM sessions\fINDEXED BY s_lease\r"
+    "SELECT sid,state,hard,lifecycle,last_activity_at,expires_at IS NOT NULL,locked_until FROM "
+    "sessions\fINDEXED BY s_lease\r"
     "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
     " ORDER BY locked_until,sid"};
 
@@ -75,7 +80,7 @@ Status SessionSweep::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
       while (!may && expired.row()) {
         PAWL_TRY(may_be_swept(expired, &may));
         if (may) release.session = expired.integer(0);
-        if (may) last = {expired.integer(4), release.session};
+        if (may) last = {expired.integer(6), release.session};
       }
       if (!may) return fail(expired.status(), "find expired sessions");
       if (!walk.rises(last.until, last.key)) return no_progress("sessions");
@@ -97,8 +102,11 @@ Status SessionSweep::sweep_row(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   SessionTexts texts;
   PAWL_TRY(events_.describe(session, &texts));
+  session::SessionRow row;
+  PAWL_TRY(sessions_.read_row(session, &row));
   PAWL_TRY(sessions_.delete_row(session));
-  return events_.report_end(texts.swept());
+  // A lost one was counted when it was lost, and a refused one was none.
+  return session::is_open(row.state) ? events_.report_end(texts.swept()) : Status::kOk;
 }
 
 }  // namespace pawl::store

@@ -95,7 +95,7 @@ Status SessionTable::read_moving(SessionKey session, Moving* out) {
 }
 
 constexpr sql::Query kReadOpened{
-    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch FROM sessions"
+    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch,hard FROM sessions"
     " WHERE scope=?1 AND name=?2"};
 
 Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
@@ -113,7 +113,17 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
   out->given = read.integer(6);
   out->rate_at = read.optional_ms(7);
   out->epoch = read.integer(8);
+  out->device = read.integer(9) != 0;
   return Status::kOk;
+}
+
+constexpr sql::Query kFindOpener{"SELECT key FROM instances WHERE id=?1"};
+
+Status SessionTable::find_opener(std::string_view id, InstanceKey* scope) {
+  Statement find = connection_.use(kFindOpener);
+  find.bind_text(id);
+  *scope = find.row() ? find.integer(0) : -1;
+  return fail(find.status(), "find the instance of a session");
 }
 
 constexpr auto kHasRunningText = sql::join(
@@ -235,7 +245,9 @@ Status SessionTable::recompute_head(SessionKey session) {
 }
 
 constexpr sql::Query kTighten{
-    "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3) WHERE sid=?1"};
+    "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3),fail=iif(?2,0,fail),"
+    "expires_at=iif(?2,NULL,expires_at),look_at=iif(?2,NULL,look_at) WHERE sid=?1",
+    kLookMoves};
 
 Status SessionTable::set_use(SessionKey session, const session::Use& use) {
   Statement write = connection_.use(kTighten);

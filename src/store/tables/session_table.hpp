@@ -27,12 +27,26 @@ namespace pawl::store {
   return static_cast<std::int64_t>(state);
 }
 
+// Stored: how a session is made and how it ends.
+enum class Lifecycle : std::uint8_t {
+  kShared = 0,      // it exists while work refers to it
+  kOpened = 1,      // by an instance, with which it ends
+  kSharedUsed = 2,  // shared, with settings that some code gave it
+};
+
+[[nodiscard]] constexpr Lifecycle lifecycle_of(std::int64_t stored) {
+  return stored == 1   ? Lifecycle::kOpened
+         : stored == 2 ? Lifecycle::kSharedUsed
+                       : Lifecycle::kShared;
+}
+
 struct Opened {
   SessionKey session = 0;
   session::State state = session::State::kOpen;
   bool unreported = false;  // closed by a client, which has no log
   FixedText<kSessionLabelBytesMax> owner_label;
   Epoch epoch = 0;
+  bool device = false;
   FixedText<Diagnostic::kCapacity> ended;  // why it is not open
   FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
   std::int64_t given = 0;
@@ -78,6 +92,8 @@ class SessionTable : private Table {
   Status read_moving(SessionKey session, Moving* out);
   // kNotFound.
   Status read_opened(InstanceKey instance, std::string_view name, Opened* out);
+  // The instance of this id; *scope is -1, of which no session is, if there is none.
+  Status find_opener(std::string_view id, InstanceKey* scope);
   Status has_running(SessionKey session, session::Running* running);
   // What session::transition() looks at.
   Status read_row(SessionKey session, session::SessionRow* out);

@@ -33,6 +33,7 @@
 #include "session_handoff.hpp"
 #include "session_limits.hpp"
 #include "session_moves.hpp"
+#include "session_openings.hpp"
 #include "session_owners.hpp"
 #include "session_sweep.hpp"
 #include "session_table.hpp"
@@ -88,21 +89,24 @@ struct RowTables {
 struct SessionTables {
   SessionTables(StoreContext& context, RowTables& rows)
       : owners(context, rows.workers, rows.events, rows.sessions, rows.outcomes, rows.unregistered),
-        moves(context, rows.workers, rows.due, rows.instances, rows.sessions, rows.items, owners,
-              rows.devices),
+        limits(context, rows.events),
+        openings(context, rows.summaries, rows.events, rows.sessions, rows.unregistered, owners,
+                 limits),
+        moves(context, rows.workers, rows.due, rows.instances, rows.events, rows.sessions,
+              rows.items, owners, rows.devices, openings),
         claims(context, rows.summaries, rows.events, rows.sessions, rows.outcomes, owners,
                rows.devices, moves),
-        limits(context, rows.events),
-        handoff(context, rows.summaries, rows.sessions, rows.unregistered, moves),
-        opened(context, rows.messages, rows.events, rows.sessions, owners, limits, handoff),
+        handoff(context, rows.sessions, openings, moves),
+        opened(context, rows.messages, rows.events, rows.sessions, owners, openings, handoff),
         expiry(context, rows.instances, rows.events, rows.sessions, owners, opened),
         sweep(context, rows.events, rows.sessions, owners),
         directory(context, rows.instances) {}
 
   SessionOwners owners;
+  SessionLimits limits;
+  SessionOpenings openings;
   SessionMoves moves;
   DeviceClaims claims;
-  SessionLimits limits;
   SessionHandoff handoff;
   OpenedSessions opened;
   SessionExpiry expiry;

@@ -135,7 +135,7 @@ Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKi
   const bool of_sessions =
       kinds.has(EventKind::kSessionOpen) || kinds.has(EventKind::kSessionClose) ||
       kinds.has(EventKind::kSessionHold) || kinds.has(EventKind::kSessionHandoff) ||
-      kinds.has(EventKind::kSessionCheck);
+      kinds.has(EventKind::kSessionCheck) || kinds.has(EventKind::kSessionSettings);
   for (EventId id = turn.first_new; of_sessions && id <= turn.last_new; ++id) {
     const Event& event = turn.events->event(id);
     if (!is_of_session(event.kind)) continue;

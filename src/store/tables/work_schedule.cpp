@@ -60,8 +60,8 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
 
 constexpr sql::Query kFindHeld{
     "SELECT sid,epoch,gen,state,hard,excl,owner,head_id,epoch_used,tag,EXISTS(SELECT 1 FROM"
-    " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"
-    " FROM sessions WHERE scope=0 AND name=?1"};
+    " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL),"
+    "limits IS NOT NULL FROM sessions WHERE scope=0 AND name=?1"};
 constexpr auto kInsertHandedOverText = sql::join(
     "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
     "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
@@ -89,6 +89,7 @@ Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execut
     facts.is_first_use = find.integer(8) != find.integer(1);
     facts.has_tag = !find.is_null(9);
     facts.has_barrier = find.integer(10) != 0;
+    facts.has_limits = find.integer(11) != 0;
     if (!session::may_hand_over_at_once(row, facts, context_.batch_worker)) return Status::kOk;
     item.session = find.integer(0);
     item.epoch = find.integer(1);
@@ -113,10 +114,17 @@ Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execut
 Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
                                      const ActivityPolicy& options, Admission* out) {
   if (work.session.empty()) return Status::kOk;
-  if (!options.own_session)
-    return moves_.session_for(work.session, {options.device, options.exclusive}, &out->session);
+  InstanceKey scope = options.own_session ? instance : 0;
+  if (!options.own_session) {
+    SharedRow shared;
+    PAWL_TRY(moves_.session_for(work.session, {options.device, options.exclusive}, &shared));
+    out->session = shared.session;
+    if (shared.is_open && !shared.has_limits) return Status::kOk;
+  } else if (!work.opened_by.empty()) {
+    PAWL_TRY(sessions_.find_opener(work.opened_by, &scope));
+  }
   Opened row;
-  const Status found = sessions_.read_opened(instance, work.session, &row);
+  const Status found = sessions_.read_opened(scope, work.session, &row);
   if (found != Status::kNotFound) PAWL_TRY(found);
   out->session = row.session;
   PAWL_TRY(events_.describe_refusal(row, found == Status::kOk, &out->why, &out->text));

@@ -1,0 +1,145 @@
+#include "session_openings.hpp"
+
+#include "admission.hpp"
+#include "clock_rules.hpp"
+#include "policy.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr std::int64_t stored(Lifecycle lifecycle) { return static_cast<std::int64_t>(lifecycle); }
+
+}  // namespace
+
+constexpr sql::Query kInsertRow{
+    "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
+    "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
+    "activities,owner_label,kind,ended)"
+    " VALUES(?1,?2,1,?14,?3,?15,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13)"};
+
+Status SessionOpenings::insert(const Beginning& how, std::string_view name,
+                               const SessionSettings& settings, bool device, SessionKey* session) {
+  {
+    // Epoch 0 is none: the first claim takes one.
+    Statement insert = connection_.use(kInsertRow);
+    insert.bind(how.scope).bind_text(name);
+    insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
+    insert.bind_or_null(settings.idle_timeout.count());
+    settings.notify ? insert.bind(how.asks) : insert.bind_null();
+    insert.bind(stored(how.refusal.empty() ? session::State::kOpen : session::State::kRefused));
+    insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
+    insert.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
+    insert.bind_text_or_null(how.refusal).bind(stored(how.lifecycle)).bind(device ? 1 : 0);
+    PAWL_TRY(fail(insert.run(), "open a session"));
+    *session = connection_.last_insert_id();
+  }
+  if (how.lifecycle == Lifecycle::kShared) return Status::kOk;
+  if (how.refusal.empty()) PAWL_TRY(limits_.set_limits(*session, settings));
+  return report(*session, how);
+}
+
+constexpr sql::Query kBeginAnew{
+    "UPDATE sessions SET gen=gen+1,fail=?2,excl=?3,"
+    "idle_ms=?4,notify=?5,last_activity_at=?6,created_stamp=?7,created_at=?6,"
+    "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
+    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL,lifecycle=?11 WHERE sid=?1",
+    kLookMoves};
+
+Status SessionOpenings::begin_anew(SessionKey session, const Beginning& how,
+                                   const SessionSettings& settings) {
+  session::SessionRow row;
+  PAWL_TRY(sessions_.read_row(session, &row));
+  {
+    Statement open = connection_.use(kBeginAnew);
+    open.bind(session);
+    open.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
+    open.bind_or_null(settings.idle_timeout.count());
+    settings.notify ? open.bind(how.asks) : open.bind_null();
+    open.bind(batch_.now).bind(batch_.stamp_ms);
+    open.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
+    open.bind_text_or_null(how.refusal).bind(stored(how.lifecycle));
+    PAWL_TRY(fail(open.run(), "open a session again"));
+  }
+  const session::Cause cause =
+      how.refusal.empty() ? session::Cause::kOpenAgain : session::Cause::kRefuse;
+  PAWL_TRY(owners_.apply(session, session::transition(row, cause, {}), {}, nullptr));
+  if (how.refusal.empty()) PAWL_TRY(limits_.set_limits(session, settings));
+  PAWL_TRY(set_session_tag(session, {}, {}));
+  return how.lifecycle == Lifecycle::kShared ? Status::kOk : report(session, how);
+}
+
+Status SessionOpenings::report(SessionKey session, const Beginning& how) {
+  const bool is_open = how.refusal.empty();
+  return events_.report_session(
+      session, is_open ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused, how.refusal);
+}
+
+constexpr sql::Query kReadSettings{
+    "SELECT fail,excl,coalesce(idle_ms,0),coalesce(notify,0),coalesce(owner_label,''),"
+    "coalesce(kind,''),coalesce(limits,''),created_at,expires_at,look_at,hard FROM sessions"
+    " WHERE sid=?1"};
+// A bucket for another rate begins full.
+constexpr sql::Query kChangeSettings{
+    "UPDATE sessions SET fail=?2,excl=?3,idle_ms=?4,notify=?5,owner_label=?6,kind=?7,limits=?8,"
+    "expires_at=?9,look_at=?10,given=coalesce(given,0),rate_at=iif(limits IS ?8,rate_at,NULL),"
+    "lifecycle=?11 WHERE sid=?1",
+    kLookMoves};
+
+Status SessionOpenings::change(SessionKey session, const Beginning& how,
+                               const SessionSettings& settings) {
+  bool changes = false;
+  PolicyText limits;
+  if (session::limits_work(settings) && !encode_settings(settings, &limits))
+    return fail(Status::kInvalidArgument, "keep the limits of a session");
+  bool exclusive = settings.exclusive;
+  bool fails = false;
+  InstanceKey notify = settings.notify ? how.asks : 0;
+  session::Expiry expiry;
+  {
+    Statement is = connection_.use(kReadSettings);
+    is.bind(session);
+    if (!is.row()) return fail(is.status(), "read a session's settings");
+    // Others may count on what they asked for.
+    if (how.scope == 0) exclusive = exclusive || is.integer(1) != 0;
+    if (notify == 0 && is.integer(3) != how.asks && how.scope == 0) notify = is.integer(3);
+    // A device lives as long as its declarations.
+    const bool device = is.integer(10) != 0;
+    fails = settings.fail_on_loss && !device;
+    if (!device) expiry = session::expiry_of(settings, is.integer(7));
+    const bool has_same_end = expiry.expires_at == is.optional_ms(8);
+    if (has_same_end) expiry.look_at = is.optional_ms(9);
+    changes = !has_same_end || (is.integer(0) != 0) != fails || (is.integer(1) != 0) != exclusive ||
+              is.integer(2) != settings.idle_timeout.count() || is.integer(3) != notify ||
+              is.bytes(4) != settings.owner_label || is.bytes(5) != settings.kind ||
+              is.bytes(6) != limits.view();
+  }
+  if (!changes) return Status::kOk;
+  {
+    Statement write = connection_.use(kChangeSettings);
+    write.bind(session).bind(fails ? 1 : 0).bind(exclusive ? 1 : 0);
+    write.bind_or_null(settings.idle_timeout.count()).bind_or_null(notify);
+    write.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
+    write.bind_text_or_null(limits.view()).bind_optional(expiry.expires_at);
+    write.bind_due(expiry.look_at, kLookComes).bind(stored(how.lifecycle));
+    PAWL_TRY(fail(write.run(), "change a session's settings"));
+  }
+  PAWL_TRY(sessions_.recompute_head(session));
+  return events_.report_session(session, SessionChange::Kind::kSettings, {});
+}
+
+constexpr sql::Query kSetTag{"UPDATE sessions SET tag=?2 WHERE sid=?1"};
+
+Status SessionOpenings::set_session_tag(SessionKey session, std::string_view tag,
+                                        std::string_view summary) {
+  {
+    Statement set = connection_.use(kSetTag);
+    set.bind(session).bind_text_or_null(tag);
+    PAWL_TRY(fail(set.run(), "hand a session over"));
+  }
+  ++context_.made_ready;
+  PAWL_TRY(unregistered_.wake_waiting_of(session));
+  if (summary.empty()) return summaries_.drop_summary(session);
+  return summaries_.put_summary(session, summary);
+}
+
+}  // namespace pawl::store

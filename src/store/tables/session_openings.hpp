@@ -1,0 +1,64 @@
+// SessionOpenings: rows of sessions that begin, or begin anew, whatever makes them: work that names
+// a shared one, or code that gives settings. Rules: docs/rules/session.md, S1, S11 and S18.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_TABLES_SESSION_OPENINGS_HPP
+#define PAWL_STORE_TABLES_SESSION_OPENINGS_HPP
+
+#include <string_view>
+
+#include "context.hpp"
+#include "pawl/session.hpp"
+#include "session_events.hpp"
+#include "session_limits.hpp"
+#include "session_owners.hpp"
+#include "session_table.hpp"
+#include "summary_table.hpp"
+#include "unregistered_work.hpp"
+
+namespace pawl::store {
+
+// How a row begins.
+struct Beginning {
+  InstanceKey scope = 0;  // 0: shared
+  Lifecycle lifecycle = Lifecycle::kShared;
+  InstanceKey asks = 0;      // is notified, if the settings say so
+  std::string_view refusal;  // why it may not; empty: it may
+};
+
+class SessionOpenings : private Table {
+ public:
+  SessionOpenings(StoreContext& context, SummaryTable& summaries, SessionEvents& events,
+                  SessionTable& sessions, UnregisteredWork& unregistered, SessionOwners& owners,
+                  SessionLimits& limits)
+      : Table(context),
+        summaries_(summaries),
+        events_(events),
+        sessions_(sessions),
+        unregistered_(unregistered),
+        owners_(owners),
+        limits_(limits) {}
+
+  Status insert(const Beginning& how, std::string_view name, const SessionSettings& settings,
+                bool device, SessionKey* session);
+  // A new opening of a row that is not open: a new generation and epoch. Cancelled work that still
+  // runs holds it.
+  Status begin_anew(SessionKey session, const Beginning& how, const SessionSettings& settings);
+  // Of an open row; what it counted goes on. Nothing happens if it has just these.
+  Status change(SessionKey session, const Beginning& how, const SessionSettings& settings);
+  // Which workers its work is for, and what they should know; empty: none.
+  Status set_session_tag(SessionKey session, std::string_view tag, std::string_view summary);
+
+ private:
+  Status report(SessionKey session, const Beginning& how);
+
+  SummaryTable& summaries_;
+  SessionEvents& events_;
+  SessionTable& sessions_;
+  UnregisteredWork& unregistered_;
+  SessionOwners& owners_;
+  SessionLimits& limits_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_TABLES_SESSION_OPENINGS_HPP
