@@ -283,11 +283,14 @@ class Client : public TypedSenderCalls<Client> {
   Status transfer_session(std::string_view session, std::string_view node,
                           const TransferOptions& options = TransferOptions());
   // Drains a worker: it takes nothing new, and its sessions move away as with transfer_session(); a
-  // device moves only to a worker that stands by for it. This holds until its process registers
-  // anew.
+  // device moves only to a worker that stands by for it. WorkerInfo shows how far that is. It holds
+  // until undrain_worker(), or until its process registers anew.
   // Returns kOk; kNotFound: no living worker has this worker_node_id.
   // Requires: as transfer_session().
   Status drain_worker(std::string_view node, const TransferOptions& options = TransferOptions());
+  // Ends a drain: the worker takes new work again. Sessions that are to move still do.
+  // Returns kOk, also if it was not draining; kNotFound: no living worker has this worker_node_id.
+  Status undrain_worker(std::string_view node);
   // Removes the row of a device that no worker declares and no work waits for.
   // Returns kOk; kNotFound; kStillRunning: a worker declares it, or work waits.
   Status forget_device(std::string_view device);

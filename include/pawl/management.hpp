@@ -168,6 +168,16 @@ struct WorkerInfo {
   std::string_view node;         // Options::worker_node_id; "~7" if it has none
   std::int64_t pid = 0;
   std::int64_t lease_ends_in_ms = 0;  // below 0: it is overdue
+  bool draining = false;              // Client::drain_worker(); done when it owns nothing
+  std::int64_t sessions_max = 0;      // SessionOptions::max_sessions_per_worker
+  std::int64_t sessions = 0;          // that it owns, devices not among them
+  std::int64_t devices = 0;           // that it owns
+  std::int64_t sessions_busy = 0;     // of both, with work that is queued or runs
+  bool any_tag = false;               // TagFilter: takes work with any tag, and without one
+  bool takes_untagged = false;
+  // A name a line, in their order; what does not fit into payload_bytes_max is left out.
+  std::string_view tags;
+  std::string_view handlers;  // of activities
 };
 
 class WorkerVisitor {

@@ -35,6 +35,7 @@ constexpr char kUsage[] =
     "    --of ID: one that this instance opened\n"
     "  drain NODE         the worker takes nothing new, its sessions move\n"
     "    --stop-ms N\n"
+    "  undrain NODE       it takes new work again\n"
     "  forget-device NAME no worker declares, no work waits\n"
     "  cancel ID          asks its code to stop            --reason TEXT\n"
     "  terminate ID       ends it now, without its code    --reason TEXT\n"
@@ -285,7 +286,12 @@ class PrintWorkers final : public pawl::WorkerVisitor {
   void on_worker(const pawl::WorkerInfo& one) noexcept override {
     out().text(one.node);
     print_number("\tpid ", one.pid);
-    print_number("\tlease ", one.lease_ends_in_ms, " ms\n");
+    print_number("\tlease ", one.lease_ends_in_ms, " ms");
+    print_number("\tsessions ", one.sessions);
+    print_number(" of ", one.sessions_max);
+    print_number("\tbusy ", one.sessions_busy);
+    print_number("\tdevices ", one.devices);
+    out().own(one.draining ? "\tdraining\n" : "\n");
   }
 };
 
@@ -418,6 +424,9 @@ pawl::Status close_session(pawl::Client& client, const Command& command) {
 pawl::Status drain(pawl::Client& client, const Command& command) {
   return client.drain_worker(command.id, transfer_options(command));
 }
+pawl::Status undrain(pawl::Client& client, const Command& command) {
+  return client.undrain_worker(command.id);
+}
 pawl::Status forget(pawl::Client& client, const Command& command) {
   return client.forget_device(command.id);
 }
@@ -466,6 +475,7 @@ constexpr Entry kEntries[] = {
     {"transfer", transfer, true},
     {"values", values, true},
     {"drain", drain, true},
+    {"undrain", undrain, true},
     {"forget-device", forget, true},
     {"close-session", close_session, true},
 };

@@ -199,10 +199,13 @@ Status ClientManagement::set_quota(std::int64_t bytes) {
 }
 
 Status ClientManagement::list_workers(WorkerVisitor& visitor) {
-  std::size_t count = 0;
   // In a batch: only those know what time it is.
-  PAWL_TRY(
-      in_batch({}, [&] { return store_->workers().list_workers(workers_, kWorkersMax, &count); }));
+  return in_batch({}, [&] { return list_all_workers(visitor); });
+}
+
+Status ClientManagement::list_all_workers(WorkerVisitor& visitor) {
+  std::size_t count = 0;
+  PAWL_TRY(store_->workers().list_workers(workers_, kWorkersMax, &count));
   const std::int64_t now = store_->batch().pawl_now();
   for (std::size_t i = 0; i < count; ++i) {
     WorkerInfo info;
@@ -210,6 +213,9 @@ Status ClientManagement::list_workers(WorkerVisitor& visitor) {
     info.node = workers_[i].node.view();
     info.pid = workers_[i].pid;
     info.lease_ends_in_ms = workers_[i].locked_until - now;
+    info.draining = workers_[i].draining;
+    PAWL_TRY(store_->workers().describe_worker(
+        info.incarnation, buffer_, status_buffer_bytes(options_.payload_bytes_max), &info));
     visitor.on_worker(info);
   }
   return Status::kOk;
@@ -252,6 +258,11 @@ Status ClientManagement::drain_worker(std::string_view node, const TransferOptio
   return explain_of("living worker", node, in_batch(node, [&] {
                       return store_->workers().drain_worker(node, options.stop_timeout.count());
                     }));
+}
+
+Status ClientManagement::undrain_worker(std::string_view node) {
+  return explain_of("living worker", node,
+                    in_batch(node, [&] { return store_->workers().undrain_worker(node); }));
 }
 
 Status ClientManagement::forget_device(std::string_view device) {

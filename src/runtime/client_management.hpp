@@ -29,6 +29,7 @@ class ClientManagement : public ClientConnection {
   Status transfer_session(std::string_view session, std::string_view node,
                           const TransferOptions& options);
   Status drain_worker(std::string_view node, const TransferOptions& options);
+  Status undrain_worker(std::string_view node);
   Status forget_device(std::string_view device);
   Status list_tree(std::string_view id, bool children_only, Page* page, InstanceVisitor& visitor);
   Status delete_instance(std::string_view id, bool force, Removed* removed);
@@ -39,6 +40,7 @@ class ClientManagement : public ClientConnection {
                          std::int64_t ended_before_ms, Removed* removed);
 
  private:
+  Status list_all_workers(WorkerVisitor& visitor);
   Status remove(InstanceKey key, std::string_view id, bool force, Removed* removed);
   Status prune(InstanceKey key, std::string_view id, const PruneLimits& limits, Removed* removed);
 };

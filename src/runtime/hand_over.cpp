@@ -20,6 +20,9 @@ void HandOver::plan() {
 Status HandOver::write() {
   if (loop_.draining || loop_.wants_quiet || !loop_.takes_activities()) return Status::kOk;
   look_for_room();
+  // What waited for its handlers may begin here again.
+  if (was_draining_ && !loop_.batch.draining) loop_.agenda.do_now(Job::kWakeUnregistered);
+  was_draining_ = loop_.batch.draining;
   if (loop_.agenda.wants(Job::kFetch)) PAWL_TRY(fill_slots());
   return loop_.agenda.wants(Job::kWakeUnregistered) ? wake_unregistered() : Status::kOk;
 }

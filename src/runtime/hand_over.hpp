@@ -50,6 +50,7 @@ class HandOver final : private WorkFilter {
   Slots& slots_;
   const Folders& folders_;
   bool passed_over_ = false;
+  bool was_draining_ = false;  // in the batch before
   bool has_looked_ = false;    // in the batch at hand
   WaitingSessions waiting_;    // FetchWork::waiting, of the last look
   OptionalMs log_waiting_at_;  // boot time; none: no session waits

@@ -415,6 +415,9 @@ Status Client::transfer_session(std::string_view session, std::string_view node,
 Status Client::drain_worker(std::string_view node, const TransferOptions& options) {
   return core_ == nullptr ? Status::kStopped : core_->call().drain_worker(node, options);
 }
+Status Client::undrain_worker(std::string_view node) {
+  return core_ == nullptr ? Status::kStopped : core_->undrain_worker(node);
+}
 Status Client::forget_device(std::string_view device) {
   return core_ == nullptr ? Status::kStopped : core_->call().forget_device(device);
 }

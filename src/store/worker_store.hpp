@@ -13,6 +13,7 @@
 #include "evidence.hpp"
 #include "ids.hpp"
 #include "pawl/options.hpp"
+#include "pawl/management.hpp"
 #include "pawl/status.hpp"
 #include "text.hpp"
 #include "worker_terms.hpp"
@@ -68,6 +69,10 @@ class WorkerStore {
   // The worker claims nothing any more, and its sessions move away as above; devices only to a
   // standby.
   virtual Status drain_worker(std::string_view node, std::int64_t stop_ms) = 0;
+  virtual Status undrain_worker(std::string_view node) = 0;
+  // What a living one owns and serves, but what WorkerRow has. Texts go to buffer.
+  virtual Status describe_worker(Incarnation worker, char* buffer, std::size_t capacity,
+                                 WorkerInfo* out) = 0;
 
  protected:
   ~WorkerStore() = default;

@@ -312,5 +312,48 @@ TEST_F(DeviceRuntime, a_drained_worker_takes_nothing_new) {
   EXPECT_EQ(client.status("j").output, "b");
 }
 
+// Rules: S17.
+TEST_F(DeviceRuntime, a_drain_is_followed_to_its_end_and_taken_back) {
+  struct Keep final : WorkerVisitor {
+    void on_worker(const WorkerInfo& one) noexcept override {
+      info = one;
+      tags = one.tags;
+      handlers = one.handlers;
+    }
+    WorkerInfo info;
+    std::string tags, handlers;
+  } keep;
+  Options how = options("a");
+  how.worker_tag_filter = TagFilter::default_and({"gpu", "big"});
+  Worker a(machine, registry, how);
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("i", "session", "s"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  ASSERT_EQ(client->list_workers(keep), Status::kOk);
+  EXPECT_EQ(keep.info.sessions, 1);
+  EXPECT_EQ(keep.info.sessions_max, how.sessions.max_sessions_per_worker);
+  EXPECT_EQ(keep.info.sessions_busy, 0);
+  EXPECT_EQ(keep.info.devices, 0);
+  EXPECT_FALSE(keep.info.draining || keep.info.any_tag);
+  EXPECT_TRUE(keep.info.takes_untagged);
+  EXPECT_EQ(keep.tags, "big\ngpu");
+  EXPECT_NE(keep.handlers.find("note"), std::string::npos) << keep.handlers;
+  EXPECT_EQ(client->undrain_worker("b"), Status::kNotFound);
+  ASSERT_EQ(client->drain_worker("a"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] {
+    return client->list_workers(keep) == Status::kOk && keep.info.sessions == 0;
+  }));
+  EXPECT_TRUE(keep.info.draining);
+  ASSERT_EQ(client->start_orchestration("j", "session", "s"), Status::kOk);
+  EXPECT_FALSE(drive(
+      machine, {&a}, [&] { return ended(client, "j"); }, 60'000));
+  EXPECT_EQ(client->undrain_worker("a"), Status::kOk);
+  ASSERT_TRUE(drive(
+      machine, {&a}, [&] { return ended(client, "j"); }, 5'000));
+  ASSERT_EQ(client->list_workers(keep), Status::kOk);
+  EXPECT_FALSE(keep.info.draining);
+}
+
 }  // namespace
 }  // namespace pawl

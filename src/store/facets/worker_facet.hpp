@@ -39,6 +39,11 @@ class WorkerFacet final : public WorkerStore {
   Status drain_worker(std::string_view node, std::int64_t stop_ms) override {
     return moves_.drain_worker(node, stop_ms);
   }
+  Status undrain_worker(std::string_view node) override { return moves_.undrain_worker(node); }
+  Status describe_worker(Incarnation worker, char* buffer, std::size_t capacity,
+                         WorkerInfo* out) override {
+    return registry_.describe_worker(worker, buffer, capacity, out);
+  }
 
  private:
   SessionMoves& moves_;

@@ -76,7 +76,7 @@ Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Inc
   return move_or_stop(row, move);
 }
 
-constexpr sql::Query kSetDraining{"UPDATE workers SET draining=1 WHERE inc=?1 AND buried=0"};
+constexpr sql::Query kSetDraining{"UPDATE workers SET draining=?2 WHERE inc=?1 AND buried=0"};
 constexpr sql::Query kNextOwnedBy{
     "SELECT hard,sid FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"
     " AND (hard,sid)>(?2,?3) ORDER BY hard,sid LIMIT 1"};
@@ -87,7 +87,7 @@ Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
   PAWL_TRY(workers_.living_worker(node, &worker));
   {
     Statement drain = connection_.use(kSetDraining);
-    drain.bind(worker);
+    drain.bind(worker).bind(1);
     workers_.forget_known();
     PAWL_TRY(fail(drain.run(), "drain a worker"));
   }
@@ -110,6 +110,16 @@ Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
     if (!session::may_leave(row.row, target.has_value())) continue;
     PAWL_TRY(move_or_stop(row, {target, stop_ms, false, "drained"}));
   }
+}
+
+Status SessionMoves::undrain_worker(std::string_view node) {
+  require_batch();
+  Incarnation worker = 0;
+  PAWL_TRY(workers_.living_worker(node, &worker));
+  Statement drain = connection_.use(kSetDraining);
+  drain.bind(worker).bind(0);
+  workers_.forget_known();
+  return fail(drain.run(), "end a drain");
 }
 
 constexpr auto kNextStopText = sql::join(

@@ -56,6 +56,7 @@ class SessionMoves : private Table {
                           std::string_view node, std::int64_t stop_ms, bool force);
   Status evict_session(const WorkDone& hung, SessionKey session, Incarnation me, bool* moves);
   Status drain_worker(std::string_view node, std::int64_t stop_ms);
+  Status undrain_worker(std::string_view node);
   Status end_stops(std::size_t limit, std::size_t* ended);
   Status claim_session(Incarnation me, std::string_view session, const WorkerTerms& options);
 

@@ -1,6 +1,7 @@
 #include "worker_registry.hpp"
 
 #include <cinttypes>
+#include <cstring>
 
 #include "clock_rules.hpp"
 #include "leases.hpp"
@@ -87,6 +88,55 @@ Status WorkerRegistry::list_workers(WorkerRow* out, std::size_t capacity, std::s
     ++*count;
   }
   return fail(list.status(), "list workers");
+}
+
+constexpr sql::Query kDescribeWorker{
+    "SELECT w.sessions_max,w.any_tag,"
+    "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=0),"
+    "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=1),"
+    "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND EXISTS("
+    "SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid))"
+    " FROM workers w WHERE w.inc=?1"};
+constexpr sql::Query kTagsOf{"SELECT tag FROM worker_tags WHERE inc=?1 ORDER BY tag"};
+constexpr sql::Query kHandlersOf{"SELECT name FROM handlers WHERE inc=?1 ORDER BY name"};
+
+Status WorkerRegistry::describe_worker(Incarnation worker, char* buffer, std::size_t capacity,
+                                       WorkerInfo* out) {
+  {
+    Statement row = connection_.use(kDescribeWorker);
+    row.bind(worker);
+    if (!row.row()) return fail(row.status(), "describe a worker");
+    out->sessions_max = row.integer(0);
+    out->any_tag = row.integer(1) != 0;
+    out->sessions = row.integer(2);
+    out->devices = row.integer(3);
+    out->sessions_busy = row.integer(4);
+  }
+  out->takes_untagged = out->any_tag;
+  std::size_t used = 0;
+  const auto put = [&](std::string_view line, std::size_t from) {
+    if (line.size() + 1 > capacity - used) return;
+    if (used > from) buffer[used++] = '\n';
+    std::memcpy(buffer + used, line.data(), line.size());
+    used += line.size();
+  };
+  {
+    Statement tag = connection_.use(kTagsOf);
+    tag.bind(worker);
+    while (tag.row()) {
+      out->takes_untagged = out->takes_untagged || tag.bytes(0).empty();
+      if (!tag.bytes(0).empty()) put(tag.bytes(0), 0);
+    }
+    PAWL_TRY(fail(tag.status(), "list a worker's tags"));
+  }
+  out->tags = {buffer, used};
+  const std::size_t begin = used;
+  Statement handler = connection_.use(kHandlersOf);
+  handler.bind(worker);
+  while (handler.row())
+    put(handler.bytes(0), begin);
+  out->handlers = {buffer + begin, used - begin};
+  return fail(handler.status(), "list a worker's handlers");
 }
 
 // One file under two kernels, each with its own boot time: it could not be known what is due.

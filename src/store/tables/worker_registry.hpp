@@ -52,6 +52,7 @@ class WorkerRegistry : private Table {
   Status bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                      std::size_t note_count, const CrashLimits& limits);
   Status unregister_worker(Incarnation me);
+  Status describe_worker(Incarnation worker, char* buffer, std::size_t capacity, WorkerInfo* out);
   Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count);
 
  private:
