@@ -42,8 +42,8 @@ struct WorkerRow {
   std::int64_t pid = 0;
   std::int64_t start_time = 0;
   std::int64_t boot_seq = 0;
-  bool lock_visible = true;
   std::int64_t locked_until = 0;
+  bool lock_visible = true;
   bool draining = false;
 };
 

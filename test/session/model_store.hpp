@@ -216,7 +216,7 @@ class ModelStore {
   // The one of this name that all instances share; made if it must be.
   Session& shared_session(const std::string& name, bool exclusive);
   // False: the item has its outcome.
-  bool admit(Session* its, Item& item);
+  bool admit(Session* own, Item& item);
   void begin(Session& row, const SessionSettings& settings, bool admitted);
   void begin_anew(Session& row, const SessionSettings& settings, bool admitted);
   void recompute_head(SessionKey key);
