@@ -30,7 +30,7 @@ class EventSource {
 
 struct NewWork {
   EventId event = 0;
-  std::string_view session;  // empty: none
+  std::string_view session;      // empty: none
   std::string_view policy = {};  // policy.hpp; empty: defaults
   std::string_view tag = {};     // empty: none
   // With a session: the id of the instance that opened it; empty: this one, or it is shared.
