@@ -328,7 +328,7 @@ TEST_F(DeviceRuntime, a_drain_is_followed_to_its_end_and_taken_back) {
   Worker a(machine, registry, how);
   ASSERT_EQ(a.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("i", "session", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("session", InstanceId("i"), "s"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
   ASSERT_EQ(client->list_workers(keep), Status::kOk);
   EXPECT_EQ(keep.info.sessions, 1);
@@ -345,7 +345,7 @@ TEST_F(DeviceRuntime, a_drain_is_followed_to_its_end_and_taken_back) {
     return client->list_workers(keep) == Status::kOk && keep.info.sessions == 0;
   }));
   EXPECT_TRUE(keep.info.draining);
-  ASSERT_EQ(client->start_orchestration("j", "session", "s"), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("session", InstanceId("j"), "s"), Status::kOk);
   EXPECT_FALSE(drive(
       machine, {&a}, [&] { return ended(client, "j"); }, 60'000));
   EXPECT_EQ(client->undrain_worker("a"), Status::kOk);

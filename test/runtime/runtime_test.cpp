@@ -353,7 +353,7 @@ TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_co
   machine.set_wall(2'208'988'800'000 + 5);
   machine.set_synced(true);
   ASSERT_TRUE(run(worker, client, "a", 600'000)) << worker.lines.all();
-  ASSERT_EQ(client->start_orchestration("b", "at_utc", ""), Status::kOk);
+  ASSERT_EQ(client->start_orchestration("at_utc", InstanceId("b"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "b", 600'000));
   EXPECT_EQ(worker.lines.count("timer_waits_for_clock"), 1U) << "the clock is trusted";
 }

@@ -110,7 +110,7 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
     if (has_same_end) expiry.look_at = is.optional_ms(9);
     changes = !has_same_end || (is.integer(0) != 0) != fails || (is.integer(1) != 0) != exclusive ||
               is.integer(2) != settings.idle_timeout.count() || is.integer(3) != notify ||
-              is.bytes(4) != settings.owner_label || is.bytes(5) != settings.kind ||
+              is.bytes(4) != settings.owner_label.view() || is.bytes(5) != settings.kind.view() ||
               is.bytes(6) != limits.view();
   }
   if (!changes) return Status::kOk;
