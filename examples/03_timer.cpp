@@ -6,7 +6,7 @@
 #include "pawl/host.hpp"
 
 pawl::ActivityResult set_valve(pawl::ActivityContext& ctx) {
-  std::printf("valve %.*s\n", static_cast<int>(ctx.input().size()), ctx.input().data());
+  std::printf("valve %.*s\n", PAWL_TEXT(ctx.input()));
   return ctx.ok("");
 }
 

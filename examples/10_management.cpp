@@ -9,7 +9,7 @@ pawl::Poll bad(pawl::OrchestrationContext& ctx) { return ctx.fail("no water"); }
 
 class Print final : public pawl::InstanceVisitor {
   void on_instance(const pawl::InstanceInfo& instance) noexcept override {
-    std::printf("%.*s is %s\n", static_cast<int>(instance.id.size()), instance.id.data(),
+    std::printf("%.*s is %s\n", PAWL_TEXT(instance.id),
                 pawl::orchestration_state_name(instance.state));
   }
 };

@@ -49,7 +49,7 @@ bool Caller::open(const char* program, const char* database_path) {
     status = client_.open(process_, options, port_.port(), memory_.get(), bytes, why);
   if (status != pawl::Status::kOk)
     std::fprintf(stderr, "%s: %s: %.*s\n", program, pawl::status_name(status),
-                 static_cast<int>(why.text().size()), why.text().data());
+                 PAWL_TEXT(why.text()));
   return status == pawl::Status::kOk;
 }
 

@@ -82,10 +82,10 @@ int say(const char* path, const std::string& id, const std::string& text) {
     status = client.wait_for_kv_value(id, request, std::chrono::seconds(60), &answer);
   if (status != pawl::Status::kOk) {
     std::fprintf(stderr, "conversation: %s: %s %.*s\n", id.c_str(), pawl::status_name(status),
-                 static_cast<int>(client.error_text().size()), client.error_text().data());
+                 PAWL_TEXT(client.error_text()));
     return 1;
   }
-  std::printf("%.*s\n", static_cast<int>(answer.value.size()), answer.value.data());
+  std::printf("%.*s\n", PAWL_TEXT(answer.value));
   return 0;
 }
 

@@ -12,6 +12,8 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "pawl/printable.hpp"
+
 namespace device_gateway {
 
 // ---- Folder -----------------------------------------------------------------------------------------
@@ -56,9 +58,8 @@ void OwnedDevices::on_session_claimed(std::string_view session, std::int64_t epo
   open_.emplace(session, -1);
   std::string why;
   const bool locked = use(session, &why) >= 0;
-  std::fprintf(stderr, "device_gateway: %.*s is ours, epoch %" PRId64 ", %s\n",
-               static_cast<int>(session.size()), session.data(), epoch,
-               locked ? "locked" : why.c_str());
+  std::fprintf(stderr, "device_gateway: %.*s is ours, epoch %" PRId64 ", %s\n", PAWL_TEXT(session),
+               epoch, locked ? "locked" : why.c_str());
 }
 
 void OwnedDevices::on_session_lost(std::string_view session, std::int64_t epoch) noexcept {
@@ -67,7 +68,7 @@ void OwnedDevices::on_session_lost(std::string_view session, std::int64_t epoch)
   if (at->second >= 0) close(at->second);
   open_.erase(at);
   std::fprintf(stderr, "device_gateway: %.*s is not ours any more, epoch %" PRId64 "\n",
-               static_cast<int>(session.size()), session.data(), epoch);
+               PAWL_TEXT(session), epoch);
 }
 
 int OwnedDevices::use(std::string_view device, std::string* why) {

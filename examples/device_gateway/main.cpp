@@ -75,7 +75,7 @@ int read(int argc, char** argv) {
     std::fprintf(stderr, "device_gateway: %s\n", pawl::status_name(status));
     return 1;
   }
-  std::printf("%.*s\n", static_cast<int>(result.output.size()), result.output.data());
+  std::printf("%.*s\n", PAWL_TEXT(result.output));
   return result.state == pawl::OrchestrationState::kCompleted ? 0 : 1;
 }
 

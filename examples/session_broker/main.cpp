@@ -125,9 +125,7 @@ int chat(int argc, char** argv) {
   for (std::string line; std::getline(std::cin, line);) {
     const pawl::Status status = take_line(caller.client(), limits, line);
     if (status == pawl::Status::kOk) continue;
-    std::printf("%s: %.*s\n", pawl::status_name(status),
-                static_cast<int>(caller.client().error_text().size()),
-                caller.client().error_text().data());
+    std::printf("%s: %.*s\n", pawl::status_name(status), PAWL_TEXT(caller.client().error_text()));
     std::fflush(stdout);
   }
   return 0;

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace pawl {
 
@@ -51,10 +52,12 @@ class CallText {
   friend bool operator!=(const CallText& a, const CallText& b) { return a.view() != b.view(); }
   friend bool operator!=(const CallText& a, std::string_view b) { return a.view() != b; }
   friend bool operator!=(std::string_view a, const CallText& b) { return a != b.view(); }
-  template <typename Stream>
-  friend auto operator<<(Stream& stream, const CallText& text)
-      -> decltype(stream << std::string_view()) {
-    return stream << text.view();
+  // To a stream of the standard library; <ostream> is not needed for the rest. What prints by such
+  // a stream, as an assertion of a test framework does, comes here by it.
+  template <typename Stream, typename = decltype(std::declval<Stream&>().rdbuf())>
+  friend Stream& operator<<(Stream& stream, const CallText& text) {
+    stream << text.view();
+    return stream;
   }
 
   // For the Client: the text dies when `*calls` changes.

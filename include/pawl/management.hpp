@@ -250,7 +250,8 @@ struct Metrics {
   std::int64_t activities_ready = 0;
   std::int64_t activities_running = 0;
   std::int64_t activities_delayed = 0;
-  // Sessions that have work and no owner: no worker has room for them, or can run the work.
+  // Sessions that have work and no owner: no worker has room for them, can run the work, or has
+  // declared the device.
   std::int64_t sessions_waiting = 0;
   // By SessionState. A session that will move when its running work has ended counts as one or the
   // other.

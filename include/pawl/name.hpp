@@ -92,6 +92,14 @@ class Name {
   friend bool operator==(const T& a, const Name& b) {
     return std::string_view(a) == b.view();
   }
+  template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
+  friend bool operator!=(const Name& a, const T& b) {
+    return !(a == b);
+  }
+  template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
+  friend bool operator!=(const T& a, const Name& b) {
+    return !(a == b);
+  }
 
  private:
   internal::OwnedText text_;

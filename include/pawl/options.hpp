@@ -134,12 +134,15 @@ struct RetentionOptions {
 struct SpaceOptions {
   // Bytes that pages in use and the log may take. It is a number of the database, so the Runtime
   // that started last decides for all processes. Near it complete instances are removed, the oldest
-  // first. Over it new instances and messages from outside are refused (kQuota), and running work
+  // first, unless remove_completed is false. Over it new instances and messages from outside are refused (kQuota), and running work
   // goes on. 0: the stored quota stays, none at first; Client::set_quota() removes it.
   std::int64_t quota_bytes = 0;
   // Size of a file beside the database that is deleted when the disk is full, so that there is room
   // to remove rows and to go on. At least as much as the log of checkpoint_pages holds. 0: none.
   std::size_t reserve_bytes = 1024 * 1024;
+  // Near the quota and on a full disk, whether completed instances and earlier executions may be
+  // removed, the oldest first. false: nothing is, and new things are refused until there is room.
+  bool remove_completed = true;
   // Bytes of SQLite's log beyond which new instances and messages from outside are refused
   // (kQuota); work that runs goes on. It grows while a process reads one view of the database for
   // long. At least 4 times what checkpoint_pages hold.

@@ -17,6 +17,7 @@
 #include "pawl/orchestration.hpp"
 #include "pawl/orchestration_code.hpp"
 #include "pawl/port.hpp"
+#include "pawl/printable.hpp"
 #include "pawl/process.hpp"
 #include "pawl/registry.hpp"
 #include "pawl/replay_check.hpp"

@@ -1,12 +1,13 @@
-// Text that was written by others, for a terminal or a log.
+// Texts for a format, a terminal or a log.
 //
-// Purpose: what stands in a database, or was given by a user, may hold control sequences that move
-// a terminal's cursor, line ends that forge a row, or marks that turn the order of letters round.
-// Written by these functions it is shown and does nothing. Ownership: nothing is kept. Thread rule:
-// that of the sink.
+// Purpose: a string_view goes to printf() in one word (PAWL_TEXT). What stands in a database, or was
+// given by a user, may hold control sequences that move a terminal's cursor, line ends that forge a
+// row, or marks that turn the order of letters round; written by write_printable() it is shown and
+// does nothing. Ownership: nothing is kept. Thread rule: that of the sink.
 #ifndef PAWL_PRINTABLE_HPP
 #define PAWL_PRINTABLE_HPP
 
+#include <climits>
 #include <string_view>
 
 namespace pawl {
@@ -29,6 +30,20 @@ class TextSink {
 // cuts between pieces never leaves a part of one. False: the sink took no more.
 bool write_printable(std::string_view text, TextSink& sink);
 
+namespace internal {
+[[nodiscard]] inline int printf_size(std::string_view text) {
+  return text.size() < INT_MAX ? static_cast<int>(text.size()) : INT_MAX;
+}
+// An empty view may have no address, which a format must not be given.
+[[nodiscard]] inline const char* printf_data(std::string_view text) {
+  return text.empty() ? "" : text.data();
+}
+}  // namespace internal
+
 }  // namespace pawl
+
+// A text for a format: std::printf("%.*s\n", PAWL_TEXT(ctx.input())). The expression is evaluated
+// twice. What others have written goes through write_printable() before it reaches a terminal.
+#define PAWL_TEXT(text) ::pawl::internal::printf_size(text), ::pawl::internal::printf_data(text)
 
 #endif  // PAWL_PRINTABLE_HPP

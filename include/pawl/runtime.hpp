@@ -87,7 +87,8 @@ struct RuntimeStats {
   // Instances marked as unregistered, and activities put back, since this process or all that live
   // lack the name.
   std::uint64_t unregistered = 0;
-  std::uint64_t instances_removed = 0;  // children included
+  std::uint64_t instances_removed = 0;            // children included
+  std::uint64_t instances_removed_for_space = 0;  // of these (SpaceOptions::remove_completed)
   std::uint64_t executions_removed = 0;
   std::uint64_t events_removed = 0;
   std::uint64_t wakeups = 0;  // returns from sleep

@@ -63,6 +63,7 @@ Status Removals::write(Request& request, bool* more) {
 void Removals::committed() {
   loop_.count(batch_.removed);
   if (batch_.swept) loop_.agenda.set(Job::kSweep, batch_.sweep_more);
+  if (batch_.swept && !batch_.retired) space_.swept(batch_.removed, batch_.sweep_more);
   if (!batch_.retired) return;
   loop_.agenda.set(Job::kRetention, batch_.retire_more);
   if (batch_.retire_more) return;

@@ -6,7 +6,8 @@ namespace {
 constexpr std::int64_t kPagesLeast = 64 * 1024;  // where there is no reserve
 constexpr std::size_t kReliefEventsLeast = 16;
 constexpr std::int64_t kReserveRetryMs = 10'000;
-constexpr std::int64_t kMarkParts = 8;  // the last eighth of the quota is little
+constexpr std::int64_t kReliefLogMs = 60'000;  // one line for all that went within
+constexpr std::int64_t kMarkParts = 8;         // the last eighth of the quota is little
 
 // With at most so much of a long log: removing rows does not make it shorter.
 bool is_over_mark(const SpaceUse& use, std::int64_t log_bytes) {
@@ -46,10 +47,15 @@ void Space::prepare() {
   if (is_short_) cut_log();
   plan();
   if (loop_.agenda.wants(Job::kRelief)) relieve();
+  log_relief();
 }
 
 void Space::relieve() {
   if (has_long_log(use_)) cut_log();
+  if (!loop_.options.space.remove_completed) {
+    can_relieve_ = false;
+    return;
+  }
   const std::int64_t part = use_.quota_bytes / kMarkParts;
   if (!lacks_free_pages() && !is_over_mark(use_, use_.log_bytes < part ? use_.log_bytes : part)) {
     can_relieve_ = false;
@@ -67,11 +73,46 @@ void Space::relieve() {
   }
   relief_events_ = kReliefEventsMax;
   loop_.count(removed);
+  note_relief(removed);
   can_relieve_ = removed.instances > 0 || removed.executions > 0 || removed.events > 0;
-  if (can_relieve_) loop_.agenda.do_now(Job::kSweep);  // a tree that was begun goes whole
+  if (can_relieve_) {
+    loop_.agenda.do_now(Job::kSweep);  // a tree that was begun goes whole
+    sweeps_ = true;
+  }
   if (loop_.transaction().last_commit_wrote()) ++loop_.stats.commits;
   read_use();  // not before: the commit itself makes the log longer
   if (is_short_ || has_long_log(use_)) cut_log();
+}
+
+void Space::swept(const Removed& removed, bool more) {
+  if (!sweeps_) return;
+  note_relief(removed);
+  sweeps_ = more;
+}
+
+void Space::note_relief(const Removed& removed) {
+  if (removed.instances == 0 && removed.executions == 0 && removed.events == 0) return;
+  if (!relieved_since_.has_value()) relieved_since_ = loop_.boot_ms();
+  relieved_.instances += removed.instances;
+  relieved_.executions += removed.executions;
+  relieved_.events += removed.events;
+  loop_.stats.instances_removed_for_space += static_cast<std::uint64_t>(removed.instances);
+}
+
+// What is deleted without a call must not go without a word; a line for each transaction would be a
+// flood.
+void Space::log_relief() {
+  if (!relieved_since_.has_value()) return;
+  const bool goes_on = loop_.agenda.wants(Job::kRelief) && can_relieve_;
+  if (goes_on && loop_.boot_ms() < relieved_since_.value() + kReliefLogMs) return;
+  const LogField fields[] = {{"instances", relieved_.instances},
+                             {"executions", relieved_.executions},
+                             {"events", relieved_.events},
+                             {"used_bytes", use_.used_bytes},
+                             {"quota_bytes", use_.quota_bytes}};
+  loop_.log(LogLevel::kWarning, "removed_for_space", fields, 5);
+  relieved_ = Removed();
+  relieved_since_.clear();
 }
 
 // Less of it at a time may fit.

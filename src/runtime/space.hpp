@@ -30,6 +30,8 @@ class Space {
 
   // Something ended or was forgotten: there may be something to remove.
   void may_relieve() { can_relieve_ = true; }
+  // After a sweep of what was deleted: the rest of a tree whose removal was begun for want of room.
+  void swept(const Removed& removed, bool more);
   // Others have committed, and may have given up the reserve, which they do not make again.
   void look_for_reserve_soon() { looks_for_reserve_ = true; }
   void look_for_reserve_no_more() { looks_for_reserve_ = false; }
@@ -45,6 +47,8 @@ class Space {
   [[nodiscard]] bool lacks_free_pages() const;
   void relieve();
   void not_relieved(Status status);
+  void note_relief(const Removed& removed);
+  void log_relief();
   void read_use();
   void cut_log();
   void update_stats();
@@ -59,6 +63,9 @@ class Space {
   bool looks_for_reserve_ = false;
   bool log_is_full_ = false;
   std::size_t relief_events_ = kReliefEventsMax;
+  bool sweeps_ = false;  // a tree whose removal it began
+  Removed relieved_;     // not logged yet
+  OptionalMs relieved_since_;
 };
 
 }  // namespace pawl

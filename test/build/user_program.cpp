@@ -48,8 +48,7 @@ int run(const char* path) {
   options.runtime.sessions.listener = &listener;
   pawl::Host host(options);
   host.add_orchestration("hello", hello).add_activity("say", say);
-  const int status =
-      host.start_once("hello", pawl::InstanceId("one"), "").run_until_done("one");
+  const int status = host.start_once("hello", pawl::InstanceId("one"), "").run_until_done("one");
   if (status != 0) std::fprintf(stderr, "%s\n", std::string(host.error_text()).c_str());
   // Every object of the library that a user can hold by its base.
   pawl::posix::FdLogSink to_stderr(2, pawl::LogLevel::kWarning);
@@ -65,4 +64,6 @@ int run(const char* path) {
 
 }  // namespace
 
-int main(int argument_count, char** arguments) { return argument_count == 2 ? run(arguments[1]) : 2; }
+int main(int argument_count, char** arguments) {
+  return argument_count == 2 ? run(arguments[1]) : 2;
+}

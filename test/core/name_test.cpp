@@ -50,6 +50,15 @@ TEST(Name, ThatIsTooLongStaysTooLong) {
   }
 }
 
+TEST(Name, ComparesWithWhateverIsAText) {
+  const Name name = "bed-7";
+  const std::string_view same = "bed-7";
+  const std::string other = "bed-8";
+  EXPECT_TRUE(name == same && same == name && name == "bed-7" && "bed-7" == name);
+  EXPECT_TRUE(name != other && other != name && name != "bed-8" && "bed-8" != name);
+  EXPECT_FALSE(name != same || same != name || name == other || other == name);
+}
+
 TEST(BorrowedText, IsMadeOfNoTemporaryThatOwnsItsBytes) {
   static_assert(std::is_constructible_v<BorrowedText, const char(&)[4]>);
   static_assert(std::is_constructible_v<BorrowedText, const char*>);

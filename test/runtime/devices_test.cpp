@@ -211,6 +211,38 @@ TEST_F(DeviceRuntime, exclusive_without_a_session_is_an_invalid_argument) {
 }
 
 // Rules: S11.
+TEST_F(DeviceRuntime, a_declared_device_and_its_first_work_are_no_conflict) {
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  ASSERT_EQ(declare(a, "bed-7"), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("read", InstanceId("i"), "bed-7"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client.status("i").state, OrchestrationState::kCompleted);
+  EXPECT_EQ(a.lines.count("session_property_conflict"), 0U) << a.lines.all();
+}
+
+// Work for devices that no worker has is seen by who looks at the numbers.
+TEST_F(DeviceRuntime, devices_without_a_declaration_are_counted_as_waiting) {
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = "bed-" + std::to_string(i);
+    ASSERT_EQ(client->start_orchestration("read", InstanceId("i-" + name), name), Status::kOk);
+  }
+  drive(
+      machine, {&a}, [] { return false; }, 1'000);
+  Metrics metrics;
+  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(metrics.sessions_waiting, 5);
+  ASSERT_EQ(declare(a, "bed-3"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i-bed-3"); }));
+  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(metrics.sessions_waiting, 4);
+}
+
+// Rules: S11.
 TEST_F(DeviceRuntime, a_conflict_says_what_the_session_was) {
   const auto reason_of = [&](const std::vector<std::pair<bool, bool>>& uses) {
     sim::Machine own{5};

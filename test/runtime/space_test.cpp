@@ -186,6 +186,63 @@ TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) 
       << client->error_text();
 }
 
+TEST_F(Space, WhatIsRemovedForWantOfRoomIsCountedAndLogged) {
+  sim::Machine machine{7};
+  options.space.quota_bytes = 1024 * 1024;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  for (int i = 0; i < 150; ++i) {
+    ASSERT_EQ(client->start_orchestration("quick", InstanceId("quick" + std::to_string(i)), text()),
+              Status::kOk)
+        << i << ": " << client->error_text();
+    run(machine, worker, 1'000);
+  }
+  const RuntimeStats& stats = worker.runtime->stats();
+  EXPECT_GT(stats.instances_removed_for_space, 10U);
+  EXPECT_EQ(stats.instances_removed_for_space, stats.instances_removed);
+  // All of it is in the log, and the log has no line for each transaction.
+  std::uint64_t logged = 0;
+  std::size_t lines = 0;
+  const std::string all = worker.lines.all();
+  const std::string key = "removed_for_space instances=";
+  for (std::size_t at = all.find(key); at != std::string::npos; at = all.find(key, at + 1)) {
+    logged += std::stoull(all.substr(at + key.size()));
+    ++lines;
+  }
+  EXPECT_EQ(logged, stats.instances_removed_for_space) << all;
+  EXPECT_GE(lines, 1U);
+}
+
+TEST_F(Space, CompletedWorkStaysIfItMustNotBeRemoved) {
+  sim::Machine machine{7};
+  options.space.quota_bytes = 1024 * 1024;
+  options.space.remove_completed = false;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  Status why = Status::kOk;
+  int started = 0;
+  for (; why == Status::kOk && started < 300; ++started) {
+    why =
+        client->start_orchestration("quick", InstanceId("quick" + std::to_string(started)), text());
+    run(machine, worker, 1'000);
+  }
+  EXPECT_EQ(why, Status::kQuota) << started;
+  --started;
+  EXPECT_GT(started, 20);
+  run(machine, worker, 60'000);
+  for (int i = 0; i < started; ++i)
+    EXPECT_EQ(client.status("quick" + std::to_string(i)).state, OrchestrationState::kCompleted);
+  EXPECT_EQ(worker.runtime->stats().instances_removed, 0U);
+  // What an operator removes makes room.
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(client->delete_instance("quick" + std::to_string(i), false), Status::kOk);
+  run(machine, worker, 60'000);
+  EXPECT_EQ(client->start_orchestration("quick", InstanceId("again"), ""), Status::kOk)
+      << client->error_text();
+}
+
 TEST_F(Space, ReserveIsGivenUpOnAFullDiskAndMadeAgain) {
   sim::Machine machine{8};
   Worker worker(machine, registry, options);

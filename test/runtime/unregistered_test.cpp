@@ -358,12 +358,11 @@ Poll wanted_code(OrchestrationContext& ctx) { return ctx.complete("code"); }
 
 class WorkerThatComes : public UnknownNames,
                         public ::testing::WithParamInterface<std::tuple<const char*, int>> {};
-INSTANTIATE_TEST_SUITE_P(For, WorkerThatComes,
-                         ::testing::Combine(::testing::Values("plain", "session", "exclusive",
-                                                              "own", "tag", "policy", "code",
-                                                              "ownedsession", "ownedexclusive",
-                                                              "ownedown"),
-                                            ::testing::Values(0, 1, 3, 30, 100)));
+INSTANTIATE_TEST_SUITE_P(
+    For, WorkerThatComes,
+    ::testing::Combine(::testing::Values("plain", "session", "exclusive", "own", "tag", "policy",
+                                         "code", "ownedsession", "ownedexclusive", "ownedown"),
+                       ::testing::Values(0, 1, 3, 30, 100)));
 
 // A worker has been alone with it for a while, and then one comes that can run it.
 TEST_P(WorkerThatComes, BeginsAtOnce) {
@@ -378,9 +377,8 @@ TEST_P(WorkerThatComes, BeginsAtOnce) {
   Worker first(machine, plain, options);
   ASSERT_EQ(first.start(), Status::kOk);
   TestClient client(machine, kPath);
-  ASSERT_EQ(
-      client->start_orchestration(is_code ? "wanted_code" : "wanted", InstanceId("a"), how),
-      Status::kOk);
+  ASSERT_EQ(client->start_orchestration(is_code ? "wanted_code" : "wanted", InstanceId("a"), how),
+            Status::kOk);
   drive(
       machine, {&first}, [] { return false; }, seconds * 1'000);
   options.worker_node_id = "B";
@@ -421,13 +419,15 @@ TEST_F(UnknownNames, WhatACapableWorkerLeftBehindGoesOnAtOnce) {
       Worker gone(machine, able, options);
       ASSERT_EQ(gone.start(), Status::kOk);
       ASSERT_EQ(client->start_orchestration("wanted", InstanceId(id), ""), Status::kOk);
-      drive(machine, {&gone}, [] { return false; }, 1'000);
+      drive(
+          machine, {&gone}, [] { return false; }, 1'000);
       gone.kill();
       if (!is_early) {
         EXPECT_EQ(first.start(), Status::kOk);
       }
       ASSERT_EQ(client->raise_event(id, "go", ""), Status::kOk);
-      drive(machine, {&first}, [] { return false; }, seconds * 1'000);
+      drive(
+          machine, {&first}, [] { return false; }, seconds * 1'000);
       Worker second(machine, able, options);
       ASSERT_EQ(second.start(), Status::kOk);
       const std::int64_t begun = machine.boot_ms();

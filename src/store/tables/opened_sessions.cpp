@@ -117,7 +117,7 @@ Status OpenedSessions::set_settings(const TurnCommit& turn, const Event& event) 
   const bool is_open = found == Status::kOk && row.is_open();
   if (!is_open) return is_own ? Status::kOk : begin(how, turn, event.name, row, settings);
   Diagnostic refusal;
-  if (row.owner_label.view() != settings.owner_label.view())
+  if (row.owner_label.view() != settings.owner_label)
     PAWL_TRY(find_refusal(turn, how.scope, row.session, settings.owner_label, &refusal));
   // It stays as it was.
   if (!refusal.text().empty())

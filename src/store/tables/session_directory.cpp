@@ -148,15 +148,19 @@ Status SessionDirectory::read_session_totals(SessionEnds* out) {
   return fail(row.status(), "read the totals of sessions");
 }
 
-constexpr sql::Query kCountStates{
-    "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
-    " FROM sessions AS s WHERE s.sid>0 LIMIT ?1"};
+// Devices that wait have no index of their own: they are counted with the rest.
+constexpr auto kCountStatesText = sql::join(
+    "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),"
+    "s.hard<>0 AND s.owner IS NULL AND s.head_id>0 AND s.state=",
+    sql::number<session::State::kOpen>, " FROM sessions AS s WHERE s.sid>0 LIMIT ?1");
+constexpr sql::Query kCountStates{kCountStatesText};
 
 Status SessionDirectory::count_states(std::int64_t rows_max, Metrics* out) {
   Statement row = connection_.use(kCountStates);
   row.bind(rows_max + 1);
   std::int64_t rows = 0;
   for (; row.row() && rows < rows_max; ++rows) {
+    out->sessions_waiting += row.integer(2);
     switch (state_of(row.integer(0), row.integer(1) != 0)) {
       case SessionState::kActive: ++out->sessions_active; break;
       case SessionState::kIdle: ++out->sessions_idle; break;

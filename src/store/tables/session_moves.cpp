@@ -247,10 +247,13 @@ Status SessionMoves::hand_device_over(SessionKey session, std::string_view reaso
   return move_now(row, row.row.stop.has_value() ? row.row.stop->to : std::nullopt, reason);
 }
 
-// Properties only tighten while the row lives. A soft owner of what is a device now lets it go.
+// Properties only tighten while the row lives. A soft owner of what is a device now lets it go. A
+// device that was only declared has no work yet that could conflict with what its first work says.
 Status SessionMoves::tighten(SessionKey session, std::string_view name, const session::Use& more) {
+  bool worked = false;
+  PAWL_TRY(sessions_.has_worked(session, &worked));
   PAWL_TRY(sessions_.set_use(session, more));
-  if (context_.sink != nullptr) {
+  if (worked && context_.sink != nullptr) {
     SessionChange reported;
     reported.kind = SessionChange::Kind::kConflict;
     reported.session = name;

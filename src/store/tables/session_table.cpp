@@ -244,6 +244,16 @@ Status SessionTable::recompute_head(SessionKey session) {
   return fail(head.run(), "compute a session's head");
 }
 
+constexpr sql::Query kHasWorked{
+    "SELECT activities>0 OR EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
+    "WHERE q.sid=?1) FROM sessions WHERE sid=?1"};
+
+Status SessionTable::has_worked(SessionKey session, bool* worked) {
+  Statement read = connection_.use(kHasWorked);
+  *worked = read.bind(session).row() && read.integer(0) != 0;
+  return fail(read.status(), "look whether a session was in use");
+}
+
 constexpr sql::Query kTighten{
     "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3),fail=iif(?2,0,fail),"
     "expires_at=iif(?2,NULL,expires_at),look_at=iif(?2,NULL,look_at) WHERE sid=?1",

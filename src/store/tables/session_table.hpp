@@ -113,6 +113,8 @@ class SessionTable : private Table {
   Status read_waiting(WaitingSessions* out);
   // After any write to rows of the session in worker_queue.
   Status recompute_head(SessionKey session);
+  // Has it work, or had it any?
+  Status has_worked(SessionKey session, bool* worked);
   Status set_use(SessionKey session, const session::Use& use);
   // The last cancelled item of a closed exclusive session has ended.
   Status forget_if_closed(SessionKey session);
