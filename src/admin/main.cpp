@@ -30,7 +30,7 @@ constexpr char kUsage[] =
     "    --owner LABEL --kind KIND --session-state STATE\n"
     "  leaks              sessions that instances opened and left open\n"
     "    --open-ms N --unused-ms N: for so long, for so long without any use\n"
-    "  close-session NAME that an instance opened          --of ID\n"
+    "  close-session NAME shared, or that an instance opened  --of ID\n"
     "  transfer SESSION   moves it to another worker       --to NODE --stop-ms N --force\n"
     "    --of ID: one that this instance opened\n"
     "  drain NODE         the worker takes nothing new, its sessions move\n"

@@ -4,7 +4,8 @@
 usage: seed_tests.py PROJECT BUILD CTEST
 
 Every such test has a row. The test that a row names is known to ctest and contains the name of the row. For rows without a
-test, docs/sessions.md says why. The numbers in the headline of the table are true.
+test, docs/sessions.md says why. The numbers in the headline of the table are true. Every test that docs/sessions.md
+names is known to ctest.
 """
 import pathlib
 import re
@@ -82,6 +83,10 @@ def main():
             problem(line, f"ctest knows no {test}")
         elif is_name and name not in test.split(".")[1]:
             problem(line, f"{test} does not carry the name {name}")
+    page = (PROJECT / "docs" / "sessions.md").read_text(encoding="utf-8")
+    for test in sorted(set(re.findall(r"`((?:[A-Z]\w*(?:/\w+)*|build|e2e)\.\w+(?:[./]\w+)*)`", page))):
+        if not {test, test.removeprefix("e2e.")} & tests:
+            problems.append(f"docs/sessions.md: ctest knows no {test}")
     for part, count in PARTS.items():
         if numbers[part] != list(range(1, count + 1)):
             problem(0, f"{part} must have 1..{count} in order, and has {numbers[part]}")
