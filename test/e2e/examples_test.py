@@ -245,7 +245,9 @@ def waiting():
     gateway.event(f"action=killed role={role} node={node} pid={coordinator.pid}")
     coordinator.kill()
     coordinator.wait()
-    time.sleep(2)  # the last results, the looks that follow a wake-up, and all timers of 100 ms are due
+    # The last results and the looks that follow a wake-up are over, all timers of 100 ms are due, and sessions that
+    # waited have had the room of those that were idle for evict_idle (2 s).
+    time.sleep(5)
     worker = gateway.processes[0][2].pid
     before = wake_ups(worker)
     time.sleep(3)
