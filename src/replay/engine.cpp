@@ -52,7 +52,9 @@ Event started(const TurnInput& input, const EngineLimits& limits, std::string_vi
   event.name = input.orchestration_name;
   event.version = input.version;
   event.number = Engine::kBehaviour;
-  event.horizon = long_history(limits.events_max);
+  // That of the default is not written: it would be a part of every instance's first page.
+  if (limits.events_max != EngineLimits().events_max)
+    event.horizon = long_history(limits.events_max);
   event.payload = payload;
   return event;
 }

@@ -205,6 +205,15 @@ TEST(Length, IsThatOfThePositionAndDueAsTheStartRecordedIt) {
   other.load(bench, bench.history().last_id());
   other.go(rounds, {done(6)}).go(rounds, {done(8)});
   EXPECT_EQ(other.added(), "9 activity_done ->8 = ok\n10 ended continued_as_new = 1 3 5 7 9\n");
+  // A start of the default records nothing, and a worker with another limit knows what that means.
+  Bench plain;
+  plain.go(rounds, {start()});
+  EXPECT_EQ(plain.history().event(1).horizon, 0U);
+  Bench later(few);
+  later.load(plain, plain.history().last_id());
+  later.go(rounds, {done(2)}).go(rounds, {done(4)}).go(rounds, {done(6)}).go(rounds, {done(8)});
+  EXPECT_EQ(later.history().last_id(), 10U);
+  EXPECT_EQ(later.history().event(10).kind, EventKind::kActivity) << "not due before 3072";
 }
 
 // Rules: R2.7.
