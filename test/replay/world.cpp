@@ -874,12 +874,12 @@ class World {
     return 0;
   }
 
-  // The event that brought this value; 0: it does not say which.
+  // The event that brought this value; 0: it does not say which, as "no message" of a try does not.
   [[nodiscard]] EventId bringer_of(const std::string& value) const {
     for (const auto& one : stored_) {
       const Event& event = one->event;
       if ((event.kind == EventKind::kActivityDone || event.kind == EventKind::kChildDone ||
-           event.kind == EventKind::kDelivery) &&
+           (event.kind == EventKind::kDelivery && event.error == ErrorKind::kNone)) &&
           event.payload == value && !value.empty())
         return event.id;
     }
