@@ -153,7 +153,7 @@ struct SpaceOptions {
 
 // Which activities a worker takes, by ActivityOptions::tag. At start the set has 1..5 different
 // tags of 1..256 bytes without control characters, or is empty where the mode has none.
-struct TagFilter {
+struct TagFilter {  // NOLINT(bugprone-reserved-identifier): in the compiler's copy of the set
   enum class Mode : std::uint8_t {
     kDefaultOnly,  // those without a tag
     kTags,         // those of the set
