@@ -103,6 +103,10 @@ class Engine {
   // The first under which a raised event waits for its wait (R7.4).
   static constexpr std::int64_t kBehaviourOfKeptEvents = 2;
   static constexpr std::int64_t kBehaviourMin = 1;
+  // Of a history that has its start.
+  [[nodiscard]] static bool is_cancel_sticky(const History& history) {
+    return history.event(1).number >= kBehaviourOfStickyCancel;
+  }
 
   // Takes its scratch memory from `arena`; check ready() once.
   Engine(Arena& arena, const EngineLimits& limits);

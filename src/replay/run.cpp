@@ -18,7 +18,7 @@ Run::Run(const PassSetup& setup)
       number_(setup.run),
       ran_(setup.ran),
       second_(setup.second),
-      is_cancel_sticky_(history_.event(1).number >= Engine::kBehaviourOfStickyCancel),
+      is_cancel_sticky_(Engine::is_cancel_sticky(history_)),
       notes_(setup.history->pool_) {
   root_.cursor = history_.branch(0).first;
   if (history_.ended()) root_.horizon = history_.event(history_.end_id()).horizon;

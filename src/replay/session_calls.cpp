@@ -69,12 +69,8 @@ ErrorKind SessionCalls::change(BranchRun& branch, const Session& session,
                                const SessionSettings& settings) {
   if (!run_.is_active(branch, "change_session")) return ErrorKind::kNone;
   if (session.kind_ == Kind::kAdopted || session.id_.empty()) return ErrorKind::kInvalidArgument;
-  PolicyText policy;
-  if (!encode_settings(settings, &policy) || !is_label(settings.owner_label) ||
-      !is_label(settings.kind))
-    return ErrorKind::kInvalidArgument;
-  static_cast<void>(set(session, settings));
-  return ErrorKind::kNone;
+  const bool is_refused = set(session, settings) == nullptr && run_.is_ok();
+  return is_refused ? ErrorKind::kInvalidArgument : ErrorKind::kNone;
 }
 
 const History::Record* SessionCalls::set(const Session& session, const SessionSettings& settings) {
@@ -175,6 +171,7 @@ ErrorKind SessionCalls::hand_off(BranchRun& branch, std::string_view id, bool is
 
 Handle SessionCalls::check(BranchRun& branch, const Session& session) {
   if (!run_.is_active(branch, "session_opened")) return awaits_.handle_of(HandleForm::kNone);
+  if (run_.is_cancelled(branch)) return awaits_.handle_of(HandleForm::kNotIssued);
   if (session.id_.empty() || !is_valid_name(session.id_))
     return awaits_.handle_of(HandleForm::kBadSession);
   Event event;

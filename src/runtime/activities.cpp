@@ -125,7 +125,7 @@ Status Activities::write_progress() {
     const Status noted = loop_.work().note_progress(slot.done(), std::string_view(text, size),
                                                     loop_.batch.now - (now - reported_at));
     if (noted == Status::kStale) {
-      status = lose(slot);
+      status = check(slot);
     } else if (noted == Status::kOk) {
       slot.in_batch.progress_boot_ms = reported_at;
     } else {
@@ -140,11 +140,10 @@ bool Activities::is_overdue(const internal::Slot& slot) const {
          slot.silent_boot_ms.has_passed(loop_.boot_ms());
 }
 
-// Asks why it is not this worker's any more. Requires: a transaction.
-Status Activities::lose(internal::Slot& slot) const {
+// Is it this worker's still? Else it is lost, and learns why. Requires: a transaction.
+Status Activities::check(internal::Slot& slot) const {
   const Status checked = loop_.work().check_work_item(slot.done());
-  if (checked != Status::kOk && checked != Status::kStale && checked != Status::kNotFound)
-    return checked;
+  if (checked != Status::kStale && checked != Status::kNotFound) return checked;
   slot.lose(is_overdue(slot)               ? CancelReason::kDeadline
             : checked == Status::kNotFound ? CancelReason::kCancelled
                                            : CancelReason::kLost);
@@ -158,8 +157,7 @@ Status Activities::check_held() {
     const bool may_be_lost =
         is_overdue(slot) || (loop_.agenda.wants(Job::kCheckHeld) && slot.is_under_way());
     if (status != Status::kOk || slot.refused || !may_be_lost) return;
-    status = loop_.work().check_work_item(slot.done());
-    if (status == Status::kStale || status == Status::kNotFound) status = lose(slot);
+    status = check(slot);
   });
   return status;
 }
@@ -183,7 +181,7 @@ Status Activities::renew() {
     const Status renewed = loop_.work().renew_work_item_lock(done, loop_.me, loop_.terms);
     if (renewed == Status::kStale) {
       if (!slot.loss.since_boot_ms.has_value()) log_refused_renewal(slot);
-      status = lose(slot);
+      status = check(slot);
     } else if (renewed != Status::kOk) {
       status = renewed;
     }
@@ -233,16 +231,27 @@ Status Activities::write_results(const TurnList& turns) {
   return status;
 }
 
+// 1, 2, 4 .. 60 s by its hand-overs, so that it does not go round at full speed. A worker that stops
+// does not take it again.
+std::int64_t Activities::put_back_delay_ms(const internal::Slot& slot) const {
+  constexpr std::int64_t kFirstMs = 1'000;
+  constexpr std::int64_t kMostMs = 60'000;
+  constexpr std::int32_t kStepsMax = 6;
+  if (loop_.draining && slot.hands_back) return 0;
+  const std::int32_t before = slot.item.attempt - 1;
+  const std::int64_t delay = kFirstMs << (before < kStepsMax ? before : kStepsMax);
+  return delay < kMostMs ? delay : kMostMs;
+}
+
 Status Activities::write_result(internal::Slot& slot, bool* written) {
   const WorkDone done = slot.done();
   const WorkResult result = {slot.result.error,
                              std::string_view(slot.result.bytes, slot.result.size),
                              slot.result.permanent};
-  const std::int64_t delay_ms =
-      loop_.draining && slot.hands_back ? 0 : Folders::delay_ms(slot.item);
-  const Status stored =
-      slot.puts_back() ? loop_.work().abandon_work_item(done, delay_ms, false, loop_.crash_limits())
-                       : loop_.work().ack_work_item(done, result);
+  const Status stored = slot.puts_back()
+                            ? loop_.work().abandon_work_item(done, put_back_delay_ms(slot), false,
+                                                             loop_.crash_limits())
+                            : loop_.work().ack_work_item(done, result);
   if (stored != Status::kOk && stored != Status::kStale) return stored;
   if (stored == Status::kStale || slot.refused) {
     slot.refused = true;
@@ -255,14 +264,8 @@ Status Activities::write_result(internal::Slot& slot, bool* written) {
 }
 
 Status Activities::refuse_lost_results(const Turn& turn) {
-  for (std::size_t i = 0; i < turn.result_count; ++i) {
-    const Status checked = loop_.work().check_work_item(turn.results[i]->done());
-    if (checked == Status::kStale || checked == Status::kNotFound) {
-      turn.results[i]->lose(CancelReason::kLost);  // it has ended, and asks no more
-    } else {
-      PAWL_TRY(checked);
-    }
-  }
+  for (std::size_t i = 0; i < turn.result_count; ++i)
+    PAWL_TRY(check(*turn.results[i]));
   return Status::kOk;
 }
 

@@ -74,7 +74,8 @@ class Activities {
   void log_refused_renewal(const internal::Slot& slot) const;
   void log_handed_back(const internal::Slot& slot) const;
   [[nodiscard]] bool is_overdue(const internal::Slot& slot) const;
-  Status lose(internal::Slot& slot) const;
+  Status check(internal::Slot& slot) const;
+  [[nodiscard]] std::int64_t put_back_delay_ms(const internal::Slot& slot) const;
   [[nodiscard]] bool goes_with_turn(const internal::Slot& slot, const TurnList& turns) const;
   Status write_result(internal::Slot& slot, bool* written);
   void release_result(internal::Slot& slot);

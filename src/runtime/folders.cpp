@@ -8,8 +8,6 @@ namespace {
 // Of one tick: looking at names is a query each, removing a write to the disk each.
 constexpr std::size_t kFolderNamesMax = 32;
 constexpr std::size_t kFolderStepsMax = 64;
-constexpr std::int64_t kFolderRetryFirstMs = 1'000;
-constexpr std::int64_t kFolderRetryMs = 60'000;
 
 using FolderName = FixedText<port::Folders::kNameBytesMax>;
 
@@ -97,13 +95,6 @@ void Folders::committed() {
                                {"text", why.text()}};
     loop_.log(LogLevel::kError, "session_folder_failed", fields, sizeof fields / sizeof fields[0]);
   });
-}
-
-std::int64_t Folders::delay_ms(const WorkItem& item) {
-  constexpr std::int32_t kStepsMax = 6;
-  const std::int32_t steps = item.attempt - 1 < kStepsMax ? item.attempt - 1 : kStepsMax;
-  const std::int64_t delay = kFolderRetryFirstMs << steps;
-  return delay < kFolderRetryMs ? delay : kFolderRetryMs;
 }
 
 void Folders::plan(std::int64_t in_ms) {

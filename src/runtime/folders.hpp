@@ -31,8 +31,6 @@ class Folders {
   void put_path(const WorkItem& item, Text* path) const;
   // Those of the activities that the last batch handed over.
   void committed();
-  // How long an activity waits whose folder could not be made: 1, 2, 4 .. 60 s, by its hand-overs.
-  [[nodiscard]] static std::int64_t delay_ms(const WorkItem& item);
   // Folders of ended sessions are looked for in so long, if not earlier.
   void plan(std::int64_t in_ms);
   // Removes a few, outside of any batch.

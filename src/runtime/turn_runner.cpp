@@ -26,10 +26,6 @@ class OneEvent final : public EventSource {
   Event is;
 };
 
-bool is_cancel_sticky(const History& history) {
-  return history.event(1).number >= Engine::kBehaviourOfStickyCancel;
-}
-
 std::size_t new_events_of(const TurnCommit& commit) {
   return commit.last_new >= commit.first_new ? commit.last_new - commit.first_new + 1 : 0;
 }
@@ -333,7 +329,7 @@ bool TurnRunner::begins_grace(const Event& request) const {
 }
 
 NewTimer TurnRunner::grace_of(const History& history, const Event& request) const {
-  const EventId of = is_cancel_sticky(history) ? 0 : request.id;
+  const EventId of = Engine::is_cancel_sticky(history) ? 0 : request.id;
   return {of, TimerBase::kPawlTime, loop_.options.timing.cancel_grace.count()};
 }
 
@@ -341,7 +337,7 @@ void TurnRunner::list_end(Turn& turn, const Event& event) {
   TurnCommit& commit = turn.commit;
   const History& history = turn.warm->history;
   commit.end = event.end;
-  if (history.cancel_id() != 0 && is_cancel_sticky(history)) {
+  if (history.cancel_id() != 0 && Engine::is_cancel_sticky(history)) {
     const Event& request = history.event(history.cancel_id());
     commit.next.cancel_reason = request.payload;
     commit.next.cancel_handed_on = static_cast<EventId>(request.number) + 1;

@@ -140,6 +140,7 @@ TEST(StickyCancel, WhatCouldCompleteIsNotIssued) {
         ctx.schedule_sub_orchestration("child", ""),
         ctx.get_kv_value_from_instance("other", "k"),
         ctx.session_events(session),
+        ctx.session_opened(session),
     };
     for (const Handle& call : calls) {
       PAWL_AWAIT(result, call);

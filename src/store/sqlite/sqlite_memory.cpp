@@ -264,7 +264,6 @@ Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagn
   const std::size_t payload_bytes = plan.payload_bytes;
   sqlite3_mem_methods before = {};
   int header_bytes = 0;
-  // Also the question whether SQLite runs already: most of its configuration is refused then.
   if (heap.is_left && plan.may_overflow) {
     heap.is_left = false;
     return Status::kOk;
@@ -273,6 +272,7 @@ Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagn
     diagnostic.format("another Process of this program has given SQLite its memory");
     return Status::kAlreadyExists;
   }
+  // Also the question whether SQLite runs already: most of its configuration is refused then.
   if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &before) != SQLITE_OK ||
       sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &header_bytes) != SQLITE_OK) {
     diagnostic.format("SQLite was used before Pawl started; set sqlite_memory = host or shared");

@@ -19,8 +19,7 @@ void StoreFactory::destroy(Store* store) {
 
 Status StoreFactory::install_memory(void* block, std::size_t bytes, const HeapPlan& plan,
                                     Diagnostic& diagnostic) {
-  return sqlite::install_memory(
-      block, bytes, {plan.page_count, plan.payload_bytes, plan.may_overflow}, diagnostic);
+  return sqlite::install_memory(block, bytes, plan, diagnostic);
 }
 
 std::size_t StoreFactory::row_slots_memory(std::size_t payload_bytes) {
@@ -29,9 +28,6 @@ std::size_t StoreFactory::row_slots_memory(std::size_t payload_bytes) {
 
 bool StoreFactory::remove_memory() { return sqlite::remove_memory(); }
 
-StoreFactory::HeapUse StoreFactory::heap_use() {
-  const sqlite::HeapUse use = sqlite::heap_use();
-  return {use.used, use.high_water, use.failures, use.overflow_bytes, use.pages_touched};
-}
+StoreFactory::HeapUse StoreFactory::heap_use() { return sqlite::heap_use(); }
 
 }  // namespace pawl
