@@ -235,12 +235,12 @@ Status Activities::write_results(const TurnList& turns) {
 // does not take it again.
 std::int64_t Activities::put_back_delay_ms(const internal::Slot& slot) const {
   constexpr std::int64_t kFirstMs = 1'000;
-  constexpr std::int64_t kMostMs = 60'000;
+  constexpr std::int64_t kPutBackMs = 60'000;
   constexpr std::int32_t kStepsMax = 6;
   if (loop_.draining && slot.hands_back) return 0;
   const std::int32_t before = slot.item.attempt - 1;
   const std::int64_t delay = kFirstMs << (before < kStepsMax ? before : kStepsMax);
-  return delay < kMostMs ? delay : kMostMs;
+  return delay < kPutBackMs ? delay : kMostMs;
 }
 
 Status Activities::write_result(internal::Slot& slot, bool* written) {

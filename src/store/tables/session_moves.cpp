@@ -84,13 +84,7 @@ constexpr sql::Query kNextOwnedBy{
 Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
   require_batch();
   Incarnation worker = 0;
-  PAWL_TRY(workers_.living_worker(node, &worker));
-  {
-    Statement drain = connection_.use(kSetDraining);
-    drain.bind(worker).bind(1);
-    workers_.forget_known();
-    PAWL_TRY(fail(drain.run(), "drain a worker"));
-  }
+  PAWL_TRY(set_draining(node, true, &worker));
   std::int64_t hard = kBeforeAll;
   SessionKey session = 0;
   Walk walk;
@@ -115,11 +109,15 @@ Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
 Status SessionMoves::undrain_worker(std::string_view node) {
   require_batch();
   Incarnation worker = 0;
-  PAWL_TRY(workers_.living_worker(node, &worker));
+  return set_draining(node, false, &worker);
+}
+
+Status SessionMoves::set_draining(std::string_view node, bool draining, Incarnation* worker) {
+  PAWL_TRY(workers_.living_worker(node, worker));
   Statement drain = connection_.use(kSetDraining);
-  drain.bind(worker).bind(0);
+  drain.bind(*worker).bind(draining ? 1 : 0);
   workers_.forget_known();
-  return fail(drain.run(), "end a drain");
+  return fail(drain.run(), "drain a worker, or end its drain");
 }
 
 constexpr auto kNextStopText = sql::join(

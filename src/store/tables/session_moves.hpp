@@ -75,8 +75,10 @@ class SessionMoves : private Table {
     std::optional<Incarnation> worker;  // none: it may not
     std::int64_t lease_ms = 0;
   };
-  // Work is scheduled with these properties, which the session does not have.
+  // *worker: the living one of this node.
+  Status set_draining(std::string_view node, bool draining, Incarnation* worker);
   Status begin_anew(SessionKey session, std::string_view name);
+  // Work is scheduled with these properties, which the session does not have.
   Status tighten(SessionKey session, std::string_view name, const session::Use& more);
   Status read_target(const Moving& row, std::optional<Incarnation> worker, Target* out);
   Status move_now(const Moving& row, std::optional<Incarnation> worker, std::string_view reason);
