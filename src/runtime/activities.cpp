@@ -240,7 +240,7 @@ std::int64_t Activities::put_back_delay_ms(const internal::Slot& slot) const {
   if (loop_.draining && slot.hands_back) return 0;
   const std::int32_t before = slot.item.attempt - 1;
   const std::int64_t delay = kFirstMs << (before < kStepsMax ? before : kStepsMax);
-  return delay < kPutBackMs ? delay : kMostMs;
+  return delay < kPutBackMs ? delay : kPutBackMs;
 }
 
 Status Activities::write_result(internal::Slot& slot, bool* written) {
