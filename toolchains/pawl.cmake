@@ -15,6 +15,8 @@ target_compile_options(pawl_build_flags INTERFACE
 # sanitizers walk the stack with the tables, so Debug keeps them.
 target_compile_options(pawl_build_flags INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-fno-unwind-tables -fno-asynchronous-unwind-tables>)
+# A program has the functions that it calls and no others: a section each, and pawl_headers has the linker's option.
+target_compile_options(pawl_build_flags INTERFACE -ffunction-sections -fdata-sections)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # "strict" warns on x86 too, where every alignment is allowed, and not on the board only.
   target_compile_options(pawl_build_flags INTERFACE
