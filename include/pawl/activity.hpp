@@ -123,7 +123,8 @@ class ActivityContext {
   // Says that the activity is alive, and how far it has come. The text is copied, and the latest
   // one counts; an empty text leaves the progress as it was. A heartbeat is stored at most once in
   // TimingOptions::heartbeat_interval, and sooner only if heartbeat_timeout asks for it. The last
-  // heartbeat of an attempt that will be repeated is always stored.
+  // heartbeat of an attempt that will be repeated is always stored. Clients that watch see each one at
+  // once (Client::watch_progress()).
   // Returns kOk: it was noted.
   // Requires: at most kProgressBytesMax bytes (kResourceExhausted).
   Status heartbeat(std::string_view progress = {});

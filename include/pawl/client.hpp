@@ -22,6 +22,7 @@
 #include "pawl/name.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
+#include "pawl/progress.hpp"
 #include "pawl/status.hpp"
 #include "pawl/typed.hpp"
 
@@ -169,6 +170,15 @@ class Client : public TypedSenderCalls<Client> {
   // Requires: as wait_for_orchestration().
   Status wait_for_status_change(std::string_view id, std::int64_t last_version,
                                 std::chrono::milliseconds timeout, OrchestrationStatus* out);
+
+  // Sleeps until an activity of the instance, on this machine, has reported something by a heartbeat
+  // with a text that this watch did not have yet. A watch begins with what the workers still keep:
+  // each its last 64 heartbeats, of all its activities. Those of one activity come in order.
+  // Returns kOk: watch->update() has one; kNotFound; kTimeout: none came; kStale: there is none, and
+  // the instance does not run any more.
+  // Requires: with a timeout above 0, as wait_for_orchestration().
+  Status watch_progress(std::string_view id, std::chrono::milliseconds timeout,
+                        ProgressWatch* watch);
 
   // The value an instance keeps under `key`, as committed last, also after its end; its views live
   // until the next call. *found is false if there is none.

@@ -24,7 +24,7 @@
 namespace pawl::port {
 
 // Rises whenever an interface below changes; checked when a Runtime starts or a Client opens.
-inline constexpr std::uint32_t kPortVersion = 4;
+inline constexpr std::uint32_t kPortVersion = 5;
 
 struct BootId {
   std::uint8_t bytes[16] = {};
@@ -146,9 +146,10 @@ class Storage {
                             WorkerFile file) = 0;
   // Is the lock of this incarnation held? A missing file is kFree.
   [[nodiscard]] virtual Held worker_test(const char* database_path, std::int64_t incarnation) = 0;
-  // Copies the notes of a dead incarnation: bytes copied, 0 if the file is gone.
-  virtual std::size_t worker_notes(const char* database_path, std::int64_t incarnation, void* out,
-                                   std::size_t size) = 0;
+  // Copies notes of an incarnation, dead or living, from `offset` on: bytes copied, fewer than `size`
+  // only at the end, 0 if the file is gone. What a living one writes meanwhile may be copied in part.
+  virtual std::size_t worker_notes(const char* database_path, std::int64_t incarnation,
+                                   std::size_t offset, void* out, std::size_t size) = 0;
   virtual void worker_remove(const char* database_path, std::int64_t incarnation) = 0;
 
   // --- the bell ---------------------------------------------------------------------------------

@@ -216,15 +216,15 @@ port::Held SystemStorage::worker_test(const char* database_path, std::int64_t in
 }
 
 std::size_t SystemStorage::worker_notes(const char* database_path, std::int64_t incarnation,
-                                        void* out, std::size_t size) {
+                                        std::size_t offset, void* out, std::size_t size) {
   char path[kPathBytes];
   if (!worker_path(path, database_path, incarnation, "")) return 0;
   const Descriptor file(open_own(path, O_RDONLY));
   auto* bytes = static_cast<unsigned char*>(out);
   std::size_t got = 0;
   while (file.valid() && got < size) {
-    const ssize_t n = retried(
-        [&] { return ::pread(file.get(), bytes + got, size - got, static_cast<off_t>(got)); });
+    const auto from = static_cast<off_t>(offset + got);
+    const ssize_t n = retried([&] { return ::pread(file.get(), bytes + got, size - got, from); });
     if (n <= 0) break;
     got += static_cast<std::size_t>(n);
   }

@@ -165,8 +165,8 @@ class NodeStorage final : public port::Storage {
   void worker_close(const char* database_path, std::int64_t incarnation, WorkerFile file) override;
   [[nodiscard]] port::Held worker_test(const char* database_path,
                                        std::int64_t incarnation) override;
-  std::size_t worker_notes(const char* database_path, std::int64_t incarnation, void* out,
-                           std::size_t size) override;
+  std::size_t worker_notes(const char* database_path, std::int64_t incarnation, std::size_t offset,
+                           void* out, std::size_t size) override;
   void worker_remove(const char* database_path, std::int64_t incarnation) override;
   void ring(const char* database_path) override;
 

@@ -267,13 +267,14 @@ port::Held NodeStorage::worker_test(const char* database_path, std::int64_t inca
 }
 
 std::size_t NodeStorage::worker_notes(const char* database_path, std::int64_t incarnation,
-                                      void* out, std::size_t size) {
+                                      std::size_t offset, void* out, std::size_t size) {
   const auto found = node_.machine.workers.find(worker_name(database_path, incarnation));
   if (found == node_.machine.workers.end()) return 0;
   const Worker& worker = found->second;
-  const std::size_t got = std::min(size, worker.notes.size());
+  const std::size_t there = worker.notes.size();
+  const std::size_t got = std::min(size, there - std::min(offset, there));
   const std::uint8_t* from = worker.holder == nullptr ? worker.notes.data() : worker.live_notes;
-  if (got > 0) std::memcpy(out, from, got);
+  if (got > 0) std::memcpy(out, from + offset, got);
   return got;
 }
 

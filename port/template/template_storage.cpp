@@ -123,8 +123,10 @@ port::Held TemplateStorage::worker_test(const char*, std::int64_t) {
   return port::Held::kUntestable;
 }
 
-// What a dead worker ran when it died: the culprits of poison are found by it.
-std::size_t TemplateStorage::worker_notes(const char*, std::int64_t, void*, std::size_t) {
+// What a dead worker ran when it died: the culprits of poison are found by it. And what activities of
+// a living one report, for clients that watch: what it stored is seen here without its doing.
+std::size_t TemplateStorage::worker_notes(const char*, std::int64_t, std::size_t, void*,
+                                          std::size_t) {
   return 0;
 }
 

@@ -20,6 +20,7 @@ constexpr char kUsage[] =
     "  list               instances, one a line\n"
     "    --name NAME --state STATE --prefix TEXT --limit N\n"
     "  show ID            one instance, its executions and open activities\n"
+    "  watch ID           what its activities report, until it ends\n"
     "  values ID          what it keeps under keys\n"
     "  history ID         its events\n"
     "    --execution N --json\n"
@@ -206,6 +207,23 @@ pawl::Status show(pawl::Client& client, const Command& command) {
   PAWL_TRY(client.list_executions(command.id, print));
   PrintActivities open;
   return client.list_activities(command.id, open);
+}
+
+// As it comes, also into a pipe.
+pawl::Status watch(pawl::Client& client, const Command& command) {
+  pawl::ProgressWatch watched;
+  while (true) {
+    const pawl::Status seen = client.watch_progress(command.id, std::chrono::hours(1), &watched);
+    if (seen == pawl::Status::kStale) return pawl::Status::kOk;
+    if (seen == pawl::Status::kTimeout) continue;
+    PAWL_TRY(seen);
+    const pawl::ProgressUpdate& update = watched.update();
+    print_number("activity ", update.activity_id);
+    print_number("\tattempt ", update.attempt);
+    print_number("\t", update.number, "\t");
+    out().text(update.text()).own("\n");
+    if (!out().flush()) return pawl::Status::kIo;
+  }
 }
 
 pawl::Status values(pawl::Client& client, const Command& command) {
@@ -474,6 +492,7 @@ constexpr Entry kEntries[] = {
     {"prune-all", prune_all, false},
     {"transfer", transfer, true},
     {"values", values, true},
+    {"watch", watch, true},
     {"drain", drain, true},
     {"undrain", undrain, true},
     {"forget-device", forget, true},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "check.hpp"
+#include "progress_ring.hpp"
 #include "version.hpp"
 
 namespace pawl {
@@ -191,14 +192,18 @@ Status ClientCore::refuse_waiting() {
   return Status::kWouldBlock;
 }
 
+Status ClientCore::begin_waiting() {
+  PAWL_TRY(refuse_waiting());
+  if (watching_) return Status::kOk;
+  PAWL_TRY(port_.threads->open(options_.database_path, diagnostic_));
+  watching_ = true;
+  return Status::kOk;
+}
+
 template <typename IsOver>
 Status ClientCore::wait_until(std::string_view id, std::int64_t timeout_ms,
                               OrchestrationStatus* out, IsOver&& is_over) {
-  PAWL_TRY(refuse_waiting());
-  if (!watching_) {
-    PAWL_TRY(port_.threads->open(options_.database_path, diagnostic_));
-    watching_ = true;
-  }
+  PAWL_TRY(begin_waiting());
   const std::int64_t end = port_.clock->boot_ms() + (timeout_ms > 0 ? timeout_ms : 0);
   int step = 0;
   while (true) {
@@ -228,6 +233,57 @@ Status ClientCore::wait_for_status_change(std::string_view id, std::int64_t last
     return out->custom_status_version > last_version || !goes_on(*out);
   }));
   return out->custom_status_version > last_version ? Status::kOk : explain(Status::kStale, id);
+}
+
+// ---- progress -----------------------------------------------------------------------------------
+
+namespace {
+
+// Nothing says that a worker has noted a heartbeat: it costs the worker no system call.
+constexpr std::int64_t kWatchMs = 20;
+// A commit that was not heard of: an end, a new worker.
+constexpr std::int64_t kWatchedLookMs = 1'000;
+
+}  // namespace
+
+Status ClientCore::look_at_watched(std::string_view id, ProgressWatch* watch, bool* goes_on) {
+  InstanceStatus row;
+  const Status found = store_->instances().read_status(
+      id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
+  if (found != Status::kOk) return explain(found, id);
+  ProgressReader::follow(row.key, *watch);
+  *goes_on = pawl::goes_on(public_status(row));
+  std::size_t count = 0;
+  const Status listed = store_->workers().list_workers(workers_, kWorkersMax, &count);
+  if (listed != Status::kOk) return explain(listed, id);
+  Incarnation living[kWorkersMax] = {};
+  for (std::size_t i = 0; i < count; ++i)
+    living[i] = workers_[i].incarnation;
+  ProgressReader::set_workers(living, count, *watch);
+  return Status::kOk;
+}
+
+Status ClientCore::watch_progress(std::string_view id, std::int64_t timeout_ms,
+                                  ProgressWatch* watch) {
+  if (timeout_ms > 0) PAWL_TRY(begin_waiting());
+  ProgressReader reader(*port_.storage, options_.database_path);
+  std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t end = now + (timeout_ms > 0 ? timeout_ms : 0);
+  std::int64_t look_at = now;
+  bool goes_on = true;
+  while (true) {
+    if (now >= look_at) {
+      PAWL_TRY(look_at_watched(id, watch, &goes_on));
+      look_at = now + kWatchedLookMs;
+    }
+    if (reader.next(*watch)) return Status::kOk;
+    if (!goes_on) return explain(Status::kStale, id);
+    if (now >= end) return Status::kTimeout;
+    const port::WakeReasons reasons = port_.threads->wait(std::min(end, now + kWatchMs));
+    now = port_.clock->boot_ms();
+    // A notification may precede what it announces.
+    if (reasons.bell || reasons.log) look_at = std::min(look_at, now + kWatchMs / 2);
+  }
 }
 
 // ---- values -------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ class ClientCore final : public ClientManagement {
                                 OrchestrationStatus* out);
   Status wait_for_status_change(std::string_view id, std::int64_t last_version,
                                 std::int64_t timeout_ms, OrchestrationStatus* out);
+  Status watch_progress(std::string_view id, std::int64_t timeout_ms, ProgressWatch* watch);
   Status get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found);
   Status get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor);
   Status wait_for_kv_value(std::string_view id, std::string_view key, std::int64_t timeout_ms,
@@ -35,6 +36,10 @@ class ClientCore final : public ClientManagement {
 
  private:
   [[nodiscard]] Status refuse_waiting();
+  // So that port_.threads->wait() hears of commits.
+  Status begin_waiting();
+  // Is it there, does it run, and which workers live?
+  Status look_at_watched(std::string_view id, ProgressWatch* watch, bool* goes_on);
   Status check_payload_size(std::string_view payload);
   [[nodiscard]] NewMessage new_message(std::string_view id, MessageKind kind, std::string_view name,
                                        std::string_view payload) const;

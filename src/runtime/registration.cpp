@@ -47,7 +47,7 @@ Status Registration::write() {
       loop_.workers().register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
   // The lock is held before another process can see the row.
   const Result<port::Storage::WorkerFile> file =
-      loop_.port.storage->worker_create(loop_.options.database_path, loop_.me, sizeof(NotesPage));
+      loop_.port.storage->worker_create(loop_.options.database_path, loop_.me, sizeof(WorkerPage));
   if (!file.ok()) return file.status();
   new_file_ = {loop_.me, file.value()};
   buried_.clear();
@@ -74,8 +74,10 @@ void Registration::committed() {
   }
   file_ = new_file_;
   new_file_ = {};
-  notes_ = ::new (file_.file.notes) NotesPage();
+  auto* const page = ::new (file_.file.notes) WorkerPage();
+  notes_ = &page->notes;
   notes_->magic = NotesPage::kMagic;
+  shared_.progress.store(&page->progress, std::memory_order_release);
   slots_.set_notes(notes_);
   loop_.agenda.clear(Job::kRegister);
   loop_.agenda.set(Job::kWakeUnregistered, loop_.takes_activities());
@@ -101,7 +103,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
   if (boot_seq == loop_.batch.boot_seq) {
     alignas(NotesPage) unsigned char bytes[sizeof(NotesPage)];
     const std::size_t read =
-        loop_.port.storage->worker_notes(loop_.options.database_path, dead, bytes, sizeof bytes);
+        loop_.port.storage->worker_notes(loop_.options.database_path, dead, 0, bytes, sizeof bytes);
     count = read_notes(bytes, read, notes, kNoteEntries);
   }
   for (std::size_t i = 0; i < count; ++i)

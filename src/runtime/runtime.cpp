@@ -348,6 +348,12 @@ Status Client::wait_for_status_change(std::string_view id, std::int64_t last_ver
   return core_->call().wait_for_status_change(id, last_version, timeout.count(), out);
 }
 
+Status Client::watch_progress(std::string_view id, std::chrono::milliseconds timeout,
+                              ProgressWatch* watch) {
+  if (core_ == nullptr) return Status::kStopped;
+  return core_->call().watch_progress(id, timeout.count(), watch);
+}
+
 Status Client::get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found) {
   return core_ == nullptr ? Status::kStopped : core_->call().get_kv_value(id, key, out, found);
 }

@@ -43,6 +43,7 @@ bool Progress::read(char* text, std::size_t* size, std::int64_t* boot_ms) const 
 void Progress::clear() {
   size_.store(0, std::memory_order_relaxed);
   has_update_.store(false, std::memory_order_relaxed);
+  numbers_ = 0;
 }
 
 void Slot::answer(ErrorKind kind, std::string_view text) {
@@ -95,6 +96,22 @@ void Slot::run() {
   if (!result.answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
   take_as_hand_back();
+}
+
+// Not what an attempt reports whose result is not wanted: the next one may be under way.
+void Slot::show_progress(std::string_view text) {
+  ProgressRing* const ring = shared->progress.load(std::memory_order_acquire);
+  if (ring == nullptr || asked.reason.load(std::memory_order_relaxed) != CancelReason::kNone)
+    return;
+  ProgressEntry report;
+  report.instance = item.instance;
+  report.execution = item.execution;
+  report.event = item.event;
+  report.attempt = item.attempt;
+  report.number = progress.next_number();
+  report.size = static_cast<std::uint32_t>(text.size());
+  std::memcpy(report.text, text.data(), text.size());
+  ring->put(report);
 }
 
 OptionalMs Slot::progress_due() const {
@@ -512,6 +529,7 @@ std::string_view ActivityContext::last_progress() const { return slot_.item.last
 Status ActivityContext::heartbeat(std::string_view progress) {
   if (progress.size() > kProgressBytesMax) return Status::kResourceExhausted;
   const bool is_new = slot_.progress.report(progress, slot_.shared->clock->boot_ms());
+  if (!progress.empty()) slot_.show_progress(progress);
   // The loop may sleep, and then has to plan when to write it; on its own thread it looks anyway.
   if (is_new && slot_.mode == ActivityMode::kThreaded) slot_.shared->threads->wake();
   return Status::kOk;

@@ -21,6 +21,7 @@
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
 #include "pawl/registry.hpp"
+#include "progress_ring.hpp"
 #include "store.hpp"
 #include "text.hpp"
 
@@ -48,6 +49,9 @@ class StopNotice {
 // What all slots of a runtime share with the activities' contexts.
 struct SlotShared {
   StopNotice stop;
+  // Of the worker's file; null: it is not registered. A former one lives as long as activities run
+  // that may write to it.
+  std::atomic<ProgressRing*> progress{nullptr};
 
   port::Clock* clock = nullptr;
   port::Threads* threads = nullptr;
@@ -68,6 +72,8 @@ class Progress {
   void set_update(bool update) { has_update_.store(update, std::memory_order_release); }
   // False: it is being written.
   bool read(char* text, std::size_t* size, std::int64_t* boot_ms) const;
+  // Of a heartbeat with a text: 1, 2, 3 .. since clear(). On the thread that runs it.
+  std::uint32_t next_number() { return ++numbers_; }
   void clear();
 
  private:
@@ -78,6 +84,7 @@ class Progress {
   std::atomic<std::int64_t> boot_ms_{0};
   Word words_[kWords] = {};
   std::atomic<bool> has_update_{false};
+  std::uint32_t numbers_ = 0;
 };
 
 // A path below SessionOptions::work_root.
@@ -157,6 +164,8 @@ struct Slot {
   Steps steps;
   Result result;
 
+  // Clients that watch see it. On the thread that runs the activity.
+  void show_progress(std::string_view text);
   // Its result is not wanted any more: it learns of that, and what it answers goes nowhere.
   void lose(CancelReason why);
   // It gave up because the worker stops.

@@ -2,6 +2,10 @@
 // that a terminal must not see as they are.
 //
 //   admin_program DATABASE BYTES
+//
+// Or runs one activity that reports in pieces, and the last one when a line comes.
+//
+//   admin_program DATABASE talk
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -26,6 +30,18 @@ pawl::ActivityResult echo(pawl::ActivityContext& ctx) { return ctx.ok(ctx.input(
 pawl::ActivityResult hopeless(pawl::ActivityContext& ctx) {
   static_cast<void>(ctx.heartbeat(kHostile.substr(0, 60)));
   return ctx.fail(kHostile);
+}
+
+pawl::ActivityResult talk(pawl::ActivityContext& ctx) {
+  for (const std::string_view piece : {std::string_view("Good"), std::string_view("morn\ning")})
+    if (ctx.heartbeat(piece) != pawl::Status::kOk) return ctx.fail("too long");
+  static_cast<void>(std::getchar());
+  return ctx.heartbeat("bye") == pawl::Status::kOk ? ctx.ok("") : ctx.fail("too long");
+}
+
+pawl::Poll talker(pawl::OrchestrationContext& ctx) {
+  PAWL_AWAIT(said, ctx.schedule_activity("talk", ""));
+  return ctx.complete(said.ok() ? "said" : "failed");
 }
 
 // Its payload in as many kinds of rows as there are.
@@ -73,7 +89,9 @@ pawl::Poll trying(pawl::OrchestrationContext& ctx) {
 }
 
 void fill(pawl::Registry& registry) {
-  const pawl::Status added[] = {registry.add_activity("echo", echo),
+  const pawl::Status added[] = {registry.add_activity("talk", talk),
+                                registry.add_orchestration("talker", talker),
+                                registry.add_activity("echo", echo),
                                 registry.add_activity("hopeless", hopeless),
                                 registry.add_orchestration("keeper", keeper),
                                 registry.add_orchestration("rounds", rounds),
@@ -86,12 +104,36 @@ void fill(pawl::Registry& registry) {
 
 struct Goal {
   pawl::Runtime* runtime;
+  bool talks;
   static bool reached(void* self) noexcept {
-    const pawl::RuntimeStats stats = static_cast<Goal*>(self)->runtime->stats();
+    const auto* goal = static_cast<Goal*>(self);
+    const pawl::RuntimeStats stats = goal->runtime->stats();
+    if (goal->talks) return stats.orchestrations_completed == 1;
     return stats.orchestrations_completed + stats.orchestrations_failed == 7 &&
            stats.activities_retried == 1;
   }
 };
+
+void start_all(pawl::Runtime& runtime, const std::string& payload) {
+  const struct {
+    const char* id;
+    const char* name;
+    std::string_view input;
+  } starts[] = {{"a-small", "keeper", "s"}, {"b-big", "keeper", payload},
+                {"c-small", "keeper", "s"}, {"d-rounds", "rounds", payload},
+                {"e-small", "rounds", "s"}, {"hostile", "hostile", ""},
+                {"failing", "failing", ""}, {"trying", "trying", ""}};
+  for (const auto& one : starts) {
+    pawl::Status status =
+        runtime.start_orchestration(one.name, pawl::InstanceId(one.id), one.input);
+    if (status != pawl::Status::kOk) die(one.id, status, runtime.error_text());
+    if (std::string_view(one.name) == "keeper")
+      status = runtime.enqueue_event(one.id, "queue", one.input);
+    // Calls that wait for a tick hold a few of the largest payloads, and no more.
+    if (status == pawl::Status::kOk) status = runtime.tick(std::chrono::milliseconds(0)).status();
+    if (status != pawl::Status::kOk) die(one.id, status, runtime.error_text());
+  }
+}
 
 }  // namespace
 
@@ -119,24 +161,14 @@ int main(int argc, char** argv) {
   if (status == pawl::Status::kOk)
     status = runtime.start(process, registry, options, port.port(), for_pawl.get(), bytes, why);
   if (status != pawl::Status::kOk) die("start", status, why.text());
-  const struct {
-    const char* id;
-    const char* name;
-    std::string_view input;
-  } starts[] = {{"a-small", "keeper", "s"}, {"b-big", "keeper", payload},
-                {"c-small", "keeper", "s"}, {"d-rounds", "rounds", payload},
-                {"e-small", "rounds", "s"}, {"hostile", "hostile", ""},
-                {"failing", "failing", ""}, {"trying", "trying", ""}};
-  for (const auto& one : starts) {
-    status = runtime.start_orchestration(one.name, pawl::InstanceId(one.id), one.input);
-    if (status != pawl::Status::kOk) die(one.id, status, runtime.error_text());
-    if (std::string_view(one.name) == "keeper")
-      status = runtime.enqueue_event(one.id, "queue", one.input);
-    // Calls that wait for a tick hold a few of the largest payloads, and no more.
-    if (status == pawl::Status::kOk) status = runtime.tick(std::chrono::milliseconds(0)).status();
-    if (status != pawl::Status::kOk) die(one.id, status, runtime.error_text());
+  const bool talks = std::string_view(argv[2]) == "talk";
+  if (talks) {
+    status = runtime.start_orchestration("talker", pawl::InstanceId("talk"), "");
+    if (status != pawl::Status::kOk) die("talk", status, runtime.error_text());
+  } else {
+    start_all(runtime, payload);
   }
-  Goal goal = {&runtime};
+  Goal goal = {&runtime, talks};
   status = runtime.run_for(std::chrono::seconds(100), Goal::reached, &goal);
   if (status != pawl::Status::kOk) die("run", status, runtime.error_text());
   if (process.memory_use().failures != 0)

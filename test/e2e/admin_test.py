@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pawl-admin on the database of examples/hello, on sessions of examples/conversation, and on what admin_program wrote.
 
-  admin_test.py SOURCE_DIR BUILD_DIR tool|payloads|hostile [EMULATOR ARGUMENT...]
+  admin_test.py SOURCE_DIR BUILD_DIR tool|payloads|hostile|watch [EMULATOR ARGUMENT...]
 """
 
 import json
@@ -185,6 +185,27 @@ def hostile():
     expect(is_shown(admin(HOSTILE, "list", status=1)), "a path")
 
 
+def watch():
+    """What an activity reports is there while it runs, in another process."""
+    with subprocess.Popen([*PROGRAM, "said.db", "talk"], cwd=SCRATCH, stdin=subprocess.PIPE, text=True) as program:
+        deadline = time.monotonic() + 100
+        while not os.path.exists(os.path.join(SCRATCH, "said.db")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        wait_for("talker\trunning", "said.db", "list")
+        with subprocess.Popen([*ADMIN, "said.db", "watch", "talk"], cwd=SCRATCH, stdout=subprocess.PIPE,
+                              text=True) as watcher:
+            said = [watcher.stdout.readline(), watcher.stdout.readline()]
+            expect(said == ["activity 2\tattempt 1\t1\tGood\n", "activity 2\tattempt 1\t2\tmorn\\ning\n"], f"{said}")
+            expect("progress" not in admin("said.db", "show", "talk"), "nothing of it is stored")
+            program.stdin.write("\n")
+            program.stdin.flush()
+            expect(program.wait(timeout=100) == 0, "the program ends")
+            rest = watcher.stdout.read()
+            expect(rest in ("", "activity 2\tattempt 1\t3\tbye\n"), f"the rest is {rest}")
+            expect(watcher.wait(timeout=100) == 0, "the watcher ends with the instance")
+    expect("not_found" in admin("said.db", "watch", "nobody", status=1), "nobody talks")
+
+
 def tool():
     expect("cannot_open" in admin("hello.db", "list", status=1), "a database that is not there is not made")
     expect(not os.path.exists(os.path.join(SCRATCH, "hello.db")), "nor is its file")
@@ -232,7 +253,7 @@ def tool():
 def main():
     shutil.rmtree(SCRATCH, ignore_errors=True)
     os.makedirs(SCRATCH)
-    {"tool": tool, "payloads": payloads, "hostile": hostile}[PART]()
+    {"tool": tool, "payloads": payloads, "hostile": hostile, "watch": watch}[PART]()
     print("ok")
 
 

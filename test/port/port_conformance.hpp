@@ -288,12 +288,19 @@ TYPED_TEST_P(PortConformance, WorkerNotes_AreZeroAtFirstAndSeenByOthers) {
   notes[0] = 0xA5;
   notes[kBytes - 1] = 0x5A;
   std::vector<unsigned char> seen(kBytes + 50);
-  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, seen.data(), seen.size()), kBytes);
+  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, 0, seen.data(), seen.size()), kBytes);
   EXPECT_EQ(seen[0], 0xA5);
   EXPECT_EQ(seen[kBytes - 1], 0x5A);
-  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, seen.data(), 1), 1U);
+  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, 0, seen.data(), 1), 1U);
+  // From the middle, and what a living one writes later.
+  notes[kBytes - 2] = 0x77;
+  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, kBytes - 2, seen.data(), 10), 2U);
+  EXPECT_EQ(seen[0], 0x77);
+  EXPECT_EQ(seen[1], 0x5A);
+  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, kBytes, seen.data(), 10), 0U);
+  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, kBytes + 1, seen.data(), 10), 0U);
   one.storage->worker_close(this->database(), 7, file.value());
-  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, seen.data(), seen.size()), 0U);
+  EXPECT_EQ(two.storage->worker_notes(this->database(), 7, 0, seen.data(), seen.size()), 0U);
   two.storage->worker_remove(this->database(), 7);
 }
 

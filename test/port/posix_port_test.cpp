@@ -253,7 +253,7 @@ TEST_F(PosixPort, WhatIsPutInAFilesPlaceLater_IsLeftAlone) {
     EXPECT_EQ(port.storage->create_whole(base.c_str(), "whole", 5), Status::kCannotOpen);
     EXPECT_EQ(port.storage->worker_test(base.c_str(), 4), port::Held::kUntestable);
     char notes[8] = {};
-    EXPECT_EQ(port.storage->worker_notes(base.c_str(), 4, notes, sizeof notes), 0U);
+    EXPECT_EQ(port.storage->worker_notes(base.c_str(), 4, 0, notes, sizeof notes), 0U);
     EXPECT_EQ(file_text(target.c_str()), "theirs");
   }
   // A pipe with a reader can be opened, and is refused all the same.

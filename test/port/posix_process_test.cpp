@@ -127,10 +127,10 @@ TEST_F(PosixProcess, Kill_FreesTheLockKeepsTheNotesAndWakesTheWatcher) {
   EXPECT_EQ(reap(child), -1);
   EXPECT_EQ(port.storage->worker_test(database(), 5), Held::kFree);
   unsigned char notes[kNotes] = {};
-  EXPECT_EQ(port.storage->worker_notes(database(), 5, notes, sizeof(notes)), kNotes);
+  EXPECT_EQ(port.storage->worker_notes(database(), 5, 0, notes, sizeof(notes)), kNotes);
   EXPECT_EQ(notes[9], 77);
   port.storage->worker_remove(database(), 5);
-  EXPECT_EQ(port.storage->worker_notes(database(), 5, notes, sizeof(notes)), 0U);
+  EXPECT_EQ(port.storage->worker_notes(database(), 5, 0, notes, sizeof(notes)), 0U);
 }
 
 TEST_F(PosixProcess, ForkedChild_DoesNotKeepTheLockAlive) {
@@ -195,7 +195,7 @@ TEST_F(PosixProcess, ForkedChild_CannotCloseItsParentsWorker) {
   EXPECT_EQ(port.storage->worker_test(database(), 5), Held::kHeld);
   static_cast<unsigned char*>(file.value().notes)[0] = 1;
   unsigned char note = 0;
-  EXPECT_EQ(port.storage->worker_notes(database(), 5, &note, 1), 1U);
+  EXPECT_EQ(port.storage->worker_notes(database(), 5, 0, &note, 1), 1U);
   EXPECT_EQ(note, 1);
   port.storage->worker_close(database(), 5, file.value());
   EXPECT_EQ(port.storage->worker_test(database(), 5), Held::kFree);

@@ -164,7 +164,7 @@ TEST(SimProcess, Kill_FreesLocksKeepsNotesAndNotifiesWatchers) {
   notes[3] = 0;  // an orderly end of the dead process's objects wipes its notes: too late
   dead.storage->worker_close(kDatabase, 1, worker.value());
   unsigned char seen[8] = {};
-  EXPECT_EQ(alive.storage->worker_notes(kDatabase, 1, seen, sizeof(seen)), 8U);
+  EXPECT_EQ(alive.storage->worker_notes(kDatabase, 1, 0, seen, sizeof(seen)), 8U);
   EXPECT_EQ(seen[3], 9);
   const port::FileHandle mine = open_file(alive, kDatabase);
   EXPECT_EQ(alive.storage->lock(mine, 1), Status::kOk);

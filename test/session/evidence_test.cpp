@@ -58,7 +58,9 @@ class Locks final : public port::Storage {
     return Status::kUnsupported;
   }
   void worker_close(const char*, std::int64_t, WorkerFile) override {}
-  std::size_t worker_notes(const char*, std::int64_t, void*, std::size_t) override { return 0; }
+  std::size_t worker_notes(const char*, std::int64_t, std::size_t, void*, std::size_t) override {
+    return 0;
+  }
   void worker_remove(const char*, std::int64_t) override {}
   void ring(const char*) override {}
 };

@@ -1,0 +1,90 @@
+// ProgressRing: the last heartbeats of a worker's activities, in the mapped page of its own file.
+//
+// Purpose: clients on the machine see them without a commit. A bounded ring that never waits: a
+// watcher that is too slow misses some, and their numbers show it. Processes share no lock that a
+// crash could leave taken: a reader copies an entry and believes it if its checksum is right.
+// Ownership: the page belongs to the port's worker file. Thread rule: put() from any thread of the
+// worker; a ProgressReader belongs to its Client's thread.
+#ifndef PAWL_RUNTIME_PROGRESS_RING_HPP
+#define PAWL_RUNTIME_PROGRESS_RING_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "crash_notes.hpp"
+#include "ids.hpp"
+#include "pawl/port.hpp"
+#include "pawl/progress.hpp"
+
+namespace pawl {
+
+// As it is copied.
+struct ProgressEntry {
+  std::uint64_t ticket = 0;  // 1, 2, 3 .. of the worker; 0: none, or it is being written
+  std::int64_t instance = 0;
+  std::int64_t execution = 0;
+  std::int64_t event = 0;
+  std::int32_t attempt = 0;
+  std::uint32_t number = 0;
+  std::uint32_t size = 0;
+  std::uint32_t check = 0;  // of all others, as if it were 0
+  char text[kProgressBytesMax] = {};
+
+  [[nodiscard]] std::uint32_t checksum() const;
+};
+
+class ProgressRing {
+ public:
+  static constexpr std::size_t kProgressKept = 64;
+
+  // The ticket and the checksum are set here.
+  void put(ProgressEntry entry);
+
+ private:
+  friend class ProgressReader;
+  static constexpr std::size_t kWords =
+      (sizeof(ProgressEntry) - sizeof(std::uint64_t)) / sizeof(std::uint32_t);
+  struct Cell {
+    std::atomic<std::uint64_t> ticket{0};
+    std::atomic<std::uint32_t> words[kWords] = {};
+  };
+  static_assert(sizeof(Cell) == sizeof(ProgressEntry), "a cell is read as an entry");
+
+  std::atomic<std::uint64_t> last_{0};  // ticket that was given last
+  Cell cells_[kProgressKept];
+};
+
+// What a worker's file holds.
+struct WorkerPage {
+  NotesPage notes;
+  ProgressRing progress;
+};
+
+// Reads the rings of workers, in this process and in others, for one watch.
+class ProgressReader {
+ public:
+  ProgressReader(port::Storage& storage, const char* database_path)
+      : storage_(storage), database_path_(database_path) {}
+
+  // What is read from now on is of this instance; a watch that had another one begins anew.
+  static void follow(InstanceKey instance, ProgressWatch& watch);
+  // The living workers. Places of others are given up.
+  static void set_workers(const Incarnation* workers, std::size_t count, ProgressWatch& watch);
+  // True: `watch` has the next heartbeat. Workers take turns.
+  bool next(ProgressWatch& watch);
+
+ private:
+  bool next_of(ProgressWatch::Place& place, ProgressWatch& watch);
+  // The ticket given last; 0: none, or the file is gone.
+  std::uint64_t last_ticket(Incarnation worker);
+  bool read_entry(Incarnation worker, std::uint64_t ticket, ProgressEntry* entry);
+
+  port::Storage& storage_;
+  const char* database_path_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_RUNTIME_PROGRESS_RING_HPP

@@ -1,0 +1,294 @@
+// Progress that a client watches while activities run, without a commit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pawl/progress.hpp"
+#include "progress_ring.hpp"
+#include "world.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::drive;
+using testing::MachineTest;
+using testing::TestClient;
+using testing::Worker;
+
+constexpr std::chrono::milliseconds kNow{0};
+
+// What the activity does between its heartbeats; it is given how many there were.
+std::function<void(ActivityContext&)> g_talk;
+
+ActivityResult talk(ActivityContext& ctx) {
+  g_talk(ctx);
+  return ctx.retry_attempt() < 2 && ctx.input() == "twice" ? ctx.fail("again") : ctx.ok("said");
+}
+
+Poll conversation(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.retry = {2, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
+                   0};
+  PAWL_AWAIT(done, ctx.schedule_activity("talk", ctx.input(), options));
+  return ctx.complete(done.ok() ? done.value() : done.error().text);
+}
+
+Poll both(OrchestrationContext& ctx) {
+  ActivityOptions tagged;
+  tagged.tag = "b";
+  const auto first = ctx.schedule_activity("talk", "");
+  const auto second = ctx.schedule_activity("talk", "", tagged);
+  PAWL_AWAIT(all, ctx.join(first, second));
+  return ctx.complete(all.ok() ? "said" : "failed");
+}
+
+class ProgressTest : public MachineTest {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(registry.add_orchestration("conversation", conversation), Status::kOk);
+    ASSERT_EQ(registry.add_activity("talk", talk, ActivityMode::kThreaded), Status::kOk);
+  }
+  void TearDown() override { g_talk = nullptr; }
+  // All that there is now: "number:text".
+  static std::vector<std::string> read_all(TestClient& client, std::string_view id,
+                                           ProgressWatch* watch) {
+    std::vector<std::string> read;
+    while (client->watch_progress(id, kNow, watch) == Status::kOk)
+      read.push_back(std::to_string(watch->update().number) + ":" +
+                     std::string(watch->update().text()));
+    return read;
+  }
+  void run(Worker& worker, TestClient& client, const char* id, const char* input = "once") {
+    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    ASSERT_EQ(client->start_orchestration("conversation", InstanceId(id), input), Status::kOk);
+    ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, id); }));
+  }
+
+  Registry registry;
+};
+
+TEST_F(ProgressTest, a_watcher_sees_each_heartbeat_while_the_activity_runs_and_none_is_a_commit) {
+  Worker worker(machine, registry, options("a"));
+  TestClient client(machine, kPath);
+  std::vector<std::string> read;
+  std::vector<std::uint64_t> commits;
+  ProgressWatch watch;
+  g_talk = [&](ActivityContext& ctx) {
+    for (const char* piece : {"Good", " mor", "ning"}) {
+      EXPECT_EQ(ctx.heartbeat(piece), Status::kOk);
+      EXPECT_EQ(ctx.heartbeat(), Status::kOk);  // alive, and nothing to show
+      static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
+      for (std::string& one : read_all(client, "a", &watch))
+        read.push_back(std::move(one));
+      EXPECT_EQ(client->watch_progress("a", kNow, &watch), Status::kTimeout);
+      commits.push_back(worker.runtime->stats().commits);
+    }
+  };
+  run(worker, client, "a");
+  EXPECT_EQ(read, (std::vector<std::string>{"1:Good", "2: mor", "3:ning"}));
+  EXPECT_EQ(commits.front(), commits.back());
+  EXPECT_EQ(watch.update().activity_id, 2);
+  EXPECT_EQ(watch.update().execution_id, 1);
+  EXPECT_EQ(watch.update().attempt, 1);
+  EXPECT_EQ(client->watch_progress("a", kNow, &watch), Status::kStale);
+}
+
+TEST_F(ProgressTest, a_late_watcher_begins_with_what_is_kept_and_numbers_show_what_it_missed) {
+  Worker worker(machine, registry, options("a"));
+  TestClient client(machine, kPath);
+  g_talk = [](ActivityContext& ctx) {
+    for (int i = 1; i <= 100; ++i)
+      EXPECT_EQ(ctx.heartbeat(std::string(kProgressBytesMax, static_cast<char>('a' + i % 26))),
+                Status::kOk);
+  };
+  run(worker, client, "a");
+  ProgressWatch watch;
+  const std::vector<std::string> read = read_all(client, "a", &watch);
+  ASSERT_EQ(read.size(), 64U);
+  for (int i = 37; i <= 100; ++i)
+    EXPECT_EQ(
+        read[static_cast<std::size_t>(i - 37)],
+        std::to_string(i) + ":" + std::string(kProgressBytesMax, static_cast<char>('a' + i % 26)));
+}
+
+TEST_F(ProgressTest, each_attempt_begins_anew) {
+  Worker worker(machine, registry, options("a"));
+  TestClient client(machine, kPath);
+  g_talk = [](ActivityContext& ctx) {
+    EXPECT_EQ(ctx.heartbeat("hello"), Status::kOk);
+    EXPECT_EQ(ctx.heartbeat("bye"), Status::kOk);
+  };
+  run(worker, client, "a", "twice");
+  ProgressWatch watch;
+  std::vector<std::int64_t> attempts;
+  std::vector<std::int64_t> numbers;
+  while (client->watch_progress("a", kNow, &watch) == Status::kOk) {
+    attempts.push_back(watch.update().attempt);
+    numbers.push_back(watch.update().number);
+  }
+  EXPECT_EQ(attempts, (std::vector<std::int64_t>{1, 1, 2, 2}));
+  EXPECT_EQ(numbers, (std::vector<std::int64_t>{1, 2, 1, 2}));
+}
+
+TEST_F(ProgressTest, each_instance_has_its_own_also_for_one_watch) {
+  Worker worker(machine, registry, options("a"));
+  TestClient client(machine, kPath);
+  g_talk = [](ActivityContext& ctx) {
+    EXPECT_EQ(ctx.heartbeat("for " + std::string(ctx.instance_id())), Status::kOk);
+  };
+  run(worker, client, "a");
+  ASSERT_EQ(client->start_orchestration("conversation", InstanceId("b"), "once"), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, "b"); }));
+  ProgressWatch watch;
+  EXPECT_EQ(read_all(client, "b", &watch), std::vector<std::string>{"1:for b"});
+  EXPECT_EQ(read_all(client, "a", &watch), std::vector<std::string>{"1:for a"});
+  EXPECT_EQ(client->watch_progress("c", kNow, &watch), Status::kNotFound);
+}
+
+TEST_F(ProgressTest, waits_for_it_and_no_longer_than_asked) {
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("conversation", InstanceId("a"), "once"), Status::kOk);
+  ProgressWatch watch;
+  const std::int64_t begun = machine.boot_ms();
+  EXPECT_EQ(client->watch_progress("a", std::chrono::milliseconds(2'500), &watch),
+            Status::kTimeout);
+  EXPECT_EQ(machine.boot_ms() - begun, 2'500);
+}
+
+TEST_F(ProgressTest, a_worker_that_talks_much_does_not_hide_another) {
+  ASSERT_EQ(registry.add_orchestration("both", both), Status::kOk);
+  Options tagged = options("b");
+  tagged.worker_tag_filter = TagFilter::tags({"b"});
+  Worker one(machine, registry, options("a"));
+  Worker two(machine, registry, tagged);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(one.start(), Status::kOk);
+  ASSERT_EQ(two.start(), Status::kOk);
+  g_talk = [](ActivityContext& ctx) {
+    const bool talks_much = ctx.worker_id() == "a";
+    for (int i = 0; i < (talks_much ? 8 : 1); ++i)
+      EXPECT_EQ(ctx.heartbeat(talks_much ? "much" : "little"), Status::kOk);
+  };
+  ASSERT_EQ(client->start_orchestration("both", InstanceId("a"), ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&one, &two}, [&] { return ended(client, "a"); }));
+  ProgressWatch watch;
+  std::vector<std::string> read;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(client->watch_progress("a", kNow, &watch), Status::kOk);
+    read.emplace_back(watch.update().text());
+  }
+  EXPECT_NE(std::find(read.begin(), read.end(), "little"), read.end());
+}
+
+TEST_F(ProgressTest, an_attempt_whose_result_is_not_wanted_shows_nothing_more) {
+  Worker worker(machine, registry, options("a"));
+  TestClient client(machine, kPath);
+  g_talk = [&](ActivityContext& ctx) {
+    EXPECT_EQ(ctx.heartbeat("before"), Status::kOk);
+    EXPECT_EQ(client->terminate_instance("a", "enough"), Status::kOk);
+    for (int i = 0; i < 100 && !ctx.is_cancelled(); ++i) {
+      machine.advance(1'000);
+      static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
+    }
+    EXPECT_TRUE(ctx.is_cancelled());
+    EXPECT_EQ(ctx.heartbeat("after"), Status::kOk);
+  };
+  run(worker, client, "a");
+  ProgressWatch watch;
+  EXPECT_EQ(read_all(client, "a", &watch), std::vector<std::string>{"1:before"});
+}
+
+// ---- bytes of others ----------------------------------------------------------------------------
+
+// A page that one process writes and another one reads, as a worker's and a client's.
+class ProgressPage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto file = worker.port().storage->worker_create("/data/x.db", 1, sizeof(WorkerPage));
+    ASSERT_TRUE(file.ok());
+    page = ::new (file.value().notes) WorkerPage();
+    bytes = static_cast<unsigned char*>(file.value().notes) + offsetof(WorkerPage, progress);
+    ProgressReader::follow(7, watch);
+    const Incarnation living[] = {1};
+    ProgressReader::set_workers(living, 1, watch);
+  }
+  void put(std::string_view text, InstanceKey instance = 7) {
+    ProgressEntry entry;
+    entry.instance = instance;
+    entry.number = 1;
+    entry.size = static_cast<std::uint32_t>(text.size());
+    std::memcpy(entry.text, text.data(), text.size());
+    page->progress.put(entry);
+  }
+  std::string next() {
+    ProgressReader reader(*client.port().storage, "/data/x.db");
+    return reader.next(watch) ? std::string(watch.update().text()) : "none";
+  }
+  // Of an entry; the number given last stands before them.
+  unsigned char* entry(std::size_t index) {
+    return bytes + sizeof(std::uint64_t) + index * sizeof(ProgressEntry);
+  }
+
+  sim::Machine machine{3};
+  sim::Node worker{machine};
+  sim::Node client{machine};
+  WorkerPage* page = nullptr;
+  unsigned char* bytes = nullptr;
+  ProgressWatch watch;
+};
+
+TEST_F(ProgressPage, an_entry_that_is_half_written_is_waited_for) {
+  put("one");
+  put("two");
+  for (const std::size_t at : {offsetof(ProgressEntry, ticket), offsetof(ProgressEntry, text),
+                               offsetof(ProgressEntry, size), offsetof(ProgressEntry, check)}) {
+    watch = ProgressWatch();
+    ProgressReader::follow(7, watch);
+    const Incarnation living[] = {1};
+    ProgressReader::set_workers(living, 1, watch);
+    EXPECT_EQ(next(), "one");
+    entry(1)[at] ^= 0x10;
+    EXPECT_EQ(next(), "none");
+    entry(1)[at] ^= 0x10;
+    EXPECT_EQ(next(), "two");
+    EXPECT_EQ(next(), "none");
+  }
+}
+
+TEST_F(ProgressPage, one_that_stays_half_written_hides_nothing_for_ever) {
+  put("one");
+  entry(0)[offsetof(ProgressEntry, text)] ^= 1;
+  EXPECT_EQ(next(), "none");
+  for (std::size_t i = 0; i < ProgressRing::kProgressKept; ++i)
+    put("later");
+  EXPECT_EQ(next(), "later");
+}
+
+TEST_F(ProgressPage, of_another_instance_is_passed_over) {
+  put("theirs", 8);
+  put("ours");
+  EXPECT_EQ(next(), "ours");
+  EXPECT_EQ(next(), "none");
+}
+
+TEST_F(ProgressPage, a_number_that_was_never_given_reads_nothing_beyond_the_ring) {
+  put("one");
+  std::memset(bytes, 0xFF, sizeof(std::uint64_t));
+  EXPECT_EQ(next(), "none");
+  std::memset(bytes, 0, sizeof(std::uint64_t));
+  EXPECT_EQ(next(), "none");
+}
+
+TEST_F(ProgressPage, a_file_of_an_older_worker_has_none) {
+  ASSERT_TRUE(worker.port().storage->worker_create("/data/x.db", 2, sizeof(NotesPage)).ok());
+  const Incarnation living[] = {2};
+  ProgressReader::set_workers(living, 1, watch);
+  EXPECT_EQ(next(), "none");
+}
+
+}  // namespace
+}  // namespace pawl
