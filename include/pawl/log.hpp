@@ -34,6 +34,9 @@ class LogSink {
   // `event` is a stable lower-case name ("session_claimed"). Must not call back into Pawl.
   virtual void write(LogLevel level, std::string_view event, const LogField* fields,
                      std::size_t count) noexcept = 0;
+  // Asked before lines that come often: those of a level that is not taken are not even put
+  // together. What was asked for and not taken must be dropped by write().
+  [[nodiscard]] virtual bool takes(LogLevel /*level*/) const noexcept { return true; }
 
  protected:
   ~LogSink() = default;

@@ -52,6 +52,7 @@ class FdLogSink final : public LogSink {
   explicit FdLogSink(int fd, LogLevel least = LogLevel::kInfo) : fd_(fd), least_(least) {}
   void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override;
+  [[nodiscard]] bool takes(LogLevel level) const noexcept override { return level >= least_; }
 
  private:
   int fd_;

@@ -62,10 +62,11 @@ struct RuntimeStats {
   std::uint64_t activities_abandoned = 0;  // cancelled, and not back within timing.activity_grace
   std::uint64_t messages_dropped = 0;      // duplicates, late ones, offers without a wait
   std::uint64_t traces_lost = 0;
-  std::uint64_t busy_ticks = 0;        // the write lock was not free in time
-  std::uint64_t failed_ticks = 0;      // rolled back by an error of the disk or of memory
-  std::uint64_t sessions_opened = 0;   // by orchestrations, again included
-  std::uint64_t sessions_refused = 0;  // one too many
+  std::uint64_t log_lines_left_out = 0;  // of starts and ends, beyond a hundred a second
+  std::uint64_t busy_ticks = 0;          // the write lock was not free in time
+  std::uint64_t failed_ticks = 0;        // rolled back by an error of the disk or of memory
+  std::uint64_t sessions_opened = 0;     // by orchestrations, again included
+  std::uint64_t sessions_refused = 0;    // one too many
   std::uint64_t sessions_closed = 0;
   std::uint64_t sessions_expired = 0;  // SessionSettings::max_age
   std::uint64_t sessions_claimed = 0;

@@ -66,7 +66,7 @@ class Line final : public TextSink {
 
 void FdLogSink::write(LogLevel level, std::string_view event, const LogField* fields,
                       std::size_t count) noexcept {
-  if (level < least_) return;
+  if (!takes(level)) return;
   Line line;
   line.add(log_level_name(level));
   line.add(" ");

@@ -3,6 +3,20 @@
 #include "worker_terms.hpp"
 
 namespace pawl {
+namespace {
+
+// What names an activity in the lines of its start and its end.
+std::size_t put_fields(const internal::Slot& slot, LogField* fields) {
+  std::size_t count = 0;
+  fields[count++] = {"instance", slot.item.instance_id};
+  fields[count++] = {"activity", slot.item.activity_name};
+  fields[count++] = {"event", slot.item.event};
+  fields[count++] = {"attempt", slot.item.attempt};
+  if (slot.item.session != 0) fields[count++] = {"session", slot.item.session_info.name};
+  return count;
+}
+
+}  // namespace
 
 // What the activities in hand want of the loop.
 void Activities::plan(std::int64_t now) {
@@ -303,6 +317,23 @@ void Activities::log_handed_back(const internal::Slot& slot) const {
   loop_.log(LogLevel::kInfo, "activity_handed_back", fields, 4);
 }
 
+void Activities::log_started(const internal::Slot& slot) const {
+  if (!loop_.logs(LogLevel::kDebug)) return;
+  LogField fields[5];
+  loop_.log_often(LogLevel::kDebug, "activity_started", fields, put_fields(slot, fields));
+}
+
+void Activities::log_ended(const internal::Slot& slot, const char* outcome) const {
+  if (!loop_.logs(LogLevel::kDebug)) return;
+  LogField fields[8];
+  std::size_t count = put_fields(slot, fields);
+  fields[count++] = {"outcome", outcome};
+  if (slot.result.error != ErrorKind::kNone)
+    fields[count++] = {"kind", error_kind_name(slot.result.error)};
+  fields[count++] = {"duration_ms", slot.took_ms};
+  loop_.log_often(LogLevel::kDebug, "activity_ended", fields, count);
+}
+
 // A slot whose result was taken or refused for good.
 void Activities::release_result(internal::Slot& slot) {
   ActivityStats& named = loop_.names.of(*slot.entry);
@@ -312,15 +343,19 @@ void Activities::release_result(internal::Slot& slot) {
   } else if (slot.refused) {
     ++loop_.stats.activities_refused;
     ++named.refused;
+    log_ended(slot, "refused");
   } else if (slot.hands_back) {
     ++loop_.stats.activities_handed_back;
     log_handed_back(slot);
   } else if (slot.is_repeated()) {
     ++loop_.stats.activities_retried;
     ++named.retried;
+    log_ended(slot, "retried");
   } else {
+    const bool completed = slot.result.error == ErrorKind::kNone;
     ++loop_.stats.activities_completed;
-    ++(slot.result.error == ErrorKind::kNone ? named.completed : named.failed);
+    ++(completed ? named.completed : named.failed);
+    log_ended(slot, completed ? "completed" : "failed");
   }
   // It kept the folder of a session that may have ended meanwhile.
   if (slot.refused && slot.item.session != 0) folders_.plan(Folders::kFolderLookDelayMs);
@@ -333,6 +368,7 @@ void Activities::release_result(internal::Slot& slot) {
 void Activities::committed() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
+    if (slot.in_batch.fetched && !slot.lacks_folder) log_started(slot);
     slot.in_batch.fetched = false;
     if (slot.in_batch.writes_progress) {
       slot.in_batch.writes_progress = false;

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "clock_rules.hpp"
+
 namespace pawl {
 namespace {
 
@@ -13,6 +15,19 @@ Evidence::Options evidence_options(const WorkerTerms& terms) {
 }
 
 }  // namespace
+
+bool LineBudget::take(std::int64_t now_ms) {
+  if (now_ms >= window_end_ms_) {
+    window_end_ms_ = add_saturating(now_ms, kWindowMs);
+    lines_ = 0;
+  }
+  if (lines_ == kLinesMax) {
+    ++left_out_;
+    return false;
+  }
+  ++lines_;
+  return true;
+}
 
 LoopContext::LoopContext(Process& the_process, const Registry& the_registry,
                          const Options& the_options, const port::Port& the_port)
@@ -54,6 +69,20 @@ OrchestrationStats* LoopContext::stats_of(std::string_view orchestration,
 void LoopContext::log(LogLevel level, std::string_view event, const LogField* fields,
                       std::size_t count) const {
   if (options.log != nullptr) options.log->write(level, event, fields, count);
+}
+
+// The time is that of the batch: no clock is read for a line.
+void LoopContext::log_often(LogLevel level, std::string_view event, const LogField* fields,
+                            std::size_t count) {
+  LineBudget& budget = often[static_cast<std::size_t>(level)];
+  if (!budget.take(batch.now)) {
+    ++stats.log_lines_left_out;
+    return;
+  }
+  const auto left_out = static_cast<std::int64_t>(budget.reset_left_out());
+  const LogField lines[] = {{"count", left_out}};
+  if (left_out > 0) log(level, "log_lines_left_out", lines, 1);
+  log(level, event, fields, count);
 }
 
 void LoopContext::log_status(LogLevel level, std::string_view event, Status status) const {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "agenda.hpp"
 #include "arena.hpp"
@@ -24,6 +25,23 @@
 #include "store.hpp"
 
 namespace pawl {
+
+// How many lines a second the starts and ends of one level may have. A line is a system call in
+// most logs, and a worker can end thousands of instances a second.
+class LineBudget {
+ public:
+  static constexpr std::uint32_t kLinesMax = 100;
+  static constexpr std::int64_t kWindowMs = 1'000;
+  // May a line be written? `now_ms` is a time that never falls.
+  bool take(std::int64_t now_ms);
+  // Those that were not written since the last call.
+  [[nodiscard]] std::uint64_t reset_left_out() { return std::exchange(left_out_, 0); }
+
+ private:
+  std::int64_t window_end_ms_ = 0;
+  std::uint32_t lines_ = 0;
+  std::uint64_t left_out_ = 0;
+};
 
 struct LoopContext {
   LoopContext(Process& the_process, const Registry& the_registry, const Options& the_options,
@@ -52,6 +70,7 @@ struct LoopContext {
   OptionalMs trouble_until;     // boot time: a store in trouble is left alone
   std::uint64_t work_done = 0;  // turns that changed something, calls answered
 
+  LineBudget often[4];  // by level
   RuntimeStats stats;
   NameCounters names;
   Diagnostic diagnostic;
@@ -93,6 +112,11 @@ struct LoopContext {
   OrchestrationStats* stats_of(std::string_view orchestration, std::string_view version);
 
   void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count) const;
+  [[nodiscard]] bool logs(LogLevel level) const {
+    return options.log != nullptr && options.log->takes(level);
+  }
+  // A line of a start or an end. Requires: logs(level).
+  void log_often(LogLevel level, std::string_view event, const LogField* fields, std::size_t count);
   void log_status(LogLevel level, std::string_view event, Status status) const;
 };
 

@@ -5,6 +5,14 @@
 #include "check.hpp"
 
 namespace pawl {
+namespace {
+
+// Of the code that it ran, or would have run.
+std::string_view version_of(const Turn& turn) {
+  return turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version;
+}
+
+}  // namespace
 
 void Turns::look(std::int64_t now) {
   if (!loop_.agenda.is_due(Job::kYoungUnregistered, now)) return;
@@ -246,21 +254,21 @@ void Turns::advance_history(Turn& turn) {
   }
 }
 
-// Counts a committed turn, and logs an end that is a failure.
+// Counts a committed turn, and logs a start and an end.
 void Turns::count(const Turn& turn) {
-  OrchestrationStats* const named =
-      loop_.stats_of(turn.item->name.view(),
-                     turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version);
-  if (named != nullptr) {
-    ++named->turns;
-    if (turn.commit.first_new == 1) ++named->started;
+  OrchestrationStats* const named = loop_.stats_of(turn.item->name.view(), version_of(turn));
+  if (named != nullptr) ++named->turns;
+  if (turn.commit.first_new == 1) {
+    if (named != nullptr) ++named->started;
+    log_start(turn);
   }
   if (turn.commit.end == EndKind::kNone) return;
   const History& history = turn.warm->history;
-  if (named != nullptr && history.last_id() == turn.commit.last_new) {  // not if it was terminated
-    named->lasted.add(
-        subtract_saturating(history.event(history.last_id()).time_ms, history.event(1).time_ms));
-  }
+  OptionalMs lasted_ms;  // unknown if it was terminated: its history was not read
+  if (history.last_id() == turn.commit.last_new)
+    lasted_ms =
+        subtract_saturating(history.event(history.last_id()).time_ms, history.event(1).time_ms);
+  if (named != nullptr && lasted_ms.has_value()) named->lasted.add(lasted_ms.value());
   if (turn.commit.end == EndKind::kContinuedAsNew) {
     ++loop_.stats.continued_as_new;
     if (named != nullptr) ++named->continued_as_new;
@@ -270,11 +278,41 @@ void Turns::count(const Turn& turn) {
   } else {
     ++loop_.stats.orchestrations_failed;
     if (named != nullptr) ++named->failed;
-    const LogField fields[] = {{"instance", turn.item->id.view()},
-                               {"kind", error_kind_name(turn.why)},
-                               {"text", turn.why_text}};
-    loop_.log(LogLevel::kWarning, "orchestration_failed", fields, 3);
   }
+  log_end(turn, lasted_ms);
+}
+
+void Turns::log_start(const Turn& turn) {
+  if (!loop_.logs(LogLevel::kInfo)) return;
+  const LogField fields[] = {{"instance", turn.item->id.view()},
+                             {"orchestration", turn.item->name.view()},
+                             {"version", version_of(turn)},
+                             {"execution", turn.item->execution}};
+  loop_.log_often(LogLevel::kInfo, "orchestration_started", fields, 4);
+}
+
+// One line, whatever the end is.
+void Turns::log_end(const Turn& turn, OptionalMs lasted_ms) {
+  const bool failed = turn.commit.end == EndKind::kFailed;
+  const LogLevel level = failed ? LogLevel::kWarning : LogLevel::kInfo;
+  if (!loop_.logs(level)) return;
+  LogField fields[8];
+  std::size_t count = 0;
+  fields[count++] = {"instance", turn.item->id.view()};
+  if (failed) {
+    fields[count++] = {"kind", error_kind_name(turn.why)};
+    fields[count++] = {"text", turn.why_text};
+  }
+  fields[count++] = {"orchestration", turn.item->name.view()};
+  fields[count++] = {"version", version_of(turn)};
+  fields[count++] = {"execution", turn.item->execution};
+  fields[count++] = {"events", turn.commit.last_new};
+  if (lasted_ms.has_value()) fields[count++] = {"duration_ms", lasted_ms.value()};
+  if (failed) return loop_.log(level, "orchestration_failed", fields, count);
+  loop_.log_often(level,
+                  turn.commit.end == EndKind::kCompleted ? "orchestration_completed"
+                                                         : "orchestration_continued_as_new",
+                  fields, count);
 }
 
 // It stands still until its grace is over.

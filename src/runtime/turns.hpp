@@ -91,6 +91,8 @@ class Turns {
   void settle(Turn& turn);
   void advance_history(Turn& turn);
   void count(const Turn& turn);
+  void log_start(const Turn& turn);
+  void log_end(const Turn& turn, OptionalMs lasted_ms);
   void log_ignored_cancel(const Turn& turn);
   void log_long_history(const Turn& turn);
   void log_waiting_timers(const Turn& turn);

@@ -373,6 +373,7 @@ std::string timeline(const std::string& logs, const std::string& instance,
     const std::string line = logs.substr(begin, end - begin);
     begin = end == std::string::npos ? logs.size() : end + 1;
     if (field(line, "session") != session || field(line, "instance") != instance) continue;
+    if (line.find("session_") == std::string::npos) continue;  // of an activity on it
     const std::string event =
         line.substr(line.find("session_"), line.find(" session=") - line.find("session_"));
     std::string step = event;
