@@ -246,7 +246,8 @@ class Client : public TypedSenderCalls<Client> {
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_children(std::string_view id, Page* page, InstanceVisitor& visitor);
   Status get_instance_tree(std::string_view id, Page* page, InstanceVisitor& visitor);
-  // Lists the executions that have a history, oldest first.
+  // Lists the executions that have a history, oldest first, with what each ended with. A damaged
+  // end stops no list.
   // Returns kOk; kNotFound.
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
   // Lists the activities of the current execution that have no outcome yet, in order of their

@@ -102,6 +102,10 @@ struct ExecutionInfo {
   std::int64_t events = 0;  // of its history
   std::int64_t started_ms = 0;
   std::int64_t ended_ms = 0;  // 0 while it runs
+  // How it ended: kNone but for kFailed; kCorrupt, too, if the event of its end is damaged.
+  ErrorKind error = ErrorKind::kNone;
+  // The result, the text of the error, or the input of the next execution; empty while it runs.
+  std::string_view output;
 };
 
 class ExecutionVisitor {

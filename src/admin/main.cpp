@@ -116,13 +116,20 @@ class PrintInstances final : public pawl::InstanceVisitor {
 
 class PrintExecutions final : public pawl::ExecutionVisitor {
  public:
+  explicit PrintExecutions(std::int64_t current) : current_(current) {}
   void on_execution(const pawl::ExecutionInfo& one) noexcept override {
     print_number("execution ", one.execution_id, "\t");
     out().own(pawl::execution_state_name(one.state));
     print_number("\t", one.events, " events");
     print_number("\tstarted ", one.started_ms);
-    print_number("\tended ", one.ended_ms, "\n");
+    print_number("\tended ", one.ended_ms);
+    // That of the current one stands above.
+    if (one.execution_id != current_) print_text("\toutput ", one.output);
+    out().own("\n");
   }
+
+ private:
+  std::int64_t current_;
 };
 
 class PrintActivities final : public pawl::ActivityVisitor {
@@ -203,7 +210,7 @@ pawl::Status show(pawl::Client& client, const Command& command) {
   print_number("", stats.messages_waiting, " messages\t");
   print_number("", stats.kv_keys, " keys, ");
   print_number("", stats.kv_bytes, " bytes\n");
-  PrintExecutions print;
+  PrintExecutions print(info.execution_id);
   PAWL_TRY(client.list_executions(command.id, print));
   PrintActivities open;
   return client.list_activities(command.id, open);

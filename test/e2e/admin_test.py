@@ -105,6 +105,7 @@ def payloads():
         events = [json.loads(line) for line in admin(database, "history", "--json", "b-big").splitlines()]
         expect([event["kind"] for event in events if event.get("payload") == payload] ==
                ["started", "activity", "activity_done", "state_write", "delivery", "ended"], f"export of {size}")
+        expect(f"\toutput {payload}\n" in admin(database, "show", "d-rounds"), f"output of an execution with {size}")
         # Beside large rows, and then those themselves.
         expect("output s\n" in admin(database, "show", "a-small"), "a neighbour is shown")
         expect("2 executions" in admin(database, "prune", "e-small"), "a neighbour is pruned")

@@ -245,6 +245,40 @@ TEST_F(Management, PruneAndReadHistory) {
   EXPECT_EQ(output("a"), "after 5");
 }
 
+class DescribeExecutions final : public ExecutionVisitor {
+ public:
+  void on_execution(const ExecutionInfo& one) noexcept override {
+    text += std::to_string(one.execution_id) + " " + execution_state_name(one.state) + " " +
+            error_kind_name(one.error) + " " + std::to_string(one.events) + " " +
+            std::string(one.output) + "\n";
+  }
+  std::string text;
+};
+
+TEST_F(Management, ExecutionsHaveWhatTheyEndedWith) {
+  const auto executions = [&](std::string_view id) {
+    DescribeExecutions all;
+    EXPECT_EQ((*client)->list_executions(id, all), Status::kOk) << (*client)->error_text();
+    return all.text;
+  };
+  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "3"), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
+  EXPECT_EQ(executions("a"),
+            "1 continued_as_new none 4 4\n"
+            "2 continued_as_new none 4 5\n"
+            "3 completed none 4 after 3\n");
+  Removed pruned;
+  ASSERT_EQ((*client)->prune_executions("a", 1, 0, &pruned), Status::kOk);
+  EXPECT_EQ(executions("a"), "3 completed none 4 after 3\n");
+
+  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("b"), ""), Status::kOk);
+  settle();
+  EXPECT_EQ(executions("b"), "1 running none 2 \n");
+  ASSERT_EQ((*client)->cancel_instance("b", "enough"), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kFailed, "b"));
+  EXPECT_EQ(executions("b"), "1 failed application 4 asked to stop\n");
+}
+
 class KeepText final : public TextSink {
  public:
   bool write(std::string_view piece) noexcept override {

@@ -166,6 +166,35 @@ TEST_P(Management, Executions) {
   EXPECT_EQ(keep.kept[1].ended_ms, 0);
 }
 
+TEST_P(Management, ADamagedEndStopsNoListOfExecutions) {
+  class Describe final : public ExecutionVisitor {
+   public:
+    void on_execution(const ExecutionInfo& one) noexcept override {
+      text += std::to_string(static_cast<int>(one.state)) + " " + error_kind_name(one.error) + " " +
+              std::string(one.output) + "\n";
+    }
+    std::string text;
+  };
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  for (int i = 0; i < 2; ++i)
+    end(at, key, EndKind::kContinuedAsNew);
+  start(at, key);
+  raw("UPDATE history SET payload=x'6f' WHERE execution=1 AND kind=50");
+  Describe found;
+  ASSERT_EQ(at->admin().list_executions(key, found), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(found.text,
+            "3 corrupt history of instance 1, execution 1, event 2: checksum or "
+            "form is wrong\n"
+            "3 none \n"
+            "0 none \n");
+  raw("DELETE FROM history WHERE execution=2");
+  Describe missing;
+  ASSERT_EQ(at->admin().list_executions(key, missing), Status::kOk);
+  EXPECT_NE(missing.text.find("execution 2, event 2: is missing\n0 none \n"), std::string::npos)
+      << missing.text;
+}
+
 TEST_P(Management, MetricsCountWhatIsThere) {
   Site& at = site();
   create(at, "fresh");

@@ -77,26 +77,42 @@ constexpr sql::Query kReadEvent{"SELECT " PAWL_EVENT_COLUMNS
                                 " FROM history WHERE instance=? AND execution=? "
                                 "AND id<=? ORDER BY id DESC"};
 
-// What an ended instance answers is in the end event of its last execution; behind that there are
-// only returns.
-Status HistoryTable::read_end(InstanceStatus* out, char* buffer, std::size_t capacity) {
+// How an execution ended is in its end event; behind that there are only returns.
+Status HistoryTable::read_end(InstanceKey key, ExecutionId execution, EventSink& sink) {
   std::int64_t last = 0;
-  PAWL_TRY(last_event_of(out->key, out->execution, &last));
+  PAWL_TRY(last_event_of(key, execution, &last));
   Statement row = connection_.use(kReadEvent);
-  row.bind(out->key).bind(out->execution).bind(last);
+  row.bind(key).bind(execution).bind(last);
   Event event;
   for (std::int64_t expected = last; event.kind != EventKind::kEnded; --expected) {
     if (!row.row()) {
       PAWL_TRY(fail(row.status(), "history"));
-      return broken_event(out->key, out->execution, expected, "is missing");
+      return broken_event(key, execution, expected, "is missing");
     }
-    PAWL_TRY(read_event(row, out->key, out->execution, &event));
-    if (event.id != expected) return broken_event(out->key, out->execution, expected, "is missing");
+    PAWL_TRY(read_event(row, key, execution, &event));
+    if (event.id != expected) return broken_event(key, execution, expected, "is missing");
     if (event.kind != EventKind::kEnded && event.kind != EventKind::kReturn)
-      return broken_event(out->key, out->execution, expected, "is not the end");
+      return broken_event(key, execution, expected, "is not the end");
   }
-  out->error = event.error;
-  return copy_output(event.payload, out, buffer, capacity);
+  return sink.on_event(event);
+}
+
+// What an ended instance answers is how its last execution ended.
+Status HistoryTable::read_status_of_end(InstanceStatus* out, char* buffer, std::size_t capacity) {
+  class CopyEnd final : public EventSink {
+   public:
+    CopyEnd(HistoryTable& history, InstanceStatus* to, char* bytes, std::size_t bytes_max)
+        : table(history), status(to), place(bytes), most(bytes_max) {}
+    Status on_event(const Event& end) override {
+      status->error = end.error;
+      return table.copy_output(end.payload, status, place, most);
+    }
+    HistoryTable& table;
+    InstanceStatus* status;
+    char* place;
+    std::size_t most;
+  } copy(*this, out, buffer, capacity);
+  return read_end(out->key, out->execution, copy);
 }
 
 Status HistoryTable::broken_event(InstanceKey key, ExecutionId execution, std::int64_t event,

@@ -38,7 +38,9 @@ class HistoryTable : private Table {
 
   // ---- for the other tables ----
   Status insert_events(const TurnCommit& turn, EventKinds* kinds);
-  Status read_end(InstanceStatus* out, char* buffer, std::size_t capacity);
+  // Requires: an execution that has ended. The views of the event end with the call of the sink.
+  Status read_end(InstanceKey key, ExecutionId execution, EventSink& sink);
+  Status read_status_of_end(InstanceStatus* out, char* buffer, std::size_t capacity);
   Status copy_output(std::string_view output, InstanceStatus* out, char* buffer,
                      std::size_t capacity);
 

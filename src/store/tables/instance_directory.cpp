@@ -190,9 +190,36 @@ Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& vis
     info.events = row.integer(2);
     info.started_ms = row.integer(3);
     info.ended_ms = row.integer(4);
-    visitor.on_execution(info);
+    if (info.state == ExecutionState::kRunning) {
+      visitor.on_execution(info);
+    } else {
+      PAWL_TRY(visit_ended(key, &info, visitor));
+    }
   }
   return fail(row.status(), "list executions");
+}
+
+// The output is in the history, and nowhere else. One that is damaged stops no list.
+Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
+                                      ExecutionVisitor& visitor) {
+  class Ended final : public EventSink {
+   public:
+    Ended(ExecutionInfo* of, ExecutionVisitor& to) : info(of), visitor(to) {}
+    Status on_event(const Event& end) override {
+      info->error = end.error;
+      info->output = end.payload;
+      visitor.on_execution(*info);
+      return Status::kOk;
+    }
+    ExecutionInfo* info;
+    ExecutionVisitor& visitor;
+  } ended(info, visitor);
+  const Status read = history_.read_end(key, info->execution_id, ended);
+  if (read != Status::kCorrupt) return read;
+  info->error = ErrorKind::kCorrupt;
+  info->output = context_.diagnostic.text();
+  visitor.on_execution(*info);
+  return Status::kOk;
 }
 
 constexpr auto kListActivitiesText = sql::join(

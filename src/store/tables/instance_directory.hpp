@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "context.hpp"
+#include "history_table.hpp"
 #include "instance_table.hpp"
 #include "pawl/management.hpp"
 
@@ -13,8 +14,8 @@ namespace pawl::store {
 
 class InstanceDirectory : private Table {
  public:
-  InstanceDirectory(StoreContext& context, InstanceTable& instances)
-      : Table(context), instances_(instances) {}
+  InstanceDirectory(StoreContext& context, InstanceTable& instances, HistoryTable& history)
+      : Table(context), instances_(instances), history_(history) {}
 
   // ---- calls of the contract ----
   Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
@@ -26,8 +27,10 @@ class InstanceDirectory : private Table {
 
  private:
   Status list_ids(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
+  Status visit_ended(InstanceKey key, ExecutionInfo* info, ExecutionVisitor& visitor);
 
   InstanceTable& instances_;
+  HistoryTable& history_;
 };
 
 }  // namespace pawl::store

@@ -154,7 +154,7 @@ struct InstanceTables {
         children(context, rows.messages, created),
         ready(context, rows.workers, rows.due),
         turn_reader(context),
-        directory(context, rows.instances),
+        directory(context, rows.instances, history),
         verbs(context, rows.instances),
         removal(context, rows.instances, rows.items, sessions.opened),
         turn_writer(context, rows.instances, rows.messages, rows.items, sessions.opened,
