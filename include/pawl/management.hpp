@@ -249,6 +249,8 @@ struct Metrics {
   std::int64_t instances_failed = 0;
   std::int64_t instances_stopped = 0;
   std::int64_t instances_suspended = 0;
+  std::int64_t executions = 0;        // of all instances, ended ones that are kept included
+  std::int64_t events = 0;            // of their histories
   std::int64_t messages_waiting = 0;  // for instances
   std::int64_t timers_waiting = 0;
   std::int64_t activities_ready = 0;

@@ -282,6 +282,8 @@ pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
               {"instances_failed", is.instances_failed},
               {"instances_stopped", is.instances_stopped},
               {"instances_suspended", is.instances_suspended},
+              {"executions", is.executions},
+              {"events", is.events},
               {"messages_waiting", is.messages_waiting},
               {"timers_waiting", is.timers_waiting},
               {"activities_ready", is.activities_ready},

@@ -226,6 +226,7 @@ def tool():
     expect(events[0]["kind"] == "started" and events[-1]["kind"] == "ended", events)
     expect(len(admin("hello.db", "history", "first").splitlines()) == 8, "one line an event")
     expect("instances_completed 1\n" in admin("hello.db", "metrics"), "metrics")
+    expect("\nexecutions 1\nevents 8\n" in admin("hello.db", "metrics"), "totals")
     expect("\nquota_bytes 0\nrefuses_new 0\n" in admin("hello.db", "metrics"), "room")
     admin("hello.db", "quota", "1048576")
     expect("\nquota_bytes 1048576\nrefuses_new 0\n" in admin("hello.db", "metrics"), "quota")

@@ -212,11 +212,39 @@ TEST_P(Management, MetricsCountWhatIsThere) {
   EXPECT_EQ(is.instances_failed, 1);
   EXPECT_EQ(is.instances_stopped, 1);
   EXPECT_EQ(is.instances_suspended, 1);
+  // Each that has begun.
+  EXPECT_EQ(is.executions, 4);
+  EXPECT_EQ(is.events, 9);
   EXPECT_EQ(is.messages_waiting, 3);
   EXPECT_EQ(is.timers_waiting, 1);
   EXPECT_EQ(is.activities_ready + is.activities_running, 2);
   EXPECT_EQ(is.activities_running, 1);
   EXPECT_TRUE(is.complete);
+}
+
+TEST_P(Management, MetricsCountExecutionsAndEventsThatAreKept) {
+  Site& at = site();
+  const InstanceKey key = create(at, "a");
+  for (int i = 0; i < 3; ++i)
+    end(at, key, EndKind::kContinuedAsNew, 2);
+  Metrics is;
+  ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
+  EXPECT_EQ(is.executions, 3);
+  EXPECT_EQ(is.events, 12);
+  Removed removed;
+  bool more = false;
+  ASSERT_EQ(batch(at,
+                  [&] {
+                    return at->admin().prune_executions(key, {2, 0}, 1'000, &removed, &more);
+                  }),
+            Status::kOk);
+  ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
+  EXPECT_EQ(is.executions, 3 - removed.executions);
+  EXPECT_EQ(is.events, 12 - removed.events);
+  // A damaged number counts for nothing.
+  raw("UPDATE executions SET last_event=-5 WHERE execution=3");
+  ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
+  EXPECT_EQ(is.events, 8 - removed.events);
 }
 
 TEST_P(Management, SessionsInPages) {

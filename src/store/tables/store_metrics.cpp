@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "clock_rules.hpp"
 #include "housekeeping.hpp"
 #include "instance_store.hpp"
 
@@ -17,6 +18,7 @@ Status StoreMetrics::read_metrics(Metrics* out) {
   PAWL_TRY(scope.status());
   *out = Metrics();
   PAWL_TRY(count_instances(out));
+  PAWL_TRY(count_executions(out));
   PAWL_TRY(count_messages(out));
   PAWL_TRY(count_work(out));
   PAWL_TRY(directory_.count_states(kCountMax, out));
@@ -49,6 +51,23 @@ Status StoreMetrics::count_instances(Metrics* out) {
   }
   if (rows == kCountMax) out->complete = false;
   return fail(row.status(), "count instances");
+}
+
+constexpr sql::Query kCountExecutions{
+    "SELECT last_event FROM executions WHERE instance>0 LIMIT ?1"};
+
+// A row says how many events its execution has: no history is read.
+Status StoreMetrics::count_executions(Metrics* out) {
+  Statement row = connection_.use(kCountExecutions);
+  row.bind(kCountMax + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < kCountMax; ++rows) {
+    const std::int64_t events = row.integer(0);
+    ++out->executions;
+    if (events > 0) out->events = add_saturating(out->events, events);
+  }
+  if (rows == kCountMax) out->complete = false;
+  return fail(row.status(), "count executions");
 }
 
 constexpr sql::Query kCountMessages{

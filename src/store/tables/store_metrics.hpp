@@ -22,6 +22,7 @@ class StoreMetrics : private Table {
 
  private:
   Status count_instances(Metrics* out);
+  Status count_executions(Metrics* out);
   Status count_messages(Metrics* out);
   Status count_work(Metrics* out);
 
