@@ -72,6 +72,7 @@ SCHEMA_STATES = {
     "s_stopping": ["State::kStopping"],
     "s_opened": ["State::kClosed"],
     "s_label": ["State::kClosed"],
+    "s_ended": ["State::kStopping"],
     "wq_free": ["WorkState::kReady"],
     "wq_tagged": ["WorkState::kReady"],
     "wq_tag": ["WorkState::kReady"],

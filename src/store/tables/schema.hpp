@@ -100,7 +100,7 @@ CREATE TABLE sessions(
   created_stamp INTEGER NOT NULL, created_at INTEGER NOT NULL, activities INTEGER NOT NULL,
   owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT,
   leak INTEGER NOT NULL DEFAULT 0, expires_at INTEGER,
-  limits TEXT, given INTEGER, rate_at INTEGER,
+  limits TEXT, given INTEGER, rate_at INTEGER, folder_root TEXT,
   UNIQUE(scope, name));
 CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
 CREATE INDEX s_claim ON sessions(head_id)
@@ -111,6 +111,9 @@ CREATE INDEX s_stopping ON sessions(stop_due) WHERE state=1;
 CREATE INDEX s_look ON sessions(look_at) WHERE look_at IS NOT NULL;
 CREATE INDEX s_opened ON sessions(created_at) WHERE lifecycle=1 AND state<3;
 CREATE INDEX s_label ON sessions(owner_label) WHERE owner_label IS NOT NULL AND state<3;
+CREATE INDEX s_whose ON sessions(owner_label) WHERE owner_label IS NOT NULL;
+CREATE INDEX s_kind ON sessions(kind) WHERE kind IS NOT NULL;
+CREATE INDEX s_ended ON sessions(state) WHERE state>1;
 CREATE INDEX s_orphan ON sessions(last_activity_at) WHERE owner IS NULL AND head_id IS NULL;
 CREATE TABLE session_summaries(
   sid INTEGER PRIMARY KEY, summary BLOB NOT NULL, crc INTEGER NOT NULL);
