@@ -200,6 +200,8 @@ enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefuse
 
 // Everything that is set must hold.
 struct SessionFilter {
+  Name node;         // of the worker that owns it; empty: any, or none
+  Name instance_id;  // that opened it; empty: any, or shared by all
   Name owner_label;  // empty: any
   Name kind;         // empty: any
   bool any_state = true;
@@ -217,7 +219,11 @@ struct SessionInfo {
   CallText owner_label;  // SessionSettings
   CallText kind;
   SessionState state = SessionState::kIdle;
-  CallText node;                  // of the worker that owns it; empty: no owner
+  CallText node;  // of the worker that owns it; empty: no owner
+  // The path of its folder (SessionOptions::work_root), as its activities are given it
+  // (ActivityContext::session_folder()). Empty: no worker with a work_root was given work of it, or
+  // it is not open, so the folder goes.
+  CallText folder;
   std::int64_t epoch = 0;         // rises with every change of the owner; 0: never had one
   std::int64_t created_ms = 0;    // or opened anew
   std::int64_t age_ms = 0;        // since then, in Pawl time as the next

@@ -29,6 +29,7 @@ constexpr char kUsage[] =
     "  workers            registered runtimes\n"
     "  sessions           and who owns them\n"
     "    --owner LABEL --kind KIND --session-state STATE\n"
+    "    --node NODE: of this worker  --of ID: that this instance opened\n"
     "  leaks              sessions that instances opened and left open\n"
     "    --open-ms N --unused-ms N: for so long, for so long without any use\n"
     "  close-session NAME shared, or that an instance opened  --of ID\n"
@@ -340,6 +341,7 @@ class PrintSessions final : public pawl::SessionVisitor {
       print_number("\texpires in ", one.expires_in_ms.value(), " ms");
     if (one.waits_for_ms.has_value()) print_number("\twaits ", one.waits_for_ms.value(), " ms");
     print_text("\tkind ", one.kind);
+    print_text("\tfolder ", one.folder);
     out().own("\n");
   }
 };
@@ -350,9 +352,11 @@ pawl::Status workers(pawl::Client& client, const Command& /*command*/) {
 }
 pawl::Status sessions(pawl::Client& client, const Command& command) {
   PrintSessions print;
+  pawl::SessionFilter filter = command.sessions;
+  filter.instance_id = command.of;
   pawl::Page page;
   do {
-    PAWL_TRY(client.list_sessions(command.sessions, &page, print));
+    PAWL_TRY(client.list_sessions(filter, &page, print));
   } while (page.more);
   return pawl::Status::kOk;
 }
@@ -545,6 +549,7 @@ bool parse_option(int option, Command* out) {
     case 'n': out->filter.name = optarg; return true;
     case 's': return parse_state(optarg, &out->filter);
     case 'i': return parse_session_state(optarg, &out->sessions);
+    case 'N': out->sessions.node = optarg; return true;
     case 'O': out->sessions.owner_label = optarg; return true;
     case 'd': out->sessions.kind = optarg; return true;
     case 'p': out->filter.id_prefix = optarg; return true;
@@ -575,6 +580,7 @@ bool parse(int argc, char** argv, const Entry& entry, Command* out) {
                                     {"before", required_argument, nullptr, 'b'},
                                     {"reason", required_argument, nullptr, 'r'},
                                     {"session-state", required_argument, nullptr, 'i'},
+                                    {"node", required_argument, nullptr, 'N'},
                                     {"owner", required_argument, nullptr, 'O'},
                                     {"kind", required_argument, nullptr, 'd'},
                                     {"of", required_argument, nullptr, 'o'},

@@ -4,6 +4,7 @@
 
 #include "options_check.hpp"
 #include "pawl/session.hpp"
+#include "session_folder.hpp"
 
 namespace pawl {
 namespace {
@@ -39,7 +40,8 @@ class KeepInfo final : public InstanceVisitor {
 class KeepSession final : public SessionVisitor {
  public:
   KeepSession(char* buffer, SessionInfo* out) : at_(buffer), out_(out) {}
-  static_assert(3 * kNameBytesMax + 2 * kSessionLabelBytesMax <= kErrorTextBytesMax);
+  static_assert(3 * kNameBytesMax + 2 * kSessionLabelBytesMax + kFolderPathBytesMax <=
+                kErrorTextBytesMax + kCustomStatusBytesMax);
   void on_session(const SessionInfo& session) noexcept override {
     *out_ = session;
     keep(&out_->name, kNameBytesMax);
@@ -47,6 +49,7 @@ class KeepSession final : public SessionVisitor {
     keep(&out_->node, kNameBytesMax);
     keep(&out_->owner_label, kSessionLabelBytesMax);
     keep(&out_->kind, kSessionLabelBytesMax);
+    keep(&out_->folder, kFolderPathBytesMax);
   }
 
  private:
@@ -231,7 +234,8 @@ Status ClientManagement::get_session(std::string_view instance, std::string_view
   KeepSession keep(buffer_, out);
   const Status read =
       in_batch(session, [&] { return store_->admin().read_session(instance, session, keep); });
-  for (CallText* text : {&out->name, &out->instance_id, &out->owner_label, &out->kind, &out->node})
+  for (CallText* text :
+       {&out->name, &out->instance_id, &out->owner_label, &out->kind, &out->node, &out->folder})
     text->live_until_next(&calls_);
   return explain_of("session", session, read);
 }

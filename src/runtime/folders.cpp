@@ -1,6 +1,7 @@
 #include "folders.hpp"
 
 #include "check.hpp"
+#include "session_folder.hpp"
 
 namespace pawl {
 namespace {
@@ -8,18 +9,6 @@ namespace {
 // Of one tick: looking at names is a query each, removing a write to the disk each.
 constexpr std::size_t kFolderNamesMax = 32;
 constexpr std::size_t kFolderStepsMax = 64;
-
-using FolderName = FixedText<port::Folders::kNameBytesMax>;
-
-// Pawl alone chooses it, so no session's id leads out of the root.
-FolderName folder_name(std::string_view database_id, SessionKey session, std::int64_t generation) {
-  FolderName name;
-  const bool fits = name.append(database_id) == Status::kOk && name.append('-') == Status::kOk &&
-                    name.append_number(session) == Status::kOk && name.append('.') == Status::kOk &&
-                    name.append_number(generation) == Status::kOk;
-  PAWL_CHECK("runtime-60", fits);  // 32 digits and two numbers
-  return name;
-}
 
 // A number at the beginning, taken off; -1: there is none, or too large a one.
 std::int64_t take_number(std::string_view* text) {

@@ -57,6 +57,8 @@ Status HandOver::fill_slots() {
   how.tags = loop_.options.worker_tag_filter;
   how.evidence = &loop_.evidence;
   how.limits = loop_.crash_limits();
+  if (loop_.options.sessions.work_root != nullptr)
+    how.folder_root = loop_.options.sessions.work_root;
   bool more = false;
   how.look_again = &more;
   how.waiting = &waiting_;
@@ -73,7 +75,7 @@ Status HandOver::fill_slots() {
     }
     const Registry::ActivityEntry* const entry = loop_.registry.find_activity(item.activity_name);
     PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
-    FixedText<internal::kFolderPathBytesMax> folder;
+    FixedText<kFolderPathBytesMax> folder;
     folders_.put_path(item, &folder);
     item.session_info.folder = folder.view();
     internal::Slot& slot = take_slot(item, *entry);

@@ -22,6 +22,7 @@
 #include "pawl/port.hpp"
 #include "pawl/registry.hpp"
 #include "progress_ring.hpp"
+#include "session_folder.hpp"
 #include "store.hpp"
 #include "text.hpp"
 
@@ -86,10 +87,6 @@ class Progress {
   std::atomic<bool> has_update_{false};
   std::uint32_t numbers_ = 0;
 };
-
-// A path below SessionOptions::work_root.
-inline constexpr std::size_t kFolderPathBytesMax =
-    port::Folders::kRootBytesMax + 1 + port::Folders::kNameBytesMax;
 
 struct Slot {
   enum class State : std::uint8_t {
@@ -355,7 +352,7 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   // Names of five kinds and a version stand beside the input.
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax +
                   kSessionSummaryBytesMax;
-  if (options.sessions.work_root != nullptr) buffer_bytes_ += internal::kFolderPathBytesMax;
+  if (options.sessions.work_root != nullptr) buffer_bytes_ += kFolderPathBytesMax;
   buffer_ = arena.buffer(buffer_bytes_);
   pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);

@@ -108,6 +108,9 @@ struct FetchWork {
   TagFilter tags;                // the same in every call, and as registered
   Evidence* evidence = nullptr;  // who is gone (S47); null: no evidence, so none is
   CrashLimits limits;            // of the items whose locks are taken over
+  // Where this worker makes the folders of sessions; empty: nowhere. Must live until the call
+  // returns.
+  std::string_view folder_root;
   // Set to true if a call stopped at its bound of looks before it had seen everything: what this
   // worker can take may lie further on, so the next tick must not wait for a reason. May be null.
   bool* look_again = nullptr;

@@ -67,6 +67,10 @@ def sessions():
         owner = say("hello there")
         other = "b" if owner == "a" else "a"
         wait_for(f"agent\tof {owner}\t", "talk.db", "sessions")
+        for filters in (["--node", owner], ["--of", "talk"], ["--node", owner, "--of", "talk"]):
+            expect(admin("talk.db", "sessions", *filters).startswith("agent\tof "), f"by {filters}")
+        for filters in (["--node", other], ["--of", "nobody"]):
+            expect(admin("talk.db", "sessions", *filters) == "", f"by {filters}")
         expect("\nsessions_idle 1\n" in admin("talk.db", "metrics"), "one session")
         expect("\nsessions_ended 0\n" in admin("talk.db", "metrics"), "which has not ended")
         expect(admin("talk.db", "leaks") == "", "nor is it old")

@@ -121,6 +121,77 @@ TEST_F(SessionDirectory, lists_and_filters_by_owner_kind_and_state) {
   EXPECT_EQ(client->get_session("", "s", &one), Status::kNotFound);
 }
 
+Poll opens_three(OrchestrationContext& ctx) {
+  const Session used = ctx.open_session("used", for_owner("alice", "agent"));
+  SessionSettings ages = for_owner("bob", "tool");
+  ages.max_age = std::chrono::seconds(1);
+  static_cast<void>(ctx.open_session("ages", ages));
+  SessionSettings fails = for_owner("alice", "tool");
+  fails.fail_on_loss = true;
+  const Session lost = ctx.open_session("lost", fails);
+  PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(used)));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(lost)));
+  // No worker has it, so its session has work.
+  PAWL_AWAIT_DONE(ctx.schedule_activity("unknown", "", Target::session("waits")));
+  return ctx.complete("");
+}
+
+// Every filter alone, and with others; each page goes on where the last one ended.
+// Rules: S23.
+TEST_F(SessionDirectory, filters_by_node_instance_and_each_state) {
+  g_code = opens_three;
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (const char* id : {"i", "j"})
+    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), ""), Status::kOk);
+  settle(machine, {&a}, 10'000);
+  TransferOptions away;
+  away.instance = "j";
+  ASSERT_EQ(client->transfer_session("lost", "", away), Status::kOk);
+  settle(machine, {&a}, 1'000);
+  const std::string used_i = "used/i/alice/agent/idle/a\n";
+  const std::string ages_i = "ages/i/bob/tool/expired/\n";
+  const std::string lost_i = "lost/i/alice/tool/idle/a\n";
+  const std::string waits = "waits////active/\n";
+  const std::string used_j = "used/j/alice/agent/idle/a\n";
+  const std::string ages_j = "ages/j/bob/tool/expired/\n";
+  const std::string lost_j = "lost/j/alice/tool/lost/\n";
+  EXPECT_EQ(list(client), used_i + ages_i + lost_i + used_j + ages_j + lost_j + waits);
+  SessionFilter filter;
+  filter.instance_id = "j";
+  EXPECT_EQ(list(client, filter), used_j + ages_j + lost_j);
+  filter.owner_label = "bob";
+  EXPECT_EQ(list(client, filter), ages_j);
+  filter.instance_id = "nobody";
+  EXPECT_EQ(list(client, filter), "");
+  filter = SessionFilter();
+  filter.node = "a";
+  EXPECT_EQ(list(client, filter), used_i + lost_i + used_j);
+  filter.kind = "tool";
+  EXPECT_EQ(list(client, filter), lost_i);
+  filter.node = "b";
+  EXPECT_EQ(list(client, filter), "");
+  filter = SessionFilter();
+  filter.owner_label = "bob";
+  EXPECT_EQ(list(client, filter), ages_i + ages_j) << "also what is not open any more";
+  filter = SessionFilter();
+  filter.kind = "tool";
+  EXPECT_EQ(list(client, filter), ages_i + lost_i + ages_j + lost_j);
+  const auto of_state = [&](SessionState state) {
+    SessionFilter of;
+    of.any_state = false;
+    of.state = state;
+    return list(client, of);
+  };
+  EXPECT_EQ(of_state(SessionState::kIdle), used_i + lost_i + used_j);
+  EXPECT_EQ(of_state(SessionState::kActive), waits);
+  EXPECT_EQ(of_state(SessionState::kExpired), ages_i + ages_j);
+  EXPECT_EQ(of_state(SessionState::kLost), lost_j);
+  EXPECT_EQ(of_state(SessionState::kRefused), "");
+  EXPECT_EQ(of_state(SessionState::kClosed), "");
+}
+
 TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
   g_code = [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("unknown", "", Target::session("bed")));

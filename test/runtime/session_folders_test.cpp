@@ -90,6 +90,46 @@ TEST_F(SessionFolders, is_there_before_the_first_activity_and_gone_after_the_clo
   EXPECT_EQ(machine.entry("/dirs"), Entry::kFolder);
 }
 
+// Where there is none, because it was not made yet or goes, none is shown.
+// Rules: S43.
+TEST_F(SessionFolders, the_directory_shows_where_it_is) {
+  code(opening(1));
+  boss();
+  start("i", "code");
+  pass(5'000);
+  const auto shown = [&] {
+    SessionInfo one;
+    EXPECT_EQ(client()->get_session("i", "s", &one), Status::kOk);
+    return std::string(one.folder.view());
+  };
+  EXPECT_EQ(shown(), "") << "no worker has run an activity of it";
+  hand("a");
+  ASSERT_TRUE(are_put(1));
+  pass(1'000);
+  EXPECT_EQ(shown(), g_folders[0]);
+  struct Keep final : SessionVisitor {
+    void on_session(const SessionInfo& one) noexcept override { folder = one.folder.view(); }
+    std::string folder;
+  } keep;
+  Page page;
+  ASSERT_EQ(client()->list_sessions(SessionFilter(), &page, keep), Status::kOk);
+  EXPECT_EQ(keep.folder, g_folders[0]);
+  ASSERT_EQ(client()->close_session("i", "s"), Status::kOk);
+  EXPECT_EQ(shown(), "") << "it is closed, so its folder goes";
+}
+
+TEST_F(SessionFolders, the_directory_shows_none_without_a_root) {
+  options.sessions.work_root = nullptr;
+  code(opening(1));
+  full("a");
+  start("i", "code");
+  ASSERT_TRUE(are_put(1));
+  SessionInfo one;
+  ASSERT_EQ(client()->get_session("i", "s", &one), Status::kOk);
+  EXPECT_EQ(one.activities, 1);
+  EXPECT_EQ(one.folder, "");
+}
+
 // Nothing of a session's id is in a path.
 // Rules: S42.
 TEST_F(SessionFolders, no_id_leads_out_of_the_root) {

@@ -298,6 +298,72 @@ TEST_P(Plans, NoStatementScansATable) {
   EXPECT_GT(statements, 110);
 }
 
+// However many sessions there are: those that a filter does not ask for are not read, and no row is
+// sorted. Of an instance and of a worker the keys are, before their rows are read.
+TEST_P(Plans, ListsOfSessionsGoByTheIndexOfTheirFilter) {
+  Site& at = site();
+  work(at);
+  const auto run = [&](const SessionFilter& filter) {
+    class Nowhere final : public SessionVisitor {
+      void on_session(const SessionInfo&) noexcept override {}
+    } nowhere;
+    ran.clear();
+    Page page;
+    EXPECT_EQ(batch(at, [&] { return at->admin().list_sessions(filter, &page, nowhere); }),
+              Status::kOk);
+    std::string steps;
+    const std::set<std::string> texts = ran;
+    for (const std::string& sql : texts) {
+      if (sql.find("AS s") == std::string::npos) continue;
+      for (const std::string& step : plan(opened.back(), sql.c_str()))
+        steps += step + "\n";
+    }
+    return steps;
+  };
+  worker(at, "here");
+  const auto has = [](const std::string& steps, const char* what) {
+    return steps.find(what) != std::string::npos;
+  };
+  SessionFilter filter;
+  filter.owner_label = "l";
+  std::string steps = run(filter);
+  EXPECT_TRUE(has(steps, "SEARCH s USING INDEX s_whose (owner_label=? AND rowid>?)")) << steps;
+  EXPECT_FALSE(has(steps, "TEMP B-TREE")) << steps;
+  filter = SessionFilter();
+  filter.kind = "k";
+  steps = run(filter);
+  EXPECT_TRUE(has(steps, "SEARCH s USING INDEX s_kind (kind=? AND rowid>?)")) << steps;
+  EXPECT_FALSE(has(steps, "TEMP B-TREE")) << steps;
+  filter = SessionFilter();
+  filter.any_state = false;
+  for (const SessionState state : {SessionState::kLost, SessionState::kClosed,
+                                   SessionState::kRefused, SessionState::kExpired}) {
+    filter.state = state;
+    steps = run(filter);
+    EXPECT_TRUE(has(steps, "SEARCH s USING INDEX s_ended (state=? AND rowid>?)")) << steps;
+    EXPECT_FALSE(has(steps, "TEMP B-TREE")) << steps;
+  }
+  filter.state = SessionState::kActive;
+  steps = run(filter);
+  EXPECT_TRUE(has(steps, "SEARCH q USING COVERING INDEX wq_session (sid>?)")) << steps;
+  EXPECT_TRUE(has(steps, "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)")) << steps;
+  EXPECT_FALSE(has(steps, "TEMP B-TREE")) << steps;
+  filter.state = SessionState::kIdle;
+  steps = run(filter);
+  EXPECT_TRUE(has(steps, "SEARCH s USING INTEGER PRIMARY KEY (rowid>?)")) << steps;
+  EXPECT_FALSE(has(steps, "TEMP B-TREE")) << steps;
+  filter = SessionFilter();
+  filter.instance_id = "a";
+  steps = run(filter);
+  EXPECT_TRUE(has(steps, "USING COVERING INDEX sqlite_autoindex_sessions_1 (scope=?)")) << steps;
+  EXPECT_TRUE(has(steps, "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)")) << steps;
+  filter = SessionFilter();
+  filter.node = "here";
+  steps = run(filter);
+  EXPECT_TRUE(has(steps, "USING COVERING INDEX s_owner (owner=?)")) << steps;
+  EXPECT_TRUE(has(steps, "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)")) << steps;
+}
+
 // So that no statement fails for a limit that is there against what others put into the file.
 TEST_P(Plans, StatementsNeedHalfOfTheLimits) {
   Site& at = site();

@@ -5,6 +5,7 @@
 #include "clock_rules.hpp"
 #include "leases.hpp"
 #include "session_events.hpp"
+#include "session_folder.hpp"
 #include "session_table.hpp"
 
 namespace pawl::store {
@@ -16,10 +17,24 @@ constexpr std::size_t kListLooksMax = 1024;  // rows of one page
   "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"               \
   "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl,"           \
   "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),s.expires_at," \
-  "s.head_id IS NOT NULL AND s.owner IS NULL,h.time"                                             \
-  " FROM sessions AS s LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON "     \
-  "i.key=s.scope LEFT JOIN worker_queue AS n ON n.id=s.head_id LEFT JOIN history AS h ON "       \
+  "s.head_id IS NOT NULL AND s.owner IS NULL,h.time,s.folder_root,s.gen FROM "
+#define PAWL_SESSION_JOINS                                                             \
+  "LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON i.key=s.scope " \
+  "LEFT JOIN worker_queue AS n ON n.id=s.head_id LEFT JOIN history AS h ON "           \
   "h.instance=n.instance AND h.execution=n.execution AND h.id=n.event "
+
+// Of one that is not open.
+std::int64_t stored_state(SessionState state) {
+  switch (state) {
+    case SessionState::kLost: return stored(session::State::kLost);
+    case SessionState::kRefused: return stored(session::State::kRefused);
+    case SessionState::kExpired: return stored(session::State::kExpired);
+    case SessionState::kIdle:
+    case SessionState::kActive:
+    case SessionState::kClosed: break;
+  }
+  return stored(session::State::kClosed);
+}
 
 SessionState state_of(std::int64_t stored, bool has_work) {
   switch (stored) {
@@ -29,6 +44,22 @@ SessionState state_of(std::int64_t stored, bool has_work) {
     case 5: return SessionState::kExpired;
     default: return has_work ? SessionState::kActive : SessionState::kIdle;
   }
+}
+
+using FolderPath = FixedText<kFolderPathBytesMax>;
+
+// Where the folder is, if one was made and is not to go. Empty also for a root that no worker can
+// have written.
+void put_folder(std::string_view root, std::string_view database_id, const SessionInfo& info,
+                std::int64_t generation, FolderPath* out) {
+  out->clear();
+  const bool is_open = info.state == SessionState::kIdle || info.state == SessionState::kActive;
+  if (root.empty() || !is_open) return;
+  const bool fits =
+      root.size() <= port::Folders::kRootBytesMax && out->append(root) == Status::kOk &&
+      out->append('/') == Status::kOk &&
+      out->append(folder_name(database_id, info.key, generation).view()) == Status::kOk;
+  if (!fits) out->clear();
 }
 
 SessionInfo info_of(const Statement& row, const BatchInfo& batch) {
@@ -74,14 +105,51 @@ bool is_leak(const SessionInfo& info, const SessionFilter& filter) {
 
 bool passes(const SessionInfo& info, const SessionFilter& filter) {
   if ((filter.open_for_ms > 0 || filter.unused_for_ms > 0) && !is_leak(info, filter)) return false;
-  return (filter.owner_label.empty() || info.owner_label == filter.owner_label) &&
+  return (filter.node.empty() || info.node == filter.node) &&
+         (filter.instance_id.empty() || info.instance_id == filter.instance_id) &&
+         (filter.owner_label.empty() || info.owner_label == filter.owner_label) &&
          (filter.kind.empty() || info.kind == filter.kind) &&
          (filter.any_state || info.state == filter.state);
 }
 
 }  // namespace
 
-constexpr sql::Query kListSessions{"SELECT " PAWL_SESSION_COLUMNS "WHERE s.sid>?1 ORDER BY s.sid"};
+constexpr sql::Query kListSessions{"SELECT " PAWL_SESSION_COLUMNS
+                                   "sessions AS s " PAWL_SESSION_JOINS
+                                   "WHERE s.sid>?1 ORDER BY s.sid"};
+// By an index that has the sessions of one value in the order of their keys.
+constexpr sql::Query kListOfLabel{"SELECT " PAWL_SESSION_COLUMNS
+                                  "sessions AS s\fINDEXED BY s_whose\r" PAWL_SESSION_JOINS
+                                  "WHERE s.owner_label=?2 AND s.sid>?1 ORDER BY s.sid"};
+constexpr sql::Query kListOfKind{"SELECT " PAWL_SESSION_COLUMNS
+                                 "sessions AS s\fINDEXED BY s_kind\r" PAWL_SESSION_JOINS
+                                 "WHERE s.kind=?2 AND s.sid>?1 ORDER BY s.sid"};
+constexpr auto kListEndedText = sql::join(
+    "SELECT " PAWL_SESSION_COLUMNS "sessions AS s\fINDEXED BY s_ended\r" PAWL_SESSION_JOINS
+    "WHERE s.state=?2 AND s.state>",
+    sql::number<session::State::kStopping>, " AND s.sid>?1 ORDER BY s.sid");
+constexpr sql::Query kListEnded{kListEndedText};
+// By an index in another order. An instance or a worker has few: their keys alone are sorted, those
+// of one page.
+constexpr sql::Query kListOfInstance{
+    "SELECT " PAWL_SESSION_COLUMNS
+    "(SELECT sid FROM sessions WHERE scope=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
+    "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS};
+constexpr sql::Query kListOfWorker{
+    "SELECT " PAWL_SESSION_COLUMNS
+    "(SELECT sid FROM sessions\fINDEXED BY s_owner\r"
+    "WHERE owner=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
+    "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS};
+// Each step seeks the next session that has work, however much that is.
+constexpr auto kListActiveText = sql::join(
+    "WITH RECURSIVE busy(sid) AS (SELECT (SELECT q.sid FROM worker_queue AS q"
+    "\fINDEXED BY wq_session\rWHERE q.sid>?1 ORDER BY q.sid LIMIT 1) UNION ALL SELECT"
+    " (SELECT q.sid FROM worker_queue AS q\fINDEXED BY wq_session\rWHERE q.sid>busy.sid"
+    " ORDER BY q.sid LIMIT 1) FROM busy WHERE busy.sid IS NOT NULL) "
+    "SELECT " PAWL_SESSION_COLUMNS
+    "busy\fCROSS\rJOIN sessions AS s ON s.sid=busy.sid " PAWL_SESSION_JOINS "WHERE s.state<",
+    sql::number<session::State::kLost>);
+constexpr sql::Query kListActive{kListActiveText};
 
 Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
                                        SessionVisitor& visitor) {
@@ -90,26 +158,65 @@ Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
     context_.diagnostic.format("a page of no sessions");
     return Status::kInvalidArgument;
   }
-  Statement row = connection_.use(kListSessions);
+  bool is_any = true;
+  List list = {&kListSessions, false, 0, {}};
+  PAWL_TRY(choose_list(filter, &list, &is_any));
+  page->more = is_any;
+  return is_any ? list_by(list, filter, page, visitor) : Status::kOk;
+}
+
+// The narrowest index comes first; what else is asked for is compared row by row.
+Status SessionDirectory::choose_list(const SessionFilter& filter, List* out, bool* is_any) {
+  const bool is_open_state =
+      filter.state == SessionState::kIdle || filter.state == SessionState::kActive;
+  Status found = Status::kOk;
+  if (!filter.instance_id.empty()) {
+    *out = {&kListOfInstance, true, 0, {}};
+    found = instances_.find_key(filter.instance_id, &out->number);
+  } else if (!filter.node.empty()) {
+    *out = {&kListOfWorker, true, 0, {}};
+    found = workers_.living_worker(filter.node, &out->number);
+  } else if (!filter.owner_label.empty()) {
+    *out = {&kListOfLabel, false, 0, filter.owner_label};
+  } else if (!filter.kind.empty()) {
+    *out = {&kListOfKind, false, 0, filter.kind};
+  } else if (!filter.any_state && !is_open_state) {
+    *out = {&kListEnded, false, stored_state(filter.state), {}};
+  } else if (!filter.any_state && filter.state == SessionState::kActive) {
+    *out = {&kListActive, false, 0, {}};
+  }
+  *is_any = found == Status::kOk;
+  return found == Status::kNotFound ? Status::kOk : found;
+}
+
+Status SessionDirectory::list_by(const List& list, const SessionFilter& filter, Page* page,
+                                 SessionVisitor& visitor) {
+  Statement row = connection_.use(*list.query);
   row.bind(page->after);
-  page->more = true;
+  if (!list.text.empty()) row.bind_text(list.text);
+  if (list.number != 0) row.bind(list.number);
+  if (list.is_sorted_apart) row.bind(static_cast<std::int64_t>(kListLooksMax));
   std::size_t reported = 0;
   for (std::size_t looks = 0; looks < kListLooksMax && reported < page->rows_max; ++looks) {
     if (!row.row()) {
       page->more = false;
       break;
     }
-    const SessionInfo info = info_of(row, batch_);
+    SessionInfo info = info_of(row, batch_);
     if (info.key <= page->after) return no_progress("sessions");
     page->after = info.key;
     if (!passes(info, filter)) continue;
+    FolderPath folder;
+    put_folder(row.bytes(20), context_.database_id.view(), info, row.integer(21), &folder);
+    info.folder = folder.view();
     visitor.on_session(info);
     ++reported;
   }
   return fail(row.status(), "list sessions");
 }
 
-constexpr sql::Query kReadSession{"SELECT " PAWL_SESSION_COLUMNS "WHERE s.scope=?1 AND s.name=?2"};
+constexpr sql::Query kReadSession{"SELECT " PAWL_SESSION_COLUMNS "sessions AS s " PAWL_SESSION_JOINS
+                                  "WHERE s.scope=?1 AND s.name=?2"};
 
 Status SessionDirectory::read_session(std::string_view instance, std::string_view session,
                                       SessionVisitor& visitor) {
@@ -120,7 +227,11 @@ Status SessionDirectory::read_session(std::string_view instance, std::string_vie
   row.bind(scope).bind_text(session);
   if (!row.row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "read a session");
-  visitor.on_session(info_of(row, batch_));
+  SessionInfo info = info_of(row, batch_);
+  FolderPath folder;
+  put_folder(row.bytes(20), context_.database_id.view(), info, row.integer(21), &folder);
+  info.folder = folder.view();
+  visitor.on_session(info);
   return Status::kOk;
 }
 

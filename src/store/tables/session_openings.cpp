@@ -42,7 +42,8 @@ constexpr sql::Query kBeginAnew{
     "UPDATE sessions SET gen=gen+1,fail=?2,excl=?3,"
     "idle_ms=?4,notify=?5,last_activity_at=?6,created_stamp=?7,created_at=?6,"
     "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
-    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL,lifecycle=?11 WHERE sid=?1",
+    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL,folder_root=NULL,lifecycle=?11 WHERE "
+    "sid=?1",
     kLookMoves};
 
 Status SessionOpenings::begin_anew(SessionKey session, const Beginning& how,

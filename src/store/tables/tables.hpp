@@ -100,7 +100,7 @@ struct SessionTables {
         opened(context, rows.messages, rows.events, rows.sessions, owners, openings, handoff),
         expiry(context, rows.instances, rows.events, rows.sessions, owners, opened),
         sweep(context, rows.events, rows.sessions, owners),
-        directory(context, rows.instances) {}
+        directory(context, rows.workers, rows.instances) {}
 
   SessionOwners owners;
   SessionLimits limits;

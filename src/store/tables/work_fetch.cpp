@@ -507,7 +507,7 @@ Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow&
 
 constexpr sql::Query kTouchSession{
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
-    "locked_until=max(locked_until,?3) WHERE sid=?1"};
+    "locked_until=max(locked_until,?3),folder_root=coalesce(?4,folder_root) WHERE sid=?1"};
 
 Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   const WorkerTerms& options = *fetch.how.options;
@@ -545,6 +545,7 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
       Statement touch = connection_.use(kTouchSession);
       touch.bind(row.session).bind(batch_.now);
       touch.bind(session::lease_until(batch_.now, options.session_lock_timeout_ms));
+      touch.bind_text_or_null(fetch.how.folder_root);
       PAWL_TRY(fail(touch.run(), "note a session's activity"));
     }
     PAWL_TRY(sessions_.recompute_head(row.session));

@@ -1,0 +1,38 @@
+// The name of a session's folder.
+//
+// Purpose: the runtime makes the folder, and the directory of sessions shows where it is; both have
+// the name from here. Rules: docs/rules/session.md, S42.
+// Ownership: plain values. Thread rule: any.
+#ifndef PAWL_STORE_SESSION_FOLDER_HPP
+#define PAWL_STORE_SESSION_FOLDER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "check.hpp"
+#include "ids.hpp"
+#include "pawl/port.hpp"
+#include "text.hpp"
+
+namespace pawl {
+
+using FolderName = FixedText<port::Folders::kNameBytesMax>;
+// A path below SessionOptions::work_root.
+inline constexpr std::size_t kFolderPathBytesMax =
+    port::Folders::kRootBytesMax + 1 + port::Folders::kNameBytesMax;
+
+// Pawl alone chooses it, so no session's id leads out of the root.
+[[nodiscard]] inline FolderName folder_name(std::string_view database_id, SessionKey session,
+                                            std::int64_t generation) {
+  FolderName name;
+  const bool fits = name.append(database_id) == Status::kOk && name.append('-') == Status::kOk &&
+                    name.append_number(session) == Status::kOk && name.append('.') == Status::kOk &&
+                    name.append_number(generation) == Status::kOk;
+  PAWL_CHECK("runtime-60", fits);  // 32 digits and two numbers
+  return name;
+}
+
+}  // namespace pawl
+
+#endif  // PAWL_STORE_SESSION_FOLDER_HPP
