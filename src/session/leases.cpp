@@ -34,7 +34,7 @@ bool is_idle(const IdleRow& row, std::int64_t now, std::int64_t default_ms) {
 }
 
 OptionalMs makes_room_at(const IdleRow& row, std::int64_t evict_idle_ms) {
-  if (row.state != State::kOpen || row.device || row.has_work || row.fails_on_loss) return {};
+  if (row.state != State::kOpen || row.device || row.is_busy || row.fails_on_loss) return {};
   const std::int64_t idle = add_saturating(row.last_activity_at, evict_idle_ms);
   const std::int64_t released = add_saturating(row.hold_until, 1);
   return idle > released ? idle : released;

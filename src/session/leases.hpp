@@ -27,6 +27,7 @@ struct IdleRow {
   bool fails_on_loss = false;
   bool is_opened = false;  // by an orchestration; else it is shared
   bool has_work = false;  // in the queue, in any state: what waits behind busy slots is no idleness
+  bool is_busy = false;   // of that some runs, or could be handed over now
   OptionalMs idle_ms;     // of its settings
   std::int64_t hold_until = 0;
   std::int64_t last_activity_at = 0;
@@ -38,7 +39,8 @@ struct IdleRow {
 [[nodiscard]] bool is_idle(const IdleRow& row, std::int64_t now, std::int64_t default_ms);
 // When it is released to make room for another one, which waits. None: not as it is now. An idle
 // time of its own says nothing here, not even that there is none: else ten sessions without one
-// would keep every other session waiting for good.
+// would keep every other session waiting for good. Nor does work that is delayed: it needs no worker
+// before its time comes, and then any may have it.
 [[nodiscard]] OptionalMs makes_room_at(const IdleRow& row, std::int64_t evict_idle_ms);
 // A worker at its limit meets a session that it could claim, and met it first then. One that has
 // room gets it first: nothing has to be released for that. None: it is not left to that one.

@@ -185,5 +185,40 @@ TEST_F(WaitingSessions, one_that_fails_on_loss_makes_no_room) {
   EXPECT_TRUE(runs_are(2, 1'000));
 }
 
+// A pause before the next attempt needs no worker, and no room.
+TEST_F(WaitingSessions, one_whose_only_work_is_delayed_makes_room_and_gets_its_turn_again) {
+  options.sessions.max_sessions_per_worker = 1;
+  for (const bool is_exclusive : {false, true}) {
+    SCOPED_TRACE(is_exclusive);
+    code([is_exclusive](OrchestrationContext& ctx) {
+      SessionSettings settings;
+      settings.exclusive = is_exclusive;
+      const Session session = ctx.open_session("agent", settings);
+      if (ctx.input() != "fails") {
+        PAWL_AWAIT_DONE(ctx.schedule_activity("note", "hello", Target::own(session)));
+        return ctx.complete("answered");
+      }
+      ActivityOptions again;
+      again.target = Target::own(session);
+      again.retry.max_attempts = 2;
+      again.retry.base = again.retry.cap = std::chrono::minutes(10);
+      Handle all[2];
+      all[0] = ctx.schedule_activity("note", "fail", again);
+      // Of an exclusive session this one waits behind it.
+      all[1] = ctx.schedule_activity("note", "second", Target::own(session));
+      PAWL_AWAIT_DONE(ctx.join_all(all, 2));
+      return ctx.complete("failed twice");
+    });
+    if (workers.empty()) full("a");
+    const std::string other = is_exclusive ? "other-1" : "other-0";
+    const std::string failing = is_exclusive ? "failing-1" : "failing-0";
+    start(failing, "code", "fails");
+    pass(1'000);
+    start(other, "code");
+    EXPECT_EQ(end_of(other, 60'000), "completed answered");
+    EXPECT_EQ(end_of(failing, 1'200'000), "completed failed twice");
+  }
+}
+
 }  // namespace
 }  // namespace pawl::testing

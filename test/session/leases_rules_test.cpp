@@ -43,7 +43,10 @@ const Row kRows[] = {
      true},
     {"active since", quiet_but([](IdleRow& row) { row.last_activity_at = 50'001; }), false, false,
      true},
-    {"with work", quiet_but([](IdleRow& row) { row.has_work = true; }), false, false, false},
+    {"with work", quiet_but([](IdleRow& row) { row.has_work = row.is_busy = true; }), false, false,
+     false},
+    {"with delayed work alone", quiet_but([](IdleRow& row) { row.has_work = true; }), false, true,
+     false},
     {"held until now", quiet_but([](IdleRow& row) { row.hold_until = kNow; }), false, false, true},
     {"held", quiet_but([](IdleRow& row) { row.hold_until = kNow + 1; }), false, false, true},
     {"a device", quiet_but([](IdleRow& row) { row.device = true; }), false, false, false},
@@ -119,7 +122,7 @@ TEST(LeaseRules, when_room_is_made) {
       << "when the hold is over";
   EXPECT_EQ(makes_room_at(quiet_but([](IdleRow& row) { row.hold_until = kMax; }), 50'000),
             OptionalMs(kMax));
-  EXPECT_FALSE(makes_room_at(quiet_but([](IdleRow& row) { row.has_work = true; }), 0).has_value());
+  EXPECT_FALSE(makes_room_at(quiet_but([](IdleRow& row) { row.is_busy = true; }), 0).has_value());
 }
 
 TEST(LeaseRules, how_long_work_has_waited) {

@@ -714,10 +714,13 @@ ModelSimulation::Room ModelSimulation::room_of(const Process& process) const {
                     });
     if (!one.row.owner.has_value() && one.head != 0 && !runs_here) out.waiting[key] = one.head;
     if (one.row.owner != process.me || one.row.fails_on_loss) continue;
-    const bool has_work =
-        std::any_of(model_->items().begin(), model_->items().end(),
-                    [key = key](const auto& item) { return item.second.session == key; });
-    if (!has_work && one.last_activity_at + options_.evict_idle_ms <= model_->now())
+    const bool is_busy =
+        one.head != 0 ||
+        std::any_of(model_->items().begin(), model_->items().end(), [key = key](const auto& item) {
+          return item.second.session == key && (item.second.state == WorkState::kLocked ||
+                                                item.second.state == WorkState::kCancelledRunning);
+        });
+    if (!is_busy && one.last_activity_at + options_.evict_idle_ms <= model_->now())
       out.idle[key] = one.last_activity_at;
   }
   return out;

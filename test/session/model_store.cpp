@@ -313,12 +313,13 @@ void ModelStore::renew_sessions(Incarnation me, const WorkerTerms& options) {
 
 namespace {
 
-session::IdleRow idle_row(const ModelStore::Session& session, bool has_work) {
+session::IdleRow idle_row(const ModelStore::Session& session, bool has_work, bool runs) {
   session::IdleRow row;
   row.state = session.row.state;
   row.fails_on_loss = session.row.fails_on_loss;
   row.is_opened = session.is_opened;
   row.has_work = has_work;
+  row.is_busy = runs || session.head != 0;
   row.last_activity_at = session.last_activity_at;
   return row;
 }
@@ -329,7 +330,7 @@ void ModelStore::release_idle(Incarnation me, std::int64_t default_ms) {
   std::vector<SessionKey> idle;
   for (const auto& [key, session] : sessions_) {
     const bool has = !lacks(PureRule::kIdle) && has_work(key);
-    if (session.row.owner == me && session::is_idle(idle_row(session, has), now_, default_ms))
+    if (session.row.owner == me && session::is_idle(idle_row(session, has, has), now_, default_ms))
       idle.push_back(key);
   }
   for (const SessionKey key : idle)
@@ -340,8 +341,8 @@ bool ModelStore::release_longest_idle(Incarnation me, std::int64_t idle_ms) {
   const Session* longest = nullptr;
   for (const auto& [key, session] : sessions_) {
     if (session.row.owner != me) continue;
-    if (!session::makes_room_at(idle_row(session, has_work(key)), idle_ms).has_passed(now_))
-      continue;
+    const session::IdleRow row = idle_row(session, has_work(key), running(key).any());
+    if (!session::makes_room_at(row, idle_ms).has_passed(now_)) continue;
     const bool is_longer =
         longest != nullptr &&
         (lacks(PureRule::kLongestIdle) ? session.last_activity_at > longest->last_activity_at

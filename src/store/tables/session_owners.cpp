@@ -112,10 +112,17 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
 }
 
 // All soft sessions of an owner.
-constexpr sql::Query kOwnedSoft{
+constexpr auto kOwnedSoftText = sql::join(
     "SELECT sid,state,hard,fail,lifecycle,idle_ms,hold_until,last_activity_at,"
-    "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
-    " FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 ORDER BY sid"};
+    "head_id IS NOT NULL OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\r"
+    "WHERE r.sid=s.sid AND r.state=",
+    sql::number<session::WorkState::kLocked>,
+    ") OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\rWHERE r.sid=s.sid AND "
+    "r.state=",
+    sql::number<session::WorkState::kCancelledRunning>,
+    "),EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
+    " FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 ORDER BY sid");
+constexpr sql::Query kOwnedSoft{kOwnedSoftText};
 
 session::IdleRow SessionOwners::idle_row(const Statement& row) {
   session::IdleRow out;
@@ -126,7 +133,8 @@ session::IdleRow SessionOwners::idle_row(const Statement& row) {
   out.idle_ms = row.optional_ms(5);
   out.hold_until = row.integer(6);
   out.last_activity_at = row.integer(7);
-  out.has_work = row.integer(8) != 0;
+  out.is_busy = row.integer(8) != 0;
+  out.has_work = row.integer(9) != 0;
   return out;
 }
 
