@@ -31,8 +31,8 @@ namespace pawl {
 class ClientCore;
 
 struct ClientOptions {
-  const char* database_path = nullptr;  // required
-  bool create = true;                   // false: kCannotOpen when there is no database yet
+  Path database_path;  // required
+  bool create = true;  // false: kCannotOpen when there is no database yet
   bool synchronous_full = true;
   std::chrono::milliseconds busy_max{5'000};  // longest wait for the write lock, then kBusy
   std::size_t payload_bytes_max = 64 * 1024;  // of inputs and messages given, and outputs read

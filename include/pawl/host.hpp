@@ -42,8 +42,7 @@ class Host : public TypedRegistration<Host> {
   using TypedRegistration::add_activity;
   using TypedRegistration::add_orchestration;
 
-  // Requires: the path lives as long as the Host.
-  explicit Host(const char* database_path);
+  explicit Host(const Path& database_path);
   explicit Host(const HostOptions& options);
   // As stop(); a failure of that is in the log.
   ~Host();

@@ -1,9 +1,9 @@
-// Name and InstanceId: short texts that own their bytes.
+// Name, InstanceId and Path: texts that own their bytes.
 //
-// Purpose: a name in an option may be made from parts, as "sensor-" + std::to_string(7), and the
-// text it was made from may be gone when the call reads it. A view would then read freed memory,
-// and no compiler says so. An instance's id is a type of its own besides, so that it cannot be
-// taken for the name of an orchestration.
+// Purpose: a name or a path in an option may be made from parts, as "sensor-" + std::to_string(7),
+// and the text it was made from may be gone when the call reads it. A view would then read freed
+// memory, and no compiler says so. An instance's id is a type of its own besides, so that it cannot
+// be taken for the name of an orchestration.
 // Ownership: the bytes are in the object, no memory is allocated; only bytes in use are written or
 // copied. Thread rule: none. Units: bytes.
 #ifndef PAWL_NAME_HPP
@@ -55,6 +55,17 @@ template <typename T>
 inline constexpr bool kIsText =
     std::is_convertible_v<const std::remove_reference_t<T>&, std::string_view>;
 
+// Of whatever kIsText has. A null pointer is an empty text, as getenv() answers one for what is not
+// set.
+template <typename T>
+std::string_view text_of(const T& text) {
+  if constexpr (std::is_pointer_v<T>) {
+    return text == nullptr ? std::string_view() : std::string_view(text);
+  } else {
+    return text;
+  }
+}
+
 // Of a forwarding reference: an object that has a name, or a value that does not own its bytes.
 template <typename T>
 inline constexpr bool kOutlivesTheCall =
@@ -67,10 +78,11 @@ inline constexpr bool kOutlivesTheCall =
 class Name {
  public:
   Name() = default;  // empty
-  // Implicit: whatever a string_view can be made of.
+  // Implicit: whatever a string_view can be made of; a null pointer is an empty name.
   template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Name(const T& text) : text_(std::string_view(text)) {}
+  Name(const T& text) : text_(internal::text_of(text)) {}
+  Name(std::nullptr_t) = delete;  // no name is Name(), and std::nullopt where one may be absent
 
   // Lives as long as the Name, and until it is assigned to.
   [[nodiscard]] std::string_view view() const& { return text_.view(); }
@@ -125,6 +137,62 @@ class InstanceId {
 
  private:
   internal::OwnedText text_;
+};
+
+// The path of a file or a folder in an option. One that is longer than kBytesMax, or that has a zero
+// byte inside, does not fit: of it nothing is kept but its size, so it cannot be taken for another
+// path, and the start refuses it with the name of the option.
+class Path {
+ public:
+  static constexpr std::size_t kBytesMax = 400;
+
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): only bytes in use are set
+  Path() { assign({}); }  // empty
+  // Implicit: whatever a string_view can be made of; a null pointer is an empty path.
+  template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
+  // NOLINTNEXTLINE(google-explicit-constructor,cppcoreguidelines-pro-type-member-init)
+  Path(const T& text) {
+    assign(internal::text_of(text));
+  }
+  Path(std::nullptr_t) = delete;  // no path is Path(), and std::nullopt where one may be absent
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  Path(const Path& other) { copy(other); }
+  Path& operator=(const Path& other) {
+    if (this != &other) copy(other);
+    return *this;
+  }
+  ~Path() = default;
+
+  // With a zero byte behind it; empty if it does not fit. Lives as long as the Path, and until it is
+  // assigned to.
+  [[nodiscard]] const char* c_str() const& { return text_; }
+  const char* c_str() const&& = delete;  // the bytes would be gone
+  [[nodiscard]] std::string_view view() const& { return {text_, fits_ ? size_ : 0}; }
+  std::string_view view() const&& = delete;
+  [[nodiscard]] bool fits() const { return fits_; }
+  // Of the text it was made from, also if that does not fit.
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+
+ private:
+  void assign(std::string_view text) {
+    size_ = text.size();
+    fits_ = size_ <= kBytesMax && text.find('\0') == std::string_view::npos;
+    keep(text.data());
+  }
+  void copy(const Path& other) {
+    size_ = other.size_;
+    fits_ = other.fits_;
+    keep(other.text_);
+  }
+  void keep(const char* text) {
+    const std::size_t kept = fits_ ? size_ : 0;
+    if (kept != 0) std::memmove(text_, text, kept);
+    text_[kept] = '\0';
+  }
+  std::size_t size_;
+  bool fits_;
+  char text_[kBytesMax + 1];
 };
 
 // A text that is too long or too rare to be copied: who gives it keeps it alive as long as the taker

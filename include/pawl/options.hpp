@@ -2,7 +2,8 @@
 //
 // Purpose: one value type, validated as a whole before anything starts: kInvalidOptions and a
 // diagnostic that names both values of a violated rule. docs/limits.md lists them all.
-// Ownership: pointers inside must outlive the Runtime. Thread rule: plain values.
+// Ownership: names and paths are copied into it; pointers must outlive the Runtime. Thread rule:
+// plain values.
 #ifndef PAWL_OPTIONS_HPP
 #define PAWL_OPTIONS_HPP
 
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include "pawl/log.hpp"
@@ -86,9 +88,9 @@ struct SessionOptions {
   std::chrono::milliseconds leak_open{86'400'000};
   std::chrono::milliseconds leak_unused{3'600'000};
   // The absolute path of an existing folder. Each session has a folder of its own in it, from its
-  // first activity to its end (ActivityContext::session_folder()). Null: none. Several workers and
-  // several databases may share it.
-  const char* work_root = nullptr;
+  // first activity to its end (ActivityContext::session_folder()). Several workers and several
+  // databases may share it. None: sessions have no folders.
+  std::optional<Path> work_root = std::nullopt;
   // Called when this worker gets a session and when it loses one; null: not called.
   SessionListener* listener = nullptr;
   // Names of sessions that this worker claims when it starts, if no worker owns them then, so that
@@ -204,9 +206,9 @@ struct Options {
   // Its other values are the defaults.
   static Options small();
 
-  const char* database_path = nullptr;  // required; at most 400 bytes
-  // Stable identity over restarts; null: a new one each start.
-  const char* worker_node_id = nullptr;
+  Path database_path;  // required
+  // Stable identity over restarts; none: a new one each start.
+  std::optional<Name> worker_node_id = std::nullopt;
   bool run_orchestrations = true;  // false: worker-only
   TagFilter worker_tag_filter;     // by default only activities without a tag
   LogSink* log = nullptr;          // null: silent

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "pawl/log.hpp"
+#include "pawl/name.hpp"
 #include "pawl/port.hpp"
 
 namespace pawl::posix {
@@ -24,7 +25,9 @@ enum class WallTrust : unsigned char {
 
 struct PortOptions {
   WallTrust wall_trust = WallTrust::kKernel;
-  const char* wall_trust_file = nullptr;  // kFile only; must outlive the port
+  // For kFile; empty: never trusted. One that does not fit is refused when the port is used
+  // (kInvalidOptions).
+  Path wall_trust_file;
   bool allow_network_filesystem = false;
   // 0: use inotify; else poll the database every so many ms (where notification is missing).
   int poll_ms = 0;

@@ -130,7 +130,7 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
 
 struct WorldOptions {
   std::uint64_t seed = 1;  // of guids and database ids, and of what a power cut loses
-  // database_path and worker_node_id null: names of the World's own. log null: World::log().
+  // No database_path, no worker_node_id: names of the World's own. log null: World::log().
   Options runtime;
   Process* process = nullptr;  // null: shared_process()
   // Each start() declares them, as a program does that holds hardware (Runtime::declare_session()).

@@ -145,6 +145,12 @@ void fill_from_clocks(unsigned char* out, std::size_t size) {
 }  // namespace
 
 Status SystemClock::open(Diagnostic& diagnostic) {
+  if (!wall_trust_file_.fits()) {
+    diagnostic.format(
+        "wall_trust_file has %zu bytes, or a zero byte inside; at most %zu are allowed",
+        wall_trust_file_.size(), Path::kBytesMax);
+    return Status::kInvalidOptions;
+  }
   std::int64_t now_ns = 0;
   if (!read_clock_ns(CLOCK_BOOTTIME, now_ns)) {
     diagnostic.format("the kernel has no CLOCK_BOOTTIME (errno %d)", errno);
@@ -211,7 +217,7 @@ bool SystemClock::synced() {
 
 bool SystemClock::trust_file_is_of_this_boot() {
   struct stat file {};
-  if (wall_trust_file_ == nullptr || ::stat(wall_trust_file_, &file) != 0) return false;
+  if (::stat(wall_trust_file_.c_str(), &file) != 0) return false;
   const std::int64_t touched_ms =
       std::int64_t{file.st_mtim.tv_sec} * kMsPerSecond + file.st_mtim.tv_nsec / kNsPerMs;
   const std::int64_t now_ms = wall_ms();

@@ -33,7 +33,7 @@ class SystemClock final : public port::Clock {
   [[nodiscard]] bool trust_file_is_of_this_boot();
 
   const WallTrust wall_trust_;
-  const char* const wall_trust_file_;
+  const Path wall_trust_file_;
   std::atomic<bool> host_trusts_{false};
   std::int64_t namespace_offset_ns_ = 0;
   port::BootId boot_id_;

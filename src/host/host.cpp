@@ -132,8 +132,7 @@ Status Host::Parts::start() {
     begun = runtime.start(process, registry, options.runtime, port.port(), for_runtime.data(),
                           for_runtime.bytes(), text);
   if (begun != Status::kOk) {
-    const char* const path = options.runtime.database_path;
-    note("start", path == nullptr ? "" : path, begun, text.text());
+    note("start", options.runtime.database_path.view(), begun, text.text());
     return status;
   }
   is_started = true;
@@ -182,7 +181,7 @@ bool Host::Parts::is_over(std::string_view id) {
 
 Host::Host(const HostOptions& options) : parts_(std::make_unique<Parts>(options)) {}
 
-Host::Host(const char* database_path) {
+Host::Host(const Path& database_path) {
   HostOptions options;
   options.runtime.database_path = database_path;
   parts_ = std::make_unique<Parts>(options);

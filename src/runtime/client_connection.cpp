@@ -31,7 +31,7 @@ OrchestrationStatus public_status(const InstanceStatus& row) {
 
 Status ClientConnection::open(Diagnostic& diagnostic) {
   StoreOptions options;
-  options.path = options_.database_path;
+  options.path = options_.database_path.c_str();
   options.create = options_.create;
   options.synchronous_full = options_.synchronous_full;
   options.busy_ms_max = options_.busy_max.count();
@@ -91,7 +91,7 @@ void ClientConnection::give_up_reserve() {
   // No room helps a table that has no keys left.
   if (store_->batch().check_keys() == Status::kCorrupt) return;
   if (store_->housekeeping().release_reserve() == Status::kOk)
-    port_.storage->ring(options_.database_path);
+    port_.storage->ring(options_.database_path.c_str());
 }
 
 Status ClientConnection::explain_of(const char* what, std::string_view name, Status status) {

@@ -98,7 +98,7 @@ class ClientConnection {
   }
   // A call that waited there would wait for itself.
   [[nodiscard]] bool on_loop_thread() const {
-    return process_.on_loop_thread(options_.database_path);
+    return process_.on_loop_thread(options_.database_path.c_str());
   }
   // Names the instance for people, where the answer is about it and not about the store. The status
   // is handed on.

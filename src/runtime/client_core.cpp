@@ -195,7 +195,7 @@ Status ClientCore::refuse_waiting() {
 Status ClientCore::begin_waiting() {
   PAWL_TRY(refuse_waiting());
   if (watching_) return Status::kOk;
-  PAWL_TRY(port_.threads->open(options_.database_path, diagnostic_));
+  PAWL_TRY(port_.threads->open(options_.database_path.c_str(), diagnostic_));
   watching_ = true;
   return Status::kOk;
 }
@@ -266,7 +266,7 @@ Status ClientCore::look_at_watched(std::string_view id, ProgressWatch* watch, bo
 Status ClientCore::watch_progress(std::string_view id, std::int64_t timeout_ms,
                                   ProgressWatch* watch) {
   if (timeout_ms > 0) PAWL_TRY(begin_waiting());
-  ProgressReader reader(*port_.storage, options_.database_path);
+  ProgressReader reader(*port_.storage, options_.database_path.c_str());
   std::int64_t now = port_.clock->boot_ms();
   const std::int64_t end = now + (timeout_ms > 0 ? timeout_ms : 0);
   std::int64_t look_at = now;

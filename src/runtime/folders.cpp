@@ -40,19 +40,19 @@ bool read_name(std::string_view name, std::string_view database_id, SessionKey* 
 }  // namespace
 
 Status Folders::check_root(Diagnostic& diagnostic) const {
-  if (loop_.options.sessions.work_root == nullptr) return Status::kOk;
+  if (!loop_.options.sessions.work_root.has_value()) return Status::kOk;
   if (loop_.port.folders == nullptr) {
     diagnostic.format("work_root is set, and the port has no folders");
     return Status::kUnsupported;
   }
-  return loop_.port.folders->check_root(loop_.options.sessions.work_root, diagnostic);
+  return loop_.port.folders->check_root(loop_.options.sessions.work_root->c_str(), diagnostic);
 }
 
 void Folders::put_path(const WorkItem& item, Text* path) const {
-  if (loop_.options.sessions.work_root == nullptr || item.session == 0) return;
+  if (!loop_.options.sessions.work_root.has_value() || item.session == 0) return;
   const FolderName name =
       folder_name(loop_.store->database_id(), item.session, item.session_info.generation);
-  const bool fits = path->append(loop_.options.sessions.work_root) == Status::kOk &&
+  const bool fits = path->append(loop_.options.sessions.work_root->view()) == Status::kOk &&
                     path->append('/') == Status::kOk && path->append(name.view()) == Status::kOk;
   PAWL_CHECK("runtime-61", fits);  // check_root() measured it
 }
@@ -65,14 +65,14 @@ void Folders::stop() {
 // activities of the session must not fail then. An activity without its folder does not run and is
 // put back: people have to repair the disk, and an orchestration can do nothing with such an error.
 void Folders::committed() {
-  if (loop_.options.sessions.work_root == nullptr) return;
+  if (!loop_.options.sessions.work_root.has_value()) return;
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.in_batch.fetched || slot.item.session == 0) return;
     const FolderName name = folder_name(loop_.store->database_id(), slot.item.session,
                                         slot.item.session_info.generation);
     Diagnostic why;
     const Status made =
-        loop_.port.folders->make(loop_.options.sessions.work_root, name.c_str(), why);
+        loop_.port.folders->make(loop_.options.sessions.work_root->c_str(), name.c_str(), why);
     if (made == Status::kOk) return;
     slot.lacks_folder = true;
     slot.state = internal::Slot::State::kFinished;
@@ -87,7 +87,7 @@ void Folders::committed() {
 }
 
 void Folders::plan(std::int64_t in_ms) {
-  if (loop_.options.sessions.work_root == nullptr) return;
+  if (!loop_.options.sessions.work_root.has_value()) return;
   const std::int64_t due = loop_.boot_ms() + in_ms;
   loop_.agenda.plan_earlier(Job::kFolders, due);
 }
@@ -113,7 +113,8 @@ bool Folders::begin_list() {
   if (!loop_.agenda.is_due(Job::kFolders, loop_.boot_ms())) return false;
   loop_.agenda.clear(Job::kFolders);
   Diagnostic why;
-  const Status begun = loop_.port.folders->begin_list(loop_.options.sessions.work_root, why);
+  const Status begun =
+      loop_.port.folders->begin_list(loop_.options.sessions.work_root->c_str(), why);
   loop_.agenda.set(Job::kListFolders, begun == Status::kOk);
   if (begun != Status::kOk)
     log_folder(LogLevel::kWarning, "session_folders_not_listed", {}, begun, why.text());
@@ -142,7 +143,7 @@ bool Folders::remove_some() {
   bool more = false;
   Diagnostic why;
   const Status status = loop_.port.folders->remove_some(
-      loop_.options.sessions.work_root, removing_.c_str(), kFolderStepsMax, &more, why);
+      loop_.options.sessions.work_root->c_str(), removing_.c_str(), kFolderStepsMax, &more, why);
   if (status == Status::kOk && more) return true;
   if (status == Status::kOk) {
     ++loop_.stats.session_folders_removed;
@@ -158,7 +159,7 @@ bool Folders::remove_some() {
 void Folders::log_folder(LogLevel level, const char* event, std::string_view name, Status status,
                          std::string_view text) const {
   const LogField fields[] = {{"folder", name},
-                             {"root", loop_.options.sessions.work_root},
+                             {"root", loop_.options.sessions.work_root->view()},
                              {"status", status_name(status)},
                              {"text", text}};
   loop_.log(level, event, fields, sizeof fields / sizeof fields[0]);

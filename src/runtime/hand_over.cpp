@@ -57,8 +57,8 @@ Status HandOver::fill_slots() {
   how.tags = loop_.options.worker_tag_filter;
   how.evidence = &loop_.evidence;
   how.limits = loop_.crash_limits();
-  if (loop_.options.sessions.work_root != nullptr)
-    how.folder_root = loop_.options.sessions.work_root;
+  if (loop_.options.sessions.work_root.has_value())
+    how.folder_root = loop_.options.sessions.work_root->view();
   bool more = false;
   how.look_again = &more;
   how.waiting = &waiting_;
@@ -104,7 +104,7 @@ bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event&
     return false;
   // The folder of a session has to be there first, and is of a row that is not read here.
   const bool is_plain = work.policy.empty() && work.tag.empty() &&
-                        (work.session.empty() || loop_.options.sessions.work_root == nullptr) &&
+                        (work.session.empty() || !loop_.options.sessions.work_root.has_value()) &&
                         event.payload.size() <= loop_.options.limits.payload_bytes_max;
   return is_plain && entry != nullptr && loop_.options.worker_tag_filter.serves({}) &&
          slots_.room(entry->mode) && may_run_with(0);

@@ -63,7 +63,7 @@ void LogWatch::begun() {
 void LogWatch::log_holder(LogLevel level, const char* event, LogField field,
                           port::LogLock lock) const {
   const Result<std::int64_t> holder =
-      loop_.port.storage->lock_holder(loop_.options.database_path, lock);
+      loop_.port.storage->lock_holder(loop_.options.database_path.c_str(), lock);
   const LogField fields[] = {field, {"process", holder.value()}};
   loop_.log(level, event, fields, holder.ok() ? 2 : 1);
 }

@@ -36,7 +36,7 @@ LoopContext::LoopContext(Process& the_process, const Registry& the_registry,
       options(the_options),
       terms(the_options.leases, the_options.sessions),
       port(the_port),
-      evidence(*port.storage, options.database_path, evidence_options(terms)) {}
+      evidence(*port.storage, options.database_path.c_str(), evidence_options(terms)) {}
 
 CrashLimits LoopContext::crash_limits() const {
   CrashLimits limits;

@@ -1,7 +1,5 @@
 #include "options_check.hpp"
 
-#include <cstring>
-
 #include "crash_notes.hpp"
 #include "event.hpp"
 #include "ids.hpp"
@@ -11,7 +9,6 @@
 namespace pawl {
 namespace {
 
-constexpr std::size_t kPathBytesMax = 400;
 // It is as long as checkpoint_pages in any case, and one transaction longer.
 constexpr std::int64_t kLogsLeast = 4;
 
@@ -122,27 +119,36 @@ Status check_claims(const Options& options, Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
-}  // namespace
+Status check_path(const char* option, const Path& path, Diagnostic& diagnostic) {
+  if (path.fits()) return Status::kOk;
+  if (path.size() > Path::kBytesMax) {
+    diagnostic.format("%s has %zu bytes; at most %zu are allowed", option, path.size(),
+                      Path::kBytesMax);
+  } else {
+    diagnostic.format("%s has a zero byte inside", option);
+  }
+  return Status::kInvalidOptions;
+}
 
-Status check_options(const Options& options, Diagnostic& diagnostic) {
-  if (options.database_path == nullptr || options.database_path[0] == '\0') {
+Status check_texts(const Options& options, Diagnostic& diagnostic) {
+  if (options.database_path.empty()) {
     diagnostic.format("database_path is not set");
     return Status::kInvalidOptions;
   }
-  const std::size_t path_bytes = std::strlen(options.database_path);
-  if (path_bytes > kPathBytesMax) {
-    diagnostic.format("database_path has %zu bytes; at most %zu are allowed", path_bytes,
-                      kPathBytesMax);
-    return Status::kInvalidOptions;
-  }
-  if (options.worker_node_id != nullptr) {
-    if (!is_valid_name(options.worker_node_id)) {
-      diagnostic.format(
-          "worker_node_id has %zu bytes or a control character; 1..%zu bytes are allowed",
-          std::strlen(options.worker_node_id), kNameBytesMax);
-      return Status::kInvalidOptions;
-    }
-  }
+  PAWL_TRY(check_path("database_path", options.database_path, diagnostic));
+  if (options.sessions.work_root.has_value())
+    PAWL_TRY(check_path("sessions.work_root", *options.sessions.work_root, diagnostic));
+  if (!options.worker_node_id.has_value() || is_valid_name(*options.worker_node_id))
+    return Status::kOk;
+  diagnostic.format("worker_node_id has %zu bytes or a control character; 1..%zu bytes are allowed",
+                    options.worker_node_id->size(), kNameBytesMax);
+  return Status::kInvalidOptions;
+}
+
+}  // namespace
+
+Status check_options(const Options& options, Diagnostic& diagnostic) {
+  PAWL_TRY(check_texts(options, diagnostic));
   PAWL_TRY(check_ranges(options, diagnostic));
   PAWL_TRY(check_tags(options.worker_tag_filter, diagnostic));
   PAWL_TRY(check_claims(options, diagnostic));

@@ -33,8 +33,7 @@ Status Registration::write() {
       names[count++] = loop_.registry.activity(i).name;
   Incarnation former = 0;
   NewWorker worker;
-  worker.node =
-      loop_.options.worker_node_id == nullptr ? std::string_view() : loop_.options.worker_node_id;
+  if (loop_.options.worker_node_id.has_value()) worker.node = loop_.options.worker_node_id->view();
   worker.pid = loop_.port.threads->process_id();
   worker.start_time = loop_.port.threads->process_start_time(worker.pid);
   worker.lease_ms = loop_.terms.worker_lock_timeout_ms;
@@ -46,8 +45,8 @@ Status Registration::write() {
   PAWL_TRY(
       loop_.workers().register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
   // The lock is held before another process can see the row.
-  const Result<port::Storage::WorkerFile> file =
-      loop_.port.storage->worker_create(loop_.options.database_path, loop_.me, sizeof(WorkerPage));
+  const Result<port::Storage::WorkerFile> file = loop_.port.storage->worker_create(
+      loop_.options.database_path.c_str(), loop_.me, sizeof(WorkerPage));
   if (!file.ok()) return file.status();
   new_file_ = {loop_.me, file.value()};
   buried_.clear();
@@ -90,7 +89,7 @@ void Registration::committed() {
 // The registration was not committed.
 void Registration::rolled_back() {
   if (new_file_.incarnation != 0)
-    loop_.port.storage->worker_close(loop_.options.database_path, new_file_.incarnation,
+    loop_.port.storage->worker_close(loop_.options.database_path.c_str(), new_file_.incarnation,
                                      new_file_.file);
   new_file_ = {};
   buried_.clear();
@@ -102,8 +101,8 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
   std::size_t count = 0;
   if (boot_seq == loop_.batch.boot_seq) {
     alignas(NotesPage) unsigned char bytes[sizeof(NotesPage)];
-    const std::size_t read =
-        loop_.port.storage->worker_notes(loop_.options.database_path, dead, 0, bytes, sizeof bytes);
+    const std::size_t read = loop_.port.storage->worker_notes(loop_.options.database_path.c_str(),
+                                                              dead, 0, bytes, sizeof bytes);
     count = read_notes(bytes, read, notes, kNoteEntries);
   }
   for (std::size_t i = 0; i < count; ++i)
@@ -139,7 +138,7 @@ Status Registration::bury_the_dead() {
 
 void Registration::watch_workers() {
   for (const Incarnation incarnation : buried_)
-    loop_.port.storage->worker_remove(loop_.options.database_path, incarnation);
+    loop_.port.storage->worker_remove(loop_.options.database_path.c_str(), incarnation);
   buried_.clear();
   std::size_t count = 0;
   if (loop_.workers().list_workers(memory_.workers, kWorkersMax, &count) != Status::kOk) return;
@@ -162,21 +161,23 @@ void Registration::was_buried() {
 
 void Registration::close_retired_files() {
   for (const HeldFile& held : retired_files_)
-    loop_.port.storage->worker_close(loop_.options.database_path, held.incarnation, held.file);
+    loop_.port.storage->worker_close(loop_.options.database_path.c_str(), held.incarnation,
+                                     held.file);
   retired_files_.clear();
 }
 
 void Registration::close_files() {
   close_retired_files();
   if (file_.incarnation != 0)
-    loop_.port.storage->worker_close(loop_.options.database_path, file_.incarnation, file_.file);
+    loop_.port.storage->worker_close(loop_.options.database_path.c_str(), file_.incarnation,
+                                     file_.file);
   file_ = {};
 }
 
 void Registration::set_worker_id() {
   worker_id_.clear();
-  if (loop_.options.worker_node_id != nullptr) {
-    worker_id_.assign_cut(loop_.options.worker_node_id);
+  if (loop_.options.worker_node_id.has_value()) {
+    worker_id_.assign_cut(loop_.options.worker_node_id->view());
   } else {
     const bool fits =
         worker_id_.append("~") == Status::kOk && worker_id_.append_number(loop_.me) == Status::kOk;

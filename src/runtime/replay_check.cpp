@@ -125,7 +125,7 @@ Status Check::lay_out(Arena& arena) {
 
 Status Check::open(Diagnostic& diagnostic) {
   StoreOptions options;
-  options.path = options_.database_path;
+  options.path = options_.database_path.c_str();
   options.create = false;
   options.read_only = true;
   options.busy_ms_max = options_.timing.busy_max.count();

@@ -25,7 +25,7 @@ RuntimeCore::RuntimeCore(Process& process, const Registry& registry, const Optio
 Status RuntimeCore::start(Diagnostic& diagnostic) {
   PAWL_TRY(parts_.folders.check_root(diagnostic));
   PAWL_TRY(open_database(diagnostic));
-  PAWL_TRY(loop_.port.threads->open(loop_.options.database_path, diagnostic));
+  PAWL_TRY(loop_.port.threads->open(loop_.options.database_path.c_str(), diagnostic));
   opened_.waiter = true;
   PAWL_TRY(loop_.port.threads->executor_start(loop_.options.slots.threads,
                                               loop_.options.slots.thread_stack_bytes));
@@ -37,7 +37,7 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
   parts_.runner.set_engine(engine_);
   loop_.status_buffer = memory_.status_buffer;
   PAWL_TRY(register_self(diagnostic));
-  loop_.process.add_loop(loop_.options.database_path, loop_.port.threads);
+  loop_.process.add_loop(loop_.options.database_path.c_str(), loop_.port.threads);
   plan_next_due();
   return Status::kOk;
 }
@@ -51,7 +51,7 @@ const RuntimeStats& RuntimeCore::stats() {
 
 Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   StoreOptions options;
-  options.path = loop_.options.database_path;
+  options.path = loop_.options.database_path.c_str();
   options.synchronous_full = loop_.options.synchronous_full;
   options.busy_ms_max = loop_.options.timing.busy_max.count();
   options.cache_pages = loop_.process.cache_pages(loop_.options.space.cache_pages);
@@ -59,8 +59,8 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.checkpoint_after_commit = true;
   options.may_take_reserve = true;
   PAWL_TRY(loop_.store->open(options, loop_.port, diagnostic));
-  if (loop_.port.storage->others_may_write(loop_.options.database_path)) {
-    const LogField path("database", loop_.options.database_path);
+  if (loop_.port.storage->others_may_write(loop_.options.database_path.c_str())) {
+    const LogField path("database", loop_.options.database_path.c_str());
     loop_.log(LogLevel::kWarning, "database_folder_open_to_others", &path, 1);
   }
   loop_.store->set_change_sink(&parts_.notices);

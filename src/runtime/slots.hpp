@@ -352,7 +352,7 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   // Names of five kinds and a version stand beside the input.
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax +
                   kSessionSummaryBytesMax;
-  if (options.sessions.work_root != nullptr) buffer_bytes_ += kFolderPathBytesMax;
+  if (options.sessions.work_root.has_value()) buffer_bytes_ += kFolderPathBytesMax;
   buffer_ = arena.buffer(buffer_bytes_);
   pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);

@@ -208,7 +208,8 @@ void Space::remake_reserve() {
   cut_log();
   const auto wanted = static_cast<std::int64_t>(loop_.options.space.reserve_bytes);
   // As much again must be free, or the next commit takes it away again.
-  const Result<std::int64_t> free = loop_.port.storage->free_bytes(loop_.options.database_path);
+  const Result<std::int64_t> free =
+      loop_.port.storage->free_bytes(loop_.options.database_path.c_str());
   if (free.ok() && free.value() < 2 * wanted) return;
   if (loop_.housekeeping().make_reserve(wanted) != Status::kOk) return;
   is_short_ = false;

@@ -146,8 +146,8 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
 
 World::World(const Registry& registry, const WorldOptions& options)
     : machine_(options.seed), registry_(registry), options_(options) {
-  if (options_.runtime.database_path == nullptr) options_.runtime.database_path = kDatabase;
-  if (options_.runtime.worker_node_id == nullptr) options_.runtime.worker_node_id = kNode;
+  if (options_.runtime.database_path.empty()) options_.runtime.database_path = kDatabase;
+  if (!options_.runtime.worker_node_id.has_value()) options_.runtime.worker_node_id = kNode;
   if (options_.runtime.log == nullptr) options_.runtime.log = &lines_;
 }
 

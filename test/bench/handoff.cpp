@@ -110,8 +110,8 @@ struct Started {
   if (!decides) status = registry.add_activity("work", work, pawl::ActivityMode::kThreaded);
   if (status != pawl::Status::kOk) die("registry", status, "");
   pawl::Options options;
-  options.database_path = database.c_str();
-  options.worker_node_id = node.c_str();
+  options.database_path = database;
+  options.worker_node_id = node;
   options.run_orchestrations = decides;
   options.limits.crashes_max = 1'000;
   if (decides)
@@ -151,7 +151,7 @@ bool completes(const std::string& database, long last, bool start) {
     Started all;
     all.start();
     pawl::ClientOptions options;
-    options.database_path = database.c_str();
+    options.database_path = database;
     all.memory = std::make_unique<char[]>(pawl::Client::required_memory(options) + 64);
     pawl::Client client;
     pawl::Diagnostic why;

@@ -40,7 +40,7 @@ pawl::Status Machine::start_process() {
 
 pawl::Options Machine::default_options() const {
   pawl::Options options;
-  options.database_path = setup.database.c_str();
+  options.database_path = setup.database;
   options.synchronous_full = setup.synchronous_full;
   options.limits.batch = options.slots.inline_activities = static_cast<std::uint32_t>(setup.batch);
   if (options.limits.warm_instances < 4 * options.limits.batch)

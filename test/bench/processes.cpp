@@ -177,7 +177,7 @@ pawl::Status do_work(Machine& machine) {
 class Caller {
  public:
   explicit Caller(const Setup& setup) : setup_(setup) {
-    options_.database_path = setup.database.c_str();
+    options_.database_path = setup.database;
     options_.synchronous_full = setup.synchronous_full;
   }
   bool open(std::string* error) {

@@ -84,7 +84,7 @@ pawl::Status run_latency_client(Machine& machine) {
   std::vector<double>& latencies_ms = machine.figures.latencies_ms;
   latencies_ms.reserve(n);
   pawl::ClientOptions options;
-  options.database_path = machine.setup.database.c_str();
+  options.database_path = machine.setup.database;
   options.synchronous_full = machine.setup.synchronous_full;
   const Block block(pawl::Client::required_memory(options));
   pawl::posix::SystemPort port;

@@ -362,7 +362,7 @@ def fields_of(struct, path, *flags):
     body = re.search(rf"\bstruct {struct}\s*\{{(.*?)\n\}};", run.stdout, re.S)[1]
     found = {}
     for statement in body.split(";"):
-        field = re.fullmatch(r"\s*[\w:]+(?:\s+const|\s+)?[\w:\s*]*?\b(\w+)\s*(?:=\s*(.*)|\{(.*)\})?", " ".join(statement.split()))
+        field = re.fullmatch(r"\s*[\w:]+(?:<[\w:]+>)?(?:\s+const|\s+)?[\w:\s*]*?\b(\w+)\s*(?:=\s*(.*)|\{(.*)\})?", " ".join(statement.split()))
         if field:
             found[field[1]] = (field[2] or field[3] or "").strip()
     return found

@@ -173,6 +173,15 @@ CASES = {
     "a start that is dropped":
         (flow('ctx.start_orchestration("n", InstanceId("i"), ""); return ctx.complete("");'),
          r"ignoring return(ed)? value of .*(type '\S*ErrorKind'|'nodiscard' attribute)"),
+    "the bytes of a path that is gone":
+        ('const char* f(const std::string& folder) { return Path(folder + "/x.db").c_str(); }',
+         r"deleted"),
+    "a path that is no text":
+        ('void f(Options& options) { options.database_path = nullptr; }',
+         r"deleted|no viable overloaded '='|ambiguous"),
+    "a node's name that is no text":
+        ('void f(Options& options) { options.worker_node_id = nullptr; }',
+         r"no match for .operator=|no viable overloaded '='|deleted"),
     "an event that may not have been sent":
         ('void f(Client& client) { client.raise_event("i", "go", ""); }',
          r"ignoring return(ed)? value of .*(type '\S*Status'|'nodiscard' attribute)"),

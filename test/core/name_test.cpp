@@ -37,6 +37,12 @@ TEST(Name, IsMadeOfAnyText) {
   static_assert(!std::is_convertible_v<int, Name>);
 }
 
+TEST(Name, OfANullPointerIsEmpty) {
+  const char* const unset = nullptr;
+  EXPECT_TRUE(Name(unset).empty());
+  static_assert(!std::is_constructible_v<Name, std::nullptr_t>);
+}
+
 // So that the check of each call refuses it, and the beginning is not taken for the name.
 TEST(Name, ThatIsTooLongStaysTooLong) {
   const Name longest(std::string(kNameBytesMax, 'n'));
@@ -57,6 +63,50 @@ TEST(Name, ComparesWithWhateverIsAText) {
   EXPECT_TRUE(name == same && same == name && name == "bed-7" && "bed-7" == name);
   EXPECT_TRUE(name != other && other != name && name != "bed-8" && "bed-8" != name);
   EXPECT_FALSE(name != same || same != name || name == other || other == name);
+}
+
+TEST(Path, OwnsTheBytesItWasMadeFrom) {
+  const std::string folder(100, 'f');
+  Path path = folder + "/x.db";       // the string is gone at the end of this line
+  const std::string other(200, 'x');  // and may have its place now
+  EXPECT_EQ(path.view(), folder + "/x.db");
+  EXPECT_STREQ(path.c_str(), (folder + "/x.db").c_str());
+  const Path copy = path;
+  path = "y.db";
+  EXPECT_EQ(copy.view(), folder + "/x.db");
+  EXPECT_STREQ(path.c_str(), "y.db");
+  path = *&path;
+  EXPECT_EQ(path.size(), 4U);
+  std::optional<Path> maybe = "a";
+  maybe = folder;
+  EXPECT_EQ(maybe->view(), folder);
+}
+
+TEST(Path, ThatIsNoneIsEmpty) {
+  const char* const unset = nullptr;
+  for (const Path& path : {Path(), Path(""), Path(unset)}) {
+    EXPECT_TRUE(path.empty() && path.fits());
+    EXPECT_STREQ(path.c_str(), "");
+  }
+  static_assert(!std::is_constructible_v<Path, std::nullptr_t>);
+}
+
+// Nothing is left of it that could be taken for another path.
+TEST(Path, ThatDoesNotFitSaysSo) {
+  const Path longest(std::string(Path::kBytesMax, 'p'));
+  EXPECT_TRUE(longest.fits());
+  EXPECT_EQ(longest.view().size(), Path::kBytesMax);
+  for (const std::string& text : {std::string(Path::kBytesMax + 1, 'p'), std::string("a\0b", 3)}) {
+    const Path path(text);
+    const Path copy = path;
+    for (const Path& one : {path, copy}) {
+      EXPECT_FALSE(one.fits());
+      EXPECT_FALSE(one.empty());
+      EXPECT_EQ(one.size(), text.size());
+      EXPECT_TRUE(one.view().empty());
+      EXPECT_STREQ(one.c_str(), "");
+    }
+  }
 }
 
 TEST(BorrowedText, IsMadeOfNoTemporaryThatOwnsItsBytes) {

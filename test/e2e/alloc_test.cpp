@@ -229,7 +229,7 @@ class Gateway {
         null_(::open("/dev/null", O_WRONLY | O_CLOEXEC)),
         log_(null_, pawl::LogLevel::kDebug) {
     fill(registry_);
-    options_.database_path = database_.c_str();
+    options_.database_path = database_;
     options_.log = &log_;
     options_.slots.threads = 2;
     bytes_ = pawl::Runtime::required_memory(options_);
@@ -304,7 +304,7 @@ class ClientThread {
  private:
   void run() {
     pawl::ClientOptions options;
-    options.database_path = database_.c_str();
+    options.database_path = database_;
     const std::size_t bytes = pawl::Client::required_memory(options);
     const auto block = std::make_unique<unsigned char[]>(bytes);
     pawl::posix::SystemPort port;
@@ -609,7 +609,7 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
     ASSERT_EQ(process.start(small, block.get(), bytes, diagnostic), Status::kOk);
     pawl::ClientOptions options;
     const std::string database = folder.file("pawl.db");
-    options.database_path = database.c_str();
+    options.database_path = database;
     options.synchronous_full = false;
     options.cache_pages = 65'536;
     const std::size_t client_bytes = pawl::Client::required_memory(options);
@@ -667,7 +667,7 @@ TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
     ASSERT_EQ(process.start(small, block.get(), bytes, diagnostic), Status::kOk);
     const std::string database = folder.file("pawl.db");
     pawl::ClientOptions options;
-    options.database_path = database.c_str();
+    options.database_path = database;
     options.payload_bytes_max = 4'097;
     const std::size_t client_bytes = pawl::Client::required_memory(options);
     const auto client_block = std::make_unique<unsigned char[]>(client_bytes);
@@ -679,7 +679,7 @@ TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
     EXPECT_NE(diagnostic.text().find("4097 is more than the 4096"), std::string_view::npos)
         << diagnostic.text();
     pawl::Options wanted;
-    wanted.database_path = database.c_str();
+    wanted.database_path = database;
     pawl::Runtime runtime;
     EXPECT_EQ(runtime.start(process, pawl::Registry(), wanted, port.port(), nullptr, 0, diagnostic),
               Status::kInvalidOptions);

@@ -338,7 +338,7 @@ void arm_bell() {
 
 void send_all(pawl::Process& process, const Arguments& arguments) {
   pawl::ClientOptions options;
-  options.database_path = arguments.database.c_str();
+  options.database_path = arguments.database;
   const std::size_t bytes = pawl::Client::required_memory(options);
   const auto memory = std::make_unique<unsigned char[]>(bytes);
   pawl::posix::SystemPort port;
@@ -438,8 +438,8 @@ std::atomic<std::uint64_t>* map_stats(const std::string& path) {
 
 pawl::Options options_of(const Arguments& arguments, pawl::LogSink* log) {
   pawl::Options options;
-  options.database_path = arguments.database.c_str();
-  options.worker_node_id = arguments.node.empty() ? nullptr : arguments.node.c_str();
+  options.database_path = arguments.database;
+  if (!arguments.node.empty()) options.worker_node_id = arguments.node;
   options.log = log;
   options.slots.threads = 2;
   if (arguments.long_leases) {

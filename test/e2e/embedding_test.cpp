@@ -39,7 +39,7 @@ class Embedding : public ::testing::Test {
         << diagnostic_.text();
     ASSERT_EQ(registry_.add_orchestration("nap", nap), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo, ActivityMode::kThreaded), Status::kOk);
-    options_.database_path = path_.c_str();
+    options_.database_path = path_;
   }
   void TearDown() override {
     EXPECT_EQ(process_.stop(), Status::kOk);
@@ -68,7 +68,7 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
   std::thread other([&] {
     posix::SystemPort client_port;
     ClientOptions given;
-    given.database_path = path_.c_str();
+    given.database_path = path_;
     testing::Block client_memory(Client::required_memory(given));
     Client client;
     Diagnostic diagnostic;
@@ -155,7 +155,7 @@ TEST_F(Embedding, two_runtimes_on_two_files_in_one_loop) {
   posix::SystemPort second_port;
   const std::string other_path = folder_ + "/other.db";
   Options other = options_;
-  other.database_path = other_path.c_str();
+  other.database_path = other_path;
   testing::Block first_memory(Runtime::required_memory(options_));
   testing::Block second_memory(Runtime::required_memory(other));
   Runtime first;

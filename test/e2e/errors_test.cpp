@@ -145,7 +145,7 @@ class Errors : public ::testing::Test {
 
   Options options() {
     Options out;
-    out.database_path = path_.c_str();
+    out.database_path = path_;
     return out;
   }
   Status start(const Options& given) {
@@ -156,7 +156,7 @@ class Errors : public ::testing::Test {
   }
   void open_client() {
     ClientOptions given;
-    given.database_path = path_.c_str();
+    given.database_path = path_;
     client_memory_ = std::make_unique<testing::Block>(Client::required_memory(given));
     ASSERT_EQ(client_.open(shared_process(), given, client_port_.port(), client_memory_->data(),
                            client_memory_->bytes(), diagnostic_),
@@ -388,7 +388,7 @@ TEST_F(Errors, oversized_payloads_are_refused_before_anything_is_written) {
 
 TEST_F(Errors, an_input_too_large_for_the_worker_stops_alone) {
   ClientOptions large;
-  large.database_path = path_.c_str();
+  large.database_path = path_;
   large.payload_bytes_max = 1'024 * 1'024;
   Options small = options();
   small.limits.payload_bytes_max = 4 * 1024;
@@ -480,7 +480,7 @@ TEST_F(Errors, a_database_id_that_is_none_is_named) {
   ASSERT_EQ(mkdir(outside.c_str(), 0700), 0);
   ASSERT_EQ(mkdir(root.c_str(), 0700), 0);
   Options given = options();
-  given.sessions.work_root = root.c_str();
+  given.sessions.work_root = root;
   const std::string good(32, 'a');
   for (const std::string& id :
        {std::string("../outside/evil"), std::string(), std::string(31, 'a'), std::string(33, 'a'),

@@ -34,7 +34,7 @@ class HostTest : public ::testing::Test {
       : path_(std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
               ".db") {
     remove_files();
-    options_.runtime.database_path = path_.c_str();
+    options_.runtime.database_path = path_;
     options_.runtime.log = &lines_;
   }
   ~HostTest() override { remove_files(); }
@@ -135,7 +135,7 @@ TEST_F(HostTest, NoSuchInstanceNoSuchFolderNoSecondHost) {
   EXPECT_EQ(host.run(), 1);
   EXPECT_EQ(host.status(), Status::kCannotOpen) << host.error_text();
   EXPECT_NE(host.error_text().find("nowhere"), std::string_view::npos) << host.error_text();
-  options_.runtime.database_path = path_.c_str();
+  options_.runtime.database_path = path_;
   Host second(options_);
   EXPECT_EQ(second.start(), Status::kAlreadyExists) << second.error_text();
 }
@@ -178,7 +178,7 @@ TEST_F(HostTest, OptionsMayChangeUntilItStartsAndSmallOnesFit) {
   host.options().process = ProcessOptions::small();
   host.options().runtime = Options::small();
   host.options().runtime.log = &lines_;
-  host.options().runtime.database_path = path_.c_str();
+  host.options().runtime.database_path = path_;
   EXPECT_LT(Process::required_memory(host.options().process), 1'400'000U);
   EXPECT_LT(Runtime::required_memory(host.options().runtime), 800'000U);
   host.add_orchestration("completes", completes).add_activity("says", says);

@@ -104,11 +104,21 @@ TEST_F(PosixPort, WallTrustByKernel_IsTheKernelsFlag) {
   EXPECT_EQ(ready().clock->synced(), expected);
 }
 
+TEST_F(PosixPort, WallTrustByFile_RefusesAPathThatIsTooLong) {
+  posix::PortOptions options;
+  options.wall_trust = posix::WallTrust::kFile;
+  options.wall_trust_file = "/" + std::string(Path::kBytesMax, 'p');
+  posix::SystemPort port(options);
+  Diagnostic why;
+  EXPECT_EQ(port.port().clock->open(why), Status::kInvalidOptions);
+  EXPECT_NE(why.text().find("wall_trust_file has 401 bytes"), std::string_view::npos) << why.text();
+}
+
 TEST_F(PosixPort, WallTrustByFile_NeedsAFileOfThisBoot) {
   const std::string path = std::string(database()) + ".synced";
   posix::PortOptions options;
   options.wall_trust = posix::WallTrust::kFile;
-  options.wall_trust_file = path.c_str();
+  options.wall_trust_file = path;
   const Port port = ready(options);
   EXPECT_FALSE(port.clock->synced()) << "no file";
   append(port, path);

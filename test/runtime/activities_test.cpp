@@ -181,7 +181,7 @@ class ActivitiesTest : public ::testing::Test {
   static Options options(const char* node = nullptr) {
     Options out;
     out.database_path = kPath;
-    out.worker_node_id = node;
+    if (node != nullptr) out.worker_node_id = node;
     out.verify_turns = true;
     out.timing.activity_grace = std::chrono::milliseconds(kGraceMs);
     return out;

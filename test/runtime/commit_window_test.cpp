@@ -103,7 +103,7 @@ class CommitWindowTest : public ::testing::Test {
   std::uint64_t commits_of_sensors(std::int64_t window_ms, std::int64_t* took) {
     const std::string path = "/data/" + std::to_string(window_ms) + ".db";
     Options given = options(window_ms);
-    given.database_path = path.c_str();
+    given.database_path = path;
     Worker worker(machine, registry, given);
     EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
     TestClient client(machine, path.c_str());

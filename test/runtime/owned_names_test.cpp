@@ -102,6 +102,68 @@ TEST_F(OwnedNames, OfAChild) {
             "1.0.0-a-version-that-is-longer-than-any-small-text");
 }
 
+TEST_F(OwnedNames, OfAPathAndANode) {
+  const std::string folder(60, 'd');
+  options.database_path = folder + "/of-" + std::to_string(7);
+  options.worker_node_id = "a node that is longer than any small text: " + std::to_string(7);
+  const std::string other = filler();
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  ClientOptions of_client;
+  of_client.database_path = folder + "/of-" + std::to_string(7);
+  of_client.create = false;  // it is the Worker's
+  sim::Node node(machine);
+  testing::Block memory(Client::required_memory(of_client));
+  Diagnostic why;
+  Client another;
+  ASSERT_EQ(another.open(testing::shared_process(), of_client, node.port(), memory.data(),
+                         memory.bytes(), why),
+            Status::kOk)
+      << why.text();
+  struct Node final : WorkerVisitor {
+    void on_worker(const WorkerInfo& worker) noexcept override { name = worker.node; }
+    std::string name;
+  } seen;
+  ASSERT_EQ(another.list_workers(seen), Status::kOk);
+  EXPECT_EQ(seen.name, "a node that is longer than any small text: 7");
+  another.close();
+  worker.stop();
+}
+
+TEST_F(OwnedNames, OfPathsThatAreTooLongAreRefusedByTheirOption) {
+  const auto refused = [&](const Options& given) {
+    Worker worker(machine, registry, given);
+    EXPECT_EQ(worker.start(), Status::kInvalidOptions);
+    return std::string(worker.diagnostic.text());
+  };
+  Options given = options;
+  given.database_path = "/" + std::string(Path::kBytesMax, 'd');
+  EXPECT_EQ(refused(given), "database_path has 401 bytes; at most 400 are allowed");
+  given.database_path = std::string("/a\0b", 4);
+  EXPECT_EQ(refused(given), "database_path has a zero byte inside");
+  given.database_path = "";
+  EXPECT_EQ(refused(given), "database_path is not set");
+  given = options;
+  given.sessions.work_root = "/" + std::string(Path::kBytesMax, 'w');
+  EXPECT_EQ(refused(given), "sessions.work_root has 401 bytes; at most 400 are allowed");
+  given = options;
+  given.worker_node_id = std::string(kNameBytesMax + 1, 'n');
+  EXPECT_NE(refused(given).find("worker_node_id has 257 bytes"), std::string::npos);
+  given.worker_node_id = "";
+  EXPECT_NE(refused(given).find("worker_node_id has 0 bytes"), std::string::npos);
+
+  ClientOptions of_client;
+  of_client.database_path = "/" + std::string(Path::kBytesMax, 'd');
+  sim::Node node(machine);
+  testing::Block memory(Client::required_memory(of_client));
+  Diagnostic why;
+  Client another;
+  EXPECT_EQ(another.open(testing::shared_process(), of_client, node.port(), memory.data(),
+                         memory.bytes(), why),
+            Status::kInvalidOptions);
+  EXPECT_EQ(why.text(), "database_path has 401 bytes; at most 400 are allowed");
+}
+
 // No name is cut to one that fits: that might be another's.
 TEST_F(OwnedNames, ThatAreTooLongAreRefused) {
   add("too_long", [](OrchestrationContext& ctx) {

@@ -220,7 +220,7 @@ class PosixActivities : public ::testing::Test {
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
     path_ = folder_ + "/a.db";
-    options_.database_path = path_.c_str();
+    options_.database_path = path_;
     ASSERT_EQ(registry_.add_orchestration("call", call), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("answer", answer), Status::kOk);
     g_waits.store(0);
@@ -239,7 +239,7 @@ class PosixActivities : public ::testing::Test {
   }
   void open(Client& client, posix::SystemPort& port, std::unique_ptr<Block>& memory) {
     ClientOptions options;
-    options.database_path = path_.c_str();
+    options.database_path = path_;
     memory = std::make_unique<Block>(Client::required_memory(options));
     ASSERT_EQ(client.open(testing::shared_process(), options, port.port(), memory->data(),
                           memory->bytes(), why_),

@@ -74,8 +74,8 @@ class PosixSessionFolders : public ::testing::Test {
     ASSERT_EQ(registry_.add_activity("recall", recall), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("day", day), Status::kOk);
     path_ = folder_ + "/a.db";
-    options_.database_path = path_.c_str();
-    options_.sessions.work_root = root_.c_str();
+    options_.database_path = path_;
+    options_.sessions.work_root = root_;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::size_t folders() const {

@@ -59,7 +59,7 @@ class RealDisk : public ::testing::Test {
     if (!mounted_) GTEST_SKIP() << "a file system cannot be mounted here: " << std::strerror(errno);
     path_ = folder_ + "/a.db";
     ballast_ = folder_ + "/ballast";
-    options_.database_path = path_.c_str();
+    options_.database_path = path_;
     options_.log = &lines_;
     ASSERT_EQ(registry_.add_activity("next", next), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("quick", quick), Status::kOk);
@@ -79,7 +79,7 @@ class RealDisk : public ::testing::Test {
               Status::kOk)
         << why_.text();
     ClientOptions options;
-    options.database_path = path_.c_str();
+    options.database_path = path_;
     client_memory_ = std::make_unique<Block>(Client::required_memory(options));
     client_ = std::make_unique<Client>();
     ASSERT_EQ(client_->open(testing::shared_process(), options, client_port_.port(),

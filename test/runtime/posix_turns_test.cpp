@@ -84,7 +84,7 @@ class PosixTurns : public ::testing::Test {
     ASSERT_EQ(registry_.add_orchestration("hello", hello), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("listens", listens), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("listens_twice", listens_twice), Status::kOk);
-    options_.database_path = path_.c_str();
+    options_.database_path = path_;
     memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
     ASSERT_EQ(runtime_.start(testing::shared_process(), registry_, options_, port_.port(),
                              memory_->data(), memory_->bytes(), why_),

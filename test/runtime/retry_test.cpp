@@ -122,7 +122,7 @@ class RetryTest : public ::testing::Test {
   static Options options(const char* node = nullptr) {
     Options out;
     out.database_path = kPath;
-    out.worker_node_id = node;
+    if (node != nullptr) out.worker_node_id = node;
     out.verify_turns = true;
     return out;
   }

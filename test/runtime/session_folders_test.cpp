@@ -429,7 +429,7 @@ TEST_F(SessionFolders, goes_when_others_end_its_session) {
   options.sessions.session_cleanup_interval = std::chrono::seconds(3'600);
   code(opening(1));
   Options deciding_alone = options;
-  deciding_alone.sessions.work_root = nullptr;
+  deciding_alone.sessions.work_root = std::nullopt;
   options = deciding_alone;
   boss();
   options.sessions.work_root = "/dirs";
@@ -456,7 +456,7 @@ TEST_F(SessionFolders, root_must_be_a_folder_at_the_start) {
 }
 
 TEST_F(SessionFolders, without_a_root_there_are_none) {
-  options.sessions.work_root = nullptr;
+  options.sessions.work_root = std::nullopt;
   code([](OrchestrationContext& ctx) {
     PAWL_AWAIT(found, ctx.schedule_activity("put", "f", Target::session("s")));
     return ctx.complete(found.value());

@@ -47,7 +47,7 @@ class SessionStory : public Story {
   // --- workers: full, only deciding, only working ---
   Options of(const char* node) const {
     Options out = options;
-    out.worker_node_id = node;
+    if (node != nullptr) out.worker_node_id = node;
     return out;
   }
   Options working(const char* node) const {

@@ -415,7 +415,7 @@ TEST_F(UnknownNames, WhatACapableWorkerLeftBehindGoesOnAtOnce) {
       if (is_early) {
         EXPECT_EQ(first.start(), Status::kOk);
       }
-      options.worker_node_id = nullptr;
+      options.worker_node_id = std::nullopt;
       Worker gone(machine, able, options);
       ASSERT_EQ(gone.start(), Status::kOk);
       ASSERT_EQ(client->start_orchestration("wanted", InstanceId(id), ""), Status::kOk);

@@ -49,7 +49,7 @@ class ReplayCheckFiles : public ::testing::Test {
     ASSERT_NE(mkdtemp(name), nullptr);
     folder_ = name;
     path_ = folder_ + "/a.db";
-    options_.database_path = path_.c_str();
+    options_.database_path = path_;
     g_activity = "echo";
     ASSERT_EQ(registry_.add_orchestration("flow", flow), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo), Status::kOk);
