@@ -67,6 +67,9 @@ struct InstanceInfo {
   std::int64_t execution_id = 0;  // the current one
   std::int64_t created_ms = 0;
   std::int64_t updated_ms = 0;
+  // Open timers on UTC (schedule_timer_at()) of a database that has seen no trusted clock yet: they
+  // fire when one comes, and at no time that is known. 0 as soon as one has been seen.
+  std::int64_t timers_without_clock = 0;
 };
 
 // What one instance holds now.

@@ -94,7 +94,10 @@ void print_instance(const pawl::InstanceInfo& info) {
   out().own(pawl::orchestration_state_name(info.state));
   print_number("\texecution ", info.execution_id);
   print_number("\tcreated ", info.created_ms);
-  print_number("\tupdated ", info.updated_ms, "\n");
+  print_number("\tupdated ", info.updated_ms);
+  if (info.timers_without_clock > 0)
+    print_number("\t", info.timers_without_clock, " timers wait for a trusted clock");
+  out().own("\n");
 }
 
 template <typename Number>

@@ -350,12 +350,23 @@ TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_co
                                "utc_ms=2208988800000"),
             1U)
       << worker.lines.all();
+  // Another process sees it, too.
+  const auto waiting = [&](std::string_view id) {
+    InstanceInfo info;
+    EXPECT_EQ(client->get_instance_info(id, &info), Status::kOk);
+    return info.timers_without_clock;
+  };
+  EXPECT_EQ(waiting("a"), 1);
+  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("nap"), ""), Status::kOk);
+  ASSERT_FALSE(run(worker, client, "nap", 1'000));
+  EXPECT_EQ(waiting("nap"), 0) << "a timer that needs no clock";
   machine.set_wall(2'208'988'800'000 + 5);
   machine.set_synced(true);
   ASSERT_TRUE(run(worker, client, "a", 600'000)) << worker.lines.all();
   ASSERT_EQ(client->start_orchestration("at_utc", InstanceId("b"), ""), Status::kOk);
   ASSERT_TRUE(run(worker, client, "b", 600'000));
   EXPECT_EQ(worker.lines.count("timer_waits_for_clock"), 1U) << "the clock is trusted";
+  EXPECT_EQ(waiting("a"), 0);
 }
 
 TEST_F(RuntimeTest, a_clock_that_another_confirmed_lets_it_sleep) {

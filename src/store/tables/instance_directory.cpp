@@ -23,9 +23,14 @@ static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
 
 constexpr std::size_t kListLooksMax = 1024;  // rows of one page
 
+// Behind the parent's id: open timers on UTC, while the database has no time of UTC.
 #define PAWL_INFO_COLUMNS                                                                     \
   "i.key,i.id,i.name,i.version,i.state,i.execution,i.created_stamp,i.updated_stamp,i.parent," \
-  "(SELECT p.id FROM instances AS p WHERE p.key=i.parent)"
+  "(SELECT p.id FROM instances AS p WHERE p.key=i.parent),"                                   \
+  "CASE WHEN (SELECT off FROM meta WHERE id=1) IS NULL THEN (SELECT count(*)"                 \
+  " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"             \
+  " AND q.due IS NOT NULL AND q.base=",                                                       \
+      sql::number<TimeBase::kUtc>, ") ELSE 0 END"
 
 InstanceInfo info_of(const Statement& row) {
   InstanceInfo info;
@@ -38,6 +43,7 @@ InstanceInfo info_of(const Statement& row) {
   info.created_ms = row.integer(6);
   info.updated_ms = row.integer(7);
   info.parent_id = row.bytes(9);
+  info.timers_without_clock = row.integer(10);
   return info;
 }
 
@@ -81,7 +87,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
     const InstanceInfo info = info_of(row);
     if (info.key <= page->after) return no_progress("instances");
     page->after = info.key;
-    if (row.integer(10) == 0 || !passes(info, filter)) continue;
+    if (row.integer(11) == 0 || !passes(info, filter)) continue;
     visitor.on_instance(info);
     ++reported;
   }
