@@ -145,7 +145,9 @@ class ActivityContext {
   // with an error that no attempt follows. Error texts longer than 1024 bytes are cut.
   // Returns what the activity returns.
   // Requires: a result of at most payload_bytes_max; a longer one fails the activity with kLimit.
-  ActivityResult ok(std::string_view result);
+  // Why `const`: by that a Reply knows it from fail(), and refuses a text where it has none.
+  // NOLINTNEXTLINE(readability-const-return-type)
+  const ActivityResult ok(std::string_view result);
   ActivityResult fail(std::string_view text);
   ActivityResult fail_permanently(std::string_view text);
 

@@ -359,7 +359,9 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // Ends the execution, or the branch.
   // Returns what the function returns, at once and once.
   // Requires: an output of at most payload_bytes_max; else it ends as failed, with kLimit.
-  Poll complete(std::string_view output);
+  // Why `const`: by that a PollOf knows them from fail(), and refuses a text where it has none.
+  // NOLINTNEXTLINE(readability-const-return-type)
+  const Poll complete(std::string_view output);
   Poll fail(std::string_view text);
   Poll fail(const Error& error);
   // Ends this execution and starts the next of the same instance with an empty history. It begins
@@ -368,8 +370,9 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // Returns what the function returns, at once and once.
   // Requires: the root, no branch; a version as of ChildOptions, else the execution fails with
   // kInvalidArgument; an input of at most payload_bytes_max, else it fails with kLimit.
-  Poll continue_as_new(std::string_view input,
-                       std::optional<std::string_view> version = std::nullopt);
+  // NOLINTNEXTLINE(readability-const-return-type): as complete()
+  const Poll continue_as_new(std::string_view input,
+                             std::optional<std::string_view> version = std::nullopt);
 
   // --- tracing: leaves once, after the commit of the turn that first came here ---
   void trace(LogLevel level, std::string_view text);

@@ -175,14 +175,34 @@ class [[nodiscard]] Continued : public Poll {
   explicit Continued(Poll poll) : Poll(poll) {}
 };
 
+namespace internal {
+// What complete() and continue_as_new() of a text return, and ok() of an activity: of it nothing is
+// made where a definition has no text. A type of its own would say it, too, but a lambda of several
+// endings has one type only, and a const is none of a lambda's.
+template <typename Ending, bool takes_text>
+struct RefusedEnding {
+  using type = const Ending;
+};
+template <typename Ending>
+struct RefusedEnding<Ending, true> {
+  class type {};
+};
+template <typename Ending, typename... Types>
+using Refused =
+    typename RefusedEnding<Ending, (std::is_same_v<Types, std::string_view> || ...)>::type;
+}  // namespace internal
+
 // What the function of an OrchestrationType<In, Out> returns: pending, a failure, an end with an
-// Out, or a next execution with an In. Others do not compile.
+// Out, or a next execution with an In. Others do not compile; but if one of the two is a text, a
+// text may be given for either.
 template <typename In, typename Out>
 class [[nodiscard]] PollOf : public Poll {
  public:
   // Implicit, as what is returned is a Poll or knows its type.
   // NOLINTBEGIN(google-explicit-constructor)
-  PollOf(Poll poll) : Poll(poll) {}
+  PollOf(const Poll& poll) : Poll(poll) {}
+  PollOf(Poll&& poll) : Poll(poll) {}
+  PollOf(internal::Refused<Poll, In, Out>&&) = delete;  // a text, and the definition has none
   PollOf(const Completed<Out>& poll) : Poll(poll) {}
   PollOf(const Continued<In>& poll) : Poll(poll) {}
   template <typename Other>

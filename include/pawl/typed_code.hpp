@@ -26,7 +26,9 @@ class [[nodiscard]] Reply {
   // Implicit, as both are returned.
   // NOLINTBEGIN(google-explicit-constructor)
   Reply(const Out& value) : value_(value) {}
-  Reply(ActivityResult failure) : failure_(failure) {}
+  Reply(const ActivityResult& failure) : failure_(failure) {}
+  Reply(ActivityResult&& failure) : failure_(failure) {}
+  Reply(internal::Refused<ActivityResult, Out>&&) = delete;  // a text, and the definition has none
   // NOLINTEND(google-explicit-constructor)
 
  private:

@@ -226,7 +226,8 @@ Selection OrchestrationContext::select_of(const Handle* handles, std::size_t cou
 
 void OrchestrationContext::cancel(const Handle& handle) { pass_.awaits().cancel(branch_, handle); }
 
-Poll OrchestrationContext::complete(std::string_view output) {
+// NOLINTNEXTLINE(readability-const-return-type): pawl/typed.hpp
+const Poll OrchestrationContext::complete(std::string_view output) {
   return pass_.ends().end(branch_, EndKind::kCompleted, ErrorKind::kNone, output);
 }
 
@@ -239,8 +240,9 @@ Poll OrchestrationContext::fail(const Error& error) {
   return pass_.ends().end(branch_, EndKind::kFailed, kind, error.text);
 }
 
-Poll OrchestrationContext::continue_as_new(std::string_view input,
-                                           std::optional<std::string_view> version) {
+// NOLINTNEXTLINE(readability-const-return-type): pawl/typed.hpp
+const Poll OrchestrationContext::continue_as_new(std::string_view input,
+                                                 std::optional<std::string_view> version) {
   if (version.has_value()) return pass_.ends().continue_as_new(branch_, *version, input);
   return pass_.ends().end(branch_, EndKind::kContinuedAsNew, ErrorKind::kNone, input);
 }

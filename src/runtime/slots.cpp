@@ -549,7 +549,8 @@ void ActivityContext::trace(LogLevel level, std::string_view text) {
   slot_.shared->log->write(level, "activity_trace", fields, sizeof fields / sizeof fields[0]);
 }
 
-ActivityResult ActivityContext::ok(std::string_view result) {
+// NOLINTNEXTLINE(readability-const-return-type): pawl/typed_code.hpp
+const ActivityResult ActivityContext::ok(std::string_view result) {
   if (result.size() > slot_.shared->payload_bytes_max) {
     FixedText<160> text;
     const bool fits = text.append("the result has ") == Status::kOk &&

@@ -54,6 +54,18 @@ Poll flow(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.join(a, a));
   return ctx.fail("");
 }
+PollOf<std::string_view, std::string_view> says(OrchestrationContext& ctx, const std::string_view& text) {
+  const auto ends = [](OrchestrationContext& own) {
+    if (own.is_replaying()) return own.fail("");
+    return own.complete("");
+  };
+  PAWL_AWAIT_DONE(ctx.open_branch(ends));
+  if (text.empty()) return ctx.fail("");
+  return text == "a" ? ctx.complete(text) : ctx.continue_as_new(text);
+}
+Reply<std::string_view> echoes(ActivityContext& ctx, const std::string_view& text) {
+  return text.empty() ? ctx.fail("") : ctx.ok(text);
+}
 Status all(Registry& registry, char* out, std::size_t* size) {
   PAWL_TRY(registry.add_orchestration("flow", flow));
   PAWL_TRY(registry.add_activity("a", activity));
@@ -136,7 +148,7 @@ CASES = {
          r"lambda.*Orchestration"),
     "an ending that is not returned":
         (flow('ctx.complete(""); return ctx.fail("");'),
-         r"ignoring return(ed)? value of .*(type '\S*Poll'|'nodiscard' attribute)"),
+         r"ignoring return(ed)? value of .*(type '(const )?\S*Poll'|'nodiscard' attribute)"),
     "an outcome that is dropped":
         (flow('ctx.schedule_activity("a", "").await(); return ctx.complete("");'),
          r"ignoring return(ed)? value of .*(type '\S*Outcome'|'nodiscard' attribute)"),
@@ -161,6 +173,15 @@ CASES = {
     "the bytes of an id that is gone":
         ('std::string_view f() { return InstanceId("bed-7"); }',
          r"deleted"),
+    "the bytes of a path that is gone":
+        ('const char* f(const std::string& folder) { return Path(folder + "/x.db").c_str(); }',
+         r"deleted"),
+    "a path that is no text":
+        ('void f(Options& options) { options.database_path = nullptr; }',
+         r"deleted|no viable overloaded '='|ambiguous"),
+    "a node's name that is no text":
+        ('void f(Options& options) { options.worker_node_id = nullptr; }',
+         r"no match for .operator=|no viable overloaded '='|deleted"),
     "a handle that is dropped":
         (flow('ctx.schedule_activity("a", ""); return ctx.complete("");'),
          r"ignoring return(ed)? value of .*(type '\S*Handle'|'nodiscard' attribute)"),
@@ -173,15 +194,6 @@ CASES = {
     "a start that is dropped":
         (flow('ctx.start_orchestration("n", InstanceId("i"), ""); return ctx.complete("");'),
          r"ignoring return(ed)? value of .*(type '\S*ErrorKind'|'nodiscard' attribute)"),
-    "the bytes of a path that is gone":
-        ('const char* f(const std::string& folder) { return Path(folder + "/x.db").c_str(); }',
-         r"deleted"),
-    "a path that is no text":
-        ('void f(Options& options) { options.database_path = nullptr; }',
-         r"deleted|no viable overloaded '='|ambiguous"),
-    "a node's name that is no text":
-        ('void f(Options& options) { options.worker_node_id = nullptr; }',
-         r"no match for .operator=|no viable overloaded '='|deleted"),
     "an event that may not have been sent":
         ('void f(Client& client) { client.raise_event("i", "go", ""); }',
          r"ignoring return(ed)? value of .*(type '\S*Status'|'nodiscard' attribute)"),
@@ -209,6 +221,21 @@ CASES = {
          r"no matching|cannot convert|invalid conversion"),
     "an orchestration that completes with another type":
         ('PollOf<Valve, Flow> f(OrchestrationContext& ctx, const Valve& valve) { return ctx.complete(valve); }',
+         r"deleted"),
+    "an orchestration that completes with a text in the place of a value":
+        ('PollOf<Valve, Flow> f(OrchestrationContext& ctx, const Valve&) { return ctx.complete("done"); }',
+         r"deleted"),
+    "an orchestration that returns a text in the place of a value":
+        ('PollOf<Valve, Flow> f(OrchestrationContext&, const Valve&) { return "done"; }',
+         r"PollOf"),
+    "an orchestration that goes on with a text in the place of a value":
+        ('PollOf<Valve, Flow> f(OrchestrationContext& ctx, const Valve&) { return ctx.continue_as_new("{}"); }',
+         r"deleted"),
+    "an orchestration that completes with a text, and has nothing to say":
+        ('PollOf<Valve, Nothing> f(OrchestrationContext& ctx, const Valve&) { return ctx.complete(""); }',
+         r"deleted"),
+    "a typed activity that answers with a text":
+        ('Reply<Flow> f(ActivityContext& ctx, const Valve&) { return ctx.ok("1.5"); }',
          r"deleted"),
     "an orchestration that goes on with another type":
         ('PollOf<Valve, Flow> f(OrchestrationContext& ctx, const Valve&) { return ctx.continue_as_new(Flow()); }',
