@@ -119,7 +119,7 @@ TEST_F(SessionFolders, the_directory_shows_where_it_is) {
 }
 
 TEST_F(SessionFolders, the_directory_shows_none_without_a_root) {
-  options.sessions.work_root = nullptr;
+  options.sessions.work_root = std::nullopt;
   code(opening(1));
   full("a");
   start("i", "code");
