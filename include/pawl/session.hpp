@@ -42,8 +42,8 @@ PAWL_JSON(SessionLoss, session, epoch, from, reason)
 // A message of OrchestrationContext::session_events(), for from_json().
 struct SessionEvent {
   // "claimed", "migrated", "released", "lost": its owner changed. "ending": its owner is about to
-  // stop in order. "closed": from outside. "expiring", "expired": SessionSettings::max_age.
-  // "near_limit": activity_warning.
+  // stop in order. "closed": from outside or, with the reason "idle", by idle_close, and "closing"
+  // before that. "expiring", "expired": SessionSettings::max_age. "near_limit": activity_warning.
   JsonText<16> change;
   std::int64_t epoch = 0;
   JsonText<256> from;  // nodes of owners; empty: none
@@ -70,6 +70,14 @@ struct SessionSettings {
   // The session is released after so long without work; 0: never. 0..kDurationMax; 0 if
   // fail_on_loss is set.
   std::chrono::milliseconds idle_timeout{0};
+  // The session ends when it had no work for so long, queued, delayed or running, whether a worker
+  // owns it or none: it is closed, as by close_session(). It counts from its opening, from the end
+  // of its last work, and from a change of its settings; hold_session() puts it off. Without effect
+  // on a device. 0: never. 1 s..kDurationMax.
+  std::chrono::milliseconds idle_close{0};
+  // With `notify`, the instance gets the message "closing" so long before that; 0: none. At most
+  // half of idle_close.
+  std::chrono::milliseconds idle_close_notice{0};
   // The session expires so long after its opening, busy or not, in time that truly passed: it is
   // closed, its work fails with kSessionClosed, and so does what is scheduled on it until it is
   // opened again. 0: never. 0..kDurationMax.

@@ -8,6 +8,7 @@ namespace {
 constexpr std::int64_t kAttemptsMax = 1'000'000;
 constexpr std::int64_t kPercentMax = 100;
 constexpr std::int64_t kBurstMax = 1'000'000;
+constexpr std::int64_t kIdleCloseLeast = 1'000;  // a session with work is looked at as often
 
 // A member as a number, whatever its type.
 template <typename Of>
@@ -83,6 +84,15 @@ constexpr Member<SessionSettings> kSettings[] = {
     {"idle_ms", "idle_timeout", false, 0, kDurationMax.count(),
      [](const SessionSettings& s) -> std::int64_t { return s.idle_timeout.count(); },
      [](SessionSettings& s, std::int64_t n) { s.idle_timeout = std::chrono::milliseconds(n); }},
+    // Short, so that the text with all members at their most fits: see PolicyText.
+    {"close", "idle_close", false, 0, kDurationMax.count(),
+     [](const SessionSettings& s) -> std::int64_t { return s.idle_close.count(); },
+     [](SessionSettings& s, std::int64_t n) { s.idle_close = std::chrono::milliseconds(n); }},
+    {"notice", "idle_close_notice", false, 0, kDurationMax.count(),
+     [](const SessionSettings& s) -> std::int64_t { return s.idle_close_notice.count(); },
+     [](SessionSettings& s, std::int64_t n) {
+       s.idle_close_notice = std::chrono::milliseconds(n);
+     }},
     {"max_age_ms", "max_age", false, 0, kDurationMax.count(),
      [](const SessionSettings& s) -> std::int64_t { return s.max_age.count(); },
      [](SessionSettings& s, std::int64_t n) { s.max_age = std::chrono::milliseconds(n); }},
@@ -157,6 +167,14 @@ bool decode(const Member<Of> (&members)[N], std::string_view text, Of* out) {
   return true;
 }
 
+// A notice of half the time at most: so one that was given is never taken for that of a later
+// silence (session::look_at()).
+bool may_close_idle(const SessionSettings& settings) {
+  const std::int64_t notice_ms = settings.idle_close_notice.count();
+  return (settings.idle_close.count() == 0 || settings.idle_close.count() >= kIdleCloseLeast) &&
+         (notice_ms == 0 || (settings.notify && notice_ms <= settings.idle_close.count() / 2));
+}
+
 }  // namespace
 
 bool encode_policy(const ActivityPolicy& options, PolicyText* out) {
@@ -174,8 +192,8 @@ bool encode_settings(const SessionSettings& settings, PolicyText* out) {
       (settings.notify && settings.expiry_notice.count() < settings.max_age.count());
   const bool has_rate = settings.rate_interval.count() != 0 ||
                         (settings.rate_burst == 1 && settings.rate_wait.count() == 0);
-  return encode(kSettings, settings, false, out) && may_notify && has_rate &&
-         settings.activity_warning <= settings.max_activities &&
+  return encode(kSettings, settings, false, out) && may_notify && may_close_idle(settings) &&
+         has_rate && settings.activity_warning <= settings.max_activities &&
          !(settings.fail_on_loss && settings.idle_timeout.count() != 0);
 }
 

@@ -193,6 +193,7 @@ void Notices::report(const OfSession& notice) {
       count = kFields - 2;
       break;
     case SessionChange::Kind::kSwept: count = kFields - 2; break;
+    case SessionChange::Kind::kClosing:
     case SessionChange::Kind::kExpiring:
     case SessionChange::Kind::kEnding:
       break;  // no change of the owner: only its instance is notified

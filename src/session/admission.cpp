@@ -43,6 +43,10 @@ bool limits_work(const SessionSettings& settings) {
   return settings.max_activities != 0 || settings.rate_interval.count() != 0;
 }
 
+bool keeps_settings(const SessionSettings& settings) {
+  return limits_work(settings) || settings.idle_close.count() != 0;
+}
+
 // ---- scheduling -------------------------------------------------------------------------------------
 
 OpenedState opened_state_of(State state) {

@@ -31,6 +31,7 @@ enum class Opening : std::uint8_t { kAdmitted, kTooManyOfInstance, kTooManyOfLab
 [[nodiscard]] Opening admit_opening(const OpenCounts& counts);
 
 // When an opened session expires, and when it is looked at first: to announce that, or to end it.
+// idle_close is no part of it: see lifetime.hpp.
 struct Expiry {
   OptionalMs expires_at;
   OptionalMs look_at;
@@ -38,6 +39,8 @@ struct Expiry {
 [[nodiscard]] Expiry expiry_of(const SessionSettings& settings, std::int64_t now);
 // Its settings limit how many activities it has, or how fast they come.
 [[nodiscard]] bool limits_work(const SessionSettings& settings);
+// Its row keeps the text of its settings: later decisions need more of them than a column says.
+[[nodiscard]] bool keeps_settings(const SessionSettings& settings);
 
 // ---- scheduling -------------------------------------------------------------------------------------
 

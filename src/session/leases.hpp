@@ -32,7 +32,7 @@ struct IdleRow {
   std::int64_t hold_until = 0;
   std::int64_t last_activity_at = 0;
   bool has_settings = false;  // shared, and code gave it some
-  bool expires = false;
+  bool expires = false;       // or closes when it is idle
 };
 // Released by its owner with a renewal. `default_ms`: that of the renewing worker, for those that
 // no instance opened; an opened one without idle_ms stays.

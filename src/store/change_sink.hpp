@@ -19,7 +19,7 @@ namespace pawl {
 struct SessionChange {
   // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed:
   // work that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened,
-  // kRefused (`reason`), kClosed (`reason`), kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
+  // kRefused (`reason`), kClosed (`reason`), kClosing, kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
   // first hand-over of an epoch), kSettings (it has others): of sessions that code gave settings.
   enum class Kind : std::uint8_t {
     kClaimed,
@@ -33,6 +33,7 @@ struct SessionChange {
     kOpened,
     kRefused,
     kClosed,
+    kClosing,
     kExpiring,
     kExpired,
     kNearLimit,

@@ -39,6 +39,24 @@ TEST(Policy, TheLongestTextFits) {
             "schedule_to_start_ms=31536000000");
 }
 
+TEST(Policy, TheLongestSettingsFit) {
+  SessionSettings settings;
+  settings.exclusive = settings.notify = true;
+  settings.idle_timeout = settings.idle_close = settings.max_age = kDurationMax;
+  settings.idle_close_notice = kDurationMax / 2;
+  settings.expiry_notice = kDurationMax - std::chrono::milliseconds(1);
+  settings.max_activities = settings.activity_warning = kSessionActivitiesMax;
+  settings.rate_interval = settings.rate_wait = kDurationMax;
+  settings.rate_burst = 1'000'000;
+  PolicyText text;
+  ASSERT_TRUE(encode_settings(settings, &text)) << text.view();
+  SessionSettings read;
+  ASSERT_TRUE(decode_settings(text.view(), &read));
+  EXPECT_EQ(read.idle_close, kDurationMax);
+  EXPECT_EQ(read.idle_close_notice, kDurationMax / 2);
+  EXPECT_EQ(read.rate_wait, kDurationMax);
+}
+
 TEST(Policy, ThereAndBack) {
   ActivityPolicy read;
   ASSERT_TRUE(decode_policy(text_of(full()), &read));

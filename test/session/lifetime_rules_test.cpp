@@ -8,27 +8,176 @@ namespace {
 
 constexpr std::int64_t kNow = 1'000;
 
-TEST(LifetimeRules, look_at) {
+constexpr EndTerms kNoTerms;
+
+TEST(LifetimeRules, look_at_the_age) {
   struct Row {
     const char* name;
     State state;
     OptionalMs expires_at;
     Look look;
+    bool announces;
+    OptionalMs next;
   };
   const Row rows[] = {
-      {"before its end", State::kOpen, kNow + 1, Look::kAnnounces},
-      {"at its end", State::kOpen, kNow, Look::kExpires},
-      {"behind its end, it stops", State::kStopping, kNow - 1, Look::kExpires},
-      {"a lost one, before its end", State::kLost, kNow + 1, Look::kAnnounces},
-      {"a lost one, at its end", State::kLost, kNow, Look::kExpires},
-      {"without an end", State::kOpen, {}, Look::kAnnounces},
-      {"closed from outside", State::kClosed, kNow, Look::kLogClosing},
-      {"expired", State::kExpired, kNow, Look::kRemove},
+      {"before its end", State::kOpen, kNow + 1, Look::kWaits, true, kNow + 1},
+      {"at its end", State::kOpen, kNow, Look::kExpires, false, {}},
+      {"behind its end, it stops", State::kStopping, kNow - 1, Look::kExpires, false, {}},
+      {"a lost one, before its end", State::kLost, kNow + 1, Look::kWaits, true, kNow + 1},
+      {"a lost one, at its end", State::kLost, kNow, Look::kExpires, false, {}},
+      {"without an end", State::kOpen, {}, Look::kWaits, false, {}},
+      {"closed from outside", State::kClosed, kNow, Look::kLogClosing, false, {}},
+      {"expired", State::kExpired, kNow, Look::kRemove, false, {}},
   };
   for (const Row& one : rows) {
     SCOPED_TRACE(one.name);
-    EXPECT_EQ(look_at(one.state, one.expires_at, kNow), one.look);
+    LookRow row;
+    row.state = one.state;
+    row.expires_at = one.expires_at;
+    row.planned_at = kNow - 10;
+    const Looked found = look_at(row, kNoTerms, kNow);
+    EXPECT_EQ(found.what, one.look);
+    EXPECT_EQ(found.announces_expiry, one.announces);
+    EXPECT_EQ(found.next, one.next);
+    EXPECT_FALSE(found.announces_closing);
   }
+}
+
+// idle_close 100 ms, with a notice 30 ms before; expiry with one 50 ms before.
+TEST(LifetimeRules, look_at_idleness) {
+  constexpr EndTerms kTerms = {50, 100, 30};
+  struct Row {
+    const char* name;
+    std::int64_t planned_at;
+    std::int64_t last_activity_at;
+    std::int64_t hold_until;
+    bool has_work;
+    OptionalMs expires_at;
+    Look look;
+    bool announces_closing;
+    bool announces_expiry;
+    OptionalMs next;
+  };
+  const Row rows[] = {
+      {"used since", kNow, kNow - 10, 0, false, {}, Look::kWaits, false, false, kNow + 60},
+      {"it has work", kNow, kNow - 500, 0, true, {}, Look::kWaits, false, false, kNow + 70},
+      {"time for the notice", kNow, kNow - 70, 0, false, {}, Look::kWaits, true, false, kNow + 30},
+      {"the look is late for it",
+       kNow - 10,
+       kNow - 75,
+       0,
+       false,
+       {},
+       Look::kWaits,
+       true,
+       false,
+       kNow + 30},
+      {"even late for the end: the notice comes first",
+       kNow - 90,
+       kNow - 160,
+       0,
+       false,
+       {},
+       Look::kWaits,
+       true,
+       false,
+       kNow + 30},
+      {"the notice was given", kNow, kNow - 99, 0, false, {}, Look::kWaits, false, false, kNow + 1},
+      {"and now it ends", kNow, kNow - 100, 0, false, {}, Look::kCloses, false, false, {}},
+      {"held", kNow, kNow - 500, kNow + 99, false, {}, Look::kWaits, false, false, kNow + 70},
+      {"the hold ends soon",
+       kNow,
+       kNow - 500,
+       kNow + 29,
+       false,
+       {},
+       Look::kWaits,
+       true,
+       false,
+       kNow + 30},
+      {"the hold has just ended",
+       kNow,
+       kNow - 500,
+       kNow - 1,
+       false,
+       {},
+       Look::kCloses,
+       false,
+       false,
+       {}},
+      {"it expires before that", kNow, kNow - 10, 0, false, kNow + 55, Look::kWaits, false, false,
+       kNow + 5},
+      {"its expiry is to be announced", kNow, kNow - 10, 0, false, kNow + 50, Look::kWaits, false,
+       true, kNow + 50},
+      {"that was announced", kNow, kNow - 10, 0, false, kNow + 49, Look::kWaits, false, false,
+       kNow + 49},
+      {"both at once", kNow - 5, kNow - 71, 0, false, kNow + 46, Look::kWaits, true, true,
+       kNow + 30},
+      {"it has expired", kNow, kNow - 500, 0, false, kNow, Look::kExpires, false, false, {}},
+  };
+  for (const Row& one : rows) {
+    SCOPED_TRACE(one.name);
+    LookRow row;
+    row.planned_at = one.planned_at;
+    row.last_activity_at = one.last_activity_at;
+    row.hold_until = one.hold_until;
+    row.has_work = one.has_work;
+    row.expires_at = one.expires_at;
+    const Looked found = look_at(row, kTerms, kNow);
+    EXPECT_EQ(found.what, one.look);
+    EXPECT_EQ(found.announces_closing, one.announces_closing);
+    EXPECT_EQ(found.announces_expiry, one.announces_expiry);
+    EXPECT_EQ(found.next, one.next);
+  }
+  LookRow row;
+  row.planned_at = kNow;
+  row.device = true;
+  EXPECT_EQ(look_at(row, kTerms, kNow).what, Look::kWaits) << "a device ends with its declarations";
+  EXPECT_FALSE(look_at(row, kTerms, kNow).next.has_value());
+  row.device = false;
+  row.state = State::kLost;
+  EXPECT_EQ(look_at(row, kTerms, kNow).what, Look::kWaits) << "a lost one stays for its code";
+}
+
+// Every silence has its own notice, whenever it begins after the last one.
+TEST(LifetimeRules, a_notice_is_never_taken_for_that_of_a_later_silence) {
+  constexpr std::int64_t kClose = 100;
+  for (std::int64_t notice = 1; notice <= kClose / 2; ++notice) {
+    for (std::int64_t used_after = 0; used_after <= notice; ++used_after) {
+      const EndTerms terms = {0, kClose, notice};
+      LookRow row;
+      row.last_activity_at = kNow;
+      row.planned_at = kNow + kClose - notice;
+      const Looked first = look_at(row, terms, row.planned_at);
+      ASSERT_TRUE(first.announces_closing);
+      row.last_activity_at = row.planned_at + used_after;
+      int notices = 0;
+      Looked found = first;
+      while (found.what != Look::kCloses) {
+        row.planned_at = found.next.value();
+        found = look_at(row, terms, row.planned_at);
+        notices += found.announces_closing ? 1 : 0;
+      }
+      ASSERT_EQ(notices, 1) << notice << " " << used_after;
+      ASSERT_EQ(row.planned_at, row.last_activity_at + kClose);
+    }
+  }
+}
+
+TEST(LifetimeRules, when_a_look_is_planned_for_idleness) {
+  SessionSettings settings;
+  EXPECT_FALSE(first_idle_look(settings, kNow).has_value());
+  settings.idle_close = std::chrono::seconds(2);
+  EXPECT_EQ(first_idle_look(settings, kNow), OptionalMs(kNow + 2'000));
+  settings.idle_close_notice = std::chrono::seconds(1);
+  EXPECT_EQ(first_idle_look(settings, kNow), OptionalMs(kNow + 1'000));
+}
+
+TEST(LifetimeRules, an_announced_end_is_not_announced_again_after_a_change) {
+  EXPECT_EQ(age_look_after_change(OptionalMs(90), OptionalMs(80)), OptionalMs(90));
+  EXPECT_EQ(age_look_after_change(OptionalMs(80), OptionalMs(90)), OptionalMs(90));
+  EXPECT_EQ(age_look_after_change({}, OptionalMs(90)), OptionalMs(90));
+  EXPECT_EQ(age_look_after_change(OptionalMs(80), {}), OptionalMs());
 }
 
 TEST(LifetimeRules, end_from_outside) {

@@ -21,6 +21,7 @@ constexpr std::uint32_t kSessionsMax = 3;
 constexpr std::uint32_t kSessionsMaxCrowded = 2;
 constexpr std::int64_t kBootSeq = 1;
 constexpr std::int64_t kPaceMs = 60'000;  // of the paced opening
+constexpr std::int64_t kIdleCloseMs = 20'000;
 
 struct Place {
   const char* session;
@@ -38,6 +39,7 @@ SessionSettings settings_of(int which) {
     out.rate_interval = std::chrono::milliseconds(kPaceMs);
     out.rate_wait = std::chrono::milliseconds(90'000);
   }
+  if (which == 6) out.idle_close = std::chrono::milliseconds(kIdleCloseMs);
   return out;
 }
 
@@ -186,7 +188,7 @@ void ModelSimulation::use_opener() {
   if (openers_.size() < openers_max_ && chance(30)) {
     Opener opener;
     opener.instance = world_ ? world_->instance() : ++last_instance_;
-    opener.settings = pick(0, 5);
+    opener.settings = pick(0, 6);
     open_[opener.instance];
     openers_.push_back(opener);
     return;
@@ -409,8 +411,10 @@ void ModelSimulation::tick(int index) {
   if (clock_ - process.renewed_at >= kRenewMs) renew(index);
   end_executions(index);
   bury_dead(index);
+  const std::map<SessionKey, std::int64_t> idle = idle_since();
   model_->wake();
   if (world_) process.worker->wake();
+  check_closed(idle);
   for (const auto& [key, one] : model_->sessions())
     expect(!session::counts_as_open(one.row.state) || !one.expires_at.has_passed(now()),
            "a session older than its maximum age");
@@ -619,6 +623,7 @@ bool ModelSimulation::fetch(int index) {
 
 void ModelSimulation::called(const char* what) {
   ++calls_;
+  if (model_->changes() != checked_) note_work();
   if (!broken() && model_->changes() != checked_) check_rows();
   checked_ = model_->changes();
   if (!broken() && world_) agree(what);
@@ -753,6 +758,38 @@ void ModelSimulation::check_room(const Process& process, const Room& before,
   if (taken || (is_elsewhere && process.looks.met_at + options_.evict_idle_ms > model_->now()))
     return;
   expect(after.waiting.empty() || after.idle.empty(), "a session waits beside one that is idle");
+}
+
+// Of the open sessions that close when they are idle: since when no call found work of them.
+std::map<SessionKey, std::int64_t> ModelSimulation::idle_since() const {
+  std::map<SessionKey, std::int64_t> out;
+  for (const auto& [key, one] : model_->sessions())
+    if (session::is_open(one.row.state) && one.limits.idle_close.count() != 0)
+      out[key] = had_work_.count(key) != 0 ? model_->now() : last_work_.at(key);
+  return out;
+}
+
+void ModelSimulation::check_closed(const std::map<SessionKey, std::int64_t>& before) {
+  for (const auto& [key, since] : before) {
+    const auto is = model_->sessions().find(key);
+    const bool is_open = is != model_->sessions().end() && session::is_open(is->second.row.state);
+    const std::int64_t idle_ms = now() - since;
+    expect(is_open || idle_ms >= kIdleCloseMs, "closed as idle though it had work");
+    expect(!is_open || idle_ms < kIdleCloseMs, "open though it was idle for long enough");
+  }
+}
+
+void ModelSimulation::note_work() {
+  std::set<SessionKey> with_work;
+  for (const auto& [id, item] : model_->items())
+    with_work.insert(item.session);
+  for (const auto& [key, one] : model_->sessions()) {
+    const bool has = with_work.count(key) != 0;
+    const bool is_new = openings_.emplace(key, 0).first->second != one.opening + 1;
+    if (has || is_new || had_work_.count(key) != 0) last_work_[key] = model_->now();
+    openings_[key] = one.opening + 1;
+  }
+  had_work_ = std::move(with_work);
 }
 
 void ModelSimulation::check_stops() {

@@ -144,6 +144,9 @@ class ModelSimulation {
   void check_room(const Process& process, const Room& before, const ModelStore::Looks& looks,
                   const std::optional<ModelStore::HandedOver>& taken);
   void check_idle(const std::vector<SessionKey>& owned);
+  [[nodiscard]] std::map<SessionKey, std::int64_t> idle_since() const;
+  void check_closed(const std::map<SessionKey, std::int64_t>& before);
+  void note_work();
   void check_executions();
 
   std::mt19937_64 random_;
@@ -174,6 +177,11 @@ class ModelSimulation {
   std::map<std::pair<Epoch, std::int64_t>, std::int64_t> expired_;
   std::map<SessionKey, std::int64_t> moved_;    // when it was last asked to move, closed or aborted
   std::map<WorkItemId, std::int64_t> put_off_;  // until when
+  // After the last call that changed something: sessions that had work, the openings, and when work
+  // of each, or its opening, was seen last.
+  std::set<SessionKey> had_work_;
+  std::map<SessionKey, std::int64_t> openings_;
+  std::map<SessionKey, std::int64_t> last_work_;
   LockToken last_of_database_ = 0;
   Counts counts_;
 };

@@ -115,6 +115,8 @@ constexpr Removal kRemovals[] = {
     {PureRule::kActivities, "activities", "`admit_work`: no more activities than allowed"},
     {PureRule::kRate, "rate", "`admit_work`: and no faster"},
     {PureRule::kExpires, "expires", "`look_at`: at its maximum age a session expires"},
+    {PureRule::kClosesIdle, "closes_idle", "`look_at`: idle for `idle_close` it is closed"},
+    {PureRule::kIdleHasNoWork, "idle_has_no_work", "`look_at`: and not while it has work"},
     {PureRule::kOpenedState, "opened_state", "`opened_state_of`: no work on what is not open"},
     {PureRule::kWaitsLongest, "waits_longest", "the session that waits longest is claimed first"},
     {PureRule::kMakesRoom, "makes_room", "`makes_room_at`: who is idle makes room for who waits"},

@@ -180,6 +180,7 @@ void ModelStore::erase_work(WorkItemId id) {
   items_.erase(id);
   const auto its = sessions_.find(key);
   if (its == sessions_.end()) return;
+  its->second.last_activity_at = now_;
   recompute_head(key);
   if (its->second.row.state == State::kClosed && !its->second.look_at.has_value() && !has_work(key))
     sessions_.erase(its);
@@ -531,6 +532,7 @@ void ModelStore::begin(Session& row, const SessionSettings& settings, bool admit
   const session::Expiry expiry = session::expiry_of(settings, now_);
   row.expires_at = expiry.expires_at;
   row.look_at = expiry.look_at;
+  row.look_at.keep_earlier(session::first_idle_look(settings, now_));
   row.has_limits = session::limits_work(settings);
   row.limits = settings;
 }
@@ -673,20 +675,30 @@ void ModelStore::end_instance(InstanceKey instance) {
 
 void ModelStore::look_at_session(SessionKey key) {
   Session& session = sessions_.at(key);
-  switch (session::look_at(session.row.state, session.expires_at, now_)) {
-    case session::Look::kAnnounces: session.look_at = session.expires_at; return;
+  session::LookRow row;
+  row.state = session.row.state;
+  row.has_work = has_work(key) && !lacks(PureRule::kIdleHasNoWork);
+  row.planned_at = session.look_at.value();
+  if (!lacks(PureRule::kExpires)) row.expires_at = session.expires_at;
+  row.last_activity_at = session.last_activity_at;
+  session::EndTerms terms = session::end_terms(session.limits);
+  if (lacks(PureRule::kClosesIdle)) terms.idle_close_ms = 0;
+  const session::Looked found = session::look_at(row, terms, now_);
+  switch (found.what) {
+    case session::Look::kWaits: session.look_at = found.next; return;
     case session::Look::kExpires: break;
+    case session::Look::kCloses: return close_row(key, Cause::kClose);
     case session::Look::kLogClosing:
     case session::Look::kRemove: return close_row(key, Cause::kDrop);
   }
   apply(key, transition(session, Cause::kExpire, {}), 0, false);
-  const auto found = sessions_.find(key);
-  if (found == sessions_.end()) return;
-  found->second.look_at = add_saturating(now_, session::kExpiredKeptMs);
+  const auto expired = sessions_.find(key);
+  if (expired == sessions_.end()) return;
+  expired->second.look_at = add_saturating(now_, session::kExpiredKeptMs);
 }
 
 void ModelStore::wake() {
-  while (!lacks(PureRule::kExpires)) {
+  while (true) {
     const Session* first = nullptr;
     for (const auto& [key, session] : sessions_) {
       if (!session.look_at.has_passed(now_)) continue;

@@ -58,6 +58,8 @@ enum class PureRule {
   kActivities,     // admit_work: no more activities than the opening allows
   kRate,           // admit_work: and no faster
   kExpires,        // look_at: at its maximum age a session expires
+  kClosesIdle,     // look_at: and closes when it was idle for idle_close
+  kIdleHasNoWork,  // look_at: which it is not while the queue has work of it
   kOpenedState,    // opened_state_of: no work on what is not open
   kWaitsLongest,   // what waits longest for a worker is claimed first
   kMakesRoom,      // makes_room_at: an idle session makes room for one that waits

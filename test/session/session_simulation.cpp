@@ -34,7 +34,9 @@ constexpr const char* kOpenings[] = {"",
                                      "fail_on_loss=1,notify=1",
                                      "exclusive=1,fail_on_loss=1",
                                      "exclusive=1,notify=1,max_age_ms=60000,expiry_notice_ms=5000",
-                                     kPaced};
+                                     kPaced,
+                                     "notify=1,close=30000,notice=5000"};
+constexpr std::int64_t kIdleCloseMs = 30'000;
 // Of the paced one.
 constexpr std::int64_t kPaceMs = 60'000;
 constexpr std::int64_t kBurst = 1;
@@ -93,7 +95,16 @@ void Simulation::settle() {
     for (const EventId event : events)
       expect(outcomes_.count({instance, event}) == 1, "an activity without an outcome");
     expect(expired_[instance] == 0, "an expiry of which its instance was not told once");
+    expect(closed_idle_[instance] == 0, "an idle close of which its instance was not told once");
+    expect(closings_[instance] >= 0, "an idle close without a notice before it");
   }
+  expect(world_.number("SELECT count(*) FROM sessions WHERE state<3 AND expires_at+10000<?1",
+                       {world_.now()}) == 0,
+         "a session older than its maximum age");
+  expect(world_.number("SELECT count(*) FROM sessions WHERE state<2 AND instr(limits,'close=')>0"
+                       " AND last_activity_at+?1<?2",
+                       {2 * kIdleCloseMs, world_.now()}) == 0,
+         "open though it was idle for long enough");
 }
 
 void Simulation::expect(bool holds, const std::string& what) {
@@ -194,7 +205,7 @@ void Simulation::open_one() {
   if (openers_.size() >= (crowded_ ? 1 : kOpenersMax)) return;
   Opener opener;
   opener.instance = world_.instance();
-  opener.policy = kOpenings[pick(0, 5)];
+  opener.policy = kOpenings[pick(0, 6)];
   open_[opener.instance];
   openers_.push_back(opener);
 }
@@ -534,7 +545,9 @@ void Simulation::handed_over(int index, const Job& job) {
 // Not more and not faster than its opening allows.
 void Simulation::paced_handed_over(const Job& job) {
   const SessionKey session = job.item.session;
-  if (world_.number("SELECT limits IS NULL FROM sessions WHERE sid=?1", {session}) != 0) return;
+  if (world_.number("SELECT coalesce(instr(limits,'rate_'),0) FROM sessions WHERE sid=?1",
+                    {session}) == 0)
+    return;
   const std::int64_t opening = world_.number("SELECT gen FROM sessions WHERE sid=?1", {session});
   const std::int64_t age =
       world_.now() - world_.number("SELECT created_at FROM sessions WHERE sid=?1", {session});
@@ -616,7 +629,8 @@ void Simulation::all_is_served(int index) {
              "SELECT EXISTS(SELECT 1 FROM sessions WHERE owner IS NULL AND hard=0 AND"
              " state=0 AND head_id IS NOT NULL) AND EXISTS(SELECT 1 FROM sessions s WHERE"
              " owner=?1 AND hard=0 AND state=0 AND fail=0 AND last_activity_at+?2<=?3 AND"
-             " NOT EXISTS(SELECT 1 FROM worker_queue q WHERE q.sid=s.sid))",
+             " head_id IS NULL AND NOT EXISTS(SELECT 1 FROM worker_queue q WHERE q.sid=s.sid AND"
+             " q.state IN (1,3)))",
              {process.worker->me(), process.worker->options.evict_idle_ms, world_.now()}) == 0,
          "a session waits beside one that is idle");
 }
@@ -636,15 +650,39 @@ void Simulation::note_changes(int index) {
       ++expired_[instance];
       ++counts_.expired;
     }
+    if (event.rfind("closed idle ", 0) == 0) note_idle_close(event.substr(12));
     const std::size_t at = event.find('@');
     if (at == std::string::npos) continue;
     expect(reported_.insert(std::atoll(event.c_str() + at + 1)).second, "a change reported twice");
   }
 }
 
+void Simulation::note_idle_close(const std::string& id) {
+  const InstanceKey instance =
+      world_.number(("SELECT key FROM instances WHERE id='" + id + "'").c_str());
+  moved_["own@" + std::to_string(instance)] = clock_;
+  const auto work = last_work_.find(instance);
+  expect(work == last_work_.end() || world_.now() - work->second >= kIdleCloseMs,
+         "closed as idle though it had work");
+  ++closed_idle_[instance];
+  --closings_[instance];
+  ++counts_.closed_idle;
+}
+
+// As of the end of a step: an instance that opens has one session.
+void Simulation::note_work() {
+  for (const Opener& one : openers_)
+    if (world_.number("SELECT EXISTS(SELECT 1 FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
+                      " WHERE s.scope=?1)",
+                      {one.instance}) != 0)
+      last_work_[one.instance] = world_.now();
+}
+
 void Simulation::take(InstanceKey instance, const std::vector<Message>& messages) {
   for (const Message& one : messages) {
     if (one.ref == 0) {  // a notice of a session
+      if (one.payload.find("\"idle\"") != std::string::npos) --closed_idle_[instance];
+      if (one.payload.find("\"closing\"") != std::string::npos) ++closings_[instance];
       if (one.payload.find("\"expired\"") != std::string::npos) --expired_[instance];
       continue;
     }
@@ -698,6 +736,7 @@ void Simulation::check_rows() {
                          {crowded_ ? kSessionsMaxCrowded : kSessionsMax}) == 0,
            "more sessions than its capacity");
   check_healthy();
+  note_work();
 }
 
 // Its process was away, its instance ended, or its session was closed or is to move.

@@ -61,6 +61,7 @@ class Simulation {
     int expired = 0;
     int moved = 0;
     int evicted = 0;  // idle ones, for want of room
+    int closed_idle = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -136,6 +137,8 @@ class Simulation {
   void check_rows();
   void check_healthy();
   [[nodiscard]] bool is_excused(const Process& process, const Execution& one) const;
+  void note_idle_close(const std::string& id);
+  void note_work();
   void take(InstanceKey instance, const std::vector<Message>& messages);
   static std::string session_of(const Job& job);
 
@@ -163,7 +166,10 @@ class Simulation {
   std::set<Epoch> reported_;
   std::set<std::pair<InstanceKey, EventId>> accepted_;
   std::set<std::pair<InstanceKey, EventId>> outcomes_;
-  std::map<InstanceKey, int> expired_;  // less what the instance was notified of
+  std::map<InstanceKey, int> expired_;             // less what the instance was notified of
+  std::map<InstanceKey, int> closed_idle_;         // likewise
+  std::map<InstanceKey, int> closings_;            // notices of them, less those that came to pass
+  std::map<InstanceKey, std::int64_t> last_work_;  // when its session was seen with work last
   std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // handed over, by opening
   Counts counts_;
 };

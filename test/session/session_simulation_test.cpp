@@ -13,7 +13,7 @@ TEST(SessionSimulation, trouble_from_a_seed) {
   const bool soak = std::getenv("PAWL_SOAK") != nullptr;
   const char* const only = std::getenv("PAWL_SEED");
   const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
-  const std::uint64_t usual = sizeof(void*) == 4 ? 3 : 15;  // an emulated board is slow
+  const std::uint64_t usual = sizeof(void*) == 4 ? 3 : 16;  // an emulated board is slow
   const std::uint64_t seeds = only != nullptr ? 1 : soak ? 1'000 : usual;
   Simulation::Counts sum;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
@@ -33,15 +33,16 @@ TEST(SessionSimulation, trouble_from_a_seed) {
     sum.expired += one.expired;
     sum.moved += one.moved;
     sum.evicted += one.evicted;
+    sum.closed_idle += one.closed_idle;
   }
   // The trouble was real.
   if (only != nullptr) return;
   const int runs = static_cast<int>(seeds);
   std::printf(
       "accepted %d, refused %d, migrations %d, losses %d, overlaps %d, closed %d, expired %d, "
-      "moved %d, evicted %d\n",
+      "moved %d, evicted %d, closed as idle %d\n",
       sum.accepted, sum.refused, sum.migrations, sum.losses, sum.overlaps, sum.closed, sum.expired,
-      sum.moved, sum.evicted);
+      sum.moved, sum.evicted, sum.closed_idle);
   EXPECT_GT(sum.accepted, 50 * runs);
   EXPECT_GT(sum.refused, 5 * runs);
   EXPECT_GT(sum.migrations, 5 * runs);
@@ -49,6 +50,7 @@ TEST(SessionSimulation, trouble_from_a_seed) {
   EXPECT_GT(sum.overlaps, 0);
   EXPECT_GT(sum.closed, runs);
   EXPECT_GT(sum.expired, 0);
+  EXPECT_GT(sum.closed_idle, 0);
   EXPECT_GT(sum.moved, runs);
   if (seeds >= 4) {
     EXPECT_GT(sum.evicted, 0);

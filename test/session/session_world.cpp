@@ -310,6 +310,9 @@ void Worker::on_session_change(const SessionChange& change) {
     case SessionChange::Kind::kExpired:
       events.push_back("expired " + std::string(change.instance));
       break;
+    case SessionChange::Kind::kClosed:
+      if (change.reason == "idle") events.push_back("closed idle " + std::string(change.instance));
+      break;
     default: break;  // of sessions that are opened
   }
 }

@@ -122,7 +122,7 @@ constexpr sql::Query kReadSession{
     "sid=?1"};
 constexpr sql::Query kFreeSession{
     "UPDATE sessions SET epoch_used=0,last_activity_at=?2,"
-    "hold_until=0,look_at=NULL,expires_at=NULL,"
+    "hold_until=0,look_at=iif(limits IS NULL,NULL,?2),expires_at=NULL,"
     "leak=0,activities=0,gen=iif(\ftypeof(gen)='integer'\r AND gen<4611686018427387904,gen,0)+1,"
     "fail=?3,hard=iif(hard=1,1,0),"
     "excl=iif(excl=0,0,1),lifecycle=iif(lifecycle IN (1,2),lifecycle,0),"
@@ -130,7 +130,7 @@ constexpr sql::Query kFreeSession{
     "notify=iif(\ftypeof(notify)='integer'\r,notify,NULL),"
     "created_at=iif(\ftypeof(created_at)='integer'\r,created_at,?2),"
     "given=iif(\ftypeof(given)='integer'\r,given,NULL),rate_at=NULL,folder_root=NULL WHERE sid=?1",
-    kLookMoves};
+    kLookComes};
 
 // It has no owner any more, and the next worker with work of it takes it as a new one. One that
 // fails on loss is lost. What it was limited to is kept if it can be read.

@@ -21,6 +21,7 @@ const char* change_name(SessionChange::Kind kind) {
     case SessionChange::Kind::kLost: return "lost";
     case SessionChange::Kind::kEnding: return "ending";
     case SessionChange::Kind::kClosed: return "closed";
+    case SessionChange::Kind::kClosing: return "closing";
     case SessionChange::Kind::kExpiring: return "expiring";
     case SessionChange::Kind::kExpired: return "expired";
     case SessionChange::Kind::kNearLimit: return "near_limit";

@@ -5,6 +5,7 @@
 #include "clock_rules.hpp"
 #include "damage.hpp"
 #include "lifetime.hpp"
+#include "policy.hpp"
 #include "walk.hpp"
 
 namespace pawl::store {
@@ -72,41 +73,55 @@ Status SessionExpiry::report_leaks(const WorkerTerms& options, LeakCursors* curs
 }
 
 constexpr sql::Query kNextLook{
-    "SELECT sid,state,expires_at,ended FROM sessions\fINDEXED BY s_look\r"
-    "WHERE look_at<=?1 ORDER BY look_at LIMIT 1"};
+    "SELECT sid,state,expires_at,ended,look_at,hard,last_activity_at,hold_until,limits,"
+    "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
+    " FROM sessions s\fINDEXED BY s_look\rWHERE look_at<=?1 ORDER BY look_at LIMIT 1"};
 
 Status SessionExpiry::next_look(Look* out) {
   Statement next = connection_.use(kNextLook);
   next.bind(batch_.now);
   if (!next.row()) return fail(next.status(), "find sessions to look at");
   out->session = next.integer(0);
-  out->state = session::state_of(next.integer(1));
-  out->expires_at = next.optional_ms(2);
+  out->row.state = session::state_of(next.integer(1));
+  out->row.expires_at = next.optional_ms(2);
   out->ended.assign_cut(next.bytes(3));
+  out->row.planned_at = next.integer(4);
+  out->row.device = next.integer(5) != 0;
+  out->row.last_activity_at = next.integer(6);
+  out->row.hold_until = next.integer(7);
+  SessionSettings settings;
+  // What cannot be read says nothing of its end; its work is refused (SessionLimits).
+  if (decode_settings(next.bytes(8), &settings)) out->terms = session::end_terms(settings);
+  out->row.has_work = next.integer(9) != 0;
   return Status::kOk;
 }
 
 Status SessionExpiry::look_at_session(const Look& look) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, look.session);
-  switch (session::look_at(look.state, look.expires_at, batch_.now)) {
+  const session::Looked found = session::look_at(look.row, look.terms, batch_.now);
+  switch (found.what) {
     case session::Look::kLogClosing:
       PAWL_TRY(events_.report_closed(look.session, look.ended.view()));
-      break;
-    case session::Look::kRemove: break;
+      return opened_.close_row(look.session, session::Cause::kDrop, {});
+    case session::Look::kRemove: return opened_.close_row(look.session, session::Cause::kDrop, {});
     case session::Look::kExpires: return expire_session(look);
-    case session::Look::kAnnounces: return announce_expiry(look.session);
+    case session::Look::kCloses: return close_idle(look.session);
+    case session::Look::kWaits: break;
   }
-  return opened_.close_row(look.session, session::Cause::kDrop, {});
+  PAWL_TRY(look_again(look.session, found.next));
+  if (found.announces_expiry) PAWL_TRY(announce_expiry(look.session));
+  return found.announces_closing ? announce_closing(look.session, found.closes_in_ms) : Status::kOk;
 }
 
-constexpr sql::Query kLookAtEnd{"UPDATE sessions SET look_at=expires_at WHERE sid=?1", kLookComes};
+constexpr sql::Query kLookAgain{"UPDATE sessions SET look_at=?2 WHERE sid=?1", kLookMoves};
+
+Status SessionExpiry::look_again(SessionKey session, OptionalMs at) {
+  Statement next = connection_.use(kLookAgain);
+  next.bind(session).bind_due(at, kLookComes);
+  return fail(next.run(), "look at a session again");
+}
 
 Status SessionExpiry::announce_expiry(SessionKey session) {
-  {
-    Statement next = connection_.use(kLookAtEnd);
-    next.bind(session);
-    PAWL_TRY(fail(next.run(), "look at a session when it expires"));
-  }
   SessionTexts texts;
   PAWL_TRY(events_.describe(session, &texts));
   Diagnostic when;
@@ -114,6 +129,26 @@ Status SessionExpiry::announce_expiry(SessionKey session) {
   SessionChange reported = texts.change(SessionChange::Kind::kExpiring);
   reported.reason = when.text();
   return events_.notify_change(session, reported);
+}
+
+Status SessionExpiry::announce_closing(SessionKey session, std::int64_t in_ms) {
+  SessionTexts texts;
+  PAWL_TRY(events_.describe(session, &texts));
+  Diagnostic when;
+  when.format("idle: closes in %" PRId64 " ms (idle_close)", in_ms);
+  SessionChange reported = texts.change(SessionChange::Kind::kClosing);
+  reported.reason = when.text();
+  return events_.notify_change(session, reported);
+}
+
+// As its code would, which hears of it.
+Status SessionExpiry::close_idle(SessionKey session) {
+  SessionTexts texts;
+  PAWL_TRY(events_.describe(session, &texts));
+  SessionChange reported = texts.change(SessionChange::Kind::kClosed);
+  reported.reason = "idle";
+  PAWL_TRY(events_.notify_change(session, reported));
+  return opened_.close_row(session, session::Cause::kClose, "idle");
 }
 
 Status SessionExpiry::expire_session(const Look& look) {

@@ -10,6 +10,7 @@
 #include "change_sink.hpp"
 #include "context.hpp"
 #include "instance_table.hpp"
+#include "lifetime.hpp"
 #include "opened_sessions.hpp"
 #include "session_events.hpp"
 #include "session_owners.hpp"
@@ -43,13 +44,16 @@ class SessionExpiry : private Table {
  private:
   struct Look {
     SessionKey session = 0;
-    session::State state = session::State::kOpen;
-    OptionalMs expires_at;
+    session::LookRow row;
+    session::EndTerms terms;
     FixedText<Diagnostic::kCapacity> ended;
   };
   Status next_look(Look* out);
   Status look_at_session(const Look& look);
+  Status look_again(SessionKey session, OptionalMs at);
   Status announce_expiry(SessionKey session);
+  Status announce_closing(SessionKey session, std::int64_t in_ms);
+  Status close_idle(SessionKey session);
   Status expire_session(const Look& look);
   // The end of an open one, not by its code: its work fails, its instance is notified, the row
   // stays and is looked at after `kept_ms`.

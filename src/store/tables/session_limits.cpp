@@ -5,6 +5,7 @@
 
 #include "admission.hpp"
 #include "damage.hpp"
+#include "lifetime.hpp"
 #include "policy.hpp"
 
 namespace pawl::store {
@@ -13,11 +14,12 @@ constexpr sql::Query kSetLimits{
     "UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1"};
 
 Status SessionLimits::set_limits(SessionKey session, const SessionSettings& settings) {
-  const bool counts = session::limits_work(settings);
-  const session::Expiry expiry = session::expiry_of(settings, batch_.now);
-  if (!expiry.expires_at.has_value() && !counts) return Status::kOk;
+  const bool keeps = session::keeps_settings(settings);
+  session::Expiry expiry = session::expiry_of(settings, batch_.now);
+  if (!expiry.expires_at.has_value() && !keeps) return Status::kOk;
+  expiry.look_at.keep_earlier(session::first_idle_look(settings, batch_.now));
   PolicyText text;
-  if (counts && !encode_settings(settings, &text))
+  if (keeps && !encode_settings(settings, &text))
     return fail(Status::kInvalidArgument, "keep the limits of a session");
   Statement set = connection_.use(kSetLimits);
   set.bind(session).bind_optional(expiry.expires_at).bind_due(expiry.look_at, kLookComes);
@@ -37,6 +39,7 @@ Status SessionLimits::admit_work(const Opened& row, Admission* out) {
     out->text.assign_cut("the stored limits of the session cannot be read");
     return Status::kOk;
   }
+  if (!session::limits_work(settings)) return Status::kOk;
   const session::Admission admission =
       session::admit_work(settings, {row.given, row.rate_at}, batch_.now);
   switch (admission.verdict) {

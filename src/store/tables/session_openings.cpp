@@ -2,6 +2,7 @@
 
 #include "admission.hpp"
 #include "clock_rules.hpp"
+#include "lifetime.hpp"
 #include "policy.hpp"
 
 namespace pawl::store {
@@ -83,14 +84,14 @@ constexpr sql::Query kReadSettings{
 constexpr sql::Query kChangeSettings{
     "UPDATE sessions SET fail=?2,excl=?3,idle_ms=?4,notify=?5,owner_label=?6,kind=?7,limits=?8,"
     "expires_at=?9,look_at=?10,given=coalesce(given,0),rate_at=iif(limits IS ?8,rate_at,NULL),"
-    "lifecycle=?11 WHERE sid=?1",
+    "lifecycle=?11,last_activity_at=coalesce(?12,last_activity_at) WHERE sid=?1",
     kLookMoves};
 
 Status SessionOpenings::change(SessionKey session, const Beginning& how,
                                const SessionSettings& settings) {
   bool changes = false;
   PolicyText limits;
-  if (session::limits_work(settings) && !encode_settings(settings, &limits))
+  if (session::keeps_settings(settings) && !encode_settings(settings, &limits))
     return fail(Status::kInvalidArgument, "keep the limits of a session");
   bool exclusive = settings.exclusive;
   bool fails = false;
@@ -108,7 +109,9 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
     fails = settings.fail_on_loss && !device;
     if (!device) expiry = session::expiry_of(settings, is.integer(7));
     const bool has_same_end = expiry.expires_at == is.optional_ms(8);
-    if (has_same_end) expiry.look_at = is.optional_ms(9);
+    if (has_same_end)
+      expiry.look_at = session::age_look_after_change(is.optional_ms(9), expiry.look_at);
+    if (!device) expiry.look_at.keep_earlier(session::first_idle_look(settings, batch_.now));
     changes = !has_same_end || (is.integer(0) != 0) != fails || (is.integer(1) != 0) != exclusive ||
               is.integer(2) != settings.idle_timeout.count() || is.integer(3) != notify ||
               is.bytes(4) != settings.owner_label.view() || is.bytes(5) != settings.kind.view() ||
@@ -122,6 +125,8 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
     write.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
     write.bind_text_or_null(limits.view()).bind_optional(expiry.expires_at);
     write.bind_due(expiry.look_at, kLookComes).bind(stored(how.lifecycle));
+    // A silence before the change was not limited by these settings.
+    settings.idle_close.count() != 0 ? write.bind(batch_.now) : write.bind_null();
     PAWL_TRY(fail(write.run(), "change a session's settings"));
   }
   PAWL_TRY(sessions_.recompute_head(session));

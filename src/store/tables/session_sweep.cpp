@@ -16,7 +16,8 @@ Status SessionSweep::cleanup_orphaned_sessions(Evidence& evidence, std::size_t l
 constexpr sql::Query kHasWork{
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1) AS has_work"};
 
-// Of a row that begins with sid, state, hard, lifecycle, last_activity_at, and whether it expires. The queue is asked only if it matters.
+// Of a row that begins with sid, state, hard, lifecycle, last_activity_at, and whether it ends by
+// itself: then a look at it is planned. The queue is asked only if it matters.
 Status SessionSweep::may_be_swept(const Statement& row, bool* may) {
   session::IdleRow idle;
   idle.state = session::state_of(row.integer(1));
@@ -36,7 +37,7 @@ Status SessionSweep::may_be_swept(const Statement& row, bool* may) {
 }
 
 constexpr sql::Query kUnowned{
-    "SELECT sid,state,hard,lifecycle,last_activity_at,expires_at IS NOT NULL FROM "
+    "SELECT sid,state,hard,lifecycle,last_activity_at,look_at IS NOT NULL FROM "
     "sessions\fINDEXED BY s_orphan\r"
     "WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at"};
 
@@ -61,7 +62,7 @@ Status SessionSweep::sweep_unowned(std::size_t limit, std::size_t* removed) {
 }
 
 constexpr sql::Query kExpired{
-    "SELECT sid,state,hard,lifecycle,last_activity_at,expires_at IS NOT NULL,locked_until FROM "
+    "SELECT sid,state,hard,lifecycle,last_activity_at,look_at IS NOT NULL,locked_until FROM "
     "sessions\fINDEXED BY s_lease\r"
     "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
     " ORDER BY locked_until,sid"};

@@ -123,6 +123,7 @@ Status WorkTable::mark_cancelled_running(WorkItemId item) {
 Status WorkTable::delete_work(WorkItemId item, SessionKey session) {
   PAWL_TRY(delete_row(item));
   if (session == 0) return Status::kOk;
+  PAWL_TRY(sessions_.note_activity(session));
   PAWL_TRY(sessions_.recompute_head(session));
   return sessions_.forget_if_closed(session);
 }
