@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+
+#include "converse.hpp"
 
 namespace conversation {
 namespace {
@@ -94,6 +97,16 @@ const char* answer_behind(const Exchange& exchange, const char* word) {
   return answer.c_str() + size + 1;
 }
 
+// The result of a step, which its definition has as a struct.
+template <typename T>
+ActivityStep hand_over(ActivityContext& ctx, const T& result) {
+  char text[128];
+  std::size_t size = 0;
+  if (pawl::to_json(result, text, sizeof text, &size) != pawl::Status::kOk)
+    return ctx.fail_permanently("a result that is no JSON");
+  return ctx.ok({text, size});
+}
+
 constexpr std::int64_t kLookAgainMs = 60'000;
 
 // ---- the activities -------------------------------------------------------------------------------------
@@ -119,10 +132,9 @@ ActivityStep hydrate(ActivityContext& ctx, Exchange& exchange) {
   const std::string reported =
       "hydrated at turn " + std::string(turns) + ", agent " + std::to_string(exchange.agent->pid());
   ctx.trace(pawl::LogLevel::kInfo, reported);
-  return ctx.ok(turns);
+  return hand_over(ctx, Turns{std::strtol(turns, nullptr, 10)});
 }
 
-// The input is "NUMBER TEXT". Asking twice for one turn gives one answer.
 ActivityStep turn(ActivityContext& ctx, Exchange& exchange) {
   Worker& worker = *static_cast<Worker*>(ctx.user());
   if (ctx.is_cancelled()) return give_up(ctx, exchange, "told to stop");
@@ -131,7 +143,11 @@ ActivityStep turn(ActivityContext& ctx, Exchange& exchange) {
     if (!exchange.agent) return ctx.fail("there is no agent");
     ctx.trace(pawl::LogLevel::kInfo, "asks its agent");
   }
-  switch (ask(exchange, "say " + std::string(ctx.input()))) {
+  Said said;
+  if (pawl::from_json(ctx.input(), &said) != pawl::Status::kOk)
+    return ctx.fail_permanently("no turn");
+  const std::string question = std::to_string(said.number) + " " + std::string(said.text.view());
+  switch (ask(exchange, "say " + question)) {
     case Asked::kWaiting:
       return ctx.when_readable(exchange.agent->fd(), std::chrono::milliseconds(kLookAgainMs));
     case Asked::kFailed: return give_up(ctx, exchange, "the agent has ended");
@@ -142,7 +158,6 @@ ActivityStep turn(ActivityContext& ctx, Exchange& exchange) {
   return ctx.ok(std::string(ctx.worker_id()) + "> " + answer);
 }
 
-// The input is the number of turns that must be in it.
 ActivityStep write_down(ActivityContext& ctx, Exchange& exchange, bool ends) {
   Worker& worker = *static_cast<Worker*>(ctx.user());
   if (ctx.is_cancelled()) return give_up(ctx, exchange, "told to stop");
@@ -154,13 +169,16 @@ ActivityStep write_down(ActivityContext& ctx, Exchange& exchange, bool ends) {
     case Asked::kFailed: return give_up(ctx, exchange, "the agent has ended");
     case Asked::kAnswered: break;
   }
+  Turns wanted;
+  if (pawl::from_json(ctx.input(), &wanted) != pawl::Status::kOk)
+    return ctx.fail_permanently("no number of turns");
   const char* const memory = answer_behind(exchange, "memory");
-  if (memory == nullptr || std::string(memory).compare(0, ctx.input().size(), ctx.input()) != 0)
+  if (memory == nullptr || std::strtol(memory, nullptr, 10) != wanted.turns)
     return give_up(ctx, exchange, "the agent is at another turn");
   if (!store(worker.store, file_of(worker, ctx), memory))
     return ctx.fail("the checkpoint cannot be written");
   ctx.trace(pawl::LogLevel::kInfo,
-            (ends ? "dehydrated at turn " : "checkpoint of turn ") + std::string(ctx.input()));
+            (ends ? "dehydrated at turn " : "checkpoint of turn ") + std::to_string(wanted.turns));
   if (ends) exchange.agent.discard();
   return ctx.ok("");
 }
@@ -174,10 +192,10 @@ ActivityStep dehydrate(ActivityContext& ctx, Exchange& exchange) {
 }  // namespace
 
 pawl::Status add_activities(pawl::Registry& registry, Worker& worker) {
-  PAWL_TRY(registry.add_cooperative("hydrate", hydrate, &worker));
-  PAWL_TRY(registry.add_cooperative("turn", turn, &worker));
-  PAWL_TRY(registry.add_cooperative("checkpoint", checkpoint, &worker));
-  return registry.add_cooperative("dehydrate", dehydrate, &worker);
+  PAWL_TRY(registry.add_cooperative(kHydrateName, hydrate, &worker));
+  PAWL_TRY(registry.add_cooperative(kTurn.name(), turn, &worker));
+  PAWL_TRY(registry.add_cooperative(kCheckpoint.name(), checkpoint, &worker));
+  return registry.add_cooperative(kDehydrate.name(), dehydrate, &worker);
 }
 
 std::size_t scratch_bytes() { return sizeof(Exchange); }

@@ -7,7 +7,6 @@
 namespace conversation {
 namespace {
 
-using pawl::Handle;
 using pawl::OrchestrationContext;
 using pawl::Outcome;
 using pawl::Poll;
@@ -21,11 +20,6 @@ constexpr std::size_t kTurnsACheckpoint = 3;
 constexpr int kTriesMax = 5;
 constexpr char kNoAgent[] = "no agent could be had, or none that knows the checkpoint";
 constexpr std::int64_t kTurnMsMax = 30'000;
-
-struct Message {
-  std::string request;
-  std::string text;
-};
 
 struct Conversation {
   std::int64_t written_down = 0;  // turns in the checkpoint
@@ -44,11 +38,11 @@ std::int64_t number(std::string_view text) {
   return value;
 }
 
-Handle on_session(OrchestrationContext& ctx, const char* activity, const std::string& input) {
+pawl::ActivityOptions on_session() {
   pawl::ActivityOptions options;
   options.target = pawl::Target::own(kSession);
   options.start_to_close = std::chrono::milliseconds(kTurnMsMax);
-  return ctx.schedule_activity(activity, input, options);
+  return options;
 }
 
 // The agent does not move: what it knows is in its memory, so the session is lost with its worker.
@@ -56,20 +50,23 @@ Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
   pawl::SessionRecovery how;
   how.session = kSession;
   how.settings.exclusive = true;
-  how.rebuild = "hydrate";
+  how.rebuild = kHydrateName;
   how.activity.start_to_close = std::chrono::milliseconds(kTurnMsMax);
   Outcome agent;
   PAWL_CALL(pawl::open_rebuilt_session(ctx, how, &agent));
   // It may know more than is accounted for here: the checkpoint was written, and its result was
   // not.
-  if (agent.ok()) talk.known = number(agent.value());
+  Turns of_agent;
+  if (agent.ok() && pawl::from_json(agent.value(), &of_agent) == pawl::Status::kOk)
+    talk.known = of_agent.turns;
   // But not more than was said: then it is another conversation's.
   if (talk.known > talk.turns()) talk.known = -1;
   return Poll::done();
 }
 
 // For the client that asked. What does not fit is said, so that no caller waits for it.
-void answer(OrchestrationContext& ctx, const std::string& request, std::string_view text) {
+void answer(OrchestrationContext& ctx, const Message& message, std::string_view text) {
+  const std::string_view request = message.request.view();
   if (ctx.set_kv_value(request, text) == pawl::ErrorKind::kNone) return;
   if (ctx.set_kv_value(request, "the answer is too long") != pawl::ErrorKind::kNone)
     ctx.trace(pawl::LogLevel::kWarning, "an answer was not kept");
@@ -79,7 +76,7 @@ void answer(OrchestrationContext& ctx, const std::string& request, std::string_v
 Poll take_turn(OrchestrationContext& ctx, Conversation& talk) {
   const Message& message = talk.since[static_cast<std::size_t>(talk.known - talk.written_down)];
   const bool is_newest = talk.known + 1 == talk.turns();
-  PAWL_AWAIT(turn, on_session(ctx, "turn", std::to_string(talk.known + 1) + " " + message.text));
+  PAWL_AWAIT(turn, ctx.schedule_activity(kTurn, {talk.known + 1, message.text}, on_session()));
   if (!turn.ok()) {
     talk.known = -1;
     return Poll::done();
@@ -87,12 +84,13 @@ Poll take_turn(OrchestrationContext& ctx, Conversation& talk) {
   ++talk.known;
   if (!is_newest) return Poll::done();
   ctx.prune_kv_values_updated_before(ctx.now_ms() - kAnswersKeptMs);
-  answer(ctx, message.request, turn.value());
+  answer(ctx, message, turn.value());
   return Poll::done();
 }
 
-Poll write_down(OrchestrationContext& ctx, Conversation& talk, const char* activity) {
-  PAWL_AWAIT(checkpoint, on_session(ctx, activity, std::to_string(talk.known)));
+using WriteDown = pawl::ActivityType<Turns, pawl::Nothing>;
+Poll write_down(OrchestrationContext& ctx, Conversation& talk, const WriteDown& activity) {
+  PAWL_AWAIT(checkpoint, ctx.schedule_activity(activity, {talk.known}, on_session()));
   if (checkpoint.ok()) {
     talk.written_down = talk.known;
     talk.since.clear();
@@ -119,7 +117,7 @@ Poll catch_up(OrchestrationContext& ctx, Conversation& talk) {
 Poll dehydrate(OrchestrationContext& ctx, Conversation& talk) {
   while (talk.tries < kTriesMax) {
     PAWL_CALL(catch_up(ctx, talk));
-    if (talk.known == talk.turns()) PAWL_CALL(write_down(ctx, talk, "dehydrate"));
+    if (talk.known == talk.turns()) PAWL_CALL(write_down(ctx, talk, kDehydrate));
     if (talk.known >= 0 && talk.since.empty()) break;
   }
   if (ctx.close_session(kSession) != pawl::ErrorKind::kNone) talk.tries = kTriesMax;
@@ -129,41 +127,40 @@ Poll dehydrate(OrchestrationContext& ctx, Conversation& talk) {
 
 }  // namespace
 
-Poll converse(OrchestrationContext& ctx) {
+pawl::PollOf<Progress, Turns> converse(OrchestrationContext& ctx, const Progress& input) {
   Conversation talk;
-  talk.written_down = number(ctx.input());
-  if (!ctx.input().empty()) talk.known = talk.written_down;  // its agent is still there
+  talk.written_down = input.written_down.value_or(0);
+  if (input.written_down.has_value()) talk.known = talk.written_down;  // its agent is still there
   while (true) {
     PAWL_AWAIT(said, ctx.dequeue_event(kQueue));
-    if (said.cancelled()) return ctx.complete("cancelled");
-    const std::string_view line = said.value();
-    const std::size_t space = line.find(' ');
-    if (space == 0 || space == std::string_view::npos) continue;
-    Message message{std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
+    if (said.cancelled()) return ctx.complete(Turns{talk.turns()});
+    if (!said.ok()) continue;  // no Message
+    const Message& message = said.value();
+    const std::string_view text = message.text.view();
     talk.tries = 0;
 
-    if (message.text.compare(0, 7, "/pause ") == 0) {
+    if (text.substr(0, 7) == "/pause ") {
       PAWL_CALL(dehydrate(ctx, talk));
       if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
-      answer(ctx, message.request, "paused");
-      const std::chrono::milliseconds pause(number(std::string_view(message.text).substr(7)));
+      answer(ctx, message, "paused");
+      const std::chrono::milliseconds pause(number(text.substr(7)));
       PAWL_AWAIT_DONE(ctx.schedule_timer(pause));
       continue;
     }
-    if (message.text == "/bye") {
+    if (text == "/bye") {
       PAWL_CALL(dehydrate(ctx, talk));
       if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
-      answer(ctx, message.request, "bye");
-      return ctx.complete(std::to_string(talk.turns()) + " turns");
+      answer(ctx, message, "bye");
+      return ctx.complete(Turns{talk.turns()});
     }
     talk.since.push_back(message);
     PAWL_CALL(catch_up(ctx, talk));
     if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
     if (talk.since.size() < kTurnsACheckpoint) continue;
-    PAWL_CALL(write_down(ctx, talk, "checkpoint"));
+    PAWL_CALL(write_down(ctx, talk, kCheckpoint));
     // History begins anew where nothing but the number of turns must be carried over. The session
     // stays open.
-    if (talk.since.empty()) return ctx.continue_as_new(std::to_string(talk.written_down));
+    if (talk.since.empty()) return ctx.continue_as_new(Progress{talk.written_down});
   }
 }
 

@@ -30,9 +30,6 @@ agent   the child; COMMAND is another one, words set apart by spaces
 kill -9 does no harm to anything that was said.
 )";
 
-// With what the agent says of it, within payload_bytes_max.
-constexpr std::size_t kTextMax = 400;
-
 [[noreturn]] void usage() {
   std::fputs(kUsage, stderr);
   std::exit(2);
@@ -53,7 +50,7 @@ int work(const char* path, const char* node, const char* store, const char* comm
   conversation::Worker worker{agents, command != nullptr ? command : example::own_command("agent"),
                               store};
 
-  host.add_orchestration("converse", conversation::converse);
+  host.add_orchestration(conversation::kConverse, conversation::converse);
   if (conversation::add_activities(host.registry(), worker) != pawl::Status::kOk) return 1;
 
   pawl::Options& options = host.options().runtime;
@@ -65,18 +62,20 @@ int work(const char* path, const char* node, const char* store, const char* comm
 }
 
 int say(const char* path, const std::string& id, const std::string& text) {
-  if (text.empty() || text.size() > kTextMax) usage();
+  conversation::Message message;
+  if (text.empty() || message.text.assign(text) != pawl::Status::kOk) usage();
   example::Caller caller;
   if (!caller.open("conversation", path)) return 1;
   pawl::Client& client = caller.client();
-  pawl::Status status = client.start_orchestration("converse", pawl::InstanceId(id), "");
+  pawl::Status status =
+      client.start_orchestration(conversation::kConverse, pawl::InstanceId(id), {});
   if (status == pawl::Status::kAlreadyExists) status = pawl::Status::kOk;  // it goes on
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);  // a process id alone comes again
   const std::string request = std::to_string(getpid()) + "." + std::to_string(now.tv_sec) + "." +
                               std::to_string(now.tv_nsec);
-  if (status == pawl::Status::kOk)
-    status = client.enqueue_event(id, conversation::kQueue, request + " " + text);
+  if (status == pawl::Status::kOk) status = message.request.assign(request);
+  if (status == pawl::Status::kOk) status = client.enqueue_event(id, conversation::kQueue, message);
   pawl::KvEntry answer;
   if (status == pawl::Status::kOk)
     status = client.wait_for_kv_value(id, request, std::chrono::seconds(60), &answer);

@@ -65,7 +65,7 @@ int run_gateway(const GatewayOptions& wanted) {
   options.runtime.sessions.listener = &devices;
   pawl::Host host(options);
   host.add_orchestration(kMeasure, measure);
-  host.add_activity("read_device", read_device, pawl::ActivityMode::kInline, &devices);
+  host.add_activity(kRead, read_device, pawl::ActivityMode::kInline, &devices);
   if (host.start() != pawl::Status::kOk) return host.run();  // which says why
   Gateway gateway(host.runtime(), wanted.standby);
   if (!gateway.folder.open(wanted.folder)) {

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <cinttypes>
-#include <cstdio>
 #include <cstdlib>
 
 namespace device_gateway {
@@ -20,9 +18,10 @@ pawl::PollOf<Request, std::string_view> measure(pawl::OrchestrationContext& ctx,
   options.retry.base = std::chrono::milliseconds(50);
   std::string values;
   for (std::int32_t i = 0; i < request.samples; ++i) {
-    PAWL_AWAIT(value, ctx.schedule_activity("read_device", "", options));
-    if (!value.ok()) return ctx.fail(pawl::error_kind_name(value.error().kind));
-    values.append(values.empty() ? "" : " ").append(value.value());
+    PAWL_AWAIT(read, ctx.schedule_activity(kRead, {}, options));
+    if (!read.ok()) return ctx.fail(pawl::error_kind_name(read.error().kind));
+    values.append(values.empty() ? "" : " ").append(read.value().reader.view());
+    values.append(":").append(std::to_string(read.value().value));
     if (i + 1 == request.samples) break;
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(request.period_ms)));
   }
@@ -31,17 +30,18 @@ pawl::PollOf<Request, std::string_view> measure(pawl::OrchestrationContext& ctx,
 
 // A register of the device, here the text in a file. Short, so it runs on the loop; a slow bus
 // would be read in steps or on a thread.
-pawl::ActivityResult read_device(pawl::ActivityContext& ctx) {
+pawl::Reply<Value> read_device(pawl::ActivityContext& ctx, const pawl::Nothing& /*input*/) {
   OwnedDevices& devices = *static_cast<OwnedDevices*>(ctx.user());
   std::string why;
   const int fd = devices.use(ctx.session_id(), &why);
   if (fd < 0) return ctx.fail(why);
   char text[32] = {};
   if (pread(fd, text, sizeof text - 1, 0) <= 0) return ctx.fail("the device does not answer");
-  char result[64];
-  const int size = std::snprintf(result, sizeof result, "%.20s:%ld", ctx.worker_id().data(),
-                                 std::strtol(text, nullptr, 10));
-  return ctx.ok({result, static_cast<std::size_t>(size)});
+  Value read;
+  read.value = std::strtol(text, nullptr, 10);
+  if (read.reader.assign(ctx.worker_id().substr(0, 20)) != pawl::Status::kOk)
+    return ctx.fail_permanently("the name of this node is no text");
+  return read;
 }
 
 }  // namespace device_gateway

@@ -17,6 +17,13 @@ struct Request {
 };
 PAWL_JSON(Request, samples, period_ms, unavailable_ms, device)
 
+struct Value {
+  std::int64_t value = 0;
+  pawl::JsonText<20> reader;  // the node that read it
+};
+PAWL_JSON(Value, value, reader)
+
+inline constexpr pawl::ActivityType<pawl::Nothing, Value> kRead{"read_device"};
 // Completes with the values, each with who read it: "a:215 a:216 b:216". Fails with the error's
 // kind.
 inline constexpr pawl::OrchestrationType<Request, std::string_view> kMeasure{"measure"};
@@ -24,7 +31,7 @@ pawl::PollOf<Request, std::string_view> measure(pawl::OrchestrationContext& ctx,
                                                 const Request& request);
 
 // `user` is the OwnedDevices.
-pawl::ActivityResult read_device(pawl::ActivityContext& ctx);
+pawl::Reply<Value> read_device(pawl::ActivityContext& ctx, const pawl::Nothing& input);
 
 }  // namespace device_gateway
 

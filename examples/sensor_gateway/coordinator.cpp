@@ -21,15 +21,16 @@ int run_coordinator(const CoordinatorOptions& wanted) {
   std::vector<Channel> channels = discover(wanted.roots);
 
   pawl::Host host(example::small_host(wanted.database_path, "coordinator"));
-  host.add_orchestration("watch_sensor", watch_sensor);
+  host.add_orchestration(kWatchSensor, watch_sensor);
   if (host.start() != pawl::Status::kOk) return host.run();  // which says why
   for (Channel& channel : channels) {
     SensorState state;
     state.period_ms = wanted.period_ms;
     const auto limit = wanted.limits.find(channel.id);
     state.limit = limit != wanted.limits.end() ? limit->second : channel.limit;
-    const pawl::Status status = host.runtime().start_orchestration(
-        "watch_sensor", pawl::InstanceId(channel.id), state.text(), {}, on_started, &channel);
+    const pawl::Status status =
+        host.runtime().start_orchestration(kWatchSensor, pawl::InstanceId(channel.id), state,
+                                           pawl::StartOptions(), on_started, &channel);
     if (status != pawl::Status::kOk) on_started(&channel, status);
   }
   return host.run();

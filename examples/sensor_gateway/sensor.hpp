@@ -1,32 +1,63 @@
-// The orchestration of one sensor: sample, filter, raise an alarm, wait, go round.
+// The orchestration of one sensor: sample, filter, raise an alarm, wait, go round. Coordinator and
+// workers share what stands here.
 #ifndef GATEWAY_SENSOR_HPP
 #define GATEWAY_SENSOR_HPP
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "channels.hpp"
-#include "pawl/orchestration.hpp"
+#include "pawl/pawl.hpp"
 
 namespace gateway {
 
-// Everything an orchestration knows, handed from one execution to the next.
+PAWL_JSON(Counters, first, second)
+
+// Everything an orchestration knows, handed from one execution to the next. Whole numbers are the
+// same on every machine.
 struct SensorState {
   std::int64_t period_ms = 1000;
   std::int64_t limit = kNoLimit;
   std::int64_t samples = 0;
   std::int64_t failures = 0;  // in a row
   std::int64_t level = 0;     // filtered value
-  std::int64_t alarmed = 0;   // above the limit, and recorded
+  bool alarmed = false;       // above the limit, and recorded
   Counters counters;
-
-  [[nodiscard]] std::string text() const;
-  [[nodiscard]] bool read(std::string_view text);
 };
+PAWL_JSON(SensorState, period_ms, limit, samples, failures, level, alarmed, counters)
+
+struct SampleRequest {
+  std::int64_t sample = 0;  // its number
+  std::int64_t level = 0;
+  Counters counters;
+};
+PAWL_JSON(SampleRequest, sample, level, counters)
+
+struct Sample {
+  std::int64_t value = 0;
+  std::int64_t median = 0;
+  std::int64_t window = 0;  // values that the median is of
+  Counters counters;
+};
+PAWL_JSON(Sample, value, median, window, counters)
+
+struct Alarm {
+  std::int64_t level = 0;
+  std::int64_t limit = 0;
+};
+PAWL_JSON(Alarm, level, limit)
+
+struct Recorded {
+  bool before = false;  // by an earlier attempt
+};
+PAWL_JSON(Recorded, before)
+
+inline constexpr pawl::ActivityType<SampleRequest, Sample> kSample{"sample"};
+inline constexpr pawl::ActivityType<Alarm, Recorded> kAlarm{"alarm"};
+inline constexpr pawl::OrchestrationType<SensorState, SensorState> kWatchSensor{"watch_sensor"};
 
 // The session, and so the sensor's id, is the id of the instance.
-pawl::Poll watch_sensor(pawl::OrchestrationContext& ctx);
+pawl::PollOf<SensorState, SensorState> watch_sensor(pawl::OrchestrationContext& ctx,
+                                                    const SensorState& input);
 
 }  // namespace gateway
 

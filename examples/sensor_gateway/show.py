@@ -9,6 +9,7 @@
   show.py event DIR FIELD...      appends a line to the account of what was done to the processes
 """
 
+import json
 import os
 import signal
 import sys
@@ -75,8 +76,7 @@ def show_table(folder):
         good = [line for line in mine if line["ok"] == "1"]
         last = "-"
         if good:
-            value = next(field for field in good[-1]["result"].split() if field.startswith("value="))
-            last = f"{int(value[6:]) / 1000:.3f}"
+            last = f"{int(json.loads(good[-1]['result'])['value']) / 1000:.3f}"
         owner = reads[session]
         name = f"{owner['node']}[{owner['pid']}]" + ("" if owner["pid"] in alive else " gone")
         print(f"    {session:<{width}}  {name:<12} {len(mine):7}  {last:>12}")

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <string>
 
-#include "fields.hpp"
 #include "host.hpp"
 #include "run_log.hpp"
+#include "sensor.hpp"
 #include "sensor_cache.hpp"
 
 namespace gateway {
@@ -21,14 +21,6 @@ struct Worker {
   RunLog alarms;
   SensorCache cache;
 };
-
-// What an activity has to say.
-struct Report {
-  bool ok;
-  std::string text;
-};
-
-using Body = Report (*)(pawl::ActivityContext&, Worker&);
 
 std::string log_line(const pawl::ActivityContext& ctx, const char* what) {
   std::string line(what);
@@ -46,65 +38,65 @@ std::string log_line(const pawl::ActivityContext& ctx, const char* what) {
 }
 
 // An activity with a witness: a line on the disk before it starts and one when it has ended, with
-// all that a checker needs to find it in the database and to know whose it was.
-template <Body body>
-pawl::ActivityResult witnessed(pawl::ActivityContext& ctx) {
+// all that a checker needs to find it in the database and to know whose it was. `body` answers what
+// went wrong, or nothing.
+template <typename In, typename Out>
+using Body = std::string (*)(pawl::ActivityContext&, Worker&, const In&, Out*);
+template <typename In, typename Out, Body<In, Out> body>
+pawl::Reply<Out> witnessed(pawl::ActivityContext& ctx, const In& input) {
   Worker& worker = *static_cast<Worker*>(ctx.user());
   const char* const claimed = ctx.claimed_now() ? " claimed=1" : " claimed=0";
   if (!worker.log.append(log_line(ctx, "start") + claimed)) return ctx.fail("cannot write the log");
-  const Report report = body(ctx, worker);
-  const char* const ok = report.ok ? " ok=1 result=" : " ok=0 result=";
-  if (!worker.log.append(log_line(ctx, "end") + ok + report.text)) {
-    return ctx.fail("cannot write the log");
-  }
-  return report.ok ? ctx.ok(report.text) : ctx.fail(report.text);
+  Out result;
+  const std::string why = body(ctx, worker, input, &result);
+  char stored[256];  // as Pawl will store it
+  std::size_t size = 0;
+  if (pawl::to_json(result, stored, sizeof stored, &size) != pawl::Status::kOk)
+    return ctx.fail_permanently("a result that is no JSON");
+  const std::string end =
+      why.empty() ? " ok=1 result=" + std::string(stored, size) : " ok=0 result=" + why;
+  if (!worker.log.append(log_line(ctx, "end") + end)) return ctx.fail("cannot write the log");
+  if (!why.empty()) return ctx.fail(why);
+  return result;
 }
 
 // A blocking driver call, and the median of the last five values, which no wild reading moves. The
 // open file and the window are warm: after a hand-over, or when a sample is not the one after the
 // last, the window begins again with the level that the orchestration kept.
-Report sample(pawl::ActivityContext& ctx, Worker& worker) {
+std::string sample(pawl::ActivityContext& ctx, Worker& worker, const SampleRequest& request,
+                   Sample* result) {
   const SensorCache::Lease lease = worker.cache.take(ctx.session_id(), ctx.session_epoch());
   Sensor& sensor = lease.sensor();
   if (!sensor.channel.is_open()) {
     Channel found;
-    if (!find_channel(worker.roots, ctx.session_id(), &found))
-      return {false, "no such channel now"};
-    if (!sensor.channel.open(found)) return {false, sensor.channel.error()};
+    if (!find_channel(worker.roots, ctx.session_id(), &found)) return "no such channel now";
+    if (!sensor.channel.open(found)) return sensor.channel.error();
   }
-  std::int64_t number = 0;
-  std::int64_t level = 0;
-  Counters counters;
-  if (!read_field(ctx.input(), "sample", &number) || !read_field(ctx.input(), "level", &level) ||
-      !read_field(ctx.input(), "a", &counters.first) ||
-      !read_field(ctx.input(), "b", &counters.second)) {
-    return {false, "the input is not a request for a sample"};
-  }
-  std::int64_t value = 0;
-  if (!sensor.channel.read(&counters, &value)) return {false, sensor.channel.error()};
-  if (sensor.last_sample != number - 1) {
+  result->counters = request.counters;
+  if (!sensor.channel.read(&result->counters, &result->value)) return sensor.channel.error();
+  if (sensor.last_sample != request.sample - 1) {
     sensor.window.clear();
-    if (number > 1) sensor.window.add(level);
+    if (request.sample > 1) sensor.window.add(request.level);
   }
-  sensor.window.add(value);
-  sensor.last_sample = number;
-  Fields result;
-  result.add("value", value).add("median", sensor.window.median());
-  result.add("window", sensor.window.count());
-  if (counters.second != 0) result.add("a", counters.first).add("b", counters.second);
-  return {true, result.text()};
+  sensor.window.add(result->value);
+  sensor.last_sample = request.sample;
+  result->median = sensor.window.median();
+  result->window = sensor.window.count();
+  return "";
 }
 
 // A real effect: a line in a file that all workers share. An attempt after the first one looks
 // whether an earlier one got as far as the line, so that an alarm is recorded once, whichever process was
 // killed when.
-Report alarm(pawl::ActivityContext& ctx, Worker& worker) {
+std::string record(pawl::ActivityContext& ctx, Worker& worker, const Alarm& alarm,
+                   Recorded* result) {
   const std::string key = " key=" + std::string(ctx.idempotency_key()) + ' ';
-  if (ctx.attempt() > 1 && worker.alarms.contains(key)) return {true, "recorded before"};
+  result->before = ctx.attempt() > 1 && worker.alarms.contains(key);
+  if (result->before) return "";
   std::string line = "alarm utc=" + std::to_string(time(nullptr)) + key + "sensor=";
-  line.append(ctx.session_id()).append(" ").append(ctx.input());
-  if (!worker.alarms.append(line)) return {false, "cannot write the alarm"};
-  return {true, "recorded"};
+  line.append(ctx.session_id()).append(" level=").append(std::to_string(alarm.level));
+  line.append(" limit=").append(std::to_string(alarm.limit));
+  return worker.alarms.append(line) ? "" : "cannot write the alarm";
 }
 
 }  // namespace
@@ -121,8 +113,10 @@ int run_worker(const WorkerOptions& wanted) {
   options.runtime.slots.threads = 2;
   options.runtime.sessions.max_sessions_per_worker = wanted.max_sessions;
   pawl::Host host(options);
-  host.add_activity("sample", witnessed<sample>, pawl::ActivityMode::kThreaded, &worker);
-  host.add_activity("alarm", witnessed<alarm>, pawl::ActivityMode::kThreaded, &worker);
+  host.add_activity(kSample, witnessed<SampleRequest, Sample, sample>,
+                    pawl::ActivityMode::kThreaded, &worker);
+  host.add_activity(kAlarm, witnessed<Alarm, Recorded, record>, pawl::ActivityMode::kThreaded,
+                    &worker);
   return host.run();
 }
 
