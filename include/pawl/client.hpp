@@ -224,6 +224,14 @@ class Client : public TypedSenderCalls<Client> {
   // status shows kTerminated.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status terminate_instance(std::string_view id, std::string_view reason);
+  // Asks the instances among the next page of list_instances() that have not ended to stop, as
+  // cancel_instance() does; in one transaction, of at most 64 instances. *asked counts them. One
+  // that a request waits for already is left as it is, so a page may be repeated; one whose row is
+  // damaged is left out.
+  // Returns kOk; unless kOk the page is where it was.
+  // Requires: as list_instances(); `reason` of at most payload_bytes_max (kResourceExhausted).
+  Status cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
+                          std::int64_t* asked);
   // Stops turns until resume_instance(): messages and due timers wait, activities that were already
   // scheduled go on.
   // Returns kOk, also if it was suspended; kNotFound; kStale: it has ended or is being terminated.

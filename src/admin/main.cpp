@@ -40,6 +40,8 @@ constexpr char kUsage[] =
     "  undrain NODE       it takes new work again\n"
     "  forget-device NAME no worker declares, no work waits\n"
     "  cancel ID          asks its code to stop            --reason TEXT\n"
+    "  cancel-all         likewise all that pass, and have not ended\n"
+    "    --name NAME --state STATE --prefix TEXT --reason TEXT\n"
     "  terminate ID       ends it now, without its code    --reason TEXT\n"
     "  suspend ID         no turns until resumed\n"
     "  resume ID          a suspended or stopped one goes on\n"
@@ -383,6 +385,17 @@ pawl::Status quota(pawl::Client& client, const Command& command) {
 pawl::Status cancel(pawl::Client& client, const Command& command) {
   return client.cancel_instance(command.id, command.reason);
 }
+pawl::Status cancel_all(pawl::Client& client, const Command& command) {
+  pawl::Page page;
+  std::int64_t sum = 0;
+  do {
+    std::int64_t asked = 0;
+    PAWL_TRY(client.cancel_instances(command.filter, &page, command.reason, &asked));
+    sum += asked;
+  } while (page.more);
+  print_number("", sum, " instances\n");
+  return pawl::Status::kOk;
+}
 pawl::Status terminate(pawl::Client& client, const Command& command) {
   return client.terminate_instance(command.id, command.reason);
 }
@@ -493,6 +506,7 @@ constexpr Entry kEntries[] = {
     {"history", history, true},
     {"metrics", metrics, false},
     {"cancel", cancel, true},
+    {"cancel-all", cancel_all, false},
     {"terminate", terminate, true},
     {"suspend", suspend, true},
     {"resume", resume, true},

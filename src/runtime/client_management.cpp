@@ -10,7 +10,7 @@ namespace pawl {
 namespace {
 
 constexpr std::size_t kKeysMax =
-    64;  // instances of one call of delete_instances() or prune_instances()
+    64;  // instances of one call of cancel_, delete_ or prune_instances()
 
 // Copies what it is shown into the Client's buffer.
 // Copies a text to `at` and makes it a view of that. Returns the end of the copy.
@@ -60,18 +60,19 @@ class KeepSession final : public SessionVisitor {
 
 class Collect final : public InstanceVisitor {
  public:
-  explicit Collect(bool ended_only) : ended_only_(ended_only) {}
+  enum class Which : std::uint8_t { kAll, kEnded, kNotEnded };
+  explicit Collect(Which which) : which_(which) {}
   void on_instance(const InstanceInfo& instance) noexcept override {
-    if (ended_only_ && instance.state != OrchestrationState::kCompleted &&
-        instance.state != OrchestrationState::kFailed)
-      return;
-    keys[count++] = instance.key;
+    const bool has_ended = instance.state == OrchestrationState::kCompleted ||
+                           instance.state == OrchestrationState::kFailed;
+    if (which_ == Which::kAll || has_ended == (which_ == Which::kEnded))
+      keys[count++] = instance.key;
   }
   InstanceKey keys[kKeysMax] = {};
   std::size_t count = 0;
 
  private:
-  bool ended_only_;
+  Which which_;
 };
 
 class EventVisitor final : public EventSink {
@@ -137,6 +138,53 @@ const char* execution_state_name(ExecutionState state) {
 
 Status ClientManagement::terminate_instance(std::string_view id, std::string_view reason) {
   return in_batch(id, [&] { return store_->admin().terminate_instance(id, reason); });
+}
+
+// In one transaction: all, or none of them.
+Status ClientManagement::ask(const InstanceKey* keys, std::size_t count, std::string_view reason,
+                             std::int64_t* asked) {
+  if (count == 0) return Status::kOk;
+  std::int64_t fresh = 0;
+  const Status status = in_batch({}, [&] {
+    fresh = 0;  // it may be tried twice
+    for (std::size_t i = 0; i < count; ++i) {
+      bool is_new = false;
+      PAWL_TRY(store_->instances().cancel_instance(keys[i], reason, &is_new));
+      if (is_new) ++fresh;
+    }
+    return Status::kOk;
+  });
+  if (status == Status::kOk) *asked += fresh;
+  return status;
+}
+
+Status ClientManagement::cancel_instances(const InstanceFilter& filter, Page* page,
+                                          std::string_view reason, std::int64_t* asked) {
+  *asked = 0;
+  if (reason.size() > options_.payload_bytes_max) {
+    diagnostic_.format("the reason has %zu bytes; payload_bytes_max is %zu", reason.size(),
+                       options_.payload_bytes_max);
+    return Status::kResourceExhausted;
+  }
+  Page bounded = *page;
+  if (bounded.rows_max > kKeysMax) bounded.rows_max = kKeysMax;
+  Collect running(Collect::Which::kNotEnded);
+  PAWL_TRY(list_instances(filter, &bounded, running));
+  std::int64_t count = 0;
+  Status status = ask(running.keys, running.count, reason, &count);
+  // Each by itself then, but for those that are damaged.
+  if (status == Status::kCorrupt) {
+    status = Status::kOk;
+    for (std::size_t i = 0; i < running.count && status == Status::kOk; ++i) {
+      const Status one = ask(running.keys + i, 1, reason, &count);
+      if (one != Status::kCorrupt) status = one;
+    }
+  }
+  PAWL_TRY(status);
+  *asked = count;
+  page->after = bounded.after;
+  page->more = bounded.more;
+  return Status::kOk;
 }
 
 Status ClientManagement::suspend_instance(std::string_view id) {
@@ -312,7 +360,7 @@ Status ClientManagement::delete_instances(const InstanceFilter& filter, Page* pa
   roots.roots_only = true;
   Page bounded = *page;
   if (bounded.rows_max > kKeysMax) bounded.rows_max = kKeysMax;
-  Collect ended(true);
+  Collect ended(Collect::Which::kEnded);
   PAWL_TRY(list_instances(roots, &bounded, ended));
   for (std::size_t i = 0; i < ended.count; ++i) {
     const Status status = remove(ended.keys[i], {}, false, removed);
@@ -349,7 +397,7 @@ Status ClientManagement::prune_instances(const InstanceFilter& filter, Page* pag
   *removed = Removed();
   Page bounded = *page;
   if (bounded.rows_max > kKeysMax) bounded.rows_max = kKeysMax;
-  Collect all(false);
+  Collect all(Collect::Which::kAll);
   PAWL_TRY(list_instances(filter, &bounded, all));
   for (std::size_t i = 0; i < all.count; ++i) {
     const Status status = prune(all.keys[i], {}, {keep_last, ended_before_ms}, removed);

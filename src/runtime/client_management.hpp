@@ -11,6 +11,8 @@ class ClientManagement : public ClientConnection {
   using ClientConnection::ClientConnection;
 
   Status terminate_instance(std::string_view id, std::string_view reason);
+  Status cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
+                          std::int64_t* asked);
   Status suspend_instance(std::string_view id);
   Status resume_instance(std::string_view id);
   Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
@@ -40,6 +42,8 @@ class ClientManagement : public ClientConnection {
                          std::int64_t ended_before_ms, Removed* removed);
 
  private:
+  Status ask(const InstanceKey* keys, std::size_t count, std::string_view reason,
+             std::int64_t* asked);
   Status list_all_workers(WorkerVisitor& visitor);
   Status remove(InstanceKey key, std::string_view id, bool force, Removed* removed);
   Status prune(InstanceKey key, std::string_view id, const PruneLimits& limits, Removed* removed);

@@ -320,6 +320,11 @@ Status Client::start_orchestration(std::string_view name, const InstanceId& id,
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->call().cancel_instance(id, reason);
 }
+Status Client::cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
+                                std::int64_t* asked) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->call().cancel_instances(filter, page, reason, asked);
+}
 Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload) {
   return core_ == nullptr ? Status::kStopped
                           : core_->call().send_message(id, MessageKind::kEvent, name, payload);

@@ -227,6 +227,7 @@ void Turns::settle(Turn& turn) {
                                {"text", turn.traces[i].text}};
     loop_.log(turn.traces[i].level, "trace", fields, 3);
   }
+  log_cancel(turn);
   if (turn.ignores_cancel) log_ignored_cancel(turn);
   log_long_history(turn);
   if (!loop_.batch.utc_known) log_waiting_timers(turn);
@@ -313,6 +314,18 @@ void Turns::log_end(const Turn& turn, OptionalMs lasted_ms) {
                   turn.commit.end == EndKind::kCompleted ? "orchestration_completed"
                                                          : "orchestration_continued_as_new",
                   fields, count);
+}
+
+// Each one; never left out, since an operator's bulk cancel is followed by these. One that was handed on to the next execution is no news.
+void Turns::log_cancel(const Turn& turn) {
+  const EventId request = turn.warm->history.cancel_id();
+  if (request == 0 || request < turn.commit.first_new || !loop_.logs(LogLevel::kInfo)) return;
+  const Event& event = turn.warm->history.event(request);
+  if (event.number != 0) return;
+  const LogField fields[] = {{"instance", turn.item->id.view()},
+                             {"execution", turn.item->execution},
+                             {"reason", event.payload}};
+  loop_.log(LogLevel::kInfo, "cancel_requested", fields, 3);
 }
 
 // It stands still until its grace is over.

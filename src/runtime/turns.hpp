@@ -93,6 +93,7 @@ class Turns {
   void count(const Turn& turn);
   void log_start(const Turn& turn);
   void log_end(const Turn& turn, OptionalMs lasted_ms);
+  void log_cancel(const Turn& turn);
   void log_ignored_cancel(const Turn& turn);
   void log_long_history(const Turn& turn);
   void log_waiting_timers(const Turn& turn);

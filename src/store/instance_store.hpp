@@ -167,6 +167,9 @@ class InstanceStore {
   virtual Status create_instance(const NewInstance& instance, InstanceKey* key) = 0;
   // kNotFound; kStale if it has ended.
   virtual Status cancel_instance(std::string_view id, std::string_view reason) = 0;
+  // The same of one of a list. *asked = false with kOk: it is gone, has ended, or a request waits for
+  // it already.
+  virtual Status cancel_instance(InstanceKey key, std::string_view reason, bool* asked) = 0;
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: refused
   // for its limits, nothing was written, the diagnostic has the numbers. kQuota: as above.
   virtual Status send_message(const NewMessage& posted, bool* room) = 0;

@@ -121,6 +121,27 @@ TEST_F(DamagedRow, PolicyOfWorkFailsThatWorkAlone) {
   expect_others_go_on();
 }
 
+TEST_F(DamagedRow, BulkCancelGoesPastIt) {
+  start_worker();
+  for (const char* id : {"a", "b", "c"})
+    start(id, "asks_later");
+  pass(1'000);
+  damage("UPDATE instances SET state='x',ready_id='y',revision=x'00' WHERE id='b'");
+  std::int64_t sum = 0;
+  Page page;
+  do {
+    std::int64_t asked = 0;
+    ASSERT_EQ(client()->cancel_instances(InstanceFilter(), &page, "night", &asked), Status::kOk)
+        << client()->error_text();
+    sum += asked;
+  } while (page.more);
+  EXPECT_EQ(sum, 2);
+  for (const char* id : {"a", "c"}) {
+    static_cast<void>(end_of(id, 60'000));
+    EXPECT_FALSE(is_running(id)) << id;
+  }
+}
+
 TEST_F(DamagedRow, DueTimeThatIsNoNumberFailsThatWorkAlone) {
   for (const char* text : {"'x'", "x'00'", "1e300"}) {
     start_worker();

@@ -279,6 +279,55 @@ TEST_F(Management, ExecutionsHaveWhatTheyEndedWith) {
   EXPECT_EQ(executions("b"), "1 failed application 4 asked to stop\n");
 }
 
+TEST_F(Management, CancelInBulkAsksAllThatPassAndHaveNotEnded) {
+  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("ended"), "5"), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kCompleted, "ended"));
+  for (int i = 0; i < 70; ++i)
+    ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("s" + std::to_string(i)), ""),
+              Status::kOk);
+  ASSERT_EQ((*client)->start_orchestration("on_session", InstanceId("other"), ""), Status::kOk);
+  settle();
+  InstanceFilter sleepers;
+  sleepers.name = "sleeper";
+  Page page;
+  std::int64_t asked = 0;
+  ASSERT_EQ((*client)->cancel_instances(sleepers, &page, "night", &asked), Status::kOk);
+  EXPECT_EQ(asked, 64);
+  EXPECT_TRUE(page.more);
+  // Again before a turn has taken the first request: nothing is asked twice.
+  Page again;
+  ASSERT_EQ((*client)->cancel_instances(sleepers, &again, "later", &asked), Status::kOk);
+  EXPECT_EQ(asked, 0);
+  ASSERT_EQ((*client)->cancel_instances(sleepers, &page, "night", &asked), Status::kOk);
+  EXPECT_EQ(asked, 6);
+  EXPECT_FALSE(page.more);
+  for (int i = 0; i < 70; ++i)
+    ASSERT_TRUE(until(OrchestrationState::kFailed, "s" + std::to_string(i)));
+  EXPECT_EQ(output("s69"), "asked to stop");
+  EXPECT_EQ(client->status("other").state, OrchestrationState::kRunning);
+  EXPECT_EQ(worker->lines.count("info cancel_requested instance=s69 execution=1 reason=night"), 1U)
+      << worker->lines.all();
+  EXPECT_EQ(worker->lines.count("cancel_requested"), 70U);
+  // Those that ended are left as they are.
+  Page all;
+  ASSERT_EQ((*client)->cancel_instances(InstanceFilter(), &all, "night", &asked), Status::kOk);
+  EXPECT_EQ(asked, 0);
+  EXPECT_TRUE(all.more);
+  ASSERT_EQ((*client)->cancel_instances(InstanceFilter(), &all, "night", &asked), Status::kOk);
+  EXPECT_EQ(asked, 1);
+  ASSERT_TRUE(drive(
+      machine, {worker.get()},
+      [&] { return client->status("other").state != OrchestrationState::kRunning; }, 60'000));
+  EXPECT_EQ(output("ended"), "after 1");
+  const std::string too_long(ClientOptions().payload_bytes_max + 1, 'x');
+  Page none;
+  EXPECT_EQ((*client)->cancel_instances(InstanceFilter(), &none, too_long, &asked),
+            Status::kResourceExhausted);
+  none.rows_max = 0;
+  EXPECT_EQ((*client)->cancel_instances(InstanceFilter(), &none, "", &asked),
+            Status::kInvalidArgument);
+}
+
 class KeepText final : public TextSink {
  public:
   bool write(std::string_view piece) noexcept override {

@@ -50,6 +50,9 @@ class InstanceFacet final : public InstanceStore {
   Status cancel_instance(std::string_view id, std::string_view reason) override {
     return mailbox_.cancel_instance(id, reason);
   }
+  Status cancel_instance(InstanceKey key, std::string_view reason, bool* asked) override {
+    return mailbox_.cancel_instance(key, reason, asked);
+  }
   Status send_message(const NewMessage& posted, bool* room) override {
     return mailbox_.send_message(posted, room);
   }

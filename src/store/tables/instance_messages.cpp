@@ -83,6 +83,28 @@ Status InstanceMessages::cancel_instance(std::string_view id, std::string_view r
   return messages_.insert_message(key, cancel);
 }
 
+constexpr auto kRequestWaitsText = sql::join(
+    "SELECT 1 FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",
+    sql::number<MessageKind::kCancel>, " LIMIT 1");
+constexpr sql::Query kRequestWaits{kRequestWaitsText};
+
+// Only the first request counts, so a second row of it would say nothing.
+Status InstanceMessages::cancel_instance(InstanceKey key, std::string_view reason, bool* asked) {
+  require_batch();
+  *asked = false;
+  {
+    Statement row = connection_.use(kRequestWaits);
+    if (row.bind(key).row()) return Status::kOk;
+    PAWL_TRY(fail(row.status(), "find cancel request"));
+  }
+  Message cancel;
+  cancel.kind = MessageKind::kCancel;
+  cancel.payload = cut_text(reason, kErrorTextBytesMax);
+  const Status inserted = messages_.insert_message(key, cancel);
+  *asked = inserted == Status::kOk;
+  return inserted == Status::kNotFound || inserted == Status::kStale ? Status::kOk : inserted;
+}
+
 Status InstanceMessages::find_instance(std::string_view id, InstanceKey* key, Incarnation* home) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());

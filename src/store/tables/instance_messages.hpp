@@ -26,6 +26,7 @@ class InstanceMessages : private Table {
   Status is_offer_waiting(const SentOffer& offer, bool* waits);
   Status withdraw_offer(const SentOffer& offer, bool* withdrawn);
   Status cancel_instance(std::string_view id, std::string_view reason);
+  Status cancel_instance(InstanceKey key, std::string_view reason, bool* asked);
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home);
   Status last_message(MessageId* number);
   Status reserve_messages(MessageId last, std::size_t count);

@@ -27,7 +27,8 @@ Status InstanceReader::read_status(std::string_view id, InstanceStatus* out, cha
   out->custom_status_version = row.integer(9);
   PAWL_TRY(copy_custom_status(row.bytes(8), out, buffer, capacity));
   const std::size_t used = out->custom_status.size();
-  if (has_ended(row.integer(1))) return history_.read_status_of_end(out, buffer + used, capacity - used);
+  if (has_ended(row.integer(1)))
+    return history_.read_status_of_end(out, buffer + used, capacity - used);
   return history_.copy_output(row.bytes(7), out, buffer + used, capacity - used);
 }
 

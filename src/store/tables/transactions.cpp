@@ -18,6 +18,8 @@ Status Transactions::begin(Incarnation me, BatchInfo* info) {
   status = note_others();
   context_.in_batch = true;
   context_.dead = false;
+  // A client quarantines nothing: what an earlier call of it met is no reason to refuse this one.
+  if (me == 0) connection_.forget_damage();
   context_.batch_worker = me;
   batch_ = BatchInfo();
   unregistered_.begin_batch();
