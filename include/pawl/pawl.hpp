@@ -22,11 +22,13 @@
 #include "pawl/registry.hpp"
 #include "pawl/replay_check.hpp"
 #include "pawl/runtime.hpp"
+#include "pawl/schedule.hpp"
 #include "pawl/session_cache.hpp"
 #include "pawl/session_listener.hpp"
 #include "pawl/session_recovery.hpp"
 #include "pawl/session_stats.hpp"
 #include "pawl/status.hpp"
+#include "pawl/timetable.hpp"
 #include "pawl/typed.hpp"
 #include "pawl/typed_code.hpp"
 

@@ -40,7 +40,7 @@ paths = sorted(glob.glob(os.path.join(SOURCE, "examples", "[0-9][0-9]_*.cpp")))
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
     problems = [text for text in pool.map(attempt, paths) if text]
 numbers = [os.path.basename(path)[:2] for path in paths]
-if numbers != [f"{number:02}" for number in range(1, 12)]:
+if numbers != [f"{number:02}" for number in range(1, 13)]:
     problems.append(f"the examples are numbered {numbers}")
 with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as readme:
     text = readme.read()
