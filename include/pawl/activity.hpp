@@ -221,25 +221,36 @@ namespace internal {
 // A cooperative activity without the type of its state.
 struct CooperativeCode {
   using Any = void (*)();
-  Any step = nullptr;
+  Any step = nullptr;  // null: none
+  Any caller = nullptr;
   // Makes the state first, unless *has_state.
-  ActivityStep (*run)(Any step, ActivityContext& ctx, void* state, bool* has_state) = nullptr;
+  ActivityStep (*run)(const CooperativeCode& code, ActivityContext& ctx, void* state,
+                      bool* has_state) = nullptr;
   void (*destroy)(void* state) = nullptr;
   std::size_t state_bytes = 0;
 
   template <typename State, typename Mode>
   static CooperativeCode of(ActivityStep (*step)(ActivityContext&, State&)) {
+    return of<State, Mode>(
+        reinterpret_cast<Any>(step), [](Any any, ActivityContext& ctx, State& state) {
+          return reinterpret_cast<ActivityStep (*)(ActivityContext&, State&)>(any)(ctx, state);
+        });
+  }
+  // `caller` knows what `step` really is.
+  template <typename State, typename Mode>
+  static CooperativeCode of(Any step, ActivityStep (*caller)(Any, ActivityContext&, State&)) {
     static_assert(alignof(State) <= alignof(std::max_align_t), "over-aligned state");
     static_assert(std::is_nothrow_destructible_v<State>, "the end of a state must not throw");
     CooperativeCode code;
-    code.step = reinterpret_cast<Any>(step);
-    code.run = [](Any any, ActivityContext& ctx, void* state, bool* has_state) {
+    code.step = step;
+    code.caller = reinterpret_cast<Any>(caller);
+    code.run = [](const CooperativeCode& self, ActivityContext& ctx, void* state, bool* has_state) {
       return call_application<Mode>(
           [&] {
             if (!*has_state) ::new (state) State();
             *has_state = true;
-            return reinterpret_cast<ActivityStep (*)(ActivityContext&, State&)>(any)(
-                ctx, *static_cast<State*>(state));
+            return reinterpret_cast<ActivityStep (*)(Any, ActivityContext&, State&)>(self.caller)(
+                self.step, ctx, *static_cast<State*>(state));
           },
           [&](const char* what) { return ActivityStep(fail_with_exception(ctx, what)); });
     };

@@ -79,6 +79,7 @@ class Client : public TypedSenderCalls<Client> {
  public:
   // Each of these takes a definition of pawl/typed.hpp and a value, too.
   using TypedSenderCalls::enqueue_event;
+  using TypedSenderCalls::offer_event;
   using TypedSenderCalls::raise_event;
   using TypedSenderCalls::start_orchestration;
 

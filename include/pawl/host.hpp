@@ -40,6 +40,7 @@ class Host : public TypedRegistration<Host> {
  public:
   // Each of these takes a definition of pawl/typed.hpp and a function of its types, too.
   using TypedRegistration::add_activity;
+  using TypedRegistration::add_cooperative;
   using TypedRegistration::add_orchestration;
 
   explicit Host(const Path& database_path);
@@ -60,6 +61,11 @@ class Host : public TypedRegistration<Host> {
   Host& add_cooperative(BorrowedText name, ActivityStep (*step)(ActivityContext&, State&),
                         void* user = nullptr) {
     return added("add_cooperative", name, registry().add_cooperative(name, step, user));
+  }
+  // Likewise; for the calls of pawl/typed_code.hpp.
+  Host& add_cooperative(BorrowedText name, const internal::CooperativeCode& code,
+                        void* user = nullptr) {
+    return added("add_cooperative", name, registry().add_cooperative(name, code, user));
   }
 
   // Takes the memory, opens or creates the database, and begins to work. The calls below do it,

@@ -22,6 +22,7 @@ class Registry : public TypedRegistration<Registry> {
  public:
   // Each of these takes a definition of pawl/typed.hpp and a function of its types, too.
   using TypedRegistration::add_activity;
+  using TypedRegistration::add_cooperative;
   using TypedRegistration::add_orchestration;
 
   static constexpr std::size_t kOrchestrationsMax = 64;
@@ -70,9 +71,13 @@ class Registry : public TypedRegistration<Registry> {
   template <typename State, typename Mode = internal::ExceptionMode>
   Status add_cooperative(BorrowedText name, ActivityStep (*step)(ActivityContext&, State&),
                          void* user = nullptr) {
-    if (step == nullptr) return Status::kInvalidArgument;
-    return add({name, ActivityCode(), ActivityMode::kCooperative, user,
-                internal::CooperativeCode::of<State, Mode>(step)});
+    return add_cooperative(name, internal::CooperativeCode::of<State, Mode>(step), user);
+  }
+  // Likewise; for the calls of pawl/typed_code.hpp.
+  Status add_cooperative(BorrowedText name, const internal::CooperativeCode& code,
+                         void* user = nullptr) {
+    if (code.step == nullptr) return Status::kInvalidArgument;
+    return add({name, ActivityCode(), ActivityMode::kCooperative, user, code});
   }
 
   // Exactly this version; with none, what set_default_version() says. Null: not registered.

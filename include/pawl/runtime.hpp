@@ -123,6 +123,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
  public:
   // Each of these takes a definition of pawl/typed.hpp and a value, too.
   using TypedSenderCalls::enqueue_event;
+  using TypedSenderCalls::offer_event;
   using TypedSenderCalls::raise_event;
   using TypedSenderCalls::start_orchestration;
 

@@ -319,6 +319,15 @@ class TypedSenderCalls {
     PAWL_TRY(encoded.status());
     return self().raise_event(id, type.name(), encoded.text(), rest...);
   }
+  // Offers an event for now or never.
+  // Returns as the call with a text.
+  template <typename T, typename... Rest>
+  Status offer_event(std::string_view id, const EventType<T>& type,
+                     const internal::Same<T>& payload, const Rest&... rest) {
+    const internal::Encoded<T> encoded(payload);
+    PAWL_TRY(encoded.status());
+    return self().offer_event(id, type.name(), encoded.text(), rest...);
+  }
   // Puts a message into a queue.
   // Returns as the call with a text.
   template <typename T, typename... Rest>

@@ -38,6 +38,27 @@ class [[nodiscard]] Reply {
   std::optional<ActivityResult> failure_;
 };
 
+// What a step of a cooperative ActivityType<In, Out> returns: an Out, ActivityContext::fail() and its
+// like, or when the next step is.
+template <typename Out>
+class [[nodiscard]] StepReply {
+ public:
+  // Implicit, as all are returned.
+  // NOLINTBEGIN(google-explicit-constructor)
+  StepReply(const Out& value) : value_(value) {}
+  StepReply(const ActivityStep& step) : step_(step) {}
+  StepReply(const ActivityResult& failure) : step_(failure) {}
+  StepReply(ActivityResult&& failure) : step_(failure) {}
+  StepReply(internal::Refused<ActivityResult, Out>&&) = delete;  // as Reply
+  // NOLINTEND(google-explicit-constructor)
+
+ private:
+  template <typename In, typename AnyOut, typename Mode>
+  friend struct internal::TypedCode;
+  Out value_{};
+  std::optional<ActivityStep> step_;
+};
+
 namespace internal {
 
 // Between types of functions; it is called as what it was made of only.
@@ -56,6 +77,16 @@ struct TypedCode {
         [&] { return decode_and_run(function_cast<ActivityFunction>(erased), ctx); },
         [&](const char* what) { return fail_with_exception(ctx, what); });
   }
+  template <typename State>
+  static CooperativeCode in_steps(StepReply<Out> (*step)(ActivityContext&, const In&, State&)) {
+    return CooperativeCode::of<Kept<State>, Mode>(
+        function_cast<CooperativeCode::Any>(step),
+        [](CooperativeCode::Any erased, ActivityContext& ctx, Kept<State>& kept) {
+          return decode_and_step(
+              function_cast<StepReply<Out> (*)(ActivityContext&, const In&, State&)>(erased), ctx,
+              kept);
+        });
+  }
   static Poll run(Orchestration erased, OrchestrationContext& ctx) {
     return call_application<Mode>(
         [&]() -> Poll {
@@ -69,16 +100,35 @@ struct TypedCode {
   }
 
  private:
+  // The input is read with the first step of an attempt.
+  template <typename State>
+  struct Kept {
+    In input{};
+    bool is_read = false;
+    State state{};
+  };
+  template <typename State>
+  static ActivityStep decode_and_step(StepReply<Out> (*step)(ActivityContext&, const In&, State&),
+                                      ActivityContext& ctx, Kept<State>& kept) {
+    Diagnostic why;
+    if (!kept.is_read && decode(ctx.input(), &kept.input, &why) != Status::kOk)
+      return bad_payload(ctx, "input", why.text());
+    kept.is_read = true;
+    const StepReply<Out> reply = step(ctx, kept.input, kept.state);
+    return reply.step_.has_value() ? *reply.step_ : ActivityStep(answer(ctx, reply.value_));
+  }
+  static ActivityResult answer(ActivityContext& ctx, const Out& value) {
+    const Encoded<Out> encoded(value);
+    return encoded.status() == Status::kOk ? ctx.ok(encoded.text())
+                                           : bad_payload(ctx, "result", encoded.why());
+  }
   static ActivityResult decode_and_run(ActivityFunction function, ActivityContext& ctx) {
     In input{};
     Diagnostic why;
     if (decode(ctx.input(), &input, &why) != Status::kOk)
       return bad_payload(ctx, "input", why.text());
     const Reply<Out> reply = function(ctx, input);
-    if (reply.failure_.has_value()) return *reply.failure_;
-    const Encoded<Out> encoded(reply.value_);
-    return encoded.status() == Status::kOk ? ctx.ok(encoded.text())
-                                           : bad_payload(ctx, "result", encoded.why());
+    return reply.failure_.has_value() ? *reply.failure_ : answer(ctx, reply.value_);
   }
   // Another attempt would have the same.
   static ActivityResult bad_payload(ActivityContext& ctx, const char* what, std::string_view why) {
@@ -103,6 +153,14 @@ class TypedRegistration {
     using Code = internal::TypedCode<In, Out, Mode>;
     return static_cast<Self&>(*this).add_activity(
         type.name(), ActivityCode(internal::function_cast<Activity>(function), Code::run), rest...);
+  }
+  // A long one in short steps.
+  template <typename In, typename Out, typename State, typename Mode = internal::ExceptionMode>
+  decltype(auto) add_cooperative(const ActivityType<In, Out>& type,
+                                 StepReply<Out> (*step)(ActivityContext&, const In&, State&),
+                                 void* user = nullptr) {
+    using Code = internal::TypedCode<In, Out, Mode>;
+    return static_cast<Self&>(*this).add_cooperative(type.name(), Code::in_steps(step), user);
   }
   template <typename In, typename Out, typename Mode = internal::ExceptionMode, typename... Rest>
   decltype(auto) add_orchestration(

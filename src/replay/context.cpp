@@ -24,9 +24,7 @@ bool OrchestrationContext::is_replaying() const { return pass_.is_replaying(bran
 bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(branch_); }
 std::int64_t OrchestrationContext::now_ms() const { return pass_.now_ms(branch_); }
 
-std::uint32_t OrchestrationContext::history_length() const {
-  return internal::Pass::history_length(branch_);
-}
+std::uint32_t OrchestrationContext::history_length() const { return pass_.history_length(branch_); }
 
 bool OrchestrationContext::is_continue_as_new_due() const {
   return pass_.is_continue_as_new_due(branch_);

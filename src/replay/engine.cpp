@@ -344,6 +344,7 @@ Status Engine::run_pass(internal::PassSetup& setup, TurnResult& result, bool* is
   *is_another_needed = pass->is_another_needed() || delivered != 0;
   setup.commands_left -= pass->appended();
   result.ignores_cancel = result.ignores_cancel || pass->ignores_cancel();
+  result.watches_length = pass->watches_length();
   setup.position = pass->position();
   setup.path_hash = pass->path_hash();
   return Status::kOk;

@@ -79,6 +79,8 @@ struct TurnResult {
   std::uint32_t dropped = 0;    // messages that were duplicates, late or of another execution
   // A branch was suspended for good in this turn, since it does not heed its cancel request (R8.6).
   bool ignores_cancel = false;
+  // The code looks at how long its history is (R2.7).
+  bool watches_length = false;
   // Messages of the mailbox, of the input, that wait on: not to be deleted.
   const MessageId* kept = nullptr;
   std::size_t kept_count = 0;

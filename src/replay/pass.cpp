@@ -84,8 +84,14 @@ std::int64_t Pass::now_ms(const BranchRun& branch) const {
   return run_.history().event(branch.position).time_ms;
 }
 
+EventId Pass::history_length(const BranchRun& branch) {
+  watches_length_ = true;
+  return branch.position;
+}
+
 // As the start recorded it: the option may be another one when this is run again.
-bool Pass::is_continue_as_new_due(const BranchRun& branch) const {
+bool Pass::is_continue_as_new_due(const BranchRun& branch) {
+  watches_length_ = true;
   const EventId recorded = run_.history().event(1).horizon;
   return branch.position >= (recorded == 0 ? long_history(EngineLimits().events_max) : recorded);
 }

@@ -70,8 +70,10 @@ class Pass {
     return branch.suspended || !run_.is_ok();
   }
   [[nodiscard]] std::int64_t now_ms(const BranchRun& branch) const;
-  [[nodiscard]] static EventId history_length(const BranchRun& branch) { return branch.position; }
-  [[nodiscard]] bool is_continue_as_new_due(const BranchRun& branch) const;
+  EventId history_length(const BranchRun& branch);
+  bool is_continue_as_new_due(const BranchRun& branch);
+  // The code looked at how long its history is, in this turn or in an earlier one.
+  [[nodiscard]] bool watches_length() const { return watches_length_; }
   [[nodiscard]] bool has_seen_cancel(const BranchRun& branch) const {
     return run_.has_seen_cancel(branch);
   }
@@ -89,6 +91,7 @@ class Pass {
   void check_ending(const BranchRun& branch, bool pending);
 
   Run run_;
+  bool watches_length_ = false;
   Commands commands_;
   StateCalls state_;
   Awaits awaits_;

@@ -131,7 +131,7 @@ bool Slot::step() {
   steps.had_last_step = refused;
   note->item.store(item.id, std::memory_order_relaxed);
   ActivityContext context(*this);
-  const ActivityStep next = code.run(code.step, context, steps.scratch, &steps.has_state);
+  const ActivityStep next = code.run(code, context, steps.scratch, &steps.has_state);
   if (next.ended_) drop_state();
   note->item.store(0, std::memory_order_relaxed);
   if (next.ended_ && !result.answered)

@@ -35,6 +35,7 @@ struct Turn {
   bool changes_sessions = false;     // opens, closes, holds or hands off some
   bool wakes_others = false;    // its commit is news for other instances, or for its own next turn
   bool ignores_cancel = false;  // TurnResult
+  bool watches_length = false;  // likewise
   bool written = false;
   std::uint32_t request = 0;       // is_start: which
   std::uint32_t posted_count = 0;  // piggybacked messages, which are not stored

@@ -358,6 +358,7 @@ bool TurnRunner::keep_traces(Turn& turn, const TurnResult& result) {
     turn.traces[i] = {result.traces[i].level, loop_.keep_text(result.traces[i].text)};
   turn.trace_count = result.trace_count;
   turn.ignores_cancel = result.ignores_cancel;
+  turn.watches_length = result.watches_length;
   loop_.stats.traces_lost += result.traces_lost;
   return true;
 }

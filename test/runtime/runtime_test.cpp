@@ -166,6 +166,14 @@ Poll endless_history(OrchestrationContext& ctx) {
   return ctx.complete("never");
 }
 
+// Goes on as new only in its third execution, however long it is.
+Poll watched_history(OrchestrationContext& ctx) {
+  while (ctx.execution_id() < 3 ? !ctx.is_continue_as_new_due() : ctx.history_length() > 0) {
+    PAWL_AWAIT(answer, ctx.schedule_activity("echo", "x"));
+  }
+  return ctx.continue_as_new("");
+}
+
 Poll traced(OrchestrationContext& ctx) {
   ctx.trace(LogLevel::kInfo, "before");
   PAWL_AWAIT(answer, ctx.schedule_activity("echo", "x"));
@@ -232,6 +240,7 @@ void fill(Registry& registry, ActivityMode mode = ActivityMode::kInline) {
   ok(registry.add_orchestration("ids", ids));
   ok(registry.add_orchestration("impure", impure));
   ok(registry.add_orchestration("endless_history", endless_history));
+  ok(registry.add_orchestration("watched_history", watched_history));
   ok(registry.add_orchestration("traced", traced));
   ok(registry.add_orchestration("race", race));
   ok(registry.add_orchestration("fan", fan));
@@ -522,6 +531,23 @@ TEST_F(RuntimeTest, a_long_history_is_logged_once) {
                                     "history_events_max=40"),
             std::string::npos)
       << worker.lines.all();
+}
+
+// Rules: R2.7. Code that goes on as new in time is no news; one that looks and does not, is.
+TEST_F(RuntimeTest, a_long_history_that_its_code_watches_is_logged_later) {
+  Options options = base_options();
+  options.limits.history_events_max = 40;
+  Worker worker(machine, registry, options);
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("watched_history", InstanceId("a"), ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  EXPECT_EQ(client.status("a").error, ErrorKind::kLimit);
+  EXPECT_EQ(client.status("a").execution_id, 3);
+  EXPECT_EQ(worker.lines.count("history_is_long"), 1U) << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("history_is_long instance=a execution=3 events=3"), 1U)
+      << worker.lines.all();
+  EXPECT_EQ(worker.lines.count("history_is_long instance=a execution=3 events=30"), 0U);
 }
 
 TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {

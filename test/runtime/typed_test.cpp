@@ -69,6 +69,21 @@ Reply<std::string_view> echo(ActivityContext& /*ctx*/, const std::string_view& i
   return input;
 }
 
+// Reads in as many steps as the bed's number says.
+struct Steps {
+  std::int32_t left;
+  bool begun;
+};
+StepReply<Reading> read_slowly(ActivityContext& ctx, const ReadRequest& request, Steps& steps) {
+  if (!steps.begun) {
+    EXPECT_EQ(steps.left, 0) << "the state begins as Steps()";
+    steps = {request.bed, true};
+  }
+  if (request.bed < 0) return ctx.fail_permanently("no such bed");
+  if (--steps.left > 0) return ctx.again_after(std::chrono::seconds(1));
+  return Reading{request.bed, 0.25};
+}
+
 PollOf<ReadRequest, Reading> bed(OrchestrationContext& ctx, const ReadRequest& request) {
   PAWL_AWAIT(reading, ctx.schedule_activity(kRead, request, Target::session("bus")));
   if (!reading.ok()) return ctx.fail(reading.error());
@@ -223,6 +238,47 @@ TEST_F(Typed, AnErrorOfAnActivityStaysItsOwn) {
               return ctx.fail(reading.error());
             }),
             "failed application no such bed");
+}
+
+TEST_F(Typed, ActivitiesInStepsToo) {
+  constexpr ActivityType<ReadRequest, Reading> kSlowly{"slowly"};
+  ASSERT_EQ(registry.add_cooperative(kSlowly, read_slowly), Status::kOk);
+  StepReply<Reading> (*const none)(ActivityContext&, const ReadRequest&, Steps&) = nullptr;
+  EXPECT_EQ(registry.add_cooperative(kRead, none), Status::kInvalidArgument);
+  EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {
+              constexpr ActivityType<ReadRequest, Reading> kOfSteps{"slowly"};
+              const std::int64_t begun = ctx.now_ms();
+              PAWL_AWAIT(reading, ctx.schedule_activity(kOfSteps, {3}));
+              if (!reading.ok() || reading.value().wet != 0.25) return ctx.fail("no reading");
+              if (ctx.now_ms() - begun != 2'000) return ctx.fail("not three steps");
+              PAWL_AWAIT(refused, ctx.schedule_activity(kOfSteps, {-1}));
+              if (refused.error().text != "no such bed") return ctx.fail("not refused");
+              PAWL_AWAIT(unread, ctx.schedule_activity("slowly", R"({"bed":"x"})"));
+              return ctx.fail(unread.error());
+            }),
+            "failed application the input: bed is no whole number in its range");
+}
+
+TEST_F(Typed, OffersGoToAWaitThatIsOpen) {
+  Worker& worker = start_worker();
+  add("code", [](OrchestrationContext& ctx) {
+    PAWL_AWAIT(order, ctx.schedule_wait(kGo));
+    return ctx.complete(std::to_string(order.value().litres));
+  });
+  start("code", "code");
+  pass(1'000);
+  static bool was_received = false;
+  ASSERT_EQ(worker.runtime->offer_event("code", kGo, {7},
+                                        [](void*, Status status, bool received) noexcept {
+                                          was_received = status == Status::kOk && received;
+                                        }),
+            Status::kOk);
+  EXPECT_EQ(end_of("code"), "completed 7");
+  EXPECT_TRUE(was_received);
+  workers.clear();  // a wait on the thread of a Runtime would wait for itself
+  bool received = false;
+  EXPECT_EQ(client()->offer_event("code", kGo, {7}, std::chrono::milliseconds(1), &received),
+            Status::kStale);
 }
 
 TEST_F(Typed, TextsGoAsTheyAre) {
