@@ -233,6 +233,18 @@ class Client : public TypedSenderCalls<Client> {
   // Requires: as list_instances(); `reason` of at most payload_bytes_max (kResourceExhausted).
   Status cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
                           std::int64_t* asked);
+  // Lets an instance that failed or is stopped go on, in a next execution; the failed one stays as
+  // it is. Queued messages went with the failure; values stay (kLastGoodEvent: as they were at that
+  // event). Of what was under way at the cut, activities and children are scheduled and timers begin
+  // anew, and sessions are opened anew. A stopped one has nothing to cut: kLastGoodEvent tries it
+  // again, as resume_instance() does.
+  // Returns kOk; kNotFound; kStillRunning: it runs or is suspended; kNotRestartable: it completed,
+  // or, of kLastGoodEvent, was asked to stop, or failed for no activity and no child; kChildInstance:
+  // it is a child that failed, which its parent knows; kAlreadyExists: the child that failed has an
+  // id of its own, which is in use; kCorrupt: its history is damaged; kQuota.
+  // Requires: a version as in start_orchestration(), only with kStart (kInvalidArgument).
+  Status restart_instance(std::string_view id, RestartFrom from,
+                          const RestartOptions& options = RestartOptions());
   // Stops turns until resume_instance(): messages and due timers wait, activities that were already
   // scheduled go on.
   // Returns kOk, also if it was suspended; kNotFound; kStale: it has ended or is being terminated.

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "pawl/call_text.hpp"
@@ -79,6 +80,17 @@ struct InstanceStats {
   std::int64_t messages_waiting = 0;  // for its next turn or in its queues
   std::int64_t kv_keys = 0;
   std::int64_t kv_bytes = 0;  // of keys and values
+};
+
+// Where Client::restart_instance() begins. kStart: with the input of the last execution, and nothing
+// of its history. kLastGoodEvent: with its history up to before the failed activity or child that
+// led to the failure, so that this is scheduled again; what had succeeded stays.
+enum class RestartFrom : std::uint8_t { kStart, kLastGoodEvent };
+
+struct RestartOptions {
+  // For kStart: the version of the code, as in StartOptions. kLastGoodEvent keeps the version.
+  std::optional<Name> version = std::nullopt;
+  Name by;  // who asked: stays in the history and in the log; empty: "operator"
 };
 
 class InstanceVisitor {

@@ -47,6 +47,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kQuota,                     // no room for anything new; work that runs goes on
     kNotOwner,                  // the session is of another owner label
     kException,                 // an exception left the code of an orchestration
+    kNotRestartable,            // the instance has nothing to restart from; error_text() says why
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

@@ -45,6 +45,8 @@ constexpr char kUsage[] =
     "  terminate ID       ends it now, without its code    --reason TEXT\n"
     "  suspend ID         no turns until resumed\n"
     "  resume ID          a suspended or stopped one goes on\n"
+    "  restart ID         a failed or stopped one begins anew\n"
+    "    --from start|last-good-event --version V --by WHO\n"
     "  children ID        those it started\n"
     "  tree ID            all of its tree, the root first\n"
     "  delete ID          removes an ended tree            --force: any\n"
@@ -66,6 +68,8 @@ struct Command {
   std::string_view to;
   std::string_view of;
   pawl::SessionFilter sessions;
+  pawl::RestartOptions restart;
+  pawl::RestartFrom from = pawl::RestartFrom::kLastGoodEvent;
   long long stop = -1;  // -1: by default
   bool json = false;
   bool force = false;
@@ -405,6 +409,9 @@ pawl::Status suspend(pawl::Client& client, const Command& command) {
 pawl::Status resume(pawl::Client& client, const Command& command) {
   return client.resume_instance(command.id);
 }
+pawl::Status restart(pawl::Client& client, const Command& command) {
+  return client.restart_instance(command.id, command.from, command.restart);
+}
 pawl::Status children(pawl::Client& client, const Command& command) {
   PrintInstances print;
   pawl::Page page;
@@ -510,6 +517,7 @@ constexpr Entry kEntries[] = {
     {"terminate", terminate, true},
     {"suspend", suspend, true},
     {"resume", resume, true},
+    {"restart", restart, true},
     {"delete", remove, true},
     {"prune", prune, true},
     {"workers", workers, false},
@@ -561,8 +569,16 @@ bool parse_state(std::string_view text, pawl::InstanceFilter* filter) {
   return false;
 }
 
+bool parse_from(std::string_view text, pawl::RestartFrom* from) {
+  *from = text == "start" ? pawl::RestartFrom::kStart : pawl::RestartFrom::kLastGoodEvent;
+  return text == "start" || text == "last-good-event";
+}
+
 bool parse_option(int option, Command* out) {
   switch (option) {
+    case 'F': return parse_from(optarg, &out->from);
+    case 'v': out->restart.version = optarg; return true;
+    case 'y': out->restart.by = optarg; return true;
     case 'n': out->filter.name = optarg; return true;
     case 's': return parse_state(optarg, &out->filter);
     case 'i': return parse_session_state(optarg, &out->sessions);
@@ -606,6 +622,9 @@ bool parse(int argc, char** argv, const Entry& entry, Command* out) {
                                     {"json", no_argument, nullptr, 'j'},
                                     {"to", required_argument, nullptr, 't'},
                                     {"stop-ms", required_argument, nullptr, 'w'},
+                                    {"from", required_argument, nullptr, 'F'},
+                                    {"version", required_argument, nullptr, 'v'},
+                                    {"by", required_argument, nullptr, 'y'},
                                     {"force", no_argument, nullptr, 'f'},
                                     {nullptr, 0, nullptr, 0}};
   opterr = 0;  // it would say what is wrong with the argument as it is, control characters and all

@@ -127,6 +127,7 @@ const char* message_kind_name(MessageKind kind) {
     case MessageKind::kChildDone: return "child_done";
     case MessageKind::kValueAnswer: return "value_answer";
     case MessageKind::kOffer: return "offer";
+    case MessageKind::kRestart: return "restart";
   }
   return "unknown";
 }

@@ -74,8 +74,10 @@ struct Event {
   TimerBase base = TimerBase::kPawlTime;  // kTimer
   BranchId branch = 0;                    // commands
   Ordinal ordinal = 0;                    // commands
-  EventId ref = 0;                        // completions: the command; kReturn: the delivery
-  std::int64_t time_ms = 0;               // stamp shown to people (T9)
+  // Completions: the command; kReturn: the delivery; kStarted of an execution that goes on from the
+  // last good event of another one: the number that its code knows it by.
+  EventId ref = 0;
+  std::int64_t time_ms = 0;  // stamp shown to people (T9)
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
   // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1:
   // clears; kUtcNow: the time; kStarted: behaviour flags of the engine; kSessionHold: for how long,
@@ -90,7 +92,8 @@ struct Event {
   // kSessionOpen, kSessionSettings: the owner label; kSessionCheck: the instance that opened it.
   std::string_view session;
   std::string_view policy;  // policy.hpp, of kActivity and session commands; empty: defaults
-  std::string_view tag;  // kActivity, kSessionHandoff; kSessionOpen and kSessionSettings: its kind
+  std::string_view tag;  // kActivity, kSessionHandoff; kSessionOpen and kSessionSettings: its kind.
+  // kStarted: who restarted the instance, if that began the execution.
   // kStarted: of the orchestration; kChild, kDetached, kEnded: the one asked for, empty: by
   // default. kActivity: no version, but the instance that opened its session, if another did.
   std::string_view version;
@@ -108,6 +111,8 @@ enum class MessageKind : std::uint8_t {
   kQueue = 7,         // name = queue, payload: waits until it is taken; its id is its number
   kChildDone = 8,     // ref = command event
   kValueAnswer = 9,   // ref = command event
+  kRestart = 11,      // the next execution, for an operator: name = who. ref = 0: payload = input;
+                      // else it begins with the events of the one before up to ref
   kOffer = 10,        // name, payload: an event for a wait that is open in this turn, or for none
 };
 [[nodiscard]] const char* message_kind_name(MessageKind kind);

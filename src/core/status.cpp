@@ -33,6 +33,7 @@ const char* status_name(Status status) {
     case Status::kNondeterminism: return "nondeterminism";
     case Status::kAwaitSteppedOver: return "await_stepped_over";
     case Status::kException: return "exception";
+    case Status::kNotRestartable: return "not_restartable";
     case Status::kBuried: return "buried";
     case Status::kStopped: return "stopped";
     case Status::kVersionMismatch: return "version_mismatch";

@@ -12,7 +12,7 @@ Outcome Handle::await() const {
 Outcome Selection::await() const { return awaits_->await_first(*this); }
 
 std::string_view OrchestrationContext::instance_id() const { return pass_.input().instance_id; }
-std::int64_t OrchestrationContext::execution_id() const { return pass_.input().execution; }
+std::int64_t OrchestrationContext::execution_id() const { return pass_.execution(); }
 std::string_view OrchestrationContext::orchestration_name() const {
   return pass_.input().orchestration_name;
 }

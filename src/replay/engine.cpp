@@ -19,11 +19,11 @@ EventId last_command_id(const History& history) {
 // waits. A turn that ended with a completion it took ran over all there is, and recorded nothing;
 // otherwise it is what the pass that recorded the last commands knew. (Deliveries at the end may be
 // of that pass, and not seen yet.)
-EventId last_ran_id(const History& history) {
-  EventId id = history.last_id();
+EventId last_ran_id(const History& history, EventId last) {
+  EventId id = last;
   for (; id > 0 && !is_command(history.event(id).kind); --id) {
     const EventKind kind = history.event(id).kind;
-    if (kind != EventKind::kDelivery && kind != EventKind::kReturn) return history.last_id();
+    if (kind != EventKind::kDelivery && kind != EventKind::kReturn) return last;
   }
   while (id > 0 && is_command(history.event(id).kind))
     --id;
@@ -44,7 +44,12 @@ bool keeps_events(const History& history) {
   return history.last_id() == 0 || history.event(1).number >= Engine::kBehaviourOfKeptEvents;
 }
 
-Event started(const TurnInput& input, const EngineLimits& limits, std::string_view payload) {
+bool is_start(MessageKind kind) {
+  return kind == MessageKind::kStart || kind == MessageKind::kContinue ||
+         kind == MessageKind::kRestart;
+}
+
+Event started(const TurnInput& input, const EngineLimits& limits, const Message& start) {
   Event event;
   event.id = 1;
   event.kind = EventKind::kStarted;
@@ -55,7 +60,8 @@ Event started(const TurnInput& input, const EngineLimits& limits, std::string_vi
   // That of the default is not written: it would be a part of every instance's first page.
   if (limits.events_max != EngineLimits().events_max)
     event.horizon = long_history(limits.events_max);
-  event.payload = payload;
+  event.payload = start.payload;
+  if (start.kind == MessageKind::kRestart) event.tag = start.name;
   return event;
 }
 
@@ -80,6 +86,7 @@ class Intake {
  private:
   Status take(const Message& message) {
     if (is_of_mailbox(message.kind)) return take_message(message);
+    if (input_.restored != 0 && message.kind == MessageKind::kRestart) return Status::kOk;
     Event event;
     if (!event_of(message, &event)) {
       ++dropped_;
@@ -109,7 +116,8 @@ class Intake {
   bool event_of(const Message& message, Event* event) const {
     switch (message.kind) {
       case MessageKind::kStart:
-      case MessageKind::kContinue: return start(message, event);
+      case MessageKind::kContinue:
+      case MessageKind::kRestart: return start(message, event);
       case MessageKind::kActivityDone:
         return completion(message, EventKind::kActivity, EventKind::kActivityDone, event);
       case MessageKind::kTimerFired:
@@ -128,7 +136,7 @@ class Intake {
 
   bool start(const Message& message, Event* event) const {
     if (history_.last_id() != 0) return false;
-    *event = started(input_, limits_, message.payload);
+    *event = started(input_, limits_, message);
     return true;
   }
 
@@ -176,12 +184,9 @@ class Intake {
   std::uint32_t dropped_ = 0;
 };
 
-std::string_view input_of_start(const TurnInput& input) {
-  for (std::size_t i = 0; i < input.message_count; ++i) {
-    const Message& message = input.messages[i];
-    if (message.kind == MessageKind::kStart || message.kind == MessageKind::kContinue)
-      return message.payload;
-  }
+Message start_of(const TurnInput& input) {
+  for (std::size_t i = 0; i < input.message_count; ++i)
+    if (is_start(input.messages[i].kind)) return input.messages[i];
   return {};
 }
 
@@ -291,7 +296,11 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
   const bool goes_on = input.message_count == input.waiting_count;
   internal::PassSetup setup;
   setup.seen = goes_on ? last_command_id(history) : history.last_id();
-  setup.ran = last_ran_id(history);
+  setup.ran = last_ran_id(history, history.last_id());
+  if (input.restored != 0) {
+    setup.seen = input.restored;
+    setup.ran = last_ran_id(history, input.restored);
+  }
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());
   // Tries of an earlier turn, which had not read all. Before the code runs: so it has seen what
@@ -368,7 +377,7 @@ Status Engine::append_failure(History& history, const TurnInput& input, ErrorKin
   Diagnostic unused;
   const History::Mark before = history.mark();
   if (history.last_id() == 0) {
-    PAWL_TRY(history.append(started(input, limits_, input_of_start(input)), unused));
+    PAWL_TRY(history.append(started(input, limits_, start_of(input)), unused));
   }
   Event end;
   end.id = history.last_id() + 1;

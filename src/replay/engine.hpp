@@ -50,6 +50,9 @@ struct TurnInput {
   std::int64_t stamp_ms = 0;     // time of new events, and what utc_now_ms() records
   std::uint8_t random[16] = {};  // seeds the guids of this turn
   bool verify = false;           // run every turn a second time (verify_turns)
+  // The first turn of an execution that goes on with the history of another one (R10.2): events up
+  // to this one were there at the end of a turn of that one, and those behind it are an intake.
+  EventId restored = 0;
   const Message* messages =
       nullptr;  // in order of arrival; kStart or kContinue first for a new one
   std::size_t message_count = 0;

@@ -234,6 +234,11 @@ class History {
   std::size_t list_bytes_ = 0;
 };
 
+// The number of an execution as its code knows it; `own`: as it is stored (R10.3).
+[[nodiscard]] inline ExecutionId execution_of_code(const History& history, ExecutionId own) {
+  return history.last_id() == 0 || history.event(1).ref == 0 ? own : history.event(1).ref;
+}
+
 }  // namespace pawl
 
 #endif  // PAWL_REPLAY_HISTORY_HPP

@@ -43,6 +43,7 @@ class Pass {
   // Runs the function and appends what it decided. Unless kOk the history must be rewound, and the
   // diagnostic says why.
   Status run();
+  [[nodiscard]] ExecutionId execution() const { return run_.execution(); }
   [[nodiscard]] void* user() const { return run_.input().code.user(); }
   [[nodiscard]] bool has_ended() const { return run_.root().returned; }
   // Did it append what another pass has to see?

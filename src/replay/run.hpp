@@ -84,6 +84,9 @@ class Run {
 
   [[nodiscard]] History& history() const { return history_; }
   [[nodiscard]] const TurnInput& input() const { return *input_; }
+  [[nodiscard]] ExecutionId execution() const {
+    return execution_of_code(history_, input_->execution);
+  }
   [[nodiscard]] const EngineLimits& limits() const { return limits_; }
   [[nodiscard]] Diagnostic& diagnostic() const { return diagnostic_; }
   [[nodiscard]] std::uint32_t number() const { return number_; }

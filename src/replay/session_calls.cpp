@@ -33,9 +33,9 @@ Session SessionCalls::open(BranchRun& branch, std::string_view id, bool has_id,
   if (!has_id) {
     // Where it stands in the code is its name; another execution's is another.
     const bool fits =
-        own.append_number(run_.input().execution) == Status::kOk &&
-        own.append('.') == Status::kOk && own.append_number(branch.number) == Status::kOk &&
-        own.append('.') == Status::kOk && own.append_number(branch.ordinal) == Status::kOk;
+        own.append_number(run_.execution()) == Status::kOk && own.append('.') == Status::kOk &&
+        own.append_number(branch.number) == Status::kOk && own.append('.') == Status::kOk &&
+        own.append_number(branch.ordinal) == Status::kOk;
     if (!fits) return Session();
     id = own.view();
   }

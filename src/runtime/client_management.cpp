@@ -5,6 +5,7 @@
 #include "options_check.hpp"
 #include "pawl/session.hpp"
 #include "session_folder.hpp"
+#include "version.hpp"
 
 namespace pawl {
 namespace {
@@ -185,6 +186,29 @@ Status ClientManagement::cancel_instances(const InstanceFilter& filter, Page* pa
   page->after = bounded.after;
   page->more = bounded.more;
   return Status::kOk;
+}
+
+Status ClientManagement::restart_instance(std::string_view id, RestartFrom from,
+                                          const RestartOptions& options) {
+  Restart how;
+  how.id = id;
+  how.from = from;
+  how.by = options.by.empty() ? "operator" : options.by.view();
+  if (options.version.has_value()) how.version = options.version->view();
+  if (options.version.has_value() &&
+      (from != RestartFrom::kStart || !is_valid_version(how.version))) {
+    diagnostic_.format(
+        "a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE, and is for RestartFrom::kStart");
+    return Status::kInvalidArgument;
+  }
+  if (!is_valid_name(how.by)) {
+    diagnostic_.format("`by` is 1 to %zu bytes without control characters", kNameBytesMax);
+    return Status::kInvalidArgument;
+  }
+  const Status status = in_batch(id, [&] { return store_->admin().restart_instance(how); });
+  // Which of its reasons it was, the storage said.
+  if (status != Status::kOk && status != Status::kNotFound) diagnostic_ = store_->diagnostic();
+  return status;
 }
 
 Status ClientManagement::suspend_instance(std::string_view id) {

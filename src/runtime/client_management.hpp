@@ -13,6 +13,7 @@ class ClientManagement : public ClientConnection {
   Status terminate_instance(std::string_view id, std::string_view reason);
   Status cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
                           std::int64_t* asked);
+  Status restart_instance(std::string_view id, RestartFrom from, const RestartOptions& options);
   Status suspend_instance(std::string_view id);
   Status resume_instance(std::string_view id);
   Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);

@@ -320,6 +320,10 @@ Status Client::start_orchestration(std::string_view name, const InstanceId& id,
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
   return core_ == nullptr ? Status::kStopped : core_->call().cancel_instance(id, reason);
 }
+Status Client::restart_instance(std::string_view id, RestartFrom from,
+                                const RestartOptions& options) {
+  return core_ == nullptr ? Status::kStopped : core_->call().restart_instance(id, from, options);
+}
 Status Client::cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
                                 std::int64_t* asked) {
   return core_ == nullptr ? Status::kStopped

@@ -37,6 +37,7 @@ struct Turn {
   bool ignores_cancel = false;  // TurnResult
   bool watches_length = false;  // likewise
   bool written = false;
+  EventId restored = 0;            // TurnInput
   std::uint32_t request = 0;       // is_start: which
   std::uint32_t posted_count = 0;  // piggybacked messages, which are not stored
   std::size_t posted_bytes = 0;

@@ -28,6 +28,44 @@ class HistoryLoader final : public EventSink, public StateSink {
   Diagnostic& diagnostic_;
 };
 
+// The message of a restart from the last good event; null: there is none.
+const Message* restart_of(const OrchestrationItem& item) {
+  if (item.last_event != 0 || item.message_count == 0) return nullptr;
+  const Message& first = item.messages[0];
+  return first.kind == MessageKind::kRestart && first.ref != 0 ? &first : nullptr;
+}
+
+// Makes the history of a restarted execution of that of the failed one (R10.2): the events up to the
+// cut, and what came behind it for them and did not fail.
+class RestoringLoader final : public EventSink {
+ public:
+  RestoringLoader(HistoryLoader& loader, const History& history, const Message& restart)
+      : loader_(loader), history_(history), restart_(restart) {}
+  Status on_event(const Event& stored) override {
+    Event event = stored;
+    if (event.id == 1) {
+      if (event.ref == 0) event.ref = static_cast<EventId>(restart_.execution - 1);
+      event.tag = restart_.name;
+    }
+    if (event.id > restart_.ref && !is_kept(event)) return Status::kOk;
+    event.id = history_.last_id() + 1;
+    return loader_.on_event(event);
+  }
+
+ private:
+  [[nodiscard]] bool is_kept(const Event& event) const {
+    if (!is_completion(event.kind) || event.ref > restart_.ref) return false;
+    const bool is_result =
+        event.kind == EventKind::kActivityDone || event.kind == EventKind::kChildDone;
+    if (is_result && event.error != ErrorKind::kNone) return false;
+    return history_.awaits_completion(event.ref);
+  }
+
+  HistoryLoader& loader_;
+  const History& history_;
+  const Message& restart_;
+};
+
 }  // namespace
 
 void TurnLoader::start() {
@@ -114,15 +152,27 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
   turn.warm = warm_.pin(turn.key);
   if (turn.warm == nullptr) return Status::kResourceExhausted;
   Warm& warm = *turn.warm;
+  const Message* const restart = restart_of(*turn.item);
+  if (restart != nullptr) turn.restored = restart->ref;
   if (warm.revision != turn.item->revision || warm.execution != turn.item->execution) {
     warm.history.clear();
     warm.execution = turn.item->execution;
     warm.revision = turn.item->revision;
     Diagnostic text;
     HistoryLoader loader(warm.history, warm_, text);
-    Status loaded = loop_.instances().load_state(turn.key, warm.execution, loader);
-    if (loaded == Status::kOk)
-      loaded = loop_.instances().load_history(turn.key, warm.execution, 0, loader);
+    // What the code finds, and its history: of the execution that it goes on from.
+    const ExecutionId of = restart != nullptr ? warm.execution - 1 : warm.execution;
+    Status loaded = loop_.instances().load_state(turn.key, of, loader);
+    if (loaded == Status::kOk && restart != nullptr) {
+      RestoringLoader restoring(loader, warm.history, *restart);
+      loaded = loop_.instances().load_history(turn.key, of, 0, restoring);
+    } else if (loaded == Status::kOk) {
+      loaded = loop_.instances().load_history(turn.key, of, 0, loader);
+    }
+    if (loaded == Status::kOk && warm.history.last_id() < turn.restored) {
+      text.format("the history that it was to go on with was removed");
+      loaded = Status::kCorrupt;
+    }
     ++loop_.stats.cold_loads;
     if (loaded == Status::kCorrupt) {
       const std::string_view why =

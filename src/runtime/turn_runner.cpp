@@ -30,6 +30,15 @@ std::size_t new_events_of(const TurnCommit& commit) {
   return commit.last_new >= commit.first_new ? commit.last_new - commit.first_new + 1 : 0;
 }
 
+// For how many events the lists of a commit need room.
+std::size_t listed_events_of(const History& history, const TurnCommit& commit) {
+  std::size_t count = 0;
+  for (EventId id = commit.first_new; id <= commit.last_new && id <= commit.carried; ++id)
+    count += history.awaits_completion(id) ? 1U : 0U;
+  return count + new_events_of(commit) -
+         std::min<std::size_t>(new_events_of(commit), commit.carried);
+}
+
 }  // namespace
 
 Status TurnRunner::gather_messages(Turn& turn, Message** messages, std::size_t* count) {
@@ -173,6 +182,7 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   input.message_count = count;
   input.waiting_count = item.waiting_count;
   input.more_messages = item.more_messages;
+  input.restored = turn.restored;
   Diagnostic why;
   registration_.note().instance.store(turn.is_start ? CrashNote::kNotStored : turn.key,
                                       std::memory_order_relaxed);
@@ -202,7 +212,7 @@ bool TurnRunner::list_closed(Turn& turn) {
   const History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
   EventId first = 0;  // nothing older can be concerned
-  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
+  for (EventId id = std::max(commit.first_new, commit.carried + 1); id <= commit.last_new; ++id) {
     const Event& close = history.event(id);
     if (close.kind != EventKind::kClose) continue;
     const EventId target = history.command_id(close.branch, static_cast<Ordinal>(close.number));
@@ -272,7 +282,9 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.id = turn.item->id.view();
   commit.revision = turn.item->revision;
   commit.execution = turn.item->execution;
-  commit.first_new = result.first_new;
+  // All that an execution goes on with is new to the storage.
+  commit.first_new = turn.restored == 0 ? result.first_new : 1;
+  commit.carried = turn.restored == 0 ? 0 : turn.before.count;
   commit.last_new = history.last_id();
   commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
@@ -291,7 +303,7 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
 bool TurnRunner::list_events(Turn& turn) {
   const History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
-  const std::size_t new_events = new_events_of(commit);
+  const std::size_t new_events = listed_events_of(history, commit);
   NewWork* const work = loop_.arena.array<NewWork>(new_events + 1);
   NewTimer* const timers = loop_.arena.array<NewTimer>(new_events + 1);
   if (work == nullptr || timers == nullptr) return false;
@@ -300,6 +312,9 @@ bool TurnRunner::list_events(Turn& turn) {
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
     if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
+    // What it carried over has its outcome, or is under way again.
+    if (id <= commit.carried && can_complete(event.kind) && !history.awaits_completion(id))
+      continue;
     if (event.kind == EventKind::kActivity)
       work[work_count++] = {id, event.session, event.policy, event.tag, event.version};
     else if (event.kind == EventKind::kSessionCheck)

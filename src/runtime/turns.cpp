@@ -261,7 +261,7 @@ void Turns::count(const Turn& turn) {
   if (named != nullptr) ++named->turns;
   if (turn.commit.first_new == 1) {
     if (named != nullptr) ++named->started;
-    log_start(turn);
+    if (turn.warm->history.last_id() > 0) log_start(turn);
   }
   if (turn.commit.end == EndKind::kNone) return;
   const History& history = turn.warm->history;
@@ -283,7 +283,17 @@ void Turns::count(const Turn& turn) {
   log_end(turn, lasted_ms);
 }
 
+// Also of one that a person restarted: who, and with how many events of the execution before.
 void Turns::log_start(const Turn& turn) {
+  const Event& start = turn.warm->history.event(1);
+  if (!start.tag.empty() && turn.commit.last_new >= 1) {
+    const LogField restarted[] = {{"instance", turn.item->id.view()},
+                                  {"execution", turn.item->execution},
+                                  {"by", start.tag},
+                                  {"from", turn.restored == 0 ? "start" : "last_good_event"},
+                                  {"events", turn.commit.carried}};
+    loop_.log(LogLevel::kInfo, "orchestration_restarted", restarted, 5);
+  }
   if (!loop_.logs(LogLevel::kInfo)) return;
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"orchestration", turn.item->name.view()},

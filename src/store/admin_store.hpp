@@ -25,6 +25,13 @@ struct PruneLimits {
   std::int64_t ended_before_ms = 0;
 };
 
+struct Restart {
+  std::string_view id;
+  RestartFrom from = RestartFrom::kStart;
+  std::string_view by;       // a name
+  std::string_view version;  // kStart: empty: by default
+};
+
 class AdminStore {
  public:
   // Reads; anywhere.
@@ -59,6 +66,8 @@ class AdminStore {
   virtual Status suspend_instance(std::string_view id) = 0;
   // In a batch; also of a stopped one. kNotFound; kStale: it has ended.
   virtual Status resume_instance(std::string_view id) = 0;
+  // In a batch: as Client::restart_instance() says, with its answers; the diagnostic has the reason.
+  virtual Status restart_instance(const Restart& how) = 0;
   // In a batch: removes earlier executions with the children they started, oldest first. Bounded by
   // events, but for one execution; `more`: call again. Adds to *removed. kNotFound.
   virtual Status prune_executions(InstanceKey key, const PruneLimits& limits,

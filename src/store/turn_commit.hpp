@@ -83,6 +83,10 @@ struct TurnCommit {
   const EventSource* events = nullptr;
   EventId first_new = 0;  // events [first_new, last_new] are inserted; none if first > last
   EventId last_new = 0;
+  // Of an execution that goes on with the history of the one before (R10.2): new events up to this
+  // one were carried out there. Values, the status and the instance's own sessions are made of them,
+  // and what is in the lists; no one else is started or closed again. 0: it does not.
+  EventId carried = 0;
   Span<const NewWork> work;
   std::int64_t sessions_max = 10;  // that the instance may have open
   std::int64_t sessions_per_owner_max =

@@ -170,6 +170,9 @@ def hostile():
     expect("output good\\nbad\\tcompleted\\x1b[31m \\x1b]0;title\\x07 \\u009b31m \\x9b\\x7f \\u202edesrever \\u2066 "
            "\\u2028 \\\\n\n" in shown(4, "show", "hostile"), "output")
     shown(5, "show", "failing")
+    shown(1, "restart", "failing", status=1)
+    shown(0, "restart", "--from", "start", "--by", "ann", "failing")
+    expect("failing\tfailing\trunning\texecution 2\t" in shown(3, "show", "failing"), "it runs again")
     shown(1, "values", "hostile")
     trying = shown(4, "show", "trying")
     expect("\tprogress good\\nbad" in trying and "\tlast error good\\nbad" in trying, trying)
@@ -244,6 +247,12 @@ def tool():
     expect(admin("hello.db", "sessions") == "", "hello has none")
     for command in ("cancel", "terminate", "suspend", "resume"):
         expect("stale" in admin("hello.db", command, "first", status=1), command)
+    expect("not_restartable: not restarted: the instance completed" in
+           admin("hello.db", "restart", "first", status=1), "restart of one that completed")
+    expect("invalid_argument" in admin("hello.db", "restart", "--from", "start", "--version", "x", "first", status=1),
+           "restart with what is no version")
+    expect("usage:" in admin("hello.db", "restart", "--from", "here", "first", status=2), "restart from anywhere")
+    expect(admin("hello.db", "cancel-all", "--reason", "enough") == "0 instances\n", "none is left to cancel")
     expect("not_found" in admin("hello.db", "show", "second", status=1), "an unknown id")
     expect(admin("hello.db", "prune", "--keep", "1", "first") == "0 instances, 0 executions, 0 events\n", "prune")
     admin("hello.db", "delete", "first")

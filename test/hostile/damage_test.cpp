@@ -142,6 +142,26 @@ TEST_F(DamagedRow, BulkCancelGoesPastIt) {
   }
 }
 
+TEST_F(DamagedRow, ARestartNamesItAndWritesNothing) {
+  start_worker();
+  start("a", "asks_later");
+  pass(1'000);
+  ASSERT_EQ(client()->terminate_instance("a", "by mistake"), Status::kOk);
+  EXPECT_EQ(end_of("a"), "failed terminated by mistake");
+  damage("UPDATE history SET payload=x'00' WHERE id=1");
+  for (const RestartFrom from : {RestartFrom::kStart, RestartFrom::kLastGoodEvent}) {
+    EXPECT_EQ(client()->restart_instance("a", from), Status::kCorrupt);
+    EXPECT_EQ(client()->error_text(),
+              "history of instance 1, execution 1, event 1: checksum or form is wrong");
+  }
+  EXPECT_EQ(outcome_of("a"), "failed terminated by mistake");
+  damage("UPDATE instances SET execution='x'");
+  EXPECT_EQ(client()->restart_instance("a", RestartFrom::kStart), Status::kCorrupt);
+  EXPECT_EQ(client()->error_text(), "not restarted: a number of its row cannot be read");
+  start("b", "says_hello");
+  EXPECT_EQ(end_of("b").substr(0, 9), "completed");
+}
+
 TEST_F(DamagedRow, DueTimeThatIsNoNumberFailsThatWorkAlone) {
   for (const char* text : {"'x'", "x'00'", "1e300"}) {
     start_worker();

@@ -11,6 +11,7 @@
 #include "admin_store.hpp"
 #include "tables/instance_directory.hpp"
 #include "tables/instance_verbs.hpp"
+#include "tables/restarts.hpp"
 #include "tables/session_directory.hpp"
 #include "tables/session_expiry.hpp"
 #include "tables/store_metrics.hpp"
@@ -22,12 +23,13 @@ class AdminFacet final : public AdminStore {
  public:
   AdminFacet(SessionExpiry& expiry, SessionDirectory& directory,
              InstanceDirectory& instance_directory, StoreMetrics& metrics, InstanceVerbs& verbs,
-             TreeRemoval& removal)
+             Restarts& restarts, TreeRemoval& removal)
       : expiry_(expiry),
         directory_(directory),
         instance_directory_(instance_directory),
         metrics_(metrics),
         verbs_(verbs),
+        restarts_(restarts),
         removal_(removal) {}
   AdminFacet(const AdminFacet&) = delete;
   AdminFacet& operator=(const AdminFacet&) = delete;
@@ -70,6 +72,7 @@ class AdminFacet final : public AdminStore {
   }
   Status suspend_instance(std::string_view id) override { return verbs_.suspend_instance(id); }
   Status resume_instance(std::string_view id) override { return verbs_.resume_instance(id); }
+  Status restart_instance(const Restart& how) override { return restarts_.restart_instance(how); }
   Status prune_executions(InstanceKey key, const PruneLimits& limits, std::size_t events_max,
                           Removed* removed, bool* more) override {
     return removal_.prune_executions(key, limits, events_max, removed, more);
@@ -84,6 +87,7 @@ class AdminFacet final : public AdminStore {
   InstanceDirectory& instance_directory_;
   StoreMetrics& metrics_;
   InstanceVerbs& verbs_;
+  Restarts& restarts_;
   TreeRemoval& removal_;
 };
 

@@ -25,6 +25,7 @@
 #include "opened_sessions.hpp"
 #include "parked_instances.hpp"
 #include "ready_instances.hpp"
+#include "restarts.hpp"
 #include "row_quarantine.hpp"
 #include "schema_check.hpp"
 #include "session_directory.hpp"
@@ -156,6 +157,8 @@ struct InstanceTables {
         turn_reader(context),
         directory(context, rows.instances, history),
         verbs(context, rows.instances),
+        restarts(context, rows.instances, rows.messages, rows.items, history, values, children,
+                 place.space),
         removal(context, rows.instances, rows.items, sessions.opened),
         turn_writer(context, rows.instances, rows.messages, rows.items, sessions.opened,
                     work.schedule, work.results, history, values, children, removal) {}
@@ -171,6 +174,7 @@ struct InstanceTables {
   TurnReader turn_reader;
   InstanceDirectory directory;
   InstanceVerbs verbs;
+  Restarts restarts;
   TreeRemoval removal;
   TurnWriter turn_writer;
 };

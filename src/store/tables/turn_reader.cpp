@@ -202,12 +202,13 @@ Status TurnReader::read_last_stored_event(OrchestrationItem* out) {
   return Status::kOk;
 }
 
-constexpr auto kFirstMessageText = sql::join(
-    "SELECT " PAWL_MESSAGE_COLUMNS
-    " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-    "WHERE instance=? AND waiting=",
-    sql::number<Waiting::kNo>, " AND due IS NULL AND kind IN (", sql::number<MessageKind::kStart>,
-    ",", sql::number<MessageKind::kContinue>, ") ORDER BY id LIMIT 1");
+constexpr auto kFirstMessageText =
+    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
+              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+              "WHERE instance=? AND waiting=",
+              sql::number<Waiting::kNo>, " AND due IS NULL AND kind IN (",
+              sql::number<MessageKind::kStart>, ",", sql::number<MessageKind::kContinue>, ",",
+              sql::number<MessageKind::kRestart>, ") ORDER BY id LIMIT 1");
 constexpr sql::Query kFirstMessage{kFirstMessageText};
 
 // What was kept from the execution before is older than the start of this one.

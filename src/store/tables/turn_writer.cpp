@@ -15,6 +15,18 @@ namespace {
 
 constexpr EventId kEveryEvent = std::numeric_limits<EventId>::max();
 
+// Of the commands that were carried out before: what makes the instance's own sessions as they were.
+// Shared ones are others' too; a hold has passed, and a handoff has moved what is gone.
+bool is_made_again(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kSessionOpen:
+    case EventKind::kSessionCheck: return true;
+    case EventKind::kSessionClose: return event.number == 0;
+    case EventKind::kSessionSettings: return event.number != 0;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
@@ -78,6 +90,7 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   }
   EventKinds kinds;
   PAWL_TRY(history_.insert_events(turn, &kinds));
+  if (turn.carried != 0) PAWL_TRY(take_back_state(turn));
   PAWL_TRY(write_values(turn, kinds));
   PAWL_TRY(start_instances(turn, kinds));
   PAWL_TRY(write_sessions_and_work(turn, kinds));
@@ -96,6 +109,17 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   return stays ? go_on_as_before(turn) : go_on(turn, turn.execution);
 }
 
+constexpr sql::Query kResetStatus{
+    "UPDATE instances SET custom_status=found_status,custom_status_version=custom_status_version+1 "
+    "WHERE key=?1"};
+
+// What the execution before wrote is written again by the events that were carried over, up to where
+// its history was cut.
+Status TurnWriter::take_back_state(const TurnCommit& turn) {
+  PAWL_TRY(values_.drop_values(turn.key, turn.execution - 1));
+  return fail(connection_.use(kResetStatus).bind(turn.key).run(), "reset custom status");
+}
+
 // Before any value is read: who reads in this turn sees what it wrote.
 Status TurnWriter::write_values(const TurnCommit& turn, const EventKinds& kinds) {
   if (kinds.has(EventKind::kCustomStatus)) PAWL_TRY(write_custom_status(turn));
@@ -112,7 +136,8 @@ Status TurnWriter::start_instances(const TurnCommit& turn, const EventKinds& kin
   if (!kinds.has(EventKind::kChild) && !kinds.has(EventKind::kDetached)) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
     const EventKind kind = turn.events->event(id).kind;
-    if (kind == EventKind::kDetached || (kind == EventKind::kChild && turn.events->is_open(id)))
+    const bool is_new_detached = kind == EventKind::kDetached && id > turn.carried;
+    if (is_new_detached || (kind == EventKind::kChild && turn.events->is_open(id)))
       PAWL_TRY(children_.start_instance(turn, id));
   }
   return Status::kOk;
@@ -138,7 +163,7 @@ Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKi
       kinds.has(EventKind::kSessionCheck) || kinds.has(EventKind::kSessionSettings);
   for (EventId id = turn.first_new; of_sessions && id <= turn.last_new; ++id) {
     const Event& event = turn.events->event(id);
-    if (!is_of_session(event.kind)) continue;
+    if (!is_of_session(event.kind) || (id <= turn.carried && !is_made_again(event))) continue;
     for (; work < works && turn.work[work].event < id; ++work)
       PAWL_TRY(schedule_.insert_work(turn.key, turn.execution, turn.work[work]));
     PAWL_TRY(opened_.write_session(turn, event));
@@ -272,7 +297,8 @@ constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE insta
                                      kTimerMoves};
 Status TurnWriter::end_execution(const TurnCommit& turn) {
   PAWL_TRY(items_.cancel_all_work(turn.key, turn.execution));
-  PAWL_TRY(values_.settle_values(turn.key, turn.execution));
+  // A failed one may be restarted from an event of its own, which found the values that it found.
+  if (turn.end != EndKind::kFailed) PAWL_TRY(values_.settle_values(turn.key, turn.execution));
   const bool ends = turn.end != EndKind::kContinuedAsNew;
   PAWL_TRY(children_.cancel_children(turn.key, turn.execution, 1, kEveryEvent,
                                      ends ? "parent ended" : "parent continued as new"));

@@ -47,6 +47,7 @@ class TurnWriter : private Table {
   Status check_turn(const TurnCommit& turn, InstanceRow* found);
   Status check_message(InstanceKey key, MessageId message);
   Status write_turn(const TurnCommit& turn, const InstanceRow& row);
+  Status take_back_state(const TurnCommit& turn);
   Status write_values(const TurnCommit& turn, const EventKinds& kinds);
   Status start_instances(const TurnCommit& turn, const EventKinds& kinds);
   Status answer_reads(const TurnCommit& turn, const EventKinds& kinds);

@@ -189,6 +189,12 @@ Status ValueTable::settle_values(InstanceKey instance, ExecutionId execution) {
   return fail(connection_.use(kDropCleared).bind(instance).bind(execution).run(), "settle values");
 }
 
+constexpr sql::Query kDropValues{"DELETE FROM kv WHERE instance=?1 AND execution=?2"};
+
+Status ValueTable::drop_values(InstanceKey instance, ExecutionId execution) {
+  return fail(connection_.use(kDropValues).bind(instance).bind(execution).run(), "drop values");
+}
+
 Status ValueTable::broken_value(InstanceKey instance, std::string_view key) {
   const std::string_view shown = cut_text(key, kNameBytesMax);
   context_.diagnostic.format("kv row of instance %lld, key '%.*s': checksum is wrong",

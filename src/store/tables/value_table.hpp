@@ -35,6 +35,8 @@ class ValueTable : private Table {
   Status answer_read(const TurnCommit& turn, EventId read);
   // An execution is over: of each key only what it has in the end is kept.
   Status settle_values(InstanceKey instance, ExecutionId execution);
+  // As if it had written none.
+  Status drop_values(InstanceKey instance, ExecutionId execution);
 
  private:
   Status broken_value(InstanceKey instance, std::string_view key);

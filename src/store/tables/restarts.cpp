@@ -1,0 +1,320 @@
+#include "restarts.hpp"
+
+#include <cstdint>
+#include <limits>
+
+#include "column_fits.hpp"
+#include "event.hpp"
+#include "text.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr EventId kEveryEvent = std::numeric_limits<EventId>::max();
+
+bool has_failed(const Event& event) {
+  return event.error != ErrorKind::kNone &&
+         (event.kind == EventKind::kActivityDone || event.kind == EventKind::kChildDone);
+}
+
+// How the execution ended.
+class KeepEnd final : public EventSink {
+ public:
+  Status on_event(const Event& event) override {
+    id = event.id;
+    error = event.error;
+    text.assign_cut(event.payload);
+    return Status::kOk;
+  }
+  EventId id = 0;
+  ErrorKind error = ErrorKind::kNone;
+  FixedText<kErrorTextBytesMax> text;
+};
+
+// The failed results among the events of an execution.
+class FindCause final : public EventSink {
+ public:
+  // What failed, and the last event before it that is no result: what follows that one is an intake,
+  // of one turn or of several, and whatever part of it the next turn takes is a valid one.
+  struct Cause {
+    EventId cut = 0;  // 0: there is none
+    EventId command = 0;
+    bool is_child = false;
+  };
+  explicit FindCause(const KeepEnd& end) : end_(end) {}
+  Status on_event(const Event& event) override {
+    if (event.id >= end_.id) return Status::kOk;
+    if (event.kind == EventKind::kCancelRequested) was_cancelled = true;
+    if (!is_completion(event.kind)) {
+      last_other_ = event.id;
+      return Status::kOk;
+    }
+    const Cause cause = {last_other_, event.ref, event.kind == EventKind::kChildDone};
+    last = has_failed(event) ? cause : Cause();
+    if (has_failed(event) && event.error == end_.error && event.payload == end_.text.view())
+      same = cause;
+    return Status::kOk;
+  }
+  Cause same;  // the last one with the error that the execution ended with
+  Cause last;  // of the last result, if that is a failure
+  bool was_cancelled = false;
+
+ private:
+  const KeepEnd& end_;
+  EventId last_other_ = 0;
+};
+
+// The first event that is read, and no other.
+class KeepFirst final : public EventSink {
+ public:
+  Status on_event(const Event& event) override {
+    kind = event.kind;
+    id.assign_cut(event.session);
+    return Status::kStale;
+  }
+  EventKind kind = EventKind::kEnded;
+  FixedText<kNameBytesMax> id;
+};
+
+class EndEvent final : public EventSource {
+ public:
+  [[nodiscard]] const Event& event(EventId /*id*/) const override { return is; }
+  [[nodiscard]] bool is_open(EventId /*command*/) const override { return false; }
+  Event is;
+};
+
+// Ended for a reason outside its code: what stands before the end is whole.
+bool is_ended_from_outside(ErrorKind error) {
+  return error == ErrorKind::kPoison || error == ErrorKind::kLimit ||
+         error == ErrorKind::kTerminated;
+}
+
+}  // namespace
+
+constexpr auto kFindRestartedText = sql::join(
+    "SELECT key,state,execution,parent IS NOT NULL,(SELECT coalesce(max(h.id),0) FROM history AS h "
+    "WHERE h.instance=i.key AND h.execution=i.execution) FROM instances AS i WHERE id=?1 "
+    "AND " PAWL_IS_THERE);
+constexpr sql::Query kFindRestarted{kFindRestartedText};
+
+Status Restarts::find(std::string_view id, Found* out) {
+  Statement row = connection_.use(kFindRestarted);
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  bool whole = true;
+  out->key = row.integer(0);
+  out->state = static_cast<InstanceState>(row.integer(1, &whole));
+  out->execution = row.integer(2, &whole);
+  out->is_child = row.integer(3) != 0;
+  whole = fits(row.integer(4, &whole), &out->last_event) && whole;
+  if (whole && out->execution >= 1 && out->execution < std::numeric_limits<EventId>::max())
+    return Status::kOk;
+  return refuse(Status::kCorrupt, "a number of its row cannot be read");
+}
+
+Status Restarts::refuse(Status status, const char* why) {
+  context_.diagnostic.format("not restarted: %s", why);
+  return status;
+}
+
+Status Restarts::check(const Found& found, const Restart& how) {
+  switch (found.state) {
+    case InstanceState::kRunning: return refuse(Status::kStillRunning, "the instance runs");
+    case InstanceState::kSuspended:
+      return refuse(Status::kStillRunning, "the instance is suspended; resume it");
+    case InstanceState::kCompleted:
+      return refuse(Status::kNotRestartable, "the instance completed");
+    case InstanceState::kStopped: return Status::kOk;
+    case InstanceState::kFailed:
+      if (found.is_child)
+        return refuse(Status::kChildInstance,
+                      "its parent has its failure already; restart the parent");
+      if (how.from == RestartFrom::kStart || found.last_event > 0) return Status::kOk;
+      return refuse(Status::kNotRestartable, "it has no history");
+    case InstanceState::kDeleted: break;
+  }
+  return Status::kNotFound;
+}
+
+Status Restarts::restart_instance(const Restart& how) {
+  require_batch();
+  Found found;
+  PAWL_TRY(find(how.id, &found));
+  PAWL_TRY(check(found, how));
+  PAWL_TRY(space_.room_for_new());
+  if (found.state == InstanceState::kStopped) return written(restart_stopped(found, how));
+  if (how.from == RestartFrom::kStart) {
+    PAWL_TRY(values_.settle_values(found.key, found.execution));
+    return written(begin_from_start(found, found.execution, how));
+  }
+  Message message;
+  PAWL_TRY(find_cut(found, &message.ref));
+  message.execution = found.execution + 1;
+  return written(begin(found, how, message));
+}
+
+// ---- where the history is cut -------------------------------------------------------------------
+
+// What the code did with a failed result is cut off, with the result. So is what came with it in
+// one intake; the worker that begins the execution takes the good part of that again.
+Status Restarts::find_cut(const Found& found, EventId* cut) {
+  KeepEnd end;
+  PAWL_TRY(history_.read_end(found.key, found.execution, end));
+  FindCause events(end);
+  PAWL_TRY(history_.load_history(found.key, found.execution, 0, events));
+  if (events.was_cancelled)
+    return refuse(Status::kNotRestartable,
+                  "it was asked to stop, and would be again; restart it from the start");
+  FindCause::Cause cause = events.same;
+  if (cause.cut == 0 && is_ended_from_outside(end.error)) {
+    *cut = end.id - 1;
+    return *cut > 0 ? Status::kOk : refuse(Status::kNotRestartable, "it has no history");
+  }
+  if (cause.cut == 0) cause = events.last;
+  if (cause.cut == 0)
+    return refuse(
+        Status::kNotRestartable,
+        "no failed activity or child led to its end, so the same history would lead there "
+        "again; restart it from the start");
+  if (cause.is_child) PAWL_TRY(check_child(found, cause.command));
+  *cut = cause.cut;
+  return Status::kOk;
+}
+
+// One that was given an id cannot be started a second time.
+Status Restarts::check_child(const Found& found, EventId command) {
+  KeepFirst child;
+  const Status read = history_.load_history(found.key, found.execution, command - 1, child);
+  if (read != Status::kOk && read != Status::kStale) return read;
+  InstanceKey key = 0;
+  if (child.id.view().empty() || instances_.find_key(child.id.view(), &key) == Status::kNotFound)
+    return Status::kOk;
+  return refuse(Status::kAlreadyExists, "the id of its failed child is in use; delete that first");
+}
+
+// ---- what is written ----------------------------------------------------------------------------
+
+constexpr auto kPendingRestartText = sql::join(
+    "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",
+    sql::number<MessageKind::kRestart>, " AND ref>0 LIMIT 1");
+constexpr sql::Query kPendingRestart{kPendingRestartText};
+constexpr sql::Query kDropMessage{"DELETE FROM orchestrator_queue WHERE id=?1", kTimerMoves};
+
+// It has not ended, so its history is as good as it can be: it is tried again as it is.
+Status Restarts::restart_stopped(const Found& found, const Restart& how) {
+  if (how.from == RestartFrom::kLastGoodEvent) return go_on(found);
+  if (found.last_event > 0) {
+    PAWL_TRY(end_stopped(found));
+    return begin_from_start(found, found.execution, how);
+  }
+  // It has not begun: a restart from its last good event, if it was one, becomes one from the start.
+  std::int64_t pending = 0;
+  {
+    Statement row = connection_.use(kPendingRestart);
+    if (row.bind(found.key).row()) pending = row.integer(0);
+    PAWL_TRY(fail(row.status(), "find restart"));
+  }
+  if (pending == 0) return go_on(found);
+  PAWL_TRY(fail(connection_.use(kDropMessage).bind(pending).run(), "delete restart"));
+  Found before = found;
+  --before.execution;
+  PAWL_TRY(values_.settle_values(before.key, before.execution));
+  return begin_from_start(before, before.execution, how);
+}
+
+Status Restarts::go_on(const Found& found) {
+  InstanceWrite write;
+  write.ready_at = batch_.now;
+  write.keeps_why = true;
+  write.keeps_unregistered = true;
+  write.stamps = true;
+  return instances_.write_state(found.key, write);
+}
+
+// Its input is in its first event, which says nothing else that the next one would need.
+Status Restarts::begin_from_start(const Found& found, ExecutionId of, const Restart& how) {
+  class Begin final : public EventSink {
+   public:
+    Begin(Restarts& restarts, const Found& instance, const Restart& restart)
+        : table(restarts), found(instance), how(restart) {}
+    Status on_event(const Event& event) override {
+      if (event.kind != EventKind::kStarted) return Status::kOk;
+      Message message;
+      message.execution = found.execution + 1;
+      message.payload = event.payload;
+      result = table.begin(found, how, message);
+      return Status::kStale;
+    }
+    Restarts& table;
+    const Found& found;
+    const Restart& how;
+    Status result = Status::kNotRestartable;
+  } begin_next(*this, found, how);
+  const Status read = history_.load_history(found.key, of, 0, begin_next);
+  if (read != Status::kStale) {
+    PAWL_TRY(read);
+    return refuse(Status::kNotRestartable, "the start of its last execution is not stored");
+  }
+  return begin_next.result;
+}
+
+constexpr auto kDropResultsText = sql::join(
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
+    sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kTimerFired>, ",",
+    sql::number<MessageKind::kChildDone>, ",", sql::number<MessageKind::kValueAnswer>, ",",
+    sql::number<MessageKind::kCancel>, ",", sql::number<MessageKind::kStart>, ",",
+    sql::number<MessageKind::kContinue>, ",", sql::number<MessageKind::kRestart>,
+    ") OR instance=?1 AND waiting=", sql::number<Waiting::kDamaged>);
+constexpr sql::Query kDropResults{kDropResultsText, kTimerMoves};
+
+// As an execution that continues as new ends, but as failed: messages of its queues, sessions and
+// values go on with the instance.
+Status Restarts::end_stopped(const Found& found) {
+  EndEvent events;
+  Event& end = events.is;
+  end.id = found.last_event + 1;
+  end.kind = EventKind::kEnded;
+  end.end = EndKind::kFailed;
+  end.error = ErrorKind::kTerminated;
+  end.time_ms = batch_.stamp_ms;
+  end.horizon = found.last_event;
+  end.payload = "restarted from the start";
+  TurnCommit turn;
+  turn.key = found.key;
+  turn.execution = found.execution;
+  turn.events = &events;
+  turn.first_new = turn.last_new = end.id;
+  turn.end = EndKind::kFailed;
+  EventKinds kinds;
+  PAWL_TRY(history_.insert_events(turn, &kinds));
+  PAWL_TRY(items_.cancel_all_work(found.key, found.execution));
+  PAWL_TRY(values_.settle_values(found.key, found.execution));
+  PAWL_TRY(children_.cancel_children(found.key, found.execution, 1, kEveryEvent,
+                                     "parent was restarted"));
+  return fail(connection_.use(kDropResults).bind(found.key).run(), "delete results");
+}
+
+constexpr sql::Query kNextExecution{
+    "UPDATE instances SET execution=?2,behaviour=0,version=iif(?3,?4,version),"
+    "found_status=iif(?3,custom_status,found_status) WHERE key=?1"};
+
+// What was counted against it is forgiven. `message`: of the next execution.
+Status Restarts::begin(const Found& found, const Restart& how, const Message& message) {
+  Message start = message;
+  start.kind = MessageKind::kRestart;
+  start.name = how.by;
+  InstanceWrite write;
+  write.home = 0;
+  write.ready_at = batch_.now;
+  write.forgives = true;
+  write.stamps = true;
+  write.revisions = 1;
+  PAWL_TRY(instances_.write_state(found.key, write));
+  const bool from_start = how.from == RestartFrom::kStart;
+  Statement next = connection_.use(kNextExecution);
+  next.bind(found.key).bind(start.execution).bind(from_start ? 1 : 0).bind_text(how.version);
+  PAWL_TRY(fail(next.run(), "begin an execution"));
+  return messages_.insert_message(found.key, start);
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,500 @@
+// Goal: an operator restarts what failed: from its start, or from before the failure, with all that
+// had succeeded. The failed execution stays as it is, what is restarted replays like any other, and
+// a crash at any moment changes nothing.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "story.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::Story;
+using testing::Worker;
+using testing::World;
+using testing::WorldOptions;
+
+bool g_is_mended = false;  // activities that failed succeed from now on
+int g_good = 0;            // runs
+int g_bad = 0;
+int g_undo = 0;
+std::string g_inputs;  // of "good"
+
+ActivityResult good(ActivityContext& ctx) {
+  ++g_good;
+  g_inputs += std::string(ctx.input()) + " ";
+  return ctx.ok(ctx.input());
+}
+ActivityResult bad(ActivityContext& ctx) {
+  ++g_bad;
+  return g_is_mended ? ctx.ok("mended") : ctx.fail("jammed");
+}
+ActivityResult undo(ActivityContext& ctx) {
+  ++g_undo;
+  return ctx.ok("");
+}
+
+// Two at once, of which one fails: what succeeded is not done again.
+Poll pair(OrchestrationContext& ctx) {
+  PAWL_AWAIT(first, ctx.schedule_activity("good", "first"));
+  const Handle one = ctx.schedule_activity("good", "beside");
+  const Handle other = ctx.schedule_activity("bad", "");
+  PAWL_AWAIT(both, ctx.join(one, other));
+  static_cast<void>(both);
+  PAWL_AWAIT(result, other);
+  PAWL_AWAIT(beside, one);
+  if (!result.ok()) return ctx.fail(result.error());
+  PAWL_AWAIT_DONE(ctx.schedule_activity("good", std::to_string(ctx.execution_id())));
+  return ctx.complete(std::string(first.value()) + " " + std::string(beside.value()) + " " +
+                      std::string(result.value()));
+}
+
+// Puts things right before it fails; the values and the status say how far it came.
+Poll undoes(OrchestrationContext& ctx) {
+  if (ctx.set_kv_value("state", "open") != ErrorKind::kNone) return ctx.fail("refused");
+  PAWL_AWAIT(result, ctx.schedule_activity("bad", ""));
+  if (!result.ok()) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity("undo", ""));
+    if (ctx.set_kv_value("state", "undone") != ErrorKind::kNone ||
+        ctx.set_kv_value("trouble", "yes") != ErrorKind::kNone ||
+        ctx.set_custom_status("broken") != ErrorKind::kNone)
+      return ctx.fail("refused");
+    return ctx.fail(result.error());
+  }
+  return ctx.complete(ctx.get_kv_value("state").value_or("nothing"));
+}
+
+// Goes on with the first result, before it looks at the one that fails.
+Poll overtakes(OrchestrationContext& ctx) {
+  const Handle one = ctx.schedule_activity("good", "one");
+  const Handle other = ctx.schedule_activity("bad", "");
+  PAWL_AWAIT_DONE(one);
+  const Handle next = ctx.schedule_activity("good", "next");
+  PAWL_AWAIT(result, other);
+  if (!result.ok()) return ctx.fail(result.error());
+  PAWL_AWAIT_DONE(next);
+  return ctx.complete(result.value());
+}
+
+// What it has started stays started.
+Poll launches(OrchestrationContext& ctx) {
+  if (ctx.start_orchestration("waits", InstanceId("launched"), "") != ErrorKind::kNone)
+    return ctx.fail("refused");
+  PAWL_AWAIT(result, ctx.schedule_activity("bad", ""));
+  return result.ok() ? ctx.complete(result.value()) : ctx.fail(result.error());
+}
+
+// The second execution overwrites what it found, and passes on what that was.
+Poll counts(OrchestrationContext& ctx) {
+  const std::string found = std::string(ctx.get_kv_value("count").value_or("0"));
+  if (ctx.set_kv_value("count", found + "1") != ErrorKind::kNone) return ctx.fail("refused");
+  if (ctx.execution_id() == 1) return ctx.continue_as_new("");
+  PAWL_AWAIT_DONE(ctx.schedule_activity("good", found));
+  PAWL_AWAIT(result, ctx.schedule_activity("bad", ""));
+  if (!result.ok()) return ctx.fail(result.error());
+  return ctx.complete(ctx.get_kv_value("count").value_or("none"));
+}
+
+Poll child(OrchestrationContext& ctx) {
+  PAWL_AWAIT(result, ctx.schedule_activity("bad", ""));
+  return result.ok() ? ctx.complete(result.value()) : ctx.fail(result.error());
+}
+Poll parent(OrchestrationContext& ctx) {
+  const Session session = ctx.open_session("tool");
+  PAWL_AWAIT_DONE(ctx.schedule_activity("good", "opens", Target::own(session)));
+  const Handle slow = ctx.schedule_timer(std::chrono::seconds(30));
+  PAWL_AWAIT(result, ctx.schedule_sub_orchestration("child", ""));
+  if (!result.ok()) return ctx.fail(result.error());
+  PAWL_AWAIT_DONE(slow);
+  PAWL_AWAIT(used, ctx.schedule_activity("good", "uses", Target::own(session)));
+  return ctx.complete(used.ok() ? result.value() : used.error().text);
+}
+
+Poll fails_by_itself(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("good", ctx.input()));
+  return ctx.fail("too dry");
+}
+Poll waits(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("good", "before"));
+  PAWL_AWAIT(waited, ctx.schedule_timer(std::chrono::minutes(1)));
+  if (waited.cancelled()) return ctx.fail("cancelled");
+  return ctx.complete("waited");
+}
+
+bool g_is_other_code = false;
+Poll changes(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("good", g_is_other_code ? "other" : "one"));
+  PAWL_AWAIT(result, ctx.schedule_activity("bad", ""));
+  if (!result.ok()) return ctx.fail(result.error());
+  return ctx.complete(ctx.orchestration_version());
+}
+
+class RestartTest : public Story {
+ protected:
+  RestartTest() {
+    fill();
+    options.worker_node_id = "one";
+  }
+  void fill() {
+    g_is_mended = g_is_other_code = false;
+    g_good = g_bad = g_undo = 0;
+    g_inputs.clear();
+    add("pair", pair);
+    add("undoes", undoes);
+    add("launches", launches);
+    add("overtakes", overtakes);
+    add("counts", counts);
+    add("child", child);
+    add("parent", parent);
+    add("fails_by_itself", fails_by_itself);
+    add("waits", waits);
+    add("changes", changes);
+    add("good", good);
+    add("bad", bad);
+    add("undo", undo);
+  }
+  Status restart(std::string_view id, RestartFrom from = RestartFrom::kLastGoodEvent,
+                 std::string_view by = "ann") {
+    RestartOptions how;
+    how.by = by;
+    return client()->restart_instance(id, from, how);
+  }
+  std::string refusal(std::string_view id, RestartFrom from) {
+    const Status status = restart(id, from);
+    return std::string(status_name(status)) + ": " + std::string(client()->error_text());
+  }
+  std::string value(std::string_view id, std::string_view key) {
+    KvEntry entry;
+    bool found = false;
+    EXPECT_EQ(client()->get_kv_value(id, key, &entry, &found), Status::kOk);
+    return found ? std::string(entry.value) : "none";
+  }
+  std::string executions(std::string_view id) {
+    struct Describe final : ExecutionVisitor {
+      void on_execution(const ExecutionInfo& one) noexcept override {
+        text += std::string(execution_state_name(one.state)) + " " + std::string(one.output) + "; ";
+      }
+      std::string text;
+    } all;
+    EXPECT_EQ(client()->list_executions(id, all), Status::kOk) << client()->error_text();
+    return all.text;
+  }
+  // Who restarted it, as its first event has it.
+  std::string mark(std::string_view id) {
+    struct Keep final : HistoryVisitor {
+      void on_event(const HistoryEvent& event) noexcept override {
+        if (event.id == 1) text = std::string(event.tag) + " of " + std::to_string(event.ref);
+      }
+      std::string text;
+    } keep;
+    EXPECT_EQ(client()->read_history(id, 0, keep), Status::kOk);
+    return keep.text;
+  }
+};
+
+// Rules: R10.2, R10.3.
+TEST_F(RestartTest, WhatFailedIsScheduledAgainAndWhatSucceededIsNot) {
+  Worker& worker = start_worker();
+  start("a", "pair");
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  EXPECT_EQ(g_good, 2);
+  const auto failed = history("a", 1);
+  g_is_mended = true;
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  EXPECT_TRUE(is_running("a"));
+  EXPECT_EQ(end_of("a"), "completed first beside mended");
+  EXPECT_EQ(g_bad, 2);
+  // Of those that succeeded none ran again; its code knows the execution as it did.
+  EXPECT_EQ(g_inputs, "first beside 1 ");
+  EXPECT_EQ(executions("a"), "failed jammed; completed first beside mended; ");
+  EXPECT_EQ(mark("a"), "ann of 1");
+  EXPECT_EQ(count(history("a", 2), "ended"), 1U);
+  // The failed one is as it was.
+  const auto still = history("a", 1);
+  ASSERT_EQ(still.size(), failed.size());
+  for (std::size_t i = 0; i < still.size(); ++i)
+    EXPECT_EQ(still[i].kind + still[i].payload, failed[i].kind + failed[i].payload);
+  EXPECT_EQ(worker.lines.count("info orchestration_restarted instance=a execution=2 by=ann "
+                               "from=last_good_event events="),
+            1U)
+      << worker.lines.all();
+}
+
+// Rule: R10.2. Both results came in one turn, and its command for the first one is cut off.
+TEST_F(RestartTest, WhatTheFailedTurnDecidedIsDecidedAgain) {
+  start_worker();
+  start("a", "overtakes");
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  const auto failed = history("a", 1);
+  ASSERT_EQ(failed.size(), 7U);
+  EXPECT_EQ(failed[3].kind + failed[4].kind, "activity_doneactivity_done");
+  EXPECT_EQ(failed[5].kind, "activity");
+  g_is_mended = true;
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("a"), "completed mended");
+  EXPECT_EQ(g_inputs, "one next ");
+}
+
+// Rule: R10.2.
+TEST_F(RestartTest, WhatCameBehindTheFailureIsCutOff) {
+  start_worker();
+  start("a", "undoes");
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  EXPECT_EQ(value("a", "state"), "undone");
+  EXPECT_EQ(shown("a"), "broken");
+  // Fails again, in the same way: and is restarted again.
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  EXPECT_EQ(g_undo, 2);
+  g_is_mended = true;
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("a"), "completed open");
+  EXPECT_EQ(value("a", "state"), "open");
+  EXPECT_EQ(value("a", "trouble"), "none");
+  EXPECT_EQ(shown("a"), "");
+  EXPECT_EQ(g_undo, 2);
+  EXPECT_EQ(g_bad, 3);
+  EXPECT_EQ(mark("a"), "ann of 1");
+  EXPECT_EQ(client().status("a").execution_id, 3);
+}
+
+// Rule: R10.2. It finds what the failed execution found, though that has overwritten it.
+TEST_F(RestartTest, ValuesAreThoseOfTheLastGoodEvent) {
+  start_worker();
+  start("a", "counts");
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  EXPECT_EQ(value("a", "count"), "011");
+  g_is_mended = true;
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("a"), "completed 011");
+  EXPECT_EQ(g_inputs, "01 ");
+  EXPECT_EQ(mark("a"), "ann of 2");
+}
+
+// Rule: R10.4.
+TEST_F(RestartTest, TimersChildrenAndSessionsUnderWayBeginAnew) {
+  start_worker();
+  start("a", "parent");
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  g_is_mended = true;
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  pass(20'000);
+  EXPECT_TRUE(is_running("a"));  // for the timer
+  EXPECT_EQ(end_of("a"), "completed mended");
+  EXPECT_EQ(g_inputs, "opens uses ");
+  // The failed child keeps its id, and is one of the failed execution.
+  EXPECT_EQ(outcome_of("a::1.6"), "failed application jammed");
+  EXPECT_EQ(outcome_of("a::2.6"), "completed mended");
+}
+
+// Rule: R10.4.
+TEST_F(RestartTest, DetachedStartsAreNotRepeated) {
+  Worker& worker = start_worker();
+  start("a", "launches");
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  g_is_mended = true;
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("a"), "completed mended");
+  EXPECT_EQ(end_of("launched"), "completed waited");
+  EXPECT_EQ(worker.lines.count("start_refused"), 0U) << worker.lines.all();
+}
+
+// Rule: R10.1.
+TEST_F(RestartTest, FromTheStartAllIsDoneAgain) {
+  Worker& worker = start_worker();
+  start("a", "fails_by_itself", "bed-7");
+  ASSERT_EQ(end_of("a"), "failed application too dry");
+  EXPECT_EQ(refusal("a", RestartFrom::kLastGoodEvent).substr(0, 16), "not_restartable:");
+  ASSERT_EQ(restart("a", RestartFrom::kStart, {}), Status::kOk) << client()->error_text();
+  ASSERT_EQ(end_of("a"), "failed application too dry");
+  EXPECT_EQ(g_inputs, "bed-7 bed-7 ");
+  EXPECT_EQ(mark("a"), "operator of 0");
+  EXPECT_EQ(executions("a"), "failed too dry; failed too dry; ");
+  EXPECT_EQ(worker.lines.count("orchestration_restarted instance=a execution=2 by=operator "
+                               "from=start events=0"),
+            1U)
+      << worker.lines.all();
+  // Values stay, as over continue_as_new().
+  start("b", "undoes");
+  ASSERT_EQ(end_of("b"), "failed application jammed");
+  g_is_mended = true;
+  ASSERT_EQ(restart("b", RestartFrom::kStart), Status::kOk);
+  EXPECT_EQ(value("b", "state"), "undone");
+  EXPECT_EQ(end_of("b"), "completed open");
+}
+
+// Rule: R10.1.
+TEST_F(RestartTest, FromTheStartTheVersionIsThatOfAStart) {
+  add("changes", changes, "2.0.0");
+  start_worker();
+  for (const char* id : {"a", "b", "c"})
+    ASSERT_EQ(client()->start_orchestration("changes", InstanceId(id), "", {"1.0.0"}), Status::kOk);
+  for (const char* id : {"a", "b", "c"})
+    ASSERT_EQ(end_of(id), "failed application jammed");
+  g_is_mended = true;
+  ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk);
+  EXPECT_EQ(end_of("a"), "completed 2.0.0");
+  RestartOptions how;
+  how.version = "1.0.0";
+  ASSERT_EQ(client()->restart_instance("b", RestartFrom::kStart, how), Status::kOk);
+  EXPECT_EQ(end_of("b"), "completed 1.0.0");
+  EXPECT_EQ(client()->restart_instance("c", RestartFrom::kLastGoodEvent, how),
+            Status::kInvalidArgument);
+  ASSERT_EQ(restart("c"), Status::kOk);
+  EXPECT_EQ(end_of("c"), "completed 1.0.0");
+}
+
+// Rule: R10.2. Nothing of its history led to its end, so all of it is good.
+TEST_F(RestartTest, WhatAnOperatorEndedGoesOnWhereItWas) {
+  start_worker();
+  start("a", "waits");
+  pass(1'000);
+  ASSERT_EQ(client()->terminate_instance("a", "by mistake"), Status::kOk);
+  ASSERT_EQ(end_of("a"), "failed terminated by mistake");
+  pass(120'000);
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("a"), "completed waited");
+  EXPECT_EQ(g_inputs, "before ");
+}
+
+TEST_F(RestartTest, WhatCannotBeRestartedIsRefusedWithAReason) {
+  start_worker();
+  using From = RestartFrom;
+  EXPECT_EQ(refusal("nobody", From::kStart), "not_found: there is no instance \"nobody\"");
+  start("running", "waits");
+  pass(100);
+  for (const From from : {From::kStart, From::kLastGoodEvent})
+    EXPECT_EQ(refusal("running", from), "still_running: not restarted: the instance runs");
+  ASSERT_EQ(client()->suspend_instance("running"), Status::kOk);
+  EXPECT_EQ(refusal("running", From::kStart),
+            "still_running: not restarted: the instance is suspended; resume it");
+  ASSERT_EQ(client()->resume_instance("running"), Status::kOk);
+  ASSERT_EQ(end_of("running"), "completed waited");
+  for (const From from : {From::kStart, From::kLastGoodEvent})
+    EXPECT_EQ(refusal("running", from), "not_restartable: not restarted: the instance completed");
+  start("cancelled", "waits");
+  pass(100);
+  ASSERT_EQ(client()->cancel_instance("cancelled", "enough"), Status::kOk);
+  ASSERT_EQ(end_of("cancelled"), "failed application cancelled");
+  EXPECT_EQ(refusal("cancelled", From::kLastGoodEvent).substr(0, 52),
+            "not_restartable: not restarted: it was asked to stop");
+  EXPECT_EQ(restart("cancelled", From::kStart), Status::kOk);
+  EXPECT_EQ(end_of("cancelled"), "completed waited");
+  start("parent", "parent");
+  ASSERT_EQ(end_of("parent"), "failed application jammed");
+  EXPECT_EQ(refusal("parent::1.6", From::kStart).substr(0, 15), "child_instance:");
+  RestartOptions how;
+  how.by = "line\nbreak";
+  EXPECT_EQ(client()->restart_instance("parent", From::kStart, how), Status::kInvalidArgument);
+  how = RestartOptions();
+  how.version = "new";
+  EXPECT_EQ(client()->restart_instance("parent", From::kStart, how), Status::kInvalidArgument);
+  // Nothing of that was written.
+  EXPECT_EQ(executions("parent"), "failed jammed; ");
+}
+
+// Rules: R10.1, R10.2.
+TEST_F(RestartTest, AStoppedOneIsTriedAgainOrBegunAnew) {
+  start_worker();
+  start("a", "changes");
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  // The code has changed meanwhile: it does not fit what it is to go on with.
+  g_is_other_code = g_is_mended = true;
+  ASSERT_EQ(restart("a"), Status::kOk);
+  ASSERT_EQ(end_of("a").substr(0, 22), "stopped nondeterminism");
+  EXPECT_EQ(executions("a"), "failed jammed; ");
+  ASSERT_EQ(restart("a"), Status::kOk);
+  ASSERT_EQ(end_of("a").substr(0, 22), "stopped nondeterminism");
+  g_is_other_code = false;
+  ASSERT_EQ(restart("a"), Status::kOk);
+  EXPECT_EQ(end_of("a"), "completed 1.0.0");
+  EXPECT_EQ(g_inputs, "one ");
+
+  g_is_mended = false;
+  start("b", "changes");
+  ASSERT_EQ(end_of("b"), "failed application jammed");
+  g_is_other_code = g_is_mended = true;
+  ASSERT_EQ(restart("b"), Status::kOk);
+  ASSERT_EQ(end_of("b").substr(0, 22), "stopped nondeterminism");
+  ASSERT_EQ(restart("b", RestartFrom::kStart), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("b"), "completed 1.0.0");
+  EXPECT_EQ(executions("b"), "failed jammed; completed 1.0.0; ");
+  EXPECT_EQ(g_inputs, "one one other ");
+}
+
+// Rule: R10.1.
+TEST_F(RestartTest, AStoppedOneWithAHistoryIsEndedAndBegunAnew) {
+  start_worker();
+  start("a", "waits");
+  pass(1'000);
+  start("b", "changes");
+  ASSERT_EQ(end_of("b"), "failed application jammed");
+  // The same name has other code now.
+  Registry other;
+  ASSERT_EQ(other.add_orchestration("waits", changes, "1.0.0"), Status::kOk);
+  ASSERT_EQ(other.add_activity("good", good), Status::kOk);
+  ASSERT_EQ(other.add_activity("bad", bad), Status::kOk);
+  for (const auto& worker : workers)
+    worker->kill();
+  workers.clear();
+  start_worker(other, options);
+  ASSERT_EQ(end_of("a").substr(0, 22), "stopped nondeterminism");
+  ASSERT_EQ(client()->enqueue_event("a", "queue", "kept"), Status::kOk);
+  g_is_mended = true;
+  ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("a"), "completed 1.0.0");
+  EXPECT_EQ(executions("a"), "failed restarted from the start; completed 1.0.0; ");
+}
+
+// A kill behind any tick: each turn replays what was carried over from its rows.
+TEST_F(RestartTest, ReplaysLikeAnyOtherOverKills) {
+  for (const char* name : {"pair", "undoes", "counts", "parent"}) {
+    g_is_mended = false;
+    start_worker();
+    start(name, name);
+    ASSERT_EQ(end_of(name), "failed application jammed");
+    g_is_mended = true;
+    ASSERT_EQ(restart(name), Status::kOk);
+    EXPECT_EQ(end_with_kills(name).substr(0, 9), "completed") << name;
+    workers.clear();
+  }
+}
+
+// The process of the worker dies at any write to the disk while it restarts the instance.
+TEST_F(RestartTest, ACrashAtAnyWriteLosesNothingAndDoublesNothing) {
+  bool crashed = true;
+  for (std::uint64_t nth = 1; crashed; ++nth) {
+    ASSERT_LT(nth, 200U);
+    g_is_mended = false;
+    g_good = 0;
+    WorldOptions how;
+    how.seed = nth;
+    how.runtime.verify_turns = true;
+    how.runtime.limits.crashes_max = how.runtime.limits.strikes_max = 100;
+    World world(registry, how);
+    ASSERT_EQ(world.start(), Status::kOk);
+    ASSERT_EQ(world.client().start_orchestration("undoes", InstanceId("a"), ""), Status::kOk);
+    ASSERT_EQ(world.run_until_done("a"), Status::kOk);
+    g_is_mended = true;
+    world.crash_at_write(nth);
+    ASSERT_EQ(world.client().restart_instance("a", RestartFrom::kLastGoodEvent), Status::kOk);
+    static_cast<void>(world.run_until_done("a"));
+    crashed = !world.running();
+    world.crash_at_write(0);
+    if (crashed) {
+      ASSERT_EQ(world.start(), Status::kOk);
+    }
+    OrchestrationStatus status;
+    ASSERT_EQ(world.run_until_done("a", &status), Status::kOk) << nth;
+    EXPECT_EQ(status.output, "open") << nth;
+    EXPECT_EQ(status.execution_id, 2) << nth;
+    KvEntry entry;
+    bool found = false;
+    ASSERT_EQ(world.client().get_kv_value("a", "state", &entry, &found), Status::kOk);
+    EXPECT_EQ(entry.value, "open");
+  }
+}
+
+}  // namespace
+}  // namespace pawl
