@@ -14,7 +14,7 @@ Marks of fenced blocks:
   cpp compile activity       the body of an activity
   cpp compile conformance    what stands in the test program of a port
   cpp compile host           statements of a host that has a runtime, a client and so on
-  cpp run NAME               a program; pawl_add_sample(NAME ...) in test/build/CMakeLists.txt compiles and runs it
+  cpp run NAME, c run NAME   a program; pawl_add_sample(NAME ...) in test/build/CMakeLists.txt compiles and runs it
   sh run                     every command is checked; sqlite3 is run
   sql run                    runs on an empty database of the real schema
   text                       for people
@@ -219,7 +219,7 @@ def check_blocks():
                 jobs.append((where, one.name, line, (words[1:] or [""])[0], text, earlier))
                 if words == ["compile"]:
                     earlier += text
-            elif language == "cpp" and words[:1] == ["run"] and len(words) == 2:
+            elif language in ("cpp", "c") and words[:1] == ["run"] and len(words) == 2:
                 count("programs")
                 if f"pawl_add_sample({words[1]} {one.path.name} " not in read("test/build/CMakeLists.txt"):
                     problem(where, f"nothing runs the program {words[1]}")
@@ -304,7 +304,7 @@ def check_command(where, line):
 def check_names():
     code = "".join(path.read_text(encoding="utf-8", errors="replace")
                    for folder in ("include", "src", "port", "toolchains", "test")
-                   for path in sorted((PROJECT / folder).glob("**/*")) if path.suffix in (".hpp", ".cpp", ".cmake"))
+                   for path in sorted((PROJECT / folder).glob("**/*")) if path.suffix in (".hpp", ".cpp", ".h", ".cmake"))
     for one in PARSED.values():
         for number, line in one.prose:
             where = f"{one.name}:{number}"

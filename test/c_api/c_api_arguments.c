@@ -1,0 +1,365 @@
+/* Wrong arguments: each has an answer, and nothing is done. */
+#include "c_api_test.h"
+
+static char g_long_name[300];
+
+static void set_long_name(void) { memset(g_long_name, 'n', sizeof g_long_name - 1); }
+
+static pawl_poll nothing(pawl_ctx* ctx, void* user) {
+  (void)user;
+  return pawl_complete(ctx, NULL, 0);
+}
+static void no_work(pawl_activity* activity, void* user) {
+  (void)user;
+  pawl_activity_ok(activity, NULL, 7); /* a length without an address */
+}
+static void no_step(pawl_activity* activity, void* state, void* user) {
+  (void)state;
+  (void)user;
+  pawl_activity_ok(activity, NULL, 0);
+}
+static void no_instance(void* user, const pawl_instance_info* info) {
+  CHECK(text_is(info->id, "there"));
+  if (user != NULL) ++*(int*)user;
+}
+
+static void null_hosts(void) {
+  int more = 0;
+  CHECK_STATUS(pawl_host_add_orchestration(NULL, "a", NULL, nothing, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_activity(NULL, "a", PAWL_INLINE, no_work, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_steps(NULL, "a", no_step, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_start(NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_run(NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_tick(NULL, 0, &more), PAWL_INVALID_ARGUMENT);
+  CHECK(pawl_host_fd(NULL) == -1 && pawl_host_next_due_ms(NULL) == -1);
+  pawl_host_request_stop(NULL);
+  CHECK_STATUS(pawl_host_stop(NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_close(NULL), PAWL_OK);
+  CHECK(strlen(pawl_host_error(NULL)) > 0);
+  CHECK_STATUS(pawl_host_start_orchestration(NULL, "a", "b", NULL, 0, NULL, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_raise_event(NULL, "a", "b", NULL, 0, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_cancel(NULL, "a", "b", NULL, NULL), PAWL_INVALID_ARGUMENT);
+}
+
+static void null_clients(void) {
+  pawl_instance_status status;
+  char bytes[4];
+  pawl_buffer buffer = {bytes, sizeof bytes, 0};
+  int64_t after = 0;
+  int more = 0;
+  status.size = sizeof status;
+  CHECK_STATUS(pawl_client_start(NULL, "a", "b", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_cancel(NULL, "a", "b"), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(NULL, "a", "b", NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_enqueue(NULL, "a", "b", NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_get_status(NULL, "a", &status, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_wait(NULL, "a", 0, &status, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_get_value(NULL, "a", "b", &buffer), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_delete(NULL, "a", 1), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_list(NULL, NULL, 1, &after, &more, no_instance, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK(strlen(pawl_client_error(NULL)) > 0);
+  pawl_client_close(NULL);
+  pawl_host_options_init(NULL);
+  pawl_host_options_init_small(NULL);
+  pawl_client_options_init(NULL);
+  pawl_activity_options_init(NULL);
+  CHECK(strcmp(pawl_status_name((pawl_status)99), "unknown") == 0);
+  CHECK(strcmp(pawl_error_name(-1), "unknown") == 0 &&
+        strcmp(pawl_error_name(255), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name(PAWL_NOT_FOUND), "not_found") == 0);
+  CHECK(strcmp(pawl_error_name(PAWL_ERROR_CANCELLED), "cancelled") == 0);
+}
+
+static void calls_of_a_client(pawl_client* client) {
+  pawl_instance_status status;
+  char bytes[4];
+  pawl_buffer buffer = {bytes, sizeof bytes, 0};
+  int64_t after = 0;
+  int more = 0;
+  int instances = 0;
+  status.size = sizeof status;
+  CHECK_STATUS(pawl_client_start(client, "n", "there", NULL, NULL, 0), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, NULL, "i", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", NULL, NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, NULL, 1), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "i", "one", NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "a::b", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, g_long_name, "i", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", g_long_name, NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(client, "there", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(client, "there", "e", NULL, 1), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(client, "i", "e", NULL, 0), PAWL_NOT_FOUND);
+  CHECK_STATUS(pawl_client_enqueue(client, "there", "q", NULL, 1), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_get_status(client, "i", NULL, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_get_status(client, NULL, &status, NULL, NULL), PAWL_NOT_FOUND);
+  CHECK_STATUS(pawl_client_wait(client, "i", 0, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(client, "there", g_long_name, NULL, 0),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_get_value(client, "i", "k", NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_get_value(client, "there", NULL, &buffer), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_list(client, NULL, 1, NULL, &more, no_instance, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_list(client, NULL, 1, &after, NULL, no_instance, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_list(client, NULL, 1, &after, &more, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  /* Nothing came of all that. */
+  CHECK_STATUS(pawl_client_list(client, NULL, 10, &after, &more, no_instance, &instances), PAWL_OK);
+  CHECK(instances == 1 && more == 0);
+}
+
+void wrong_arguments(void) {
+  pawl_host* host = open_host();
+  pawl_client* client = NULL;
+  pawl_client_options options;
+  int more = 0;
+  set_long_name();
+  null_hosts();
+  null_clients();
+  CHECK_STATUS(pawl_host_add_orchestration(host, NULL, NULL, nothing, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_orchestration(host, "a", NULL, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_orchestration(host, "a", "1", nothing, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_orchestration(host, g_long_name, NULL, nothing, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_activity(host, NULL, PAWL_INLINE, no_work, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_activity(host, "a", PAWL_INLINE, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_activity(host, "a", (pawl_mode)7, no_work, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_steps(host, "a", NULL, NULL), PAWL_INVALID_ARGUMENT);
+
+  /* Before the start. */
+  CHECK_STATUS(pawl_host_run(host, 0), PAWL_STOPPED);
+  CHECK_STATUS(pawl_host_tick(host, 0, &more), PAWL_STOPPED);
+  CHECK_STATUS(pawl_host_cancel(host, "i", NULL, NULL, NULL), PAWL_STOPPED);
+  CHECK(pawl_host_fd(host) == -1 && pawl_host_next_due_ms(host) == -1);
+  pawl_client_options_init(&options);
+  options.database_path = g_path;
+  CHECK_STATUS(pawl_client_open(&options, host, &client, NULL), PAWL_STALE);
+  CHECK_STATUS(pawl_client_open(&options, NULL, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_open(NULL, NULL, &client, NULL), PAWL_INVALID_ARGUMENT);
+
+  CHECK_STATUS(pawl_host_start(host), PAWL_OK);
+  CHECK_STATUS(pawl_host_start(host), PAWL_OK);
+  CHECK_STATUS(pawl_host_add_orchestration(host, "late", NULL, nothing, NULL), PAWL_STALE);
+  CHECK_STATUS(pawl_host_tick(host, -1, &more), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_tick(host, 1, NULL), PAWL_INVALID_ARGUMENT);
+  client = open_client(host);
+  calls_of_a_client(client);
+  pawl_client_close(client);
+  CHECK_STATUS(pawl_host_close(host), PAWL_OK);
+}
+
+void wrong_sizes(void) {
+  pawl_host_options host_options;
+  pawl_client_options client_options;
+  pawl_instance_status status;
+  pawl_host* host = (pawl_host*)&host_options;
+  pawl_client* client = (pawl_client*)&host_options;
+  static const int by[] = {-1, 1, 4096};
+  size_t i;
+  for (i = 0; i < sizeof by / sizeof by[0]; ++i) {
+    pawl_host_options_init(&host_options);
+    host_options.database_path = g_path;
+    host_options.size = sizeof host_options + (size_t)by[i];
+    host = (pawl_host*)&host_options;
+    CHECK_STATUS(pawl_host_open(&host_options, &host), PAWL_INVALID_ARGUMENT);
+    CHECK(host == NULL);
+    pawl_client_options_init(&client_options);
+    client_options.database_path = g_path;
+    client_options.size = sizeof client_options + (size_t)by[i];
+    CHECK_STATUS(pawl_client_open(&client_options, NULL, &client, NULL), PAWL_INVALID_ARGUMENT);
+    CHECK(client == NULL);
+  }
+  host_options.size = 0;
+  CHECK_STATUS(pawl_host_open(&host_options, &host), PAWL_INVALID_ARGUMENT);
+  client = open_client(NULL);
+  status.size = 0;
+  CHECK_STATUS(pawl_client_get_status(client, "i", &status, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  status.size = sizeof status + 1;
+  CHECK_STATUS(pawl_client_wait(client, "i", 0, &status, NULL), PAWL_INVALID_ARGUMENT);
+  pawl_client_close(client);
+}
+
+void wrong_options(void) {
+  pawl_host_options options;
+  pawl_client_options client_options;
+  pawl_client* client = NULL;
+  pawl_host* host = NULL;
+  char text[400];
+  pawl_buffer why = {text, sizeof text, 0};
+  CHECK_STATUS(pawl_host_open(NULL, &host), PAWL_INVALID_ARGUMENT);
+  pawl_host_options_init(&options);
+  CHECK_STATUS(pawl_host_open(&options, &host), PAWL_INVALID_ARGUMENT); /* no path */
+  options.database_path = g_path;
+  CHECK_STATUS(pawl_host_open(&options, NULL), PAWL_INVALID_ARGUMENT);
+  options.clients_max = 32;
+  CHECK_STATUS(pawl_host_open(&options, &host), PAWL_INVALID_ARGUMENT);
+  options.clients_max = 1;
+  options.grace_ms = -1;
+  CHECK_STATUS(pawl_host_open(&options, &host), PAWL_INVALID_ARGUMENT);
+  options.grace_ms = 0;
+  options.wall_trust = (pawl_wall_trust)2;
+  CHECK_STATUS(pawl_host_open(&options, &host), PAWL_INVALID_ARGUMENT);
+  options.wall_trust = PAWL_TRUST_ALWAYS;
+
+  /* What the start refuses is named. */
+  options.payload_bytes_max = 1;
+  CHECK_STATUS(pawl_host_open(&options, &host), PAWL_OK);
+  CHECK_STATUS(pawl_host_start(host), PAWL_INVALID_OPTIONS);
+  CHECK(strstr(pawl_host_error(host), "payload_bytes_max") != NULL);
+  CHECK_STATUS(pawl_host_run(host, 1), PAWL_STOPPED);
+  CHECK_STATUS(pawl_host_close(host), PAWL_OK);
+  pawl_host_options_init_small(&options);
+  options.database_path = "/nowhere at all/c.db";
+  CHECK_STATUS(pawl_host_open(&options, &host), PAWL_OK);
+  CHECK_STATUS(pawl_host_start(host), PAWL_CANNOT_OPEN);
+  CHECK(strstr(pawl_host_error(host), "nowhere at all") != NULL);
+  CHECK_STATUS(pawl_host_close(host), PAWL_OK);
+
+  pawl_client_options_init(&client_options);
+  client_options.database_path = g_path;
+  client_options.create = 0;
+  CHECK_STATUS(pawl_client_open(&client_options, NULL, &client, &why), PAWL_CANNOT_OPEN);
+  CHECK(why.size > 0 && client == NULL);
+  client_options.create = 1;
+  client_options.payload_bytes_max = 1;
+  CHECK_STATUS(pawl_client_open(&client_options, NULL, &client, &why), PAWL_INVALID_OPTIONS);
+
+  /* The small one works, beside a client more than it has room for. */
+  options.database_path = g_path;
+  CHECK_STATUS(pawl_host_open(&options, &host), PAWL_OK);
+  CHECK_STATUS(pawl_host_start(host), PAWL_OK);
+  CHECK_STATUS(pawl_host_close(host), PAWL_OK);
+}
+
+/* --- by the code --- */
+
+static void expect_invalid(pawl_ctx* ctx, pawl_handle handle) {
+  pawl_outcome outcome;
+  (void)ctx;
+  CHECK(pawl_await(handle, &outcome) == PAWL_DONE);
+  CHECK(outcome.error == PAWL_ERROR_INVALID_ARGUMENT);
+}
+
+static pawl_poll careless(pawl_ctx* ctx, void* user) {
+  pawl_handle empty;
+  pawl_handle many[65];
+  pawl_activity_options options;
+  pawl_outcome outcome;
+  char big[5000];
+  (void)user;
+  memset(&empty, 0, sizeof empty);
+  memset(many, 0, sizeof many);
+  memset(big, 'b', sizeof big);
+  expect_invalid(ctx, empty);
+  expect_invalid(ctx, pawl_schedule_activity(ctx, NULL, NULL, 0, NULL));
+  expect_invalid(ctx, pawl_schedule_activity(ctx, g_long_name, NULL, 0, NULL));
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 1, NULL));
+  pawl_activity_options_init(&options);
+  options.size = 3;
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+  pawl_activity_options_init(&options);
+  options.where = (pawl_where)9;
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+  options.where = PAWL_ANY_WORKER;
+  options.session = "s"; /* which nobody would look at */
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+  options.where = PAWL_DEVICE;
+  options.session = NULL;
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+  pawl_activity_options_init(&options);
+  options.backoff = (pawl_backoff)4;
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+  pawl_activity_options_init(&options);
+  options.max_attempts = 0;
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+  expect_invalid(ctx, pawl_schedule_wait(ctx, NULL));
+  expect_invalid(ctx, pawl_dequeue_event(ctx, ""));
+  expect_invalid(ctx, pawl_schedule_child(ctx, NULL, NULL, NULL, NULL, 0));
+  expect_invalid(ctx, pawl_schedule_child(ctx, "n", "a::b", NULL, NULL, 0));
+  expect_invalid(ctx, pawl_schedule_child(ctx, "n", NULL, "one", NULL, 0));
+  expect_invalid(ctx, pawl_schedule_child(ctx, "n", NULL, NULL, NULL, 1));
+  expect_invalid(ctx, pawl_join(ctx, NULL, 1));
+  expect_invalid(ctx, pawl_join(ctx, many, 65));
+  expect_invalid(ctx, pawl_open_branch(ctx, NULL, NULL));
+  CHECK(pawl_select(ctx, many, 65, &outcome) == PAWL_DONE);
+  CHECK(outcome.error == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_select(ctx, NULL, 2, NULL) == PAWL_DONE);
+  CHECK(pawl_start_detached(ctx, "n", NULL, NULL, NULL, 0) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_start_detached(ctx, "n", "i", NULL, NULL, 1) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_set_custom_status(ctx, big, sizeof big) == PAWL_ERROR_LIMIT);
+  CHECK(pawl_set_custom_status(ctx, NULL, 1) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_set_value(ctx, NULL, NULL, 0) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_set_value(ctx, "k", NULL, 1) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_clear_value(ctx, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_clean_up(ctx, NULL, NULL) == PAWL_DONE);
+  CHECK(pawl_open_session(ctx, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_close_session(ctx, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
+  PAWL_AWAIT_C(pawl_schedule_activity(ctx, "work", NULL, 0, NULL), &outcome);
+  CHECK(outcome.error == PAWL_ERROR_APPLICATION);
+  CHECK(text_is(outcome.value, "the result is a null pointer"));
+  return pawl_fail_with(ctx, NULL);
+}
+
+void wrong_calls_of_code(void) {
+  pawl_host* const host = open_host();
+  pawl_client* client;
+  set_long_name();
+  CHECK_STATUS(pawl_host_add_orchestration(host, "careless", NULL, careless, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_add_activity(host, "work", PAWL_INLINE, no_work, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_start(host), PAWL_OK);
+  client = open_client(host);
+  expect_end(host, client, "careless", "", PAWL_FAILED, "no outcome with an error");
+  pawl_client_close(client);
+  CHECK_STATUS(pawl_host_close(host), PAWL_OK);
+}
+
+/* --- calls of a host, and its log --- */
+
+static void keep_status(void* user, pawl_status status) { *(int*)user = (int)status; }
+static void keep_log(void* user, int level, const char* line, size_t size) {
+  char* const log = user;
+  CHECK(level >= 0 && level <= 3 && memchr(line, '\n', size) == NULL);
+  if (strlen(log) + size + 2 < 20000) {
+    strncat(log, line, size);
+    strcat(log, "\n");
+  }
+}
+
+void answers_of_a_host(void) {
+  static char log[20000];
+  pawl_host_options options;
+  pawl_host* host = NULL;
+  pawl_client* client;
+  int first = -1;
+  int second = -1;
+  int third = -1;
+  pawl_host_options_init(&options);
+  options.database_path = g_path;
+  options.log = keep_log;
+  options.log_user = log;
+  CHECK_STATUS(pawl_host_open(&options, &host), PAWL_OK);
+  CHECK_STATUS(pawl_host_add_orchestration(host, "nothing", NULL, nothing, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_start(host), PAWL_OK);
+  CHECK_STATUS(pawl_host_start_orchestration(host, "nothing", "i", NULL, 0, keep_status, &first),
+               PAWL_OK);
+  CHECK(first == -1);
+  CHECK_STATUS(pawl_host_run(host, 50), PAWL_TIMEOUT);
+  CHECK(first == PAWL_OK);
+  CHECK_STATUS(pawl_host_start_orchestration(host, "nothing", "i", NULL, 0, keep_status, &first),
+               PAWL_OK);
+  CHECK_STATUS(pawl_host_raise_event(host, "i", "e", "x", 1, keep_status, &second), PAWL_OK);
+  CHECK_STATUS(pawl_host_cancel(host, "nobody", "why", keep_status, &third), PAWL_OK);
+  CHECK_STATUS(pawl_host_cancel(host, "nobody", NULL, NULL, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_raise_event(host, "i", "e", NULL, 1, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_run(host, 50), PAWL_TIMEOUT);
+  CHECK(first == PAWL_ALREADY_EXISTS && second == PAWL_STALE && third == PAWL_NOT_FOUND);
+  client = open_client(host);
+  run_until(host, client, "i", PAWL_COMPLETED, NULL);
+  CHECK(strstr(log, "worker_registered") != NULL || strlen(log) > 0);
+  pawl_client_close(client);
+  CHECK_STATUS(pawl_host_close(host), PAWL_OK);
+}

@@ -1,0 +1,59 @@
+/* What the cases of the test of pawl.h share. */
+#ifndef C_API_TEST_H
+#define C_API_TEST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pawl/pawl.h"
+
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                                \
+    }                                                                         \
+  } while (0)
+#define CHECK_STATUS(call, expected)                                                         \
+  do {                                                                                       \
+    const pawl_status got_ = (call);                                                         \
+    if (got_ != (expected)) {                                                                \
+      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, pawl_status_name(got_)); \
+      exit(1);                                                                               \
+    }                                                                                        \
+  } while (0)
+
+/* The database of the case, in an empty folder. */
+extern const char* g_path;
+
+int text_is(pawl_text text, const char* expected);
+int buffer_is(const pawl_buffer* buffer, const char* expected);
+
+/* A host that is not started, with no signals caught. */
+pawl_host* open_host(void);
+pawl_client* open_client(pawl_host* host);
+/* Runs the host until the instance is in this state; its output goes to `output`, which may be
+ * null. */
+pawl_instance_status run_until(pawl_host* host, pawl_client* client, const char* id,
+                               pawl_state state, pawl_buffer* output);
+/* Starts an instance and runs it to this end. */
+void expect_end(pawl_host* host, pawl_client* client, const char* name, const char* input,
+                pawl_state state, const char* output);
+
+void goes_on_after_a_restart(void);
+void combines_awaits(void);
+void activities_end_in_each_way(void);
+void steps_keep_their_state(void);
+void foreign_loop(void);
+void awaits_that_are_stepped_over(void);
+void cancel_and_clean_up(void);
+void client_alone(void);
+void buffers_and_lists(void);
+void wrong_arguments(void);
+void wrong_sizes(void);
+void wrong_options(void);
+void wrong_calls_of_code(void);
+void answers_of_a_host(void);
+
+#endif
