@@ -23,6 +23,7 @@
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
 #include "pawl/progress.hpp"
+#include "pawl/session.hpp"
 #include "pawl/status.hpp"
 #include "pawl/typed.hpp"
 
@@ -306,6 +307,30 @@ class Client : public TypedSenderCalls<Client> {
   // kInvalidArgument: it is a device.
   Status close_session(std::string_view instance, std::string_view session,
                        std::string_view owner_label = {});
+  // Does for an operator what the call of this name does for code, to a session that this instance
+  // opened or, if `instance` is empty, to a shared one. History has none of it, so replay does not
+  // either: the next command of the code about the same thing wins. The log of the next Runtime that
+  // looks has each (session_operation).
+  //
+  // Holds it for so long from now on, 0 or more: it does not idle, is not closed for idleness, and
+  // makes no room. Of a shared one the longest hold counts.
+  // Returns kOk; kNotFound: there is no such session, or it is not open.
+  // Requires: `hold` of 0..kDurationMax (kInvalidArgument).
+  Status hold_session(std::string_view instance, std::string_view session,
+                      std::chrono::milliseconds hold);
+  // Hands it to the workers that serve `tag` (empty: to those of its work's own tags), with a
+  // summary for the next owner.
+  // Returns as hold_session(); kInvalidArgument: it is a device.
+  // Requires: `tag` as a name or empty, at most kSessionSummaryBytesMax bytes of summary
+  // (kInvalidArgument).
+  Status handoff_session(std::string_view instance, std::string_view session, std::string_view tag,
+                         std::string_view summary = {});
+  // Changes its settings. What its code relies on stays as the code has it: exclusive, fail_on_loss,
+  // notify. max_sessions_per_owner does not count for it.
+  // Returns as hold_session().
+  // Requires: settings that open_session() would take (kInvalidArgument, with what they would be).
+  Status change_session(std::string_view instance, std::string_view session,
+                        const SessionUpdate& update);
   // Moves a session to the living worker with this worker_node_id (as list_workers() shows it) or,
   // if `node` is empty, away from its owner. No activity of the session starts any more, and it
   // moves when its running work has ended. The answer does not wait for that.

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "pawl/json.hpp"
@@ -98,6 +99,23 @@ struct SessionSettings {
   std::chrono::milliseconds rate_interval{0};
   std::int64_t rate_burst = 1;  // 1..1000000
   std::chrono::milliseconds rate_wait{0};
+};
+
+// What Client::change_session() changes of the settings of an open session; what is absent stays as
+// it is. Each as in SessionSettings.
+struct SessionUpdate {
+  std::optional<Name> owner_label;
+  std::optional<Name> kind;
+  std::optional<std::chrono::milliseconds> idle_timeout;
+  std::optional<std::chrono::milliseconds> idle_close;
+  std::optional<std::chrono::milliseconds> idle_close_notice;
+  std::optional<std::chrono::milliseconds> max_age;
+  std::optional<std::chrono::milliseconds> expiry_notice;
+  std::optional<std::int64_t> max_activities;
+  std::optional<std::int64_t> activity_warning;
+  std::optional<std::chrono::milliseconds> rate_interval;
+  std::optional<std::int64_t> rate_burst;
+  std::optional<std::chrono::milliseconds> rate_wait;
 };
 
 // A session that this code opened, uses or adopted.

@@ -2,8 +2,11 @@
 #include <getopt.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -33,6 +36,12 @@ constexpr char kUsage[] =
     "  leaks              sessions that instances opened and left open\n"
     "    --open-ms N --unused-ms N: for so long, for so long without any use\n"
     "  close-session NAME shared, or that an instance opened  --of ID\n"
+    "  hold SESSION       does not idle or make room  --for-ms N --of ID\n"
+    "  handoff SESSION    to the workers of a tag      --tag TAG --summary TEXT --of ID\n"
+    "  change-session SESSION  its settings; what is not named stays  --of ID\n"
+    "    --owner LABEL --kind KIND --idle-ms N --close-ms N --close-notice-ms N\n"
+    "    --age-ms N --age-notice-ms N --activities N --warning N\n"
+    "    --rate-ms N --burst N --wait-ms N; 0 or \"\": none\n"
     "  transfer SESSION   moves it to another worker       --to NODE --stop-ms N --force\n"
     "    --of ID: one that this instance opened\n"
     "  drain NODE         the worker takes nothing new, its sessions move\n"
@@ -71,6 +80,10 @@ struct Command {
   pawl::RestartOptions restart;
   pawl::RestartFrom from = pawl::RestartFrom::kLastGoodEvent;
   long long stop = -1;  // -1: by default
+  long long hold = 0;
+  std::string_view tag;
+  std::string_view summary;
+  pawl::SessionUpdate update;
   bool json = false;
   bool force = false;
 };
@@ -475,6 +488,15 @@ pawl::Status transfer(pawl::Client& client, const Command& command) {
 pawl::Status close_session(pawl::Client& client, const Command& command) {
   return client.close_session(command.of, command.id);
 }
+pawl::Status hold(pawl::Client& client, const Command& command) {
+  return client.hold_session(command.of, command.id, std::chrono::milliseconds(command.hold));
+}
+pawl::Status handoff(pawl::Client& client, const Command& command) {
+  return client.handoff_session(command.of, command.id, command.tag, command.summary);
+}
+pawl::Status change_session(pawl::Client& client, const Command& command) {
+  return client.change_session(command.of, command.id, command.update);
+}
 pawl::Status drain(pawl::Client& client, const Command& command) {
   return client.drain_worker(command.id, transfer_options(command));
 }
@@ -535,6 +557,9 @@ constexpr Entry kEntries[] = {
     {"undrain", undrain, true},
     {"forget-device", forget, true},
     {"close-session", close_session, true},
+    {"hold", hold, true},
+    {"handoff", handoff, true},
+    {"change-session", change_session, true},
 };
 
 const Entry* find(std::string_view name) {
@@ -574,6 +599,53 @@ bool parse_from(std::string_view text, pawl::RestartFrom* from) {
   return text == "start" || text == "last-good-event";
 }
 
+// Options without a letter.
+enum : int {
+  kForMs = 256,
+  kTag,
+  kSummary,
+  kIdleMs,
+  kCloseMs,
+  kCloseNoticeMs,
+  kAgeMs,
+  kAgeNoticeMs,
+  kActivities,
+  kWarning,
+  kRateMs,
+  kBurst,
+  kWaitMs
+};
+
+bool parse_ms(std::optional<std::chrono::milliseconds>* out) {
+  long long ms = 0;
+  if (!parse_number(optarg, &ms)) return false;
+  *out = std::chrono::milliseconds(ms);
+  return true;
+}
+
+bool parse_count(std::optional<std::int64_t>* out) {
+  long long count = 0;
+  if (!parse_number(optarg, &count)) return false;
+  *out = count;
+  return true;
+}
+
+bool parse_setting(int option, pawl::SessionUpdate* out) {
+  switch (option) {
+    case kIdleMs: return parse_ms(&out->idle_timeout);
+    case kCloseMs: return parse_ms(&out->idle_close);
+    case kCloseNoticeMs: return parse_ms(&out->idle_close_notice);
+    case kAgeMs: return parse_ms(&out->max_age);
+    case kAgeNoticeMs: return parse_ms(&out->expiry_notice);
+    case kActivities: return parse_count(&out->max_activities);
+    case kWarning: return parse_count(&out->activity_warning);
+    case kRateMs: return parse_ms(&out->rate_interval);
+    case kBurst: return parse_count(&out->rate_burst);
+    case kWaitMs: return parse_ms(&out->rate_wait);
+    default: return false;
+  }
+}
+
 bool parse_option(int option, Command* out) {
   switch (option) {
     case 'F': return parse_from(optarg, &out->from);
@@ -583,8 +655,11 @@ bool parse_option(int option, Command* out) {
     case 's': return parse_state(optarg, &out->filter);
     case 'i': return parse_session_state(optarg, &out->sessions);
     case 'N': out->sessions.node = optarg; return true;
-    case 'O': out->sessions.owner_label = optarg; return true;
-    case 'd': out->sessions.kind = optarg; return true;
+    case 'O': out->update.owner_label = out->sessions.owner_label = optarg; return true;
+    case 'd': out->update.kind = out->sessions.kind = optarg; return true;
+    case kForMs: return parse_number(optarg, &out->hold);
+    case kTag: out->tag = optarg; return true;
+    case kSummary: out->summary = optarg; return true;
     case 'p': out->filter.id_prefix = optarg; return true;
     case 'l': return parse_number(optarg, &out->limit);
     case 'e': return parse_number(optarg, &out->execution);
@@ -598,7 +673,7 @@ bool parse_option(int option, Command* out) {
     case 'U': return parse_number(optarg, &out->sessions.unused_for_ms);
     case 'j': out->json = true; return true;
     case 'f': out->force = true; return true;
-    default: return false;
+    default: return parse_setting(option, &out->update);
   }
 }
 
@@ -626,6 +701,19 @@ bool parse(int argc, char** argv, const Entry& entry, Command* out) {
                                     {"version", required_argument, nullptr, 'v'},
                                     {"by", required_argument, nullptr, 'y'},
                                     {"force", no_argument, nullptr, 'f'},
+                                    {"for-ms", required_argument, nullptr, kForMs},
+                                    {"tag", required_argument, nullptr, kTag},
+                                    {"summary", required_argument, nullptr, kSummary},
+                                    {"idle-ms", required_argument, nullptr, kIdleMs},
+                                    {"close-ms", required_argument, nullptr, kCloseMs},
+                                    {"close-notice-ms", required_argument, nullptr, kCloseNoticeMs},
+                                    {"age-ms", required_argument, nullptr, kAgeMs},
+                                    {"age-notice-ms", required_argument, nullptr, kAgeNoticeMs},
+                                    {"activities", required_argument, nullptr, kActivities},
+                                    {"warning", required_argument, nullptr, kWarning},
+                                    {"rate-ms", required_argument, nullptr, kRateMs},
+                                    {"burst", required_argument, nullptr, kBurst},
+                                    {"wait-ms", required_argument, nullptr, kWaitMs},
                                     {nullptr, 0, nullptr, 0}};
   opterr = 0;  // it would say what is wrong with the argument as it is, control characters and all
   int found = getopt_long(argc, argv, "", kOptions, nullptr);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "options_check.hpp"
+#include "pawl/activity_options.hpp"
 #include "pawl/session.hpp"
 #include "session_folder.hpp"
 #include "version.hpp"
@@ -316,6 +317,30 @@ Status ClientManagement::close_session(std::string_view instance, std::string_vi
                                        std::string_view owner_label) {
   return explain_of("session", session, in_batch(session, [&] {
                       return store_->admin().end_session(instance, session, owner_label);
+                    }));
+}
+
+Status ClientManagement::hold_session(std::string_view instance, std::string_view session,
+                                      std::chrono::milliseconds hold) {
+  if (hold.count() < 0 || hold > kDurationMax) return explain(Status::kInvalidArgument, session);
+  return explain_of("session", session, in_batch(session, [&] {
+                      return store_->admin().hold_session(instance, session, hold.count());
+                    }));
+}
+
+Status ClientManagement::handoff_session(std::string_view instance, std::string_view session,
+                                         std::string_view tag, std::string_view summary) {
+  if ((!tag.empty() && !is_valid_name(tag)) || summary.size() > kSessionSummaryBytesMax)
+    return explain(Status::kInvalidArgument, session);
+  return explain_of("session", session, in_batch(session, [&] {
+                      return store_->admin().handoff_session(instance, session, tag, summary);
+                    }));
+}
+
+Status ClientManagement::change_session(std::string_view instance, std::string_view session,
+                                        const SessionUpdate& update) {
+  return explain_of("session", session, in_batch(session, [&] {
+                      return store_->admin().change_session(instance, session, update);
                     }));
 }
 

@@ -29,6 +29,12 @@ class ClientManagement : public ClientConnection {
   Status get_session(std::string_view instance, std::string_view session, SessionInfo* out);
   Status close_session(std::string_view instance, std::string_view session,
                        std::string_view owner_label);
+  Status hold_session(std::string_view instance, std::string_view session,
+                      std::chrono::milliseconds hold);
+  Status handoff_session(std::string_view instance, std::string_view session, std::string_view tag,
+                         std::string_view summary);
+  Status change_session(std::string_view instance, std::string_view session,
+                        const SessionUpdate& update);
   Status transfer_session(std::string_view session, std::string_view node,
                           const TransferOptions& options);
   Status drain_worker(std::string_view node, const TransferOptions& options);

@@ -183,6 +183,7 @@ void Notices::report(const OfSession& notice) {
       level = LogLevel::kWarning;
       break;
     case SessionChange::Kind::kSettings: event = "session_settings"; break;
+    case SessionChange::Kind::kOperation: event = "session_operation"; break;
     case SessionChange::Kind::kUsed: return log_use(notice);
     case SessionChange::Kind::kConflict:
       event = "session_property_conflict";

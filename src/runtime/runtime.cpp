@@ -422,6 +422,20 @@ Status Client::close_session(std::string_view instance, std::string_view session
                              std::string_view owner_label) {
   return core_ == nullptr ? Status::kStopped : core_->close_session(instance, session, owner_label);
 }
+Status Client::hold_session(std::string_view instance, std::string_view session,
+                            std::chrono::milliseconds hold) {
+  return core_ == nullptr ? Status::kStopped : core_->call().hold_session(instance, session, hold);
+}
+Status Client::handoff_session(std::string_view instance, std::string_view session,
+                               std::string_view tag, std::string_view summary) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->call().handoff_session(instance, session, tag, summary);
+}
+Status Client::change_session(std::string_view instance, std::string_view session,
+                              const SessionUpdate& update) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->call().change_session(instance, session, update);
+}
 Status Client::transfer_session(std::string_view session, std::string_view node,
                                 const TransferOptions& options) {
   return core_ == nullptr ? Status::kStopped

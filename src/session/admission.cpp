@@ -44,7 +44,8 @@ bool limits_work(const SessionSettings& settings) {
 }
 
 bool keeps_settings(const SessionSettings& settings) {
-  return limits_work(settings) || settings.idle_close.count() != 0;
+  return limits_work(settings) || settings.idle_close.count() != 0 ||
+         settings.expiry_notice.count() != 0;
 }
 
 // ---- scheduling -------------------------------------------------------------------------------------

@@ -10,16 +10,15 @@ namespace {
 void look_at_age(const LookRow& row, const EndTerms& terms, std::int64_t now, Looked* out) {
   if (!row.expires_at.has_value()) return;
   // Without the settings in its row the look itself was planned for the notice.
-  const bool has_terms = terms.idle_close_ms != 0;
   const std::int64_t notice_at =
-      has_terms ? subtract_saturating(row.expires_at.value(), terms.expiry_notice_ms)
-                : row.planned_at;
+      terms.is_known ? subtract_saturating(row.expires_at.value(), terms.expiry_notice_ms)
+                     : row.planned_at;
   if (notice_at > now) {
     out->next.keep_earlier(notice_at);
     return;
   }
   out->announces_expiry =
-      notice_at >= row.planned_at && (!has_terms || terms.expiry_notice_ms != 0);
+      notice_at >= row.planned_at && (!terms.is_known || terms.expiry_notice_ms != 0);
   out->next.keep_earlier(row.expires_at);
 }
 
@@ -57,7 +56,7 @@ void look_at_idleness(const LookRow& row, const EndTerms& terms, std::int64_t no
 }  // namespace
 
 EndTerms end_terms(const SessionSettings& settings) {
-  return {settings.expiry_notice.count(), settings.idle_close.count(),
+  return {true, settings.expiry_notice.count(), settings.idle_close.count(),
           settings.idle_close_notice.count()};
 }
 

@@ -19,6 +19,7 @@ inline constexpr std::int64_t kExpiredKeptMs = 3'600'000;
 
 // What the settings of a session say of its end.
 struct EndTerms {
+  bool is_known = false;  // its row keeps its settings
   std::int64_t expiry_notice_ms = 0;
   std::int64_t idle_close_ms = 0;  // 0: never
   std::int64_t idle_close_notice_ms = 0;

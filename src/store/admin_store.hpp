@@ -59,6 +59,14 @@ class AdminStore {
   // of the runtime that calls wake_delayed() next.
   virtual Status end_session(std::string_view instance, std::string_view session,
                              std::string_view owner_label) = 0;
+  // In a batch: what code does with the calls of these names, for an operator. kNotFound: none that
+  // is open; kInvalidArgument with a text. Reported as end_session().
+  virtual Status hold_session(std::string_view instance, std::string_view session,
+                              std::int64_t hold_ms) = 0;
+  virtual Status handoff_session(std::string_view instance, std::string_view session,
+                                 std::string_view tag, std::string_view summary) = 0;
+  virtual Status change_session(std::string_view instance, std::string_view session,
+                                const SessionUpdate& update) = 0;
   // In a batch. kNotFound; kStale: it has ended. The next turn must end the instance: what was
   // fetched before is stale, and fetch_orchestration_item() says so.
   virtual Status terminate_instance(std::string_view id, std::string_view reason) = 0;

@@ -21,6 +21,7 @@ struct SessionChange {
   // work that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened,
   // kRefused (`reason`), kClosed (`reason`), kClosing, kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
   // first hand-over of an epoch), kSettings (it has others): of sessions that code gave settings.
+  // kOperation (`reason`): an operator did something to it.
   enum class Kind : std::uint8_t {
     kClaimed,
     kMigrated,
@@ -39,7 +40,8 @@ struct SessionChange {
     kNearLimit,
     kUsed,
     kLeak,
-    kSettings
+    kSettings,
+    kOperation
   };
   // Why a worker released a session that it could have kept.
   enum class Eviction : std::uint8_t {

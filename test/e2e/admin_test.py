@@ -77,6 +77,14 @@ def sessions():
         expect(admin("talk.db", "leaks", "--open-ms", "1").startswith(f"agent\tof {owner}\t"), "leaks")
         expect(admin("talk.db", "leaks", "--unused-ms", "1") == "", "it was used")
 
+        admin("talk.db", "hold", "agent", "--of", "talk", "--for-ms", "60000")
+        admin("talk.db", "change-session", "agent", "--of", "talk", "--age-ms", "3600000", "--kind", "chat")
+        listed = admin("talk.db", "sessions", "--kind", "chat")
+        expect(listed.startswith("agent\tof ") and "\texpires in " in listed, listed)
+        for verb in ("hold", "handoff", "change-session"):
+            expect("not_found" in admin("talk.db", verb, "agent", status=1), f"{verb} of a shared one")
+        expect("invalid_argument" in admin("talk.db", "change-session", "agent", "--of", "talk", "--close-ms", "9", status=1),
+               "too short")
         # Of the instance that opened it: there is no shared one of this name.
         expect("not_found" in admin("talk.db", "transfer", "agent", "--to", other, status=1), "a shared one")
         expect("not_found" in admin("talk.db", "transfer", "agent", "--of", "nobody", "--to", other, status=1), "of nobody")

@@ -43,9 +43,19 @@ TEST(LifetimeRules, look_at_the_age) {
   }
 }
 
+// A look that was planned for something else is no notice.
+TEST(LifetimeRules, a_look_before_the_time_of_a_notice_announces_nothing) {
+  LookRow row;
+  row.planned_at = kNow;
+  row.expires_at = kNow + 100;
+  const Looked found = look_at(row, {true, 30, 0, 0}, kNow);
+  EXPECT_FALSE(found.announces_expiry);
+  EXPECT_EQ(found.next, OptionalMs(kNow + 70));
+}
+
 // idle_close 100 ms, with a notice 30 ms before; expiry with one 50 ms before.
 TEST(LifetimeRules, look_at_idleness) {
-  constexpr EndTerms kTerms = {50, 100, 30};
+  constexpr EndTerms kTerms = {true, 50, 100, 30};
   struct Row {
     const char* name;
     std::int64_t planned_at;
@@ -144,7 +154,7 @@ TEST(LifetimeRules, a_notice_is_never_taken_for_that_of_a_later_silence) {
   constexpr std::int64_t kClose = 100;
   for (std::int64_t notice = 1; notice <= kClose / 2; ++notice) {
     for (std::int64_t used_after = 0; used_after <= notice; ++used_after) {
-      const EndTerms terms = {0, kClose, notice};
+      const EndTerms terms = {true, 0, kClose, notice};
       LookRow row;
       row.last_activity_at = kNow;
       row.planned_at = kNow + kClose - notice;

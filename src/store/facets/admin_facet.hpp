@@ -14,6 +14,7 @@
 #include "tables/restarts.hpp"
 #include "tables/session_directory.hpp"
 #include "tables/session_expiry.hpp"
+#include "tables/session_verbs.hpp"
 #include "tables/store_metrics.hpp"
 #include "tables/tree_removal.hpp"
 
@@ -21,10 +22,11 @@ namespace pawl::store {
 
 class AdminFacet final : public AdminStore {
  public:
-  AdminFacet(SessionExpiry& expiry, SessionDirectory& directory,
+  AdminFacet(SessionExpiry& expiry, SessionVerbs& session_verbs, SessionDirectory& directory,
              InstanceDirectory& instance_directory, StoreMetrics& metrics, InstanceVerbs& verbs,
              Restarts& restarts, TreeRemoval& removal)
       : expiry_(expiry),
+        session_verbs_(session_verbs),
         directory_(directory),
         instance_directory_(instance_directory),
         metrics_(metrics),
@@ -67,6 +69,18 @@ class AdminFacet final : public AdminStore {
                      std::string_view owner_label) override {
     return expiry_.end_session(instance, session, owner_label);
   }
+  Status hold_session(std::string_view instance, std::string_view session,
+                      std::int64_t hold_ms) override {
+    return session_verbs_.hold_session(instance, session, hold_ms);
+  }
+  Status handoff_session(std::string_view instance, std::string_view session, std::string_view tag,
+                         std::string_view summary) override {
+    return session_verbs_.handoff_session(instance, session, tag, summary);
+  }
+  Status change_session(std::string_view instance, std::string_view session,
+                        const SessionUpdate& update) override {
+    return session_verbs_.change_session(instance, session, update);
+  }
   Status terminate_instance(std::string_view id, std::string_view reason) override {
     return verbs_.terminate_instance(id, reason);
   }
@@ -83,6 +97,7 @@ class AdminFacet final : public AdminStore {
 
  private:
   SessionExpiry& expiry_;
+  SessionVerbs& session_verbs_;
   SessionDirectory& directory_;
   InstanceDirectory& instance_directory_;
   StoreMetrics& metrics_;

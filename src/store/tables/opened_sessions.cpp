@@ -48,7 +48,8 @@ Status OpenedSessions::answer_check(const TurnCommit& turn, const Event& event) 
   return messages_.store_message(turn.key, answer, nullptr);
 }
 
-constexpr sql::Query kClearLook{"UPDATE sessions SET look_at=NULL WHERE sid=?1", kLookMoves};
+constexpr sql::Query kClearLook{"UPDATE sessions SET look_at=NULL,ended=NULL WHERE sid=?1",
+                                kLookMoves};
 
 Status OpenedSessions::close_row(SessionKey session, session::Cause cause,
                                  std::string_view reason) {
@@ -165,18 +166,8 @@ Status OpenedSessions::hold_session(InstanceKey instance, const Event& event) {
   return held ? Status::kOk : hold_one(instance, event, &held);
 }
 
-constexpr sql::Query kHold{
-    "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
-    " WHERE scope=?1 AND name=?2"};
-
 Status OpenedSessions::hold_one(InstanceKey scope, const Event& event, bool* held) {
-  Statement hold = connection_.use(kHold);
-  hold.bind(scope).bind_text(event.name);
-  hold.bind(make_due(batch_.now, event.number));
-  PAWL_TRY(fail(hold.run(), "hold a session"));
-  *held = connection_.changes() > 0;
-  if (*held) ++context_.made_ready;  // a shorter one leaves room for another session sooner
-  return Status::kOk;
+  return sessions_.hold(scope, event.name, event.number, held);
 }
 
 constexpr auto kCountOpenedText = sql::join(

@@ -91,13 +91,16 @@ Status SessionExpiry::next_look(Look* out) {
   out->row.hold_until = next.integer(7);
   SessionSettings settings;
   // What cannot be read says nothing of its end; its work is refused (SessionLimits).
-  if (decode_settings(next.bytes(8), &settings)) out->terms = session::end_terms(settings);
+  if (!next.is_null(8) && decode_settings(next.bytes(8), &settings))
+    out->terms = session::end_terms(settings);
   out->row.has_work = next.integer(9) != 0;
   return Status::kOk;
 }
 
 Status SessionExpiry::look_at_session(const Look& look) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, look.session);
+  if (session::is_open(look.row.state) && !look.ended.empty())
+    PAWL_TRY(log_operation(look.session, look.ended.view()));
   const session::Looked found = session::look_at(look.row, look.terms, batch_.now);
   switch (found.what) {
     case session::Look::kLogClosing:
@@ -111,6 +114,14 @@ Status SessionExpiry::look_at_session(const Look& look) {
   PAWL_TRY(look_again(look.session, found.next));
   if (found.announces_expiry) PAWL_TRY(announce_expiry(look.session));
   return found.announces_closing ? announce_closing(look.session, found.closes_in_ms) : Status::kOk;
+}
+
+constexpr sql::Query kForgetOperation{"UPDATE sessions SET ended=NULL WHERE sid=?1"};
+
+Status SessionExpiry::log_operation(SessionKey session, std::string_view what) {
+  PAWL_TRY(events_.report_session(session, SessionChange::Kind::kOperation, what));
+  Statement forget = connection_.use(kForgetOperation);
+  return fail(forget.bind(session).run(), "note that an operation was logged");
 }
 
 constexpr sql::Query kLookAgain{"UPDATE sessions SET look_at=?2 WHERE sid=?1", kLookMoves};

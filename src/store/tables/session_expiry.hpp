@@ -50,6 +50,7 @@ class SessionExpiry : private Table {
   };
   Status next_look(Look* out);
   Status look_at_session(const Look& look);
+  Status log_operation(SessionKey session, std::string_view what);
   Status look_again(SessionKey session, OptionalMs at);
   Status announce_expiry(SessionKey session);
   Status announce_closing(SessionKey session, std::int64_t in_ms);

@@ -17,10 +17,17 @@ Status SessionHandoff::handoff_session(InstanceKey instance, const Event& event)
     found = sessions_.find_session(instance, event.name, &session);
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
+  bool handed_off = false;
+  return hand_off(session, event.tag, event.payload, &handed_off);
+}
+
+Status SessionHandoff::hand_off(SessionKey session, std::string_view tag, std::string_view summary,
+                                bool* handed_off) {
   Moving row;
   PAWL_TRY(sessions_.read_moving(session, &row));
-  if (!session::may_hand_off(row.row)) return Status::kOk;
-  PAWL_TRY(openings_.set_session_tag(session, event.tag, event.payload));
+  *handed_off = session::may_hand_off(row.row);
+  if (!*handed_off) return Status::kOk;
+  PAWL_TRY(openings_.set_session_tag(session, tag, summary));
   return moves_.move_or_stop(row, {{}, session::kMoveStopMs, false, "handoff"});
 }
 

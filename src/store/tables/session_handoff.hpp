@@ -20,6 +20,9 @@ class SessionHandoff : private Table {
       : Table(context), sessions_(sessions), openings_(openings), moves_(moves) {}
 
   Status handoff_session(InstanceKey instance, const Event& event);
+  // *handed_off = false: it is a device, which stays.
+  Status hand_off(SessionKey session, std::string_view tag, std::string_view summary,
+                  bool* handed_off);
 
  private:
   SessionTable& sessions_;

@@ -2,6 +2,7 @@
 
 #include "admission.hpp"
 #include "clock_rules.hpp"
+#include "damage.hpp"
 #include "lifetime.hpp"
 #include "policy.hpp"
 
@@ -131,6 +132,25 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
   }
   PAWL_TRY(sessions_.recompute_head(session));
   return events_.report_session(session, SessionChange::Kind::kSettings, {});
+}
+
+// The text has all of them if a decision needs more than the columns say.
+Status SessionOpenings::read_settings(SessionKey session, SessionSettings* out, InstanceKey* asks) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Statement is = connection_.use(kReadSettings);
+  is.bind(session);
+  if (!is.row()) return fail(is.status(), "read a session's settings");
+  if (!decode_settings(is.bytes(6), out)) *out = SessionSettings();
+  out->fail_on_loss = is.integer(0) != 0;
+  out->exclusive = is.integer(1) != 0;
+  out->idle_timeout = std::chrono::milliseconds(is.integer(2));
+  *asks = is.integer(3);
+  out->notify = *asks != 0;
+  out->owner_label = is.bytes(4);
+  out->kind = is.bytes(5);
+  const std::int64_t age = is.is_null(8) ? 0 : subtract_saturating(is.integer(8), is.integer(7));
+  out->max_age = std::chrono::milliseconds(age);
+  return Status::kOk;
 }
 
 constexpr sql::Query kSetTag{"UPDATE sessions SET tag=?2 WHERE sid=?1"};

@@ -45,6 +45,8 @@ class SessionOpenings : private Table {
   Status begin_anew(SessionKey session, const Beginning& how, const SessionSettings& settings);
   // Of an open row; what it counted goes on. Nothing happens if it has just these.
   Status change(SessionKey session, const Beginning& how, const SessionSettings& settings);
+  // Those of an open row, and the instance that is notified; 0: none.
+  Status read_settings(SessionKey session, SessionSettings* out, InstanceKey* asks);
   // Which workers its work is for, and what they should know; empty: none.
   Status set_session_tag(SessionKey session, std::string_view tag, std::string_view summary);
 

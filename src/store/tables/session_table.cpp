@@ -126,6 +126,21 @@ Status SessionTable::find_opener(std::string_view id, InstanceKey* scope) {
   return fail(find.status(), "find the instance of a session");
 }
 
+constexpr sql::Query kHold{
+    "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
+    " WHERE scope=?1 AND name=?2"};
+
+Status SessionTable::hold(InstanceKey scope, std::string_view name, std::int64_t hold_ms,
+                          bool* held) {
+  Statement hold = connection_.use(kHold);
+  hold.bind(scope).bind_text(name);
+  hold.bind(make_due(batch_.now, hold_ms));
+  PAWL_TRY(fail(hold.run(), "hold a session"));
+  *held = connection_.changes() > 0;
+  if (*held) ++context_.made_ready;  // a shorter one leaves room for another session sooner
+  return Status::kOk;
+}
+
 constexpr auto kHasRunningText = sql::join(
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<session::WorkState::kLocked>,

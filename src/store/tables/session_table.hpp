@@ -94,6 +94,8 @@ class SessionTable : private Table {
   Status read_opened(InstanceKey instance, std::string_view name, Opened* out);
   // The instance of this id; *scope is -1, of which no session is, if there is none.
   Status find_opener(std::string_view id, InstanceKey* scope);
+  // The longest one counts if it is shared. *held = false: there is no such session.
+  Status hold(InstanceKey scope, std::string_view name, std::int64_t hold_ms, bool* held);
   Status has_running(SessionKey session, session::Running* running);
   // What session::transition() looks at.
   Status read_row(SessionKey session, session::SessionRow* out);

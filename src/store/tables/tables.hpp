@@ -38,6 +38,7 @@
 #include "session_owners.hpp"
 #include "session_sweep.hpp"
 #include "session_table.hpp"
+#include "session_verbs.hpp"
 #include "sql/database.hpp"
 #include "store_metrics.hpp"
 #include "store_space.hpp"
@@ -101,6 +102,7 @@ struct SessionTables {
         opened(context, rows.messages, rows.events, rows.sessions, owners, openings, handoff),
         expiry(context, rows.instances, rows.events, rows.sessions, owners, opened),
         sweep(context, rows.events, rows.sessions, owners),
+        verbs(context, rows.instances, rows.sessions, openings, handoff),
         directory(context, rows.workers, rows.instances) {}
 
   SessionOwners owners;
@@ -112,6 +114,7 @@ struct SessionTables {
   OpenedSessions opened;
   SessionExpiry expiry;
   SessionSweep sweep;
+  SessionVerbs verbs;
   SessionDirectory directory;
 };
 
