@@ -62,7 +62,8 @@ class Host : public TypedRegistration<Host> {
                         void* user = nullptr) {
     return added("add_cooperative", name, registry().add_cooperative(name, step, user));
   }
-  // Likewise; for the calls of pawl/typed_code.hpp.
+  // The same; for the calls of pawl/typed_code.hpp.
+  // Returns as above.
   Host& add_cooperative(BorrowedText name, const internal::CooperativeCode& code,
                         void* user = nullptr) {
     return added("add_cooperative", name, registry().add_cooperative(name, code, user));

@@ -73,7 +73,8 @@ class Registry : public TypedRegistration<Registry> {
                          void* user = nullptr) {
     return add_cooperative(name, internal::CooperativeCode::of<State, Mode>(step), user);
   }
-  // Likewise; for the calls of pawl/typed_code.hpp.
+  // The same; for the calls of pawl/typed_code.hpp.
+  // Returns as above.
   Status add_cooperative(BorrowedText name, const internal::CooperativeCode& code,
                          void* user = nullptr) {
     if (code.step == nullptr) return Status::kInvalidArgument;
