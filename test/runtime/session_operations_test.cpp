@@ -32,7 +32,7 @@ struct Minute {
   int seconds = 0;
 };
 ActivityStep slow(ActivityContext& ctx, Minute& minute) {
-  if (++minute.seconds == 60) return ctx.ok("");
+  if (++minute.seconds == (ctx.input() == "an hour" ? 3'600 : 60)) return ctx.ok("");
   return ctx.again_after(std::chrono::seconds(1));
 }
 
@@ -559,7 +559,7 @@ TEST_F(SessionOperations, what_is_held_busy_or_fails_on_loss_makes_no_room) {
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(one)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("held")));
     static_cast<void>(ctx.hold_session("held", std::chrono::milliseconds(10 * kMinuteMs)));
-    static_cast<void>(ctx.schedule_activity("nobody's", "1", Target::session("busy")));
+    static_cast<void>(ctx.schedule_activity("slow", "an hour", Target::session("busy")));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("busy")));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("waits")));
