@@ -123,6 +123,7 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
   // Every round does something or moves time, so this ends.
   while (true) {
     bool more = false;
+    bool overdue = false;  // since before the boot, which is at 0
     std::int64_t due = end;
     for (Worker* worker : workers) {
       if (!worker->running()) continue;
@@ -130,13 +131,14 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
       if (!ticked.ok()) continue;
       more = more || ticked.value();
       const OptionalMs next = worker->runtime->next_due();
+      overdue = overdue || next.has_passed(0);
       if (next.has_value() && next.value() < due) due = next.value();
     }
     if (until()) return true;
     // What a tick has handed to a thread belongs to this moment too.
     for (Worker* worker : workers)
       more = (worker->running() && worker->node.run_jobs() > 0) || more;
-    if (more || due <= 0) continue;
+    if (more || overdue) continue;
     if (machine.boot_ms() >= end) return false;
     machine.advance(due > machine.boot_ms() ? due - machine.boot_ms() : 1);
   }

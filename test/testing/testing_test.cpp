@@ -89,6 +89,22 @@ TEST(TestingWorld, EventsReachTheCodeAndTheEndIsSeen) {
   EXPECT_EQ(history, "");
 }
 
+// At the beginning of a boot the end of the span is 0, too, and nothing is due.
+TEST(TestingWorld, NoTimePassesRightAfterAReboot) {
+  Garden garden;
+  garden.read.returns("wet");
+  World world(garden.registry);
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("water", InstanceId("bed"), "7"), Status::kOk);
+  ASSERT_EQ(world.advance(1'000), Status::kOk);
+  world.reboot(3'600'000);
+  ASSERT_EQ(world.start(), Status::kOk);
+  const std::int64_t now = world.now_ms();
+  EXPECT_EQ(world.advance(0), Status::kOk);
+  EXPECT_EQ(world.now_ms(), now);
+  EXPECT_EQ(garden.read.calls(), 1U);
+}
+
 TEST(TestingWorld, FailuresAreValues) {
   Garden garden;
   garden.read.fails("no sensor");
