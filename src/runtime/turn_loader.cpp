@@ -66,6 +66,21 @@ class RestoringLoader final : public EventSink {
   const Message& restart_;
 };
 
+// What the code finds, and its history: those of the execution that it goes on from, if it was
+// restarted.
+Status load_rows(InstanceStore& instances, const Turn& turn, const Message* restart,
+                 HistoryLoader& loader, Diagnostic& text) {
+  const Warm& warm = *turn.warm;
+  const ExecutionId of = restart != nullptr ? warm.execution - 1 : warm.execution;
+  PAWL_TRY(instances.load_state(turn.key, of, loader));
+  if (restart == nullptr) return instances.load_history(turn.key, of, 0, loader);
+  RestoringLoader restoring(loader, warm.history, *restart);
+  PAWL_TRY(instances.load_history(turn.key, of, 0, restoring));
+  if (warm.history.last_id() >= restart->ref) return Status::kOk;
+  text.format("the history that it was to go on with was removed");
+  return Status::kCorrupt;
+}
+
 }  // namespace
 
 void TurnLoader::start() {
@@ -160,19 +175,7 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
     warm.revision = turn.item->revision;
     Diagnostic text;
     HistoryLoader loader(warm.history, warm_, text);
-    // What the code finds, and its history: of the execution that it goes on from.
-    const ExecutionId of = restart != nullptr ? warm.execution - 1 : warm.execution;
-    Status loaded = loop_.instances().load_state(turn.key, of, loader);
-    if (loaded == Status::kOk && restart != nullptr) {
-      RestoringLoader restoring(loader, warm.history, *restart);
-      loaded = loop_.instances().load_history(turn.key, of, 0, restoring);
-    } else if (loaded == Status::kOk) {
-      loaded = loop_.instances().load_history(turn.key, of, 0, loader);
-    }
-    if (loaded == Status::kOk && warm.history.last_id() < turn.restored) {
-      text.format("the history that it was to go on with was removed");
-      loaded = Status::kCorrupt;
-    }
+    const Status loaded = load_rows(loop_.instances(), turn, restart, loader, text);
     ++loop_.stats.cold_loads;
     if (loaded == Status::kCorrupt) {
       const std::string_view why =

@@ -447,6 +447,23 @@ TEST_F(RestartTest, AStoppedOneWithAHistoryIsEndedAndBegunAnew) {
   EXPECT_EQ(executions("a"), "failed restarted from the start; completed 1.0.0; ");
 }
 
+// Pruned between the call and the first turn.
+TEST_F(RestartTest, AHistoryThatWasRemovedMeanwhileStopsTheInstance) {
+  start_worker();
+  start("a", "pair");
+  ASSERT_EQ(end_of("a"), "failed application jammed");
+  workers.back()->stop();
+  workers.clear();
+  ASSERT_EQ(restart("a"), Status::kOk);
+  Removed removed;
+  ASSERT_EQ(client()->prune_executions("a", 1, 0, &removed), Status::kOk);
+  EXPECT_EQ(removed.executions, 1);
+  start_worker();
+  EXPECT_EQ(end_of("a"), "stopped corrupt the history that it was to go on with was removed");
+  EXPECT_EQ(refusal("a", RestartFrom::kStart),
+            "not_restartable: not restarted: the start of its last execution is not stored");
+}
+
 // A kill behind any tick: each turn replays what was carried over from its rows.
 TEST_F(RestartTest, ReplaysLikeAnyOtherOverKills) {
   for (const char* name : {"pair", "undoes", "counts", "parent"}) {
