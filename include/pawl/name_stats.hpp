@@ -24,6 +24,18 @@ struct Durations {
   void add(std::int64_t ms);
 };
 
+// How many events the histories of executions had at their ends.
+struct HistoryLengths {
+  static constexpr std::size_t kBounds = 7;
+  // Inclusive; what was longer than the last is in the last count.
+  static constexpr std::int64_t kUpTo[kBounds] = {10, 30, 100, 300, 1'000, 3'000, 10'000};
+  std::uint64_t counts[kBounds + 1] = {};
+  std::int64_t total = 0;
+  std::int64_t longest = 0;
+
+  void add(std::int64_t events);
+};
+
 struct OrchestrationStats {
   std::string_view name;
   std::string_view version;
@@ -33,7 +45,9 @@ struct OrchestrationStats {
   std::uint64_t failed = 0;  // cancelled, terminated and poisoned ones included
   std::uint64_t continued_as_new = 0;
   std::uint64_t stopped = 0;  // for its code or a damaged row
-  Durations lasted;  // executions that ended here, from their first event to their last, UTC
+  Durations lasted;        // executions that ended here, from their first event to their last, UTC
+  Durations turn;          // its turns: the code, and what a replay took
+  HistoryLengths history;  // of executions that ended here
 };
 
 struct ActivityStats {

@@ -44,6 +44,8 @@ class Machine {
   // --- files ---
   // The n-th write or sync call from now on fails with `status`, once or from then on; 0: none.
   void fail_write(std::uint64_t nth, Status status, bool for_ever);
+  // A sync call takes so long from now on. 0, as at first: no time.
+  void set_sync_ms(std::int64_t ms);
   // All files together hold at most so many bytes; a write that would make them more fails with
   // kFull. 0: no limit.
   void set_disk_bytes(std::int64_t bytes);

@@ -45,6 +45,8 @@ struct RuntimeStats {
   // To the database's files, by all connections of this process over the same port: what a card
   // feels.
   std::uint64_t flushes = 0;
+  Durations written;  // transactions that wrote, from the wait for the write lock to their commit
+  Durations flushed;  // of these their commits alone: what the disk took to flush the log
   std::uint64_t bytes_written = 0;
   std::uint64_t turns = 0;
   std::uint64_t turns_refused = 0;  // another worker was first, or it was stale

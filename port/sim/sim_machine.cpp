@@ -144,6 +144,7 @@ Status Machine::damage(const char* path, std::int64_t offset) {
   return Status::kOk;
 }
 
+void Machine::set_sync_ms(std::int64_t ms) { impl_->sync_ms = ms; }
 void Machine::set_disk_bytes(std::int64_t bytes) { impl_->disk_bytes = bytes; }
 std::int64_t Machine::stored_bytes() const { return impl_->stored_bytes(); }
 void Machine::set_power_cut_losses(bool losses) {

@@ -93,6 +93,7 @@ struct MachineImpl {
   bool fails_for_ever = false;
   Status failure = Status::kOk;
   bool power_cut_losses = false;
+  std::int64_t sync_ms = 0;             // that a sync takes
   std::int64_t disk_bytes = 0;          // 0: without limit
   std::map<std::string, bool> entries;  // of folders, by their paths: is it a folder?
   Status folders_failure = Status::kOk;

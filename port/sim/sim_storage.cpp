@@ -137,6 +137,7 @@ Status NodeStorage::sync(port::FileHandle file) {
   OpenFile* open = find(file);
   if (open == nullptr) return Status::kIo;
   ++node_.machine.syncs;
+  node_.machine.boot_ms += node_.machine.sync_ms;
   PAWL_TRY(node_.machine.fault());
   open->file->unsynced.clear();
   open->file->durable.clear();

@@ -14,6 +14,15 @@ void Durations::add(std::int64_t ms) {
   if (ms > longest_ms) longest_ms = ms;
 }
 
+void HistoryLengths::add(std::int64_t events) {
+  std::size_t at = 0;
+  while (at < kBounds && events > kUpTo[at])
+    ++at;
+  ++counts[at];
+  total += events;
+  if (events > longest) longest = events;
+}
+
 // A Registry is constant while its Runtime lives, so there are never more names than it has room
 // for.
 OrchestrationStats& NameCounters::of(const Registry::OrchestrationEntry& entry) {

@@ -39,6 +39,7 @@ Status TickBatch::prepare() {
 }
 
 Status TickBatch::write_and_commit() {
+  const std::int64_t begun_ms = loop_.boot_ms();
   const Status begun = loop_.transaction().begin(loop_.me, &loop_.batch);
   if (begun == Status::kBuried) {
     parts_.activities.lose_all();
@@ -51,14 +52,18 @@ Status TickBatch::write_and_commit() {
   parts_.removals.begin();
   Status status = write();
   if (status == Status::kOk) status = parts_.owned.end();
+  const std::int64_t written_ms = loop_.boot_ms();
   if (status == Status::kOk) status = loop_.transaction().commit();
   if (status != Status::kOk) {
     loop_.transaction().rollback();
     return status;
   }
   if (loop_.transaction().last_commit_wrote()) {
+    const std::int64_t now = loop_.boot_ms();
     ++loop_.stats.commits;
-    loop_.window_until = loop_.boot_ms() + loop_.options.timing.commit_window.count();
+    loop_.stats.written.add(now - begun_ms);
+    loop_.stats.flushed.add(now - written_ms);
+    loop_.window_until = now + loop_.options.timing.commit_window.count();
   }
   // This commit itself may have notified an instance: that a session is closed, or changed its
   // owner.

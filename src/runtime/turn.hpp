@@ -48,6 +48,7 @@ struct Turn {
   internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
   std::size_t result_count = 0;
   OptionalMs delay_ms;  // kAbandon
+  std::int64_t took_ms = 0;
   std::string_view why_text;
 
   // for_ms none: for good.

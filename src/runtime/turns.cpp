@@ -120,6 +120,7 @@ void Turns::run() {
   const std::size_t count = list_.size();
   const std::size_t unread = left_over_count_;
   bool is_first = true;
+  std::int64_t begun = count > 0 ? loop_.boot_ms() : 0;  // the end of a turn begins the next
   for (std::size_t i = 0; i < count; ++i) {
     Turn& turn = list_[i];
     const Arena::Mark mark = loop_.arena.mark();
@@ -133,6 +134,9 @@ void Turns::run() {
       turn.verdict = Turn::Verdict::kCommit;
       runner_.run(turn);
     }
+    const std::int64_t ended = loop_.boot_ms();
+    turn.took_ms = ended - begun;
+    begun = ended;
     if (turn.verdict == Turn::Verdict::kCommit) is_first = false;
     if (turn.verdict != Turn::Verdict::kWait) continue;
     yield_warm_memory(turn);
@@ -258,7 +262,10 @@ void Turns::advance_history(Turn& turn) {
 // Counts a committed turn, and logs a start and an end.
 void Turns::count(const Turn& turn) {
   OrchestrationStats* const named = loop_.stats_of(turn.item->name.view(), version_of(turn));
-  if (named != nullptr) ++named->turns;
+  if (named != nullptr) {
+    ++named->turns;
+    named->turn.add(turn.took_ms);
+  }
   if (turn.commit.first_new == 1) {
     if (named != nullptr) ++named->started;
     if (turn.warm->history.last_id() > 0) log_start(turn);
@@ -270,6 +277,7 @@ void Turns::count(const Turn& turn) {
     lasted_ms =
         subtract_saturating(history.event(history.last_id()).time_ms, history.event(1).time_ms);
   if (named != nullptr && lasted_ms.has_value()) named->lasted.add(lasted_ms.value());
+  if (named != nullptr) named->history.add(turn.commit.last_new);
   if (turn.commit.end == EndKind::kContinuedAsNew) {
     ++loop_.stats.continued_as_new;
     if (named != nullptr) ++named->continued_as_new;

@@ -45,6 +45,25 @@ Poll impure(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Its code takes 30 ms of each turn, as a board's might.
+Poll thinks(OrchestrationContext& ctx) {
+  g_machine->advance(30);
+  PAWL_AWAIT_DONE(ctx.schedule_activity("takes", "0"));
+  if (ctx.input() == "long") {
+    for (int i = 0; i < 12; ++i)
+      static_cast<void>(ctx.utc_now_ms());
+  }
+  return ctx.complete("");
+}
+
+template <typename Histogram>
+std::string counts_of(const Histogram& histogram) {
+  std::string text;
+  for (const std::uint64_t count : histogram.counts)
+    text += std::to_string(count) + " ";
+  return text;
+}
+
 class NameStats : public Story {
  protected:
   NameStats() {
@@ -53,6 +72,7 @@ class NameStats : public Story {
     add("steps", steps, "2.0.0");
     add("waits", waits);
     add("impure", impure);
+    add("thinks", thinks);
     add("takes", takes);
     add("fails", fails);
   }
@@ -116,6 +136,41 @@ TEST_F(NameStats, EveryEndWithoutTheCodeIsAFailureAndAStopIsNone) {
   EXPECT_EQ(runtime.stats().orchestrations_failed, 2U);
   EXPECT_EQ(runtime.orchestration_stats("impure")->stopped, 1U);
   EXPECT_EQ(runtime.orchestration_stats("impure")->failed, 0U);
+}
+
+TEST_F(NameStats, TurnsAndLengthsOfHistoriesHaveHistograms) {
+  options.verify_turns = false;
+  Runtime& runtime = *start_worker().runtime;
+  start("short", "thinks");
+  EXPECT_EQ(end_of("short"), "completed ");
+  start("long", "thinks", "long");
+  EXPECT_EQ(end_of("long"), "completed ");
+  const OrchestrationStats& is = *runtime.orchestration_stats("thinks");
+  EXPECT_EQ(is.turns, 4U);
+  EXPECT_EQ(counts_of(is.turn), "0 0 4 0 0 0 0 0 ");
+  EXPECT_EQ(is.turn.total_ms, 120);
+  EXPECT_EQ(is.turn.longest_ms, 30);
+  // Started, activity, its result, the end; and twelve times besides.
+  EXPECT_EQ(counts_of(is.history), "1 1 0 0 0 0 0 0 ");
+  EXPECT_EQ(is.history.total, 4 + 16);
+  EXPECT_EQ(is.history.longest, 16);
+}
+
+TEST_F(NameStats, CommitsAndTheirFlushesHaveHistograms) {
+  Runtime& runtime = *start_worker().runtime;
+  pass(1'000);
+  const RuntimeStats before = runtime.stats();
+  machine.set_sync_ms(70);
+  start("a", "steps", "last");
+  EXPECT_EQ(end_of("a"), "completed ");
+  machine.set_sync_ms(0);
+  const RuntimeStats& is = runtime.stats();
+  const std::uint64_t commits = is.commits - before.commits;
+  EXPECT_GT(commits, 3U);
+  EXPECT_EQ(is.flushed.counts[2] - before.flushed.counts[2], commits) << counts_of(is.flushed);
+  EXPECT_EQ(is.written.counts[2] - before.written.counts[2], commits) << counts_of(is.written);
+  EXPECT_EQ(is.flushed.longest_ms, 70);
+  EXPECT_GE(is.written.total_ms, is.flushed.total_ms);
 }
 
 // A tick that the disk refused is done again, and counted when it is stored.
