@@ -285,7 +285,10 @@ struct Metrics {
   std::int64_t sessions_active = 0;
   std::int64_t sessions_idle = 0;
   std::int64_t sessions_lost = 0;
-  SessionEnds session_ends;     // of all workers, since the database was made
+  // Of all workers, since the database was made: those that ended, and those that are open. One that
+  // was lost or closed and is opened again counts again, and a shared one that was swept.
+  std::int64_t sessions_created = 0;
+  SessionEnds session_ends;     // likewise
   std::int64_t used_bytes = 0;  // pages in use
   std::int64_t log_bytes = 0;
   std::int64_t quota_bytes = 0;  // 0: none

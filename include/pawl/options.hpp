@@ -87,6 +87,9 @@ struct SessionOptions {
   // open for so long, or for so long without any activity; found with the sweep. 0: never.
   std::chrono::milliseconds leak_open{86'400'000};
   std::chrono::milliseconds leak_unused{3'600'000};
+  // Each activity of a session that is handed over to this worker is a line in the log
+  // ("session_prompt"), with its instance, session, owner label and kind.
+  bool audit_activities = false;
   // The absolute path of an existing folder. Each session has a folder of its own in it, from its
   // first activity to its end (ActivityContext::session_folder()). Several workers and several
   // databases may share it. None: sessions have no folders.

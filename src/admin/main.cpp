@@ -316,6 +316,7 @@ pawl::Status metrics(pawl::Client& client, const Command& /*command*/) {
               {"sessions_active", is.sessions_active},
               {"sessions_idle", is.sessions_idle},
               {"sessions_lost", is.sessions_lost},
+              {"sessions_created", is.sessions_created},
               {"sessions_ended", static_cast<std::int64_t>(is.session_ends.ended)},
               {"used_bytes", is.used_bytes},
               {"log_bytes", is.log_bytes},

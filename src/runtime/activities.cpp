@@ -204,6 +204,7 @@ Status Activities::renew() {
   std::size_t renewed = 0;
   std::size_t released = 0;
   PAWL_TRY(loop_.sessions().renew_session_lock(loop_.me, loop_.terms, &renewed, &released));
+  sessions_renewed_ = renewed;
   return loop_.workers().renew_worker(loop_.me, loop_.terms.worker_lock_timeout_ms);
 }
 
@@ -213,6 +214,9 @@ void Activities::renew_leases() {
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
   });
+  if (sessions_renewed_ == 0) return;
+  const LogField fields[] = {{"sessions", static_cast<std::int64_t>(sessions_renewed_)}};
+  loop_.log(LogLevel::kDebug, "sessions_renewed", fields, 1);
 }
 
 // A turn that was stale or skipped leaves its results in their slots for the next tick.

@@ -89,6 +89,7 @@ class Activities {
   WarmCache& warm_;
   Folders& folders_;
   bool looks_at_descriptors_ = false;
+  std::size_t sessions_renewed_ = 0;  // in the last batch that renewed
 };
 
 }  // namespace pawl

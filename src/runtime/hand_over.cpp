@@ -164,6 +164,25 @@ void HandOver::settle(const Turn& turn) {
   }
 }
 
+// An activity without its folder does not run.
+void HandOver::audit() {
+  if (!loop_.options.sessions.audit_activities) return;
+  slots_.for_each([&](const internal::Slot& slot) {
+    if (!slot.in_batch.fetched || slot.item.session == 0 || slot.lacks_folder) return;
+    SessionLabels labels;
+    const Status read = loop_.sessions().read_labels(slot.item.session, &labels);
+    if (read != Status::kOk) loop_.log_status(LogLevel::kWarning, "session_labels_unread", read);
+    const LogField fields[] = {{"session", slot.item.session_info.name},
+                               {"instance", slot.item.instance_id},
+                               {"activity", slot.item.activity_name},
+                               {"owner", labels.owner.view()},
+                               {"kind", labels.kind.view()},
+                               {"epoch", slot.item.epoch},
+                               {"attempt", slot.item.attempt}};
+    loop_.log(LogLevel::kInfo, "session_prompt", fields, sizeof fields / sizeof fields[0]);
+  });
+}
+
 // Counted with each look.
 void HandOver::committed() {
   loop_.stats.sessions_waiting = static_cast<std::uint32_t>(waiting_.count);

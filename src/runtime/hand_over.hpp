@@ -26,6 +26,8 @@ class HandOver final : private WorkFilter {
   // In the batch: the turn was written, or was not.
   void settle(const Turn& turn);
   void committed();
+  // Logs the activities of sessions that the last batch handed over here, if the options ask for it.
+  void audit();
   // There may be work that it could take if more slots were free.
   [[nodiscard]] bool passed_over() const { return passed_over_; }
 

@@ -134,8 +134,9 @@ void Notices::report(const OfSession& notice) {
                              {"owner", notice.owner_label.view()},
                              {"kind", notice.label_kind.view()},
                              {"age_ms", notice.age_ms},
-                             {"activities", notice.activities}};
-  constexpr std::size_t kFields = sizeof fields / sizeof fields[0];
+                             {"activities", notice.activities},
+                             {"idle_ms", notice.idle_ms}};  // of a release for idleness alone
+  constexpr std::size_t kFields = sizeof fields / sizeof fields[0] - 1;
   std::size_t count = kFields;
   LogLevel level = LogLevel::kInfo;
   const char* event = "session_swept";
@@ -151,6 +152,7 @@ void Notices::report(const OfSession& notice) {
     case SessionChange::Kind::kReleased:
       event = "session_released";
       ++loop_.stats.sessions_released;
+      if (notice.reason.view() == "idle") ++count;
       if (notice.eviction == SessionChange::Eviction::kBlocked) ++loop_.stats.sessions_evicted;
       if (notice.eviction == SessionChange::Eviction::kCapacity)
         ++loop_.stats.sessions_evicted_idle;
@@ -237,6 +239,7 @@ void Notices::on_session_change(const SessionChange& change) {
   notice->resumed = change.resumed;
   notice->age_ms = change.age_ms;
   notice->activities = change.activities;
+  notice->idle_ms = change.idle_ms;
   notice->session.assign_cut(change.session);
   notice->opened_by.assign_cut(change.instance);
   notice->owner_label.assign_cut(change.owner_label);

@@ -31,6 +31,7 @@ struct OfSession {
   Epoch epoch = 0;
   std::int64_t age_ms = 0;
   std::int64_t activities = 0;
+  std::int64_t idle_ms = 0;
   Name session;
   Name opened_by;  // id of an instance
   Name from;

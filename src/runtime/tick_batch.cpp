@@ -111,6 +111,7 @@ void TickBatch::committed() {
   parts_.inbox.committed();
   parts_.turns.committed();
   parts_.folders.committed();
+  parts_.hand_over.audit();
   parts_.activities.committed();
   renewal_committed();
   parts_.removals.clean_up_committed();

@@ -63,6 +63,7 @@ struct SessionChange {
   bool is_end = false;          // it counts as an end, once a session
   std::int64_t age_ms = 0;      // since it was opened, or made; swept: until its last activity
   std::int64_t activities = 0;  // handed over until then
+  std::int64_t idle_ms = 0;     // since its last hand-over, renewal or end of work
 };
 
 class ChangeSink {

@@ -12,6 +12,7 @@
 #include "clock_rules.hpp"
 #include "evidence.hpp"
 #include "ids.hpp"
+#include "pawl/session.hpp"
 #include "pawl/status.hpp"
 #include "text.hpp"
 #include "work_queue.hpp"
@@ -24,6 +25,11 @@ struct DeclareSession {
   std::string_view device;
   bool standby = false;
   std::int64_t stop_ms = 20'000;
+};
+
+struct SessionLabels {
+  FixedText<kSessionLabelBytesMax> owner;
+  FixedText<kSessionLabelBytesMax> kind;
 };
 
 struct OwnedSession {
@@ -101,6 +107,8 @@ class SessionStore {
   virtual Status count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) = 0;
   // Reads; anywhere. Is it still this opening of the session, and open?
   virtual Status session_lives(SessionKey session, std::int64_t generation, bool* lives) = 0;
+  // Reads; anywhere. The labels of its settings; empty: none, or there is no such session any more.
+  virtual Status read_labels(SessionKey session, SessionLabels* out) = 0;
   // The last epoch that was given out: as long as it stands, no session changed its owner.
   virtual Status last_epoch(Epoch* epoch) = 0;
   // Ends the stops of sessions for which it is time; bounded. Adds to *ended.

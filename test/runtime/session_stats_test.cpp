@@ -319,5 +319,33 @@ TEST_F(SessionLeaks, many_are_reported_over_several_sweeps) {
   EXPECT_EQ(a.lines.count("notices_lost"), 0U);
 }
 
+// Those that ended are counted in the file, and the rest are rows.
+TEST_F(SessionStats, how_many_were_created_is_known_without_counting_them) {
+  g_code = [](OrchestrationContext& ctx) {
+    Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session("room")));
+    if (ctx.close_session(session.id()) != ErrorKind::kNone) return ctx.fail("close");
+    session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
+    return ctx.complete("");
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  const auto created = [&] { return metrics(client).sessions_created; };
+  EXPECT_EQ(created(), 0);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
+  settle({&a});
+  EXPECT_EQ(created(), 3) << "two openings, and a shared one";
+  ASSERT_EQ(client->close_session("i", "s"), Status::kOk);
+  EXPECT_EQ(created(), 3) << "closed, and not logged yet";
+  settle({&a});
+  EXPECT_EQ(created(), 3);
+  ASSERT_EQ(client->raise_event("i", "end", ""), Status::kOk);
+  settle({&a});
+  EXPECT_EQ(created(), 3);
+}
+
 }  // namespace
 }  // namespace pawl

@@ -82,6 +82,9 @@ class SessionFacet final : public SessionStore {
   Status session_lives(SessionKey session, std::int64_t generation, bool* lives) override {
     return sessions_.session_lives(session, generation, lives);
   }
+  Status read_labels(SessionKey session, SessionLabels* out) override {
+    return sessions_.read_labels(session, out);
+  }
   Status last_epoch(Epoch* epoch) override { return sessions_.last_epoch(epoch); }
   Status end_stops(std::size_t limit, std::size_t* ended) override {
     return moves_.end_stops(limit, ended);

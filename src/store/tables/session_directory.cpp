@@ -263,7 +263,8 @@ Status SessionDirectory::read_session_totals(SessionEnds* out) {
 constexpr auto kCountStatesText = sql::join(
     "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),"
     "s.hard<>0 AND s.owner IS NULL AND s.head_id>0 AND s.state=",
-    sql::number<session::State::kOpen>, " FROM sessions AS s WHERE s.sid>0 LIMIT ?1");
+    sql::number<session::State::kOpen>,
+    ",s.look_at IS NOT NULL FROM sessions AS s WHERE s.sid>0 LIMIT ?1");
 constexpr sql::Query kCountStates{kCountStatesText};
 
 Status SessionDirectory::count_states(std::int64_t rows_max, Metrics* out) {
@@ -272,6 +273,11 @@ Status SessionDirectory::count_states(std::int64_t rows_max, Metrics* out) {
   std::int64_t rows = 0;
   for (; row.row() && rows < rows_max; ++rows) {
     out->sessions_waiting += row.integer(2);
+    const session::State state = session::state_of(row.integer(0));
+    // One that a client closed counts as ended when that is logged.
+    const bool has_not_ended =
+        session::is_open(state) || session::is_closing_unlogged(state, row.integer(3) != 0);
+    out->sessions_created += has_not_ended ? 1 : 0;
     switch (state_of(row.integer(0), row.integer(1) != 0)) {
       case SessionState::kActive: ++out->sessions_active; break;
       case SessionState::kIdle: ++out->sessions_idle; break;

@@ -59,6 +59,7 @@ SessionChange SessionTexts::change(SessionChange::Kind of) const {
   reported.epoch = epoch;
   reported.age_ms = age_ms;
   reported.activities = activities;
+  reported.idle_ms = quiet_ms;
   return reported;
 }
 

@@ -362,6 +362,17 @@ Status SessionTable::session_lives(SessionKey session, std::int64_t generation, 
   return Status::kOk;
 }
 
+constexpr sql::Query kReadLabels{"SELECT owner_label,kind FROM sessions WHERE sid=?1"};
+
+Status SessionTable::read_labels(SessionKey session, SessionLabels* out) {
+  Statement read = connection_.use(kReadLabels);
+  if (read.bind(session).row()) {
+    out->owner.assign_cut(read.bytes(0));
+    out->kind.assign_cut(read.bytes(1));
+  }
+  return fail(read.status(), "read the labels of a session");
+}
+
 Status SessionTable::last_epoch(Epoch* epoch) {
   require_batch();
   *epoch = context_.next.epoch - 1;

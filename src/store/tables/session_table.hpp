@@ -85,6 +85,7 @@ class SessionTable : private Table {
                         std::size_t* count);
   Status count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle);
   Status session_lives(SessionKey session, std::int64_t generation, bool* lives);
+  Status read_labels(SessionKey session, SessionLabels* out);
   Status last_epoch(Epoch* epoch);
 
   // ---- for the other tables ----

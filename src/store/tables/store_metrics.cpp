@@ -23,6 +23,7 @@ Status StoreMetrics::read_metrics(Metrics* out) {
   PAWL_TRY(count_work(out));
   PAWL_TRY(directory_.count_states(kCountMax, out));
   PAWL_TRY(directory_.read_session_totals(&out->session_ends));
+  out->sessions_created += static_cast<std::int64_t>(out->session_ends.ended);
   SpaceUse use;
   PAWL_TRY(space_.read_use(&use));
   out->used_bytes = use.used_bytes;
