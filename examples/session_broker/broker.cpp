@@ -14,18 +14,20 @@ constexpr int kRoundsAnExecution = 20;
 constexpr std::int64_t kAnswerMsMax = 60'000;
 constexpr std::int32_t kWarnBefore = 3;
 
-// Only workers that have this kind of agent take it; in later executions that is so already.
-pawl::Session open(OrchestrationContext& ctx, const Thread& thread) {
+// The session itself counts, paces and ends: the same for all workers, whatever is killed.
+pawl::SessionSettings settings_of(const Thread& thread) {
   pawl::SessionSettings settings;
   settings.owner_label = thread.owner.view();
   settings.kind = kSession;
   settings.exclusive = true;
   settings.notify = true;
-  const pawl::Session session = ctx.open_session(kSession, settings);
-  const bool is_new = thread.messages == 0;
-  if (is_new && ctx.handoff_session(session, thread.kind.view()) != ErrorKind::kNone)
-    return pawl::Session();  // nothing can be scheduled on it
-  return session;
+  settings.idle_close = std::chrono::milliseconds(thread.idle_ms);
+  settings.max_age = std::chrono::milliseconds(thread.age_ms_max);
+  settings.rate_burst = std::max(thread.messages_a_minute, std::int32_t{1});
+  settings.rate_interval = std::chrono::milliseconds(60'000 / settings.rate_burst);
+  settings.max_activities = thread.messages_max;
+  settings.activity_warning = std::max(thread.messages_max - kWarnBefore, 0);
+  return settings;
 }
 
 // Into the thread. Any worker does it, so it says what happened to the agent's one, too.
@@ -42,17 +44,6 @@ pawl::Handle ask(OrchestrationContext& ctx, const std::string& about) {
   options.retry.max_attempts = 3;
   options.retry.base = std::chrono::milliseconds(100);
   return ctx.schedule_activity("ask", about, options);
-}
-
-// No more than so many in any 60 seconds.
-bool is_too_fast(Thread& thread, std::int64_t now_ms) {
-  constexpr std::int32_t kKept = sizeof thread.recent_ms / sizeof thread.recent_ms[0];
-  const std::int32_t limit = std::clamp(thread.messages_a_minute, std::int32_t{1}, kKept);
-  if (thread.messages >= limit &&
-      now_ms - thread.recent_ms[(thread.messages - limit) % kKept] < 60'000)
-    return true;
-  thread.recent_ms[thread.messages % kKept] = now_ms;
-  return false;
 }
 
 // To an agent of another kind, which gets what this one has to say of the thread.
@@ -76,22 +67,20 @@ Poll hand_over(OrchestrationContext& ctx, Thread& thread, const pawl::Session& s
 
 // `over`: why the thread ends; empty: it goes on.
 Poll prompt(OrchestrationContext& ctx, Thread& thread, std::string_view text, std::string* over) {
-  ++thread.asked;
-  PAWL_AWAIT(answer, ask(ctx, "prompt " + std::to_string(thread.asked) + " " + std::string(text)));
+  const std::string number = std::to_string(thread.asked + 1);
+  PAWL_AWAIT(answer, ask(ctx, "prompt " + number + " " + std::string(text)));
   if (answer.ok()) {
+    ++thread.asked;
     PAWL_CALL(post(ctx, std::string(answer.value())));
-  } else {
-    // kLimit: the owner has as many threads as one may; the text says which of them could go.
-    const bool refused = answer.error().kind == ErrorKind::kLimit;
-    if (refused) *over = "refused";
-    PAWL_CALL(post(
-        ctx, (refused ? "No agent: " : "The agent failed: ") + std::string(answer.error().text)));
+    return Poll::done();
   }
-  if (over->empty() && thread.messages == thread.messages_max - kWarnBefore)
-    PAWL_CALL(post(ctx, "⚠️ This session is long. Use /handoff or /close soon."));
-  if (over->empty() && thread.messages >= thread.messages_max) {
-    *over = "full";
-    PAWL_CALL(post(ctx, "Session closed: it is full."));
+  switch (answer.error().kind) {
+    case ErrorKind::kRateLimited: PAWL_CALL(post(ctx, "⏳ Rate limited, please wait.")); break;
+    case ErrorKind::kLimit:
+      *over = "full";
+      PAWL_CALL(post(ctx, "Session closed: it is full."));
+      break;
+    default: PAWL_CALL(post(ctx, "The agent failed: " + std::string(answer.error().text)));
   }
   return Poll::done();
 }
@@ -109,26 +98,41 @@ Poll on_message(OrchestrationContext& ctx, Thread& thread, const pawl::Session& 
     }
     return Poll::done();
   }
-  if (is_too_fast(thread, ctx.now_ms())) {
-    PAWL_CALL(post(ctx, "⏳ Rate limited, please wait."));
-    return Poll::done();
-  }
-  ++thread.messages;
-  thread.spoke_ms = ctx.now_ms();
   return prompt(ctx, thread, text, over);
 }
 
-bool is_change(std::string_view change, std::string_view which) {
-  return change.find("\"change\":\"" + std::string(which) + "\"") != std::string_view::npos;
+// What became of the session. Where it goes does not matter here.
+Poll on_change(OrchestrationContext& ctx, std::string_view message, std::string* over) {
+  pawl::SessionEvent event;
+  if (pawl::from_json(message, &event) != pawl::Status::kOk) return Poll::done();
+  const std::string_view change = event.change.view();
+  if (change == "ending") PAWL_CALL(post(ctx, "🔄 Broker restarting..."));
+  if (change == "near_limit")
+    PAWL_CALL(post(ctx, "⚠️ This session is long. Use /handoff or /close soon."));
+  if (change == "expired") {
+    *over = "expired";
+    PAWL_CALL(post(ctx, "⏰ Session expired: it was open for too long"));
+  }
+  if (change == "closed") {
+    const bool is_idle = event.reason.view() == "idle";
+    *over = is_idle ? "expired" : "closed";
+    PAWL_CALL(post(ctx, is_idle ? "⏰ Session expired due to inactivity" : "Session closed."));
+  }
+  return Poll::done();
 }
 
-// The session's owner changed. Where it goes does not matter here, but for these.
-Poll on_change(OrchestrationContext& ctx, std::string_view change, std::string* over) {
-  if (is_change(change, "ending")) PAWL_CALL(post(ctx, "🔄 Broker restarting..."));
-  if (is_change(change, "closed")) {
-    *over = "closed";
-    PAWL_CALL(post(ctx, "Session closed."));
+// Only workers that have this kind of agent take it. kLimit: its owner has as many threads as one
+// may; the text says which of them could go.
+Poll begin(OrchestrationContext& ctx, Thread& thread, const pawl::Session& session,
+           std::string* over) {
+  PAWL_AWAIT(opened, ctx.session_opened(session));
+  if (!opened.ok()) {
+    *over = "refused";
+    PAWL_CALL(post(ctx, "No agent: " + std::string(opened.error().text)));
+    return Poll::done();
   }
+  if (ctx.handoff_session(session, thread.kind.view()) != ErrorKind::kNone) *over = "refused";
+  thread.is_open = true;
   return Poll::done();
 }
 
@@ -143,26 +147,18 @@ Poll broker(OrchestrationContext& ctx) {
   pawl::Diagnostic why;
   if (pawl::from_json(ctx.input(), &thread, &why) != pawl::Status::kOk) return ctx.fail(why.text());
   if (!is_kind(thread.kind.view())) return ctx.fail("no such kind of agent");
-  if (thread.began_ms == 0) thread.began_ms = thread.spoke_ms = ctx.now_ms();
-  const pawl::Session session = open(ctx, thread);
+  const pawl::Session session = ctx.open_session(kSession, settings_of(thread));
 
   std::string over;
+  if (!thread.is_open) PAWL_CALL(begin(ctx, thread, session, &over));
   for (int round = 0; round < kRoundsAnExecution && over.empty(); ++round) {
-    const std::int64_t idle_end_ms = thread.spoke_ms + thread.idle_ms;
-    const std::int64_t end_ms = std::min(idle_end_ms, thread.began_ms + thread.age_ms_max);
-    PAWL_AWAIT(next,
-               ctx.select(ctx.dequeue_event(kQueue), ctx.session_events(session),
-                          ctx.schedule_timer(std::chrono::milliseconds(end_ms - ctx.now_ms()))));
+    PAWL_AWAIT(next, ctx.select(ctx.dequeue_event(kQueue), ctx.session_events(session)));
     if (next.cancelled()) {
       over = "cancelled";
     } else if (next.index() == 0) {
       PAWL_CALL(on_message(ctx, thread, session, next.value(), &over));
-    } else if (next.index() == 1) {
-      PAWL_CALL(on_change(ctx, next.value(), &over));
     } else {
-      over = "expired";
-      PAWL_CALL(post(ctx, end_ms == idle_end_ms ? "⏰ Session expired due to inactivity"
-                                                : "⏰ Session expired: it was open for too long"));
+      PAWL_CALL(on_change(ctx, next.value(), &over));
     }
   }
   if (!over.empty()) {

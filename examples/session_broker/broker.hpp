@@ -23,18 +23,15 @@ inline constexpr std::size_t kTextMax = 200;  // of a message
 struct Thread {
   pawl::JsonText<64> owner;  // who began it
   pawl::JsonText<16> kind;   // of its agent
+  // What its session is limited to: see settings_of().
   std::int64_t idle_ms = 1'800'000;
   std::int64_t age_ms_max = 86'400'000;
   std::int32_t messages_a_minute = 10;
   std::int32_t messages_max = 50;  // it is warned a little before; an agent's memory is finite, too
-  std::int64_t began_ms = 0;
-  std::int64_t spoke_ms = 0;
-  std::int32_t messages = 0;
-  std::int32_t asked = 0;           // of these, this agent
-  std::int64_t recent_ms[10] = {};  // when the last were, for the limit; the oldest is overwritten
+  bool is_open = false;
+  std::int32_t asked = 0;  // of this agent
 };
-PAWL_JSON(Thread, owner, kind, idle_ms, age_ms_max, messages_a_minute, messages_max, began_ms,
-          spoke_ms, messages, asked, recent_ms)
+PAWL_JSON(Thread, owner, kind, idle_ms, age_ms_max, messages_a_minute, messages_max, is_open, asked)
 inline constexpr std::size_t kThreadBytesMax = 1024;
 
 // The input is a Thread. Completes with why it is over.

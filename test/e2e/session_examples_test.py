@@ -341,8 +341,8 @@ def session_broker():
     for number in range(1, 5):
         ask(f"t5 dan line {number}", f"t5: {number}. line {number}", "--messages", "4")
     expect("t5: ⚠️ This session is long. Use /handoff or /close soon." in posts(), "it was warned")
-    hear("t5: Session closed: it is full.")
-    ask("t6 dan hello?", "t6: 1. hello?", "--idle-ms", "100")
+    ask("t5 dan line 5", "t5: Session closed: it is full.")
+    ask("t6 dan hello?", "t6: 1. hello?", "--idle-ms", "1000")
     hear("t6: ⏰ Session expired due to inactivity")
     until(lambda: not os.path.exists(folder("a", "t6")), "its folder goes as well")
 
