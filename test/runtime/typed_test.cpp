@@ -260,11 +260,11 @@ TEST_F(Typed, ActivitiesInStepsToo) {
 }
 
 TEST_F(Typed, OffersGoToAWaitThatIsOpen) {
-  Worker& worker = start_worker();
   add("code", [](OrchestrationContext& ctx) {
     PAWL_AWAIT(order, ctx.schedule_wait(kGo));
     return ctx.complete(std::to_string(order.value().litres));
   });
+  Worker& worker = start_worker();
   start("code", "code");
   pass(1'000);
   static bool was_received = false;
