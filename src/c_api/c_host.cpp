@@ -138,12 +138,14 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 }  // namespace
 
 const char* pawl_status_name(pawl_status status) {
-  static_assert(static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
+  static_assert(static_cast<int>(Status::kNotRestartable) == PAWL_NOT_RESTARTABLE &&
+                static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
                 static_cast<int>(Status::kBusy) == PAWL_BUSY &&
                 static_cast<int>(Status::kNodeIdInUse) == PAWL_NODE_ID_IN_USE &&
                 static_cast<int>(Status::kStopped) == PAWL_STOPPED &&
                 static_cast<int>(Status::kQuota) == PAWL_QUOTA);
-  if (status < PAWL_OK || status > PAWL_EXCEPTION) return "unknown";
+  constexpr int kNumbers = 256;  // of a Status, which names those that are none
+  if (status < PAWL_OK || status >= kNumbers) return "unknown";
   return pawl::status_name(static_cast<Status>(status));
 }
 const char* pawl_error_name(int error) {

@@ -66,7 +66,10 @@ static void null_clients(void) {
   pawl_host_options_init_small(NULL);
   pawl_client_options_init(NULL);
   pawl_activity_options_init(NULL);
-  CHECK(strcmp(pawl_status_name((pawl_status)99), "unknown") == 0);
+  /* No status of Pawl is missing here. */
+  CHECK(strcmp(pawl_status_name(PAWL_NOT_RESTARTABLE), "not_restartable") == 0);
+  CHECK(strcmp(pawl_status_name((pawl_status)(PAWL_NOT_RESTARTABLE + 1)), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name((pawl_status)255), "unknown") == 0);
   CHECK(strcmp(pawl_error_name(-1), "unknown") == 0 &&
         strcmp(pawl_error_name(255), "unknown") == 0);
   CHECK(strcmp(pawl_status_name(PAWL_NOT_FOUND), "not_found") == 0);
