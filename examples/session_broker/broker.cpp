@@ -128,6 +128,8 @@ Poll begin(OrchestrationContext& ctx, Thread& thread, const pawl::Session& sessi
   PAWL_AWAIT(opened, ctx.session_opened(session));
   if (!opened.ok()) {
     *over = "refused";
+    // The line that asked for the agent is on its way, and this answers it.
+    PAWL_AWAIT_DONE(ctx.dequeue_event(kQueue));
     PAWL_CALL(post(ctx, "No agent: " + std::string(opened.error().text)));
     return Poll::done();
   }

@@ -22,6 +22,8 @@
  * also what a null pointer is answered with where one is needed; but a pawl_ctx and a pawl_activity
  * are always those that the callback was given. PAWL_BUSY, PAWL_FULL, PAWL_IO and
  * PAWL_CORRUPT may come from each that reads or writes the database.
+ * Enumerations that are given to Pawl are int in members and parameters: a number that is none of
+ * theirs is refused.
  * Callbacks must not throw nor longjmp into or over Pawl.
  */
 #ifndef PAWL_PAWL_H
@@ -76,7 +78,7 @@ typedef enum pawl_status {
   PAWL_NOT_RESTARTABLE
 } pawl_status;
 /* The stable name ("not_found"); never null. Any thread. */
-const char* pawl_status_name(pawl_status status);
+const char* pawl_status_name(int status);
 
 /* As pawl::ErrorKind of pawl/error.hpp, by the same numbers, for example: */
 enum {
@@ -163,10 +165,11 @@ void pawl_step_when_readable(pawl_activity* activity, int fd, int64_t limit_ms);
 
 /* === orchestrations ========================================================================== */
 
-typedef enum pawl_poll {
+typedef int pawl_poll;
+enum {
   PAWL_PENDING = 0,
   PAWL_DONE = 1 /* only what pawl_complete() and its like answer */
-} pawl_poll;
+};
 typedef pawl_poll (*pawl_orchestration_fn)(pawl_ctx* ctx, void* user);
 
 /* One thing to wait for. Zeroed, it is empty: its await answers PAWL_ERROR_INVALID_ARGUMENT. It may
@@ -200,13 +203,13 @@ typedef enum pawl_backoff {
 /* As pawl::ActivityOptions; of the limits 0 is none. */
 typedef struct pawl_activity_options {
   size_t size;
-  pawl_where where;
+  int where; /* pawl_where */
   const char* session;
   int barrier; /* of a session: alone, before all that is scheduled later */
   int64_t unavailable_ms;
   const char* tag; /* null: none */
   int32_t max_attempts;
-  pawl_backoff backoff;
+  int backoff; /* pawl_backoff */
   int64_t backoff_base_ms;
   int64_t backoff_cap_ms;
   int32_t jitter_percent;

@@ -32,7 +32,7 @@ typedef struct pawl_host_options {
   uint32_t threads;           /* of PAWL_THREADED activities */
   uint32_t payload_bytes_max;
   uint32_t history_events_max;
-  pawl_wall_trust wall_trust;
+  int wall_trust;  /* pawl_wall_trust */
   pawl_log_fn log; /* null: warnings and errors go to standard error */
   void* log_user;
 } pawl_host_options;
@@ -50,7 +50,7 @@ pawl_status pawl_host_open(const pawl_host_options* options, pawl_host** out);
  * has started. `version` is "1.2.3"; null: "1.0.0". */
 pawl_status pawl_host_add_orchestration(pawl_host* host, const char* name, const char* version,
                                         pawl_orchestration_fn function, void* user);
-pawl_status pawl_host_add_activity(pawl_host* host, const char* name, pawl_mode mode,
+pawl_status pawl_host_add_activity(pawl_host* host, const char* name, int mode,
                                    pawl_activity_fn function, void* user);
 pawl_status pawl_host_add_steps(pawl_host* host, const char* name, pawl_step_fn step, void* user);
 /* Takes the memory, opens or creates the database, registers the worker.

@@ -137,7 +137,7 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 
 }  // namespace
 
-const char* pawl_status_name(pawl_status status) {
+const char* pawl_status_name(int status) {
   static_assert(static_cast<int>(Status::kNotRestartable) == PAWL_NOT_RESTARTABLE &&
                 static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
                 static_cast<int>(Status::kBusy) == PAWL_BUSY &&
@@ -190,7 +190,7 @@ pawl_status pawl_host_add_orchestration(pawl_host* host, const char* name, const
         version == nullptr ? "1.0.0" : version, user);
   return status_of(status);
 }
-pawl_status pawl_host_add_activity(pawl_host* host, const char* name, pawl_mode mode,
+pawl_status pawl_host_add_activity(pawl_host* host, const char* name, int mode,
                                    pawl_activity_fn function, void* user) {
   Status status = may_register(host, name, function != nullptr);
   if (mode != PAWL_INLINE && mode != PAWL_THREADED) return PAWL_INVALID_ARGUMENT;

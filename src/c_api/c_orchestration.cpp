@@ -117,7 +117,7 @@ void pawl_activity_options_init(pawl_activity_options* options) {
   *options = {};
   options->size = sizeof *options;
   options->max_attempts = defaults.retry.max_attempts;
-  options->backoff = static_cast<pawl_backoff>(defaults.retry.backoff);
+  options->backoff = static_cast<int>(defaults.retry.backoff);
   options->backoff_base_ms = defaults.retry.base.count();
   options->backoff_cap_ms = defaults.retry.cap.count();
 }

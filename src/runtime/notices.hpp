@@ -13,6 +13,7 @@
 #include "loop_context.hpp"
 #include "text.hpp"
 #include "vector.hpp"
+#include "version.hpp"
 
 namespace pawl {
 
@@ -55,7 +56,7 @@ struct UnregisteredOrchestration {
   InstanceKey instance = 0;
   std::int64_t behaviour = 0;
   Name name;
-  Name version;
+  FixedText<kVersionBytesMax> version;
 };
 struct RefusedStart {
   InstanceKey instance = 0;
@@ -135,8 +136,8 @@ class Notices final : public ChangeSink {
   std::uint64_t names_[kUnregisteredNamesMax] = {};  // hashes
   std::size_t name_count_ = 0;
   std::size_t names_committed_ = 0;
-  FixedVector<UnregisteredOrchestration, 16> unregistered_;  // that others may have
-  std::uint64_t unregistered_met_ = 0;                       // in the batch at hand
+  FixedVector<UnregisteredOrchestration, 4> unregistered_;  // that others may have
+  std::uint64_t unregistered_met_ = 0;                      // in the batch at hand
 };
 
 }  // namespace pawl

@@ -68,8 +68,8 @@ static void null_clients(void) {
   pawl_activity_options_init(NULL);
   /* No status of Pawl is missing here. */
   CHECK(strcmp(pawl_status_name(PAWL_NOT_RESTARTABLE), "not_restartable") == 0);
-  CHECK(strcmp(pawl_status_name((pawl_status)(PAWL_NOT_RESTARTABLE + 1)), "unknown") == 0);
-  CHECK(strcmp(pawl_status_name((pawl_status)255), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name((PAWL_NOT_RESTARTABLE + 1)), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name(255), "unknown") == 0);
   CHECK(strcmp(pawl_error_name(-1), "unknown") == 0 &&
         strcmp(pawl_error_name(255), "unknown") == 0);
   CHECK(strcmp(pawl_status_name(PAWL_NOT_FOUND), "not_found") == 0);
@@ -129,8 +129,7 @@ void wrong_arguments(void) {
   CHECK_STATUS(pawl_host_add_activity(host, NULL, PAWL_INLINE, no_work, NULL),
                PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_host_add_activity(host, "a", PAWL_INLINE, NULL, NULL), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_host_add_activity(host, "a", (pawl_mode)7, no_work, NULL),
-               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_add_activity(host, "a", 7, no_work, NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_host_add_steps(host, "a", NULL, NULL), PAWL_INVALID_ARGUMENT);
 
   /* Before the start. */
@@ -204,7 +203,7 @@ void wrong_options(void) {
   options.grace_ms = -1;
   CHECK_STATUS(pawl_host_open(&options, &host), PAWL_INVALID_ARGUMENT);
   options.grace_ms = 0;
-  options.wall_trust = (pawl_wall_trust)2;
+  options.wall_trust = 2;
   CHECK_STATUS(pawl_host_open(&options, &host), PAWL_INVALID_ARGUMENT);
   options.wall_trust = PAWL_TRUST_ALWAYS;
 
@@ -265,7 +264,7 @@ static pawl_poll careless(pawl_ctx* ctx, void* user) {
   options.size = 3;
   expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
   pawl_activity_options_init(&options);
-  options.where = (pawl_where)9;
+  options.where = 9;
   expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
   options.where = PAWL_ANY_WORKER;
   options.session = "s"; /* which nobody would look at */
@@ -274,7 +273,7 @@ static pawl_poll careless(pawl_ctx* ctx, void* user) {
   options.session = NULL;
   expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
   pawl_activity_options_init(&options);
-  options.backoff = (pawl_backoff)4;
+  options.backoff = 4;
   expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
   pawl_activity_options_init(&options);
   options.max_attempts = 0;
