@@ -36,8 +36,10 @@ class Calls {
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  // Without options; most of a long history is re-run through here.
-  Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input) {
+  // Without options; most of a long history is re-run through here. Inlined whatever the compiler makes
+  // of its callers: the call is a tenth of a step.
+  [[gnu::always_inline]] Handle schedule_activity(BranchRun& branch, std::string_view name,
+                                                  std::string_view input) {
     Record* const recorded = commands_.take_bare_activity(branch, name, input);
     if (recorded != nullptr) return awaits_.handle_of(HandleForm::kCommand, recorded);
     return schedule_activity(branch, name, input, ActivityOptions());
