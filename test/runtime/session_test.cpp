@@ -236,6 +236,21 @@ TEST_F(SessionRuntime, without_fast_handoff_the_lease_decides) {
   EXPECT_LE(machine.boot_ms() - killed_at, 30'000 + 25'000 + 25'000 + 10'000);
 }
 
+// The kernel is asked whether its own former process lives, whatever says when others are gone.
+TEST_F(SessionRuntime, without_fast_handoff_a_restart_under_the_same_node_starts_at_once) {
+  Options options = worker_only("a");
+  options.leases.fast_handoff = false;
+  Worker former(machine, inlined, options);
+  ASSERT_EQ(former.start(), Status::kOk);
+  Worker beside(machine, inlined, options);
+  EXPECT_EQ(beside.start(), Status::kNodeIdInUse);
+  former.kill();
+  const std::int64_t killed_at = machine.boot_ms();
+  Worker next(machine, inlined, options);
+  EXPECT_EQ(next.start(), Status::kOk) << next.diagnostic.text();
+  EXPECT_EQ(machine.boot_ms(), killed_at);
+}
+
 TEST_F(SessionRuntime, restart_under_the_same_node_takes_its_own_back) {
   Worker c(machine, coordinating, options("c"));
   Worker b(machine, inlined, worker_only("b"));
