@@ -78,7 +78,7 @@ typedef enum pawl_status {
   PAWL_NOT_RESTARTABLE
 } pawl_status;
 /* The stable name ("not_found"); never null. Any thread. */
-const char* pawl_status_name(int status);
+const char* pawl_status_name(pawl_status status);
 
 /* As pawl::ErrorKind of pawl/error.hpp, by the same numbers, for example: */
 enum {

@@ -137,7 +137,7 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 
 }  // namespace
 
-const char* pawl_status_name(int status) {
+const char* pawl_status_name(pawl_status status) {
   static_assert(static_cast<int>(Status::kNotRestartable) == PAWL_NOT_RESTARTABLE &&
                 static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
                 static_cast<int>(Status::kBusy) == PAWL_BUSY &&
@@ -145,8 +145,9 @@ const char* pawl_status_name(int status) {
                 static_cast<int>(Status::kStopped) == PAWL_STOPPED &&
                 static_cast<int>(Status::kQuota) == PAWL_QUOTA);
   constexpr int kNumbers = 256;  // of a Status, which names those that are none
-  if (status < PAWL_OK || status >= kNumbers) return "unknown";
-  return pawl::status_name(static_cast<Status>(status));
+  const int number = static_cast<int>(status);
+  if (number < 0 || number >= kNumbers) return "unknown";
+  return pawl::status_name(static_cast<Status>(number));
 }
 const char* pawl_error_name(int error) {
   using pawl::ErrorKind;

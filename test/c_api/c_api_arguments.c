@@ -69,7 +69,7 @@ static void null_clients(void) {
   /* No status of Pawl is missing here. */
   CHECK(strcmp(pawl_status_name(PAWL_NOT_RESTARTABLE), "not_restartable") == 0);
   CHECK(strcmp(pawl_status_name((PAWL_NOT_RESTARTABLE + 1)), "unknown") == 0);
-  CHECK(strcmp(pawl_status_name(255), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name((pawl_status)63), "unknown") == 0);
   CHECK(strcmp(pawl_error_name(-1), "unknown") == 0 &&
         strcmp(pawl_error_name(255), "unknown") == 0);
   CHECK(strcmp(pawl_status_name(PAWL_NOT_FOUND), "not_found") == 0);
