@@ -3,33 +3,11 @@
 #include <new>
 
 #include "c_host.hpp"
+#include "heap_block.hpp"
 #include "pawl/client.hpp"
 
 namespace pawl::c_api {
 namespace {
-
-// Memory of the heap, aligned as open() and start() want it.
-class Memory {
- public:
-  Memory() = default;
-  ~Memory() { ::operator delete(data_, kAlign); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  bool take(std::size_t bytes) {
-    data_ = ::operator new(bytes, kAlign, std::nothrow);
-    bytes_ = bytes;
-    return data_ != nullptr;
-  }
-  // It stays until the process ends.
-  void leave() { data_ = nullptr; }
-  [[nodiscard]] void* data() const { return data_; }
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
- private:
-  static constexpr std::align_val_t kAlign{64};
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 void fill(const OrchestrationStatus& from, pawl_instance_status* out) {
   out->state = static_cast<pawl_state>(from.state);
@@ -98,8 +76,8 @@ struct pawl_client {
   }
 
   pawl_host* host = nullptr;  // null: it has a process of its own
-  Memory for_sqlite;
-  Memory for_client;
+  pawl::HeapBlock for_sqlite;
+  pawl::HeapBlock for_client;
   pawl::Process process;
   pawl::posix::SystemPort port;
   pawl::Client client;

@@ -16,6 +16,7 @@
 #include "pawl/orchestration_code.hpp"
 #include "pawl/pawl.h"
 #include "pawl/status.hpp"
+#include "pawl/typed_code.hpp"
 
 namespace pawl {
 class Host;
@@ -58,11 +59,7 @@ inline bool copy_text(std::string_view text, pawl_buffer* out) {
   return true;
 }
 
-// Between types of functions; it is called as what it was made of only.
-template <typename To, typename From>
-To function_cast(From function) {
-  return reinterpret_cast<To>(reinterpret_cast<void (*)()>(function));
-}
+using internal::function_cast;
 
 // --- a pawl_ctx is the C++ object ---
 

@@ -5,7 +5,8 @@
 
 #include <atomic>
 #include <new>
-#include <utility>
+
+#include "heap_block.hpp"
 
 namespace pawl {
 namespace {
@@ -47,34 +48,6 @@ class Signals {
   bool taken_[kCount] = {};
 };
 
-// What a program's own connections to SQLite still use; one at most, since a later Host goes on with
-// it. Kept here, so that a search for leaks finds who has it.
-std::atomic<void*> left_to_sqlite{nullptr};
-
-// A block of the heap, aligned as start() wants it.
-class Block {
- public:
-  ~Block() { release(); }
-  bool take(std::size_t bytes) {
-    data_ = ::operator new(bytes, std::align_val_t(kAlign), std::nothrow);
-    bytes_ = bytes;
-    return data_ != nullptr;
-  }
-  void release() {
-    ::operator delete(data_, std::align_val_t(kAlign));
-    data_ = nullptr;
-  }
-  // It stays until the process ends.
-  void leave() { left_to_sqlite.store(std::exchange(data_, nullptr)); }
-  [[nodiscard]] void* data() const { return data_; }
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
- private:
-  static constexpr std::size_t kAlign = 64;
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
 constexpr std::chrono::milliseconds kRound{86'400'000};  // of waiting for one instance
 
 }  // namespace
@@ -106,8 +79,8 @@ struct Host::Parts {
 
   HostOptions options;
   Registry registry;
-  Block for_sqlite;
-  Block for_runtime;
+  HeapBlock for_sqlite;
+  HeapBlock for_runtime;
   posix::FdLogSink log;
   posix::SystemPort port;
   Process process;
