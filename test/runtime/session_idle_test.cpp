@@ -10,7 +10,6 @@
 namespace pawl {
 namespace {
 
-using testing::KeptEvent;
 using testing::SessionStory;
 using testing::Worker;
 
@@ -34,22 +33,6 @@ std::string said(std::string_view payload) {
 
 class IdleClose : public SessionStory {
  protected:
-  std::string state_of(std::string_view instance, std::string_view session) {
-    SessionInfo one;
-    if (client()->get_session(instance, session, &one) != Status::kOk) return "none";
-    return session_state_name(one.state);
-  }
-  // When messages with this change came, in ms since the instance began.
-  std::vector<std::int64_t> reported_at(std::string_view id, std::string_view change) {
-    std::vector<std::int64_t> times;
-    std::int64_t began = 0;
-    const std::string text = "{\"change\":\"" + std::string(change) + "\"";
-    for (const KeptEvent& event : history(id)) {
-      if (began == 0) began = event.time_ms;
-      if (event.payload.find(text) != std::string::npos) times.push_back(event.time_ms - began);
-    }
-    return times;
-  }
   // Opens, runs one activity, gathers what it hears until the session is closed, and works on it.
   static Poll hears_of_its_end(OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", closing(kMinute, kMinute / 6));

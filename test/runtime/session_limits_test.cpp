@@ -11,7 +11,6 @@
 namespace pawl {
 namespace {
 
-using testing::KeptEvent;
 using testing::SessionStory;
 
 constexpr std::int64_t kMinute = 60'000;
@@ -46,22 +45,6 @@ class SessionLimits : public SessionStory {
     PAWL_AWAIT(late, ctx.schedule_activity("note", "", Target::own(session)));
     return ctx.complete(reported + error_kind_name(late.error().kind) + ": " +
                         std::string(late.error().text));
-  }
-  std::string state_of(std::string_view instance, std::string_view session) {
-    SessionInfo one;
-    if (client()->get_session(instance, session, &one) != Status::kOk) return "none";
-    return session_state_name(one.state);
-  }
-  // When the messages of a queue came, in ms since the instance began.
-  std::vector<std::int64_t> reported_at(std::string_view id) {
-    std::vector<std::int64_t> times;
-    std::int64_t began = 0;
-    for (const KeptEvent& event : history(id)) {
-      if (began == 0) began = event.time_ms;
-      if (event.payload.find("\"change\":") != std::string::npos)
-        times.push_back(event.time_ms - began);
-    }
-    return times;
   }
 };
 

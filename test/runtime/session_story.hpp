@@ -17,6 +17,23 @@ namespace pawl::testing {
 
 class SessionStory : public Story {
  protected:
+  std::string state_of(std::string_view instance, std::string_view session) {
+    SessionInfo one;
+    if (client()->get_session(instance, session, &one) != Status::kOk) return "none";
+    return session_state_name(one.state);
+  }
+  // When messages about a session came, with this change or with any, in ms since the instance began.
+  std::vector<std::int64_t> reported_at(std::string_view id, std::string_view change = {}) {
+    std::vector<std::int64_t> times;
+    std::int64_t began = 0;
+    const std::string about = "\"change\":\"" + std::string(change) + (change.empty() ? "" : "\"");
+    for (const KeptEvent& event : history(id)) {
+      if (began == 0) began = event.time_ms;
+      if (event.payload.find(about) != std::string::npos) times.push_back(event.time_ms - began);
+    }
+    return times;
+  }
+
   struct Run {
     std::string worker, session, input, instance;
     std::int64_t epoch = 0;

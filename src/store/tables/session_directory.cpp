@@ -206,10 +206,7 @@ Status SessionDirectory::list_by(const List& list, const SessionFilter& filter, 
     if (info.key <= page->after) return no_progress("sessions");
     page->after = info.key;
     if (!passes(info, filter)) continue;
-    FolderPath folder;
-    put_folder(row.bytes(20), context_.database_id.view(), info, row.integer(21), &folder);
-    info.folder = folder.view();
-    visitor.on_session(info);
+    report(row, &info, visitor);
     ++reported;
   }
   return fail(row.status(), "list sessions");
@@ -228,11 +225,15 @@ Status SessionDirectory::read_session(std::string_view instance, std::string_vie
   if (!row.row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "read a session");
   SessionInfo info = info_of(row, batch_);
-  FolderPath folder;
-  put_folder(row.bytes(20), context_.database_id.view(), info, row.integer(21), &folder);
-  info.folder = folder.view();
-  visitor.on_session(info);
+  report(row, &info, visitor);
   return Status::kOk;
+}
+
+void SessionDirectory::report(const Statement& row, SessionInfo* info, SessionVisitor& visitor) {
+  FolderPath folder;
+  put_folder(row.bytes(20), context_.database_id.view(), *info, row.integer(21), &folder);
+  info->folder = folder.view();
+  visitor.on_session(*info);
 }
 
 constexpr sql::Query kReadTotals{

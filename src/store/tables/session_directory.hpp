@@ -39,6 +39,8 @@ class SessionDirectory : private Table {
   Status choose_list(const SessionFilter& filter, List* out, bool* is_any);
   Status list_by(const List& list, const SessionFilter& filter, Page* page,
                  SessionVisitor& visitor);
+  // With the path of its folder, which lives as long as the visit.
+  void report(const Statement& row, SessionInfo* info, SessionVisitor& visitor);
 
   WorkerTable& workers_;
   InstanceTable& instances_;
